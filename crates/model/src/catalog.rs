@@ -1,4 +1,4 @@
-//! Opens models by name, and shares between all agents what must be shared: connections, gates and scripts.
+//! Opens models by name, and shares connections, rate gates and scripts between all agents.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,10 +20,10 @@ use crate::retry::Retrying;
 use crate::scripted::ScriptedModel;
 use crate::transport::{Remote, Timeouts};
 
-/// Time for a connection to come about; who needs longer is not there.
+/// Timeout for establishing a connection; a server that needs longer is considered unreachable.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// All models that a run may ask.
+/// All models that a run can use.
 #[derive(Debug)]
 pub struct Models {
     pub(crate) environment: Environment,
@@ -31,31 +31,32 @@ pub struct Models {
     script_pace: Duration,
     timeouts: Timeouts,
     redactor: Redactor,
-    /// Made with the first remote model: a scripted run needs no certificates.
+    /// Created with the first remote model: a scripted run needs no certificates.
     http: Mutex<Option<Client>>,
     shared: Mutex<HashMap<EndpointKey, Shared>>,
     scripts: Mutex<HashMap<ModelName, Arc<ScriptedModel>>>,
 }
 
-/// A model behind an endpoint, which is what a provider counts requests by.
+/// A model of an endpoint with a key: the unit by which a provider limits requests.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct EndpointKey {
     base_url: String,
-    /// Where the key comes from stands for the key: within one environment each source holds one key.
+    /// The source of the key, which identifies it: within one environment each source holds one key.
     key_source: String,
     model: String,
 }
 
-/// What all agents that ask one model behind one endpoint have in common, however often it is opened.
+/// The state shared by all agents that use one model of one endpoint, however often it is opened.
 #[derive(Clone, Debug, Default)]
 struct Shared {
     gate: Arc<RateGate>,
-    /// Whether the server has said that it wants the other name for the limit of a reply.
+    /// Whether the server has asked for the other name of the parameter for the maximum reply size.
     other_max_tokens_key: Arc<AtomicBool>,
 }
 
 impl Models {
-    /// Makes the catalogue of one environment; `base_url` is what the user typed as `--base-url`.
+    /// Creates the catalogue of one environment; `base_url` is the value of `--base-url`. Secrets
+    /// in either are redacted.
     pub fn new(environment: Environment, base_url: Option<String>) -> Self {
         let of_url = base_url.iter().flat_map(|url| Secret::in_url(TYPED_BASE, url));
         Self {
@@ -70,14 +71,14 @@ impl Models {
         }
     }
 
-    /// Makes scripted models take that long for each reply, so that agents visibly work at the same time.
+    /// Delays each reply of scripted models, so that agents visibly work at the same time.
     #[must_use]
     pub fn with_script_pace(mut self, pace: Duration) -> Self {
         self.script_pace = pace;
         self
     }
 
-    /// Keeps also these secrets out of everything that models say.
+    /// Replaces the redactor that is applied to everything that models send.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
@@ -86,13 +87,13 @@ impl Models {
 
     /// Opens a model.
     ///
-    /// `recorded` are the replies that the run's journal holds already; only scripts look at them, and only when they
-    /// are opened first. Opening a model twice gives the same script, and shares the rate gate and what the server has
-    /// taught.
+    /// `recorded` are the replies that the run's journal already holds; only scripts use them, and
+    /// only when opened for the first time. Opening a model again returns the same script, or
+    /// shares the rate gate and what is known about the server.
     ///
     /// # Errors
     ///
-    /// [`ModelError`] if the name means nothing, the key is missing, or the script cannot be read.
+    /// Fails if the name is unknown, the key is missing, or the script cannot be read.
     pub fn open(&self, name: &ModelName, recorded: &[ModelReply]) -> Result<Arc<dyn Model>, ModelError> {
         match name {
             ModelName::Script(file) => {
@@ -107,11 +108,11 @@ impl Models {
         }
     }
 
-    /// Reports what [`Models::open`] would say of a name, and keeps nothing of a script; never touches the network.
+    /// Checks a name as [`Models::open`] does, without keeping a script and without using the network.
     ///
     /// # Errors
     ///
-    /// [`ModelError`] if the name means nothing here, its key is missing, or its script cannot be read.
+    /// Fails if the name is unknown, its key is missing, or its script cannot be read.
     pub fn check(&self, name: &ModelName) -> Result<(), ModelError> {
         match name {
             ModelName::Script(file) if !file.is_file() => {
@@ -133,7 +134,7 @@ impl Models {
         Ok(script)
     }
 
-    /// Makes what asks a remote model once.
+    /// Creates the client of a remote model, which does not retry.
     pub(crate) fn remote(&self, name: &ModelName) -> Result<Remote, ModelError> {
         let model = match name {
             ModelName::Hosted { model, .. } | ModelName::Other(model) => model.clone(),
@@ -189,15 +190,15 @@ impl Models {
     }
 }
 
-/// Installs the TLS provider of this process, once; whoever comes first wins.
+/// Installs the TLS provider of this process, unless one is installed already.
 pub fn install_tls_provider() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // It fails only if another thread has installed one meanwhile, which serves as well.
+        // It fails only if another thread has installed one meanwhile, which is fine too.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
 
-/// Proxies come from the given environment alone, never from files of a repository.
+/// Creates the HTTP client. Proxies come only from the given environment, never from files of a repository.
 fn client(environment: &Environment) -> Result<Client, ModelError> {
     install_tls_provider();
     let fail = |error: reqwest::Error| ModelError::Setup { problem: error.to_string() };

@@ -1,4 +1,4 @@
-//! Which model answers when several sources, or none, name one; and what local servers have to offer.
+//! Chooses a model if several sources, or none, name one, and finds the models of local servers.
 
 use std::time::Duration;
 
@@ -9,53 +9,54 @@ use crate::error::ModelError;
 use crate::name::ModelName;
 use crate::provider::{Endpoint, Provider};
 
-/// The variable that names a model.
+/// The environment variable that names a model.
 const MODEL_VARIABLE: &str = "ORCHESTRATE_MODEL";
-/// Time for a local server to say what it has: it is on this machine, and its list is ready.
+/// Timeout for the model list of a local server, which is on this machine and has its list ready.
 const LOCAL_TIMEOUT: Duration = Duration::from_millis(500);
-/// The largest list of models that is read.
+/// Maximum size of a model list in bytes.
 const MAX_LIST_BYTES: usize = 4 << 20;
 
-/// What the user's sources say about the model, strongest first.
+/// The models named by the user's sources, in descending precedence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preferences {
-    /// `--model`, or its variable.
+    /// From `--model`, or its variable.
     pub flag: Option<String>,
-    /// The plan's, or the task's.
+    /// From the plan or the task.
     pub plan: Option<String>,
-    /// The role's.
+    /// From the role.
     pub role: Option<String>,
-    /// The project's or the user's configuration.
+    /// From the project's or the user's configuration.
     pub configured: Option<String>,
 }
 
-/// A model, and why it is that one.
+/// The chosen model, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The model.
+    /// The model's name.
     pub name: ModelName,
-    /// What decided, for people.
+    /// The reason, for display.
     pub why: String,
 }
 
 /// A server on this machine that answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalServer {
-    /// Which kind it is, by its port.
+    /// The kind of server, by the endpoint at which it answered.
     pub provider: Provider,
-    /// Its base URL.
+    /// The base URL, including the provider's path.
     pub base_url: String,
-    /// The models that it lists.
+    /// The models that it lists, without embedding models; never empty.
     pub models: Vec<String>,
 }
 
 impl Models {
-    /// Chooses the model of a task: the strongest preference, else the first provider with a key, else the
-    /// first local server that answers.
+    /// Chooses the model of a task: the first preference; else the first model that the
+    /// `--base-url` server lists, if one is given; else the default of the first provider with a
+    /// key; else the first model of the first local server that answers.
     ///
     /// # Errors
     ///
-    /// [`ModelError::NoModel`] if there is none of these, with the ways to have one.
+    /// [`ModelError::NoModel`] if there is none, with the ways to name one.
     pub async fn choose(&self, preferences: &Preferences) -> Result<Choice, ModelError> {
         if let Some((text, why)) = preferred(preferences) {
             return Ok(Choice { name: ModelName::parse(&text)?, why: why.to_owned() });
@@ -81,7 +82,8 @@ impl Models {
         }
     }
 
-    /// Asks the usual local servers for their models, all at once; those that answer, in their fixed order.
+    /// Asks the usual local servers for their models, concurrently, and returns those that
+    /// answer, in a fixed order.
     pub async fn local_servers(&self) -> Vec<LocalServer> {
         let [first, second, third, fourth] = Provider::LOCAL;
         let (first, second, third, fourth) =
@@ -89,7 +91,7 @@ impl Models {
         [first, second, third, fourth].into_iter().flatten().collect()
     }
 
-    /// Names the providers whose keys are there, each with the variable that holds it.
+    /// Returns the providers that have a key, each with the variable that holds it.
     pub fn keys(&self) -> Vec<(Provider, String)> {
         let source = |provider: Provider| {
             let variable = provider.key_variables().iter().find(|variable| self.environment.has(variable))?;
@@ -98,11 +100,12 @@ impl Models {
         Provider::WITH_KEYS.into_iter().filter_map(source).collect()
     }
 
-    /// Lists the models of the endpoint behind a name: one request that shows whether it is there and takes the key.
+    /// Lists the models of the endpoint behind a name. The single request also shows whether the
+    /// endpoint responds and accepts the key.
     ///
     /// # Errors
     ///
-    /// [`ModelError`] as for a request to the model.
+    /// Fails with the same errors as a request to the model.
     pub async fn list(&self, name: &ModelName) -> Result<Vec<String>, ModelError> {
         let remote = self.remote(name)?;
         let list = remote.list(MAX_LIST_BYTES).await?;
@@ -128,7 +131,8 @@ impl Models {
         (!models.is_empty()).then_some(LocalServer { provider, base_url: endpoint.base_url, models })
     }
 
-    /// Returns the models that can hold a conversation, or nothing if no such server answers.
+    /// Returns the models of a server, without embedding models, which cannot hold a conversation;
+    /// `None` if there is no valid answer.
     async fn models_at(&self, endpoint: &Endpoint) -> Option<Vec<String>> {
         let url = endpoint.url("models");
         let http = self.http().ok()?;
@@ -172,7 +176,7 @@ fn preferred(preferences: &Preferences) -> Option<(String, &'static str)> {
     sources.into_iter().find_map(|(text, why)| Some((text.clone()?, why)))
 }
 
-/// Reads the ids out of a list of models, which both protocols give in the same form.
+/// Extracts the ids from a list of models, which has the same form in both protocols.
 fn ids(list: &Value) -> Vec<String> {
     let models = list.get("data").and_then(Value::as_array);
     let id = |model: &Value| model.get("id").and_then(Value::as_str).map(str::to_owned);

@@ -1,8 +1,8 @@
-//! The environment as a value: where keys and endpoints come from.
+//! The environment as a value: the source of keys and endpoints.
 //!
-//! Whoever starts the program reads its environment once, and adds what the user's own configuration says;
-//! this crate never looks at the process. `NAME_FILE` gives the path of a file that holds what `NAME` would.
-//! Values are never shown: `Debug` lists names only.
+//! The caller reads the process environment once and adds the user's own configuration; this crate
+//! never accesses the process environment. `NAME_FILE` is the path of a file that contains the
+//! value of `NAME`. Values are never shown: `Debug` lists only names.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,21 +11,22 @@ use std::io::Read as _;
 
 use crate::error::ModelError;
 
-/// The largest file that a `*_FILE` variable may name: keys are short, so more is a wrong path.
+/// Maximum size of a file that a `*_FILE` variable names, in bytes. Keys are short, so a larger
+/// file means a wrong path.
 const MAX_VALUE_FILE_BYTES: u64 = 64 << 10;
 
-/// The variables that a choice of model may depend on.
+/// The variables that keys, endpoints and proxies are read from.
 #[derive(Clone, Default)]
 pub struct Environment(BTreeMap<String, String>);
 
 impl Environment {
-    /// Returns the value of a variable, from itself or from the file that `NAME_FILE` names.
+    /// Returns the value of a variable, or else the content of the file that `NAME_FILE` names.
     ///
-    /// White space around it does not count, and an empty value is none.
+    /// White space around a value is removed, and an empty variable counts as not set.
     ///
     /// # Errors
     ///
-    /// [`ModelError::Environment`] if the file cannot be read as text.
+    /// [`ModelError::Environment`] if the file cannot be read as text, is too large, or is empty.
     pub fn value(&self, name: &str) -> Result<Option<String>, ModelError> {
         if let Some(value) = self.plain(name) {
             return Ok(Some(value.to_owned()));
@@ -37,7 +38,7 @@ impl Environment {
         }
     }
 
-    /// Returns the name of the variable that [`Environment::value`] takes its value from.
+    /// Returns the name of the variable that [`Environment::value`] reads: `NAME` or `NAME_FILE`.
     pub(crate) fn source(&self, name: &str) -> String {
         match self.plain(name) {
             Some(_) => name.to_owned(),
@@ -45,12 +46,12 @@ impl Environment {
         }
     }
 
-    /// Reports whether a variable or its `*_FILE` form is set, without reading a file.
+    /// Reports whether a variable or its `*_FILE` form is set, without reading the file.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.plain(name).is_some() || self.plain(&format!("{name}_FILE")).is_some()
     }
 
-    /// Returns the names of its variables.
+    /// Returns the names of all variables.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -66,7 +67,7 @@ impl FromIterator<(String, String)> for Environment {
     }
 }
 
-/// Takes what `std::env::vars_os` gives; what is not UTF-8 cannot be a key or a URL and is left out.
+/// Collects the items of `std::env::vars_os`; those that are not UTF-8 cannot be keys or URLs and are dropped.
 impl FromIterator<(OsString, OsString)> for Environment {
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
         variables

@@ -1,38 +1,38 @@
-//! Why a model gave no reply, each kind with what to do next.
+//! Errors of requests to models, each with what to do next.
 //!
-//! Messages complete "failed to …". No variant ever holds a key: only the name of the variable that gave it.
+//! Messages complete "failed to …". No variant contains a key, only the name of the variable that holds it.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use orchestrate_core::TaskId;
 
-/// What an endpoint is called as that was typed, in the place of a variable that sets one; a run keeps it.
+/// Stands in for the name of a variable if the endpoint was given as `--base-url`, a setting that a run keeps.
 pub(crate) const TYPED_BASE: &str = "base_url";
 
 /// Why a request got no reply, or no model could be chosen.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// A script is not readable as one.
+    /// A script cannot be read or parsed.
     #[error("load the script {}{}: {problem}", file.display(), at_line(*line))]
     Script {
-        /// The script.
+        /// The path of the script.
         file: PathBuf,
-        /// The line from 1, or 0 for the file as a whole.
+        /// The line from 1, or 0 for the whole file.
         line: usize,
-        /// What is wrong there.
+        /// What is wrong.
         problem: String,
     },
-    /// No rule of a script fits a request.
+    /// No rule of a script matches a request.
     #[error(
         "answer turn {turn} of task {task}: no rule of {model} matches; add one, or raise the `times` of one that did"
     )]
     NoScriptedReply {
-        /// `script:FILE`.
+        /// The model's name, `script:FILE`.
         model: String,
-        /// The task whose agent asked.
+        /// The task whose agent sent the request.
         task: TaskId,
-        /// Its request number.
+        /// The number of the agent's request, from 1.
         turn: u32,
     },
     /// A model's name is not of the form `provider/model`.
@@ -40,13 +40,13 @@ pub enum ModelError {
     InvalidName {
         /// The name as typed.
         name: String,
-        /// What is wrong with it, and which forms there are.
+        /// What is wrong with it, and which forms are valid.
         problem: String,
     },
     /// No model was named and none was found.
     #[error("choose a model: {tried}")]
     NoModel {
-        /// What was looked for, and the ways to name one.
+        /// What was tried, and the ways to name one.
         tried: String,
     },
     /// The provider needs a key and the environment has none.
@@ -57,29 +57,29 @@ pub enum ModelError {
         /// The variable that would hold it.
         variable: String,
     },
-    /// A variable of the environment cannot be used.
+    /// The value of an environment variable, or of `--base-url`, cannot be used.
     #[error("use {variable}: {problem}")]
     Environment {
-        /// The variable.
+        /// The name of the variable.
         variable: String,
         /// What is wrong with its value.
         problem: String,
     },
-    /// The provider does not accept the key (401, 403).
+    /// The provider rejects the key (401, 403).
     #[error("authenticate for {model} at {endpoint} (HTTP {status}): {message}; check the key in {key}")]
     Unauthorized {
         /// `provider/model`.
         model: String,
         /// The base URL.
         endpoint: String,
-        /// The status.
+        /// The HTTP status.
         status: u16,
-        /// Where the key came from, or that there was none.
+        /// The source of the key, or a note that there was none.
         key: String,
-        /// What the provider said.
+        /// The provider's message.
         message: String,
     },
-    /// The endpoint does not know the model (404).
+    /// The endpoint does not have the model (404).
     #[error(
         "find the model {model} at {endpoint}: {message}; check its name, or the endpoint in {variable}: a run keeps its \
         model{}, so changing it takes a new run", if variable == TYPED_BASE { " and endpoint" } else { "" }
@@ -91,7 +91,7 @@ pub enum ModelError {
         endpoint: String,
         /// The variable that sets the endpoint.
         variable: String,
-        /// What the provider said.
+        /// The provider's message.
         message: String,
     },
     /// The account has no credit or has reached its spending limit; waiting does not help.
@@ -99,7 +99,7 @@ pub enum ModelError {
     QuotaExhausted {
         /// `provider/model`.
         model: String,
-        /// What the provider said.
+        /// The provider's message.
         message: String,
     },
     /// The request is longer than the model's context.
@@ -110,36 +110,36 @@ pub enum ModelError {
     ContextTooLong {
         /// `provider/model`.
         model: String,
-        /// What the provider said.
+        /// The provider's message.
         message: String,
     },
-    /// The provider refused the request as it is; sending it again does not help.
+    /// The provider rejects the request as invalid; sending it again does not help.
     #[error("send the request to {model} at {endpoint} (rejected with HTTP {status}): {message}")]
     Rejected {
         /// `provider/model`.
         model: String,
         /// The base URL.
         endpoint: String,
-        /// The status.
+        /// The HTTP status.
         status: u16,
-        /// What the provider said.
+        /// The provider's message.
         message: String,
     },
-    /// The provider cannot answer now: 408, 409, 429, 5xx, or an error in the midst of a stream.
+    /// The provider cannot answer now: 408, 409, 425, 429, 5xx, or an error within a stream.
     #[error("get an answer from {model} at {endpoint}{}: {message}", with_status(*status))]
     Unavailable {
         /// `provider/model`.
         model: String,
         /// The base URL.
         endpoint: String,
-        /// The status, or 0 if the error came within a stream.
+        /// The HTTP status, or the one that an error within a stream stands for; 0 if it is unknown.
         status: u16,
-        /// How long the provider asks to wait.
+        /// The wait that the provider asks for.
         retry_after: Option<Duration>,
-        /// What the provider said.
+        /// The provider's message.
         message: String,
     },
-    /// Nothing answers at the endpoint.
+    /// No server responds at the endpoint.
     #[error("reach {model} at {endpoint}: {cause}; start the server, or {}", move_to(variable))]
     Unreachable {
         /// `provider/model`.
@@ -148,20 +148,20 @@ pub enum ModelError {
         endpoint: String,
         /// The variable that sets the endpoint.
         variable: String,
-        /// What the network said.
+        /// The network error.
         cause: String,
     },
-    /// The stream ended, or fell silent, before the reply did; what it gave is dropped.
+    /// The stream ended or stalled before the reply was complete; its content is dropped.
     #[error("receive the complete reply of {model} at {endpoint}: {problem}")]
     Truncated {
         /// `provider/model`.
         model: String,
         /// The base URL.
         endpoint: String,
-        /// How it ended.
+        /// How the stream ended.
         problem: String,
     },
-    /// The endpoint sent something that is no reply of its protocol.
+    /// The endpoint's answer is not a valid reply of its protocol.
     #[error("understand the reply of {model} at {endpoint}: {problem}")]
     Malformed {
         /// `provider/model`.
@@ -171,19 +171,19 @@ pub enum ModelError {
         /// What was not understood.
         problem: String,
     },
-    /// The reply was larger than we accept.
+    /// The reply is larger than the limit.
     #[error("accept the reply of {model} at {endpoint}: {what} is larger than {limit} bytes")]
     TooLarge {
         /// `provider/model`.
         model: String,
         /// The base URL.
         endpoint: String,
-        /// What was too large.
+        /// The part that is too large.
         what: String,
-        /// The limit.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The machinery for requests could not be set up.
+    /// The HTTP client or the tokenizer could not be set up.
     #[error("set up requests to models: {problem}")]
     Setup {
         /// What went wrong.
@@ -200,7 +200,7 @@ impl ModelError {
         )
     }
 
-    /// Returns how long the provider asked to wait.
+    /// Returns the wait that the provider asked for, if any.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unavailable { retry_after, .. } => *retry_after,
@@ -208,12 +208,12 @@ impl ModelError {
         }
     }
 
-    /// Reports whether the provider asked everybody with this key to slow down (429, 529).
+    /// Reports whether the provider asked all users of this key to slow down (429, 529).
     pub fn is_rate_limit(&self) -> bool {
         matches!(self, Self::Unavailable { status: 429 | 529, .. })
     }
 
-    /// Reports whether a shorter request may succeed, so that the caller compacts instead of retrying.
+    /// Reports whether a shorter request may succeed, so that the caller should compact instead of retrying.
     pub fn is_context_too_long(&self) -> bool {
         matches!(self, Self::ContextTooLong { .. })
     }
@@ -231,7 +231,7 @@ impl ModelError {
     }
 }
 
-/// Says how a run gets another endpoint.
+/// Returns an instruction for changing a run's endpoint.
 pub(crate) fn move_to(variable: &str) -> String {
     if variable == TYPED_BASE {
         format!("start a new run with another {variable}, since a run keeps its setting")

@@ -1,8 +1,9 @@
-//! Hides which provider answers a request, how it is spoken to, and how its tokens are counted.
+//! Hides which provider answers a request, which protocol it uses, and how its tokens are counted.
 //!
-//! [`Models`] chooses and opens models by name; each is a [`Model`]. Two protocols go over the wire, read by
-//! readers without IO (`wire`), carried by one attempt (`transport`), repeated where that can help (`retry`)
-//! and held back together where a provider asks for it (`rate_gate`). Tasks, worktrees and tools are unknown here.
+//! [`Models`] chooses and opens models by name; each is a [`Model`]. There are two protocols, whose
+//! readers do no IO (`wire`). `transport` makes one attempt at a request, `retry` repeats it where
+//! that can help, and `rate_gate` delays all requests to an endpoint while its provider asks for
+//! that. The crate knows nothing about tasks, worktrees or tools.
 
 mod catalog;
 mod choose;

@@ -1,8 +1,8 @@
-//! The one face that every model has, whoever answers behind it.
+//! The interface that every model implements.
 //!
-//! A reply is whole or it is an error: what a stream gave before it broke reaches nobody but the display.
-//! Dropping the future of [`Model::complete`] cancels the request; nothing else has to be done.
-//! Deliberately absent: what to do with a reply. That is decided by `AgentLoop` in core.
+//! A request yields a whole reply or an error; the parts of a stream that broke are only ever
+//! displayed. Dropping the future of [`Model::complete`] cancels the request, without further
+//! cleanup. Deliberately absent: what to do with a reply, which `AgentLoop` in core decides.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use orchestrate_core::{ModelReply, ModelRequest};
 
 use crate::error::ModelError;
 
-/// Answers requests: a provider over the network, a script, or recorded replies.
+/// Answers requests, such as a provider over the network or a script.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// Returns the reply to one request, telling `on_delta` what arrives meanwhile.
+    /// Returns the reply to one request, and calls `on_delta` with the parts that arrive meanwhile.
     ///
     /// # Errors
     ///
-    /// The last error when retrying did not help, or the first that retrying cannot help.
+    /// Returns the first error that a retry cannot help, or the last one when all retries are used up.
     async fn complete(
         &self,
         request: &ModelRequest,
@@ -38,25 +38,25 @@ impl<M: Model + ?Sized> Model for Arc<M> {
     }
 }
 
-/// What arrives before a reply is whole; for the display only.
+/// Progress of a reply that is not complete yet; for display only.
 #[derive(Clone, Copy, Debug)]
 pub enum Delta<'a> {
     /// A piece of the answer.
     Text(&'a str),
     /// A piece of the model's reasoning.
     Reasoning(&'a str),
-    /// A call begins; its arguments are shown only once they are whole.
+    /// A tool call begins; its arguments are not reported before the reply is complete.
     ToolCall {
         /// The tool's name as the model wrote it.
         name: &'a str,
     },
-    /// The request waits and is then sent again: what was shown of this reply is void.
+    /// The request will be sent again after a wait. All deltas of this reply so far are void.
     Retry {
         /// The number of the failed attempt, from 1.
         attempt: u32,
-        /// How often such a request is sent again at most.
+        /// The maximum number of retries for this kind of error.
         most: u32,
-        /// How long it waits.
+        /// The time until the request is sent again.
         wait: Duration,
         /// Why the attempt failed.
         cause: &'a ModelError,

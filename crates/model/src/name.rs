@@ -1,4 +1,4 @@
-//! Names of models as people type them: `provider/model`, `script:FILE`, `replay:RUN`.
+//! Names of models as users type them: `provider/model`, `script:FILE`, `replay:RUN`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,33 +7,33 @@ use crate::error::ModelError;
 use crate::provider::Provider;
 use crate::scripted::SCRIPT_PREFIX;
 
-/// The provider of recorded replies in `replay:RUN`.
+/// The prefix of `replay:RUN`, the recorded replies of a run.
 const REPLAY_PREFIX: &str = "replay:";
 
-/// A model's name, taken apart.
+/// A parsed model name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ModelName {
-    /// A model of a provider that we know.
+    /// A model of a known provider.
     Hosted {
-        /// Who answers.
+        /// The provider, from before the slash.
         provider: Provider,
-        /// The model as the provider calls it.
+        /// The provider's own name for the model.
         model: String,
     },
-    /// A model of whatever OpenAI-compatible server `--base-url` names.
+    /// A model of the OpenAI-compatible server that `--base-url` names.
     Other(String),
-    /// Replies that stand in a file.
+    /// The replies in a script file.
     Script(PathBuf),
-    /// Replies that a run has recorded.
+    /// The recorded replies of a run, by its id. Such names are parsed, but cannot be opened yet.
     Replay(String),
 }
 
 impl ModelName {
-    /// Takes a name apart.
+    /// Parses a name.
     ///
     /// # Errors
     ///
-    /// [`ModelError::InvalidName`] if it is empty, has white space within, or names nothing after its prefix.
+    /// [`ModelError::InvalidName`] if it is empty, contains white space, or has nothing after its prefix.
     pub fn parse(name: &str) -> Result<Self, ModelError> {
         let fail = |problem: &str| Err(ModelError::InvalidName { name: name.to_owned(), problem: problem.to_owned() });
         let text = name.trim();

@@ -1,4 +1,4 @@
-//! The providers that have a name of their own, as one table, and where an environment says they are.
+//! The table of named providers, and their endpoints in a given environment.
 
 use std::fmt;
 
@@ -6,89 +6,89 @@ use crate::environment::Environment;
 use crate::error::{ModelError, TYPED_BASE};
 use crate::wire::Protocol;
 
-/// Who answers; everything about one is one row of a table.
+/// A provider of models; its properties are one row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Provider {
-    /// OpenAI, or any server that `OPENAI_BASE_URL` names.
+    /// OpenAI, or the server that `OPENAI_BASE_URL` names.
     OpenAi,
-    /// Anthropic.
+    /// Anthropic, by its Messages API.
     Anthropic,
-    /// Google's Gemini, by its OpenAI-compatible face.
+    /// Google's Gemini, by its OpenAI-compatible API.
     Gemini,
-    /// OpenRouter.
+    /// OpenRouter, which forwards requests to many providers.
     OpenRouter,
-    /// A local Ollama.
+    /// A local Ollama server.
     Ollama,
-    /// A local `llama-server`.
+    /// A local `llama-server` (llama.cpp).
     LlamaCpp,
-    /// A local LM Studio.
+    /// A local LM Studio server.
     LmStudio,
-    /// A local vLLM.
+    /// A local vLLM server.
     Vllm,
 }
 
-/// What is known of a provider.
+/// The properties of a provider.
 struct Row {
     name: &'static str,
     protocol: Protocol,
     base_variable: &'static str,
     default_base: &'static str,
-    /// What stands between the base that the variable holds and the protocol's own paths.
+    /// The path between the variable's base URL and the protocol's own paths.
     path: &'static str,
-    /// Variables that may hold the key, first found wins; `None` means that the provider wants no key.
+    /// Variables that may hold the key, of which the first one set is used; empty if the provider needs no key.
     keys: &'static [&'static str],
-    /// What is asked when nobody names a model; servers of one's own are asked what they have.
+    /// The model to use if none is named; `None` for local servers, which are asked for their models.
     default_model: Option<&'static str>,
 }
 
-/// Where one provider's requests go, and with which key.
+/// The URL and the key for one provider's requests.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) protocol: Protocol,
-    /// The URL that the protocol's paths are appended to, without a slash at its end and without its query.
+    /// The URL that the protocol's paths are appended to, without a trailing slash and without a query.
     pub(crate) base_url: String,
-    /// What comes after a path: `?` and the query of the base, or nothing.
+    /// The query to append after a path, with its `?`; empty if the base URL has none.
     pub(crate) query: String,
-    /// The variable that moves the endpoint, for messages.
+    /// The variable or setting that changes the endpoint, for messages.
     pub(crate) base_variable: &'static str,
     pub(crate) key: Option<Key>,
-    /// Whether the server is OpenAI's own, which alone insists on `max_completion_tokens`.
+    /// Whether the server is OpenAI's own, which insists on `max_completion_tokens`, unlike all others.
     pub(crate) is_openai: bool,
-    /// Whether nobody moved it from where the provider says it is.
+    /// Whether this is the provider's default base URL.
     pub(crate) is_default: bool,
 }
 
-/// A key and where it came from; the key itself is never shown.
+/// A key and its source; the key itself is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) secret: String,
     pub(crate) source: String,
-    /// Whether it is sent as `Authorization: Bearer` even where the protocol has a header of its own.
+    /// Whether the key is sent as `Authorization: Bearer` even if the protocol has its own header for keys.
     pub(crate) is_bearer: bool,
 }
 
 impl Provider {
-    /// All providers with keys, in the order in which they are tried when no model is named.
+    /// All providers that need a key, in the order in which they are tried if no model is named.
     pub const WITH_KEYS: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::OpenRouter];
     /// All local servers, in the order in which they are tried.
     pub const LOCAL: [Self; 4] = [Self::Ollama, Self::LlamaCpp, Self::LmStudio, Self::Vllm];
 
-    /// Finds a provider by its name in `provider/model`.
+    /// Finds a provider by its name, the first part of `provider/model`.
     pub fn named(name: &str) -> Option<Self> {
         Self::WITH_KEYS.into_iter().chain(Self::LOCAL).find(|provider| provider.name() == name)
     }
 
-    /// Returns the name that stands before the slash.
+    /// Returns the provider's name, the first part of `provider/model`.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Returns the variables that may hold the provider's key.
+    /// Returns the variables that may hold the provider's key; empty for local servers.
     pub fn key_variables(self) -> &'static [&'static str] {
         self.row().keys
     }
 
-    /// Returns the model that is asked when only the provider is known.
+    /// Returns the model to use if only the provider is known; `None` for local servers.
     pub(crate) fn default_model(self) -> Option<&'static str> {
         self.row().default_model
     }
@@ -98,7 +98,7 @@ impl Provider {
         self.row().keys.iter().any(|variable| environment.has(variable))
     }
 
-    /// Works out where requests go; `base_url` is what the user typed, which beats the environment.
+    /// Returns the endpoint for requests; `base_url` is what the user typed, which overrides the environment.
     pub(crate) fn endpoint(self, environment: &Environment, base_url: Option<&str>) -> Result<Endpoint, ModelError> {
         let row = self.row();
         let named = match base_url {
@@ -132,7 +132,8 @@ impl Provider {
         Ok(None)
     }
 
-    /// Defaults are the general-purpose models that the providers list in autumn 2026.
+    /// Returns the provider's properties. The default models are the general-purpose ones that the
+    /// providers listed in autumn 2026.
     fn row(self) -> Row {
         let (chat, messages) = (Protocol::ChatCompletions, Protocol::Messages);
         match self {
@@ -181,7 +182,8 @@ impl Provider {
 }
 
 impl Endpoint {
-    /// Makes the endpoint of a server that only `--base-url` names. It gets no key: none was meant for it.
+    /// Creates the endpoint of a server that only `--base-url` names. It gets no key, since
+    /// none was meant for it.
     pub(crate) fn of_base_url(base_url: &str) -> Result<Self, ModelError> {
         let (base_url, query) = checked_url(TYPED_BASE, base_url)?;
         Ok(Self {
@@ -200,7 +202,7 @@ impl Endpoint {
         format!("{}/{path}{}", self.base_url, self.query)
     }
 
-    /// Reports where the key came from, for messages.
+    /// Returns the source of the key, for messages.
     pub(crate) fn key_source(&self) -> String {
         self.key.as_ref().map_or_else(|| "no variable: no key was sent".to_owned(), |key| key.source.clone())
     }
@@ -216,16 +218,16 @@ fn local(name: &'static str, base_variable: &'static str, default_base: &'static
     Row { name, protocol: Protocol::ChatCompletions, base_variable, default_base, path, keys: &[], default_model: None }
 }
 
-/// Makes sure that a base URL can be used and holds no secret.
+/// Checks that a base URL is usable and contains no secret.
 ///
 /// # Errors
 ///
-/// [`ModelError::Environment`] with what is wrong about it, and without what may be secret.
+/// [`ModelError::Environment`] with what is wrong; the message leaves out parts that may be secret.
 pub fn require_base_url(base_url: &str) -> Result<(), ModelError> {
     checked_url(TYPED_BASE, base_url).map(drop)
 }
 
-/// Returns the base without its query, and the query with its `?`, if there is one.
+/// Returns the URL without its query, and the query with its `?`, or an empty text if there is none.
 fn checked_url(variable: &str, url: &str) -> Result<(String, String), ModelError> {
     let fail = |problem: String| ModelError::Environment { variable: variable.to_owned(), problem };
     // A fragment is never sent.
@@ -246,8 +248,8 @@ fn checked_url(variable: &str, url: &str) -> Result<(String, String), ModelError
     Ok((base.trim_end_matches('/').to_owned(), query))
 }
 
-/// Reads `OLLAMA_HOST` as Ollama does: a scheme, a host and a port may each be absent, and the address to
-/// listen on everywhere is no address to speak to.
+/// Reads `OLLAMA_HOST` as Ollama does: scheme, host and port are each optional. The wildcard
+/// address `0.0.0.0`, which is only for listening, becomes `127.0.0.1`.
 fn ollama_url(host: &str) -> Result<(String, String), ModelError> {
     let (scheme, rest) = host.trim().split_once("://").unwrap_or(("http", host.trim()));
     let rest = rest.trim_end_matches('/');
@@ -258,13 +260,13 @@ fn ollama_url(host: &str) -> Result<(String, String), ModelError> {
     checked_url("OLLAMA_HOST", &format!("{scheme}://{rest}{port}"))
 }
 
-/// Appends the provider's path unless the user's base has it already.
+/// Appends the provider's path unless the base URL already ends with it.
 fn with_path(provider: Provider, base: &str, path: &str) -> String {
     let base = without_version(provider, base);
     if path.is_empty() || base.ends_with(path) { base } else { format!("{base}{path}") }
 }
 
-/// Takes `/v1` off the base where the protocol's own paths begin with it.
+/// Removes a trailing `/v1` from the base URL if the protocol's own paths begin with it.
 fn without_version(provider: Provider, base: &str) -> String {
     match provider.row().protocol {
         Protocol::Messages => base.strip_suffix("/v1").unwrap_or(base).to_owned(),

@@ -1,29 +1,30 @@
-//! One gate for each endpoint, key and model: what one agent is told to wait, all wait.
+//! One gate for each endpoint, key and model: if a provider tells one agent to wait, all agents wait.
 //!
-//! Providers count requests by key, so twenty agents that each retry on their own would keep the limit
-//! reached. After a pause they set out one after the other, not all at once.
+//! Providers limit requests by key, so twenty agents that retry independently would keep exceeding
+//! the limit. After a pause they continue one after the other, not all at once.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How far apart those who waited set out; short beside a request, long beside a burst.
+/// The interval at which waiting requests continue after a pause: short compared with a request,
+/// long compared with a burst.
 const SPREAD: Duration = Duration::from_millis(50);
 
-/// Holds requests back while their endpoint wants none.
+/// Delays requests while their provider asks for a pause.
 #[derive(Debug, Default)]
 pub(crate) struct RateGate(Mutex<Pause>);
 
 #[derive(Debug, Default)]
 struct Pause {
     until: Option<Instant>,
-    /// How many have been told to wait for the end of this pause.
+    /// Number of requests that wait for the end of this pause.
     waiting: u32,
 }
 
 impl RateGate {
-    /// Closes the gate for that long from now, or leaves it closed if it already is for longer.
+    /// Closes the gate for a time from now; has no effect if it is already closed for longer.
     pub(crate) fn pause(&self, wait: Duration) {
         let mut pause = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let until = Instant::now() + wait;
@@ -39,7 +40,7 @@ impl RateGate {
         }
     }
 
-    /// Returns the moment at which the caller may ask again, or nothing if the gate is open.
+    /// Returns the time at which the caller may continue, or `None` if the gate is open.
     fn moment(&self) -> Option<Instant> {
         let mut pause = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let until = pause.until?;

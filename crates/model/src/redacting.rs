@@ -1,7 +1,7 @@
-//! Keeps the run's secrets out of what a model says, before anybody has seen it.
+//! Redacts the run's secrets from what a model sends, before it is shown or recorded.
 //!
-//! A server that echoes its key, in whatever form and over however many pieces of a stream, shows it to nobody. What
-//! is recorded is what is acted upon, so a replay meets the same reply.
+//! A key that a server echoes is never shown, in whatever form and over however many pieces of a stream
+//! it arrives. The redacted reply is both recorded and acted upon, so a replay sees the same reply.
 
 use async_trait::async_trait;
 use orchestrate_core::{CallId, ModelReply, ModelRequest, RawBlocks, RedactedStream, Redactor, ToolCall};
@@ -17,7 +17,7 @@ pub struct Redacting<M> {
 }
 
 impl<M: Model> Redacting<M> {
-    /// Wraps a model.
+    /// Wraps a model, whose replies are redacted with this redactor.
     pub fn new(inner: M, redactor: Redactor) -> Self {
         Self { inner, redactor }
     }
@@ -36,7 +36,7 @@ impl<M: Model> Model for Redacting<M> {
         let mut text = RedactedStream::new(&self.redactor);
         let mut reasoning = RedactedStream::new(&self.redactor);
         let mut tell = |delta: Delta<'_>| match delta {
-            // What may be the beginning of a secret is told only once more has come, or all of it.
+            // The stream holds back text that may be the beginning of a secret until more of it has arrived.
             Delta::Text(piece) => tell_text(&text.push(piece), on_delta),
             Delta::Reasoning(piece) => tell_reasoning(&reasoning.push(piece), on_delta),
             Delta::ToolCall { name } => on_delta(Delta::ToolCall { name: &self.redactor.text(name) }),
@@ -64,7 +64,8 @@ fn tell_reasoning(piece: &str, on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Se
     }
 }
 
-/// Redacts a reply; what the provider has signed is left out as a whole where a secret was in it.
+/// Redacts a reply. If that changes anything, the provider's raw blocks are dropped: they may be
+/// signed, and a signature does not match redacted content.
 fn redacted(redactor: &Redactor, reply: &ModelReply) -> ModelReply {
     let call = |call: &ToolCall| ToolCall {
         id: CallId::new(redactor.text(call.id.as_str())),
@@ -99,7 +100,7 @@ mod tests {
 
     const KEY: &str = "sk-0123456789abcdefghijklmnop";
 
-    /// Says its reply piece by piece, and then as a whole.
+    /// Sends its reply piece by piece, and then returns it as a whole.
     struct Echo(Vec<&'static str>);
 
     #[async_trait]

@@ -1,7 +1,7 @@
-//! Asks again where that can help, and no more often than it can.
+//! Repeats failed requests where that can help.
 //!
-//! Nothing of a failed attempt was acted upon: replies are whole or they are errors. Waiting follows the
-//! provider's word if it gave one and else grows with chance in it, as both vendors' own clients do.
+//! A failed attempt has no effects, since no part of an incomplete reply is acted upon. The wait is what
+//! the provider asks for, or else grows exponentially with jitter, as in both vendors' own clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,18 +14,18 @@ use crate::error::ModelError;
 use crate::model::{Delta, Model};
 use crate::rate_gate::RateGate;
 
-/// The first wait; the vendors' clients begin alike.
+/// The first wait, as in the vendors' clients.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// The longest wait of our own making.
+/// The longest wait that we choose ourselves, before jitter, which at most doubles it.
 const LONGEST_WAIT: Duration = Duration::from_secs(32);
-/// The longest wait that a provider can ask for; who says an hour is asked again sooner.
+/// The longest wait that a provider can ask for; a request for an hour is cut to this.
 const LONGEST_ASKED_WAIT: Duration = Duration::from_secs(300);
-/// Retries of an overloaded or rate-limited provider: a minute and a half, by our own waits.
+/// Retries of an overloaded or rate-limited provider: a minute and a half, by our own waits before jitter.
 const RETRIES: u32 = 8;
-/// Retries where nothing answers or what answers breaks: a few seconds, since a person may have to act.
+/// Retries if no server responds or a reply breaks: a few seconds, since the user may have to act.
 const BROKEN_RETRIES: u32 = 3;
 
-/// A model that asks another one again.
+/// A model that retries the requests to another one.
 #[derive(Debug)]
 pub(crate) struct Retrying<M> {
     inner: M,
@@ -33,7 +33,7 @@ pub(crate) struct Retrying<M> {
 }
 
 impl<M: Model> Retrying<M> {
-    /// Wraps a model whose requests pass the gate.
+    /// Wraps a model; every attempt first passes the gate.
     pub(crate) fn new(inner: M, gate: Arc<RateGate>) -> Self {
         Self { inner, gate }
     }

@@ -1,22 +1,23 @@
-//! A model whose replies stand in a file: `script:FILE`, JSON Lines, one [`Rule`] each.
+//! A model whose replies come from a file: `script:FILE`, in JSON Lines, one [`Rule`] per line.
 //!
-//! A rule names what it answers (`task`, `when`, both may be missing), the `reply`, and how many `times` at most:
+//! A rule states which requests it answers (`task`, `when`, both optional), the `reply`, and how
+//! many `times` it is used at most:
 //!
 //! ```json
 //! {"task": "T1", "when": {"returned": "conflict"}, "reply": {"tool_calls": [{"name": "git_status"}]}, "times": 1}
 //! ```
 //!
-//! Everything that `when` names has to fit the request:
+//! Every condition in `when` has to match the request:
 //!
 //! - `turn`: the number of the agent's request, from 1, counted across attempts;
-//! - `returned`: the request is the first after the work came back to its agent for this cause, as `task.returned` has
-//!   it: `conflict`, `task_check`, `run_check`, `deletions`, `unstorable`, `rejected` or `retried`. No rule has to know
-//!   in which words the agent is told so;
+//! - `returned`: the request is the first one after the work was returned to its agent for this cause, as in
+//!   `task.returned`: `conflict`, `task_check`, `run_check`, `deletions`, `unstorable`, `rejected` or `retried`. So a
+//!   rule does not depend on the wording of the message to the agent;
 //! - `last_contains`: a part of the newest message, or of one of the newest tool results.
 //!
-//! The first rule that fits answers. A rule with `times` is used up after that many replies, counted over
-//! the whole run: each reply names its rule in [`ModelReply::raw`], so that a resumed run counts again from
-//! the replies in its journal ([`ScriptedModel::resume`]). Nothing here looks at a clock or a random number.
+//! The first matching rule answers. A rule with `times` is used up after that many replies, counted
+//! over the whole run: each reply names its rule in [`ModelReply::raw`], from which a resumed run
+//! restores the counts ([`ScriptedModel::resume`]). Nothing here depends on a clock or a random number.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -33,17 +34,17 @@ use crate::error::ModelError;
 use crate::model::{Delta, Model};
 use crate::tokens::estimated_usage;
 
-/// The provider of a scripted model in `provider:FILE`.
+/// The prefix of a scripted model's name, `script:FILE`.
 pub(crate) const SCRIPT_PREFIX: &str = "script:";
-/// The largest script: far above any that a person writes, so only a wrong file is refused.
+/// Maximum size of a script in bytes: far more than anyone writes, so only a wrong file is refused.
 const MAX_SCRIPT_BYTES: u64 = 16 << 20;
 
-/// Answers by the first rule of a script that fits the request.
+/// A model that answers with the first matching rule of a script.
 #[derive(Debug)]
 pub struct ScriptedModel {
     name: String,
     rules: Vec<Rule>,
-    /// How often each rule has answered, in the order of the rules.
+    /// The number of replies of each rule, in the order of the rules.
     answered: Mutex<Vec<u64>>,
     pace: Duration,
 }
@@ -86,7 +87,7 @@ struct Call {
     arguments: Value,
 }
 
-/// What a script may say of a reply's cost; what it does not say is estimated.
+/// The token counts of a reply; those that a script leaves out are estimated.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReplyUsage {
@@ -100,11 +101,11 @@ fn no_arguments() -> Value {
 }
 
 impl ScriptedModel {
-    /// Reads the script of `script:FILE`.
+    /// Loads the script of `script:FILE`.
     ///
     /// # Errors
     ///
-    /// [`ModelError::Script`] if the file cannot be read, is too large, or has a line that is no rule.
+    /// [`ModelError::Script`] if the file cannot be read, is too large, or contains an invalid rule or none.
     pub fn load(file: &Path) -> Result<Self, ModelError> {
         let name = format!("{SCRIPT_PREFIX}{}", file.display());
         let unreadable = |cause: std::io::Error| script_error(&name, 0, format!("cannot be read: {cause}"));
@@ -116,11 +117,12 @@ impl ScriptedModel {
         Self::parse(&name, &text)
     }
 
-    /// Reads the rules out of a script's text; `name` is the model's name, `script:FILE`.
+    /// Parses the rules of a script; `name` is the model's name, `script:FILE`.
     ///
     /// # Errors
     ///
-    /// [`ModelError::Script`] with the number of the first line that is no rule.
+    /// [`ModelError::Script`] with the number of the first line that is not a valid rule, or 0
+    /// if there are no rules.
     pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut rules = Vec::new();
@@ -137,9 +139,9 @@ impl ScriptedModel {
         Ok(Self { name: name.to_owned(), rules, answered, pace: Duration::ZERO })
     }
 
-    /// Counts the replies that a run has already recorded, so that `times` survives a resume.
+    /// Counts the replies that a run has already recorded, so that `times` is kept across a resume.
     ///
-    /// Replies of other models, or of other scripts, count for nothing.
+    /// Replies of other models or scripts are ignored.
     #[must_use]
     pub fn resume<'a>(self, recorded: impl IntoIterator<Item = &'a ModelReply>) -> Self {
         {
@@ -153,14 +155,15 @@ impl ScriptedModel {
         self
     }
 
-    /// Makes each reply take a while, so that the calls of several agents visibly overlap.
+    /// Delays each reply, so that the requests of several agents visibly overlap.
     #[must_use]
     pub fn paced(mut self, pace: Duration) -> Self {
         self.pace = pace;
         self
     }
 
-    /// Takes the first rule that fits and counts it: one step, so that two agents never share its last use.
+    /// Returns the first matching rule, with its number from 1, and counts its use. Both happen
+    /// under one lock, so that two agents never share its last use.
     fn take_rule(&self, request: &ModelRequest) -> Option<(usize, &Rule)> {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, rule) = self
@@ -265,13 +268,14 @@ fn script_error(name: &str, line: usize, problem: String) -> ModelError {
     ModelError::Script { file, line, problem }
 }
 
-/// Returns the number of the rule that a recorded reply names, if this script gave the reply.
+/// Returns the number of the rule that a recorded reply names, if the reply is from this script.
 fn rule_of(name: &str, reply: &ModelReply) -> Option<usize> {
     let raw = reply.raw.as_ref().filter(|raw| raw.model == name)?;
     raw.blocks.first()?.get("rule")?.as_u64()?.try_into().ok()
 }
 
-/// Looks at the newest entry; results of one turn arrive together, so each of them is the newest.
+/// Reports whether the newest message contains a text. The results of one turn are one message, and
+/// each of them is searched.
 fn last_contains_text(request: &ModelRequest, part: &str) -> bool {
     match request.messages.last() {
         Some(Message::User { text } | Message::Assistant { text, .. }) => text.contains(part),

@@ -1,4 +1,4 @@
-//! What of an environment is secret.
+//! Finds the secrets in an environment.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use orchestrate_core::Secret;
 use crate::environment::Environment;
 use crate::provider::Provider;
 
-/// How the names of variables end that hold a secret.
+/// Endings of the names of variables that hold secrets.
 const ENDINGS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD"];
 
 impl Environment {
-    /// Returns every secret that it holds: keys, those of providers in files included, and what is secret in the URLs
-    /// of endpoints and proxies.
+    /// Returns all secrets of the environment: keys, including those of providers in `*_FILE`
+    /// files, and the secret parts of URLs of endpoints and proxies.
     ///
-    /// A file that cannot be read holds no secret yet; whoever needs its key says so.
+    /// A file that cannot be read is skipped; the error is reported when its key is needed.
     pub fn secrets(&self) -> Vec<Secret> {
         let mut found = Vec::new();
         for name in self.names() {
@@ -34,7 +34,8 @@ impl Environment {
         found
     }
 
-    /// Reports whether a key is in a file. What is no plain file, such as a pipe, gives its content only once.
+    /// Reports whether `NAME_FILE` names a regular file. Anything else, such as a pipe, may be
+    /// readable only once, so it is left for the use of the key.
     fn names_a_file(&self, name: &str) -> bool {
         self.plain(&format!("{name}_FILE")).is_some_and(|path| Path::new(path).is_file())
     }

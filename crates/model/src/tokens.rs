@@ -1,8 +1,8 @@
-//! Counts tokens: by a bound that costs nothing as long as that decides, exactly by a tokenizer from then on, or
-//! roughly where nobody counts.
+//! Counts tokens: by a cheap upper bound as long as that is enough, exactly by a tokenizer after
+//! that, and by an estimate if a server reports no usable counts.
 //!
-//! The vocabulary is o200k for every model. It is OpenAI's own; Anthropic and Google publish none, so for
-//! theirs the count is a measure by which contexts are bounded, not what they bill.
+//! The vocabulary is o200k for every model. It is OpenAI's; Anthropic and Google publish none, so
+//! for their models the count bounds the context but is not what they bill.
 
 mod memo;
 
@@ -15,25 +15,26 @@ use tiktoken_rs::CoreBPE;
 use self::memo::Memo;
 use crate::error::ModelError;
 
-/// The vocabulary, read once for the whole program.
+/// The vocabulary, loaded once per process.
 static VOCABULARY: OnceLock<Result<CoreBPE, String>> = OnceLock::new();
 
-/// What its counts were, shared by all agents: their system texts and tools are the same.
+/// A cache of counts, shared by all agents, whose system texts and tools are the same.
 static COUNTED: LazyLock<Memo> = LazyLock::new(Memo::default);
 
-/// Counts exactly.
+/// Counts tokens exactly, with the o200k vocabulary.
 #[derive(Clone, Copy)]
 pub struct Tokenizer(&'static CoreBPE);
 
-/// Counts by bytes until somebody has waited for the tokenizer, and exactly from then on.
+/// Counts bytes until the tokenizer has been loaded, and exact tokens from then on.
 ///
-/// Loaded, it takes a fifth of a second and tens of megabytes, which a run of short conversations never needs: a text
-/// has no more tokens than bytes.
+/// A text has no more tokens than bytes, so a run of short conversations never needs the tokenizer,
+/// which takes a fifth of a second to load and tens of megabytes of memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LazyCounter(());
 
 impl Tokenizer {
-    /// Reads the vocabulary, or waits for whoever is reading it: a fifth of a second in a release build.
+    /// Loads the vocabulary, or waits while another thread loads it. This takes a fifth of a
+    /// second in a release build.
     ///
     /// # Errors
     ///
@@ -68,8 +69,8 @@ impl std::fmt::Debug for Tokenizer {
 }
 
 impl LazyCounter {
-    /// Returns the best counter of this moment. Use one for a whole decision: what is added up from
-    /// different counters is neither exact nor known to be a bound only.
+    /// Returns the best counter available now. Use a single one for a whole decision: whether a sum
+    /// of counts from different counters is exact is unknown.
     pub fn current(&self) -> Box<dyn TokenCounter> {
         match Tokenizer::loaded() {
             Some(tokenizer) => Box::new(tokenizer),
@@ -77,7 +78,7 @@ impl LazyCounter {
         }
     }
 
-    /// Loads the tokenizer beside the async threads, or waits for whoever does.
+    /// Loads the tokenizer on a thread for blocking work, or waits while another task loads it.
     ///
     /// # Errors
     ///
@@ -98,12 +99,12 @@ impl TokenCounter for LazyCounter {
     }
 }
 
-/// Bytes that count as one token where nobody counts; the usual rule of thumb for English and code.
+/// Bytes per token in an estimate; the usual rule of thumb for English and code.
 const BYTES_PER_TOKEN: usize = 4;
-/// More tokens than any request has; a server that reports more does not know.
+/// More tokens than any request has; a server that reports as many is wrong.
 const ABSURD_TOKENS: u64 = 100_000_000;
 
-/// Takes a server's figures if they can be true, and else estimates.
+/// Returns the usage that a server reported if it is plausible, or else an estimate.
 pub(crate) fn usage_or_estimate(given: Option<Usage>, request: &ModelRequest, reply: &ModelReply) -> Usage {
     let believable = |usage: &Usage| {
         usage.input_tokens > 0 && usage.input_tokens < ABSURD_TOKENS && usage.output_tokens < ABSURD_TOKENS
@@ -119,7 +120,7 @@ pub(crate) fn usage_or_estimate(given: Option<Usage>, request: &ModelRequest, re
     }
 }
 
-/// Estimates what a request and its reply cost.
+/// Estimates the token usage of a request and its reply.
 pub(crate) fn estimated_usage(request: &ModelRequest, reply: &ModelReply) -> Usage {
     Usage {
         input_tokens: estimate(request_bytes(request)),

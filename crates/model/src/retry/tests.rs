@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::*;
 
-/// Fails as it is told, then answers; notes when it was asked.
+/// Fails with the given errors, then answers; records the times of the requests.
 struct Failing {
     errors: Mutex<Vec<ModelError>>,
     asked: Mutex<Vec<Instant>>,
@@ -66,7 +66,7 @@ fn rejected() -> ModelError {
     ModelError::Rejected { model: "openai/m".into(), endpoint: "http://h/v1".into(), status: 400, message: "no".into() }
 }
 
-/// Returns the waits between attempts in milliseconds, and how it ended.
+/// Returns the waits between attempts in milliseconds, and the final result.
 fn run(errors: Vec<ModelError>) -> (Vec<u128>, Result<ModelReply, ModelError>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {

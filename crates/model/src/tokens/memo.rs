@@ -1,17 +1,20 @@
-//! Remembers the counts of texts: every request holds its conversation again, and only the newest message is new.
+//! Caches the token counts of texts: every request contains the whole conversation, of which only
+//! the newest message is new.
 //!
-//! A count is a function of its text, so a remembered one is exact; whole texts are compared, not their hashes. What
-//! is remembered is bounded: it stands in two halves, and when the newer is full, the older is forgotten.
+//! A count depends only on its text, and whole texts are compared instead of hashes, so a cached
+//! count is exact. The size of the cache is bounded: it has two halves, and when the newer one is
+//! full, the older one is dropped.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of text that one half holds: the contexts of twenty agents of 16,000 tokens at four bytes each.
+/// Maximum size of the texts in one half, in bytes: the contexts of twenty agents with 16,000
+/// tokens of four bytes.
 const HALF_BYTES: usize = 20 * 16_000 * 4;
-/// Longer texts than this are counted again: one would push out the conversations of several agents.
+/// Longer texts than this are not cached: one would evict the conversations of several agents.
 const LONGEST_BYTES: usize = HALF_BYTES / 16;
 
-/// Counts that are remembered.
+/// A cache of token counts, shared by all threads.
 #[derive(Default)]
 pub(super) struct Memo {
     halves: Mutex<Halves>,
@@ -21,12 +24,12 @@ pub(super) struct Memo {
 struct Halves {
     newer: HashMap<Box<str>, usize>,
     older: HashMap<Box<str>, usize>,
-    /// Bytes of the texts in the newer half.
+    /// Size of the texts in the newer half.
     bytes: usize,
 }
 
 impl Memo {
-    /// Returns the count of a text, by counting if it is not remembered; others are not kept waiting by that.
+    /// Returns the cached count of a text, or calls `count`, without holding the lock, and caches its result.
     pub(super) fn count(&self, text: &str, count: impl FnOnce(&str) -> usize) -> usize {
         if text.len() > LONGEST_BYTES {
             return count(text);
@@ -41,7 +44,7 @@ impl Memo {
 }
 
 impl Halves {
-    /// Finds a count; one from the older half is kept for longer.
+    /// Finds a cached count, and moves one from the older half to the newer.
     fn find(&mut self, text: &str) -> Option<usize> {
         if let Some(known) = self.newer.get(text) {
             return Some(*known);
@@ -77,7 +80,7 @@ mod tests {
             })
         };
         assert_eq!((count("one"), count("one"), counted.get()), (3, 3, 1));
-        // What is asked for again and again outlives any number of others.
+        // A text that is counted again and again stays cached, whatever else is counted.
         let others = 3 * HALF_BYTES / LONGEST_BYTES;
         for number in 0..others {
             let other = format!("{number:04}{}", "x".repeat(LONGEST_BYTES - 4));

@@ -11,7 +11,7 @@ fn counting_becomes_exact() {
     assert!(counter.count("hello world") <= "hello world".len());
     let tokenizer = Tokenizer::load().unwrap();
     assert!(counter.is_exact() && counter.current().is_exact());
-    // The counts of OpenAI's own tokenizer.
+    // The expected counts are from OpenAI's own tokenizer.
     for (text, tokens) in
         [("", 0), ("hello world", 2), ("let x = vec![1, 2, 3];", 13), ("漢字", 2), ("<|endoftext|>", 7)]
     {
@@ -19,7 +19,7 @@ fn counting_becomes_exact() {
     }
 }
 
-/// A conversation of the kind that agents have: many tools, calls with code in them, results.
+/// Returns a typical conversation of an agent: many tools, calls, and results with code in them.
 fn working_request() -> ModelRequest {
     let tool = |at: usize| orchestrate_core::ToolSpec {
         name: format!("tool_{at}"),
@@ -45,7 +45,7 @@ fn working_request() -> ModelRequest {
     ModelRequest { tools: (0..15).map(tool).collect(), messages, ..request("openai/m") }
 }
 
-/// One that has written a large file full of quotes, which Chat Completions carries escaped twice.
+/// Returns a conversation that has written a large file full of quotes, which Chat Completions escapes twice.
 fn writing_request() -> ModelRequest {
     let content = "fn main() {\n    let s = \"a\\tb\";\n    println!(\"{s}\");\n}\n".repeat(40);
     let arguments = json!({"path": "a.rs", "content": content});
@@ -56,7 +56,7 @@ fn writing_request() -> ModelRequest {
     }
 }
 
-/// What goes over the wire is no larger than what core's bound was held against.
+/// The bodies of both protocols are no larger than core's canonical rendering with its margins.
 #[test]
 fn bodies_stay_within_the_canonical_rendering_and_its_margin() {
     for request in [request("openai/m"), working_request(), writing_request()] {

@@ -13,7 +13,7 @@ use crate::ledger::SeenFile;
 /// The result of a tool, before the executor shapes it for the model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// The structured result.
+    /// The structured result, which is shown as JSON if there is neither a text nor a footer.
     pub data: Value,
     /// The text for the model. If it is too long, its middle is cut out and the whole is kept as an artifact.
     pub text: String,

@@ -32,7 +32,7 @@ pub struct Services {
 /// Operations on the agent's own branch, which the coordinator carries out and records.
 #[async_trait]
 pub trait GitService: Send + Sync {
-    /// Compares the worktree with the agent's last commit.
+    /// Returns the differences between the worktree and the agent's last commit.
     async fn status(&self) -> Result<GitStatus, ServiceError>;
     /// Reports whether git ignores a file of the worktree, so that it will not be committed.
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError>;

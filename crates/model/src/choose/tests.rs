@@ -3,7 +3,7 @@ use crate::environment::Environment;
 use crate::test_server::{Answer, TestServer};
 
 fn environment(pairs: &[(&str, &str)]) -> Environment {
-    // No local server of the machine may answer for the test's.
+    // A real server on this machine must not answer instead of the test's.
     let nowhere = ["OLLAMA_HOST", "LLAMACPP_BASE_URL", "LMSTUDIO_BASE_URL", "VLLM_BASE_URL"];
     nowhere
         .iter()

@@ -110,7 +110,7 @@ fn result(result: &ToolResult) -> Value {
     json!({"role": "tool", "tool_call_id": result.call_id, "content": content})
 }
 
-/// Reads one reply.
+/// The reader of one reply.
 #[derive(Debug, Default)]
 pub(crate) struct ChatReader {
     text: String,

@@ -106,7 +106,7 @@ fn result(result: &ToolResult) -> Value {
     })
 }
 
-/// Reads one reply.
+/// The reader of one reply.
 #[derive(Debug, Default)]
 pub(crate) struct MessagesReader {
     blocks: BTreeMap<u64, Block>,
@@ -186,7 +186,7 @@ impl MessagesReader {
         Ok(())
     }
 
-    /// Figures are cumulative, so later ones replace earlier ones.
+    /// Merges reported token counts. They are cumulative, so later ones replace earlier ones.
     fn merge_usage(&mut self, usage: Option<&Value>) {
         for (key, value) in usage.and_then(Value::as_object).into_iter().flatten() {
             if value.is_number() {

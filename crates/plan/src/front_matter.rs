@@ -14,7 +14,7 @@ use crate::fields::value;
 use crate::read::source::Source;
 use crate::words::nearest;
 
-/// What the front matter says; everything is optional.
+/// The settings in a plan's front matter, all of them optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FrontMatter {
     /// The plan's title.
@@ -25,7 +25,7 @@ pub struct FrontMatter {
     pub verify: Option<String>,
     /// How the order of tasks follows from the document.
     pub parallel: Order,
-    /// Agents at work at once.
+    /// Maximum number of concurrent agents.
     pub max_agents: Option<usize>,
     /// Role of tasks that name none.
     pub agent: Option<String>,
@@ -37,7 +37,7 @@ pub struct FrontMatter {
     pub budget_usd: Option<f64>,
     /// What happens to finished branches.
     pub merge: Option<MergeMode>,
-    /// Whether every task waits for a person's approval.
+    /// Whether every task waits for the user's approval.
     pub review: bool,
     /// The line of each key, from 1.
     pub lines: BTreeMap<String, usize>,
@@ -47,10 +47,10 @@ pub struct FrontMatter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Phases are barriers, `[P]` marks and `files` decide within a section.
+    /// Phases are barriers; within a section, `[P]` marks and `files` determine the order.
     #[default]
     Auto,
-    /// Every section is a barrier; within it everything runs together.
+    /// Every section is a barrier; its tasks run together unless they write the same path.
     Phases,
     /// One task after another.
     Sequential,
@@ -70,7 +70,7 @@ pub(crate) const KEYS: &[&str] = &[
     "review",
 ];
 
-/// Finds the front matter's text and where the body begins.
+/// Returns the range of the YAML and the offset of the body; `None` without a closed front matter.
 pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
     let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
     let mut lines = source.lines(start..source.text.len()).into_iter();
@@ -80,7 +80,7 @@ pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
     Some((source.line_start(2)..close, body))
 }
 
-/// Reads the front matter.
+/// Parses the front matter as far as possible.
 pub(crate) fn read(
     source: &Source<'_>,
     range: Range<usize>,
@@ -119,14 +119,15 @@ pub(crate) fn read(
     front
 }
 
-/// Reads the front matter alone, as far as it can be read: what a plan needs to be read itself, such as its base.
+/// Parses only a plan's front matter, as far as possible and without reporting errors: settings such as the base are
+/// needed before the plan itself can be parsed.
 pub fn front_matter(text: &str) -> FrontMatter {
     let source = Source::new(text);
     let (known, mut findings) = (KnownNames::default(), Findings::default());
     split(&source).map_or_else(FrontMatter::default, |(range, _)| read(&source, range, &known, &mut findings))
 }
 
-/// Finds the line that a key stands on, and where it begins.
+/// Returns the offset and the text of a key's line.
 fn line_of<'a>(source: &'a Source<'_>, range: Range<usize>, key: &str) -> (usize, &'a str) {
     let is_key = |line: &str| {
         let line = line.trim_start_matches(['"', '\'']);
@@ -135,7 +136,7 @@ fn line_of<'a>(source: &'a Source<'_>, range: Range<usize>, key: &str) -> (usize
     source.lines(range.clone()).into_iter().find(|(_, line)| is_key(line)).unwrap_or((range.start, ""))
 }
 
-/// One key of the front matter.
+/// A key of the front matter, with its value and its line.
 struct FrontMatterKey<'a> {
     key: &'a str,
     value: &'a Value,
@@ -179,7 +180,7 @@ impl FrontMatterKey<'_> {
         }
     }
 
-    /// Returns the value if it fits its key, records an error if it does not; an empty value is none.
+    /// Returns the value, or records an error if it is invalid; an empty value counts as not set.
     fn take<T>(&self, value: Option<T>, expected: &str, findings: &mut Findings) -> Option<T> {
         if value.is_none() && !self.value.is_null() {
             let message = format!("`{}` expects {expected}", self.key);
@@ -209,8 +210,8 @@ impl FrontMatterKey<'_> {
         }
     }
 
-    /// Returns the value as it is written: `no` and `0123` are texts where a text is wanted, whatever YAML makes of
-    /// them.
+    /// Returns the value as written: where text is expected, `no` and `0123` are text, although YAML parses them
+    /// otherwise.
     fn written(&self) -> Option<String> {
         let (_, value) = self.line.split_once(':')?;
         let value = value.split(" #").next().unwrap_or(value).trim();

@@ -1,6 +1,6 @@
-//! Reading is linear in the text, whatever it holds: t(2n)/t(n) on hostile inputs.
+//! Checks that parsing is linear in the length of the text: t(2n)/t(n) on hostile inputs.
 //!
-//! The processor's time of the thread is compared, so that other work on the machine does not count.
+//! CPU time of the thread is compared, so that other load on the machine does not count.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::*;
 
-/// The shortest time that is compared: below it, what is measured is the start.
+/// The minimum time to compare: shorter measurements are dominated by startup.
 const LEAST: Duration = Duration::from_millis(4);
 
-/// A hostile plan of about so many bytes, and its name.
+/// The name of an input, and a function that creates a hostile plan of about that many bytes.
 type Input = (&'static str, fn(usize) -> String);
 
 const INPUTS: &[Input] = &[
@@ -42,16 +42,16 @@ const INPUTS: &[Input] = &[
     ("a group of files", |n| group(n, &format!("files: {}", "a/b, ".repeat(200)))),
 ];
 
-/// A group whose attributes every one of its tasks takes over.
+/// Creates a group whose tasks all inherit its attributes.
 fn group(bytes: usize, attributes: &str) -> String {
     let tasks: String = (1..bytes / 16).map(|at| format!("  - [ ] [P] T{at} x\n")).collect();
     format!("- [ ] G ({attributes})\n{tasks}")
 }
 
-/// The most comparisons of one input: real growth shows in each, a burst of other work in one.
+/// The maximum number of comparisons of one input: real growth shows in each, a burst of other load in one.
 const ATTEMPTS: usize = 4;
 
-/// Returns how long the processor has worked for this thread.
+/// Returns the CPU time of this thread.
 fn worked() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }
@@ -62,7 +62,8 @@ fn run(text: &str) -> Duration {
     worked().saturating_sub(start)
 }
 
-/// Requires t(2n)/t(n) below 3 for an `n` that takes long enough, or else the largest whose double is a plan still.
+/// Requires t(2n)/t(n) below 3 for an `n` that takes at least `LEAST`, or for the largest one whose double is still
+/// within `MAX_PLAN_BYTES`.
 fn require_linear(name: &str, smallest: usize, input: fn(usize) -> String) {
     let may_grow = |size: usize| size * 4 < MAX_PLAN_BYTES;
     let mut size = smallest;

@@ -1,4 +1,4 @@
-//! What holds for any text: reading never panics, and writing back touches boxes alone.
+//! Properties that hold for any text: parsing never panics, and writing back changes only boxes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use orchestrate_core::ids::TaskId;
 use orchestrate_core::run_state::{RunState, TaskState};
 use orchestrate_core::schedule::Schedule;
 
-/// Lines that plans are made of, so that random texts are nearly plans.
+/// Generates random texts from fragments of plans, so that many are nearly plans.
 fn text() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "- [ ] ",
@@ -72,7 +72,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![4 => plain, 1 => any::<String>()]
 }
 
-/// A plan of tasks that depend on each other without a cycle, on earlier and on later ones.
+/// Generates plans without cycles, whose tasks depend on earlier and on later ones.
 fn plan() -> impl Strategy<Value = String> {
     let task = (
         prop::sample::select(vec![" ", " ", "x", "~", "-", "!"]),
@@ -149,7 +149,7 @@ proptest! {
     }
 }
 
-/// Returns everything that a task waits for or comes after, directly or through others that it comes after.
+/// Returns the tasks that a task depends on directly, and those that it comes after directly or indirectly.
 fn predecessors(plan: &Plan, of: &TaskId) -> BTreeSet<TaskId> {
     let (mut found, mut open) = (BTreeSet::new(), vec![of.clone()]);
     while let Some(id) = open.pop() {
@@ -160,7 +160,7 @@ fn predecessors(plan: &Plan, of: &TaskId) -> BTreeSet<TaskId> {
     found
 }
 
-/// Folds a run of the plan in which everything that is ready runs, one task at a time; gives the order and the end.
+/// Simulates a run of the plan, one ready task at a time; returns the order of the tasks and the final state.
 fn run(plan: &Plan, fates: &[bool]) -> (Vec<TaskId>, RunState) {
     let started = Event::RunStarted {
         plan: None,

@@ -1,9 +1,9 @@
-//! Plans: Markdown that people already write, read into tasks with an order.
+//! Parses plans: Markdown, as people already write it, into ordered tasks.
 //!
-//! Reading reports every error at once, each with line, column and what to write instead; it loses nothing in
-//! silence ([`Skipped`]) and is linear in the text, whatever it holds. Reading never fails for what lies
-//! outside the plan: roles and models are given ([`KnownNames`]), what else decides is for [`check`](fn@check) alone.
-//! This module does not run, start or write anything; [`write_boxes`] gives text back.
+//! Parsing reports every error at once, each with its line, its column and a suggestion. Lines that look like tasks
+//! but are not are reported too ([`Skipped`]). The time is linear in the length of the text, for any input. The
+//! result depends only on the text and on the given roles and models ([`KnownNames`]); [`check`](fn@check) covers
+//! everything else outside the plan. The crate does no IO and starts nothing; [`write_boxes`] returns the new text.
 
 mod check;
 mod fields;

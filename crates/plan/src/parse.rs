@@ -1,4 +1,4 @@
-//! From text to [`Plan`]: reads everything, and reports every error at once.
+//! Parses text into a [`Plan`], and reports every error at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -28,10 +28,10 @@ use orchestrate_core::ids::TaskId;
 use orchestrate_core::invisible::hidden;
 use orchestrate_core::task::{Task, Work};
 
-/// The largest plan: a thousand tasks need a tenth of it.
+/// The maximum size of a plan: a thousand tasks need a tenth of it.
 pub const MAX_PLAN_BYTES: usize = 4 * 1024 * 1024;
 
-/// The most tasks of one plan: more than a repository has branches that anyone looks at.
+/// The maximum number of tasks in a plan: each has a branch, and nobody reviews more branches.
 pub(crate) const MAX_TASKS: usize = 10_000;
 
 /// A plan that has no errors.
@@ -39,20 +39,20 @@ pub(crate) const MAX_TASKS: usize = 10_000;
 pub struct Plan {
     /// The front matter's title, else the first heading of level one.
     pub title: Option<String>,
-    /// What the front matter says.
+    /// The front matter; the default if there is none.
     pub front_matter: FrontMatter,
-    /// All tasks in the order of the document, done ones too.
+    /// All tasks in the order of the document, including done ones.
     pub tasks: Vec<Task>,
-    /// The byte of each task's box mark in the source; tasks that are headings without a box have none.
+    /// The byte offset of the mark in each task's box; a heading without a box has no entry.
     pub boxes: BTreeMap<TaskId, usize>,
-    /// Lines that could have been tasks and are not.
+    /// Lines that look like tasks but are not.
     pub skipped: Vec<Skipped>,
-    /// What is worth knowing and keeps nothing from running.
+    /// Problems that do not prevent a run.
     pub warnings: Vec<PlanWarning>,
 }
 
 impl Plan {
-    /// Reads a plan.
+    /// Parses a plan.
     ///
     /// # Errors
     /// Every error of the plan at once, in the order of the text.
@@ -62,7 +62,7 @@ impl Plan {
     }
 }
 
-/// Reads a plan as far as it can be read, beside its errors.
+/// Parses a plan as far as possible, and returns its errors with it.
 pub(crate) fn read(text: &str, known: &KnownNames) -> (Plan, Vec<PlanError>) {
     if let Err(error) = require_text(text) {
         return (Plan::default(), vec![error]);
@@ -78,7 +78,7 @@ pub(crate) fn read(text: &str, known: &KnownNames) -> (Plan, Vec<PlanError>) {
     (Plan { warnings, skipped, ..plan }, errors)
 }
 
-/// Refuses what cannot be a plan at all.
+/// Rejects text that cannot be a plan: empty, binary or too large.
 fn require_text(text: &str) -> Result<(), Finding> {
     let refuse = |code, message: String, suggestion: &str| {
         let suggestion = Some(suggestion.to_owned());
@@ -127,7 +127,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     Plan { title, front_matter, tasks, boxes, ..Plan::default() }
 }
 
-/// Finds the tasks below the front matter; none at all, or too many, is an error.
+/// Finds the tasks below the front matter; having none or too many is an error, as is too deep a nesting.
 fn read_body(source: &Source<'_>, body: usize, findings: &mut Findings) -> Option<Collected> {
     if let Some(offset) = outline::too_deep(source) {
         let message = format!("lists and quotes are nested deeper than {}", outline::MAX_DEPTH);
@@ -174,7 +174,7 @@ fn hidden_characters(source: &Source<'_>, findings: &mut Findings) {
     }
 }
 
-/// Reports HTML comments, which a reader of the rendered plan does not see.
+/// Reports HTML comments, which are invisible in the rendered plan.
 fn hidden_comments(source: &Source<'_>, blocks: &[Block], findings: &mut Findings) {
     for block in blocks {
         match block {
@@ -197,7 +197,7 @@ fn hidden_comments(source: &Source<'_>, blocks: &[Block], findings: &mut Finding
     }
 }
 
-/// Returns each draft its id: the written one, else a slug of its title.
+/// Returns the id of each draft: the written one, else a slug of its title.
 fn assign_ids(drafts: &[Draft], findings: &mut Findings) -> Vec<TaskId> {
     let mut first: HashMap<String, (usize, &str)> = HashMap::new();
     for (at, draft) in drafts.iter().enumerate() {
@@ -228,7 +228,7 @@ fn assign_ids(drafts: &[Draft], findings: &mut Findings) -> Vec<TaskId> {
     drafts.iter().map(id).collect()
 }
 
-/// Checks what a task names outside the plan: role, model, paths; and that a command has no use for a model.
+/// Checks the names in a task: role, model and paths. Warns of a role or model on a command, which has no agent.
 fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
     let attributes = &draft.attributes;
     let judge = |name: &Option<Located>, judge: fn(&str, usize, &KnownNames) -> Option<Pending>| {

@@ -1,10 +1,10 @@
-//! Roles: what an agent is told, which tools it has, and what it delivers.
+//! Roles: an agent's prompt, its tools, and what it delivers.
 //!
-//! A role is a Markdown file with optional YAML front matter, in the shape that other products use, so that
-//! their files work unchanged; settings of our own live under `metadata` with the prefix `orchestrate-` and are
-//! texts. A key that has no effect here is reported, and one that is nearly a known key even more so: a role
-//! whose `dissallowedTools` is passed over in silence is worse than none. Whether a tool exists is not known
-//! here; see [`Role::unknown_tools`].
+//! A role is a Markdown file with optional YAML front matter in the format of other products, so that their files
+//! work unchanged. Our own settings are strings below `metadata` with the prefix `orchestrate-`. Keys without
+//! effect are reported, except cosmetic ones; those that look like a typo are reported with the known key, since
+//! silently ignoring `dissallowedTools` would be worse than having no role. This module does not know which tools
+//! exist; see [`Role::unknown_tools`].
 
 mod definition;
 mod front;
@@ -12,7 +12,7 @@ mod front;
 pub use definition::{DEFAULT_TOOLS, Delivers, MAX_NAME_BYTES, MAX_ROLE_BYTES, Role, RoleError, RoleWarning};
 
 impl Role {
-    /// Reads a role; `file_stem` is its name where the file gives none.
+    /// Parses a role; `file_stem` is its name unless the file sets one.
     ///
     /// ```
     /// use orchestrate_plan::role::{Delivers, Role};
@@ -24,7 +24,7 @@ impl Role {
     /// ```
     ///
     /// # Errors
-    /// The first thing that keeps the file from being a role.
+    /// The first problem of a file that is not a valid role.
     pub fn parse(file_stem: &str, text: &str) -> Result<(Self, Vec<RoleWarning>), RoleError> {
         if text.len() > MAX_ROLE_BYTES {
             return Err(RoleError::TooLarge { role: file_stem.to_owned(), bytes: text.len() });
@@ -52,8 +52,7 @@ impl Role {
     }
 }
 
-/// Splits a file into front matter and body, which may hold `---` lines of its own; returns `None` if the front matter
-/// has no end.
+/// Splits a file into front matter and body, which may contain `---` lines; `None` if the front matter is not closed.
 fn split(text: &str) -> Option<(Option<&str>, &str)> {
     let mut lines = text.split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else { return Some((None, text)) };

@@ -1,4 +1,4 @@
-//! Plans in, tasks out: each table row is a document and everything that is read from it.
+//! Tests of parsing: each row of a table is a document and everything that is parsed from it.
 
 use super::*;
 use orchestrate_core::ids::TaskId;
@@ -8,7 +8,7 @@ fn known() -> KnownNames {
     KnownNames::roles(["implementer", "tester", "reviewer", "researcher"])
 }
 
-/// Renders what is not default about a task, one line each.
+/// Renders the fields of a task that are not the default, on one line.
 fn line(task: &Task) -> String {
     let ids = |ids: &[TaskId]| ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(" ");
     let mut out = format!("{}: {}", task.id, task.title);
@@ -138,7 +138,7 @@ fn a_parent_that_only_groups_gives_way_to_its_leaves() {
             "3: Wire | depends 2.1 2.2",
         ],
     );
-    // What is true of a group that is not carried out is true of its open tasks.
+    // The status of a cancelled or blocked group applies to its open tasks.
     reads(
         "- [-] 1 Off\n  - [ ] 1.1 A (depends: 2.1)\n  - [x] 1.2 B\n- [!] 2 Held\n  - [~] 2.1 C (depends:)\n",
         &[
@@ -552,7 +552,7 @@ fn boxes_are_written_back_and_nothing_else() {
     assert_eq!(write_boxes(source, &[]), source);
 }
 
-/// Checks a plan with the settings that its front matter gives to its run.
+/// Checks a plan with the settings from its front matter.
 fn checked(source: &str, refused: &[Finding], exists: &dyn Fn(FirstWord<'_>) -> bool) -> CheckReport {
     let front = front_matter(source);
     let settings = orchestrate_core::RunSettings {
@@ -654,7 +654,7 @@ fn a_command_whose_quote_is_not_closed_is_told() {
         "- [ ] T1 x (verify: `test \"a)b\" = \"a)b\"`)\n- [ ] T2 y (run: echo it\\'s \"'\" '\"\\' # don't)\n",
         &["T1: x | verify test \"a)b\" = \"a)b\"", "T2: y | run echo it\\'s \"'\" '\"\\' # don't"],
     );
-    // Only a shell can tell what is quoted inside of these.
+    // Only a shell can tell what is quoted inside these.
     warns(
         "- [ ] T1 x (verify: test \"$(cat 'a\"b')\" = 1)\n",
         &[&format!("1:21 unclosed test \"$(cat 'a\"b')\" = 1 {advice}")],

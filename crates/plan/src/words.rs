@@ -1,9 +1,9 @@
-//! Finds the known word that a mistyped one most likely means.
+//! Suggests the known word that a mistyped one most likely means.
 
-/// The longest word that is compared: nobody mistypes a name by two letters beyond it.
+/// The maximum length of a word to compare: anything longer is not a mistyped name.
 const MAX_WORD_BYTES: usize = 64;
 
-/// Returns the known word nearest to `word`, if it is near enough to be meant.
+/// Returns the known word nearest to `word`, at most 2 edits away (1 for words of up to 3 characters).
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = if word.chars().count() <= 3 { 1 } else { 2 };
     if word.len() > MAX_WORD_BYTES {
@@ -18,8 +18,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the edit distance (a swap of neighbours counts once) if it is at most `limit`. A word that is much longer
-/// than the other is not compared, since comparing takes time in the product of both lengths.
+/// Returns the edit distance (a transposition counts as one edit) if it is at most `limit`. Words of very different
+/// lengths are not compared, since comparing takes time in the product of both lengths.
 pub(crate) fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit.saturating_mul(char::MAX_LEN_UTF8) {
         return None;

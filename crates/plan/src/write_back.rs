@@ -1,4 +1,4 @@
-//! Writes the boxes of landed tasks back into the text of a plan, changing nothing else.
+//! Ticks the boxes of landed tasks in the text of a plan, changing nothing else.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use crate::fields::names::KnownNames;
 use crate::parse;
 use orchestrate_core::ids::TaskId;
 
-/// Returns the source with the boxes of the landed tasks ticked; every other byte stays as it is.
+/// Returns the source with the boxes of the landed tasks ticked; every other byte is unchanged.
 ///
-/// A task that is a heading without a box has nothing to tick. Boxes that are ticked already stay as they are.
+/// Tasks without a box (headings) and boxes that are already ticked are left unchanged.
 pub fn write_boxes(source: &str, landed: &[TaskId]) -> String {
     let (plan, _) = parse::read(source, &KnownNames::default());
     let landed: BTreeSet<&TaskId> = landed.iter().collect();

@@ -1,7 +1,7 @@
-//! Names in a plan that a reader takes for something else: a title that begins like an id, and paths that are one file
-//! to a system that folds names.
+//! Detects names that are easily confused: titles that begin like an id, and paths that are one file on a file system
+//! that folds names.
 //!
-//! Ids that look alike are an error, where ids are given out; what is found here is only warned of.
+//! Ids that look alike are an error, reported where ids are assigned; this module only warns.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::read::draft::Draft;
 use orchestrate_core::fold::folded;
 use orchestrate_core::invisible::{shown, without_hidden};
 
-/// Warns of everything in these tasks that reads as something else.
+/// Warns of all such titles and paths in these tasks.
 pub(crate) fn check(drafts: &[Draft], findings: &mut Findings) {
     let mut seen = HashMap::new();
     for draft in drafts {
@@ -34,7 +34,7 @@ pub(crate) fn check(drafts: &[Draft], findings: &mut Findings) {
     }
 }
 
-/// Finds a title that would begin with an id if its characters were the usual ones.
+/// Returns a warning if the title would begin with an id after compatibility normalisation (NFKC).
 fn like_an_id(draft: &Draft) -> Option<Pending> {
     if draft.id.is_some() || draft.title.is_ascii() {
         return None;
@@ -49,7 +49,7 @@ fn like_an_id(draft: &Draft) -> Option<Pending> {
     Some(warning.suggest(Some(format!("write `{}`", found.id))))
 }
 
-/// Finds what was written before of the same path, or of a folder above it, in another way.
+/// Returns an earlier, different spelling of the same path or of a folder above it.
 fn twin(path: &str, seen: &mut HashMap<String, String>) -> Option<String> {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     for part in ends.filter_map(|end| path.get(..end)).filter(|part| !part.is_empty()) {
@@ -66,7 +66,7 @@ mod tests {
     use crate::check::finding::FindingCode;
     use crate::{KnownNames, parse};
 
-    /// Returns the lines at which a plan is warned of for names that look alike.
+    /// Returns the lines of a plan's warnings about names that look alike.
     fn warned(plan: &str) -> Vec<usize> {
         let (plan, errors) = parse::read(plan, &KnownNames::default());
         assert!(errors.is_empty(), "{errors:?}");

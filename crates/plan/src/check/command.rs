@@ -1,8 +1,8 @@
-//! What the commands of a plan begin with, programs or files, as far as their text tells it.
+//! Extracts the program or file that each command of a plan begins with, as far as its text shows it.
 //!
-//! Only what is certain is said: a command whose first word could be anything else is left out. Whether the program or
-//! the file is there is for the caller to find out. The reader of commands for the policy errs to the other side
-//! (`crates/core/src/policy/lexer.rs`): it finds whatever a line might run, which is no ground for a complaint.
+//! A command whose first word could be anything else is left out. The caller checks whether the program or the file
+//! exists. The policy's lexer (`crates/core/src/policy/lexer.rs`) errs on the other side: it finds everything that a
+//! line might run, which is no basis for a warning.
 
 use std::collections::HashSet;
 
@@ -13,35 +13,35 @@ use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::{MergeMode, RunSettings};
 use orchestrate_core::task::{Task, Work};
 
-/// The longest command that a finding repeats, in characters: enough to recognise it.
+/// The maximum number of a command's characters in a finding: enough to recognise it.
 const MAX_COMMAND_CHARS: usize = 80;
 
-/// Words that begin a shell command and are no programs.
+/// Words that begin a shell command and are not programs.
 const SHELL_WORDS: &[&str] = &[
     "!", ".", ":", "[", "{", "(", "alias", "break", "case", "cd", "command", "continue", "echo", "eval", "exec",
     "exit", "export", "false", "for", "if", "printf", "pwd", "read", "return", "set", "shift", "source", "test",
     "time", "times", "trap", "true", "type", "ulimit", "umask", "unset", "until", "wait", "while",
 ];
 
-/// What a command begins with.
+/// The first word of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstWord<'a> {
-    /// A name that the shell looks for on its search path.
+    /// A name that the shell looks up on its search path.
     Program(&'a str),
     /// The path of a file of the worktree, such as `./check.sh`.
     File(&'a str),
 }
 
-/// A command of a run of a plan that begins with a program or a file.
+/// A command in a plan or its settings that begins with a program or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedCommand<'a> {
-    /// What it begins with.
+    /// Its first word.
     pub first: FirstWord<'a>,
     /// The whole command.
     pub text: &'a str,
-    /// The plan's line of the command, from 1, or `None` if it does not stand in the plan.
+    /// The line of the command in the plan, from 1, or `None` if it is not from the plan.
     pub line: Option<usize>,
-    /// Whether something fails for certain if what it begins with is not there.
+    /// Whether the run certainly executes it, and it certainly fails if its program or file is missing.
     pub is_vital: bool,
 }
 
@@ -50,12 +50,12 @@ impl<'a> PlannedCommand<'a> {
         Some(Self { first: FirstWord::of(text)?, text, line, is_vital: is_one_chain(text) })
     }
 
-    /// Lets nothing fail for certain unless the command is run for certain.
+    /// Clears `is_vital` unless the command is certain to be executed.
     fn vital_only_if(self, is_run: bool) -> Self {
         Self { is_vital: self.is_vital && is_run, ..self }
     }
 
-    /// Returns the program that it begins with, if it is one.
+    /// Returns the program that it begins with, if any.
     pub fn program(&self) -> Option<&'a str> {
         match self.first {
             FirstWord::Program(name) => Some(name),
@@ -63,7 +63,8 @@ impl<'a> PlannedCommand<'a> {
         }
     }
 
-    /// Says that what it begins with is missing. Confined commands do not see all programs that a person has.
+    /// Returns the finding that its program or file is missing. Confined commands do not see all programs of the
+    /// user.
     pub fn missing(&self, confined: bool) -> Finding {
         let (message, suggestion) = match self.first {
             FirstWord::Program(name) if confined => (
@@ -94,9 +95,9 @@ impl<'a> PlannedCommand<'a> {
     }
 }
 
-/// Finds the checks that the plan and the settings name: that of the run, and those of open tasks.
+/// Returns the checks in the plan and the settings: that of the run, and those of open tasks.
 ///
-/// What a task of a role that `reports` hands over is no work to be checked.
+/// A task whose role satisfies `reports` delivers a report, which is not checked.
 pub fn commands_of_checks<'a>(
     plan: &'a Plan,
     settings: &'a RunSettings,
@@ -115,7 +116,7 @@ pub fn commands_of_checks<'a>(
         let check = PlannedCommand::read(Some(task.line), task.verify.as_deref()?)?;
         Some(check.vital_only_if(is_checked(task)))
     });
-    // A check that stands elsewhere has no line here, and is never made where nothing is merged.
+    // A check from elsewhere has no line in the plan, and no check of the run is made if nothing is merged.
     let line = plan.front_matter.lines.get("verify").filter(|_| plan.front_matter.verify == settings.verify);
     let is_made = settings.merge != MergeMode::None && open().any(is_checked);
     let of_run = settings.verify.as_deref();
@@ -123,12 +124,12 @@ pub fn commands_of_checks<'a>(
     of_run.map(|check| check.vital_only_if(is_made)).into_iter().chain(of_tasks).collect()
 }
 
-/// Returns the tasks that start if nothing fails; none of tasks that have no order.
+/// Returns the tasks that start if nothing fails; empty if the tasks have no order.
 fn started(tasks: &[Task]) -> HashSet<TaskId> {
     Schedule::new(tasks).map(|schedule| schedule.waves().into_iter().flatten().collect()).unwrap_or_default()
 }
 
-/// Finds the commands that are tasks themselves.
+/// Returns the commands of open tasks that are commands themselves.
 pub(crate) fn commands_of_tasks(plan: &Plan) -> impl Iterator<Item = PlannedCommand<'_>> {
     let open = plan.tasks.iter().filter(|task| task.status.runs());
     open.filter_map(|task| match &task.work {
@@ -138,23 +139,23 @@ pub(crate) fn commands_of_tasks(plan: &Plan) -> impl Iterator<Item = PlannedComm
 }
 
 impl<'a> FirstWord<'a> {
-    /// Reads what a shell command begins with.
+    /// Parses the first word of a shell command; `None` if it could be anything else.
     fn of(command: &'a str) -> Option<Self> {
         first_program(command).map(Self::Program).or_else(|| first_file(command).map(Self::File))
     }
 }
 
-/// Returns the program that a shell command begins with, if it is one to be found on the search path.
+/// Returns the program that a shell command begins with, if it is one that is looked up on the search path.
 fn first_program(command: &str) -> Option<&str> {
     let mut words = command.split_whitespace();
     let word = words.find(|word| !is_plain_assignment(word))?.trim_end_matches(';');
     let is_plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
-    // `name () { … }` makes a function.
+    // `name () { … }` defines a function.
     let is_defined = words.next().is_some_and(|next| next.starts_with('('));
     (is_plain && !is_defined && !SHELL_WORDS.contains(&word)).then_some(word)
 }
 
-/// Returns the file of the worktree that a shell command begins with, if it is one.
+/// Returns the file of the worktree that a shell command begins with, if any.
 fn first_file(command: &str) -> Option<&str> {
     let word = command.split_whitespace().find(|word| !is_plain_assignment(word))?.trim_end_matches(';');
     let is_plain = word.chars().all(|c| c.is_alphanumeric() || "-_.+/".contains(c));
@@ -162,14 +163,15 @@ fn first_file(command: &str) -> Option<&str> {
     (is_plain && is_inside).then_some(word)
 }
 
-/// Reports whether a word sets a variable to a text that ends with the word, and by which no other program is found.
+/// Reports whether a word assigns plain text to a variable other than `PATH`, which would change where programs are
+/// found.
 fn is_plain_assignment(word: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     let is_text = |text: &str| text.chars().all(|c| c.is_alphanumeric() || "-_.+/,:=@%".contains(c));
     word.split_once('=').is_some_and(|(name, text)| is_name(name) && name != "PATH" && is_text(text))
 }
 
-/// Reports whether a command fails as soon as the first one in it does: nothing follows it but what `&&` lets follow.
+/// Reports whether a command fails as soon as its first part does: its parts are joined by `&&` only.
 fn is_one_chain(command: &str) -> bool {
     !command.trim().replace("&&", "").replace(">&", "").contains(['|', ';', '&', '\n'])
 }

@@ -1,7 +1,7 @@
-//! What is wrong, or worth knowing, about a plan: one finding for each place, with what to write instead.
+//! Errors and warnings of a plan, each with its place and a suggestion.
 //!
-//! Findings are collected with byte offsets ([`Findings`]) and get line and column in one sweep at the end,
-//! so that a thousand of them on one long line stay linear. This module does not decide what is an error.
+//! Findings are collected with byte offsets ([`Findings`]) and get line and column in one pass at the end, so that a
+//! thousand of them on one long line take linear time. The callers decide what is an error.
 
 use std::fmt;
 
@@ -9,26 +9,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::read::source::Source;
 
-/// The longest offending text that a finding repeats, in characters: enough to recognise the place.
+/// The maximum number of characters of the offending text in a finding: enough to recognise the place.
 const MAX_TEXT_CHARS: usize = 80;
-/// The most errors, and the most warnings, of one plan: more than anybody reads, and a hostile plan could make
+/// The maximum number of errors, and of warnings, of a plan: more than anyone reads, while a hostile plan could cause
 /// millions.
 pub(crate) const MAX_FINDINGS: usize = 1_000;
 
-/// Something about a plan: an error if it stands among the errors, else a warning.
+/// An error or a warning about a plan, depending on the list that it is in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub struct Finding {
-    /// From 1; zero if it concerns the whole file.
+    /// The line, from 1; zero if it concerns the whole file.
     pub line: usize,
-    /// From 1, in characters; zero if it concerns the whole file.
+    /// The column, from 1, in characters; zero if it concerns the whole file.
     pub column: usize,
-    /// What kind of finding it is, for programs.
+    /// Its kind, for programs.
     pub code: FindingCode,
-    /// What it is, for people: lower case, no full stop.
+    /// The message for people: lower case, no full stop.
     pub message: String,
-    /// The text that it is about.
+    /// The offending text, shortened; may be empty.
     pub text: String,
-    /// What to write instead, if one can tell.
+    /// What to write instead, if known.
     pub suggestion: Option<String>,
 }
 
@@ -51,11 +51,11 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What kind of finding it is.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingCode {
-    /// The file holds nothing.
+    /// The file is empty.
     EmptyPlan,
     /// The file is not text.
     BinaryPlan,
@@ -63,7 +63,7 @@ pub enum FindingCode {
     PlanTooLarge,
     /// Lists or quotes are nested deeper than [`crate::MAX_DEPTH`].
     TooDeep,
-    /// Nothing in the file is a task.
+    /// The file contains no task.
     NoTasks,
     /// There are more tasks than `MAX_TASKS`.
     TooManyTasks,
@@ -73,48 +73,48 @@ pub enum FindingCode {
     FrontMatter,
     /// A key that does not exist.
     UnknownKey,
-    /// A key that is understood and has no effect yet.
+    /// A known key that has no effect there.
     UnusedKey,
-    /// A value that its key does not take.
+    /// A value that is not valid for its key.
     InvalidValue,
-    /// A key given twice to one task.
+    /// A key that is set twice for one task.
     DuplicateKey,
-    /// `(key: value` without its closing parenthesis, or a command without its closing quote.
+    /// `(key: value` without its closing parenthesis, or a command with an open quote, `case` or substitution.
     Unclosed,
-    /// An id that no task may have.
+    /// An id that is not allowed.
     InvalidId,
     /// An id that two tasks have.
     DuplicateId,
-    /// A dependency that is no task.
+    /// A dependency on a task that does not exist.
     UnknownDependency,
-    /// Tasks that wait for each other.
+    /// Tasks that depend on each other, or one that depends on itself.
     Cycle,
     /// A role that does not exist.
     UnknownRole,
     /// A model that does not exist.
     UnknownModel,
-    /// Text that a reader of the rendered plan does not see.
+    /// Text that is invisible in the rendered plan.
     HiddenText,
-    /// A name that reads as another one.
+    /// A name that is easily mistaken for another one.
     LookAlike,
     /// Two tasks that write the same path.
     WriteOverlap,
-    /// A command whose program is not installed.
+    /// A command whose program or file does not exist.
     ProgramNotFound,
-    /// Something that is understood and whose time has not come.
+    /// A known setting that is not supported yet.
     NotAvailable,
-    /// A base that is no revision of the repository.
+    /// A base that is not a revision of the repository.
     UnknownBase,
-    /// A task that waits for one which is never merged.
+    /// A task that depends on one that is never merged.
     NeverMerged,
     /// A repository in which no run would start.
     RepositoryRefused,
 }
 
-/// A line that could have been a task and is not, with the reason.
+/// A line that looks like a task but is not, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
     /// Why it is not a task.
     pub reason: String,
@@ -131,27 +131,27 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Makes a finding about `text` at a byte offset of the source.
+    /// Creates a finding about `text` at a byte offset of the source.
     pub(crate) fn new(offset: usize, code: FindingCode, text: &str, message: impl Into<String>) -> Self {
         let text = text.trim().chars().take(MAX_TEXT_CHARS).collect();
         Self { offset, code, message: message.into(), text, suggestion: None }
     }
 
-    /// Adds what to write instead.
+    /// Sets the suggestion of what to write instead.
     pub(crate) fn suggest(mut self, suggestion: Option<String>) -> Self {
         self.suggestion = suggestion;
         self
     }
 }
 
-/// Everything found so far while a plan is read.
+/// The findings collected while a plan is parsed.
 #[derive(Default)]
 pub(crate) struct Findings {
-    /// What keeps the plan from running.
+    /// Problems that prevent a run.
     pub(crate) errors: Vec<Pending>,
-    /// What does not.
+    /// Problems that do not.
     pub(crate) warnings: Vec<Pending>,
-    /// Lines that are no tasks, by byte offset.
+    /// Lines that are not tasks, each with its byte offset and the reason.
     pub(crate) skipped: Vec<(usize, String)>,
 }
 
@@ -166,13 +166,13 @@ impl Findings {
         push(&mut self.warnings, warning);
     }
 
-    /// Records that a line is no task.
+    /// Records that a line is not a task.
     pub(crate) fn skip(&mut self, offset: usize, reason: impl Into<String>) {
         self.skipped.push((offset, reason.into()));
     }
 }
 
-/// Adds a finding; beyond [`MAX_FINDINGS`] one says that others are left out.
+/// Adds a finding; the one after [`MAX_FINDINGS`] says that the rest are not shown, and further ones are dropped.
 fn push(findings: &mut Vec<Pending>, finding: Pending) {
     match findings.len().cmp(&MAX_FINDINGS) {
         std::cmp::Ordering::Less => findings.push(finding),
@@ -184,7 +184,7 @@ fn push(findings: &mut Vec<Pending>, finding: Pending) {
     }
 }
 
-/// Returns every finding its line and column, in the order of the source.
+/// Converts byte offsets into lines and columns, and sorts the findings by place.
 pub(crate) fn place(mut pending: Vec<Pending>, source: &Source<'_>) -> Vec<Finding> {
     pending.sort_by_key(|finding| finding.offset);
     let mut cursor = source.cursor();
@@ -204,7 +204,7 @@ pub(crate) fn place(mut pending: Vec<Pending>, source: &Source<'_>) -> Vec<Findi
         .collect()
 }
 
-/// Returns every skipped line its number, in the order of the source.
+/// Converts byte offsets into line numbers, and sorts the skipped lines.
 pub(crate) fn place_skipped(mut skipped: Vec<(usize, String)>, source: &Source<'_>) -> Vec<Skipped> {
     skipped.sort_by_key(|(offset, _)| *offset);
     skipped.into_iter().map(|(offset, reason)| Skipped { line: source.line_of(offset), reason }).collect()

@@ -1,4 +1,4 @@
-//! Checks a plan that was read: findings, commands and the report of `check`.
+//! Checks a parsed plan: findings, commands and the report of `check`.
 
 pub(crate) mod alike;
 pub(crate) mod command;

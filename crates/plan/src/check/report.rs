@@ -1,7 +1,7 @@
-//! What `orchestrate check` says about a plan: what would run, in which order, and what is wrong.
+//! The report of `orchestrate check`: what would run, in which order, and what is wrong.
 //!
-//! The shape of [`CheckReport`] as JSON is a contract. Nothing here spends a token or starts a program;
-//! whether a program or a file exists is the caller's to know.
+//! The shape of [`CheckReport`] as JSON is a contract. This module spends no tokens and starts no programs; the
+//! caller reports whether a program or a file exists.
 
 use std::fmt::Write as _;
 
@@ -17,86 +17,87 @@ use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::{MergeMode, RunSettings};
 use orchestrate_core::task::{Task, TaskStatus, Work, waiting};
 
-/// The fewest turns that a task takes: look, change, finish.
+/// The minimum number of turns of a task: look, change, finish.
 const LEAST_TURNS: u64 = 3;
 
-/// The smallest request: a role's fixed prompt and the task.
+/// The minimum size of a request: a role's fixed prompt and the task.
 const LEAST_REQUEST_TOKENS: u64 = 2_500;
 
-/// What would run, in which order, and what is wrong.
+/// The result of checking a plan: what would run, in which order, and what is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CheckReport {
     /// The plan's path as typed.
     pub plan: String,
-    /// Its title.
+    /// The plan's title, if it has one.
     pub title: Option<String>,
-    /// Every task, done ones too.
+    /// Every task, including done ones.
     pub tasks: Vec<CheckedTask>,
-    /// What could run together, one group after the other.
+    /// Groups of tasks that could run in parallel, in order; empty if there are errors.
     pub waves: Vec<Vec<TaskId>>,
-    /// Lines that could have been tasks and are not.
+    /// Lines that look like tasks but are not.
     pub skipped: Vec<Skipped>,
-    /// What is worth knowing.
+    /// Problems that do not prevent a run.
     pub warnings: Vec<PlanWarning>,
-    /// What keeps the plan from running.
+    /// Problems that prevent a run.
     pub errors: Vec<PlanError>,
-    /// What the run may cost.
+    /// The estimated cost of the run.
     pub estimate: Estimate,
 }
 
 /// One task of a [`CheckReport`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckedTask {
-    /// Its id.
+    /// Unique within the plan.
     pub id: TaskId,
-    /// Its title.
+    /// Without box, id and attributes.
     pub title: String,
-    /// What its box says.
+    /// The state of its box.
     pub status: TaskStatus,
-    /// The heading that it stands under.
+    /// The heading above it.
     pub section: Option<String>,
-    /// Its line, from 1.
+    /// Its line in the plan, from 1.
     pub line: usize,
-    /// What must be merged first.
+    /// Tasks that must be merged before it starts.
     pub depends: Vec<TaskId>,
-    /// What it says it writes.
+    /// Paths or globs that it declares to write.
     pub files: Vec<String>,
     /// The role that carries it out; null for a command.
     pub agent: Option<String>,
-    /// The command that carries it out, for people; the fields of the JSON are fixed.
+    /// The command that carries it out; only for people, since the fields of the JSON are fixed.
     #[serde(skip)]
     pub run: Option<String>,
     /// The command that must pass in its worktree.
     pub verify: Option<String>,
     /// Whether it is marked `[P]`.
     pub parallel: bool,
-    /// What stands below it.
+    /// The bullets and paragraphs below it, as written.
     pub details: Vec<String>,
 }
 
-/// A range of what a run may cost.
+/// The range of a run's cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Least and most tokens: a few small requests for each agent, and every turn with a full context. Work that goes
-    /// back to its author goes on with the same turns; the further attempts that a person asks for are not counted.
+    /// Minimum and maximum tokens: a few small requests for each agent, and every turn with a full context. Work
+    /// that is returned to its author continues with the same turns; further attempts that the user requests are
+    /// not counted.
     pub tokens: [u64; 2],
-    /// Least and most US dollars; null, since prices are not known here.
+    /// Minimum and maximum US dollars; always null, since prices are not known here.
     pub cost_usd: Option<[f64; 2]>,
 }
 
-/// What lies outside a plan and decides what running it would do.
+/// Everything outside a plan that its check depends on.
 pub struct Surroundings<'a> {
-    /// What the plan may name.
+    /// The names that the plan may use.
     pub known: &'a KnownNames,
-    /// The settings of a run of it.
+    /// The settings that a run of the plan would have.
     pub settings: &'a RunSettings,
-    /// What else keeps it from running.
+    /// Errors that the caller has found.
     pub refused: &'a [PlanError],
-    /// Reports whether what a command begins with is there.
+    /// Reports whether the program or file that a command begins with exists.
     pub exists: &'a dyn Fn(FirstWord<'_>) -> bool,
 }
 
-/// Reads a plan and says everything about it.
+/// Parses a plan and creates its report.
 pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport {
     let (plan, mut errors) = parse::read(source, around.known);
     errors.extend(around.refused.iter().cloned());
@@ -121,12 +122,13 @@ pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport
     }
 }
 
-/// Finds what these settings keep from running: a default role that does not exist, and work that is never merged.
+/// Returns errors that depend on the settings: a default role that does not exist, and dependencies that are never
+/// merged.
 pub fn unfit(plan: &Plan, settings: &RunSettings, known: &KnownNames) -> Vec<PlanError> {
     let mut found = never_merged(plan, settings);
     let is_known = known.roles.is_empty() || known.roles.contains(&settings.agent);
     let has_default = |task: &&Task| task.status.runs() && task.work == Work::Agent(None);
-    // The front matter's own has been looked at where it stands.
+    // The role of the front matter was checked when it was parsed.
     let is_elsewhere = plan.front_matter.agent.as_ref() != Some(&settings.agent);
     if let Some(task) = plan.tasks.iter().find(has_default).filter(|_| is_elsewhere && !is_known) {
         let roles: Vec<&str> = known.roles.iter().map(String::as_str).collect();
@@ -142,7 +144,7 @@ pub fn unfit(plan: &Plan, settings: &RunSettings, known: &KnownNames) -> Vec<Pla
     found
 }
 
-/// Finds what can never be merged with these settings, and so never starts.
+/// Returns an error for each task that never starts, since these settings never merge its dependency.
 fn never_merged(plan: &Plan, settings: &RunSettings) -> Vec<PlanError> {
     if settings.merge != MergeMode::None {
         return Vec::new();
@@ -179,7 +181,7 @@ fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
     }
 }
 
-/// Finds the commands whose program or file is not there.
+/// Returns a warning for each command whose program or file does not exist.
 fn missing(plan: &Plan, around: &Surroundings<'_>) -> Vec<Finding> {
     let checks = commands_of_checks(plan, around.settings, &|_| false).into_iter();
     let commands = checks.chain(commands_of_tasks(plan));

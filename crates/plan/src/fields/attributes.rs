@@ -1,8 +1,9 @@
 //! The attributes of a task: `(key: value)` in its line, `key: value` in a bullet below, `@role`, `[P]`.
 //!
-//! A parenthesis whose word before the colon is no key is prose and stays in the title; one that is nearly a
-//! key is an error, since a plan whose `(depnds: T1)` were read as prose would run in the wrong order. So people may
-//! also leave out the colon of `(depends on T1)`, which stays in the title and counts if it names nothing but tasks.
+//! A parenthesis whose word before the colon is not a key is prose and stays in the title. A word that is nearly a
+//! key is an error: if `(depnds: T1)` were treated as prose, the plan would run in the wrong order. For the same
+//! reason `(depends on T1)` without a colon counts as a dependency if it names nothing but tasks; it stays in the
+//! title.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,7 +17,7 @@ use crate::read::source::Inline;
 use crate::read::text;
 use crate::words::{edit_distance, nearest};
 
-/// What an attribute says something about.
+/// The key of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
     Depends,
@@ -60,36 +61,37 @@ const KEYS: &[(&str, Key)] = &[
     ("review", Key::Review),
 ];
 
-/// What people write in parentheses and what is one letter off a key.
+/// Ordinary words in parentheses that are one letter off a key.
 const PROSE: &[&str] = &["fixes", "mode", "rule"];
 
-/// From this length on, two letters off are a slip rather than another word.
+/// From this length on, a word that is two letters off a key counts as a typo rather than another word.
 const LONG_WORD: usize = 7;
 
-/// The longest text before a colon that is looked at as a key.
+/// The maximum length of a possible key before a colon.
 const MAX_KEY_BYTES: usize = 24;
 
-/// The longest value: a command or a list that a person still reads, and small enough to hand down to many tasks.
+/// The maximum length of a value: enough for any readable command or list, yet small enough for a group to pass to
+/// many tasks.
 const MAX_VALUE_BYTES: usize = 8 * 1024;
 
-/// The longest text without a colon that is looked at as a list of tasks.
+/// The maximum length of text without a colon that may be a list of tasks.
 const MAX_LIKELY_BYTES: usize = 200;
 
-/// The most paths, the most `depends` fields, and the most of those without a colon, of one task.
+/// The maximum number of a task's paths, of its `depends` fields, and of those without a colon.
 const MAX_LIST: usize = 200;
 
-/// A word of the plan with its byte offset in the source.
+/// Text of the plan with its byte offset in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Located {
     pub(crate) text: String,
     pub(crate) offset: usize,
 }
 
-/// What the attributes of one task say.
+/// The attributes of one task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attributes {
     pub(crate) depends: Vec<Located>,
-    /// What a parenthesis names that begins like `depends` and has no colon: dependencies, or prose.
+    /// The text after `depends` in a parenthesis without a colon: dependencies, or prose.
     pub(crate) likely_depends: Vec<Located>,
     pub(crate) files: Vec<Located>,
     pub(crate) agent: Option<Located>,
@@ -106,15 +108,15 @@ pub(crate) struct Attributes {
     given: BTreeSet<Key>,
 }
 
-/// One `key: value`, found and not yet read.
+/// One `key: value` whose value is not parsed yet.
 pub(crate) struct Field<'a> {
     pub(crate) key: Key,
     pub(crate) value: &'a str,
-    /// Where the value stands in the source.
+    /// The byte offset of the value in the source.
     pub(crate) offset: usize,
 }
 
-/// Finds the key that a word spells.
+/// Returns the key that a word spells, if any.
 pub(crate) fn key_of(word: &str) -> Option<Key> {
     let word = normal(word);
     KEYS.iter().find(|(spelling, _)| *spelling == word).map(|(_, key)| *key)
@@ -125,7 +127,7 @@ fn normal(word: &str) -> String {
 }
 
 impl Attributes {
-    /// Reads one field into its place.
+    /// Parses one field and stores its value, or records an error.
     pub(crate) fn set(&mut self, field: &Field<'_>, findings: &mut Findings) {
         let accumulates = matches!(field.key, Key::Depends | Key::Files);
         if !self.given.insert(field.key) && !accumulates {
@@ -171,7 +173,7 @@ impl Attributes {
         }
     }
 
-    /// Takes over from a group what the task does not say itself.
+    /// Adds a group's dependencies and files, and takes its other attributes unless the task sets its own.
     pub(crate) fn inherit(&mut self, group: &Attributes) {
         self.depends.extend(group.depends.iter().cloned());
         self.likely_depends.extend(group.likely_depends.iter().cloned());
@@ -199,7 +201,7 @@ fn turns(text: &str) -> Option<u32> {
 }
 
 impl Field<'_> {
-    /// Reads a shell command, and judges one that seems to have been cut in two.
+    /// Parses a shell command, and reports one that seems to be cut off at a `)`.
     fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
         let found = |message| {
             let advice = "write the command between backticks if a `)` belongs to it";
@@ -215,7 +217,7 @@ impl Field<'_> {
         self.require((!text.is_empty()).then(|| text.to_owned()), "a shell command", findings)
     }
 
-    /// Records that the value is not what its key takes, if there is none.
+    /// Returns the value, or records that it is invalid if there is none.
     fn require<T>(&self, value: Option<T>, expected: &str, findings: &mut Findings) -> Option<T> {
         if value.is_none() {
             let message = format!("expected {expected}");
@@ -225,16 +227,16 @@ impl Field<'_> {
     }
 }
 
-/// What a task's line says besides its title.
+/// Everything in a task's line except its title.
 pub(crate) struct Line {
     pub(crate) attributes: Attributes,
     /// `{#id}`, if there is one.
     pub(crate) marked_id: Option<Located>,
-    /// The byte ranges of the line that are no title.
+    /// The byte ranges of the line that are not part of the title.
     pub(crate) cuts: Vec<Range<usize>>,
 }
 
-/// Reads everything in a task's line, from byte `start` on.
+/// Parses everything in a task's line, from byte `start` on.
 pub(crate) fn read_line(inline: &Inline, start: usize, findings: &mut Findings) -> Line {
     let spans = text::spans(&inline.text);
     let mut opaque: Vec<Range<usize>> = spans.code.iter().chain(&spans.comments).cloned().collect();
@@ -245,7 +247,7 @@ pub(crate) fn read_line(inline: &Inline, start: usize, findings: &mut Findings) 
     line
 }
 
-/// Reads one task's line from left to right.
+/// Parses one task's line from left to right.
 struct LineReader<'a> {
     inline: &'a Inline,
     pairs: std::collections::HashMap<usize, usize>,
@@ -273,7 +275,7 @@ impl LineReader<'_> {
         }
     }
 
-    /// Reads `(key: value; key: value)` and gives the byte to go on from.
+    /// Parses `(key: value; key: value)`, and returns the offset to continue from.
     fn parenthesis(&self, open: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let Some((word, value_at)) = self.key_before_colon(open + 1) else {
             let likely = &mut line.attributes.likely_depends;
@@ -298,7 +300,8 @@ impl LineReader<'_> {
         close + 1
     }
 
-    /// Returns what follows in `(depends on T1)`; whether these are tasks is known once all have been read.
+    /// Returns the text after the key in `(depends on T1)`; whether it names tasks is known only after all are
+    /// parsed.
     fn without_colon(&self, open: usize) -> Option<Located> {
         let inner = self.inline.slice(open + 1..*self.pairs.get(&open)?);
         let blanks = inner.bytes().take(MAX_KEY_BYTES).enumerate().filter(|(_, byte)| *byte == b' ').take(2);
@@ -310,7 +313,7 @@ impl LineReader<'_> {
         is_list.then(|| Located { text: value.trim_end().to_owned(), offset })
     }
 
-    /// Reads the value of a key, and further fields after a semicolon.
+    /// Parses the value of a key, and further fields after a semicolon.
     fn fields(&self, first: Key, range: Range<usize>, line: &mut Line, findings: &mut Findings) {
         let (mut key, mut start) = (first, range.start);
         let breaks = self.inline.slice(range.clone()).match_indices(';').map(|(at, _)| range.start + at);
@@ -333,7 +336,7 @@ impl LineReader<'_> {
         line.attributes.set(&Field { key, value: raw.trim(), offset }, findings);
     }
 
-    /// Returns the word before a colon near `start`, and where its value begins.
+    /// Returns the word between `start` and a colon, and the offset of the value after it.
     fn key_before_colon(&self, start: usize) -> Option<(&str, usize)> {
         let rest = self.inline.text.get(start..)?;
         let is_key = |c: char| c.is_ascii_alphabetic() || matches!(c, ' ' | '_' | '-');
@@ -343,7 +346,7 @@ impl LineReader<'_> {
             .then(|| (word.trim(), start + length + 1))
     }
 
-    /// Reads `@role`; an address or a path is none.
+    /// Parses `@role`, but not an address or a path.
     fn role(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let text = self.inline.text.as_str();
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -363,7 +366,7 @@ impl LineReader<'_> {
         end
     }
 
-    /// Reads `[P]` and `[US1]`, and warns of an attribute in brackets.
+    /// Parses `[P]` and `[US1]`, and warns of an attribute in brackets.
     fn label(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let rest = self.inline.text.get(at + 1..).unwrap_or_default();
         if let Some((word, _)) = self.key_before_colon(at + 1).filter(|(word, _)| key_of(word).is_some()) {
@@ -385,7 +388,7 @@ impl LineReader<'_> {
         end
     }
 
-    /// Reads `{#id}`.
+    /// Parses `{#id}`.
     fn marked_id(&self, at: usize, line: &mut Line) -> usize {
         let rest = self.inline.text.get(at..).unwrap_or_default();
         let end = rest.bytes().position(|byte| matches!(byte, b'}' | b'\n' | b' '));
@@ -400,7 +403,8 @@ impl LineReader<'_> {
     }
 }
 
-/// Judges a parenthesis whose key does not exist: a slip is an error, anything else is prose.
+/// Reports a parenthesis with an unknown key: a typo is an error, anything else a warning. Several words, a URL or an
+/// empty value are ignored as prose.
 fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) {
     if word.contains(' ') || value.starts_with("//") || value.trim().is_empty() {
         return;
@@ -413,7 +417,8 @@ fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) 
     }
 }
 
-/// Returns the key that a word most likely is a slip of: one letter off, or two in a long word, and no word of its own.
+/// Returns the key that a word most likely is a typo of: one letter off, or two in a long word. Words of up to three
+/// letters and ordinary words are excluded.
 fn slip_of(word: &str) -> Option<&'static str> {
     let limit = if word.len() < LONG_WORD { 1 } else { 2 };
     let known = nearest(word, KEYS.iter().map(|(spelling, _)| *spelling))?;
@@ -421,7 +426,7 @@ fn slip_of(word: &str) -> Option<&'static str> {
     (!is_word && edit_distance(word, known, limit).is_some()).then_some(known)
 }
 
-/// What a line below a task says: an attribute, nearly one, or prose.
+/// Parses a line below a task as an attribute; `None` for prose. A key that is nearly a known one is an error.
 pub(crate) fn read_detail(inline: &Inline, findings: &mut Findings) -> Option<(Key, Located)> {
     let (word, value_at) = detail_key(&inline.text)?;
     let Some(key) = key_of(word) else {
@@ -440,7 +445,8 @@ pub(crate) fn read_detail(inline: &Inline, findings: &mut Findings) -> Option<(K
     (key != Key::Review || value::review(text::unwrap_marks(&located.text)).is_some()).then_some((key, located))
 }
 
-/// Returns the word before the colon of `key: value`, `**Key**: value` or `_Key: value_`, and where the value begins.
+/// Returns the word before the colon of `key: value`, `**Key**: value` or `_Key: value_`, and the offset of the
+/// value.
 pub(crate) fn detail_key(text: &str) -> Option<(&str, usize)> {
     let body = text.trim_start_matches(['*', '_']);
     let marks = text.len() - body.len();

@@ -1,11 +1,11 @@
-//! Whether a shell command is closed: a `)` of its own that pairs with none ends an attribute all the same, be it
-//! between quotes, in `${x%)}` or behind a pattern of `case`, so that a command which is not closed is most likely the
-//! first half of one.
+//! Detects shell commands that were cut off. An attribute ends at the first unpaired `)`, even one that belongs to
+//! its command: between quotes, in `${x%)}` or after a pattern of `case`. A command that leaves something open is
+//! therefore most likely only the first half of the intended one.
 
-/// What only a shell can read: quotes in it need not pair with those around it.
+/// Syntax that only a shell can parse: quotes in it need not pair with those around it.
 const NESTED: [&str; 4] = ["$(", "${", "`", "<<"];
 
-/// Words that another command may follow at once.
+/// Words that may be followed directly by another command.
 const LEADING_WORDS: [&str; 9] = ["!", "{", "do", "elif", "else", "if", "then", "until", "while"];
 
 /// What a command leaves open.
@@ -13,9 +13,9 @@ const LEADING_WORDS: [&str; 9] = ["!", "{", "do", "elif", "else", "if", "then", 
 pub(crate) enum Closing {
     /// Nothing.
     Closed,
-    /// A quote, as it seems, beside something that only a shell can read.
+    /// Apparently a quote, but beside syntax that only a shell can parse.
     DoubtfulQuote,
-    /// A quote: no shell would take the command.
+    /// A quote: no shell would accept the command.
     OpenQuote,
     /// A `case … in` without its `esac`.
     OpenCase,
@@ -24,7 +24,7 @@ pub(crate) enum Closing {
 }
 
 impl Closing {
-    /// Looks at the quotes of a command, and at its `case`.
+    /// Checks the quotes, `case` statements and substitutions of a command.
     pub(crate) fn of(command: &str) -> Self {
         match outside_quotes(command) {
             Some(bare) if ends_in_case(&bare) => Self::OpenCase,
@@ -36,7 +36,7 @@ impl Closing {
     }
 }
 
-/// Returns a command without its comments and what its quotes hold; nothing if one of them is not closed.
+/// Returns a command without its comments and quoted text; `None` if a quote is not closed.
 fn outside_quotes(command: &str) -> Option<String> {
     let mut bare = String::with_capacity(command.len());
     let mut open = None;
@@ -49,7 +49,7 @@ fn outside_quotes(command: &str) -> Option<String> {
             (_, '\\') => drop(chars.next()),
             (Some(_), _) => {}
             (None, '\'' | '"') => open = Some(c),
-            // A comment goes to the end of its line.
+            // A comment extends to the end of its line.
             (None, '#') if begins_word => bare.extend(chars.find(|c| *c == '\n')),
             (None, _) => bare.push(c),
         }
@@ -58,9 +58,9 @@ fn outside_quotes(command: &str) -> Option<String> {
     open.is_none().then_some(bare)
 }
 
-/// Reports whether a `$(` or `${` has no end.
+/// Reports whether a `$(` or `${` is not closed.
 fn ends_in_substitution(bare: &str) -> bool {
-    // What ends each group that is open, and whether it began with `$`.
+    // The closing character of each open group, and whether the group began with `$`.
     let mut open: Vec<(char, bool)> = Vec::new();
     let mut before = ' ';
     for c in bare.chars() {

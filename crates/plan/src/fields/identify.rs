@@ -1,21 +1,21 @@
-//! The ids of tasks: what a title leads with, or a stable slug of it.
+//! Task ids: the one that a title begins with, or a stable slug of the title.
 
 use std::collections::HashSet;
 
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::invisible::is_invisible;
 
-/// The longest slug: room is left below [`TaskId::MAX_BYTES`] for an index.
+/// The maximum length of a slug, which leaves room below [`TaskId::MAX_BYTES`] for an index.
 const MAX_SLUG_BYTES: usize = 48;
 
-/// An id at the head of a text, and the byte where the title goes on.
+/// An id at the head of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Leading<'a> {
     /// The id as written.
     pub(crate) id: &'a str,
-    /// Where the rest begins.
+    /// The byte offset of the title after it.
     pub(crate) rest: usize,
-    /// A bare number is an id only of a group or where a mark ends it.
+    /// Whether it is a number that no mark ends, which is an id only for a group.
     pub(crate) bare_number: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
     })
 }
 
-/// Reports whether a word looks like an id; other prefixes than the usual ones count before a colon only.
+/// Reports whether a word looks like an id; unusual prefixes count only before a colon.
 fn has_id_form(word: &str, before_colon: bool) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let (prefix, rest) = word.split_at(letters);
@@ -60,7 +60,7 @@ fn has_id_form(word: &str, before_colon: bool) -> bool {
     }
 }
 
-/// Skips what separates an id from its title.
+/// Returns the offset of the title after an id and its separators.
 fn rest_after(text: &str, end: usize) -> usize {
     let rest = text.get(end..).unwrap_or_default();
     let title = rest.trim_start_matches(['*', '`', ':', '.', ')']).trim_start();
@@ -68,16 +68,16 @@ fn rest_after(text: &str, end: usize) -> usize {
     text.len() - title.trim_start().len()
 }
 
-/// A mark in brackets that is no id.
+/// A mark in brackets that is not an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Label<'a> {
-    /// `[P]`: may run beside its neighbours.
+    /// `[P]`: the task may run in parallel with its neighbours.
     Parallel,
     /// `[US1]`: the story that the task belongs to.
     Story(&'a str),
 }
 
-/// Reads what stands between brackets as a label.
+/// Parses the text between brackets as a label.
 pub(crate) fn label(text: &str) -> Option<Label<'_>> {
     if text == "P" {
         return Some(Label::Parallel);
@@ -107,19 +107,19 @@ pub(crate) fn slug(title: &str) -> String {
     }
 }
 
-/// Hands out slugs, each once.
+/// Generates unique slugs.
 pub(crate) struct Slugs {
     taken: HashSet<String>,
     next: std::collections::HashMap<String, usize>,
 }
 
 impl Slugs {
-    /// Begins with the keys of the ids that are written in the plan.
+    /// Creates a generator that avoids the keys of ids written in the plan.
     pub(crate) fn new(written: impl IntoIterator<Item = String>) -> Self {
         Self { taken: written.into_iter().collect(), next: std::collections::HashMap::new() }
     }
 
-    /// Returns the slug of a title, indexed when it repeats.
+    /// Returns the slug of a title, with an index if it is taken.
     pub(crate) fn give(&mut self, title: &str) -> TaskId {
         let base = slug(title);
         let index = self.next.entry(base.clone()).or_insert(1);

@@ -1,4 +1,4 @@
-//! Reads what is written about a task: attributes, values, references, ids and names.
+//! Parses the parts of a task: attributes, values, references, ids and names.
 
 pub(crate) mod attributes;
 pub(crate) mod closing;

@@ -1,27 +1,27 @@
-//! What exists outside a plan and may be named in it.
+//! Names from outside a plan that it may use: roles, and providers of models.
 
 use std::collections::BTreeSet;
 
 use crate::check::finding::{FindingCode, Pending};
 use crate::words::nearest;
 
-/// The names that a plan may use; what cannot be known is left empty and not checked.
+/// The names that a plan may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownNames {
-    /// Every role.
+    /// Every role; a plan that names another one has an error, even if this is empty.
     pub roles: BTreeSet<String>,
     /// The providers of models (`openai`, `anthropic`, …); empty means that models are not checked.
     pub providers: BTreeSet<String>,
 }
 
 impl KnownNames {
-    /// Makes a set of known roles, without checking models.
+    /// Creates a set of known roles; models are not checked.
     pub fn roles<'a>(roles: impl IntoIterator<Item = &'a str>) -> Self {
         Self { roles: roles.into_iter().map(str::to_owned).collect(), providers: BTreeSet::new() }
     }
 }
 
-/// Judges the name of a role.
+/// Returns an error for an unknown role.
 pub(crate) fn role(name: &str, offset: usize, known: &KnownNames) -> Option<Pending> {
     if known.roles.contains(name) {
         return None;
@@ -35,7 +35,8 @@ pub(crate) fn role(name: &str, offset: usize, known: &KnownNames) -> Option<Pend
     Some(found.suggest(Some(suggestion)))
 }
 
-/// Judges the name of a model: `provider/model`, `script:FILE` or `replay:RUN`.
+/// Returns an error for a model that is neither `provider/model` with a known provider, `script:FILE` nor
+/// `replay:RUN`.
 pub(crate) fn model(name: &str, offset: usize, known: &KnownNames) -> Option<Pending> {
     let provider = name.split_once('/').map(|(provider, _)| provider);
     let own = name.starts_with("script:") || name.starts_with("replay:");

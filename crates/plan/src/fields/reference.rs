@@ -1,4 +1,4 @@
-//! Finds the tasks that `depends: T1, T003-T005, Tasks 1-4` names.
+//! Resolves references to tasks, such as `depends: T1, T003-T005, Tasks 1-4`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -9,20 +9,20 @@ use crate::fields::identify;
 use crate::read::collect::Group;
 use crate::words::nearest;
 
-/// The number of unknown dependencies that get a suggestion: each looks at every id.
+/// The maximum number of suggestions for unknown dependencies: each compares every id.
 const MAX_SUGGESTIONS: usize = 20;
 
-/// The longest text that can name a range: two ids and what stands between them.
+/// The maximum length of a range: two ids and the separator between them.
 const MAX_RANGE_BYTES: usize = 160;
 
-/// A lookup of tasks by what people write.
+/// An index of tasks by the references that people write.
 pub(crate) struct References<'a> {
     exact: HashMap<&'a str, usize>,
-    /// Lower case; two tasks that differ in case only are none.
+    /// By id in lower case; `None` if several ids differ in case only.
     lower: HashMap<String, Option<usize>>,
-    /// Prefix in lower case and number, so that `T1` finds `T001`.
+    /// By prefix in lower case and number, so that `T1` finds `T001`.
     numbered: BTreeMap<(String, u64), Vec<usize>>,
-    /// By number alone, if only one task has it.
+    /// By number alone; `None` if several tasks have it.
     bare: HashMap<String, Option<usize>>,
     groups: HashMap<&'a str, Range<usize>>,
     ids: Vec<&'a str>,
@@ -30,7 +30,7 @@ pub(crate) struct References<'a> {
 }
 
 impl<'a> References<'a> {
-    /// Makes the lookup from every task's id and number, in the order of the plan.
+    /// Builds the index from every task's id and number, in the order of the plan.
     pub(crate) fn new(tasks: &'a [(String, Option<String>)], groups: &'a [Group]) -> Self {
         let mut found = Self {
             exact: HashMap::new(),
@@ -45,7 +45,7 @@ impl<'a> References<'a> {
             found.exact.entry(id).or_insert(at);
             found.lower.entry(id.to_lowercase()).and_modify(|found| *found = None).or_insert(Some(at));
             let numbered = split_number(id);
-            // The last number of `3.1` is no number of a task.
+            // The last number of `3.1` is not the number of a task.
             let last = numbered.as_ref().filter(|(prefix, _)| !prefix.ends_with('.')).map(|(_, last)| *last);
             let bare = number.as_deref().map(plain_number).or(last.map(|last| last.to_string()));
             if let Some(key) = numbered {
@@ -58,8 +58,8 @@ impl<'a> References<'a> {
         found
     }
 
-    /// Returns the indices that a list names, and stops where they are more than `most`; what it does not find is an
-    /// error.
+    /// Returns the indices of the tasks in a list, stopping once there are more than `most`; a task that is not
+    /// found is an error.
     pub(crate) fn resolve(&self, list: &Located, most: usize, findings: &mut Findings) -> Vec<usize> {
         let mut found = Vec::new();
         let is_none =
@@ -79,7 +79,7 @@ impl<'a> References<'a> {
         found
     }
 
-    /// Returns what a text names that may be prose as well: all of it has to be tasks.
+    /// Resolves text that may be prose: returns its tasks if all of it names tasks, else nothing.
     pub(crate) fn resolve_likely(&self, text: &Located, most: usize, findings: &mut Findings) -> Vec<usize> {
         let mut unknown = Findings::default();
         let found = self.resolve(text, most, &mut unknown);
@@ -96,7 +96,7 @@ impl<'a> References<'a> {
         Vec::new()
     }
 
-    /// Reads a piece that names nothing as a whole word by word.
+    /// Resolves a piece word by word, since it names nothing as a whole.
     fn words(&self, offset: usize, piece: &str, found: &mut Vec<usize>, findings: &mut Findings) {
         let words: Vec<&str> = piece.split_whitespace().collect();
         let several = words.len() > 1 && words.first().is_some_and(|word| self.piece(word).is_some());
@@ -148,7 +148,7 @@ impl<'a> References<'a> {
         by_case.or_else(by_number).or_else(by_bare_number).or_else(by_title).map(|at| vec![at])
     }
 
-    /// Reads `T003-T005`, `T003..T005`, `1-4`, `T1 to T4`; both ends must exist.
+    /// Resolves `T003-T005`, `T003..T005`, `1-4`, `T1 to T4`; both ends must exist.
     fn range(&self, text: &str) -> Option<Vec<usize>> {
         if text.len() > MAX_RANGE_BYTES {
             return None;
@@ -179,25 +179,25 @@ impl<'a> References<'a> {
     }
 }
 
-/// Returns the second end of `T003-005` the prefix of the first.
+/// Adds the prefix of the first end of `T003-005` to the second.
 fn with_prefix(from: &str, to: &str) -> String {
     let digits = from.len() - from.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     format!("{}{to}", from.get(..from.len() - digits).unwrap_or_default())
 }
 
-/// Returns a number without leading zeros; one like `3.1` as it is.
+/// Returns a number without leading zeros; one like `3.1` is returned unchanged.
 fn plain_number(number: &str) -> String {
     number.parse().map_or_else(|_| number.to_owned(), |number: u64| number.to_string())
 }
 
-/// Splits an id at its last number: `US-001` is (`us-`, 1).
+/// Splits an id into a lower-case prefix and its last number: `US-001` is (`us-`, 1).
 fn split_number(id: &str) -> Option<(String, u64)> {
     let prefix = id.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = id.get(prefix.len()..)?.parse().ok()?;
     Some((prefix.to_lowercase(), number))
 }
 
-/// Removes `Task`, `Tasks`, `Step`, … before a reference, and marks around it.
+/// Removes `Task`, `Tasks`, `Step`, … before a reference, and the marks around it.
 fn without_words(piece: &str) -> &str {
     let piece = piece.trim_matches(['`', '*', '[', ']', '#', ' ']);
     for word in ["tasks", "task", "steps", "step", "stories", "story"] {
@@ -209,7 +209,7 @@ fn without_words(piece: &str) -> &str {
     piece
 }
 
-/// Splits a list at commas, semicolons, `&` and line ends, with the byte where each piece begins.
+/// Splits a list at commas, semicolons, `&`, `and` and line ends; returns each piece with its byte offset.
 fn pieces(list: &str) -> Vec<(usize, &str)> {
     let mut at = 0;
     let mut pieces = Vec::new();

@@ -1,13 +1,13 @@
-//! The values of attributes: durations, counts, priorities, lists of paths.
+//! Parses the values of attributes: durations, counts, priorities, lists of paths.
 
 use std::time::Duration;
 
-/// The most digits of a duration. With fewer than it takes to fill 64 bits with years, humantime cannot overflow, where
-/// it would panic (`18446744073709551615s 1000ms`).
+/// The maximum number of digits of a duration. Filling 64 bits takes all of them even in years, so that none are left
+/// for a sum that overflows, on which humantime panics (`18446744073709551615s 1000ms`).
 const MAX_DURATION_DIGITS: usize = 12;
 
-/// Parses a positive duration as people write it (`30s`, `5 min`, `1h30m`, `500ms`, `2 days`) into milliseconds. A bare
-/// number is seconds. Upper and lower case are the same, so `5M` is five minutes.
+/// Parses a positive duration as people write it (`30s`, `5 min`, `1h30m`, `500ms`, `2 days`) into milliseconds. A
+/// bare number is seconds. Case is ignored, so `5M` is five minutes.
 pub fn duration_ms(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     if text.bytes().filter(u8::is_ascii_digit).count() > MAX_DURATION_DIGITS {
@@ -20,7 +20,7 @@ pub fn duration_ms(text: &str) -> Option<u64> {
     positive(u64::try_from(duration.as_millis()).ok()?)
 }
 
-/// Reads a positive count: `50000`, `50_000`, `50k`, `1.5m`.
+/// Parses a positive count: `50000`, `50_000`, `50k`, `1.5m`.
 pub(crate) fn count(text: &str) -> Option<u64> {
     let text: String = text.trim().chars().filter(|c| !matches!(c, '_' | ',')).collect();
     let digits = text.trim_end_matches(['k', 'K', 'm', 'M']);
@@ -44,7 +44,7 @@ fn positive(number: u64) -> Option<u64> {
     (number > 0).then_some(number)
 }
 
-/// Reads a number, `high`, `medium` or `low`; higher goes first.
+/// Parses a priority: a number, `high`, `medium` or `low`; higher ones go first.
 pub(crate) fn priority(text: &str) -> Option<i64> {
     match text.trim().to_lowercase().as_str() {
         "high" => Some(1),
@@ -54,7 +54,7 @@ pub(crate) fn priority(text: &str) -> Option<i64> {
     }
 }
 
-/// Reads whether a review is required.
+/// Parses whether a review is required.
 pub(crate) fn review(text: &str) -> Option<bool> {
     match text.trim().to_lowercase().as_str() {
         "required" | "yes" | "true" => Some(true),
@@ -63,7 +63,7 @@ pub(crate) fn review(text: &str) -> Option<bool> {
     }
 }
 
-/// Splits a list of paths at commas and blanks outside backticks; what stands in parentheses is a remark.
+/// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are dropped.
 pub(crate) fn paths(text: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for (index, part) in text.split('`').enumerate() {

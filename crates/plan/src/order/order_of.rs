@@ -1,7 +1,7 @@
-//! The order of tasks: what is written, the barriers of phases, and the implicit order of the document.
+//! The order of tasks: written dependencies, barriers between phases, and the document's implicit order.
 //!
-//! Written dependencies and barriers may contradict each other: that is an error, with the path. The implicit
-//! order never contradicts them, since it follows an order of the tasks in which they already hold.
+//! Written dependencies and barriers may contradict each other, which is reported as a cycle with its path. The
+//! implicit order never contradicts them, since it is derived from a topological order of them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,35 +15,35 @@ use crate::read::draft::Draft;
 use orchestrate_core::schedule::{cycles, topological};
 use orchestrate_core::task::TaskStatus;
 
-/// The most dependencies of all tasks together: two phases of 500 tasks each need half of it.
+/// The maximum number of dependencies in a plan: two phases of 500 tasks each need half of it.
 pub(crate) const MAX_DEPENDENCIES: usize = 500_000;
 
-/// The most circles that are reported at once: more than anyone mends before checking again.
+/// The maximum number of cycles reported at once: more than a user fixes before checking again.
 const MAX_CYCLES: usize = 20;
 
-/// The most steps spent on finding out that two writers of a path are ordered already; beyond it they are
-/// ordered once more, which costs nothing but a warning.
+/// The maximum number of steps spent on finding out that two writers of a path are ordered already. Beyond it they
+/// are ordered again, which costs only a warning.
 const MAX_SEARCH_STEPS: usize = 1_000_000;
 
-/// What each task waits for, by index.
+/// The predecessors of each task, by index.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Edges {
-    /// What must be merged first.
+    /// Tasks that must be merged first.
     pub(crate) depends: Vec<BTreeSet<usize>>,
-    /// What must be settled first.
+    /// Tasks that must be settled first.
     pub(crate) after: Vec<BTreeSet<usize>>,
 }
 
-/// The tasks whose order is sought.
+/// The tasks to order.
 pub(crate) struct Unordered<'a> {
     pub(crate) drafts: &'a [Draft],
-    /// Id, and number of `Task N`, of each draft.
+    /// Each draft's id, and the number of `Task N` if it has one.
     pub(crate) ids: &'a [(String, Option<String>)],
     pub(crate) groups: &'a [Group],
     pub(crate) order: Order,
 }
 
-/// Settles the order of all tasks.
+/// Determines the order of all tasks.
 pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     let none = || vec![BTreeSet::new(); tasks.drafts.len()];
     let edges = Edges { depends: none(), after: none() };
@@ -63,18 +63,18 @@ struct Orderer<'a> {
     tasks: &'a Unordered<'a>,
     edges: Edges,
     findings: &'a mut Findings,
-    /// Dependencies so far.
+    /// The number of dependencies so far.
     total: usize,
-    /// Where in the plan they became too many.
+    /// The offset of the list that exceeded `MAX_DEPENDENCIES`.
     full_at: usize,
-    /// Steps of searches so far.
+    /// The number of search steps so far.
     steps: usize,
 }
 
 impl Orderer<'_> {
     fn written(&mut self) {
         let references = References::new(self.tasks.ids, self.tasks.groups);
-        // A group's list stands at each of its tasks: it is read, and complained about, once.
+        // All tasks of a group share its list, which is resolved, and its errors reported, only once.
         let mut lists: HashMap<usize, Vec<usize>> = HashMap::new();
         for (at, draft) in self.tasks.drafts.iter().enumerate() {
             let Attributes { depends, likely_depends, .. } = &draft.attributes;
@@ -85,7 +85,8 @@ impl Orderer<'_> {
                     false => references.resolve(list, MAX_DEPENDENCIES, self.findings),
                 };
                 let mut found = lists.entry(list.offset).or_insert_with(read).clone();
-                // What may be prose makes no task wait for itself, as one of a group that names it.
+                // Possible prose never makes a task depend on itself: a group's tasks inherit it, even the one that
+                // it names.
                 found.retain(|on| !may_be_prose || *on != at);
                 self.depend(at, &found);
                 if self.total > MAX_DEPENDENCIES {
@@ -117,7 +118,8 @@ impl Orderer<'_> {
         self.draft(at).is_some_and(|draft| draft.status.runs())
     }
 
-    /// Lets every block wait for the one before; gives the optional tasks, which hold nothing up by failing.
+    /// Makes every block depend on the previous one. Returns the last index and the optional tasks of each block; a
+    /// failed optional task does not hold up the next block.
     fn barriers(&mut self) -> Vec<(usize, Vec<usize>)> {
         let mut optional: Vec<(usize, Vec<usize>)> = Vec::new();
         let mut gate: Vec<usize> = Vec::new();
@@ -134,7 +136,7 @@ impl Orderer<'_> {
             let covered: BTreeSet<usize> = depends.flatten().copied().collect();
             if !required.is_empty() {
                 gate = required.difference(&covered).copied().collect();
-                // A block whose tasks all wait for each other is reported as a cycle.
+                // Tasks that all depend on each other are reported as a cycle later.
                 gate = if gate.is_empty() { required.into_iter().collect() } else { gate };
             }
             let last = block.last().map_or(0, |(at, _)| *at);
@@ -144,7 +146,7 @@ impl Orderer<'_> {
         optional
     }
 
-    /// Lets what stands behind a barrier wait until the optional tasks before it are settled.
+    /// Makes tasks behind a barrier wait until the optional tasks before it are settled.
     fn optional_barriers(&mut self, optional: &[(usize, Vec<usize>)], line: &[usize]) {
         let mut place = vec![0; line.len()];
         for (position, at) in line.iter().enumerate() {
@@ -175,7 +177,7 @@ impl Orderer<'_> {
         self.findings.error(found.suggest(Some("put fewer tasks into each phase".to_owned())));
     }
 
-    /// Returns the tasks in an order in which all dependencies hold; every cycle is an error.
+    /// Returns the tasks in topological order, or `None` after reporting the cycles.
     fn line(&mut self) -> Option<Vec<usize>> {
         let waits: Vec<Vec<usize>> = self.edges.depends.iter().map(|set| set.iter().copied().collect()).collect();
         let line = topological(&waits).ok();
@@ -215,7 +217,7 @@ impl Orderer<'_> {
         self.writers(&running);
     }
 
-    /// Runs `[P]` neighbours of a section together, and everything else in it one after another.
+    /// Lets neighbouring `[P]` tasks of a section run together, and runs all others one after another.
     fn neighbours(&mut self, running: &[usize]) {
         let mut by_section = running.to_vec();
         by_section.sort_by_key(|at| self.draft(*at).map(|draft| draft.section_index));
@@ -234,7 +236,7 @@ impl Orderer<'_> {
         }
     }
 
-    /// Lets the earlier of two tasks that write the same path go first.
+    /// Orders tasks that write the same path: the earlier one first.
     fn writers(&mut self, running: &[usize]) {
         let mut writers = Writers::default();
         for at in running.iter().copied() {
@@ -272,12 +274,13 @@ impl Orderer<'_> {
         }
     }
 
-    /// Reports whether two tasks run together although they write the same path: both are marked `[P]`.
+    /// Reports whether two tasks may run together even if they write the same path: both are marked `[P]`.
     fn are_beside(&self, one: usize, other: usize) -> bool {
         [one, other].iter().all(|at| self.draft(*at).is_some_and(|draft| draft.attributes.parallel))
     }
 
-    /// Reports whether a task waits for another already, directly or through others.
+    /// Reports whether a task already waits for another, directly or indirectly; `false` once all searches together
+    /// have taken `MAX_SEARCH_STEPS`.
     fn comes_after(&mut self, at: usize, earlier: usize) -> bool {
         let mut seen = BTreeSet::from([at]);
         let mut open = vec![at];
@@ -300,7 +303,7 @@ impl Orderer<'_> {
     }
 }
 
-/// Returns the block of a task: barriers stand between blocks.
+/// Returns the index of a task's block; barriers separate blocks.
 fn block_of(order: Order, draft: &Draft) -> usize {
     match order {
         Order::Auto => draft.phase,
@@ -309,8 +312,7 @@ fn block_of(order: Order, draft: &Draft) -> usize {
     }
 }
 
-/// Reports whether what stands behind a barrier waits for this task: what is done, given up or optional is not waited
-/// for.
+/// Reports whether tasks behind a barrier wait for this one: it is neither done, nor cancelled, nor optional.
 fn holds_barrier(draft: &Draft) -> bool {
     let open = !matches!(draft.status, TaskStatus::Done | TaskStatus::Cancelled);
     open && !draft.optional

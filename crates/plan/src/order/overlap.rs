@@ -1,23 +1,24 @@
-//! Which tasks write the same paths: the `files` of each, compared as paths and globs.
+//! Finds tasks that write the same paths, by comparing their `files` as paths and globs.
 //!
-//! A path covers everything below it. The answer errs on the side of overlap (`{a,b}` and `[ab]` count as `*`
-//! and `?`): two tasks that wait for each other in vain lose time, two that collide lose work.
+//! A path includes everything below it. The comparison errs on the side of overlap (`{a,b}` and `[ab]` count as `*`
+//! and `?`): ordering two tasks needlessly costs time, while a collision costs work.
 //!
-//! No matcher can stand in, since none says whether two patterns have a path in common.
+//! A glob library does not help here: it matches paths, but cannot tell whether two patterns have a path in common.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// The most globs of one plan: each is compared with every path.
+/// The maximum number of globs in a plan: each is compared with every path.
 pub(crate) const MAX_GLOBS: usize = 256;
 
-/// The most tasks marked `[P]` that are remembered as writers of one path: each is warned of, and no plan means more.
+/// The maximum number of `[P]` tasks remembered as writers of one path: each causes a warning, and no sensible plan
+/// has more.
 const MAX_BESIDE: usize = 32;
 
-/// The longest path, as Linux bounds it.
+/// The maximum length of a path, as on Linux.
 const MAX_PATH_BYTES: usize = 4_096;
 
-/// The most components of a path: each ancestor is looked up.
+/// The maximum number of components of a path: each ancestor is looked up.
 const MAX_COMPONENTS: usize = 128;
 
 /// A path or glob of `files`, normalised.
@@ -30,7 +31,7 @@ impl Pattern {
     /// Normalises a path as written.
     ///
     /// # Errors
-    /// Why the path is none of the repository.
+    /// The reason why the path is invalid or outside the repository.
     pub(crate) fn new(path: &str) -> Result<Self, &'static str> {
         if path.len() > MAX_PATH_BYTES {
             return Err("the path is too long");
@@ -51,27 +52,28 @@ impl Pattern {
         if components.len() > MAX_COMPONENTS { Err("the path is too deep") } else { Ok(Self { components }) }
     }
 
-    /// Reports whether the pattern holds wildcards.
+    /// Reports whether the pattern contains wildcards.
     pub(crate) fn is_glob(&self) -> bool {
         self.components.iter().any(|component| component.contains(['*', '?', '[', '{']))
     }
 
-    /// Returns the path of the components before the first wildcard.
+    /// Returns the components before the first one with a wildcard, as a path.
     fn literal_prefix(&self) -> String {
         let plain = |component: &&String| !component.contains(['*', '?', '[', '{']);
         self.components.iter().take_while(plain).map(String::as_str).collect::<Vec<_>>().join("/")
     }
 
-    /// Reports whether this may be a directory above what another pattern matches: `a.md` is none above `**/*.rs`.
+    /// Reports whether this may be a directory that contains matches of another pattern: `a.md`, for example,
+    /// contains none of `**/*.rs`.
     fn holds(&self, other: &Pattern) -> bool {
         let named_as_file = self.components.last().is_some_and(|name| name.rfind('.').is_some_and(|dot| dot > 0));
         !named_as_file || !other.is_glob()
     }
 
-    /// Reports whether some path could match both, or lie below what both match.
+    /// Reports whether some path could match both patterns, or be below a match of both.
     pub(crate) fn overlaps(&self, other: &Pattern) -> bool {
         let (a, b) = (&self.components, &other.components);
-        // Where one of them is spent, it is a directory above whatever the other names.
+        // A pattern with no components left is a directory above the rest of the other.
         let (holds, is_held) = (self.holds(other), other.holds(self));
         let is_done = |i: usize, j: usize| match (i == a.len(), j == b.len()) {
             (true, true) => true,
@@ -85,10 +87,10 @@ impl Pattern {
 
 /// A piece of a pattern: a component of a path, or a token of a component.
 trait Piece {
-    /// Reports whether it stands for any number of pieces.
+    /// Reports whether it matches any number of pieces.
     fn is_many(&self) -> bool;
 
-    /// Reports whether both can stand for the same.
+    /// Reports whether both can match the same text.
     fn meets(&self, other: &Self) -> bool;
 }
 
@@ -102,10 +104,10 @@ impl Piece for String {
     }
 }
 
-/// Reports whether the first `i` pieces of one pattern and the first `j` of another can stand for the same, where
-/// `is_done` accepts these lengths.
+/// Reports whether the first `i` pieces of `a` and the first `j` of `b` can match the same text, for any lengths that
+/// `is_done` accepts.
 fn can_meet<P: Piece>(a: &[P], b: &[P], is_done: impl Fn(usize, usize) -> bool) -> bool {
-    // Row by row, one for each beginning of `a`.
+    // Dynamic programming with one row for each prefix of `a`.
     let mut row: Vec<bool> = vec![false; b.len() + 1];
     for i in 0..=a.len() {
         let mut next: Vec<bool> = Vec::with_capacity(b.len() + 1);
@@ -128,7 +130,7 @@ fn can_meet<P: Piece>(a: &[P], b: &[P], is_done: impl Fn(usize, usize) -> bool) 
     false
 }
 
-/// What was found one item shorter, in the comparison of two sequences row by row; outside of it nothing is.
+/// The results for prefixes that are one piece shorter; `false` outside the table.
 struct Neighbours {
     up: bool,
     left: bool,
@@ -136,7 +138,7 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// Looks in the row above and in the row that grows.
+    /// Reads them from the previous row and from the current, incomplete one.
     fn of(above: &[bool], row: &[bool], at: usize) -> Self {
         let found = |row: &[bool], at: Option<usize>| at.and_then(|at| row.get(at)).copied().unwrap_or_default();
         let before = at.checked_sub(1);
@@ -144,7 +146,7 @@ impl Neighbours {
     }
 }
 
-/// Reports whether some name matches both components.
+/// Reports whether any name matches both components.
 fn component_overlaps(a: &str, b: &str) -> bool {
     if !a.contains(['*', '?', '[', '{']) && !b.contains(['*', '?', '[', '{']) {
         return a == b;
@@ -194,11 +196,11 @@ fn tokens(component: &str) -> Vec<Token> {
     tokens
 }
 
-/// Remembers who writes what, to find for each task the earlier ones that it collides with.
+/// Records the writers of each path, to find for each task the earlier ones that it collides with.
 ///
-/// Only the latest writer of a path is kept, and a directory's writer replaces those below it: the earlier ones come
-/// before that writer anyway. Those that run beside it stay, at most [`MAX_BESIDE`] of them. So the work stays linear
-/// in the paths, apart from [`MAX_GLOBS`].
+/// Only the latest writer of a path is kept, and a directory's writer replaces the writers of paths below it, since
+/// they precede it anyway. Up to [`MAX_BESIDE`] writers that run together are kept. The work is therefore linear in
+/// the number of paths, apart from globs ([`MAX_GLOBS`]).
 #[derive(Default)]
 pub(crate) struct Writers {
     paths: BTreeMap<String, Vec<usize>>,
@@ -206,8 +208,8 @@ pub(crate) struct Writers {
 }
 
 impl Writers {
-    /// Records that a task writes a path; gives earlier tasks that write it too. `beside` tells which of them the task
-    /// runs together with, so that whoever comes next has to wait for them too.
+    /// Records that a task writes a path, and returns the earlier tasks that write it too. `beside` reports whether
+    /// the task runs together with an earlier one, which is then kept, so that later tasks wait for both.
     ///
     /// # Errors
     /// There are more than [`MAX_GLOBS`] globs.
@@ -249,7 +251,7 @@ impl Writers {
     }
 }
 
-/// Makes a task the latest writer of a path, beside those that it runs together with.
+/// Makes a task the latest writer of a path, keeping only the writers that it runs together with.
 fn take_over(writers: &mut Vec<usize>, task: usize, beside: impl Fn(usize) -> bool) {
     writers.retain(|writer| *writer != task && beside(*writer));
     if writers.len() == MAX_BESIDE {
@@ -258,7 +260,7 @@ fn take_over(writers: &mut Vec<usize>, task: usize, beside: impl Fn(usize) -> bo
     writers.push(task);
 }
 
-/// Returns a path and every directory above it, the root (an empty path) included.
+/// Returns a path and every directory above it, including the root (an empty path).
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     let above = path.match_indices('/').map(|(at, _)| path.get(..at).unwrap_or_default());
     std::iter::once("").chain(above).chain((!path.is_empty()).then_some(path))

@@ -1,4 +1,4 @@
-//! Open tasks that a run would never start, since what they depend on is neither open nor done.
+//! Finds open tasks that a run would never start, since a dependency is cancelled, blocked or never started itself.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,8 @@ use orchestrate_core::ids::TaskId;
 use orchestrate_core::schedule::{Progress, Schedule};
 use orchestrate_core::task::{Task, TaskStatus};
 
-/// Finds the open tasks that would never start, each with what it depends on; none of tasks that have no order.
+/// Returns a finding for each open task that would never start, naming its dependency; empty if the tasks have no
+/// order.
 pub(crate) fn never_started(tasks: &[Task]) -> Vec<Finding> {
     let Ok(schedule) = Schedule::new(tasks) else { return Vec::new() };
     let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();

@@ -1,4 +1,4 @@
-//! The box at the head of a task: `[ ]`, `[x]` and their kin, and what only looks like one.
+//! Parses the box at the head of a task: `[ ]`, `[x]` and the other marks, and text that is nearly a box.
 
 use orchestrate_core::task::TaskStatus;
 
@@ -7,11 +7,11 @@ use orchestrate_core::task::TaskStatus;
 pub(crate) struct BoxMark {
     pub(crate) status: TaskStatus,
     pub(crate) optional: bool,
-    /// The byte where the text goes on.
+    /// The byte offset of the text after the box.
     pub(crate) rest: usize,
 }
 
-/// Reads `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`, each with a `*` after it if it is optional.
+/// Parses `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`, each followed by a `*` if the task is optional.
 pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
     let mark = text.strip_prefix('[')?.chars().next()?;
     let status = match mark {
@@ -30,7 +30,7 @@ pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
     stands_alone.then(|| BoxMark { status, optional, rest: text.len() - after.trim_start().len() })
 }
 
-/// Says what is odd about something that is nearly a box.
+/// Returns the reason why something that is nearly a box is not one.
 pub(crate) fn odd_box(text: &str) -> Option<String> {
     let inner = text.strip_prefix('[')?;
     if inner.starts_with("] ") {
@@ -41,7 +41,7 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
     (after.starts_with(' ')).then(|| format!("`[{mark}]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`"))
 }
 
-/// Reports whether a line, wherever it stands, is a bullet with a box.
+/// Reports whether a line, at any indentation or in a quote, is a bullet with a box.
 pub(crate) fn looks_like_box(line: &str) -> bool {
     let line = line.trim_start_matches(['>', ' ', '\t']);
     let marker = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
@@ -52,7 +52,7 @@ pub(crate) fn looks_like_box(line: &str) -> bool {
     body.starts_with([' ', '\t']) && read_box(body.trim_start()).is_some()
 }
 
-/// Returns the text after a box, or all of it.
+/// Returns the text after the box, or the whole text if there is none.
 pub(crate) fn after_box(text: &str) -> &str {
     read_box(text).and_then(|mark| text.get(mark.rest..)).unwrap_or(text)
 }

@@ -1,7 +1,7 @@
 //! Finds the tasks in the blocks of a plan: boxes at the outermost level, and headings with fields.
 //!
-//! Whatever looks like a task and is none is recorded as skipped, with the reason; nothing is dropped in
-//! silence. Ids, dependencies and order are decided later, when all tasks are known.
+//! Whatever looks like a task but is not is recorded as skipped, with the reason; nothing is dropped silently. Ids,
+//! dependencies and order are determined later, when all tasks are known.
 
 use std::ops::Range;
 
@@ -16,18 +16,18 @@ use crate::read::outline::{Block, Item};
 use crate::read::source::{Inline, Source};
 use orchestrate_core::task::TaskStatus;
 
-/// The most text that a group hands down to each of its tasks: its title and a few remarks.
+/// The maximum number of characters that a group passes to each of its tasks: enough for its title and a few remarks.
 const MAX_HANDED_DOWN_CHARS: usize = 2_000;
 
-/// A parent that only groups tasks: naming it means naming them.
+/// A parent that only groups tasks; a reference to it means all its tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub(crate) id: String,
-    /// Indices of its tasks.
+    /// Indices of its drafts.
     pub(crate) leaves: Range<usize>,
 }
 
-/// Everything that a document holds.
+/// The tasks, groups and title of a document.
 #[derive(Default)]
 pub(crate) struct Collected {
     pub(crate) drafts: Vec<Draft>,
@@ -47,17 +47,17 @@ pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], findings: &mut Find
 struct Walk<'s, 'a> {
     reader: Reader<'s, 'a>,
     found: Collected,
-    /// The open headings: level, and the title if it excludes tasks.
+    /// The enclosing headings: level, and the title if boxes below it are not tasks.
     headings: Vec<(u8, Option<String>)>,
     place: Location,
 }
 
-/// What an item's parents give it.
+/// What an item inherits from its parents.
 #[derive(Clone, Default)]
 struct Inherited {
     attributes: Attributes,
     details: Vec<String>,
-    /// That of a group which is not carried out, so that none of its tasks is.
+    /// The status of a cancelled or blocked group, which applies to all its open tasks.
     withheld: Option<TaskStatus>,
 }
 
@@ -86,7 +86,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Reports whether the blocks begin with a task's heading that has a field below.
+    /// Reports whether the first block is a task's heading with a field below it.
     fn has_fields(&self, blocks: &[Block]) -> bool {
         let Some((Block::Heading { text, .. }, after)) = blocks.split_first() else {
             return false;
@@ -141,7 +141,7 @@ impl Walk<'_, '_> {
         self.headings.push((level, excludes.then_some(title)));
     }
 
-    /// Returns the open heading under which boxes are no tasks.
+    /// Returns the enclosing heading, if any, under which boxes are not tasks.
     fn excluded(&self) -> Option<&str> {
         self.headings.iter().find_map(|(_, excludes)| excludes.as_deref())
     }
@@ -199,7 +199,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Returns the item's id if all boxes right below it are numbered under it (`2` above `2.1`).
+    /// Returns the item's id if all boxes directly below it are numbered under it (`2` above `2.1`).
     fn group_id(&self, item: &Item, line: &Inline, mark: BoxMark) -> Option<String> {
         let id = identify::leading(line.text.get(mark.rest..)?)?.id.to_owned();
         let mut boxes = 0;
@@ -268,7 +268,7 @@ impl Walk<'_, '_> {
         draft
     }
 
-    /// Reads a heading of the form `Task N: …` and the blocks below it.
+    /// Parses a heading of the form `Task N: …` and the blocks below it.
     fn task_heading(&mut self, range: Range<usize>, body: &[Block]) {
         let mut inline = Inline::new(self.reader.source, range.clone());
         let marks = inline.text.len() - inline.text.trim_start_matches(['#', ' ']).len();
@@ -299,7 +299,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Records what looks like a box inside text that is never read for tasks.
+    /// Records lines that look like boxes in a block that is never read for tasks.
     fn skip_boxes(&mut self, block: &Block) {
         let Block::Opaque { kind, range } = block else { return };
         for (offset, line) in self.reader.source.lines(range.clone()) {
@@ -310,7 +310,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Shortens what a group hands down to each of its tasks, so that a long one does not multiply.
+/// Truncates the details that a group passes to each of its tasks, so that long ones do not multiply.
 fn handed_down(detail: &str) -> String {
     match detail.char_indices().nth(MAX_HANDED_DOWN_CHARS) {
         Some((end, _)) => format!("{}…", detail.get(..end).unwrap_or_default()),

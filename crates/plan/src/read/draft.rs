@@ -1,6 +1,6 @@
-//! One task as written: its line, its attributes, the fields and details below it.
+//! Parses one task: its line, its attributes, and the fields and details below it.
 //!
-//! Where tasks are is found by [`crate::read::collect`]; this reads what one says.
+//! [`crate::read::collect`] finds the tasks.
 
 use std::ops::Range;
 
@@ -16,47 +16,47 @@ use crate::read::text;
 use orchestrate_core::invisible::without_hidden;
 use orchestrate_core::task::TaskStatus;
 
-/// A task as written, before its id and its dependencies are settled.
+/// A task as written, before its id and its dependencies are determined.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
-    /// Where it begins.
+    /// The byte offset of its first line.
     pub(crate) at: usize,
-    /// The byte between the brackets of its box; a heading has none.
+    /// The byte offset of the mark in its box; `None` for a heading without one.
     pub(crate) box_at: Option<usize>,
-    /// The id, if one is written.
+    /// The written id, if any.
     pub(crate) id: Option<Located>,
-    /// The number of `Task N` or `Step N`.
+    /// The number of `Task N` or `Step N`, if the title begins so.
     pub(crate) number: Option<String>,
     pub(crate) title: String,
     pub(crate) status: TaskStatus,
     pub(crate) details: Vec<String>,
     pub(crate) section: Option<String>,
-    /// Counts sections of the document.
+    /// The index of its section in the document.
     pub(crate) section_index: usize,
-    /// Counts blocks of the document between which a phase's barrier stands.
+    /// The index of its block; phase barriers separate blocks.
     pub(crate) phase: usize,
     pub(crate) optional: bool,
     pub(crate) attributes: Attributes,
 }
 
-/// Where in the document a task stands.
+/// The position of a task in the document.
 #[derive(Clone, Default)]
 pub(crate) struct Location {
     pub(crate) section: Option<String>,
     pub(crate) section_index: usize,
     pub(crate) phase: usize,
-    /// The level of the phase's heading while inside one.
+    /// The level of the enclosing phase's heading, if any.
     pub(crate) phase_level: Option<u8>,
 }
 
-/// Reads what tasks say.
+/// Parses the text of tasks.
 pub(crate) struct Reader<'s, 'a> {
     pub(crate) source: &'s Source<'a>,
     pub(crate) findings: &'s mut Findings,
 }
 
 impl Reader<'_, '_> {
-    /// Returns the first line of an item, as inline text.
+    /// Returns the first paragraph of an item as inline text; empty if it begins with another block.
     pub(crate) fn first_line(&self, item: &Item) -> Inline {
         match item.blocks.first() {
             Some(Block::Paragraph(range)) => Inline::new(self.source, range.clone()),
@@ -64,7 +64,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads the line of a box: id, attributes, and the title that remains. A group may have a bare number as id.
+    /// Parses the paragraph of a box: id, attributes, and the remaining title; further lines become a detail. Only
+    /// a group may have a bare number as its id.
     pub(crate) fn draft_line(
         &mut self,
         inline: &Inline,
@@ -105,7 +106,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads one bullet below a task: an attribute, or a detail.
+    /// Parses one bullet below a task: an attribute, or a detail.
     pub(crate) fn item_detail(&mut self, item: &Item, attributes: &mut Attributes, details: &mut Vec<String>) {
         let line = self.first_line(item);
         let is_box = read_box(&line.text).is_some();
@@ -125,7 +126,7 @@ impl Reader<'_, '_> {
         push_detail(details, &self.dedented(content..item.range.end));
     }
 
-    /// Returns what a bullet below `files:` names; `Create:` and the like before it is a remark.
+    /// Returns the value of a bullet below `files:`, without a remark such as `Create:` before it.
     fn list_value(&self, item: &Item) -> String {
         let line = self.first_line(item).text;
         match attributes::detail_key(&line) {
@@ -134,12 +135,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Keeps a block below a task as a detail.
+    /// Adds a block below a task as a detail.
     pub(crate) fn block_detail(&mut self, block: &Block, details: &mut Vec<String>) {
         push_detail(details, &self.dedented(block.range()));
     }
 
-    /// Returns a range's lines as written, less the indentation of the first and less what is hidden.
+    /// Returns a range's lines without the indentation of the first, HTML comments and hidden characters.
     fn dedented(&self, range: Range<usize>) -> String {
         let column = range.start - self.source.line_start(self.source.line_of(range.start));
         let lines = self.source.lines(range);
@@ -163,7 +164,7 @@ impl Reader<'_, '_> {
         without_hidden(&kept).trim().to_owned()
     }
 
-    /// Reads the fields below a task's heading; everything else there is a detail.
+    /// Parses the fields below a task's heading; everything else there is a detail.
     pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) {
         let mut open: Option<(Key, Located)> = None;
         for block in body {
@@ -187,7 +188,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads a paragraph line by line; gives a key at its end whose value is the list that follows.
+    /// Parses a paragraph line by line; returns the key of its last line if its value is the list that follows.
     fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<(Key, Located)> {
         let mut prose = Vec::new();
         let mut open = None;
@@ -209,7 +210,7 @@ impl Reader<'_, '_> {
         open
     }
 
-    /// Reads `**Status**: done`.
+    /// Parses a line such as `**Status**: done`; returns whether it set the status.
     fn status_field(&self, line: &str, draft: &mut Draft) -> bool {
         let Some((word, value)) = attributes::detail_key(line) else {
             return false;
@@ -231,7 +232,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Returns the items of a list; `None` for another block.
+/// Returns the items of a list; empty for any other block.
 pub(crate) fn items_of(block: &Block) -> &[Item] {
     match block {
         Block::List(items) => items,
@@ -245,7 +246,7 @@ fn push_detail(details: &mut Vec<String>, detail: &str) {
     }
 }
 
-/// Returns the first byte from `start` that is neither blank nor cut.
+/// Returns the offset of the first byte from `start` on that is neither blank nor cut.
 fn skip_cuts(text: &str, start: usize, cuts: &[Range<usize>]) -> usize {
     let mut cuts: Vec<&Range<usize>> = cuts.iter().collect();
     cuts.sort_by_key(|cut| cut.start);

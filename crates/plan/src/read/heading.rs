@@ -1,9 +1,9 @@
-//! What a heading says: a phase, a task with fields, or a place where boxes are no tasks.
+//! Classifies headings: a phase, a task with fields, or a section whose boxes are not tasks.
 
 use crate::fields::identify;
 use crate::read::text;
 
-/// Headings that begin with one of these hold no tasks.
+/// Headings that begin with one of these have no tasks below them.
 const NO_TASKS: &[&str] = &[
     "acceptance",
     "success criteria",
@@ -17,13 +17,13 @@ const NO_TASKS: &[&str] = &[
     "outcome",
     "progress",
 ];
-/// Headings that end with one of these hold no tasks either, unless they speak of work.
+/// Headings that end with one of these have none either, unless they contain a word of `WORK`.
 const NO_TASKS_AT_END: &[&str] =
     &["acceptance criteria", "success criteria", "checklist", "definition of done", "notes"];
-/// Words that make a heading one of work.
+/// Words that mark a section as one of work.
 const WORK: &[&str] = &["task", "tasks", "todo", "implementation", "plan", "steps", "phase", "stage"];
 
-/// Reports whether boxes under such a heading are no tasks.
+/// Reports whether boxes under such a heading are not tasks.
 pub(crate) fn holds_no_tasks(title: &str) -> bool {
     let title = title.to_lowercase();
     let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -35,7 +35,7 @@ pub(crate) fn holds_no_tasks(title: &str) -> bool {
     begins || (ends && !words.iter().any(|word| WORK.contains(word)))
 }
 
-/// Reports whether a heading says Phase N or Stage N.
+/// Reports whether a heading contains `Phase N` or `Stage N`.
 pub(crate) fn is_phase(title: &str) -> bool {
     let title = title.to_lowercase();
     let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -56,15 +56,15 @@ fn is_number(word: &str) -> bool {
 /// A heading of the form `Task N: …`, `Step N: …`, `TN: …`, `US-N: …`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TaskHeading<'a> {
-    /// `T`, `S` or nothing before the number, or the id as written.
+    /// `T` (task) or `S` (step) with the number, or the id as written.
     pub(crate) id: String,
-    /// The byte where the title begins.
+    /// The byte offset of the title.
     pub(crate) rest: usize,
     /// The number alone, for references such as `Tasks 1-4`.
     pub(crate) number: &'a str,
 }
 
-/// Reads a heading as that of a task.
+/// Parses the heading of a task; `None` for other headings.
 pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     let body = title.trim_start_matches(['*', '`']);
     let start = title.len() - body.len();
@@ -87,7 +87,7 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     Some(TaskHeading { id: found.id.to_owned(), rest: start + found.rest, number })
 }
 
-/// Returns a heading's words without marks.
+/// Returns a heading's text without `#` marks, strong emphasis and comments.
 pub(crate) fn title(raw: &str) -> String {
     let raw = raw.trim_start_matches('#').trim();
     let open = raw.trim_end_matches('#');

@@ -1,8 +1,8 @@
-//! The blocks of a plan as a CommonMark parser sees them, with byte offsets; the only place that knows the parser.
+//! The blocks of a plan as a CommonMark parser sees them, with byte offsets; the only module that uses the parser.
 //!
-//! Code, quotes and HTML are [`Block::Opaque`]: what stands inside them is never a task. Nesting is bounded
-//! ([`MAX_DEPTH`]) before the parser runs, because every blank line visits every open block: unbounded,
-//! a kilobyte of markers would make each later line cost a kilobyte of work.
+//! Code, quotes and HTML are [`Block::Opaque`]: their content is never a task. Nesting is bounded ([`MAX_DEPTH`])
+//! before the parser runs, because the parser visits every open block at every blank line: unbounded, a kilobyte of
+//! markers would make each later line cost a kilobyte of work.
 
 use std::ops::Range;
 
@@ -11,19 +11,16 @@ use comrak::{Arena, Options, parse_document};
 
 use crate::read::source::Source;
 
-/// The deepest nesting of lists and quotes: far beyond what people write, shallow enough to recurse over.
+/// The maximum nesting of lists and quotes: far more than people write, but shallow enough for recursion.
 pub const MAX_DEPTH: usize = 100;
 
 /// One block of a plan.
 #[derive(Debug)]
 pub(crate) enum Block {
-    /// A heading.
     Heading { level: u8, text: Range<usize> },
-    /// A list.
     List(Vec<Item>),
-    /// A paragraph.
     Paragraph(Range<usize>),
-    /// What is never read for tasks.
+    /// A block that is never read for tasks.
     Opaque { kind: Opaque, range: Range<usize> },
 }
 
@@ -32,7 +29,6 @@ pub(crate) enum Block {
 pub(crate) struct Item {
     /// From its marker to its end.
     pub(crate) range: Range<usize>,
-    /// What it holds.
     pub(crate) blocks: Vec<Block>,
 }
 
@@ -41,14 +37,13 @@ pub(crate) struct Item {
 pub(crate) enum Opaque {
     /// Fenced or indented code.
     Code,
-    /// A quote.
     Quote,
-    /// HTML, comments among it.
+    /// HTML, including comments.
     Html,
 }
 
 impl Opaque {
-    /// Says where such text stands.
+    /// Describes the place of such text, as the reason why a line was skipped.
     pub(crate) fn place(self) -> &'static str {
         match self {
             Opaque::Code => "in a code block",
@@ -59,7 +54,7 @@ impl Opaque {
 }
 
 impl Block {
-    /// Returns the bytes that the block spans.
+    /// Returns the block's byte range.
     pub(crate) fn range(&self) -> Range<usize> {
         match self {
             Block::Heading { text, .. } => text.clone(),
@@ -77,8 +72,8 @@ pub(crate) fn too_deep(source: &Source<'_>) -> Option<usize> {
     source.lines(0..source.text.len()).into_iter().find(|(_, line)| depth(line) > MAX_DEPTH).map(|(offset, _)| offset)
 }
 
-/// Bounds the nesting that a line can continue or open: two columns, or one marker and the blank after it, for each
-/// level.
+/// Returns an upper bound of the nesting that a line can continue or open: one level for every two columns, and for
+/// every marker with the blank after it.
 fn depth(line: &str) -> usize {
     let (mut columns, mut markers) = (0, 0);
     let mut rest = line.bytes().peekable();
@@ -95,14 +90,14 @@ fn depth(line: &str) -> usize {
             _ => break,
         }
     }
-    // Without a marker a line opens nothing, however far it is indented.
+    // A line without a marker opens no block, at any indentation.
     if markers == 0 { 0 } else { markers + columns / 2 }
 }
 
-/// Reads the blocks from `start` to the end of the source.
+/// Parses the blocks from `start` to the end of the source.
 pub(crate) fn read(source: &Source<'_>, start: usize) -> Vec<Block> {
     let body = source.slice(start..source.text.len());
-    // A lone CR ends a line for people and for us; same length, so offsets hold.
+    // A lone CR ends a line too. The replacements keep the length, so that offsets stay valid.
     let body = body.replace("\r\n", " \n").replace('\r', "\n");
     let arena = Arena::new();
     let root = parse_document(&arena, &body, &Options::default());
@@ -110,7 +105,7 @@ pub(crate) fn read(source: &Source<'_>, start: usize) -> Vec<Block> {
     reader.blocks(root, false)
 }
 
-/// Turns the parser's nodes into blocks.
+/// Converts the parser's nodes into blocks.
 struct Reader<'s, 'a> {
     source: &'s Source<'a>,
     first_line: usize,
@@ -145,7 +140,7 @@ impl Reader<'_, '_> {
         Item { range: self.range(node.data().sourcepos), blocks: self.blocks(node, true) }
     }
 
-    /// Turns the parser's lines and byte columns (both from 1, the end inclusive) into a byte range.
+    /// Converts the parser's lines and byte columns (both from 1, the end inclusive) into a byte range.
     fn range(&self, position: Sourcepos) -> Range<usize> {
         let at = |line: usize, column: usize| {
             // The body's first line may begin in the middle of the source's line, after a BOM.

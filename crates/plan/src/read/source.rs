@@ -1,11 +1,11 @@
-//! The text of a plan with its lines, and pieces of it that remember where they came from.
+//! The text of a plan with its lines, and excerpts that can be mapped back to it.
 //!
-//! Offsets are bytes of the text as it was given, BOM and CRLF included, so that what is written back
-//! changes exactly the bytes that were read.
+//! Offsets are bytes of the original text, including BOM and CRLF, so that writing back changes exactly the bytes
+//! that were read.
 
 use std::ops::Range;
 
-/// A plan's text and where its lines begin.
+/// A plan's text with an index of its lines.
 pub(crate) struct Source<'a> {
     /// The whole text, unchanged.
     pub(crate) text: &'a str,
@@ -13,7 +13,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Finds the lines; a line ends with LF, CRLF or a lone CR.
+    /// Indexes the lines; a line ends with LF, CRLF or a lone CR.
     pub(crate) fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         let mut line_starts = vec![0];
@@ -26,22 +26,22 @@ impl<'a> Source<'a> {
         Self { text, line_starts }
     }
 
-    /// Returns the number of the line, from 1, that holds a byte.
+    /// Returns the number, from 1, of the line that contains a byte.
     pub(crate) fn line_of(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= offset)
     }
 
-    /// Returns the byte offset where a line (from 1) begins.
+    /// Returns the byte offset of a line (from 1); the length of the text for a line after the last.
     pub(crate) fn line_start(&self, line: usize) -> usize {
         self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
     }
 
-    /// Returns the text of a range, empty if the range is none.
+    /// Returns the text of a range, empty if the range is invalid.
     pub(crate) fn slice(&self, range: Range<usize>) -> &'a str {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// Returns the lines of a range with the offset of each, without their line ends.
+    /// Returns the lines of a range with the offset of each, without their line endings.
     pub(crate) fn lines(&self, range: Range<usize>) -> Vec<(usize, &'a str)> {
         let mut lines = Vec::new();
         let mut line = self.line_of(range.start);
@@ -56,13 +56,13 @@ impl<'a> Source<'a> {
         lines
     }
 
-    /// Returns a cursor that turns rising offsets into positions.
+    /// Returns a cursor that converts increasing offsets into positions.
     pub(crate) fn cursor(&self) -> Cursor<'_, 'a> {
         Cursor { source: self, line: 1, offset: 0, column: 1 }
     }
 }
 
-/// Turns rising offsets into line and column, reading every character once.
+/// Converts increasing offsets into lines and columns, reading every character once.
 pub(crate) struct Cursor<'s, 'a> {
     source: &'s Source<'a>,
     line: usize,
@@ -71,7 +71,8 @@ pub(crate) struct Cursor<'s, 'a> {
 }
 
 impl Cursor<'_, '_> {
-    /// Returns line and column (both from 1, the column in characters) of an offset not below the last one.
+    /// Returns line and column (both from 1, the column in characters without BOM) of an offset not below the
+    /// previous one.
     pub(crate) fn position(&mut self, offset: usize) -> (usize, usize) {
         let line = self.source.line_of(offset);
         if line != self.line {
@@ -84,12 +85,12 @@ impl Cursor<'_, '_> {
     }
 }
 
-/// Text joined from lines of the source, each byte traceable to its place there.
+/// Text joined from lines of the source, each byte of which can be mapped back to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inline {
     /// The lines, trimmed, joined by `\n`.
     pub(crate) text: String,
-    /// Where each line begins: in `text`, and in the source.
+    /// The offsets of each line in `text` and in the source.
     starts: Vec<(usize, usize)>,
 }
 
@@ -108,14 +109,14 @@ impl Inline {
         inline
     }
 
-    /// Returns the source's offset of a byte of the text.
+    /// Returns the offset in the source of a byte of the text.
     pub(crate) fn offset(&self, at: usize) -> usize {
         let line = self.starts.partition_point(|(start, _)| *start <= at);
         let (start, offset) = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
         offset + at.saturating_sub(start)
     }
 
-    /// Returns the text of a range, empty if the range is none.
+    /// Returns the text of a range, empty if the range is invalid.
     pub(crate) fn slice(&self, range: Range<usize>) -> &str {
         self.text.get(range).unwrap_or_default()
     }

@@ -1,6 +1,6 @@
-//! What a piece of text holds besides words: code spans, comments, hidden characters, parentheses.
+//! Finds and removes markup in text: code spans, comments, hidden characters, parentheses, emphasis.
 //!
-//! Every function is linear in the text, whatever it holds.
+//! Every function is linear in the length of the text, for any input.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,9 +9,9 @@ use orchestrate_core::invisible::without_hidden;
 
 /// The byte ranges of the code spans and HTML comments of a text, in order and without overlap.
 pub(crate) struct Spans {
-    /// Text between equally long runs of backticks, the backticks included.
+    /// Text between equally long runs of backticks, including the backticks.
     pub(crate) code: Vec<Range<usize>>,
-    /// Comments, their marks included; an unclosed one goes to the end.
+    /// Comments including their marks; an unclosed one extends to the end.
     pub(crate) comments: Vec<Range<usize>>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn spans(text: &str) -> Spans {
     found
 }
 
-/// Gives, for each run of backticks that has one, the end of the next run of the same length.
+/// Maps each run of backticks to the end of the next run of the same length, if there is one.
 fn backtick_closers(text: &str) -> HashMap<usize, usize> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (at, _) in text.match_indices('`') {
@@ -61,7 +61,7 @@ fn backtick_closers(text: &str) -> HashMap<usize, usize> {
     closers
 }
 
-/// Gives, for each opening parenthesis outside the given ranges, where its closing one is; `\(` and `\)` are none.
+/// Maps each opening parenthesis outside the given ranges to its closing one; `\(` and `\)` do not count.
 pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> HashMap<usize, usize> {
     let mut open = Vec::new();
     let mut pairs = HashMap::new();
@@ -85,7 +85,7 @@ pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> HashMap<usize
     pairs
 }
 
-/// Returns the text without the given ranges and hidden characters, blanks collapsed, line by line.
+/// Returns the lines of the text without the given ranges and hidden characters, with blanks collapsed.
 pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
     let mut cuts: Vec<Range<usize>> = cuts.to_vec();
     cuts.sort_by_key(|cut| cut.start);

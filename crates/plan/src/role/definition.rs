@@ -1,4 +1,4 @@
-//! What a role is, and what can be wrong with its file.
+//! The definition of a role, and the errors and warnings of its file.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question};
 use orchestrate_core::settings::RuleText;
 
-/// The largest role file: far more than an agent's context could hold.
+/// The maximum size of a role file: far more than a prompt needs.
 pub const MAX_ROLE_BYTES: usize = 64 * 1024;
 
-/// The longest name of a role.
+/// The maximum length of a role's name.
 pub const MAX_NAME_BYTES: usize = 64;
 
 /// The definition of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Role {
-    /// What plans call it: lower-case letters, digits, `-` and `_`.
+    /// Its name in plans: lower-case letters, digits, `-` and `_`.
     pub name: String,
     /// When to use it, in one line.
     pub description: String,
@@ -25,27 +25,27 @@ pub struct Role {
     pub prompt: String,
     /// The canonical names of its tools in the order of the file; `None` means the default set.
     pub tools: Option<Vec<String>>,
-    /// The canonical names of tools that it never has.
+    /// The canonical names of tools that its agents may not use.
     pub disallowed: Vec<String>,
     /// `provider/model`; `None` means the run's.
     pub model: Option<String>,
-    /// Turns of one attempt.
+    /// Maximum number of turns of an attempt.
     pub max_turns: Option<u32>,
-    /// Bound of a request in tokens.
+    /// Maximum size of a request in tokens.
     pub context_tokens: Option<u64>,
-    /// Largest reply in tokens.
+    /// Maximum size of a reply in tokens.
     pub max_output_tokens: Option<u32>,
-    /// What a task of this role ends with.
+    /// What its tasks deliver.
     pub delivers: Delivers,
-    /// The permissions that it has; `None` means those of its tools.
+    /// Its permissions; `None` means those of its tools.
     pub permissions: Option<BTreeSet<Permission>>,
-    /// The channels that it listens to.
+    /// The channels that it listens to; they have no effect yet.
     pub channels: Vec<String>,
     /// Permission rules from a `permission` map.
     pub rules: Vec<RuleText>,
 }
 
-/// What a role may use that names no tools: every tool that is built in and reaches no network.
+/// The tools of a role that names none: every built-in tool, none of which reaches the network.
 pub const DEFAULT_TOOLS: [&str; 15] = [
     "read_file",
     "write_file",
@@ -64,7 +64,8 @@ pub const DEFAULT_TOOLS: [&str; 15] = [
     "send_message_to_agent",
 ];
 
-/// The tools that can change a file of the worktree, with what each needs; a role that has none of them reads only.
+/// The tools that can change files of the worktree, with the permission that each needs. A role with none of them is
+/// read-only.
 const CHANGING_TOOLS: [(&str, Permission); 19] = [
     ("write_file", Permission::FileWrite),
     ("append_file", Permission::FileWrite),
@@ -87,18 +88,18 @@ const CHANGING_TOOLS: [(&str, Permission); 19] = [
     ("spawn_child_agent", Permission::AgentSpawn),
 ];
 
-/// What a task of a role ends with; a role that does not say and only reads delivers a report.
+/// What the tasks of a role deliver; a read-only role delivers a report unless its file says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivers {
-    /// Changes of files; without any the task has failed.
+    /// Changed files; a task without any has failed.
     #[default]
     Changes,
     /// A report; there is no commit.
     Report,
 }
 
-/// Why a file is no role.
+/// Why a file is not a valid role.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RoleError {
     /// The file is larger than [`MAX_ROLE_BYTES`].
@@ -106,35 +107,35 @@ pub enum RoleError {
     TooLarge {
         /// The file's stem.
         role: String,
-        /// Its size.
+        /// Its size in bytes.
         bytes: usize,
     },
-    /// The front matter begins and does not end.
+    /// The front matter is not closed.
     #[error("read role `{0}`: its front matter is not closed; end it with a line `---`")]
     OpenFrontMatter(String),
-    /// The front matter is no YAML mapping.
+    /// The front matter is not a YAML mapping.
     #[error("read role `{role}`, line {line}: {reason}")]
     FrontMatter {
         /// The file's stem.
         role: String,
-        /// From 1.
+        /// The line in the file, from 1.
         line: usize,
-        /// What the parser says.
+        /// The parser's message.
         reason: String,
     },
-    /// The name does not fit.
+    /// The name is too long or contains characters that are not allowed.
     #[error("name a role `{0}`: use lower-case letters, digits, `-` and `_`, at most {MAX_NAME_BYTES} bytes")]
     Name(String),
-    /// A key does not take its value.
+    /// A value is not valid for its key.
     #[error("read role `{role}`, line {line}: `{key}` expects {expected}")]
     Value {
         /// The file's stem.
         role: String,
-        /// From 1.
+        /// The line in the file, from 1.
         line: usize,
-        /// The key.
+        /// The key as written.
         key: String,
-        /// What it takes.
+        /// The values that it accepts.
         expected: Cow<'static, str>,
     },
     /// There is no prompt below the front matter.
@@ -142,53 +143,53 @@ pub enum RoleError {
     NoPrompt(String),
 }
 
-/// Something about a role that keeps nothing from running.
+/// A problem of a role that does not prevent its use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum RoleWarning {
-    /// A key that is nearly a known one.
+    /// An unknown key that resembles a known one.
     #[error("line {line}: unknown key `{key}`: did you mean `{known}`?")]
     MisspelledKey {
-        /// From 1.
+        /// The line in the file, from 1.
         line: usize,
-        /// As written.
+        /// The key as written.
         key: String,
         /// The nearest known key.
         known: String,
     },
-    /// A key that nobody knows.
+    /// An unknown key.
     #[error("line {line}: unknown key `{key}` has no effect")]
     UnknownKey {
-        /// From 1.
+        /// The line in the file, from 1.
         line: usize,
-        /// As written.
+        /// The key as written.
         key: String,
     },
     /// A key of another product that has no effect here.
     #[error("line {line}: `{key}` has no effect here")]
     UnusedKey {
-        /// From 1.
+        /// The line in the file, from 1.
         line: usize,
-        /// As written.
+        /// The key as written.
         key: String,
     },
-    /// A tool that other products would restrict.
+    /// A tool with a pattern, which would restrict it in other products but not here.
     #[error(
         "line {line}: `{written}` grants all of `{tool}`, since the pattern in parentheses has no effect here; use it in \
         rules instead: `permission` in this file, `ask` and `deny` in the settings"
     )]
     UnappliedPattern {
-        /// From 1.
+        /// The line in the file, from 1.
         line: usize,
-        /// As written.
+        /// The tool as written.
         written: String,
-        /// Its canonical name.
+        /// The tool's canonical name.
         tool: String,
     },
     /// A tool that does not exist.
     #[error("unknown tool `{tool}`; known: {}", known.join(", "))]
     UnknownTool {
-        /// As written, or its canonical name.
+        /// The tool as written, or its canonical name.
         tool: String,
         /// Every tool that exists.
         known: Vec<String>,
@@ -196,7 +197,7 @@ pub enum RoleWarning {
 }
 
 impl Role {
-    /// Returns what the role lets its agents use at all.
+    /// Returns the tools and permissions of the role's agents, before any rules.
     pub fn grant(&self) -> Grant {
         let named = self.tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect::<Vec<_>>());
         let mut grant = Grant::of_tools(named.unwrap_or_else(|| DEFAULT_TOOLS.to_vec()));
@@ -208,7 +209,7 @@ impl Role {
         grant
     }
 
-    /// Reports whether any tool that the role lets its agents use can change a file.
+    /// Reports whether the role grants any tool that can change a file, under its rules.
     pub(super) fn can_change_files(&self) -> bool {
         let grant = self.grant();
         let policy = Policy::new(&self.rules).unwrap_or_default();
@@ -218,7 +219,7 @@ impl Role {
         })
     }
 
-    /// Makes the role that a file without front matter is.
+    /// Creates the role of a file without front matter.
     pub(super) fn bare(name: &str, prompt: &str) -> Self {
         let first = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         Self {
@@ -238,7 +239,7 @@ impl Role {
         }
     }
 
-    /// Warns of each tool that the role names and that does not exist.
+    /// Returns a warning for each tool that the role names and that is not known; patterns with `*` are skipped.
     pub fn unknown_tools(&self, known: &[&str]) -> Vec<RoleWarning> {
         let named = self.tools.iter().flatten().chain(&self.disallowed);
         let unknown = named.filter(|tool| !known.contains(&tool.as_str()) && !tool.contains('*'));

@@ -1,4 +1,4 @@
-//! The front matter of a role: every key, its aliases, and what each value may be.
+//! Parses the front matter of a role: the keys, their aliases and the values that they accept.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use super::definition::{Role, RoleError, RoleWarning};
 use crate::words::nearest;
 
-/// The key of what a role delivers, below `metadata`.
+/// The key below `metadata` for what a role delivers.
 pub(super) const DELIVERS: &str = "orchestrate-delivers";
 
-/// What a key says something about.
+/// The meaning of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Key {
     Name,
@@ -24,9 +24,9 @@ enum Key {
     MaxTurns,
     Permission,
     Metadata,
-    /// Of other products, and without meaning for us either way.
+    /// A key of other products that has no meaning here and is ignored silently.
     Cosmetic,
-    /// Of other products; who writes it should know that nothing comes of it.
+    /// A key of other products that is ignored with a warning, since its author expects an effect.
     Unused,
 }
 
@@ -67,10 +67,10 @@ const KEYS: &[(&str, Key)] = &[
     ("handoffs", Key::Unused),
 ];
 
-/// Names that other products have for models of their choice; the run's own model serves.
+/// Model aliases of other products; a role that names one uses the run's own model.
 const OTHERS_MODELS: &[&str] = &["sonnet", "opus", "haiku"];
 
-/// Our own settings, under `metadata`.
+/// Our own settings below `metadata`.
 const SETTINGS: &[&str] = &[
     DELIVERS,
     "orchestrate-context-tokens",
@@ -80,7 +80,7 @@ const SETTINGS: &[&str] = &[
     "orchestrate-channels",
 ];
 
-/// Reads front matter into a role.
+/// Parses front matter into a role.
 pub(super) struct Reader<'a> {
     role: &'a str,
     text: &'a str,
@@ -88,21 +88,21 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Makes a reader; no front matter is an empty one.
+    /// Creates a reader; `None` counts as empty front matter.
     pub(super) fn new(role: &'a str, text: Option<&'a str>) -> Self {
         Self { role, text: text.unwrap_or_default(), warnings: Vec::new() }
     }
 
-    /// Parses the keys.
+    /// Parses the YAML into its top-level keys.
     ///
     /// # Errors
-    /// The text is no YAML mapping.
+    /// The text is not a YAML mapping.
     pub(super) fn keys(&self) -> Result<Map<String, Value>, RoleError> {
         if self.text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Map::new());
         }
         serde_saphyr::from_str(self.text).or_else(|error| {
-            // What is wrong is told of the text as it stands.
+            // The error describes the text as written, not the quoted one.
             serde_saphyr::from_str(&with_quotes(self.text)).map_err(|_| self.unread(&error))
         })
     }
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         RoleError::FrontMatter { role: self.role.to_owned(), line: line + 1, reason: reason.to_owned() }
     }
 
-    /// Returns the line of a key in the file.
+    /// Returns the line of a key in the file, from 1.
     fn line(&self, key: &str) -> usize {
         let is_key = |line: &str| line.trim_start().trim_start_matches(['"', '\'']).starts_with(key);
         self.text.lines().position(is_key).map_or(1, |at| at + 2)
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
     /// Stores one key's value, or warns that it has no effect.
     ///
     /// # Errors
-    /// The value is none that the key takes.
+    /// The value is not valid for its key.
     pub(super) fn store(&mut self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
         let Some((_, known)) = KEYS.iter().find(|(name, _)| *name == key) else {
             self.unknown(key, KEYS.iter().map(|(name, _)| *name));
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads `tools` as text, list, or map from name to whether it is allowed.
+    /// Parses `tools`: a string, a list, or a map from name to whether it is allowed.
     fn tools(&self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
         let expected = "a list of tools";
         let allowed = match value {
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
                     let names = if allows(value)? { &mut allowed } else { &mut role.disallowed };
                     names.push(tool(name));
                 }
-                // A map that only forbids leaves everything else.
+                // A map that only forbids tools keeps the default set.
                 (!allowed.is_empty()).then_some(allowed)
             }
             other => Some(self.require(list(other), key, expected)?.iter().map(|name| tool(name)).collect()),
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Warns of what a list of tools says beside their names, as `Bash(git status:*)`: it restricts nothing here.
+    /// Warns of patterns in a list of tools, such as `Bash(git status:*)`, which restrict nothing here.
     fn patterns(&mut self, key: &str, value: &Value) {
         let names = match value {
             Value::Object(map) => map.keys().cloned().collect(),
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
         }));
     }
 
-    /// Reads a map from tool to `allow`, `ask`, `deny`, or to a map from pattern to one of these.
+    /// Parses a map from tool to `allow`, `ask`, `deny`, or to a map from pattern to one of these.
     fn rules(&self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
         let expected = "a map from tool to allow, ask or deny";
         let decide = |value: &Value| self.require(decision(value), key, expected);
@@ -265,7 +265,7 @@ impl<'a> Reader<'a> {
                     role.permissions = Some(self.require(named, key, "permissions such as file_read")?);
                 }
                 "orchestrate-channels" => role.channels = self.require(list(value), key, "a list of names")?,
-                // What others keep under `metadata` is theirs.
+                // Other products' keys below `metadata` are ignored.
                 other if other.starts_with("orchestrate-") => self.unknown(other, SETTINGS.iter().copied()),
                 _ => {}
             }
@@ -274,8 +274,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Quotes the texts of the name and the description, since other products write them with colons and quotes and read
-/// them to the end of the line. In every other value a comment is a comment: what it forbids would be another tool.
+/// Quotes the values of `name` and `description`, since other products write them with colons and quotes and read
+/// them to the end of the line. In every other value a comment must stay a comment: as part of `disallowedTools` it
+/// would change which tool is forbidden.
 fn with_quotes(text: &str) -> String {
     let quoted = text.lines().map(|line| match line.split_once(": ") {
         Some((key, value))
@@ -297,13 +298,13 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Reads a positive number, also where it is written as a text.
+/// Parses a positive number, which may be written as a string.
 fn number<T: TryFrom<u64>>(value: &Value) -> Option<T> {
     let number: u64 = text(value)?.parse().ok()?;
     T::try_from(number).ok().filter(|_| number > 0)
 }
 
-/// Reads a list, also where it is one text with commas; commas inside parentheses are no separators.
+/// Parses a list, which may be one string with commas; commas inside parentheses do not separate.
 fn list(value: &Value) -> Option<Vec<String>> {
     match value {
         Value::Array(items) => items.iter().map(text).collect(),
@@ -337,7 +338,7 @@ fn decision(value: &Value) -> Option<RuleDecision> {
     serde_json::from_value(value.clone()).ok()
 }
 
-/// Returns the canonical name of a tool in a list; `Bash(git:*)` is the tool before the parenthesis.
+/// Returns the canonical name of a tool in a list, without a pattern such as that of `Bash(git:*)`.
 fn tool(name: &str) -> String {
     tool_names::canonical(name.split('(').next().unwrap_or(name))
 }

@@ -1,4 +1,4 @@
-//! Role files in, roles out; and the shipped ones held to what is promised of them.
+//! Tests of parsing role files, and checks of the shipped roles.
 
 use super::*;
 use orchestrate_core::policy::Permission;
@@ -185,7 +185,7 @@ fn the_shipped_roles_are_clean_and_short() {
         assert_eq!((role.name.as_str(), role.delivers, warnings), (name, delivers, Vec::new()));
         assert_eq!(role.unknown_tools(&DEFAULT_TOOLS), []);
         assert!(role.permissions.is_some(), "{name} states its permissions");
-        // English prose has more than four bytes to a token: this keeps a prompt under about 400 tokens.
+        // English prose has more than four bytes per token: this keeps a prompt under about 400 tokens.
         assert!(role.prompt.len() < 1_700, "{name}: {} bytes", role.prompt.len());
     }
 }

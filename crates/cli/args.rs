@@ -1,6 +1,6 @@
-//! What can be typed, as it is typed: nothing here knows what it means.
+//! The command line, without the meaning of its values.
 //!
-//! Values of settings stay text until [`SettingsArgs::values`] hands them to the one table of settings, which reads
+//! Values of settings stay text until [`SettingsArgs::values`] passes them to the one table of settings, which parses
 //! flags, variables and files alike. `orchestrate PLAN` is `orchestrate run PLAN` ([`with_run`]).
 
 use std::ffi::OsString;
@@ -253,7 +253,7 @@ pub(crate) struct LogArgs {
     pub(crate) json: bool,
 }
 
-/// Reads what an agent is told, which must be something.
+/// Parses a message for an agent, which must not be empty.
 fn words(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("the message is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
@@ -263,7 +263,7 @@ fn words(text: &str) -> Result<String, String> {
 pub(crate) struct FileLine {
     /// The file, from the top of the repository.
     pub(crate) file: String,
-    /// From 1.
+    /// The line, from 1.
     pub(crate) line: usize,
 }
 
@@ -273,7 +273,7 @@ impl std::fmt::Display for FileLine {
     }
 }
 
-/// Reads a place in a file.
+/// Parses a place in a file, such as `src/lib.rs:12`.
 fn place(text: &str) -> Result<FileLine, String> {
     let read = |(file, line): (&str, &str)| Some(FileLine { file: file.to_owned(), line: line.parse().ok()? });
     let place = text.rsplit_once(':').filter(|(file, _)| !file.is_empty()).and_then(read);
@@ -491,7 +491,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 impl SettingsArgs {
-    /// Returns the name and text of every setting that was typed.
+    /// Returns the name and text of every setting on the command line.
     pub(crate) fn values(&self) -> Vec<(&'static str, String)> {
         let single = [
             ("model", &self.model),
@@ -522,12 +522,12 @@ impl SettingsArgs {
 }
 
 impl OutputArgs {
-    /// Reports whether JSON was asked for on the command line.
+    /// Reports whether the command line requests JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json || matches!(self.output_format.as_deref(), Some("json" | "stream-json"))
     }
 
-    /// Returns the name and text of every setting that was typed.
+    /// Returns the name and text of every setting on the command line.
     pub(crate) fn values(&self) -> Vec<(&'static str, String)> {
         let format = if self.json { Some("json".to_owned()) } else { self.output_format.clone() };
         let format = format.map(|format| ("output_format", format));
@@ -539,14 +539,14 @@ fn on(switches: &[(&'static str, bool)]) -> Vec<(&'static str, String)> {
     switches.iter().filter(|(_, on)| *on).map(|(name, _)| (*name, "true".to_owned())).collect()
 }
 
-/// Reads what was typed.
+/// Parses the command line.
 pub(crate) fn parse(typed: &[OsString]) -> Result<Arguments, clap::Error> {
     let mut command = with_defaults(Arguments::command());
     let matches = command.try_get_matches_from_mut(typed)?;
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// Shows in the help of `run` the defaults that the table of settings has.
+/// Adds the defaults of the table of settings to the help of `run`.
 fn with_defaults(command: clap::Command) -> clap::Command {
     command.mut_subcommand("run", |run| {
         run.mut_args(|option| {
@@ -568,7 +568,7 @@ pub(crate) fn command_names() -> Vec<String> {
     Arguments::command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
-/// Puts `run` in where a plan or one of its options comes first.
+/// Inserts `run` if the first argument is not a command, but a plan or an option of `run`.
 pub(crate) fn with_run(mut arguments: Vec<OsString>) -> Vec<OsString> {
     const OWN: [&str; 5] = ["help", "-h", "--help", "-V", "--version"];
     let Some(first) = arguments.get(1).map(|first| first.to_string_lossy().into_owned()) else {
@@ -580,7 +580,7 @@ pub(crate) fn with_run(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Returns the output format that was typed; what was typed may be wrong in any way.
+/// Returns the output format on the command line, which may be invalid otherwise.
 pub(crate) fn typed_format(arguments: &[OsString]) -> Option<String> {
     let texts: Vec<_> = arguments.iter().skip(1).map(|argument| argument.to_string_lossy()).collect();
     texts.iter().take_while(|text| *text != "--").enumerate().find_map(|(at, text)| match text.as_ref() {
@@ -590,7 +590,7 @@ pub(crate) fn typed_format(arguments: &[OsString]) -> Option<String> {
     })
 }
 
-/// Reports whether the command that was typed has an output format, which other sources may set too.
+/// Reports whether the command on the command line has an output format, which other sources may set too.
 pub(crate) fn has_format(arguments: &[OsString]) -> bool {
     let name = arguments.get(1).map(|name| name.to_string_lossy());
     let command = Arguments::command();

@@ -1,6 +1,6 @@
-//! What every command is given: where it was started, what the environment says, what the terminal can do.
+//! The context of every command: the current directory, the environment and the terminal.
 //!
-//! The environment is read once, here, and travels as a value from then on.
+//! The environment is read only here, once, and is passed on as a value.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,19 +16,19 @@ use crate::show::asked;
 use crate::show::output;
 use crate::show::terminal::Terminal;
 
-/// What every command is given.
+/// The context of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
-    /// The process's environment; what is not UTF-8 can be no setting and is left out.
+    /// The process's environment, without variables that are not UTF-8, since these cannot be settings.
     pub(crate) variables: BTreeMap<String, String>,
     /// The directory that the program was started in.
     pub(crate) directory: PathBuf,
-    /// What can be shown, and whether somebody can be asked.
+    /// What can be shown, and whether the user can be asked.
     pub(crate) terminal: Terminal,
 }
 
 impl Context {
-    /// Reads the process's own.
+    /// Reads the context of this process.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     pub(crate) fn of_process() -> Result<Context, CommandError> {
         let variables: BTreeMap<String, String> = std::env::vars_os()
@@ -45,7 +45,7 @@ impl Context {
         Ok(Directories::of(&self.variables)?)
     }
 
-    /// Merges what was typed and what a plan says with every other source.
+    /// Merges the settings of the command line and of a plan with every other source.
     pub(crate) fn load(&self, typed: Vec<(&'static str, String)>, plan: Layer) -> Result<Loaded, CommandError> {
         let inputs = Inputs {
             tools: orchestrate_coordinator::builtin_names(),
@@ -61,8 +61,8 @@ impl Context {
         Ok(loaded)
     }
 
-    /// Returns the output format where none was typed; what is wrong with the settings may be what has to be said in
-    /// it.
+    /// Returns the output format that sources other than the command line set. If the settings are invalid, only the
+    /// environment variable counts, since the error itself has to be reported in some format.
     pub(crate) fn output_format(&self) -> Option<String> {
         let of_variable = || self.variables.get(&named("output_format")?.variable()).cloned();
         let loaded = self.load(Vec::new(), Layer::default());
@@ -76,7 +76,7 @@ impl Context {
         Ok(project)
     }
 
-    /// Shows none of the secrets of the environment, of the user's file and of the repository from here on.
+    /// Redacts the secrets of the environment, of the user's file and of the repository from all further output.
     fn hide(&self, of_file: &BTreeMap<String, String>, project: Option<&Project>) {
         let mut variables = self.variables.clone();
         variables.extend(of_file.clone());
@@ -85,7 +85,7 @@ impl Context {
         );
     }
 
-    /// Opens the repository's runs.
+    /// Opens the store of the repository's runs; fails if there are none.
     pub(crate) fn store(&self) -> Result<Store, CommandError> {
         let project = self.project()?;
         if let Some(store) = project.store()?
@@ -97,7 +97,7 @@ impl Context {
         Err(project.moved(&state).map_or_else(no_run, |moved| has_moved(&moved)))
     }
 
-    /// Finds a run by the beginning of its id, or the latest one.
+    /// Finds a run by a prefix of its id, or the latest one.
     pub(crate) fn find_run(&self, prefix: Option<&str>) -> Result<(Store, RunId), CommandError> {
         let store = self.store()?;
         let run = match prefix {
@@ -107,8 +107,8 @@ impl Context {
         Ok((store, run))
     }
 
-    /// Reports whether the beginning of a run's id is meant where a task may be: no task is called as a run is, but one
-    /// may be called as a run's id begins.
+    /// Reports whether an argument that may be a run or a task is a prefix of a run's id. A task never has the form
+    /// of a whole run id, but may have that of a prefix; a task of the latest run then takes precedence.
     pub(crate) fn is_run(&self, typed: &str) -> Result<bool, CommandError> {
         if RunId::is_run_id(typed) || !typed.starts_with("r-") {
             return Ok(typed.starts_with("r-"));
@@ -117,13 +117,13 @@ impl Context {
         Ok(store.state(&latest)?.task(&TaskId::from(typed)).is_none())
     }
 
-    /// Opens the repository's runs for what is done with them afterwards.
+    /// Opens the repository's runs for reviewing, landing, cleaning and recovering them.
     pub(crate) fn runs(&self) -> Result<Archive, CommandError> {
         let loaded = self.load(Vec::new(), Layer::default())?;
         Ok(Archive::open(&self.directory, self.settings(&loaded)?)?)
     }
 
-    /// Returns the settings with which a repository is opened; its user is told of what we have to wait for.
+    /// Returns the settings for opening a repository; unless output is quiet, they tell the user what is waited for.
     pub(crate) fn settings(&self, loaded: &Loaded) -> Result<Settings, CommandError> {
         let settings = settings_of(loaded, &self.directories()?);
         if loaded.resolved.is_on("quiet") {
@@ -132,7 +132,7 @@ impl Context {
         Ok(Settings { waiting: |waiting| output::note(&waiting.to_string()), ..settings })
     }
 
-    /// Makes sure that the user has consented to every command that the project's files name.
+    /// Requires the user's consent to every command in the project's files, and asks for it if possible.
     pub(crate) fn require_consent(&self, commands: &[ProjectCommand]) -> Result<(), CommandError> {
         if commands.is_empty() {
             return Ok(());
@@ -160,7 +160,7 @@ impl Context {
     }
 }
 
-/// What a person decides about.
+/// What the user approves or rejects.
 pub(crate) enum Subject {
     /// A task's work.
     Task(TaskId),
@@ -168,7 +168,7 @@ pub(crate) enum Subject {
     Call(CallHash),
 }
 
-/// Finds the task that was typed.
+/// Finds a task by its id.
 pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandError> {
     let task = TaskId::from(typed);
     if state.task(&task).is_some() {
@@ -182,7 +182,7 @@ pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandEr
     })
 }
 
-/// Finds the task or, by the beginning of its id, the parked call that was typed.
+/// Finds a task by its id, or a parked call by a prefix of its id.
 pub(crate) fn subject_of(state: &RunState, typed: &str) -> Result<Subject, CommandError> {
     let unknown = match task_of(state, typed) {
         Ok(task) => return Ok(Subject::Task(task)),
@@ -198,7 +198,7 @@ pub(crate) fn subject_of(state: &RunState, typed: &str) -> Result<Subject, Comma
     }
 }
 
-/// Says that the runs are those of another place, and how they are found again.
+/// Returns the error that the runs were recorded at another path, with the commands that move them.
 fn has_moved(moved: &Moved) -> CommandError {
     let message = format!(
         "this repository has had no run since it was moved here; its runs were recorded at {}",
@@ -232,7 +232,7 @@ fn other_way(key: &str) -> &'static str {
     }
 }
 
-/// Says that consents cannot be read or kept.
+/// Returns the error that consents cannot be read or written.
 pub(crate) fn of_consents(error: &ConsentError) -> CommandError {
     CommandError::usage(format!("failed to {error}"))
         .hint("a damaged consent file can be deleted; you will be asked again")

@@ -1,7 +1,7 @@
-//! The one error of the program: what kind it is, what happened, where, and what to type next.
+//! The program's error type: its kind, what happened, where, and what to type next.
 //!
-//! Only this module knows which failure has which exit code, and only here are hints given. Libraries' messages fit
-//! "failed to …", so that is how they are shown.
+//! Only this module maps failures to exit codes. Libraries' messages complete "failed to …", so they are shown with
+//! that prefix.
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,20 +19,20 @@ use crate::show::hints::of_error;
 use crate::show::plain::{plain, quoted, workflow_data, workflow_property};
 use crate::show::terminal::Terminal;
 
-/// What a person can do about a failure.
+/// The kind of a failure, which determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ErrorKind {
-    /// Type something else: usage, configuration, plan, or a repository that cannot be used.
+    /// Wrong usage, configuration or plan, or a repository that cannot be used.
     Usage,
-    /// Decide something about the repository or the run first.
+    /// The user has to decide something about the repository or the run first.
     NeedsPerson,
-    /// Look at what happened.
+    /// The operation failed.
     Failed,
-    /// Type it again: a signal with this exit code came before anything was done.
+    /// A signal with this exit code arrived before anything was done.
     Interrupted(u8),
-    /// Nothing: it is our fault.
+    /// A bug in orchestrate.
     Internal,
-    /// Nothing: whoever read the output has gone.
+    /// The reader of the output has closed it.
     BrokenPipe,
 }
 
@@ -58,55 +58,54 @@ pub(crate) struct CommandError {
     hints: Vec<String>,
 }
 
-/// One thing that is wrong, with its place.
+/// One problem with its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Complaint {
-    /// What it is.
     pub(crate) message: String,
-    /// What kind of thing, for programs.
+    /// The kind of the problem, for programs.
     pub(crate) code: Option<String>,
     /// The file, option or variable.
     pub(crate) place: Option<String>,
-    /// From 1; zero if there are no lines.
+    /// The line, from 1; zero if there are no lines.
     pub(crate) line: usize,
-    /// From 1, in characters; zero if there are no lines.
+    /// The column, from 1, in characters; zero if there are no lines.
     pub(crate) column: usize,
     /// The offending text.
     pub(crate) text: Option<String>,
     /// What to write instead.
     pub(crate) suggestion: Option<String>,
-    /// The whole file and the bytes of it that are wrong.
+    /// The whole file, and the byte range of the problem.
     pub(crate) excerpt: Option<(Arc<str>, Range<usize>)>,
 }
 
 impl CommandError {
-    /// Makes an error of one message.
+    /// Creates an error with one message.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> CommandError {
         CommandError::of_complaints(kind, vec![Complaint { message: message.into(), ..Complaint::default() }])
     }
 
-    /// Makes an error of several things that are wrong.
+    /// Creates an error with several problems.
     pub(crate) fn of_complaints(kind: ErrorKind, complaints: Vec<Complaint>) -> CommandError {
         CommandError { kind, complaints, hints: Vec::new() }
     }
 
-    /// Says that something else has to be typed.
+    /// Creates a usage error.
     pub(crate) fn usage(message: impl Into<String>) -> CommandError {
         CommandError::new(ErrorKind::Usage, message)
     }
 
-    /// Says that it is our fault.
+    /// Creates the error of a bug in orchestrate.
     pub(crate) fn internal(message: impl Into<String>) -> CommandError {
         CommandError::new(ErrorKind::Internal, message)
             .hint("this is a bug in orchestrate; recorded work is kept, and `orchestrate resume` continues from it")
     }
 
-    /// Says that something is understood and its time has not come.
+    /// Creates the error of a feature that is not available yet.
     pub(crate) fn not_available(what: &str) -> CommandError {
         CommandError::usage(format!("{what} is not available yet"))
     }
 
-    /// Makes the error of standard output that cannot be written.
+    /// Creates the error of a failed write to standard output.
     pub(crate) fn of_output(error: &io::Error) -> CommandError {
         if error.kind() == io::ErrorKind::BrokenPipe {
             CommandError::new(ErrorKind::BrokenPipe, "failed to write the output: its reader has closed it")
@@ -115,23 +114,23 @@ impl CommandError {
         }
     }
 
-    /// Says that nothing was begun, so that whatever is in the way is the user's to put right.
+    /// Converts an error from before the run has started: what failed then is for the user to fix, as a usage error.
     pub(crate) fn at_start(error: CoordinatorError) -> CommandError {
         let is_crowded = matches!(error, CoordinatorError::FewFiles { .. });
         let mut error = CommandError::from(error);
         if error.kind == ErrorKind::Failed {
             error.kind = ErrorKind::Usage;
         }
-        // Only a new run can have fewer: it freezes their number.
+        // Only a new run can lower the number of agents, since it is fixed at the start.
         if is_crowded { error.hint("lower it with --max-agents") } else { error }
     }
 
-    /// Returns the error as one of another kind.
+    /// Changes the kind of the error.
     pub(crate) fn of_kind(self, kind: ErrorKind) -> CommandError {
         CommandError { kind, ..self }
     }
 
-    /// Adds what to type next.
+    /// Adds a hint about what to type next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> CommandError {
         self.hints.push(hint.into());
         self
@@ -142,18 +141,18 @@ impl CommandError {
         self.kind.exit_code()
     }
 
-    /// Reports whether nobody reads what would be said.
+    /// Reports whether to print nothing, since the output is not read any more.
     pub(crate) fn is_silent(&self) -> bool {
         self.kind == ErrorKind::BrokenPipe
     }
 
-    /// Returns the object that is printed instead of a result.
+    /// Returns the JSON object that is printed instead of a result.
     pub(crate) fn json(&self) -> Value {
         let errors: Vec<Value> = self.complaints.iter().map(|complaint| complaint.json(&self.hints)).collect();
         json!({"type": "error", "exit_code": self.exit_code(), "errors": errors})
     }
 
-    /// Writes the error for people; others' words in it are [`plain`], so that it can be drawn as it is.
+    /// Renders the error for people; external text in it is made [`plain`], so that it can be printed as it is.
     pub(crate) fn render(&self, terminal: Terminal) -> String {
         let mut text = String::new();
         for complaint in &self.complaints {
@@ -209,7 +208,7 @@ impl Complaint {
             }
             text.push_str(": ");
         }
-        // Only the first line is ours; others' text below it must not look like it.
+        // Only the first line is our own; external text below it must not look like it.
         let (message, rest) = self.message.split_once('\n').unwrap_or((&self.message, ""));
         let _ = writeln!(text, "{}", plain(message));
         text.push_str(&quoted(rest));
@@ -218,7 +217,7 @@ impl Complaint {
         }
     }
 
-    /// Draws the place in its file.
+    /// Renders an excerpt of the file with the problem marked.
     fn report(&self, terminal: Terminal) -> Option<String> {
         let theme = if terminal.colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let mut text = String::new();
@@ -237,7 +236,7 @@ impl Complaint {
     }
 }
 
-/// A complaint in the form that draws it.
+/// A complaint as a `miette` diagnostic.
 #[derive(Debug)]
 struct Located {
     message: String,

@@ -24,14 +24,14 @@ fn main() -> ExitCode {
     ExitCode::from(shielded(work))
 }
 
-/// Returns the exit code of a defect where `work` panics; the hook has reported the panic by then.
+/// Runs `work`, and returns the exit code of a bug if it panics; the panic hook has then reported it.
 fn shielded(work: fn() -> u8) -> u8 {
     std::panic::catch_unwind(work).unwrap_or(EXIT_INTERNAL)
 }
 
-/// Carries out what was typed, and gives the exit code.
+/// Runs the command line, and returns the exit code.
 fn work() -> u8 {
-    // It holds the providers' keys, and unconfined commands run as the same user.
+    // This process holds the providers' keys, and unconfined commands run as the same user.
     if let Err(error) = orchestrate_coordinator::protect_process() {
         show::output::warning(&format!("failed to {error}"));
     }
@@ -51,7 +51,7 @@ fn work() -> u8 {
     }
 }
 
-/// Reads what was typed; what is wrong with it has been said when this gives an exit code.
+/// Parses the command line. Otherwise prints the help, the version or the error, and returns the exit code.
 fn parse(context: &Context, typed: &[OsString]) -> Result<Arguments, u8> {
     let error = match args::parse(typed) {
         Ok(arguments) => return Ok(arguments),
@@ -105,7 +105,7 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
     }
 }
 
-/// Says what went wrong, in the form that was asked for.
+/// Reports an error in the requested format, and returns its exit code.
 fn fail(context: &Context, typed: &[OsString], error: &CommandError) -> u8 {
     if error.is_silent() {
         return error.exit_code();
@@ -117,14 +117,14 @@ fn fail(context: &Context, typed: &[OsString], error: &CommandError) -> u8 {
     error.exit_code()
 }
 
-/// Reports whether errors have to be JSON: by what was typed, else by every other source that can set the format.
+/// Reports whether errors have to be JSON: by the command line, else by every other source that can set the format.
 fn wants_json(context: &Context, typed: &[OsString]) -> bool {
     let others = || args::has_format(typed).then(|| context.output_format()).flatten();
     let format = args::typed_format(typed).or_else(others);
     format.is_some_and(|format| matches!(format.as_str(), "json" | "stream-json"))
 }
 
-/// Says of a panic what it means for the user, and keeps what it says for whoever repairs it.
+/// Installs a panic hook that tells the user what a panic means, and keeps its message for a bug report.
 fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
         show::output::note(&format!(

@@ -1,9 +1,9 @@
-//! Reads the plan that was typed with everything around it that decides what it means, and turns what is wrong with
-//! it into complaints with their places.
+//! Reads a plan with the settings and roles that it depends on, and converts its errors into complaints with their
+//! places.
 //!
-//! `check` and `run` both read it here, so what is wrong with the text both refuse. A check whose program is not there
-//! is refused by `run` alone, which asks the sandbox; `check` looks where confined commands do, and warns. Of one whose
-//! file is not in the commit both warn.
+//! `check` and `run` both read it here, so both refuse a plan with errors in its text. A check whose program is
+//! missing is refused by `run` alone, which asks the sandbox; `check` looks where confined commands do, and warns.
+//! If the file of a check is not in the commit, both warn.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use crate::args;
 use crate::context::Context;
 use crate::error::{CommandError, Complaint, ErrorKind};
 
-/// A plan's text, and what lies around it.
+/// A plan's text, with the settings and roles that it depends on.
 pub(crate) struct PlanFile {
     /// Its path as typed.
     pub(crate) shown: String,
-    /// Its text.
     pub(crate) text: String,
-    /// The settings of a run of it.
+    /// The settings that a run of it would have.
     pub(crate) loaded: Loaded,
-    /// The roles at its base.
+    /// The roles at its base revision.
     pub(crate) roles: Roles,
     known: KnownNames,
-    /// What its text says and cannot have here.
+    /// Errors in its text that only the settings and the repository show.
     refused: Vec<Finding>,
 }
 
-/// Reads a plan with what was typed beside it; without a project there are only the roles that are always there.
+/// Reads a plan with the settings of the command line; without a project there are only the built-in roles and the
+/// user's own.
 pub(crate) fn open(
     context: &Context,
     path: &Path,
@@ -52,7 +52,7 @@ pub(crate) fn open(
         None => Roles::without_project(Some(&of_user))?,
         Some(project) => {
             let base = loaded.resolved.text("base");
-            // One that stands elsewhere is no error of the plan, and ends the command.
+            // An unknown base from another source is not an error of the plan, and ends the command.
             let unknown = base.as_ref().filter(|rev| is_of_plan(&loaded, "base") && !project.has_revision(rev));
             refused.extend(unknown.map(|rev| unknown_base(rev, front.lines.get("base").copied().unwrap_or_default())));
             project.roles(base.as_deref().filter(|_| unknown.is_none()), Some(&of_user))?
@@ -63,7 +63,7 @@ pub(crate) fn open(
 }
 
 impl PlanFile {
-    /// Reads the plan for a run.
+    /// Parses the plan for a run.
     pub(crate) fn plan(&self) -> Result<Plan, CommandError> {
         let mut errors = self.refused.clone();
         let plan = match Plan::parse(&self.text, &self.known) {
@@ -83,14 +83,14 @@ impl PlanFile {
         })
     }
 
-    /// Makes the error of a plan that cannot be run.
+    /// Creates the error of a plan that cannot be run.
     pub(crate) fn refuse(&self, errors: Vec<Finding>) -> CommandError {
         let text: Arc<str> = self.text.as_str().into();
         let complaints = errors.into_iter().map(|finding| self.complaint(&text, finding)).collect();
         CommandError::of_complaints(ErrorKind::Usage, complaints)
     }
 
-    /// Makes a complaint of something that is wrong with the plan.
+    /// Converts a finding into a complaint.
     fn complaint(&self, text: &Arc<str>, finding: Finding) -> Complaint {
         let start = offset(text, &finding);
         let code = serde_json::to_value(finding.code).ok();
@@ -106,27 +106,27 @@ impl PlanFile {
         }
     }
 
-    /// Names where it stands: a check without a line in the plan is that of a setting.
+    /// Names the source of a finding: a check without a line in the plan comes from another source of settings.
     pub(crate) fn place(&self, finding: &Finding) -> String {
         let is_setting = finding.line == 0 && finding.code == FindingCode::ProgramNotFound;
         let chosen = self.loaded.resolved.chosen.get("verify").filter(|_| is_setting);
         chosen.and_then(|chosen| chosen.place.as_ref()).map_or_else(|| self.shown.clone(), ToString::to_string)
     }
 
-    /// Reports whether a run of the plan may have a file; the project's setup may make any.
+    /// Reports whether a worktree of the run may contain a file; the project's setup may create any.
     pub(crate) fn may_have(&self, project: &Project, path: &str) -> bool {
         let base = self.loaded.resolved.text("base");
         self.loaded.run.worktree_setup.is_some() || project.may_have(base.as_deref(), path)
     }
 
-    /// Says what a run of the plan would do, and what is wrong with it.
+    /// Returns the report of what a run of the plan would do, and of its problems.
     pub(crate) fn check(&self, exists: &dyn Fn(FirstWord<'_>) -> bool) -> CheckReport {
         let (known, settings, refused) = (&self.known, &self.loaded.run, self.refused.as_slice());
         orchestrate_plan::check(&self.shown, &self.text, &Surroundings { known, settings, refused, exists })
     }
 }
 
-/// Reports whether the value that counts stands in the plan.
+/// Reports whether the effective value of a setting comes from the plan.
 fn is_of_plan(loaded: &Loaded, key: &str) -> bool {
     let place = loaded.resolved.chosen.get(key).and_then(|chosen| chosen.place.as_ref());
     place.is_some_and(|place| place.source == Source::Plan)
@@ -162,7 +162,7 @@ fn read(context: &Context, plan: &Path) -> Result<String, CommandError> {
         let error = CommandError::usage(format!("failed to read the plan {shown}: {error}"));
         if missing { meant(error, plan) } else { error }
     };
-    // One byte more than allowed is enough for the parser to say that it is too large.
+    // One byte more than allowed is enough for the parser to report that it is too large.
     let bytes = open_place(context, plan).read(MAX_PLAN_BYTES as u64).map_err(failed)?;
     String::from_utf8(bytes).map_err(|error| {
         let bad = error.utf8_error().valid_up_to();
@@ -171,7 +171,7 @@ fn read(context: &Context, plan: &Path) -> Result<String, CommandError> {
     })
 }
 
-/// Where a plan is, and the repository that a link on the way must not leave.
+/// The path of a plan, and the repository that a link on the way must not leave.
 struct PlanPlace {
     path: PathBuf,
     root: Option<PathBuf>,
@@ -184,7 +184,7 @@ impl PlanPlace {
     }
 }
 
-/// Finds where a plan is; one that is typed as outside of the repository is the user's own.
+/// Resolves the path of a plan. One outside of the repository may follow any link, since the user named it.
 fn open_place(context: &Context, plan: &Path) -> PlanPlace {
     let mut path = context.directory.join(plan);
     let mut root = project_root(&context.directory);
@@ -196,7 +196,7 @@ fn open_place(context: &Context, plan: &Path) -> PlanPlace {
     PlanPlace { root: root.filter(|root| path.starts_with(root)), path }
 }
 
-/// Says which command was meant, if the plan looks like one that was mistyped.
+/// Adds a hint about the command that was meant, if the plan's name looks like a mistyped one.
 fn meant(error: CommandError, plan: &Path) -> CommandError {
     let names = args::command_names();
     let typed = plan.to_string_lossy();
@@ -206,7 +206,7 @@ fn meant(error: CommandError, plan: &Path) -> CommandError {
     }
 }
 
-/// Finds the byte of a finding's text; its line and column are from 1, and a whole line may be named for a part of it.
+/// Returns the byte offset of a finding's text, which may begin after the place of the finding, on the same line.
 fn offset(text: &str, finding: &Finding) -> Option<usize> {
     let before: usize = text.split_inclusive('\n').take(finding.line.checked_sub(1)?).map(str::len).sum();
     let rest = text.get(before..)?;

@@ -1,4 +1,4 @@
-//! `agents`: the roles that tasks can name.
+//! `agents`: lists the roles that tasks can name, and shows one.
 
 use orchestrate_coordinator::{FoundRole, Project, Roles};
 use orchestrate_settings::Layer;

@@ -1,7 +1,7 @@
-//! `approve`: lets a task's work be merged as it was seen, or a parked tool call run as it was shown.
+//! `approve`: approves a task's work to be merged, or a parked tool call to run, exactly as it was shown.
 //!
-//! What is approved is what was shown: a task's work by its tree, a call by the hash that stands below the whole of it.
-//! Somebody at a terminal is shown what has not been shown yet, and asked.
+//! A task's work is identified by its tree, a call by the hash that is printed below the whole of it. On a
+//! terminal, a call is shown in full before the question; for work that was never shown, the question says so.
 
 use orchestrate_core::request::Request;
 use orchestrate_core::shown_hash;
@@ -17,7 +17,7 @@ use crate::show::named::Named;
 use crate::show::output;
 use crate::show::progress::short;
 
-/// The fewest digits of a hash that name what was shown.
+/// The minimum number of digits of a hash that identify what was shown.
 const MIN_HASH_DIGITS: usize = 8;
 
 /// Runs the command.
@@ -40,7 +40,7 @@ pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, 
     inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
 }
 
-/// Makes sure that the whole call has been shown to whoever approves it: by its hash, or by showing it now.
+/// Requires that the whole call was shown to the user: by its hash, or by showing it now.
 fn require_shown(
     context: &Context,
     (store, state): (&Store, &RunState),
@@ -90,7 +90,7 @@ fn require_shown(
     }
 }
 
-/// Finds the tree of a task's work that is approved: the one that is named, or was looked at last.
+/// Returns the tree to approve: the one given by `--tree`, else the one shown last, else the current one, unseen.
 fn tree(
     context: &Context,
     (run, state): (&RunId, &RunState),
@@ -110,7 +110,7 @@ fn tree(
         return Err(CommandError::new(ErrorKind::NeedsPerson, format!("the work of {task} still waits for approval"))
             .hint(format!("`orchestrate review {task} --run {run}` shows it")));
     }
-    // A script may approve what it has not looked at; whoever reads its output learns what that was.
+    // A script may approve work that was not shown; its output then tells what that was.
     if !context.terminal.can_ask {
         output::warning(&format!(
             "the work of {task} is approved unseen, as tree {tree}; `orchestrate diff {task} --run \

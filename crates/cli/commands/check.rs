@@ -1,4 +1,4 @@
-//! `check`: what a plan would run, without spending a token.
+//! `check`: shows what a plan would run, without spending a token.
 
 use orchestrate_coordinator::{CoordinatorError, Project, may_find};
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
@@ -12,7 +12,7 @@ use crate::show::output;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, CommandError> {
-    // A plan can be looked at outside of any repository, and in one that no run would start in; that is said.
+    // A plan can be checked outside of any repository, and in one in which no run would start; the report says so.
     let (project, refused) = match Project::open(&context.directory, &context.directories()?.state) {
         Ok(found) => {
             let in_the_way = |project: &Project| {
@@ -38,7 +38,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     let texts = looked_at.map_or(Ok(Vec::new()), |project| project.without_effect(base.as_deref(), Some(&of_user)));
     match texts {
         Ok(without_effect) => without_effect.iter().for_each(|warning| output::warning(warning)),
-        // A repository that is refused as a whole has nothing to read.
+        // A repository that is refused as a whole cannot be read; that is reported below.
         Err(error) if refused.is_none() => report.errors.insert(0, would_be_refused(&error)),
         Err(_) => {}
     }
@@ -55,7 +55,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     Ok(if report.errors.is_empty() { EXIT_OK } else { EXIT_USAGE })
 }
 
-/// Says of a repository why no run would start in it.
+/// Returns the finding that no run would start in the repository.
 fn would_be_refused(error: &CoordinatorError) -> Finding {
     Finding {
         line: 0,

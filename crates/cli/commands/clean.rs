@@ -1,4 +1,4 @@
-//! `clean`: removes a run's worktrees whose files are kept elsewhere; branches and snapshots stay.
+//! `clean`: removes a run's worktrees whose files are stored elsewhere; branches and snapshots are kept.
 
 use orchestrate_coordinator::{CleanOptions, KeptWorktree};
 use orchestrate_core::report::{EXIT_FAILED, EXIT_OK};

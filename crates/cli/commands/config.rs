@@ -1,4 +1,4 @@
-//! `config`: shows every setting with its source, sets the user's own, and lists and gives consents.
+//! `config`: shows every setting with its source, changes the user's own, and lists and records consents.
 
 use std::path::Path;
 
@@ -79,11 +79,11 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
     let shown = path.display().to_string();
     let before = read(&path)?;
     let Some((after, now)) = edited(&before, key, value) else {
-        // What cannot be edited cannot be read either, and that is told with its line.
+        // A file that cannot be edited cannot be parsed either, and the parser's error names the line.
         parse(&before, Source::User, &shown)?;
         return Err(CommandError::internal(format!("{shown} can be read but not edited")));
     };
-    // What is written is read back first, so that a value that no key takes never reaches the file.
+    // The new text is parsed before it is written, so that an invalid value never reaches the file.
     let file = parse(&after, Source::User, &shown)?;
     if key.kind == Kind::Rules {
         require_rules(file.layer)?;
@@ -92,14 +92,14 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
     output::line(&format!("{} = {now} in {shown}", key.name))
 }
 
-/// Refuses rules that could not be read at the next run.
+/// Fails if a rule could not be parsed at the next run.
 fn require_rules(layer: Layer) -> Result<(), CommandError> {
     let problems = rule_problems(&Resolved::of(&[layer]).rules, &orchestrate_coordinator::builtin_names());
     if problems.is_empty() { Ok(()) } else { Err(problems.into()) }
 }
 
-/// Sets a key, or adds a rule to its list, and leaves every other byte as it is; gives the text and what the key is set
-/// to. `None` if the text is no TOML, or has something else at that place.
+/// Sets a key, or adds a rule to its list, leaving every other byte unchanged; returns the text and the new value.
+/// `None` if the text is not TOML, or has something else at that place.
 fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     let mut file: DocumentMut = before.parse().ok()?;
     let (table, name): (&mut dyn TableLike, _) = match key.name.split_once('.') {
@@ -109,7 +109,7 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     let place = table.entry(name).or_insert(Item::None);
     let mut value: Value = match key.kind {
         Kind::Rules => with_rule(place, given)?.into(),
-        // What is no such value is a text, which the key refuses by its name.
+        // Anything else becomes a string, for which the parser's error names the key.
         Kind::Number { .. } | Kind::Switch | Kind::Duration => given.trim().parse().unwrap_or_else(|_| given.into()),
         Kind::Text | Kind::Merge | Kind::OneOf(_) => given.into(),
     };
@@ -121,12 +121,12 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     }
     *place = Item::Value(value);
     let after = file.to_string();
-    // They are written as line feeds alone.
+    // `toml_edit` ends every line with a line feed alone.
     let after = if before.contains("\r\n") { after.replace("\r\n", "\n").replace('\n', "\r\n") } else { after };
     Some((after, now))
 }
 
-/// Returns the list of rules at a place with one more, or `None` if there is something else.
+/// Returns the list of rules at a place with one more, or `None` if the place has something else.
 fn with_rule(place: &Item, rule: &str) -> Option<Array> {
     let mut rules = if place.is_none() { Array::new() } else { place.as_array()?.clone() };
     if !rules.iter().any(|there| there.as_str() == Some(rule)) {
@@ -135,7 +135,7 @@ fn with_rule(place: &Item, rule: &str) -> Option<Array> {
     Some(rules)
 }
 
-/// Writes a value for people, without comments.
+/// Renders a value for people, without comments.
 fn in_one_line(value: &Value) -> String {
     let mut value = value.clone();
     value.decor_mut().clear();
@@ -145,7 +145,7 @@ fn in_one_line(value: &Value) -> String {
     value.to_string()
 }
 
-/// The largest configuration file that is changed, as large as the largest that is read.
+/// The maximum size of a configuration file to change, the same as of one to read.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 fn read(path: &Path) -> Result<String, CommandError> {
@@ -157,10 +157,10 @@ fn read(path: &Path) -> Result<String, CommandError> {
     }
 }
 
-/// Replaces the file in one step. It may hold keys: it keeps its mode, and a new one is its owner's alone.
+/// Replaces the file atomically. Since it may contain keys, it keeps its mode, and only its owner can read a new one.
 fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     let failed = |error: std::io::Error| CommandError::usage(format!("failed to write {}: {error}", path.display()));
-    // A link to a file that is kept elsewhere stays a link.
+    // A link stays a link: its target is replaced.
     let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(path);
     orchestrate_files::create_folder(folder).map_err(failed)?;
@@ -170,7 +170,7 @@ fn write(path: &Path, text: &str) -> Result<(), CommandError> {
 fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandError> {
     let commands = context.load(Vec::new(), Layer::default())?.commands;
     let mut consents = Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
-    // Each is shown whole before it is consented to, also where the list for programs comes last.
+    // Each is shown in full before the user consents, even if the JSON list follows.
     for command in &commands {
         let state = if consents.covers(command) { "consented" } else { "not consented" };
         let text = asked::argument("command", &command.command);
@@ -202,7 +202,7 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
     }
 }
 
-/// Reports whether the user consents; a terminal is asked, `--yes` has answered.
+/// Reports whether the user consents: by `--yes`, or by an answer on the terminal.
 fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
     if yes {
         return true;
@@ -210,6 +210,6 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
     if !context.terminal.can_ask {
         return false;
     }
-    // The whole command stands above.
+    // The whole command was printed above.
     output::confirm(&format!("consent to {} = {}? [y/N] ", command.key, asked::line(&command.command, 200)))
 }

@@ -1,6 +1,6 @@
-//! `demo`: the real engine on a sample project with scripted replies: no key, no network.
+//! `demo`: runs the real engine on a sample project with scripted replies, without a key or a network.
 //!
-//! Nothing is staged for the eye: the run takes the path of every run, and the folder that it leaves can be run again.
+//! Nothing is faked: the run takes the path of every run, and the folder that it leaves can be run again.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -34,7 +34,7 @@ const FILES: [(&str, &str); 6] = [
     ("script.jsonl", include_str!("../../../examples/quickstart/script.jsonl")),
 ];
 
-/// How long the scripted model takes for a reply, so that the agents are seen to work side by side.
+/// How long the scripted model takes for a reply, so that the agents are seen to work in parallel.
 const PACE: Duration = Duration::from_millis(60);
 
 /// The arguments of `demo`.
@@ -49,12 +49,12 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
     if !cfg!(target_os = "linux") {
         return Err(CommandError::not_available("running commands on this platform (only Linux can confine them)"));
     }
-    // The variables are the user's; files around the place where this is typed have nothing to do with the sample.
+    // Only the user's variables count: files around the current directory have nothing to do with the sample.
     let confinement = confinement_of(&Switches::of(&context.variables)?);
     let directories = context.directories()?;
     let mut settings = Settings { confinement, ..Settings::new(&directories.state) };
     if confinement != ConfinementChoice::Strongest {
-        // What the user requires is not given up, and a sample that cannot be run is of no use.
+        // A confinement that the user requires is never given up, and a sample that cannot be run is of no use.
         require_confinement(&settings)?;
     }
     let folder = lay_out(context, arguments.dir.as_deref())?;
@@ -86,7 +86,8 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
     ended
 }
 
-/// Opens the sample; where nothing confines, its own scripted commands, which are part of this program, run without.
+/// Opens the sample. Without a working sandbox its own scripted commands, which are part of this program, run
+/// unconfined.
 fn open(folder: &Path, settings: Settings) -> Result<Coordinator, CommandError> {
     let unconfined = Settings {
         run: settings.run.clone(),
@@ -107,7 +108,7 @@ fn open(folder: &Path, settings: Settings) -> Result<Coordinator, CommandError> 
     }
 }
 
-/// Writes the sample into a new folder and makes a repository of it.
+/// Writes the sample into a new folder and creates a repository there.
 fn lay_out(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CommandError> {
     let failed = |error: std::io::Error| CommandError::usage(format!("failed to create the sample project: {error}"));
     let folder = match wanted {
@@ -129,7 +130,7 @@ fn lay_out(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CommandE
     orchestrate_files::create_folder(&folder).map_err(failed)?;
     if let Err(error) = lay_out_sample(&folder, &FILES) {
         if is_new || wanted.is_none() {
-            // Only an empty folder goes: what is in one that is not may tell why.
+            // Only an empty folder is removed: the content of another may show the reason.
             drop(fs::remove_dir(&folder));
         }
         return Err(error.into());
@@ -137,11 +138,11 @@ fn lay_out(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CommandE
     folder.canonicalize().map_err(failed)
 }
 
-/// Makes the first of `orchestrate-demo-1`, `-2`, … that does not exist in a folder.
+/// Creates the first of `orchestrate-demo-1`, `-2`, … that does not exist in a folder.
 fn new_folder(parent: &Path) -> std::io::Result<PathBuf> {
     for number in 1..=u16::MAX {
         let folder = parent.join(format!("orchestrate-demo-{number}"));
-        // Making it is what claims the name: nobody else can have put a link there.
+        // Creating the folder claims the name: no other user can have put a link there.
         match DirBuilder::new().mode(0o700).create(&folder) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             made => return made.map(|()| folder),
@@ -150,7 +151,7 @@ fn new_folder(parent: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::other("every name for a demo folder is taken"))
 }
 
-/// Reports what happened, from the recorded facts, and what can be tried on the folder.
+/// Prints what happened, from the recorded events, and what can be tried in the folder.
 fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandError> {
     let facts = store.events(&state.run_id, 0, usize::MAX)?;
     let mut lines = vec!["What happened:".to_owned()];

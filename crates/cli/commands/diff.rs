@@ -1,4 +1,4 @@
-//! `diff`: what a task's branch changes, as a patch.
+//! `diff`: prints the changes on a task's branch as a patch.
 
 use std::io::IsTerminal as _;
 
@@ -34,13 +34,13 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
     if std::io::stdout().is_terminal() {
         pager::show(context, &patch::shown(&diff, context.terminal.colour))?;
     } else {
-        // A program gets the patch as it is, so that it applies.
+        // A program gets the patch unchanged, so that it applies.
         output::exactly(&diff)?;
     }
     Ok(0)
 }
 
-/// Makes the object for programs; a task without a branch has changed nothing.
+/// Returns the JSON object; a task without a branch has no changes.
 fn object((run, state): (&RunId, &RunState), task: &TaskId, entries: &[ReviewEntry], diff: &str) -> Value {
     let entry = entries.iter().find(|entry| entry.task == *task);
     let record = state.task(task);

@@ -1,4 +1,4 @@
-//! `doctor`: what a run needs of this machine, each with the exact fix for what is missing.
+//! `doctor`: checks what a run needs on this machine, and prints the exact fix for what is missing.
 
 use orchestrate_coordinator::{CheckStatus, Diagnosis};
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
@@ -33,7 +33,7 @@ fn render(diagnosis: &Diagnosis) -> String {
         };
         text.push_str(&format!("{status}  {:<16}  {}\n", check.name, check.found));
         if let Some(fix) = &check.fix {
-            // One way to a line.
+            // One alternative per line.
             for (at, way) in fix.split("; ").flat_map(|part| part.split(", or ")).enumerate() {
                 let lead = if at == 0 { "fix:" } else { " or:" };
                 text.push_str(&format!("         {:<16}  {lead} {way}\n", ""));

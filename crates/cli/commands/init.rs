@@ -43,7 +43,7 @@ pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, Com
     Ok(0)
 }
 
-/// Writes every key that a project may set, with its meaning and its default.
+/// Returns the text of the file: every key that a project may set, with its meaning and its default.
 fn text() -> String {
     let (mut top, mut tables) = (String::new(), String::new());
     for key in KEYS.iter().filter(|key| matches!(key.class, Class::Preference | Class::Limit | Class::Rules)) {

@@ -1,4 +1,4 @@
-//! `land`: brings a run's result into the branch that it started from, and takes it back.
+//! `land`: merges a run's result into the branch that it started from, or undoes that.
 
 use orchestrate_coordinator::{Boxes, Landed};
 use orchestrate_core::{Recorded, RunId};
@@ -14,7 +14,7 @@ use crate::follow::landing::{bring, until_signalled, words};
 use crate::follow::run;
 use crate::show::output;
 
-/// More facts than a landing records: at most what became of an older one, that its own begins, and how it ended.
+/// More events than a landing records: at most the outcome of an older one, its own beginning, and its end.
 const FACTS: usize = 8;
 
 /// Runs the command.
@@ -41,7 +41,7 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     .map(|()| 0)
 }
 
-/// Prints the facts that a landing has recorded; the object takes the place of its own, as a run's does at its end.
+/// Prints the events that a landing has recorded; the object replaces the last, as the report does at a run's end.
 fn stream((store, run): (&Store, &RunId), begun: u64, object: &Value) -> Result<(), CommandError> {
     let state = store.state(run)?;
     let facts = store.events(run, begun, FACTS)?;

@@ -1,4 +1,4 @@
-//! `log`: what happened, fact by fact; with `--tools` also what tools and checks printed.
+//! `log`: prints the events of a run; with `--tools`, also the output of tools and checks.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::show::output;
 use crate::show::progress;
 use crate::show::table;
 
-/// How many facts are read at once.
+/// How many events are read at once.
 const FACTS_AT_ONCE: usize = 512;
 
 /// Runs the command.
@@ -54,10 +54,10 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
     Ok(0)
 }
 
-/// Reads facts in their order, with what they only name.
+/// Prints events in order, with the content that they only refer to.
 struct Reader {
     store: Store,
-    /// The messages that were sent so far, by receiver, sender and its number: the fact of a delivery only names one.
+    /// The messages sent so far, by receiver, sender and number: the event of a delivery only names one.
     letters: BTreeMap<(AgentId, Sender, u64), Envelope>,
 }
 
@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    /// Returns a message as its reader was told it, or `None` if it came too late for that.
+    /// Returns a message as its agent received it, or `None` if it expired before.
     fn delivered(&self, event: &Event) -> Option<String> {
         let Event::MessageDelivered { to, from, sequence, expired: false } = event else { return None };
         self.letters.get(&(to.clone(), from.clone(), *sequence)).map(Envelope::render)
@@ -96,7 +96,7 @@ impl Reader {
                 output::result(&asked::arguments(given))
             }
             Event::MessageSent { envelope } if arguments.messages => output::result(&output::quoted(&envelope.body)),
-            // What a check said is what one looks for when it is red.
+            // The output of a failed check is shown even without `--tools`.
             Event::VerifyFinished { passed, .. } if !arguments.tools && *passed => Ok(()),
             Event::ToolFinished { .. } if !arguments.tools => Ok(()),
             event => match self.printed_by(event)? {
@@ -106,7 +106,7 @@ impl Reader {
         }
     }
 
-    /// Adds what a fact only names by its hash.
+    /// Adds the content that an event only refers to.
     fn add_content(&self, event: &Event, object: &mut Value) -> Result<(), CommandError> {
         let content = match event {
             Event::ModelReplied { reply, .. } => serde_json::to_value(self.reply_of(reply)?)
@@ -122,7 +122,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns the text that a call, a check or a return left, as the model was told it.
+    /// Returns the text that a call, a check or a return produced, as the model received it.
     fn printed_by(&self, event: &Event) -> Result<Option<String>, CommandError> {
         Ok(match event {
             Event::ToolFinished { result, .. } => Some(text_of_result(&self.store.blob(result)?)?),
@@ -139,7 +139,7 @@ impl Reader {
             .map_err(|error| CommandError::internal(format!("failed to read a recorded reply: {error}")))
     }
 
-    /// Prints what the model said and what it was told.
+    /// Prints a reply of the model, or what the model received.
     fn transcript(&self, event: &Event) -> Result<(), CommandError> {
         match event {
             Event::ModelReplied { task, turn, reply, .. } => {
@@ -166,7 +166,7 @@ impl Reader {
     }
 }
 
-/// Takes `[RUN] [TASK]` apart.
+/// Splits `[RUN] [TASK]` into run and task.
 fn subject<'a>(context: &Context, what: &'a [String]) -> Result<(Option<&'a str>, Option<&'a str>), CommandError> {
     match what {
         [] => Ok((None, None)),

@@ -13,7 +13,7 @@ use crate::show::hints::next_step;
 pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.run.as_deref())?;
     let state = store.state(&run)?;
-    // The same answer as the coordinator's, before a run is taken over for nothing.
+    // Gives the same answer as the coordinator, without taking over a run in vain.
     state.check_message(&arguments.agent, &arguments.text).map_err(|refused| {
         let refused = RequestRefused::Message(refused);
         CommandError::usage(refused.to_string()).hint(next_step(&run, &refused))

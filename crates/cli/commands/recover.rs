@@ -1,4 +1,4 @@
-//! `recover`: lists what a run keeps (snapshots, attempts, merges) and brings one of them back as a branch.
+//! `recover`: lists a run's stored commits (snapshots, attempts, merges), and restores one of them as a branch.
 
 use orchestrate_core::event::rfc3339;
 use serde_json::{Value, json};

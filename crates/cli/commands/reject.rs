@@ -1,4 +1,4 @@
-//! `reject`: sends a task's work back to its agent with a comment, also after a merge; or refuses a parked call.
+//! `reject`: returns a task's work to its agent with a comment, even after a merge; or denies a parked call.
 
 use orchestrate_core::request::Request;
 

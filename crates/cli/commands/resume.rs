@@ -1,4 +1,4 @@
-//! `resume`: goes on with a run that was stopped, killed, or waits for a person.
+//! `resume`: continues a run that was stopped or killed, or that waits for the user.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
     typed.extend(arguments.timeout.clone().map(|time| ("timeout", time)));
     typed.extend(arguments.budget_tokens.clone().map(|tokens| ("budget_tokens", tokens)));
     let mut loaded = context.load(typed, Layer::default())?;
-    // As for a new run, what the user's own files allow is the most.
+    // As for a new run, the user's own files set the maximum.
     let allowance = Allowance {
         time: arguments.timeout.as_ref().and(loaded.run.timeout_ms).map(Duration::from_millis),
         tokens: arguments.budget_tokens.as_ref().and(loaded.run.budget_tokens),

@@ -1,4 +1,4 @@
-//! `review`: every branch of a run, or one with its diff, as a person needs it before deciding.
+//! `review`: shows every branch of a run, or one with its diff, for the user to decide.
 
 use std::io::IsTerminal as _;
 
@@ -46,26 +46,28 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     if arguments.json.json {
         return output::json(&with_words(entry, &diff, said)).map(|()| 0);
     }
-    // A line of a file may be a command to what reads a build's log, and a diff indents it by a space only.
+    // A line of a file may be a command to a program that reads a build's log, and a diff indents it by one space
+    // only.
     let diff = if context.terminal.github { output::quoted(&diff) } else { diff };
     let (head, named) = (head(entry, said), Named::new(&store, &run)?);
     let next = next::render(&next::commands(named, &run, &state.actions(&task)));
     if !std::io::stdout().is_terminal() {
         return output::result(&format!("{head}\n{diff}{next}")).map(|()| 0);
     }
-    // What to type next stands below the diff, where it is read last.
+    // The next steps are below the diff, where they are read last.
     let diff = patch::shown(&diff, context.terminal.colour);
     pager::show(context, &format!("{}\n{diff}{}", output::plain(&head), output::plain(&next))).map(|()| 0)
 }
 
-/// Notes what the person is shown, for the approval that may follow; a state that cannot be written can be looked at.
+/// Records the tree that the user is shown, for a later approval. A failed write is only a warning, so that work
+/// can be reviewed in a read-only state.
 pub(crate) fn note_shown(runs: &Archive, state: &RunState, task: &TaskId) {
     let tree = state.task(task).and_then(|record| record.tree());
     warn_unless_noted(tree.map_or(Ok(()), |tree| runs.note_shown(&state.run_id, task, tree)));
 }
 
-/// Notes what a list shows. The one for people shows no content, so it does not stand for work that somebody looked at
-/// before it changed; the one for programs names each tree.
+/// Records the trees of a list. The list for people shows no content, so it does not replace a tree that was reviewed
+/// before the work changed; the list for programs names each tree, and does.
 fn note_listed(runs: &Archive, (run, entries): (&RunId, &[ReviewEntry]), as_json: bool) {
     let trees = entries.iter().filter_map(|entry| Some((&entry.task, entry.tree.as_ref()?)));
     let noted = trees.map(|(task, tree)| match runs.shown(run, task)? {
@@ -121,7 +123,7 @@ fn risk(risk: Risk) -> &'static str {
     }
 }
 
-/// Says for people what a branch is, before its diff.
+/// Describes a branch for people, above its diff.
 fn head(entry: &ReviewEntry, said: &str) -> String {
     let tip = entry.commit.as_ref().map_or("no commit", |commit| short(commit.as_str()));
     let mut text = format!(

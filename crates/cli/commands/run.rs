@@ -26,7 +26,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let file = plan_file::open(context, &arguments.plan, typed, Some(&project))?;
     let plan = file.plan()?;
     let (loaded, roles) = (&file.loaded, &file.roles);
-    // Also where no open task has the default role: what is asked for and is not there is never passed over.
+    // Even if no open task has the default role: a role that is asked for and does not exist is always an error.
     roles.role(&loaded.run.agent)?;
     let style = run::style(&loaded.resolved, context.terminal);
     run::log(style);
@@ -37,7 +37,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     context.require_consent(&loaded.commands)?;
     let path = place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
     let coordinator_settings = context.settings(loaded)?;
-    // Before the runtime, which panics where it finds no file descriptor left.
+    // Before the runtime, which panics if no file descriptor is left.
     require_open_files(loaded.run.max_agents).map_err(CommandError::at_start)?;
     let runtime = run::runtime()?;
     let ended: Result<_, CommandError> = runtime.block_on(async {
@@ -56,12 +56,12 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         }
         run::to_its_end(run, style, 0).await
     });
-    // What a killed run left waiting must not keep the program.
+    // Tasks that a killed run left waiting must not keep the program running.
     runtime.shutdown_background();
     landing::finish(context, loaded, ended?)
 }
 
-/// Refuses checks that could only ever fail, since their program is not there; an agent would be paid to find that out.
+/// Fails if a check can only fail because its program is missing; otherwise an agent would be paid to find that out.
 async fn require_programs(
     coordinator: &Coordinator,
     file: &PlanFile,
@@ -76,15 +76,15 @@ async fn require_programs(
     if missing.errors.is_empty() { Ok(()) } else { Err(file.refuse(missing.errors).hint("nothing was run")) }
 }
 
-/// Returns the plan's path from the top of the checkout, or from the root if it is elsewhere, so that its boxes are
-/// found wherever the landing is typed; `None` for what is no file.
+/// Returns the plan's path from the top of the checkout, or an absolute one if it is elsewhere, so that landing finds
+/// its boxes from any directory; `None` if it is not a regular file.
 fn place_of(context: &Context, plan: &Path, project: &Project) -> Option<String> {
     let real = context.directory.join(plan).canonicalize().ok()?;
     let place = real.strip_prefix(project.workdir()).unwrap_or(&real);
     real.is_file().then(|| place.display().to_string())
 }
 
-/// Says what the user should know before the run begins.
+/// Prints the warnings that the user should see before the run begins.
 fn warn(context: &Context, file: &PlanFile, plan: &Plan, project: &Project) -> Result<(), CommandError> {
     let PlanFile { loaded, roles, .. } = file;
     if run::style(&loaded.resolved, context.terminal).quiet {

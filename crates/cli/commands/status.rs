@@ -1,4 +1,4 @@
-//! `status`: what is going on, by what is recorded and by who is alive.
+//! `status`: shows the state of a run, as it is recorded and by whether a process works on it.
 
 use orchestrate_coordinator::Project;
 use orchestrate_core::event::RunStatus;
@@ -19,7 +19,7 @@ use crate::show::progress::{is_at_work, short};
 use crate::show::table;
 use crate::show::table::RUNNING;
 
-/// How much of a call is shown in a list; what is left out is counted.
+/// The maximum number of a call's characters in a list; the others are counted.
 const MAX_CALL_CHARS: usize = 200;
 
 /// Runs the command.
@@ -55,7 +55,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
     Ok(0)
 }
 
-/// Says where somebody has moved the branch of the result, which is not what this run brings.
+/// Warns if the integration branch was moved from outside the run, so that it is not the run's result.
 fn warn_of_strange_tip(project: &Project, state: &RunState) {
     match project.strange_tip(state) {
         Ok(None) => {}
@@ -68,13 +68,13 @@ fn warn_of_strange_tip(project: &Project, state: &RunState) {
     }
 }
 
-/// Returns the tasks that are worked on; none of a run that nobody works on.
+/// Returns the tasks that are under way; none if no process works on the run.
 fn working<'s>(report: &Report, state: &'s RunState) -> impl Iterator<Item = &'s TaskRecord> {
     let is_live = report.status == RUNNING;
     state.tasks().filter(move |record| is_live && is_at_work(record))
 }
 
-/// Says what an agent does.
+/// Describes what a task's agent, command or check is doing.
 fn activity(record: &TaskRecord) -> String {
     let (task, turn) = (&record.task.id, record.turns() + 1);
     let tool = record.last_tool().map(|tool| output::one_line(tool, 60));
@@ -87,7 +87,7 @@ fn activity(record: &TaskRecord) -> String {
     }
 }
 
-/// Adds to the report the calls that wait for a person, and the messages that nobody has read.
+/// Returns the report with the calls that wait for the user, the tasks under way and the unread messages.
 fn with_what_waits(report: &Report, state: &RunState) -> Value {
     let mut value = serde_json::to_value(report).unwrap_or_default();
     let calls: Vec<Value> = state

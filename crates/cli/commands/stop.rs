@@ -39,7 +39,7 @@ pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, Com
     inbox::ask(&store, &run, &Request::Stop { level, holder }, arguments.json.json)
 }
 
-/// Says how a landing is stopped, which takes no commands.
+/// Returns the error of a run that is landing, which takes no requests, with how to stop that.
 fn is_landing(run: &RunId, pid: u32) -> CommandError {
     CommandError::usage(format!("run {run} has ended, and process {pid} is landing it")).hint(format!(
         "`kill {pid}` stops a landing that has not moved anything yet; one that has completes first, and \

@@ -1,4 +1,4 @@
-//! Shows a run while it goes on: live lines on a terminal, plain lines elsewhere, facts as JSON on standard output.
+//! Shows a run in progress: live lines on a terminal, plain lines elsewhere, events as JSON on standard output.
 
 use orchestrate_coordinator::Retry;
 use orchestrate_core::event::ReturnCause;
@@ -10,48 +10,48 @@ use crate::show::output;
 use crate::show::progress;
 use crate::show::terminal::Terminal;
 
-/// What standard output carries.
+/// The format of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// The table at the end.
+    /// A table at the end.
     Text,
     /// One object at the end.
     Json,
-    /// One object for each fact.
+    /// One object for each event.
     StreamJson,
 }
 
-/// How much is said.
+/// How a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Style {
-    /// What standard output carries.
+    /// The format of standard output.
     pub(crate) format: Format,
-    /// No progress.
+    /// Whether progress is hidden.
     pub(crate) quiet: bool,
-    /// Every fact.
+    /// Whether nearly every event is shown.
     pub(crate) verbose: bool,
-    /// What can be shown.
+    /// The capabilities of the terminal.
     pub(crate) terminal: Terminal,
 }
 
-/// Shows a run while it goes on.
+/// Shows a run in progress.
 pub(crate) struct Display {
     style: Style,
     live: Option<Live>,
-    /// Whether nothing is written to standard output any more.
+    /// Whether to write nothing more to standard output.
     deaf: bool,
-    /// Why not, where somebody would have read it.
+    /// The error that caused this, unless the reader has closed the output.
     lost: Option<CommandError>,
 }
 
 impl Display {
-    /// Begins to show a run.
+    /// Starts to show a run.
     pub(crate) fn new(style: Style) -> Display {
         let live = (style.terminal.live && !style.quiet && !style.verbose).then(Live::new);
         Display { style, live, deaf: false, lost: None }
     }
 
-    /// Shows facts that have become durable. What cannot be shown stops nobody: it is kept for the end of the run.
+    /// Shows events that have become durable. A failed write does not stop the run; its error is kept for the end.
     pub(crate) fn facts(&mut self, facts: &[Recorded]) {
         for fact in facts {
             if self.style.format == Format::StreamJson
@@ -75,14 +75,14 @@ impl Display {
         }
     }
 
-    /// Shows how the run stands.
+    /// Shows the state of the run.
     pub(crate) fn state(&mut self, state: &RunState) {
         if let Some(live) = &mut self.live {
             live.show(state);
         }
     }
 
-    /// Says that an agent waits to ask its model again.
+    /// Shows that an agent waits before it retries a request to its model.
     pub(crate) fn retry(&mut self, retry: &Retry) {
         if !self.style.quiet
             && let Some(line) = progress::retry_line(retry)
@@ -91,24 +91,24 @@ impl Display {
         }
     }
 
-    /// Reports whether there are live lines, which move although nothing has happened.
+    /// Reports whether there are live lines, which are animated even if nothing happens.
     pub(crate) fn is_live(&self) -> bool {
         self.live.is_some()
     }
 
-    /// Moves the live lines.
+    /// Animates the live lines.
     pub(crate) fn tick(&mut self) {
         if let Some(live) = &mut self.live {
             live.tick();
         }
     }
 
-    /// Says something beside the live lines.
+    /// Prints a line above the live lines.
     pub(crate) fn note(&mut self, line: &str) {
         output::note(line);
     }
 
-    /// Takes the live lines away; tells whether somebody reads standard output, or what was lost on the way there.
+    /// Removes the live lines; returns whether standard output is still read, or the error of a failed write.
     pub(crate) fn end(self) -> Result<bool, CommandError> {
         if let Some(mut live) = self.live {
             live.clear();
@@ -116,18 +116,18 @@ impl Display {
         self.lost.map_or(Ok(!self.deaf), Err)
     }
 
-    /// Takes note that the terminal has gone; a result that goes elsewhere is still written.
+    /// Records that the terminal is gone; a result that does not go to the terminal is still written.
     pub(crate) fn hang_up(&mut self) {
         self.deaf |= self.style.terminal.shows_results;
     }
 }
 
-/// Reports whether the fact is the report's own, which the caller prints whole as the last line.
+/// Reports whether the event ends the run: the caller prints the whole report instead, as the last line.
 fn is_last(event: &Event) -> bool {
     matches!(event, Event::RunFinished { .. })
 }
 
-/// Returns what GitHub Actions shows beside the run.
+/// Returns the annotation of an event for GitHub Actions, if it has one.
 fn annotation(event: &Event) -> Option<String> {
     let (level, task, what, message) = match event {
         Event::TaskFailed { task, message, .. } => ("error", task, " failed", message.as_str()),

@@ -1,6 +1,7 @@
-//! Hands a request to the coordinator of a run, or takes the run over where there is none.
+//! Sends a request to the coordinator of a run, or takes the run over if it has none.
 //!
-//! A request is carried out once, whoever carries it out: once it has been sent, it is taken over by its number.
+//! A request is carried out once, whichever process does it: a request that was sent keeps its number when the run is
+//! taken over.
 
 use std::time::Duration;
 
@@ -21,13 +22,13 @@ use crate::follow::run::Followed;
 use crate::show::hints::next_step;
 use crate::show::output;
 
-/// How long a live coordinator may take to answer: it is woken at once, and answers between two facts.
+/// How long a live coordinator may take to answer: it is woken at once, and answers between two events.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often it is looked whether the coordinator is still there.
+/// How often to check that the coordinator is still alive.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How often a request follows a run from hand to hand: each time another process was quicker, or ended.
+/// How often a request follows a run to another process, because that process took the run first, or has ended.
 const HANDS: usize = 8;
 
 /// A request to a run, with its number once it has been sent.
@@ -38,7 +39,7 @@ struct Asked<'a> {
     sent: Option<InboxId>,
 }
 
-/// Sends a request to a live coordinator and says what it answered, or that it has ended.
+/// Sends a request to a live coordinator and prints its answer, or that the run has ended.
 pub(crate) fn ask(store: &Store, run: &RunId, request: &Request, as_json: bool) -> Result<u8, CommandError> {
     let id = send(store, run, request)?;
     match answer(store, run, id)? {
@@ -48,9 +49,9 @@ pub(crate) fn ask(store: &Store, run: &RunId, request: &Request, as_json: bool) 
     }
 }
 
-/// Sends a request; without a live coordinator takes the run over, and gives the run's exit code.
+/// Sends a request; without a live coordinator, takes the run over and returns the run's exit code.
 ///
-/// Who works on the run may change at any moment: the request goes to whoever took it in between, and is carried out
+/// The process that works on the run may change at any moment: the request goes to the newest one, and is carried out
 /// here if that one ends without an answer.
 pub(crate) fn ask_or_take_over(
     context: &Context,
@@ -79,7 +80,8 @@ pub(crate) fn ask_or_take_over(
     Err(CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows its state")))
 }
 
-/// Writes a request down for the process that works on the run; one that does something else with it takes none.
+/// Records a request for the process that works on the run; fails if that process has another purpose, such as
+/// landing.
 fn send(store: &Store, run: &RunId, request: &Request) -> Result<InboxId, CommandError> {
     match store.lease(run)? {
         Some(holder) if holder.purpose != Purpose::Run => Err(JournalError::Held { run: run.clone(), holder }.into()),
@@ -87,11 +89,11 @@ fn send(store: &Store, run: &RunId, request: &Request) -> Result<InboxId, Comman
     }
 }
 
-/// Waits for an answer, or `None` if it takes too long, or if nobody is there any more to give one.
+/// Waits for an answer; `None` if it takes too long, or if there is no process left to give one.
 fn answer(store: &Store, run: &RunId, id: InboxId) -> Result<Option<Reply>, CommandError> {
     let mut waited = Duration::ZERO;
     loop {
-        // In this order: who answers does so before letting the run go.
+        // In this order: a process answers before it releases the run.
         let is_held = store.lease(run)?.is_some();
         match store.wait_for_answer(id, if is_held { LOOK_AGAIN } else { Duration::ZERO })? {
             None if is_held && waited < PATIENCE => waited += LOOK_AGAIN,
@@ -105,7 +107,7 @@ fn unanswered(run: &RunId) -> CommandError {
     CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows it"))
 }
 
-/// Takes the run over for a request, or `None` if another process was quicker, or has answered it before it ended.
+/// Takes the run over for a request; `None` if another process was quicker, or has answered it before it ended.
 fn take_over(
     context: &Context,
     asked: &Asked<'_>,

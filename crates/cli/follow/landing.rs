@@ -1,4 +1,4 @@
-//! Landing, for the command of that name and for whoever brings a run to its end whose setting it is.
+//! Landing, for the command `land` and for runs whose settings ask for it.
 
 use orchestrate_coordinator::{Archive, Boxes, Cancel, CoordinatorError, LandOptions, Landed, Refusal};
 use orchestrate_core::event::RunStatus;
@@ -14,7 +14,7 @@ use crate::show::next;
 use crate::show::output;
 use crate::show::progress::short;
 
-/// Lands a run that was followed to its end if it has to land, prints its report, and gives the exit code.
+/// Lands a run that has ended if its settings ask for it, prints its report, and returns the exit code.
 pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed) -> Result<u8, CommandError> {
     let landed = bring_due(context, loaded, &followed.state()?);
     if let Err(error) = &landed {
@@ -26,20 +26,20 @@ pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed)
             landed.warnings.iter().for_each(|warning| output::warning(warning));
             output::note(words(landed, false).trim_end());
         }),
-        // The report has its exit code already, and says it alone where it is JSON.
+        // The report has the exit code already, and stays the only JSON object: the error goes to standard error.
         Err(error) => output::drawn(&error.render(context.terminal)),
     }
     printed
 }
 
-/// Lands a run that has to land.
+/// Lands a run if its settings ask for it and it has succeeded.
 fn bring_due(context: &Context, loaded: &Loaded, state: &RunState) -> Result<Option<Landed>, CommandError> {
     state.is_to_be_landed().then(|| bring(context, loaded, &state.run_id)).transpose()
 }
 
-/// Lets a run that succeeded and could not be landed end as the landing did.
+/// Gives the report of a run that succeeded but could not land the status and exit code of the failed landing.
 fn not_landed(report: &mut Report, error: &CommandError) {
-    // What is in the way came up since the run began: nothing was typed wrongly.
+    // The obstacle appeared since the run started: the user did not type anything wrong.
     let (status, code) = match error.exit_code() {
         EXIT_USAGE | EXIT_NEEDS_HUMAN => (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN),
         code @ (EXIT_INTERRUPTED | EXIT_TERMINATED) => (RunStatus::Interrupted, code),
@@ -53,7 +53,7 @@ pub(crate) fn bring(context: &Context, loaded: &Loaded, run: &RunId) -> Result<L
     until_signalled(context, loaded, |runs, options| runs.land(run, options))
 }
 
-/// Lands or takes back, unless a signal asks to stop before anything is moved.
+/// Lands, or undoes a landing, unless a signal asks to stop before anything has moved.
 pub(crate) fn until_signalled(
     context: &Context,
     loaded: &Loaded,
@@ -77,7 +77,7 @@ fn open(context: &Context, loaded: &Loaded) -> Result<(Archive, LandOptions), Co
     Ok((runs, LandOptions { directory: context.directory.clone(), write_back, cancel: Cancel::new() }))
 }
 
-/// Says for people what landing, or undoing it, did.
+/// Describes the result of landing, or of undoing it, for people.
 pub(crate) fn words(landed: &Landed, undone: bool) -> String {
     let Landed { run, branch, from, to, .. } = landed;
     let (from, to) = (short(from.as_str()), short(to.as_str()));

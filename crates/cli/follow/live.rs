@@ -1,7 +1,6 @@
-//! The lines of a run that are drawn over on a terminal: one for each agent at work, and the total.
+//! The lines of a run that are redrawn on a terminal: one for each working agent, and the total.
 //!
-//! There are never more than the screen has room for, and none is wider than the screen, so that [`output`] can take
-//! them away again, whatever is said meanwhile.
+//! They always fit the rows and columns of the screen, so that [`output`] can erase them at any time.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,30 +12,30 @@ use crate::show::output;
 use crate::show::progress;
 use crate::show::terminal;
 
-/// How often the lines move although nothing has happened, so that one sees that the program lives.
+/// How often the lines are animated if nothing happens, to show that the program is alive.
 pub(crate) const TICK: Duration = Duration::from_millis(120);
-/// Lines of the terminal that are no agent's: the total, and one of what was said before.
+/// Rows that are not for agents: the total, and one line of earlier output.
 const RESERVED_ROWS: usize = 2;
-/// What a line begins with, one after the other.
+/// The frames of the animation at the beginning of a line.
 const SPINNER: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧'];
 
-/// The lines that are drawn over.
+/// The lines that are redrawn.
 pub(crate) struct Live {
-    /// When each agent at work was first seen.
+    /// When each working agent was first seen.
     since: BTreeMap<TaskId, Instant>,
     begun: Instant,
     ticks: usize,
-    /// Each line as it is to be shown, with the time since when it counts.
+    /// The text of each line, with the start of the time that it shows.
     lines: Vec<(String, Instant)>,
 }
 
 impl Live {
-    /// Begins with nothing on the screen.
+    /// Creates the lines, with none on the screen yet.
     pub(crate) fn new() -> Live {
         Live { since: BTreeMap::new(), begun: Instant::now(), ticks: 0, lines: Vec::new() }
     }
 
-    /// Shows how the run stands.
+    /// Shows the state of the run.
     pub(crate) fn show(&mut self, state: &RunState) {
         let (rows, columns) = terminal::size().unwrap_or((usize::MAX, usize::MAX));
         let at_work: Vec<&TaskRecord> = state.tasks().filter(|record| progress::is_at_work(record)).collect();
@@ -51,13 +50,13 @@ impl Live {
         self.draw(columns);
     }
 
-    /// Moves the lines on.
+    /// Draws the next frame of the animation.
     pub(crate) fn tick(&mut self) {
         self.ticks += 1;
         self.draw(columns());
     }
 
-    /// Takes the lines away.
+    /// Erases the lines.
     pub(crate) fn clear(&mut self) {
         self.lines.clear();
         self.draw(columns());
@@ -74,7 +73,8 @@ fn columns() -> usize {
     terminal::size().map_or(usize::MAX, |(_, columns)| columns)
 }
 
-/// Fits a line with its time at the end into the screen, one column apart from the edge, where terminals differ.
+/// Fits a line, with its time at the end, to the screen; the last column stays free, since terminals treat it
+/// differently.
 fn fitted(spinner: char, text: &str, time: Duration, columns: usize) -> String {
     let time = clock(time.as_secs());
     let text = output::plain(text);

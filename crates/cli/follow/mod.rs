@@ -1,4 +1,4 @@
-//! Follows a run to its end: shows its facts, forwards signals and requests, and lands the result.
+//! Follows a run to its end: shows its events, forwards signals and requests, and lands the result.
 
 pub(crate) mod display;
 pub(crate) mod inbox;

@@ -1,6 +1,6 @@
-//! Follows a run to its end: facts to the display, signals to the run, the report to standard output.
+//! Follows a run to its end: events to the display, signals to the run, the report to standard output.
 //!
-//! `run`, `resume` and every command that takes a run over end here.
+//! Used by `run`, `resume` and every command that takes a run over.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,19 +25,19 @@ use crate::show::output;
 use crate::show::table;
 use crate::show::terminal::Terminal;
 
-/// How many facts are read at once: enough for any burst, little enough to stay responsive.
+/// How many events are read at once: enough for any burst, but few enough to stay responsive.
 const FACTS_AT_ONCE: usize = 512;
-/// How long a killed run may take to record its end, also on a disk that others are busy with; its processes are dead
-/// at once, or else die with this one.
+/// How long a killed run may take to record its end, even on a busy disk; its processes die at once, or together with
+/// this one.
 const KILL_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The status of a run that was killed before it could record its end.
 const INTERRUPTED: &str = "interrupted";
-/// What `--verbose` logs: our own crates, not what others say about their insides.
+/// What `--verbose` logs: our own crates, without the internals of dependencies.
 const LOGGED: &str = "orchestrate=info,orchestrate_coordinator=info,orchestrate_tools=info,orchestrate_model=info,\
                       orchestrate_git=info,orchestrate_sandbox=info,orchestrate_journal=info";
 
-/// Makes the one runtime of the program.
+/// Creates the program's async runtime.
 pub(crate) fn runtime() -> Result<Runtime, CommandError> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -45,7 +45,7 @@ pub(crate) fn runtime() -> Result<Runtime, CommandError> {
         .map_err(|error| CommandError::internal(format!("failed to start the runtime: {error}")))
 }
 
-/// Refuses to go on without a sandbox, as a run was begun, where one is required now.
+/// Fails if the run was started without a sandbox, but one is required now.
 pub(crate) fn require_sandbox(loaded: &Loaded, run: &RunId) -> Result<(), CommandError> {
     if loaded.run.no_sandbox && loaded.switches.strict_sandbox {
         let message = format!("run {run} was started with --no-sandbox, but the sandbox is required here");
@@ -54,7 +54,7 @@ pub(crate) fn require_sandbox(loaded: &Loaded, run: &RunId) -> Result<(), Comman
     Ok(())
 }
 
-/// Reads what was set about the output.
+/// Returns the style that the settings ask for.
 pub(crate) fn style(resolved: &Resolved, terminal: Terminal) -> Style {
     let format = match resolved.text("output_format").as_deref() {
         Some("json") => Format::Json,
@@ -64,34 +64,33 @@ pub(crate) fn style(resolved: &Resolved, terminal: Terminal) -> Style {
     Style { format, quiet: resolved.is_on("quiet"), verbose: resolved.is_on("verbose"), terminal }
 }
 
-/// Writes what the libraries log to standard error, where that was asked for.
+/// Writes the libraries' log to standard error if the style is verbose.
 pub(crate) fn log(style: Style) {
     if style.verbose {
         let logger = tracing_subscriber::fmt().with_env_filter(LOGGED).with_ansi(false).with_writer(|| output::Log);
-        // It fails only where a logger is installed already, which serves as well.
+        // It fails only if a logger is installed already, which serves as well.
         let _ = logger.try_init();
     }
 }
 
-/// Says how commands are confined.
+/// Describes how commands are confined.
 pub(crate) fn tier(coordinator: &Coordinator) -> String {
     format!("sandbox tier: {}", coordinator.confinement())
 }
 
-/// A run that was followed to its end, and what is printed of it.
+/// A run that has ended, with its report.
 pub(crate) struct Followed {
-    /// Its report.
     pub(crate) report: Report,
     store: Store,
     style: Style,
-    /// The number of its newest fact.
+    /// The number of its newest event.
     seq: u64,
-    /// Whether somebody reads what is printed, or why it could not be printed so far.
+    /// Whether standard output is still read, or the error of a failed write to it.
     is_heard: Result<bool, CommandError>,
 }
 
-/// Follows a run to its end, signals included, and leaves the printing to the caller; `begun` is the number of facts
-/// that are not news.
+/// Follows a run to its end, handling signals, and leaves printing the report to the caller. Events up to the number
+/// `begun` are not shown.
 pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Followed, CommandError> {
     let (id, store) = (run.id().clone(), run.store().clone());
     let mut news = News { store: store.clone(), run: id.clone(), seen: begun };
@@ -116,19 +115,19 @@ fn kept(run: &RunId) -> String {
     format!("recorded work is kept; `orchestrate resume {run}` continues from it")
 }
 
-/// What a run says at its end.
+/// The result of a run.
 type Ended = Result<Report, CoordinatorError>;
 
-/// A run was killed and says nothing; with the exit code of whoever killed it.
+/// A run was killed and has no result; with the exit code of the signal or request that killed it.
 struct Killed(u8);
 
-/// Returns the report of a run that says nothing any more, and must not be called running.
+/// Returns the report of a killed run, whose status must not be `running`.
 fn killed(state: RunState, exit_code: u8) -> Report {
     let (standing, status) = (Standing { state: Arc::new(state), is_live: false }, INTERRUPTED.to_owned());
     Report { r#type: "run.finished", status, exit_code: Some(exit_code), ..standing.report() }
 }
 
-/// Waits for the run, passing on what happens and what is asked.
+/// Waits for the run to end, showing its events and passing on signals.
 async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Result<Ended, Killed>, CommandError> {
     let mut signals = Signals::listen()?;
     let (mut state, mut retries) = (run.watch(), run.retries());
@@ -140,9 +139,9 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         if std::mem::replace(&mut is_news, true) {
-            // The state first: a fact that comes while the others are being shown is then another change.
+            // The state first: an event that is recorded while others are shown is then another change.
             let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
-            // What cannot be read now is read after the next change; at the run's end it is an error.
+            // Events that cannot be read now are read after the next change; at the run's end this is an error.
             let _ = news.pass_on(display);
             display.state(&newest);
         }
@@ -182,14 +181,14 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
     }
 }
 
-/// Says why the run ends, if somebody asked for it from elsewhere; its limits say so themselves.
+/// Prints that another process requested the stop, if one did; a limit of the run is reported elsewhere.
 fn tell_of_stop(shutdown: &Shutdown, display: &mut Display) {
     if shutdown.asked_exit_code().is_some() {
         display.note("stopping, as `orchestrate stop` requested; recorded work is kept");
     }
 }
 
-/// The facts that have not been shown.
+/// The events that have not been shown.
 struct News {
     store: Store,
     run: RunId,
@@ -211,12 +210,12 @@ impl News {
 }
 
 impl Followed {
-    /// Returns its state by now, with what has been done since it ended.
+    /// Returns its current state, with what was recorded since it ended.
     pub(crate) fn state(&self) -> Result<RunState, CommandError> {
         Ok(self.store.state(&self.report.run_id)?)
     }
 
-    /// Prints the report in the form that was asked for, and gives its exit code.
+    /// Prints the report in the requested format, and returns its exit code.
     pub(crate) fn print(self) -> Result<u8, CommandError> {
         let (report, state) = (&self.report, &self.state()?);
         let ended = || format!("`orchestrate status {}` shows how the run ended", state.run_id);
@@ -235,8 +234,8 @@ impl Followed {
     }
 }
 
-/// Returns the last line of a stream: the object that is printed alone where JSON is asked for, with the fields that
-/// every line has.
+/// Returns the last line of a stream: the object that the JSON format prints alone, with the fields that every line
+/// of a stream has.
 pub(crate) fn last_line(result: &impl Serialize, updated_ms: u64, seq: u64) -> Value {
     let mut object = serde_json::Map::new();
     if let Ok(Value::Object(fields)) = serde_json::to_value(result) {

@@ -1,4 +1,4 @@
-//! Signals, as what they ask of a run: the first Ctrl-C drains, the second stops, the third kills.
+//! Translates signals into requests to a run: the first Ctrl-C drains, the second stops, the third kills.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -17,21 +17,21 @@ pub(crate) struct Signals {
     interrupts: u32,
 }
 
-/// What a signal asks for.
+/// What a signal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// How urgently the run is to end.
+    /// How urgently the run has to end.
     pub(crate) level: ShutdownLevel,
-    /// What the user is told.
+    /// The message to the user.
     pub(crate) words: &'static str,
     /// The exit code of a run that ends because of it.
     pub(crate) exit_code: u8,
-    /// Whether the terminal has gone, and whoever sat in front of it.
+    /// Whether the terminal was closed.
     pub(crate) hung_up: bool,
 }
 
 impl Signals {
-    /// Takes over what the signals do.
+    /// Starts to handle the signals.
     pub(crate) fn listen() -> Result<Signals, CommandError> {
         let listen = |kind| {
             signal(kind).map_err(|error| CommandError::internal(format!("failed to listen to signals: {error}")))
@@ -63,7 +63,7 @@ impl Signals {
     }
 }
 
-/// What a signal asks of something short that must not stop half-way: not to begin.
+/// Handles signals for a short operation that must not stop half-way: a signal only keeps it from starting.
 pub(crate) struct Attention {
     /// Raised by the first signal.
     pub(crate) cancel: Cancel,
@@ -71,7 +71,7 @@ pub(crate) struct Attention {
 }
 
 impl Attention {
-    /// Takes over what the signals do, until this process ends.
+    /// Starts to handle the signals, until this process ends.
     pub(crate) fn listen() -> Result<Attention, CommandError> {
         let failed = |error| CommandError::internal(format!("failed to listen to signals: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -85,14 +85,14 @@ impl Attention {
             let request = runtime.block_on(signals.next());
             exit_code.store(request.exit_code, Ordering::SeqCst);
             cancel.cancel();
-            // The signals stay taken over as long as the runtime is there.
+            // The signals are handled as long as the runtime exists.
             runtime.block_on(std::future::pending::<()>());
         };
         std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(failed)?;
         Ok(attention)
     }
 
-    /// Returns the exit code of what did not begin because of a signal.
+    /// Returns the exit code of an operation that a signal kept from starting.
     pub(crate) fn exit_code(&self) -> u8 {
         self.exit_code.load(Ordering::SeqCst)
     }

@@ -1,7 +1,7 @@
-//! A tool call that waits for a person, as that person sees it: whole before it is approved, in one line elsewhere.
+//! Shows a tool call that waits for approval: in full before it is approved, in one line elsewhere.
 //!
-//! Nothing of a call can hide: what a terminal would not show is written out, and so is what only looks like a letter
-//! or a blank. Everything here but [`show`] is a pure function.
+//! No part of a call can hide: a character that a terminal would not show is escaped, and so is one that only looks
+//! like a letter or a blank. Everything here except [`show`] is a pure function.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,16 +16,17 @@ use crate::show::columns;
 use crate::show::output;
 use crate::show::terminal;
 
-/// What each line of an argument begins with.
+/// The prefix of each line of an argument.
 const QUOTE: &str = "  | ";
-/// The longest text of one line that stands beside its name.
+/// The maximum length, in characters, of an argument on the line of its name.
 const SHORT: usize = 60;
-/// Letters of one script that are named one by one: an alphabet in both cases, so that none of its letters hides.
+/// The maximum number of letters of a script that are named one by one: an alphabet in both cases, so that none of
+/// its letters hides.
 const MAX_NAMED_LETTERS: usize = 128;
-/// Lines of the screen that a page leaves to the question.
+/// Rows of the screen that a page leaves to the question.
 const RESERVED_ROWS: usize = 2;
 
-/// Returns the whole call, several lines.
+/// Returns the whole call, in several lines.
 pub(crate) fn whole(approval: &Approval) -> String {
     let Approval { task, tool, rule, arguments, .. } = approval;
     let mut text =
@@ -41,13 +42,13 @@ pub(crate) fn whole(approval: &Approval) -> String {
     text
 }
 
-/// Reports whether all of a call is recorded, and whether this program would show all of it.
+/// Reports whether all of a call is recorded, and none of it would be redacted when it is shown.
 pub(crate) fn is_whole(approval: &Approval) -> bool {
     let parts = [&approval.tool, &approval.summary, &approval.arguments.to_string()];
     orchestrate_core::is_whole(approval) && !parts.iter().any(|part| output::hides_in(part))
 }
 
-/// Returns a call in one line of about so many characters, which says how many it leaves out.
+/// Returns a call in one line of about `width` characters, with the number of characters left out.
 pub(crate) fn line(text: &str, width: usize) -> String {
     let safe = written(text);
     let more = safe.chars().count().saturating_sub(width);
@@ -65,7 +66,7 @@ pub(crate) fn arguments(arguments: &Value) -> String {
     }
 }
 
-/// Shows a text on standard error, a screen at a time; tells whether the person has seen all of it.
+/// Shows a text on standard error, a screen at a time; returns whether the user has seen all of it.
 pub(crate) fn show(text: &str) -> Result<bool, CommandError> {
     let (rows, columns) = terminal::size().unwrap_or((usize::MAX, usize::MAX));
     let room = rows.saturating_sub(RESERVED_ROWS).max(1);
@@ -83,7 +84,7 @@ pub(crate) fn show(text: &str) -> Result<bool, CommandError> {
     Ok(true)
 }
 
-/// Cuts a text into pages of so many rows; a line that is wider than the screen takes several.
+/// Splits a text into pages of `rows` rows; a line that is wider than the screen takes several.
 fn pages(text: &str, rows: usize, columns: usize) -> Vec<String> {
     let (mut pages, mut page, mut used) = (Vec::new(), Vec::new(), 0);
     for line in text.lines().flat_map(|line| rows_of(line, columns)) {
@@ -98,7 +99,7 @@ fn pages(text: &str, rows: usize, columns: usize) -> Vec<String> {
     pages
 }
 
-/// Cuts a line into the rows that it takes on the screen.
+/// Splits a line into the rows that it takes on the screen.
 fn rows_of(line: &str, columns: usize) -> Vec<&str> {
     let (first, mut rest) = columns::split(line, columns);
     let mut rows = vec![first];
@@ -110,7 +111,7 @@ fn rows_of(line: &str, columns: usize) -> Vec<&str> {
     rows
 }
 
-/// Returns one argument, or another's command, whole: what no line shows is written out.
+/// Returns one argument, or a project's command, in full, with characters that would not show escaped.
 pub(crate) fn argument(name: &str, text: &str) -> String {
     if !text.contains('\n') && text.chars().count() <= SHORT {
         return format!("{name}: {}\n", written(text));
@@ -126,7 +127,7 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Writes out every character that is no letter, digit, sign of ASCII or blank within a line.
+/// Escapes every character that is not a letter, digit, ASCII punctuation or blank within a line.
 fn written(line: &str) -> String {
     let mut safe = String::with_capacity(line.len());
     let end = line.trim_end_matches(' ').len();
@@ -142,8 +143,8 @@ fn written(line: &str) -> String {
     safe
 }
 
-/// Names the letters beyond ASCII, script by script: some look like those of ASCII. An alphabet is named letter by
-/// letter; of a larger script the first letters, and how many there are.
+/// Names the non-ASCII letters, script by script, since some look like ASCII letters. An alphabet is named letter by
+/// letter; of a larger script, the first letters and the number of the others.
 fn letters(text: &str) -> String {
     let mut scripts: BTreeMap<&str, BTreeSet<char>> = BTreeMap::new();
     for c in text.chars().filter(|c| !c.is_ascii() && c.is_alphanumeric()) {
@@ -165,7 +166,7 @@ fn named(c: char) -> String {
     format!("{} is U+{:04X}", written(&c.to_string()), u32::from(c))
 }
 
-/// Returns the name of a letter's script; what belongs to several, such as letters of mathematics, has none.
+/// Returns the name of a letter's script; letters of several scripts, such as mathematical ones, have none.
 fn script_of(c: char) -> &'static str {
     match c.script() {
         Script::Common | Script::Inherited | Script::Unknown => "of no script",

@@ -1,19 +1,19 @@
-//! How many columns of a terminal a text takes, counted in one way wherever something has to fit or to be aligned.
+//! Counts the columns of a terminal that text takes, the same way wherever text has to fit or to be aligned.
 //!
-//! Texts are made safe first ([`crate::show::output::plain`]), so they hold no control characters. A sequence that a
-//! terminal may draw narrower is counted at its widest: a line is never wider than it is taken for.
+//! Text is made safe first ([`crate::show::output::plain`]), so it contains no control characters. A sequence that
+//! some terminals draw narrower is counted at its widest, so that no line is wider than counted.
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// Asks for a sign's wide form, which the character before it is not counted with.
+/// Requests the wide form of the preceding character, whose own width does not include that.
 const WIDE_FORM: char = '\u{fe0f}';
 
-/// Returns the columns of a text.
+/// Returns the width of a text in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(of).sum()
 }
 
-/// Splits a text behind what fits into so many columns; at least one character fits, so that whoever goes on ends.
+/// Splits a text after the part that fits into `columns`: at least one character, so that repeated splitting ends.
 pub(crate) fn split(text: &str, columns: usize) -> (&str, &str) {
     let mut used = 0;
     for (at, c) in text.char_indices() {
@@ -25,7 +25,7 @@ pub(crate) fn split(text: &str, columns: usize) -> (&str, &str) {
     (text, "")
 }
 
-/// Returns a text with blanks behind it, up to so many columns.
+/// Pads a text with blanks up to `columns`.
 pub(crate) fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }

@@ -1,5 +1,5 @@
-//! How to go on after a refusal or an error: what to type next, once for text and JSON. No message below the terminal
-//! names a command line.
+//! Hints after a refusal or an error: what to type next, for text and JSON alike. No message of the crates below the
+//! terminal names a command line.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use orchestrate_core::run_state::MessageRefused;
 use orchestrate_core::{Reopening, RequestRefused, RunId, TaskId, shell_word};
 use orchestrate_journal::JournalError;
 
-/// Returns the hint to an error, or `None` if its message says all.
+/// Returns the hint for an error, or `None` if its message says everything.
 pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
     match error {
         CoordinatorError::CannotGoOn { run, why } => Some(next_step(run, why)),
@@ -60,7 +60,7 @@ fn of_refusal(refusal: &Refusal) -> Option<String> {
     })
 }
 
-/// Says how a branch of a run is put back, with what was added to it kept.
+/// Describes how to move a branch of a run back, keeping what was added to it.
 fn move_back(run: &RunId, branch: &str, (expected, found): (&str, &str), checkout: Option<&Path>) -> String {
     let leave = checkout.map(|path| {
         let path = shell_word(path.display().to_string());
@@ -73,7 +73,7 @@ fn move_back(run: &RunId, branch: &str, (expected, found): (&str, &str), checkou
     )
 }
 
-/// Returns the hint to a refusal.
+/// Returns the hint for a refusal.
 pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
     match refused {
         RequestRefused::Changed { task } => {
@@ -93,7 +93,7 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
     }
 }
 
-/// Says how an agent is reached that reads no messages where it stands.
+/// Returns the hint for a message to an agent that reads none in its state.
 fn of_message(run: &RunId, refused: &MessageRefused) -> String {
     match refused {
         MessageRefused::BeingMerged { .. } => resuming(run),
@@ -102,7 +102,7 @@ fn of_message(run: &RunId, refused: &MessageRefused) -> String {
     }
 }
 
-/// Says how a task's agent gets its work again, and reads what it is told with it.
+/// Describes how to return a task's work to its agent with a message.
 fn reopen(run: &RunId, task: &TaskId, reopening: Reopening) -> String {
     match reopening {
         Reopening::Reject => format!("`orchestrate reject {task} -m TEXT --run {run}` returns its work with a message"),

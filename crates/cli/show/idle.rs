@@ -1,4 +1,4 @@
-//! A plan with nothing to do: it says so and is no run, so that the run before it stays the newest.
+//! A plan with nothing to do: this is reported without recording a run, so that the previous run stays the newest.
 
 use orchestrate_core::event::{Event, Recorded, VERSION};
 use orchestrate_core::report::{EXIT_OK, Standing};
@@ -12,12 +12,12 @@ use crate::follow::display::{Format, Style};
 use crate::follow::run;
 use crate::show::output;
 
-/// Reports whether no task of the plan can begin, now or later.
+/// Reports whether no task of the plan can start, now or later.
 pub(crate) fn is_idle(plan: &Plan) -> bool {
     Schedule::new(&plan.tasks).is_ok_and(|schedule| schedule.waves().is_empty())
 }
 
-/// Says so in the form that was asked for.
+/// Reports that there is nothing to do, in the requested format.
 pub(crate) fn say(plan: &Plan, base: Oid, style: Style) -> Result<u8, CommandError> {
     match style.format {
         Format::Text => {
@@ -34,7 +34,7 @@ pub(crate) fn say(plan: &Plan, base: Oid, style: Style) -> Result<u8, CommandErr
     Ok(EXIT_OK)
 }
 
-/// Makes the object of a run that has ended, of none.
+/// Returns the JSON object of a run that has ended, without the id and the branch of a run.
 fn object(plan: &Plan, base: Oid) -> Result<Value, CommandError> {
     let started = Event::RunStarted {
         plan: None,

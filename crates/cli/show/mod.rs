@@ -1,4 +1,4 @@
-//! Shows results on the terminal: tables, next steps, patches, and the one way to standard output.
+//! Shows results on the terminal: tables, next steps, patches, and the only way to standard output.
 
 pub(crate) mod asked;
 pub(crate) mod columns;

@@ -1,7 +1,6 @@
-//! Names a run in the commands that are about it.
+//! Names the run in suggested commands.
 //!
-//! A command without a run is about the newest one, so each that is named to somebody says its run where that is
-//! another.
+//! A command without a run applies to the newest one, so a suggested command names its run only if that is another.
 
 use std::fmt::Display;
 
@@ -10,7 +9,7 @@ use orchestrate_journal::Store;
 
 use crate::error::CommandError;
 
-/// A run as the commands about it have to name it.
+/// A run, and whether commands have to name it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named<'r> {
     run: &'r RunId,
@@ -18,12 +17,12 @@ pub(crate) struct Named<'r> {
 }
 
 impl<'r> Named<'r> {
-    /// Looks which run the commands are about that name none.
+    /// Checks whether the run is the newest, which commands need not name.
     pub(crate) fn new(store: &Store, run: &'r RunId) -> Result<Self, CommandError> {
         Ok(Self { run, is_newest: store.latest_run()?.as_ref() == Some(run) })
     }
 
-    /// Names the run for those who read it later, when another may be the newest.
+    /// Always names the run: for commands that are read later, when another run may be the newest.
     pub(crate) fn for_later(run: &'r RunId) -> Self {
         Self { run, is_newest: false }
     }

@@ -1,4 +1,4 @@
-//! What to type next: the commands for what a person can do after a result.
+//! What to type next: the commands for the user's possible actions after a result.
 
 use orchestrate_core::{Action, RunId};
 
@@ -32,7 +32,7 @@ fn command(named: Named<'_>, run: &RunId, action: &Action) -> String {
     }
 }
 
-/// Renders those commands.
+/// Renders a list of commands; empty if there are none.
 pub(crate) fn render(next: &[String]) -> String {
     if next.is_empty() {
         return String::new();

@@ -1,14 +1,14 @@
-//! The only doors to standard output and standard error.
+//! The only functions that write to standard output and standard error.
 //!
-//! Standard output carries the result and standard error the progress. A reader that has gone away ends a listing
-//! quietly ([`CommandError::is_silent`]) and a run not at all: progress that nobody reads is dropped.
+//! Standard output carries the result and standard error the progress. If the reader has closed the output, a listing
+//! ends quietly ([`CommandError::is_silent`]), while a run continues; progress that nobody reads is dropped.
 //!
-//! Every door makes what it writes [`plain`]: plans, models, agents, file names and the output of checks are others'
-//! words, and whoever prints them need not remember that. Those that do not say so in their names, and let
-//! only a patch through with a secret in it.
+//! Each function makes what it writes [`plain`]: plans, models, agents, file names and the output of checks are
+//! external text, and callers need not remember that. Functions that do not are named accordingly, and only a patch
+//! may pass with a secret in it.
 //!
-//! Lines that are drawn over stand below whatever is said, by whichever thread: each door takes them away, writes, and
-//! draws them again, so nothing of them is left among the lines that stay.
+//! Live lines stay below all other output, of whichever thread: each function erases them, writes, and draws them
+//! again, so that none of them remains among the permanent lines.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -23,23 +23,23 @@ use crate::show::plain::ascii_controls;
 pub(crate) use crate::show::plain::{names, one_line, plain, quoted, workflow_data, workflow_property};
 use crate::show::terminal;
 
-/// What no door lets through.
+/// The secrets that are redacted from all output.
 static HIDDEN: RwLock<Option<Redactor>> = RwLock::new(None);
 
-/// The lines that are drawn over, as they stand at the foot of the terminal.
+/// The live lines as they are at the bottom of the terminal.
 static LIVE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Lets no door show these secrets from here on.
+/// Redacts these secrets from all further output.
 pub(crate) fn hide(redactor: Redactor) {
     *HIDDEN.write().unwrap_or_else(PoisonError::into_inner) = Some(redactor);
 }
 
-/// Reports whether a door would leave something out of a text.
+/// Reports whether any part of a text would be redacted.
 pub(crate) fn hides_in(text: &str) -> bool {
     matches!(shown(text), Cow::Owned(_))
 }
 
-/// Returns a text as a door lets it through.
+/// Returns a text with secrets redacted.
 fn shown(text: &str) -> Cow<'_, str> {
     let hidden = HIDDEN.read().unwrap_or_else(PoisonError::into_inner);
     match hidden.as_ref() {
@@ -48,7 +48,7 @@ fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The door for what the libraries log.
+/// The writer of the libraries' log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Log;
 
@@ -74,12 +74,13 @@ pub(crate) fn line(text: &str) -> Result<(), CommandError> {
     result(&format!("{text}\n"))
 }
 
-/// Writes one JSON value as one line to standard output, with what [`plain`] writes out in JSON's own way.
+/// Writes one JSON value as one line to standard output; the characters that [`plain`] escapes get JSON's own
+/// escapes.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
     bytes(&json_line(value)?)
 }
 
-/// Writes one JSON value with a patch in it, which has to apply.
+/// Writes one JSON value with a patch in it, without redaction, so that the patch applies.
 pub(crate) fn json_exactly(value: &impl Serialize) -> Result<(), CommandError> {
     exactly(&json_line(value)?)
 }
@@ -89,12 +90,13 @@ fn json_line(value: &impl Serialize) -> Result<String, CommandError> {
     Ok(format!("{}\n", ascii_controls(&text)))
 }
 
-/// Writes a result whose control characters are meant.
+/// Writes a result whose control characters are intended.
 pub(crate) fn bytes(text: &str) -> Result<(), CommandError> {
     exactly(&shown(text))
 }
 
-/// Writes a patch for programs as it is, byte by byte: it has to apply, and its reader can read the files as well.
+/// Writes a patch for programs byte by byte, without redaction: it has to apply, and its reader can read the files
+/// anyway.
 pub(crate) fn exactly(text: &str) -> Result<(), CommandError> {
     let live = Some(standing()).filter(|live| !live.is_empty() && io::stdout().is_terminal());
     if let Some(live) = &live {
@@ -108,7 +110,7 @@ pub(crate) fn exactly(text: &str) -> Result<(), CommandError> {
     written.map_err(|error| CommandError::of_output(&error))
 }
 
-/// Writes progress to standard error; nobody may be there to read it.
+/// Writes progress to standard error; a failed write is ignored.
 pub(crate) fn note(text: &str) {
     drawn(&plain(text));
 }
@@ -118,13 +120,12 @@ pub(crate) fn warning(text: &str) {
     note(&format!("warning: {text}"));
 }
 
-/// Writes to standard error what carries colours of our own; others' words in it have to be [`plain`] already.
+/// Writes text with our own colours to standard error; external text in it has to be [`plain`] already.
 pub(crate) fn drawn(text: &str) {
     let _ = beside(&format!("{}\n", shown(text)), &standing());
 }
 
-/// Draws lines below whatever is said from here on, over those before; others' words in them have to be [`plain`]
-/// already, and each has to fit into the screen.
+/// Replaces the live lines; external text in them has to be [`plain`] already, and each has to fit the screen.
 pub(crate) fn live(lines: Vec<String>) {
     let mut standing = standing();
     let lines: Vec<String> = lines.into_iter().map(|line| shown(&line).into_owned()).collect();
@@ -136,7 +137,7 @@ fn standing() -> MutexGuard<'static, Vec<String>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes whole lines to standard error, above those that are drawn over.
+/// Writes whole lines to standard error, above the live lines.
 fn beside(text: &str, live: &[String]) -> io::Result<()> {
     to_stderr(&format!("{}{text}{}", erased(live, columns_now()), live.join("\n")))
 }
@@ -150,8 +151,8 @@ fn columns_now() -> usize {
     terminal::size().map_or(usize::MAX, |(_, columns)| columns)
 }
 
-/// Returns what takes these lines away, from the cursor at the end of the last: a terminal that has become narrower
-/// shows one as several.
+/// Returns the control sequence that erases these lines, with the cursor at the end of the last. A terminal that has
+/// become narrower shows a line on several rows.
 fn erased(lines: &[String], columns: usize) -> String {
     let rows: usize = lines.iter().map(|line| columns::width(line).div_ceil(columns.max(1)).max(1)).sum();
     match rows {
@@ -161,13 +162,13 @@ fn erased(lines: &[String], columns: usize) -> String {
     }
 }
 
-/// Asks a question that only a clear yes answers with yes.
+/// Asks a question; any answer except a clear yes means no.
 pub(crate) fn confirm(question: &str) -> bool {
     let answer = ask(question).unwrap_or_default();
     matches!(answer.to_lowercase().as_str(), "y" | "yes")
 }
 
-/// Asks a question on standard error and gives the answer's line; none at the end of the input.
+/// Asks a question on standard error, and returns the line of the answer; `None` at the end of the input.
 pub(crate) fn ask(question: &str) -> Option<String> {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(shown(&plain(question)).as_bytes()).and_then(|()| stderr.flush());

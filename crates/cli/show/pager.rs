@@ -1,8 +1,8 @@
-//! Shows a long result through the person's pager.
+//! Shows a long result in the user's pager.
 //!
-//! Which pager that is, the person's environment says (`GIT_PAGER`, then `PAGER`), else it is `less`; no file of a
-//! repository and no configuration of git is asked, since a repository may have brought it. It finds no program in the
-//! repository either. Without one, and where the text fits on the screen, it is written as it is.
+//! The environment chooses the pager (`GIT_PAGER`, then `PAGER`); the default is `less`. Files of the repository and
+//! git's configuration are not consulted, since a repository may have provided them, and programs inside the
+//! repository are not found. Without a pager, or if the text fits on the screen, the text is printed directly.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -18,15 +18,15 @@ use crate::show::columns;
 use crate::show::output;
 use crate::show::terminal;
 
-/// What is used where nobody has said otherwise.
+/// The default pager.
 const USUAL: &str = "less";
-/// What a shell exits with that has not found its program.
+/// The exit code of a shell that has not found its program.
 const NOT_FOUND: i32 = 127;
-/// What `less` is told where the person has told it nothing: end at once with what fits, pass colours on, leave the
-/// text on the screen. As git does.
+/// The options of `less` unless the user has set any, as in git: exit at once if the text fits, pass colours through,
+/// leave the text on the screen.
 const LESS: &str = "FRX";
 
-/// Shows a text that is safe for a terminal already.
+/// Shows a text that is already safe for a terminal.
 pub(crate) fn show(context: &Context, text: &str) -> Result<(), CommandError> {
     let pager = chosen(&context.variables).filter(|_| context.terminal.colour && !fits(text));
     let shown = match pager {
@@ -36,7 +36,7 @@ pub(crate) fn show(context: &Context, text: &str) -> Result<(), CommandError> {
     if shown { Ok(()) } else { output::bytes(text) }
 }
 
-/// Chooses the pager, or `None` if the person wants none.
+/// Chooses the pager, or `None` if the user wants none.
 fn chosen(variables: &BTreeMap<String, String>) -> Option<String> {
     let said = ["GIT_PAGER", "PAGER"].into_iter().find_map(|name| variables.get(name));
     let pager = said.map_or(USUAL, |pager| pager.trim());
@@ -49,7 +49,7 @@ fn fits(text: &str) -> bool {
     needed < rows
 }
 
-/// Writes the text to the pager and waits for its end; tells whether there is such a pager.
+/// Writes the text to the pager and waits for its end; returns whether the pager was found.
 #[expect(clippy::disallowed_methods, reason = "the pager is the person's own program on the person's own terminal")]
 fn through(context: &Context, pager: &str, text: &str) -> Result<bool, CommandError> {
     let project = context.project()?;
@@ -63,18 +63,18 @@ fn through(context: &Context, pager: &str, text: &str) -> Result<bool, CommandEr
     }
     let runtime = run::runtime()?;
     let _guard = runtime.enter();
-    // A Ctrl-C is for the pager: without somebody who waits for it, it would be left alone with the terminal.
+    // Ctrl-C is meant for the pager. If it ended this process, the pager would be left alone on the terminal.
     let _interrupts = signal(SignalKind::interrupt());
     let failed = |error: std::io::Error| CommandError::usage(format!("failed to start the pager `{pager}`: {error}"));
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // Whoever has seen enough reads no further.
+        // It fails if the user quits before the end of the text.
         let _ = stdin.write_all(text.as_bytes());
     }
     Ok(child.wait().map_err(failed)?.code() != Some(NOT_FOUND))
 }
 
-/// Leaves out of a search path what is relative or lies in the repository.
+/// Removes relative entries, and entries inside the repository, from a search path.
 fn outside(path: &str, workdir: &Path) -> String {
     let is_outside = |entry: &&str| {
         let folder = Path::new(entry);

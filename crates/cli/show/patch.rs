@@ -1,4 +1,4 @@
-//! A patch as it is shown on a terminal: others' words made safe, with our colours.
+//! Renders a patch for a terminal: made safe, and with our own colours.
 
 use crate::show::plain::plain;
 
@@ -8,7 +8,7 @@ const GREEN: &str = "\u{1b}[32m";
 const CYAN: &str = "\u{1b}[36m";
 const RESET: &str = "\u{1b}[m";
 
-/// Returns a patch as a person is shown it.
+/// Returns a patch that is safe to print, optionally with colours.
 pub(crate) fn shown(patch: &str, in_colour: bool) -> String {
     let safe = plain(patch);
     if !in_colour {
@@ -18,7 +18,7 @@ pub(crate) fn shown(patch: &str, in_colour: bool) -> String {
     let mut coloured = String::with_capacity(safe.len() * 2);
     for line in safe.split_inclusive('\n') {
         let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
-        // A line of a file that begins like a headline stands behind a sign, so the head ends with the first place.
+        // Lines of files are preceded by a sign, so none is mistaken for a header, which ends at the first `@@`.
         is_head = !text.starts_with("@@") && (is_head || !text.starts_with([' ', '+', '-', '\\', '@']));
         let colour = match text.chars().next() {
             _ if is_head => BOLD,

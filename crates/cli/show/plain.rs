@@ -1,15 +1,15 @@
-//! Others' words made safe to print: plans, models, agents, file names and the output of checks are theirs.
+//! Makes external text safe to print: plans, models, agents, file names and the output of checks.
 //!
-//! Everything here is a pure function; `output` is who prints, and does all of this unasked.
+//! Everything here is a pure function; `output` applies all of this to what it prints.
 
 use orchestrate_core::invisible::{hidden, is_invisible, shown};
 
-/// What each line of others' text begins with, so that none of it can be taken for ours or for a command to what
-/// reads a build's log.
+/// The prefix of each line of external text, so that none of it can be mistaken for our own text, or for a command
+/// to a program that reads a build's log.
 const QUOTE: &str = "  | ";
 
-/// Makes text that others wrote safe for a terminal: control characters and those that turn the reading direction
-/// are written out, so that no model and no file name moves the cursor or hides a word.
+/// Makes external text safe for a terminal: control characters, hidden characters and those that change the reading
+/// direction are escaped, so that no model and no file name moves the cursor or hides a word.
 pub(crate) fn plain(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut hiding = hidden(text).map(|(at, _)| at).peekable();
@@ -24,7 +24,7 @@ pub(crate) fn plain(text: &str) -> String {
     safe
 }
 
-/// As [`plain`], in one line of at most `width` characters.
+/// Like [`plain`], but in one line of at most `width` characters.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let safe = plain(&joined);
@@ -35,8 +35,8 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-/// Returns names of files in one line of about `width` characters: each as it is shown everywhere, none cut, so that no
-/// two look alike; what has no room is counted.
+/// Returns file names in one line of about `width` characters. Each is escaped but never cut, so that no two look
+/// alike; those that do not fit are counted.
 pub(crate) fn names(names: &[String], width: usize) -> String {
     let mut line = String::new();
     for (at, name) in names.iter().enumerate() {
@@ -50,7 +50,7 @@ pub(crate) fn names(names: &[String], width: usize) -> String {
     line
 }
 
-/// Sets others' text of several lines apart from ours.
+/// Marks external text of several lines, to tell it from our own.
 pub(crate) fn quoted(text: &str) -> String {
     plain(text).lines().map(|line| format!("{}\n", format!("{QUOTE}{line}").trim_end())).collect()
 }
@@ -65,7 +65,7 @@ pub(crate) fn workflow_property(text: &str) -> String {
     workflow_data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Writes the characters that [`plain`] writes out as JSON does; outside its strings JSON has none of them.
+/// Escapes the characters that [`plain`] escapes as JSON does; JSON has none of them outside its strings.
 pub(crate) fn ascii_controls(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {

@@ -1,6 +1,6 @@
-//! Facts in words: one line for each that somebody waiting wants to know, and one line for each agent at work.
+//! Describes events: one line for each that matters to a waiting user, and one line for each working agent.
 //!
-//! Everything here is a pure function; what draws it is in `display`.
+//! Everything here is a pure function; `display` prints the lines.
 
 use std::time::Duration;
 
@@ -14,28 +14,28 @@ use crate::show::columns;
 use crate::show::named::Named;
 use crate::show::output::{names, one_line, quoted};
 
-/// The shortest wait that is worth a line.
+/// The minimum wait that is worth a line.
 const NOTICED: Duration = Duration::from_secs(2);
-/// The most lines of an output that are shown below what happened.
+/// The maximum number of lines of output that are shown below an event.
 const MOST_LINES: usize = 6;
-/// The longest piece of another's words in a line.
+/// The maximum length, in characters, of external text in a line.
 const WIDTH: usize = 100;
 
-/// Returns the line of a fact; `verbose` gives one for nearly every fact.
+/// Returns the line of an event, if it has one; with `verbose`, nearly every event has one.
 pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
     let Recorded { run_id, event, .. } = fact;
     let closer = || if verbose { detail(event).or_else(|| landing(event)) } else { None };
     milestone(event).or_else(|| question(run_id, event)).or_else(closer)
 }
 
-/// Returns the line of a request that waits to be sent again, or `None` where nobody would notice.
+/// Returns the line of a request that waits to be sent again, or `None` for a wait too short to notice.
 pub(crate) fn retry_line(retry: &Retry) -> Option<String> {
     let Retry { task, error, attempt, most, wait } = retry;
     let (error, seconds) = (one_line(error, 2 * WIDTH), wait.as_secs());
     (*wait >= NOTICED).then(|| format!("{task}: failed to {error}; retrying in {seconds} s ({attempt} of {most})"))
 }
 
-/// What somebody who waits wants to know.
+/// Describes an event that matters to a waiting user.
 fn milestone(event: &Event) -> Option<String> {
     Some(match event {
         Event::AgentSpawned { task, attempt, agent, model, .. } => {
@@ -81,14 +81,14 @@ fn milestone(event: &Event) -> Option<String> {
     })
 }
 
-/// Writes what happened, and below it the lines that tell of it.
+/// Returns a line with the first line of the message, and the next ones quoted below it.
 fn with_lines(what: &str, message: &str) -> String {
     let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
     let shown: Vec<&str> = rest.lines().take(MOST_LINES).collect();
     format!("{what}: {}\n{}", one_line(first, 4 * WIDTH), quoted(&shown.join("\n"))).trim_end().to_owned()
 }
 
-/// What somebody is asked; the line may be read when there are newer runs.
+/// Describes a question to the user; its commands name the run, since the line may be read when there are newer runs.
 fn question(run: &RunId, event: &Event) -> Option<String> {
     Some(match event {
         Event::ReviewRequested { task } => {
@@ -107,7 +107,7 @@ fn question(run: &RunId, event: &Event) -> Option<String> {
     })
 }
 
-/// What somebody who looks closely wants to know.
+/// Describes an event that is shown on request only.
 fn detail(event: &Event) -> Option<String> {
     Some(match event {
         Event::TaskReady { task } => format!("{task}: ready"),
@@ -153,7 +153,7 @@ fn detail(event: &Event) -> Option<String> {
     })
 }
 
-/// What became of the user's branch.
+/// Describes a change of the user's branch.
 fn landing(event: &Event) -> Option<String> {
     Some(match event {
         Event::LandingStarted { branch, to, .. } => format!("landing: moving {branch} to {}", short(to.as_str())),
@@ -166,7 +166,7 @@ fn landing(event: &Event) -> Option<String> {
     })
 }
 
-/// Returns the words of a message's sender.
+/// Returns the name of a message's sender.
 pub(crate) fn sender(from: &Sender) -> String {
     match from {
         Sender::Agent(agent) => agent.to_string(),
@@ -186,7 +186,7 @@ fn cause_words(cause: ReturnCause) -> &'static str {
     }
 }
 
-/// Returns the word of how a call ended.
+/// Returns the word for a call's outcome.
 pub(crate) fn outcome_words(outcome: ToolOutcome) -> &'static str {
     match outcome {
         ToolOutcome::Ok => "ok",
@@ -202,12 +202,12 @@ pub(crate) fn short(hash: &str) -> &str {
     hash.get(..8).unwrap_or(hash)
 }
 
-/// Reports whether a task's agent has a line of its own.
+/// Reports whether a task's agent is working, and so has a live line.
 pub(crate) fn is_at_work(record: &TaskRecord) -> bool {
     record.attempt() > 0 && record.state().is_under_way()
 }
 
-/// Returns the line of an agent at work: state, turn, tokens, cost, last tool.
+/// Returns the line of a working agent: state, turn, tokens, cost, last tool.
 pub(crate) fn agent_line(record: &TaskRecord) -> String {
     let tool = record.last_tool().unwrap_or("-");
     format!(
@@ -220,7 +220,7 @@ pub(crate) fn agent_line(record: &TaskRecord) -> String {
     )
 }
 
-/// Returns the total line; so many agents at work have no line of their own.
+/// Returns the line of totals; `hidden` working agents have no line of their own.
 pub(crate) fn total_line(state: &RunState, hidden: usize) -> String {
     let mut usage = Usage::default();
     state.tasks().for_each(|record| usage.add(record.usage()));
@@ -231,7 +231,7 @@ pub(crate) fn total_line(state: &RunState, hidden: usize) -> String {
     format!("{merged} of {all} merged, {working} at work{hidden}, {} tokens, cost -", tokens(usage.total()))
 }
 
-/// Writes a number of tokens so that it can be read at a glance.
+/// Abbreviates a number of tokens, such as `12k`.
 pub(crate) fn tokens(number: u64) -> String {
     match number {
         0..10_000 => number.to_string(),

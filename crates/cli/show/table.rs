@@ -1,4 +1,4 @@
-//! The table at the end of a run and of `status`: tasks, branches, commits, checks, tokens.
+//! The table of tasks at the end of a run and of `status`: branches, commits, checks, tokens.
 
 use orchestrate_core::message::Envelope;
 use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED};
@@ -9,15 +9,15 @@ use crate::show::columns;
 use crate::show::output::one_line;
 use crate::show::progress::{sender, short, tokens};
 
-/// The status of a run that somebody works on.
+/// The status of a run that a process works on.
 pub(crate) const RUNNING: &str = "running";
-/// What it means that a task is stale.
+/// Explains a stale task.
 pub(crate) const STALE: &str = "stale: built on work that was rejected after it was merged";
 
-/// What it means that a command is done and has no commit.
+/// Explains a successful command without a commit.
 pub(crate) const UNCHANGED: &str = "its command changed nothing, so nothing was merged";
 
-/// The longest text of an error, in characters: room for a command with two long paths, which is not to be cut.
+/// The maximum length of an error in characters: enough for a command with two long paths, which must not be cut.
 const MAX_ERROR_CHARS: usize = 500;
 
 const HEAD: [&str; 7] = ["TASK", "STATE", "BRANCH", "COMMIT", "CHECK", "TOKENS", "COST"];
@@ -73,7 +73,7 @@ pub(crate) fn render(report: &Report) -> String {
     text
 }
 
-/// Says how a task stands. One that merges cleanly into a tree whose check is red conflicts with nothing.
+/// Returns the word for a task's state. A task that merges cleanly into a tree whose check fails is not in conflict.
 pub(crate) fn standing(state: TaskState, cause: Option<EndCause>, is_stale: bool) -> String {
     let word = if state.is_red_merge(cause) { "not merged" } else { state.as_str() };
     if is_stale { format!("{word}, stale") } else { word.to_owned() }
@@ -84,12 +84,12 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 
-/// Returns what it has cost; a dash while no price is known.
+/// Returns the cost, or a dash if no price is known.
 pub(crate) fn cost(usage: &ReportUsage) -> String {
     usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}"))
 }
 
-/// Returns the word for what a check said.
+/// Returns the word for the result of a check.
 pub(crate) fn check(verify: Verify) -> &'static str {
     match verify {
         Verify::Passed => "passed",
@@ -98,7 +98,7 @@ pub(crate) fn check(verify: Verify) -> &'static str {
     }
 }
 
-/// Writes rows in columns.
+/// Aligns rows in columns.
 pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
@@ -113,7 +113,7 @@ pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// Says of messages that nobody has read them.
+/// Renders one line for each unread message.
 pub(crate) fn unread<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String {
     let line = |message: &Envelope| {
         let Envelope { sequence, from, to, body, .. } = message;

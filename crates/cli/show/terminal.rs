@@ -1,38 +1,38 @@
-//! What the terminal can do, decided once from what is connected and what the environment says.
+//! The capabilities of the terminal, determined once from the standard streams and the environment.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
-/// What can be shown, and whether somebody can be asked.
+/// What can be shown, and whether the user can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terminal {
-    /// Whether lines may be drawn over: a terminal on standard error, and nothing that says otherwise.
+    /// Whether lines may be redrawn: standard error is a terminal, and no variable forbids it.
     pub(crate) live: bool,
     /// Whether results may have colours.
     pub(crate) colour: bool,
-    /// Whether results are shown on a terminal, which can go away.
+    /// Whether results go to a terminal, which can be closed.
     pub(crate) shows_results: bool,
-    /// Whether nobody can be asked.
+    /// Whether there is no user to ask: in CI, or if standard error is not a terminal.
     pub(crate) headless: bool,
-    /// Whether a question can be typed an answer to.
+    /// Whether a question can be answered: there is a user, and standard input is a terminal.
     pub(crate) can_ask: bool,
     /// Whether GitHub Actions reads the output.
     pub(crate) github: bool,
 }
 
 impl Terminal {
-    /// Returns one that can do nothing, for what has to be said before anything is known.
+    /// Returns a terminal without capabilities, for errors before the real one is known.
     pub(crate) fn dumb() -> Terminal {
         Terminal::decide([false; 3], &BTreeMap::new())
     }
 
-    /// Looks at what this process is connected to.
+    /// Determines the terminal of this process.
     pub(crate) fn of_process(variables: &BTreeMap<String, String>) -> Terminal {
         let terminals = [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()];
         Terminal::decide(terminals, variables)
     }
 
-    /// Decides from which of standard input, output and error are terminals.
+    /// Determines the terminal from the variables and from which of standard input, output and error are terminals.
     fn decide([stdin, stdout, stderr]: [bool; 3], variables: &BTreeMap<String, String>) -> Terminal {
         let is_set = |name: &str| variables.get(name).is_some_and(|value| !value.is_empty());
         let ci = is_set("CI") && variables.get("CI").is_none_or(|value| value != "false");
@@ -50,7 +50,7 @@ impl Terminal {
     }
 }
 
-/// Returns how many rows and columns the terminal on standard error has, as far as it says so.
+/// Returns the rows and columns of the terminal on standard error, if it reports them.
 pub(crate) fn size() -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row.into(), size.ws_col.into()))

@@ -17,8 +17,11 @@ pub const MAX_DEPTH: usize = 100;
 /// One block of a plan.
 #[derive(Debug)]
 pub(crate) enum Block {
+    /// A heading; its text includes the `#` marks, but not an underline.
     Heading { level: u8, text: Range<usize> },
+    /// A list with its items.
     List(Vec<Item>),
+    /// A paragraph with its byte range.
     Paragraph(Range<usize>),
     /// A block that is never read for tasks.
     Opaque { kind: Opaque, range: Range<usize> },

@@ -1,19 +1,19 @@
-# The commands of this repository. `just` lists them; each can be typed without just as well.
+# The commands of this repository. `just` lists them; each also works without just.
 
-# Everything that `.ci/run` checks apart from installing tools.
+# The documentation must not have warnings.
 export RUSTDOCFLAGS := "-D warnings"
 
 default:
     @just --list --unsorted
 
-# Format, lints, docs, dependencies and tests: green before every commit.
+# Checks format, lints, docs and dependencies and runs the tests: has to pass before every commit.
 ci: fmt-check clippy doc deny test
 
 # Formats the sources.
 fmt:
     cargo fmt --all
 
-# Fails where the sources are not formatted.
+# Fails if the sources are not formatted.
 fmt-check:
     cargo fmt --all --check
 
@@ -29,31 +29,31 @@ doc:
 deny:
     cargo deny check bans licenses sources
 
-# Checks known vulnerabilities too, which needs the network.
+# Checks for known vulnerabilities, which needs the network.
 advisories:
     cargo deny check advisories
 
-# Runs every test; those whose outside tool is absent are shown as ignored.
+# Runs the tests; those whose external tool is missing are shown as ignored.
 test *ARGS:
     cargo test {{ARGS}}
 
-# Runs every test and fails where an outside tool is absent.
+# Runs the tests, and fails if an external tool is missing.
 test-all *ARGS:
     ORCHESTRATE_REQUIRE=all cargo test {{ARGS}}
 
-# Writes docs/events.json, the schema of the facts, from the type.
+# Writes docs/events.json, the schema of the events, from the type.
 events:
     ORCHESTRATE_EVENTS=write cargo test -p orchestrate-core event_schema
 
-# The long form of the kill test: a SIGKILL before and after each durable append, of plans and of what follows them.
+# Runs the long form of the kill test: SIGKILL before and after each durable append of plans and of what follows them.
 kill:
     ORCHESTRATE_KILL=all cargo test --test orchestrate kill
 
-# Tries every attack, as root and as an ordinary user and in each tier, and prints what holds and which controls trip.
+# Tries every attack, as root and as an ordinary user in each tier, and prints what holds and which controls trip.
 hostile:
     ORCHESTRATE_HOSTILE=all cargo test -q --test orchestrate table_of_attacks
 
-# Measures the figures against their limits (`just bench --check` fails on a miss); names of groups leave out the others.
+# Measures the figures against their limits (`just bench --check` fails on a miss); names of groups select only those.
 bench *ARGS:
     cargo bench --bench figures -- {{ARGS}}
 
@@ -61,6 +61,6 @@ bench *ARGS:
 demo *ARGS:
     cargo run --release -p orchestrate -- demo {{ARGS}}
 
-# Walks through examples/real-input once more and writes down what it printed.
+# Repeats examples/real-input and records its output.
 record:
     ORCHESTRATE_RECORD=all cargo test --test orchestrate real_input::this_project_is_changed_checked_reviewed_and_landed

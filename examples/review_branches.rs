@@ -1,6 +1,6 @@
-//! Runs a plan whose branches wait for a review, decides about each by what it changes, and goes on.
+//! Runs a plan whose branches wait for a review, approves or rejects each by its changes, and continues.
 //!
-//! A branch that touches tests is sent back once with a comment; the same agent mends it. It needs no key: the replies
+//! A branch that deletes tests is returned with a comment, and the same agent fixes it. It needs no key: the replies
 //! are scripted. Type `cargo run --example review_branches`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 #![expect(clippy::disallowed_methods, reason = "an example makes its own sample project")]
@@ -20,7 +20,7 @@ use orchestrate_plan::{KnownNames, Plan};
 
 const PLAN: &str = "# Two changes\n\n- [ ] T1 Add the adder\n- [ ] T2 Add the doubler\n";
 
-/// What the model says: T2 deletes a test at first, and restores it when the comment comes.
+/// The model's replies: T2 first deletes a test, and restores it after the comment.
 const SCRIPT: &str = r#"
 {"task": "T1", "when": {"turn": 1}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "add.sh", "content": "echo $(($1 + $2))\n"}}]}}
 {"task": "T2", "when": {"turn": 1}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "double.sh", "content": "echo $(($1 * 2))\n"}}, {"name": "delete_file", "arguments": {"path": "tests/all.sh"}}]}}
@@ -30,7 +30,7 @@ const SCRIPT: &str = r#"
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // The sandbox starts this very program again inside its walls, so this comes first.
+    // The sandbox starts this program again as its helper, so this comes first.
     run_helper_if_asked();
 
     let folder = tempfile::tempdir()?;
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let input = PlanInput { path: None, text: PLAN.to_owned(), title: plan.title, tasks: plan.tasks };
     let mut report = coordinator.run(input).await?;
 
-    // A run whose branches wait for a person has ended; each round of answers takes it up again.
+    // A run whose branches wait for a review has ended; each round of answers resumes it.
     while decide(&coordinator, &project, &report)? {
         report = coordinator.resume(&report.run_id).await?.wait().await?;
     }
@@ -54,7 +54,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Answers for every branch that waits; tells whether any did.
+/// Answers for every branch that waits; returns whether there was any.
 fn decide(coordinator: &Coordinator, project: &Path, report: &Report) -> Result<bool, Box<dyn Error>> {
     let waiting = |task: &&orchestrate_core::report::TaskReport| task.state == TaskState::AwaitingReview;
     let mut answered = false;
@@ -67,7 +67,7 @@ fn decide(coordinator: &Coordinator, project: &Path, report: &Report) -> Result<
             Request::Reject { task: task.id.clone(), message, at: Some("tests/all.sh:1".to_owned()) }
         } else {
             println!("{} is approved", task.id);
-            // The approval holds for exactly what was looked at.
+            // The approval applies to exactly the reviewed tree.
             let tree = tree_of(coordinator, &report.run_id, task)?;
             Request::Approve { task: task.id.clone(), tree }
         };

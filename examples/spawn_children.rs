@@ -1,7 +1,7 @@
-//! Spawns two agents from a program, talks to one of them, and merges what both have written.
+//! Spawns two agents from a program, sends a message to one of them, and merges the work of both.
 //!
 //! It needs no key: the replies are scripted, and everything else is the real engine. Type
-//! `cargo run --example spawn_children`. With a model of your own, leave [`Settings::model`] out and name one in
+//! `cargo run --example spawn_children`. To use a real model, leave [`Settings::model`] out and name one in
 //! `settings.run.model`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 #![expect(clippy::disallowed_methods, reason = "an example makes its own sample project")]
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use orchestrate_coordinator::{ChildSpec, Coordinator, Settings, run_helper_if_asked};
 use orchestrate_model::ScriptedModel;
 
-/// What the model says: each agent writes a file and ends.
+/// The model's replies: each agent writes a file and ends.
 const SCRIPT: &str = r#"
 {"task": "greeting", "when": {"turn": 1}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "greeting.txt", "content": "Hello!\n"}}]}}
 {"task": "farewell", "when": {"turn": 1}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "farewell.txt", "content": "Goodbye!\n"}}]}}
@@ -23,7 +23,7 @@ const SCRIPT: &str = r#"
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // The sandbox starts this very program again inside its walls, so this comes first.
+    // The sandbox starts this program again as its helper, so this comes first.
     run_helper_if_asked();
 
     let folder = tempfile::tempdir()?;
@@ -36,12 +36,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("commands are confined: {}", coordinator.confinement());
 
     let greeting = ChildSpec { id: Some("greeting".into()), ..ChildSpec::new("Write a greeting") };
-    // The check runs in the child's own worktree; while it is red, the child mends its work.
+    // The check runs in the child's own worktree; if it fails, the child gets its work back.
     let verify = Some("grep -q Goodbye farewell.txt".to_owned());
     let farewell = ChildSpec { id: Some("farewell".into()), verify, ..ChildSpec::new("Write a farewell") };
     let children = [coordinator.spawn(greeting).await?, coordinator.spawn(farewell).await?];
 
-    // A child reads it before its next request; one that has ended already says so.
+    // A child reads the message before its next request; for one that has ended already, this is an error.
     match children[0].send("Keep it short.").await {
         Ok(number) => println!("message {number} is on its way to {}", children[0].id),
         Err(error) => println!("{error}"),

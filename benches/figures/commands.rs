@@ -1,7 +1,7 @@
-//! What a shell command costs through the whole executor beyond the same command without it.
+//! Measures what a shell command costs through the whole executor, beyond the same command without it.
 //!
-//! Each call is followed at once by its bare counterpart, so that a loaded machine slows both: in the full tier
-//! `bwrap` with namespaces and a view of its own, in the fallback tier the shell alone.
+//! Each call is followed immediately by its bare counterpart, so that load on the machine slows both: in the full
+//! tier `bwrap` with namespaces and its own view of the file system, in the fallback tier the shell alone.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::support::at;
 use crate::tiers::{Place, places, tier};
 use crate::{processor, say};
 
-/// Asks this program to measure one tier as the user who it is, and to print what was measured.
+/// Makes this program measure one tier as its own user, and print the result.
 pub(crate) const FLAG: &str = "--commands";
 const COMMAND: &str = "echo";
 const PAIRS: usize = 60;
@@ -52,7 +52,7 @@ fn figure(place: Place) -> Result<Figure, Failed> {
     })
 }
 
-/// Is the process that [`measure`] starts.
+/// Runs in the process that [`measure`] starts.
 pub(crate) fn serve(name: &str) -> Result<(), Failed> {
     let confinement = tier(name);
     let sandbox = Sandbox::with(confinement, Helper::default()).map_err(|error| Failed::from(error.to_string()))?;
@@ -93,10 +93,10 @@ fn run_bare(confinement: Confinement) -> Result<(), Failed> {
     if output.status.success() { Ok(()) } else { Err(Failed::from("the bare command failed")) }
 }
 
-/// What one command took.
+/// The cost of one command.
 struct Cost {
     ms: f64,
-    /// Known to a hundredth of a second only, so that no single one means anything.
+    /// CPU time, counted in hundredths of a second only, so that a single value means nothing.
     cpu_ms: f64,
 }
 
@@ -107,7 +107,7 @@ fn cost(run: impl FnOnce() -> Result<(), Failed>) -> Result<Cost, Failed> {
     Ok(Cost { ms, cpu_ms: (processor::seconds()? - cpu) * 1e3 })
 }
 
-/// Returns the median of the times by the clock, and the mean of those of the processor.
+/// Returns the median of the wall-clock times, and the mean of the CPU times.
 fn summary(costs: &[Cost]) -> Result<Value, Failed> {
     let wall = median(costs.iter().map(|cost| cost.ms).collect())?;
     let cpu: f64 = costs.iter().map(|cost| cost.cpu_ms).sum();

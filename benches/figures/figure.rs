@@ -1,11 +1,11 @@
-//! One line of the table: what was measured, what the bare thing costs, and the limit.
+//! One line of the table: the measured value, the cost of the bare counterpart, and the limit.
 
 use std::fmt;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
 
-/// The line above the figures.
+/// The header of the table.
 pub(crate) const HEADER: &str =
     "figure                                                   measured       limit  kept  beside";
 
@@ -20,7 +20,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Reports whether the figure is under its limit.
+    /// Reports whether the figure is below its limit.
     pub(crate) fn is_kept(&self) -> bool {
         self.measured < self.limit
     }
@@ -39,7 +39,7 @@ pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Returns the middle value; of none there is no figure.
+/// Returns the median; fails without values.
 pub(crate) fn median(mut values: Vec<f64>) -> Result<f64, Failed> {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().ok_or_else(|| Failed::from("nothing was measured"))

@@ -1,7 +1,7 @@
-//! Sixteen agents of ten turns each in worktrees of their own: how long, and how much memory beyond one agent; and what
-//! one agent costs alone, which never needs the tokenizer.
+//! Measures sixteen agents of ten turns each in their own worktrees: the time, and the memory beyond one agent; and
+//! the cost of one agent alone, which never needs the tokenizer.
 //!
-//! Each run is a process of its own, so that its peak of memory is the kernel's.
+//! Each run is a process of its own, so that the kernel reports its peak memory.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -16,21 +16,21 @@ use crate::say;
 use crate::stage::{Worker, coordinator, plan, repository, runtime, state_folder};
 use crate::support::at;
 
-/// Asks this program to run a fleet of so many agents against a server, and to print what it cost.
+/// Makes this program run a fleet of agents against a server, and print its cost.
 pub(crate) const FLAG: &str = "--fleet";
 const AGENTS: u32 = 16;
-/// Eight turns that read a file, one that writes one, and the last word.
+/// The number of turns that read a file; a turn that writes one and the final reply follow.
 const READS: u32 = 8;
 const FILES: u32 = 200;
 const SAMPLES: usize = 3;
 
-/// What one process cost.
+/// The cost of one process.
 struct Cost {
     ms: f64,
     peak_mb: f64,
-    /// Memory of its own at the end, without what it has of files.
+    /// Anonymous memory at the end, without mapped files.
     anonymous_mb: f64,
-    /// Time of the processor, that of all processes which it has started included.
+    /// CPU time, including that of all processes that it has started.
     processor_seconds: f64,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     ])
 }
 
-/// Runs a fleet in a process of its own; the server is in this one, where its memory is not counted.
+/// Runs a fleet in a process of its own; the server runs in this one, where its memory does not count.
 fn cost_of(agents: u32, server: &Worker) -> Result<Cost, Failed> {
     let this = std::env::current_exe()?;
     let arguments = [FLAG, &agents.to_string(), &server.base_url()];
@@ -95,7 +95,7 @@ fn cost_of(agents: u32, server: &Worker) -> Result<Cost, Failed> {
     })
 }
 
-/// Is the process that [`cost_of`] starts.
+/// Runs in the process that [`cost_of`] starts.
 pub(crate) fn serve(agents: &str, base_url: &str) -> Result<(), Failed> {
     let agents: u32 = agents.parse()?;
     let repository = repository(FILES)?;
@@ -118,7 +118,7 @@ pub(crate) fn serve(agents: &str, base_url: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Returns one of this process's figures of `/proc/self/status` (`proc(5)`), in kB.
+/// Returns a value from this process's `/proc/self/status` (`proc(5)`), in kB.
 fn status_kb(name: &str) -> Result<u64, Failed> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -126,7 +126,7 @@ fn status_kb(name: &str) -> Result<u64, Failed> {
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-/// Makes as many worktrees with git itself.
+/// Creates as many worktrees with git itself, and returns the time in milliseconds.
 fn bare_worktrees() -> Result<f64, Failed> {
     let repository = repository(FILES)?;
     let folder = state_folder()?;

@@ -1,12 +1,12 @@
-//! The figures that the engine promises, each measured beside its bare counterpart in the same run.
+//! Measures the performance figures that the engine promises, each beside its bare counterpart in the same run.
 //!
-//! `just bench` prints them, `just bench --check` fails on a miss, and the names of groups leave out the others: the
-//! clean build takes minutes. Everything is the real engine, git, journal and sandbox; a server on the loopback is the
-//! model and answers at once. Each figure is a median, since a loaded machine spoils single samples. What it
-//! deliberately does not do: compare with earlier runs.
+//! `just bench` prints them, and `just bench --check` fails if a limit is missed. Names of groups select only
+//! those: the clean build takes minutes. The engine, git, the journal and the sandbox are real; a server on the
+//! loopback interface is the model and answers at once. Figures are medians, since load on the machine distorts
+//! single samples. They are deliberately not compared with earlier runs.
 //!
-//! The program executes itself again for figures of a whole process (`--fleet`, `--commands`, `--shells`),
-//! and as the sandbox's helper.
+//! The program executes itself again for figures of a whole process (`--fleet`, `--commands`, `--shells`), and as the
+//! sandbox's helper.
 #![expect(clippy::disallowed_methods, reason = "a measurement starts programs and reads the environment from outside")]
 #![expect(clippy::indexing_slicing, reason = "the support of the tests indexes; a miss here ends the measurement")]
 
@@ -36,7 +36,7 @@ use crate::figure::{Figure, HEADER};
 /// Measures a group of figures.
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
 
-/// The groups by the name with which one can be asked for alone.
+/// The groups, by the names that select them.
 const GROUPS: [(&str, Measure); 8] = [
     ("turns", turns::measure),
     ("commands", commands::measure),
@@ -48,7 +48,7 @@ const GROUPS: [(&str, Measure); 8] = [
     ("build", build::measure),
 ];
 
-/// What was asked for.
+/// The parsed arguments.
 #[derive(Default)]
 struct Wanted {
     check: bool,
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads the arguments; `--bench` is cargo's own.
+/// Parses the arguments; cargo itself adds `--bench`.
 fn wanted(arguments: &[String]) -> Result<Wanted, Failed> {
     let mut wanted = Wanted::default();
     for argument in arguments {
@@ -98,7 +98,7 @@ fn group(name: &str) -> Result<(&'static str, Measure), Failed> {
     })
 }
 
-/// Measures and prints; tells whether everything that is checked keeps its limit.
+/// Measures and prints the figures; returns `false` if limits are checked and one is missed.
 fn measure(wanted: &Wanted) -> Result<bool, Failed> {
     let mut kept = true;
     say(HEADER);
@@ -118,7 +118,7 @@ fn in_group(name: &str, error: &Failed) -> Failed {
     Failed::from(format!("{name}: {}", error.message().unwrap_or("no reason given")))
 }
 
-/// Prints a line; a reader who has gone is no failure of the measurement.
+/// Prints a line; a closed output does not fail the measurement.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -1,7 +1,7 @@
-//! Merging a one-file branch into a repository with a long history.
+//! Measures merging a one-file branch into a repository with a long history.
 //!
-//! Counted from the moment when `merge.started` is durable to the moment when the integration branch's ref has moved;
-//! no check is part of the plan. Measured for tasks that are built one on the other, and for such as start from one
+//! The time runs from the moment when `merge.started` is durable until the integration branch's ref has moved; the
+//! plan has no check. Measured for tasks that are built on each other, and for tasks that start from the same
 //! commit and overtake each other. The bare counterpart is git's merge of the same two commits.
 
 use std::fmt::Write as _;
@@ -22,13 +22,13 @@ use crate::support::{Home, Repository};
 const COMMITS: usize = 20_000;
 const FILES: usize = 100;
 const MERGES: usize = 11;
-/// How often the ref is looked at: much more often than the limit, and not all the time.
+/// How often the ref is read: much more often than the limit, but not constantly.
 const LOOK_AGAIN: Duration = Duration::from_micros(50);
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let repository = repository()?;
     let in_a_row = |number: usize| if number == 1 { String::new() } else { format!(" (depends: T{})", number - 1) };
-    // Two at a time start from one commit; the second to be merged was overtaken by the first.
+    // Two tasks at a time start from the same commit; the second to be merged was overtaken by the first.
     let in_pairs = |number: usize| match (number - 1) / 2 * 2 {
         0 => String::new(),
         before => format!(" (depends: T{}, T{before})", before - 1),
@@ -46,27 +46,27 @@ fn figure(name: &'static str, (times, bare): (Vec<f64>, f64)) -> Result<Figure, 
     Ok(Figure { name, measured: median(times)?, limit: 15.0, unit: "ms", beside })
 }
 
-/// The merges of a run that were seen, and what git alone takes for the same.
+/// The observed merges of a run, and the time that git alone takes for the same.
 struct Merges {
     seen: Vec<Seen>,
     bare: f64,
 }
 
-/// A merge.
+/// An observed merge.
 struct Seen {
     ms: f64,
-    /// Whether another branch was merged since this one was begun.
+    /// Whether another branch was merged since this task started.
     overtaken: bool,
 }
 
 impl Merges {
-    /// Returns the times of those that were overtaken, or of the others.
+    /// Returns the times of the merges that were overtaken, or of the others, with git's own time.
     fn of(&self, overtaken: bool) -> (Vec<f64>, f64) {
         (self.seen.iter().filter(|seen| seen.overtaken == overtaken).map(|seen| seen.ms).collect(), self.bare)
     }
 }
 
-/// Times the merges of a plan of so many tasks, each of which writes a file.
+/// Measures the merges of a plan with this many tasks, each of which writes a file.
 fn merges(repository: &Repository, tasks: usize, depends: impl Fn(usize) -> String) -> Result<Merges, Failed> {
     let state = state_folder()?;
     let server = Worker::reading(0)?;
@@ -87,7 +87,7 @@ fn merges(repository: &Repository, tasks: usize, depends: impl Fn(usize) -> Stri
     Ok(Merges { seen, bare: bare_merges(repository, &report.integration_branch)? })
 }
 
-/// Times each merge from the outside: the durable state says that it began, the ref's file that it ended.
+/// Measures each merge from outside: the durable state shows its beginning, the ref's file its end.
 fn follow(mut states: watch::Receiver<Arc<RunState>>, git: &Path) -> Result<Vec<Seen>, Failed> {
     let waiting = tokio::runtime::Builder::new_current_thread().build()?;
     let mut merging: Option<TaskId> = None;
@@ -109,10 +109,10 @@ fn follow(mut states: watch::Receiver<Arc<RunState>>, git: &Path) -> Result<Vec<
     Ok(merges)
 }
 
-/// Waits until a ref no longer names a commit.
+/// Waits until a ref no longer names a commit; returns the time since `since`.
 fn moved(reference: &Path, from: &str, since: Instant) -> Result<Duration, Failed> {
     loop {
-        // The file is away for no moment: git renames the new one over it.
+        // The file is never missing: git renames the new one over it.
         if fs::read_to_string(reference)?.trim() != from {
             return Ok(since.elapsed());
         }
@@ -120,7 +120,7 @@ fn moved(reference: &Path, from: &str, since: Instant) -> Result<Duration, Faile
     }
 }
 
-/// Makes the long history, one small file changed by each commit.
+/// Creates the long history, in which each commit changes one small file.
 fn repository() -> Result<Repository, Failed> {
     let repository = Repository::unborn()?;
     let mut stream = String::new();
@@ -137,7 +137,7 @@ fn repository() -> Result<Repository, Failed> {
     Ok(repository)
 }
 
-/// Merges the same commits with git itself.
+/// Merges the same commits with git itself, and returns the median time in milliseconds.
 fn bare_merges(repository: &Repository, branch: &str) -> Result<f64, Failed> {
     let listed = repository.git(&["log", "--first-parent", "--merges", "--format=%P", branch])?;
     let mut samples = Vec::new();

@@ -1,22 +1,22 @@
-//! Time of the processor, as the kernel counts it for this process.
+//! CPU time, as the kernel counts it for this process.
 
 use std::fs;
 
 use libtest_mimic::Failed;
 
-/// Ticks of `/proc` in a second: `USER_HZ`, which Linux fixes for programs.
+/// Ticks per second in `/proc`: `USER_HZ`, which Linux fixes for programs.
 const TICKS: f64 = 100.0;
-/// Fields of `/proc/self/stat` after the program's name and before its own time: state to `cmajflt`. After `utime` and
-/// `stime` come those of its children.
+/// The number of fields of `/proc/self/stat` between the program's name and its own times: state to `cmajflt`.
+/// `utime` and `stime` are followed by those of its children.
 const BEFORE_TIMES: usize = 11;
 
-/// Returns the processor time of every child that has ended, theirs included.
+/// Returns the CPU time of all children that have ended, including their own children.
 pub(crate) fn children_seconds() -> Result<f64, Failed> {
     let [.., user, system] = times()?;
     Ok(user + system)
 }
 
-/// Returns the processor time of this process and of every child that has ended.
+/// Returns the CPU time of this process and of all children that have ended.
 pub(crate) fn seconds() -> Result<f64, Failed> {
     Ok(times()?.iter().sum())
 }
@@ -24,7 +24,7 @@ pub(crate) fn seconds() -> Result<f64, Failed> {
 /// Reads `utime`, `stime`, `cutime` and `cstime` of `proc(5)`, in seconds.
 fn times() -> Result<[f64; 4], Failed> {
     let stat = fs::read_to_string("/proc/self/stat")?;
-    // The name in parentheses may hold anything.
+    // The name in parentheses may contain anything.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let times: Vec<f64> = fields.skip(BEFORE_TIMES).take(4).map(str::parse).collect::<Result<_, _>>()?;
     let times: [f64; 4] = times.try_into().map_err(|_| Failed::from("the kernel tells no times"))?;

@@ -1,4 +1,4 @@
-//! The built program from outside: checking a large plan, and the way from its start to its first request.
+//! Measures the built program from outside: checking a large plan, and the time from its start to its first request.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -59,7 +59,7 @@ fn first_request(home: &Home, repository: &Repository) -> Result<f64, Failed> {
     let base = server.openai_base();
     let arguments = ["run", "plan.md", "--model", "openai/test", "--base-url", &base];
     let since = Instant::now();
-    // The agent changes nothing, so its task fails; the way to its request is what counts.
+    // The agent changes nothing, so its task fails; only the time to its request counts.
     let ran = home.orchestrate(repository.path(), &arguments).env("OPENAI_API_KEY", "none").run()?;
     let arrived = *arrived.lock().unwrap_or_else(PoisonError::into_inner);
     let arrived = arrived.ok_or_else(|| Failed::from(format!("no request came: {ran:?}")))?;
@@ -71,7 +71,7 @@ fn bare_start(home: &Home, repository: &Repository) -> Result<f64, Failed> {
     samples(|| time_of("true", &[], home, repository))
 }
 
-/// Runs a program to its end, which is waited for without looking again and again.
+/// Runs a program and waits for its end without polling; returns the time in milliseconds.
 fn time_of(program: &str, arguments: &[&str], home: &Home, repository: &Repository) -> Result<f64, Failed> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(repository.path()).env_clear();

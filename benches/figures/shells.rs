@@ -1,4 +1,4 @@
-//! Sixteen agents that run ten commands each, in worktrees of their own: how long, in each tier and for each user.
+//! Measures sixteen agents that run ten commands each in their own worktrees, in each tier and as each user.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::support::{Repository, at};
 use crate::tiers::{Place, places, tier};
 use crate::{processor, say};
 
-/// Asks this program to run the agents in one tier as the user who it is, and to print what they cost.
+/// Makes this program run the agents in one tier as its own user, and print their cost.
 pub(crate) const FLAG: &str = "--shells";
 const AGENTS: u32 = 16;
 const COMMANDS: u32 = 10;
@@ -51,7 +51,7 @@ fn figure(place: Place, server: &Worker) -> Result<Figure, Failed> {
     })
 }
 
-/// Is the process that [`measure`] starts.
+/// Runs in the process that [`measure`] starts.
 pub(crate) fn serve(name: &str, base_url: &str) -> Result<(), Failed> {
     let repository = repository(FILES)?;
     let state = state_folder()?;
@@ -69,10 +69,10 @@ pub(crate) fn serve(name: &str, base_url: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Makes as many worktrees with git itself and runs as many commands without anything, one after the other.
+/// Creates as many worktrees with git itself and runs as many bare commands, one after the other.
 ///
-/// Most of either is the making of files, for which some file systems need the longer the more files were removed in
-/// the last minutes: the time by the clock alone says little of a machine that has just measured something else.
+/// Both sides mostly create files, for which some file systems need longer the more files were removed in the last
+/// minutes: the wall-clock time alone says little on a machine that has just measured something else.
 fn bare(repository: &Repository) -> Result<Value, Failed> {
     let folder = state_folder()?;
     let (since, cpu) = (Instant::now(), processor::seconds()?);

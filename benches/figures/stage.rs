@@ -1,4 +1,4 @@
-//! What a measured run stands on: a repository, a folder for its state, and a model server that answers at once.
+//! The setup of a measured run: a repository, a folder for its state, and a model server that answers at once.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -15,25 +15,25 @@ use crate::support::Repository;
 
 use crate::support::{ModelServer, Reply};
 
-/// A server whose agents read a file or run a command in each of their first turns, write a file, and are done.
+/// A model server whose agents read a file or run a command in each of their first turns, write a file, and end.
 pub(crate) struct Worker {
     server: ModelServer,
 }
 
 impl Worker {
-    /// Starts a server whose agents take two turns more than they read files.
+    /// Starts a server whose agents read a file in each of `reads` turns, and take two more turns.
     pub(crate) fn reading(reads: u32) -> Result<Self, Failed> {
         let server = ModelServer::answering(move |request, number| answer(turn_of(&request.body), reads, number))?;
         Ok(Self { server })
     }
 
-    /// Starts a server whose agents run a command in each of so many turns, the last of which writes a file.
+    /// Starts a server whose agents run a command in each of `commands` turns, the last of which writes a file.
     pub(crate) fn running(commands: u32) -> Result<Self, Failed> {
         let server = ModelServer::answering(move |request, number| run(turn_of(&request.body), commands, number))?;
         Ok(Self { server })
     }
 
-    /// Returns the times between an answer and the next request, which are an agent's turns without the server's part.
+    /// Returns the times between an answer and the next request: an agent's turns without the server's share.
     pub(crate) fn turns(&self) -> Vec<Duration> {
         self.server.answered().windows(2).map(|pair| pair[1].0.saturating_duration_since(pair[0].1)).collect()
     }
@@ -44,7 +44,7 @@ impl Worker {
     }
 }
 
-/// Returns an agent's turn from 1: one more than the conversation has replies of the model.
+/// Returns an agent's turn, from 1: one more than the number of model replies in the conversation.
 fn turn_of(body: &Value) -> u32 {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let replies = messages.iter().filter(|message| message["role"] == "assistant").count();
@@ -71,12 +71,12 @@ fn run(turn: u32, commands: u32, number: usize) -> Reply {
     Reply::text("").call("run_shell_command", json!({ "command": command }))
 }
 
-/// Names the file that an agent reads in a turn, from 1.
+/// Returns the path of the file that an agent reads in a turn (from 1).
 fn source(number: u32) -> String {
     format!("source/{number:03}.txt")
 }
 
-/// Makes a repository of so many small files to read, each different.
+/// Creates a repository with this many small files to read, each different.
 pub(crate) fn repository(files: u32) -> Result<Repository, Failed> {
     let repository = Repository::plain()?;
     for number in 1..=files {
@@ -86,17 +86,17 @@ pub(crate) fn repository(files: u32) -> Result<Repository, Failed> {
     Ok(repository)
 }
 
-/// Makes a folder for a run's state.
+/// Creates a temporary folder for a run's state.
 pub(crate) fn state_folder() -> Result<TempDir, Failed> {
     Ok(tempfile::Builder::new().prefix("orchestrate-state-").tempdir()?)
 }
 
-/// Opens a repository whose agents ask the server at a base URL.
+/// Opens a repository whose agents use the model server at a base URL.
 pub(crate) fn coordinator(repository: &Path, state: &Path, base_url: &str) -> Result<Coordinator, Failed> {
     coordinator_in(ConfinementChoice::Strongest, repository, state, base_url)
 }
 
-/// Opens a repository as [`coordinator`] does, with its commands in a tier of the sandbox.
+/// Like [`coordinator`], but with a choice of the sandbox tier for commands.
 pub(crate) fn coordinator_in(
     confinement: ConfinementChoice,
     repository: &Path,
@@ -111,14 +111,14 @@ pub(crate) fn coordinator_in(
     Ok(Coordinator::open(repository, settings)?)
 }
 
-/// Reads a plan.
+/// Parses a plan.
 pub(crate) fn plan(text: &str) -> Result<PlanInput, Failed> {
     let plan =
         Plan::parse(text, &KnownNames::roles(["implementer"])).map_err(|errors| Failed::from(format!("{errors:?}")))?;
     Ok(PlanInput { path: None, text: text.to_owned(), title: plan.title, tasks: plan.tasks })
 }
 
-/// Makes the runtime that the program makes too.
+/// Creates the same kind of runtime as the program.
 pub(crate) fn runtime() -> Result<Runtime, Failed> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }

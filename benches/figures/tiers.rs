@@ -1,4 +1,4 @@
-//! The tiers of the sandbox and the users as whom they are measured, each in a process of its own.
+//! The sandbox tiers and the users to measure, each in a process of its own.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -7,18 +7,18 @@ use libtest_mimic::Failed;
 use orchestrate_sandbox::Confinement;
 use serde_json::Value;
 
-/// `nobody`, as whom root measures too.
+/// The user id of `nobody`, as which root measures too.
 const ORDINARY_USER: u32 = 65_534;
 
-/// A tier, and the user who is confined in it.
+/// A sandbox tier, and the user whose commands it confines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) confinement: Confinement,
-    /// Whether root gives up its own rights for the measurement.
+    /// Whether root becomes an ordinary user for the measurement.
     pub(crate) becomes_ordinary: bool,
 }
 
-/// Lists both tiers for whoever measures; root measures as an ordinary user too.
+/// Returns both tiers for the current user; root measures as an ordinary user too.
 pub(crate) fn places() -> Vec<Place> {
     let users: &[bool] = if rustix::process::getuid().is_root() { &[false, true] } else { &[false] };
     let place = |confinement| users.iter().map(move |&becomes_ordinary| Place { confinement, becomes_ordinary });
@@ -31,19 +31,19 @@ impl Place {
         if self.confinement == Confinement::Full { "full" } else { "fallback" }
     }
 
-    /// Returns the place in words.
+    /// Describes the place in the table.
     pub(crate) fn in_words(self) -> String {
         let is_root = rustix::process::getuid().is_root() && !self.becomes_ordinary;
         format!("{}, {}", self.tier(), if is_root { "root" } else { "user" })
     }
 
-    /// Runs this program in the place, and reads the JSON that it prints.
+    /// Runs this program in the place, and parses the JSON that it prints.
     pub(crate) fn measure(self, arguments: &[&str]) -> Result<Value, Failed> {
-        // By this name it need not be reachable for the other user.
+        // By this path, the program need not be accessible to the other user.
         let mut command = Command::new("/proc/self/exe");
         command.args(arguments).current_dir("/").stdin(Stdio::null()).stderr(Stdio::inherit());
         if self.becomes_ordinary {
-            // Root's own home is closed to others.
+            // Other users cannot enter root's own home.
             command.uid(ORDINARY_USER).gid(ORDINARY_USER).env("HOME", "/");
         }
         let output = command.output()?;
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-/// Reads a tier as [`Place::tier`] writes it.
+/// Parses a tier as [`Place::tier`] writes it.
 pub(crate) fn tier(argument: &str) -> Confinement {
     if argument == "full" { Confinement::Full } else { Confinement::Fallback }
 }

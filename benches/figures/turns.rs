@@ -1,7 +1,7 @@
-//! What one turn that reads a small file costs beyond the journal's commits of that turn.
+//! Measures what one turn that reads a small file costs, beyond the journal's commits of that turn.
 //!
-//! The commits are measured by appending the very facts and blobs of the measured run, batch by batch, to a journal
-//! of their own on the same disk.
+//! The commits are measured by appending the same events and blobs, batch by batch, to another journal on the same
+//! disk.
 
 use std::path::Path;
 use std::time::Instant;
@@ -14,14 +14,14 @@ use crate::figure::{Figure, median, ms};
 use crate::stage::{Worker, coordinator, plan, repository, runtime, state_folder};
 use crate::support::Repository;
 
-/// Turns that read a file: below the largest number of turns of an agent.
+/// Turns that read a file: fewer than the maximum number of turns of an agent.
 const READS: u32 = 50;
-/// Turns that are not counted, in which memory and caches are filled.
+/// Turns that are not counted, since memory and caches are still being filled.
 const WARM_UP: usize = 10;
-/// Runs, each followed at once by its bare counterpart: other programs load the disk now more, now less.
+/// Runs, each followed immediately by its bare counterpart, since the load of other programs on the disk varies.
 const ROUNDS: usize = 5;
 
-/// What the turns of one run cost, in milliseconds.
+/// The median cost of the turns of one run, in milliseconds.
 struct Round {
     turn: f64,
     commits: f64,
@@ -41,7 +41,7 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     }])
 }
 
-/// Lets one agent read, and then commits the facts of its turns alone.
+/// Runs one agent that reads files, and then commits the events of its turns alone.
 fn round(repository: &Repository) -> Result<Round, Failed> {
     let state = state_folder()?;
     let server = Worker::reading(READS)?;
@@ -55,7 +55,7 @@ fn round(repository: &Repository) -> Result<Round, Failed> {
     Ok(Round { turn: median(turns)?, commits: median(commits.into_iter().skip(WARM_UP).collect())? })
 }
 
-/// Appends the facts of a run once more, and gives what those of each reading turn took.
+/// Appends the events of a run again, and returns the times of those of each reading turn.
 fn commits(store: &Store, run: &RunId) -> Result<Vec<f64>, Failed> {
     let facts = store.events(run, 0, usize::MAX)?;
     let is_turn = |fact: &Recorded| matches!(fact.event, Event::TurnStarted { .. });
@@ -80,7 +80,7 @@ fn create(folder: &Path, run: &RunId, facts: &[Recorded]) -> Result<Journal, Fai
     Ok(Journal::create(&Store::open(folder)?, run, events)?)
 }
 
-/// Returns a turn's facts as the engine commits them: its start with the request, everything else by itself.
+/// Returns a turn's events in the engine's batches: its start with the request, every other event by itself.
 fn batches(store: &Store, turn: &[Recorded]) -> Result<Vec<Batch>, Failed> {
     let starts = |fact: &Recorded, _: &Recorded| matches!(fact.event, Event::TurnStarted { .. });
     let groups = turn.chunk_by(starts);

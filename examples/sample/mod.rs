@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 
-/// Makes a repository of `files`, each a path and what stands in it, in one commit.
+/// Creates a repository with `files`, each a path and its content, in one commit.
 pub(crate) fn make(project: &Path, files: &[(&str, &str)]) -> Result<(), Box<dyn Error>> {
     for (path, content) in files {
         let path = project.join(path);
@@ -24,7 +24,7 @@ pub(crate) fn make(project: &Path, files: &[(&str, &str)]) -> Result<(), Box<dyn
     Ok(())
 }
 
-/// Runs git in the project and gives what it prints.
+/// Runs git in the project and returns its output.
 pub(crate) fn git(project: &Path, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
     let output = Command::new("git").args(arguments).current_dir(project).output()?;
     if !output.status.success() {

@@ -37,7 +37,7 @@ fn bring_due(context: &Context, loaded: &Loaded, state: &RunState) -> Result<Opt
     state.is_to_be_landed().then(|| bring(context, loaded, &state.run_id)).transpose()
 }
 
-/// Gives the report of a run that succeeded but could not land the status and exit code of the failed landing.
+/// Sets the status and exit code of a report to those of the failed landing of its run, which succeeded.
 fn not_landed(report: &mut Report, error: &CommandError) {
     // The obstacle appeared since the run started: the user did not type anything wrong.
     let (status, code) = match error.exit_code() {

@@ -217,7 +217,7 @@ impl Orderer<'_> {
         self.writers(&running);
     }
 
-    /// Lets neighbouring `[P]` tasks of a section run together, and runs all others one after another.
+    /// Runs neighbouring `[P]` tasks of a section together, and all others one after another.
     fn neighbours(&mut self, running: &[usize]) {
         let mut by_section = running.to_vec();
         by_section.sort_by_key(|at| self.draft(*at).map(|draft| draft.section_index));

@@ -1,4 +1,4 @@
-//! Reads Markdown into drafts of tasks: the outline, headings, lists and boxes.
+//! Parses Markdown into drafts of tasks: the outline, headings, lists and boxes.
 
 pub(crate) mod checkbox;
 pub(crate) mod collect;

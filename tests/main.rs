@@ -4,7 +4,8 @@
 //! *shown* as ignored with the reason, and libtest hides the output of what passes. With
 //! `ORCHESTRATE_REQUIRE=all` such a test fails instead.
 //!
-//! A module of tests returns its cases from `cases() -> Vec<Case>`, its folder collects them, and [`cases`] lists the folders.
+//! A module of tests returns its cases from `cases() -> Vec<Case>`, the folder's `mod.rs` collects them, and [`cases`]
+//! lists the folders.
 #![expect(clippy::indexing_slicing, reason = "a test that indexes what is not there fails, which is what it is for")]
 #![expect(clippy::disallowed_methods, reason = "tests are outside: they start programs and read the environment")]
 

@@ -155,7 +155,8 @@ pub(crate) fn cases() -> Vec<Case> {
         .into_iter()
         .map(|program| {
             let need = Need::new(program.name, program.package, program.is_present);
-            case(format!("programs::a_command_that_{}_runs_is_seen", program.name), move || compare(&program)).needs(need)
+            case(format!("programs::a_command_that_{}_runs_is_seen", program.name), move || compare(&program))
+                .needs(need)
         })
         .collect()
 }

@@ -310,14 +310,13 @@ impl CoordinatorError {
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::IllegalEvent;
+    use orchestrate_core::{Illegal, IllegalEvent};
 
     use super::*;
 
     #[test]
     fn a_fact_that_is_impossible_is_a_defect() {
-        let (run, kind, reason) =
-            ("r-abcdef".into(), "merge.prepared".to_owned(), "no merge is in progress".to_owned());
+        let (run, kind, reason) = ("r-abcdef".into(), "merge.prepared".to_owned(), Illegal::NoMerge("T1".into()));
         let illegal = JournalError::Illegal(IllegalEvent { run, seq: 17, kind, reason });
         assert!(CoordinatorError::from(illegal).is_defect());
     }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::event::{Event, ReturnCause, VerifyScope};
 use crate::ids::{BlobId, Oid, TaskId};
+use crate::illegal::Illegal;
 use crate::rounds::{AfterFault, GivenUp};
 use crate::settings::RunSettings;
 use crate::task_record::TaskRecord;
@@ -118,11 +119,11 @@ pub enum Evidence {
 
 impl MergeQueue {
     /// Applies an event of a task; fails with the reason if it is not valid in the current state.
-    pub(crate) fn apply(&mut self, event: &Event) -> Result<(), String> {
+    pub(crate) fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
             Event::MergeStarted { task, target, candidate } => {
                 if let Some(other) = self.current.as_ref().filter(|current| current.task != *task) {
-                    return Err(format!("the merge of {} is not over", other.task));
+                    return Err(Illegal::MergeOpen(other.task.clone()));
                 }
                 let (task, target, candidate) = (task.clone(), target.clone(), candidate.clone());
                 self.current = Some(Current { task, target, candidate, stage: Stage::Merging });
@@ -151,13 +152,13 @@ impl MergeQueue {
         }
     }
 
-    fn reached(&mut self, task: &TaskId, stage: Stage) -> Result<(), String> {
+    fn reached(&mut self, task: &TaskId, stage: Stage) -> Result<(), Illegal> {
         match &mut self.current {
             Some(current) if current.task == *task => {
                 current.stage = stage;
                 Ok(())
             }
-            _ => Err(format!("no merge of {task} is in progress")),
+            _ => Err(Illegal::NoMerge(task.clone())),
         }
     }
 

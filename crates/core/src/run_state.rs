@@ -5,18 +5,17 @@
 //! The state decides what is ready, what is skipped and when nothing more can be done; the coordinator only asks. It
 //! is cheap to clone: records are shared until they change.
 
-mod refused;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::refused::{MessageRefused, SpawnRefused};
 use crate::budget::BudgetTree;
 use crate::event::{Event, FailureCause, Recorded, RunStatus};
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
+pub use crate::illegal::{Illegal, IllegalEvent};
 use crate::merge_queue::{MergeQueue, MergeStep, Situation};
 use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
+pub use crate::refused::{MessageRefused, SpawnRefused};
 use crate::schedule::{Progress, Schedule};
 use crate::settings::{MergeMode, RunSettings};
 pub use crate::task_record::{MergedAttempt, Repair, Snapshot, TaskRecord};
@@ -122,20 +121,6 @@ pub enum Limit {
     TaskTokens,
 }
 
-/// An event that is not valid in the run's state.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("run {run}: fact {seq} ({kind}) is impossible: {reason}")]
-pub struct IllegalEvent {
-    /// The run.
-    pub run: RunId,
-    /// The event's number.
-    pub seq: u64,
-    /// The event's type.
-    pub kind: String,
-    /// Why it is not valid.
-    pub reason: String,
-}
-
 impl RunState {
     /// Creates the state from a run's first event.
     ///
@@ -144,7 +129,7 @@ impl RunState {
     /// Fails if the event is not `run.started`.
     pub fn begin(first: &Recorded) -> Result<Self, IllegalEvent> {
         let Event::RunStarted { plan, plan_source, title, settings, base_commit, base_branch } = &first.event else {
-            return Err(illegal(first, "a run begins with run.started".to_owned()));
+            return Err(illegal(first, Illegal::NotStarted));
         };
         Ok(Self {
             run_id: first.run_id.clone(),
@@ -195,7 +180,7 @@ impl RunState {
     /// Fails if the event is not valid in the current state, which then stays unchanged.
     pub fn apply(&mut self, fact: &Recorded) -> Result<(), IllegalEvent> {
         if fact.seq != self.seq + 1 {
-            return Err(illegal(fact, format!("fact {} was the newest", self.seq)));
+            return Err(illegal(fact, Illegal::OutOfSequence { newest: self.seq }));
         }
         let was_paused = self.status != RunStatus::Running || is_from_outside(&fact.event);
         self.apply_event(&fact.event).map_err(|reason| illegal(fact, reason))?;
@@ -233,9 +218,9 @@ impl RunState {
         }
     }
 
-    fn apply_event(&mut self, event: &Event) -> Result<(), String> {
+    fn apply_event(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
-            Event::RunStarted { .. } => Err("the run has begun already".to_owned()),
+            Event::RunStarted { .. } => Err(Illegal::AlreadyStarted),
             Event::RunResumed { timeout_ms, budget_tokens, .. } => {
                 self.settings.timeout_ms = timeout_ms.or(self.settings.timeout_ms);
                 self.settings.budget_tokens = budget_tokens.or(self.settings.budget_tokens);
@@ -257,7 +242,7 @@ impl RunState {
             }
             Event::RunLanded { .. } => self.begun_landing().map(|begun| begun.is_done = true),
             Event::RunUnlanded { .. } => {
-                let landing = self.landings.pop().ok_or_else(|| "nothing has landed".to_owned())?;
+                let landing = self.landings.pop().ok_or(Illegal::NothingLanded)?;
                 // The current result stays undone, although the landing before it is undone, too.
                 if self.taken_back.as_ref() != Some(&self.integration) {
                     self.taken_back = Some(landing.result);
@@ -281,27 +266,27 @@ impl RunState {
         }
     }
 
-    fn add_task(&mut self, task: &crate::task::Task, parent: Option<&AgentId>) -> Result<(), String> {
-        self.schedule.add(task).map_err(|error| format!("it would {error}"))?;
+    fn add_task(&mut self, task: &crate::task::Task, parent: Option<&AgentId>) -> Result<(), Illegal> {
+        self.schedule.add(task)?;
         self.budget.add(task.id.clone(), parent.cloned(), task.tokens);
         self.tasks.insert(task.id.clone(), Arc::new(TaskRecord::new(task.clone(), parent.cloned())));
         Ok(())
     }
 
-    fn apply_to_task(&mut self, event: &Event) -> Result<(), String> {
+    fn apply_to_task(&mut self, event: &Event) -> Result<(), Illegal> {
         let Some(id) = event.task().cloned() else { return Ok(()) };
-        let record = self.task(&id).ok_or_else(|| format!("there is no task {id}"))?;
+        let record = self.task(&id).ok_or_else(|| Illegal::NoTask(id.clone()))?;
         if hands_over(event) && self.messages_for(&id).next().is_some() {
-            return Err(format!("task {id}: a message waits for its agent, which has to read it first"));
+            return Err(Illegal::UnreadMessage.of(id));
         }
         let before = record.state();
         if let Event::MergeStarted { candidate, .. } = event
             && self.candidate(record) != Some(candidate)
         {
-            return Err(format!("task {id}: its commit {candidate} is not up for merging"));
+            return Err(Illegal::NotACandidate(candidate.clone()).of(id));
         }
-        let record = self.tasks.get_mut(&id).ok_or_else(|| format!("there is no task {id}"))?;
-        Arc::make_mut(record).apply(event).map_err(|reason| format!("task {id}: {reason}"))?;
+        let record = self.tasks.get_mut(&id).ok_or_else(|| Illegal::NoTask(id.clone()))?;
+        Arc::make_mut(record).apply(event).map_err(|reason| reason.of(id.clone()))?;
         self.merges.apply(event)?;
         match event {
             Event::ModelRequested { reserved_tokens, .. } => self.budget.reserve(&id, *reserved_tokens),
@@ -362,9 +347,9 @@ impl RunState {
         }
     }
 
-    fn landing_started(&mut self, branch: &str, from: &Oid, to: &Oid) -> Result<(), String> {
+    fn landing_started(&mut self, branch: &str, from: &Oid, to: &Oid) -> Result<(), Illegal> {
         if self.landings.last().is_some_and(|landing| !landing.is_done) {
-            return Err("a landing has begun already".to_owned());
+            return Err(Illegal::LandingOpen);
         }
         let (tasks, result) = (self.newly_merged(), self.integration.clone());
         let (branch, from, to) = (branch.to_owned(), from.clone(), to.clone());
@@ -374,36 +359,36 @@ impl RunState {
         Ok(())
     }
 
-    fn begun_landing(&mut self) -> Result<&mut Landing, String> {
+    fn begun_landing(&mut self) -> Result<&mut Landing, Illegal> {
         let begun = self.landings.last_mut().filter(|landing| !landing.is_done);
-        begun.ok_or_else(|| "no landing has begun".to_owned())
+        begun.ok_or(Illegal::NoLanding)
     }
 
-    fn message_sent(&mut self, envelope: &Envelope) -> Result<(), String> {
+    fn message_sent(&mut self, envelope: &Envelope) -> Result<(), Illegal> {
         let expected = self.next_sequence(&envelope.from);
         if envelope.sequence != expected {
-            return Err(format!("the sender's next message is number {expected}, not {}", envelope.sequence));
+            return Err(Illegal::MessageNumber { expected, found: envelope.sequence });
         }
-        self.check_message(envelope.to.as_str(), &envelope.body).map_err(|refused| refused.to_string())?;
+        self.check_message(envelope.to.as_str(), &envelope.body)?;
         self.sent.insert(envelope.from.clone(), envelope.sequence);
         self.undelivered.push(envelope.clone());
         Ok(())
     }
 
-    fn message_delivered(&mut self, from: &Sender, to: &AgentId, sequence: u64) -> Result<(), String> {
+    fn message_delivered(&mut self, from: &Sender, to: &AgentId, sequence: u64) -> Result<(), Illegal> {
         let at = self
             .undelivered
             .iter()
             .position(|message| message.to == *to && message.from == *from && message.sequence == sequence)
-            .ok_or_else(|| format!("no message {sequence} waits for {to}"))?;
+            .ok_or_else(|| Illegal::NoMessage { to: to.clone(), sequence })?;
         self.undelivered.remove(at);
         Ok(())
     }
 
-    fn decided(&mut self, call: &CallHash, allowed: bool, message: Option<&str>) -> Result<(), String> {
-        let approval = self.approvals.get_mut(call).ok_or_else(|| format!("no parked call {call}"))?;
+    fn decided(&mut self, call: &CallHash, allowed: bool, message: Option<&str>) -> Result<(), Illegal> {
+        let approval = self.approvals.get_mut(call).ok_or_else(|| Illegal::NoCall(call.clone()))?;
         if approval.decision.is_some() {
-            return Err(format!("call {call} is decided already"));
+            return Err(Illegal::Decided(call.clone()));
         }
         approval.decision = Some(Verdict { allowed, message: message.map(str::to_owned) });
         if let Some(record) = self.tasks.get_mut(&approval.task) {
@@ -673,7 +658,7 @@ fn hands_over(event: &Event) -> bool {
     matches!(event, Event::TaskCommitted { .. } | Event::TaskMerged { commit: None, .. })
 }
 
-fn illegal(fact: &Recorded, reason: String) -> IllegalEvent {
+fn illegal(fact: &Recorded, reason: Illegal) -> IllegalEvent {
     let kind = serde_json::to_value(&fact.event)
         .ok()
         .and_then(|value| value.get("type").and_then(|kind| kind.as_str().map(str::to_owned)))

@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use crate::conversation::Usage;
 use crate::event::{Event, ReturnCause};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
+use crate::illegal::Illegal;
 use crate::task::Task;
 use crate::task_state::{Reopening, TaskError, TaskState, Verify};
 
@@ -324,7 +325,7 @@ impl TaskRecord {
     }
 
     /// Applies an event of this task; fails with the reason if it is not valid in the current state.
-    pub(crate) fn apply(&mut self, event: &Event) -> Result<(), String> {
+    pub(crate) fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
             Event::TaskReady { .. } => self.make_ready(),
             Event::AgentSpawned { .. } => self.spawned(event),
@@ -345,7 +346,7 @@ impl TaskRecord {
         }
     }
 
-    fn make_ready(&mut self) -> Result<(), String> {
+    fn make_ready(&mut self) -> Result<(), Illegal> {
         if self.life != Life::Unstarted(Unstarted::Pending) {
             return Err(self.refusal());
         }
@@ -354,7 +355,7 @@ impl TaskRecord {
     }
 
     /// Starts an attempt.
-    fn spawned(&mut self, event: &Event) -> Result<(), String> {
+    fn spawned(&mut self, event: &Event) -> Result<(), Illegal> {
         let Event::AgentSpawned { attempt, agent, model, branch, base, spec, .. } = event else { return Ok(()) };
         if self.state() != TaskState::Ready {
             return Err(self.refusal());
@@ -372,12 +373,12 @@ impl TaskRecord {
     }
 
     /// Applies a return of the work; a task that has not started can only be retried.
-    fn returned(&mut self, cause: ReturnCause, onto: Option<&Oid>) -> Result<(), String> {
+    fn returned(&mut self, cause: ReturnCause, onto: Option<&Oid>) -> Result<(), Illegal> {
         match &mut self.life {
             Life::Started(started) => started.returned(cause, onto, &self.task)?,
             Life::Unstarted(ended @ Unstarted::Ended(_)) if cause.is_new_attempt() => *ended = Unstarted::Ready,
             Life::Unstarted(other) => {
-                return Err(format!("work came back of a task that is {}", other.state().as_str()));
+                return Err(Illegal::NothingToReturn(other.state()));
             }
         }
         self.returns += 1;
@@ -385,11 +386,11 @@ impl TaskRecord {
     }
 
     /// Applies the end of a task that did not succeed.
-    fn ended(&mut self, event: &Event) -> Result<(), String> {
+    fn ended(&mut self, event: &Event) -> Result<(), Illegal> {
         let refusal = self.refusal();
         match &mut self.life {
             Life::Started(started) => started.ended(event),
-            Life::Unstarted(unstarted) if unstarted.state().is_settled() => Err(format!("{refusal} already")),
+            Life::Unstarted(unstarted) if unstarted.state().is_settled() => Err(Illegal::Ended(unstarted.state())),
             Life::Unstarted(unstarted) => {
                 *unstarted = match event {
                     Event::TaskSkipped { because, .. } => Unstarted::Skipped { because: because.clone() },
@@ -443,7 +444,7 @@ impl TaskRecord {
         }
     }
 
-    fn refusal(&self) -> String {
-        format!("it is {}", self.state().as_str())
+    fn refusal(&self) -> Illegal {
+        Illegal::State(self.state())
     }
 }

@@ -13,7 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::environment::SECRETS;
-use crate::keys::{Class, Kind, Value, named};
+use crate::keys::{Class, Expected, Kind, Value, named};
 use crate::layers::{Excerpt, Layer, Location, Problem, ProblemCode, Source, names};
 
 /// The maximum size of a configuration file: people write a few kilobytes, so a larger one is the
@@ -184,20 +184,20 @@ fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Spanned<std::borrow::Cow
     entries
 }
 
-fn read_value(kind: Kind, value: &DeValue<'_>) -> Result<Value, String> {
+fn read_value(kind: Kind, value: &DeValue<'_>) -> Result<Value, Expected> {
     match (kind, value) {
         (Kind::Number { .. } | Kind::Duration, DeValue::Integer(number)) => {
             let parsed = u64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
-            kind.number(parsed.map_err(|_| kind.expected())?)
+            kind.number(parsed.map_err(|_| Expected(kind))?)
         }
         (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
         (Kind::Rules, DeValue::Array(rules)) => rules
             .iter()
-            .map(|rule| rule.get_ref().as_str().map(str::to_owned).ok_or_else(|| kind.expected()))
+            .map(|rule| rule.get_ref().as_str().map(str::to_owned).ok_or(Expected(kind)))
             .collect::<Result<_, _>>()
             .map(Value::Rules),
         (Kind::Text | Kind::Duration | Kind::Merge | Kind::OneOf(_), DeValue::String(text)) => kind.parse(text),
-        _ => Err(kind.expected()),
+        _ => Err(Expected(kind)),
     }
 }
 

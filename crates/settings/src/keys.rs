@@ -179,34 +179,34 @@ impl Kind {
     /// Parses a value as written in a flag or a variable.
     ///
     /// # Errors
-    /// Returns what was expected instead.
-    pub fn parse(self, text: &str) -> Result<Value, String> {
+    /// Fails if the text is not a value of this kind.
+    pub fn parse(self, text: &str) -> Result<Value, Expected> {
         let text = text.trim();
         match self {
-            Kind::Text if text.is_empty() => Err("non-empty text".to_owned()),
+            Kind::Text if text.is_empty() => Err(Expected(self)),
             Kind::Text => Ok(Value::Text(text.to_owned())),
             Kind::Number { .. } => {
-                let number = text.replace('_', "").parse().map_err(|_| self.expected())?;
+                let number = text.replace('_', "").parse().map_err(|_| Expected(self))?;
                 self.number(number)
             }
-            Kind::Duration => duration(text).map(Value::Number).ok_or_else(|| self.expected()),
-            Kind::Merge => merge_mode(text).map(Value::Merge).ok_or_else(|| self.expected()),
+            Kind::Duration => duration(text).map(Value::Number).ok_or(Expected(self)),
+            Kind::Merge => merge_mode(text).map(Value::Merge).ok_or(Expected(self)),
             Kind::Rules => Ok(Value::Rules(vec![text.to_owned()])),
-            Kind::Switch => switch(text).map(Value::Switch).ok_or_else(|| self.expected()),
+            Kind::Switch => switch(text).map(Value::Switch).ok_or(Expected(self)),
             Kind::OneOf(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
-            Kind::OneOf(_) => Err(self.expected()),
+            Kind::OneOf(_) => Err(Expected(self)),
         }
     }
 
     /// Returns the value for a number; for a duration, it is in seconds.
     ///
     /// # Errors
-    /// Returns what was expected instead, for a number out of bounds or a key without numbers.
-    pub fn number(self, number: u64) -> Result<Value, String> {
+    /// Fails if the number is out of bounds, or the key has no numbers.
+    pub fn number(self, number: u64) -> Result<Value, Expected> {
         match self {
             Kind::Number { least, most, .. } if (least..=most).contains(&number) => Ok(Value::Number(number)),
             Kind::Duration if (1..=LONGEST_SECONDS).contains(&number) => Ok(Value::Number(number * 1000)),
-            _ => Err(self.expected()),
+            _ => Err(Expected(self)),
         }
     }
 
@@ -222,20 +222,28 @@ impl Kind {
             Kind::OneOf(_) => "\"\"",
         }
     }
+}
 
-    /// Describes the expected values, for messages.
-    pub fn expected(self) -> String {
-        match self {
-            Kind::Text => "a text".to_owned(),
+/// A value of another kind than the one that a key expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected(pub Kind);
+
+impl std::error::Error for Expected {}
+
+/// Describes the expected values.
+impl std::fmt::Display for Expected {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Kind::Text => out.write_str("non-empty text"),
             Kind::Number { least, most, reason } if most > u64::from(u32::MAX) => {
-                format!("a whole number, at least {least}{reason}")
+                write!(out, "a whole number, at least {least}{reason}")
             }
-            Kind::Number { least, most, reason } => format!("a whole number from {least} to {most}{reason}"),
-            Kind::Duration => "a time such as 30s, 5m or 1h".to_owned(),
-            Kind::Merge => "auto, review or none".to_owned(),
-            Kind::Rules => "a list of rules such as [\"run_shell_command(git push:*)\"]".to_owned(),
-            Kind::Switch => "true or false".to_owned(),
-            Kind::OneOf(words) => format!("one of {}", words.join(", ")),
+            Kind::Number { least, most, reason } => write!(out, "a whole number from {least} to {most}{reason}"),
+            Kind::Duration => out.write_str("a time such as 30s, 5m or 1h"),
+            Kind::Merge => out.write_str("auto, review or none"),
+            Kind::Rules => out.write_str("a list of rules such as [\"run_shell_command(git push:*)\"]"),
+            Kind::Switch => out.write_str("true or false"),
+            Kind::OneOf(words) => write!(out, "one of {}", words.join(", ")),
         }
     }
 }

@@ -15,7 +15,7 @@ mod resolve;
 
 pub use environment::{Directories, Switches, project_root};
 pub use files::{ConfigFile, parse};
-pub use keys::{Class, KEYS, Key, Kind, Value, named};
+pub use keys::{Class, Expected, KEYS, Key, Kind, Value, named};
 pub use layers::{Excerpt, Given, Layer, Location, Problem, ProblemCode, Source};
 pub use load::{Inputs, Loaded, PROJECT_FILES, rule_problems};
 pub use resolve::{Chosen, Resolved};

@@ -217,7 +217,7 @@ impl Shared {
         let validator = self.validators.get(tool.name());
         let validator = validator.ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
         let mut arguments = arguments::conform(given, tool.schema(), validator)?;
-        tool.validate(&arguments).map_err(|reason| arguments::invalid(&reason))?;
+        tool.validate(&arguments)?;
         tool.normalize(&mut arguments, &scope.worktree.path)?;
         Ok(arguments)
     }

@@ -72,9 +72,8 @@ pub trait Tool: Send + Sync {
     /// Checks requirements that the schema cannot express.
     ///
     /// # Errors
-    /// Returns a text, to be prefixed with `Invalid parameters`: the field, the expected
-    /// value and the given one.
-    fn validate(&self, _arguments: &Value) -> Result<(), String> {
+    /// `Retry`, with the field, the expected value and the given one.
+    fn validate(&self, _arguments: &Value) -> Result<(), ToolError> {
         Ok(())
     }
 

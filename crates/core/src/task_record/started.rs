@@ -10,6 +10,7 @@ use super::stage::{End, Stage, Work};
 use crate::conversation::Usage;
 use crate::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
 use crate::ids::{BlobId, CallHash, CallId, Oid};
+use crate::illegal::Illegal;
 use crate::task::Task;
 use crate::task_state::{TaskState, Verify};
 
@@ -149,8 +150,8 @@ impl Started {
     }
 
     /// Enters a stage with the work handed over now or earlier.
-    fn hand_on(&mut self, to: impl FnOnce(Work) -> Stage) -> Result<(), String> {
-        let Some(work) = self.work().cloned() else { return Err("it has handed no work over".to_owned()) };
+    fn hand_on(&mut self, to: impl FnOnce(Work) -> Stage) -> Result<(), Illegal> {
+        let Some(work) = self.work().cloned() else { return Err(Illegal::NoWork) };
         self.earlier = None;
         self.stage = to(work);
         Ok(())
@@ -166,7 +167,7 @@ impl Started {
 
     /// Applies an event of an attempt, or about its work; fails with the reason if it is not valid in the current
     /// state.
-    pub(super) fn apply(&mut self, event: &Event, task: &Task) -> Result<(), String> {
+    pub(super) fn apply(&mut self, event: &Event, task: &Task) -> Result<(), Illegal> {
         match event {
             Event::WorktreePrepared { onto, .. } => {
                 self.require_running()?;
@@ -208,7 +209,7 @@ impl Started {
         }
     }
 
-    fn call_started(&mut self, call: &CallId, tool: &str, task: &Task) -> Result<(), String> {
+    fn call_started(&mut self, call: &CallId, tool: &str, task: &Task) -> Result<(), Illegal> {
         self.running()?.insert(call.clone());
         self.last_tool = Some(tool.to_owned());
         if task.is_command() {
@@ -219,7 +220,7 @@ impl Started {
     }
 
     /// Parks a call.
-    fn park(&mut self, call: &CallHash) -> Result<(), String> {
+    fn park(&mut self, call: &CallHash) -> Result<(), Illegal> {
         let open_calls = mem::take(self.running()?);
         self.stage = Stage::Waiting { parked: call.clone(), open_calls };
         Ok(())
@@ -235,7 +236,7 @@ impl Started {
     }
 
     /// Applies events about the outcome of the work.
-    fn apply_outcome(&mut self, event: &Event, task: &Task) -> Result<(), String> {
+    fn apply_outcome(&mut self, event: &Event, task: &Task) -> Result<(), Illegal> {
         match event {
             Event::TaskCommitted { commit, tree, summary, .. } => {
                 self.require_running()?;
@@ -285,7 +286,7 @@ impl Started {
         };
     }
 
-    fn merged(&mut self, commit: Option<&Oid>) -> Result<(), String> {
+    fn merged(&mut self, commit: Option<&Oid>) -> Result<(), Illegal> {
         let Some(commit) = commit else {
             self.require_running()?;
             // Work committed by an earlier attempt is in the result only if it was merged.
@@ -299,9 +300,9 @@ impl Started {
     }
 
     /// Applies a return of the work.
-    pub(super) fn returned(&mut self, cause: ReturnCause, onto: Option<&Oid>, task: &Task) -> Result<(), String> {
+    pub(super) fn returned(&mut self, cause: ReturnCause, onto: Option<&Oid>, task: &Task) -> Result<(), Illegal> {
         if self.stage == Stage::Ready {
-            return Err("work came back of a task that is ready".to_owned());
+            return Err(Illegal::NothingToReturn(TaskState::Ready));
         }
         // The commit must be merged into the worktree before the agent continues; without one, a repair continues
         // unchanged.
@@ -324,9 +325,9 @@ impl Started {
     }
 
     /// Applies the end of a task that did not succeed.
-    pub(super) fn ended(&mut self, event: &Event) -> Result<(), String> {
+    pub(super) fn ended(&mut self, event: &Event) -> Result<(), Illegal> {
         if self.stage.state().is_settled() {
-            return Err(format!("it is {} already", self.stage.state().as_str()));
+            return Err(Illegal::Ended(self.stage.state()));
         }
         let stage = match event {
             Event::TaskConflicted { cause, message, .. } => {
@@ -352,21 +353,21 @@ impl Started {
     }
 
     /// Returns the open calls of a working agent.
-    fn running(&mut self) -> Result<&mut BTreeSet<CallId>, String> {
+    fn running(&mut self) -> Result<&mut BTreeSet<CallId>, Illegal> {
         self.require_running()?;
         let refusal = self.refusal();
         self.stage.open_calls_mut().ok_or(refusal)
     }
 
-    fn require_running(&self) -> Result<(), String> {
+    fn require_running(&self) -> Result<(), Illegal> {
         self.require(&[TaskState::Running])
     }
 
-    fn require(&self, allowed: &[TaskState]) -> Result<(), String> {
+    fn require(&self, allowed: &[TaskState]) -> Result<(), Illegal> {
         if allowed.contains(&self.stage.state()) { Ok(()) } else { Err(self.refusal()) }
     }
 
-    fn refusal(&self) -> String {
-        format!("it is {}", self.stage.state().as_str())
+    fn refusal(&self) -> Illegal {
+        Illegal::State(self.stage.state())
     }
 }

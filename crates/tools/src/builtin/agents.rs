@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::arguments::read;
 use super::facts::facts;
+use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::output::Answer;
@@ -35,13 +36,13 @@ impl Tool for SendMessageToAgent {
         vec![Target::Name(to.to_owned())]
     }
 
-    fn validate(&self, arguments: &Value) -> Result<(), String> {
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let message = arguments.get("message").and_then(Value::as_str).unwrap_or_default();
         match message.len() {
-            0 => Err("`message` is empty".to_owned()),
-            bytes if bytes > MAX_BODY_BYTES => {
-                Err(format!("`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; refer to a file instead"))
-            }
+            0 => Err(invalid("`message` is empty")),
+            bytes if bytes > MAX_BODY_BYTES => Err(invalid(&format!(
+                "`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; refer to a file instead"
+            ))),
             _ => Ok(()),
         }
     }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::arguments::read;
 use super::facts::facts;
+use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::output::Answer;
@@ -49,11 +50,11 @@ impl Tool for RunShellCommand {
         vec![Target::Command(command.to_owned())]
     }
 
-    fn validate(&self, arguments: &Value) -> Result<(), String> {
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
         match command {
-            "" => Err("`command` is empty".to_owned()),
-            _ if command.contains('\0') => Err("`command` contains a NUL byte".to_owned()),
+            "" => Err(invalid("`command` is empty")),
+            _ if command.contains('\0') => Err(invalid("`command` contains a NUL byte")),
             _ => Ok(()),
         }
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::arguments::read;
 use super::facts::facts;
+use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::output::Answer;
@@ -94,9 +95,9 @@ struct CommitArguments {
 impl Tool for GitCommit {
     facts!("git_commit", Git, GitOperations);
 
-    fn validate(&self, arguments: &Value) -> Result<(), String> {
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let message = arguments.get("message").and_then(Value::as_str).unwrap_or_default();
-        if message.trim().is_empty() { Err("`message` is empty".to_owned()) } else { Ok(()) }
+        if message.trim().is_empty() { Err(invalid("`message` is empty")) } else { Ok(()) }
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

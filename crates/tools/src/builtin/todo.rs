@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::arguments::read;
 use super::facts::facts;
+use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::output::Answer;
@@ -44,10 +45,10 @@ enum Status {
 impl Tool for TodoWrite {
     facts!("todo_write", Memory, None);
 
-    fn validate(&self, arguments: &Value) -> Result<(), String> {
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let items = arguments.get("items").and_then(Value::as_array).map_or(0, Vec::len);
         if items > MAX_ITEMS {
-            return Err(format!("`items`: expected at most {MAX_ITEMS} items, got {items}"));
+            return Err(invalid(&format!("`items`: expected at most {MAX_ITEMS} items, got {items}")));
         }
         Ok(())
     }

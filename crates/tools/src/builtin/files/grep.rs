@@ -65,7 +65,7 @@ enum Mode {
 impl Tool for Grep {
     facts!("grep", Files, FileRead, paths["path"]);
 
-    fn validate(&self, arguments: &Value) -> Result<(), String> {
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         require_pattern(arguments)
     }
 

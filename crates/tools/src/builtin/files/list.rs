@@ -36,9 +36,9 @@ pub(super) fn walk_limits(context: &ToolContext, recursive: bool) -> WalkLimits 
 }
 
 /// Requires a pattern that is not empty.
-pub(super) fn require_pattern(arguments: &Value) -> Result<(), String> {
+pub(super) fn require_pattern(arguments: &Value) -> Result<(), ToolError> {
     let pattern = arguments.get("pattern").and_then(Value::as_str).unwrap_or_default();
-    if pattern.is_empty() { Err("`pattern` is empty".to_owned()) } else { Ok(()) }
+    if pattern.is_empty() { Err(invalid("`pattern` is empty")) } else { Ok(()) }
 }
 
 /// Compiles a glob for paths relative to a directory; one without a slash matches names at any depth.
@@ -126,7 +126,7 @@ struct SearchArguments {
 impl Tool for SearchFiles {
     facts!("search_files", Files, FileRead, paths["path"]);
 
-    fn validate(&self, arguments: &Value) -> Result<(), String> {
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         require_pattern(arguments)
     }
 

@@ -21,8 +21,15 @@ const KIB: u64 = 1 << 10;
 /// How `maps` and links of descriptors name shared memory that has no place in the file system.
 pub(super) const NAMELESS: [&str; 3] = ["/memfd:", "/dev/zero (deleted)", "/SYSV"];
 
-/// Reports whether these processes and the folders in memory hold more than `most` bytes together.
-pub(super) fn is_over(most: u64, resident: u64, processes: &BTreeMap<i32, u64>, folders: &[OsString]) -> bool {
+/// Reports whether these processes, segments and folders in memory hold more than `most` bytes
+/// together.
+pub(super) fn is_over(
+    most: u64,
+    resident: u64,
+    segments: u64,
+    processes: &BTreeMap<i32, u64>,
+    folders: &[OsString],
+) -> bool {
     let everybodys = shared_by_all();
     let in_folders: u64 = folders.iter().map(held_by_folder).sum();
     if resident.saturating_add(everybodys).saturating_add(in_folders) <= most {
@@ -33,7 +40,7 @@ pub(super) fn is_over(most: u64, resident: u64, processes: &BTreeMap<i32, u64>, 
         held.add(*pid, *resident);
     }
     let shared = if held.hides { everybodys } else { held.shared().min(everybodys) };
-    held.own.saturating_add(shared).saturating_add(in_folders).saturating_add(segments()) > most
+    held.own.saturating_add(shared).saturating_add(in_folders).saturating_add(segments) > most
 }
 
 /// Returns how much of the machine's memory may be shared without being part of a process's size,
@@ -59,9 +66,8 @@ fn held_by_folder(folder: &OsString) -> u64 {
 }
 
 /// Returns the size of all segments of System V shared memory in this namespace; they outlive the
-/// processes that created them. In the full tier, the namespace is the job's own. The fallback tier
-/// lets a job create none.
-fn segments() -> u64 {
+/// processes that created them.
+pub(super) fn segments() -> u64 {
     let text = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     let mut lines = text.lines();
     let Some(at) = lines.next().and_then(|names| names.split_ascii_whitespace().position(|name| name == "rss")) else {

@@ -183,7 +183,9 @@ fn over_limit(spec: &Spec, disk: Option<&mut Disk>) -> Option<Report> {
     if spec.processes.is_some_and(|most| tasks > u64::from(most)) {
         return Some(Report::TooManyProcesses);
     }
-    let is_over = |most| memory::is_over(most, resident_bytes, &processes, &spec.memory_folders);
+    // Elsewhere the segments are the machine's; in the fallback tier, a job cannot create any.
+    let segments = if spec.confinement == Confinement::Full { memory::segments() } else { 0 };
+    let is_over = |most| memory::is_over(most, resident_bytes, segments, &processes, &spec.memory_folders);
     if spec.memory_bytes.is_some_and(is_over) {
         return Some(Report::TooMuchMemory);
     }

@@ -117,6 +117,19 @@ fn segment() -> io::Result<Vec<File>> {
     super::check(unsafe { libc::shmdt(start) }).map(|()| Vec::new())
 }
 
+/// Calls a function while this process holds a segment that is gone afterwards.
+pub(crate) fn beside_a_segment(act: impl FnOnce()) -> io::Result<()> {
+    let size = PIECES * PIECE;
+    let id = unsafe { libc::shmget(libc::IPC_PRIVATE, size, 0o600 | libc::IPC_CREAT) };
+    super::check(id.min(0))?;
+    let start = unsafe { libc::shmat(id, std::ptr::null(), 0) };
+    // It is removed when it is no longer attached.
+    super::check(unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) })?;
+    unsafe { std::ptr::write_bytes(start.cast::<u8>(), 1, size) };
+    act();
+    super::check(unsafe { libc::shmdt(start) })
+}
+
 fn share_with_children() -> io::Result<()> {
     let shared = vec![1_u8; 2 * PIECE];
     let mut children = Vec::new();

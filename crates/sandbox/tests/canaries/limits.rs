@@ -31,6 +31,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     }
     let mut all: Vec<Named> = vec![
         ("shared_pages_count_once", shared_pages_count_once),
+        ("segments_of_others_do_not_count", segments_of_others_do_not_count),
         ("the_kernel_kills_a_command_first", the_kernel_kills_a_command_first),
         ("a_full_worktree_ends_the_command_alone", a_full_worktree_ends_the_command_alone),
         ("files_without_a_name_count", files_without_a_name_count),
@@ -73,6 +74,16 @@ fn shared_pages_count_once(room: &Room) {
     let job = room.job(own_program(), &[crate::probe::ARG, "share-with-children", "end"]);
     let ended = room.run(&limited(job, Some(256 << 20), None));
     assert_eq!((ended.exit, ended.stdout.text().as_str()), (Exit::Code(0), "held\n"), "{}", ended.stderr.text());
+}
+
+/// A database of the machine may hold far more than a command may use.
+fn segments_of_others_do_not_count(room: &Room) {
+    let job = room.job(own_program(), &[crate::probe::ARG, "share-with-children", "end"]);
+    crate::probe::beside_a_segment(|| {
+        let ended = room.run(&limited(job, Some(160 << 20), None));
+        assert_eq!((ended.exit, ended.stdout.text().as_str()), (Exit::Code(0), "held\n"), "{}", ended.stderr.text());
+    })
+    .unwrap();
 }
 
 fn the_kernel_kills_a_command_first(room: &Room) {

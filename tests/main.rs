@@ -1,11 +1,12 @@
 //! The integration tests of `orchestrate`: one binary, so that it links once, with a harness of our own.
 //!
-//! The harness is libtest-mimic instead of libtest, because a test whose outside tool is absent has to be
-//! *shown* as ignored with the reason, and libtest hides the output of what passes. With
-//! `ORCHESTRATE_REQUIRE=all` such a test fails instead.
+//! The harness is libtest-mimic instead of libtest, because a test whose outside tool is missing
+//! has to be *shown* as ignored with the reason, and libtest hides the output of passing tests.
+//! With `ORCHESTRATE_REQUIRE=all` such a test fails instead.
 //!
-//! A module of tests returns its cases from `cases() -> Vec<Case>`, the folder's `mod.rs` collects them, and [`cases`]
-//! lists the folders.
+//! A module of tests returns its cases from `cases() -> Vec<Case>`, the folder's `mod.rs` collects
+//! them, and [`cases`] lists the folders. The documentation of [`support`] shows how to write a
+//! test.
 #![expect(clippy::indexing_slicing, reason = "a test that indexes what is not there fails, which is what it is for")]
 #![expect(clippy::disallowed_methods, reason = "tests are outside: they start programs and read the environment")]
 
@@ -40,9 +41,9 @@ fn cases() -> Vec<Case> {
 }
 
 fn main() -> ExitCode {
-    // The sandbox starts this very program again inside its walls.
+    // The sandbox re-executes this program as its helper.
     orchestrate_sandbox::run_helper_if_asked();
-    // The kill test starts it as a coordinator, to kill it.
+    // The kill tests re-execute this program as a coordinator, which they then kill.
     if let Some(code) = kill::coordinate_if_asked() {
         return code;
     }

@@ -1,6 +1,6 @@
-//! One test of the harness, and the outside tools that it needs.
+//! A test case for the harness, and the outside tools that it needs.
 //!
-//! It deliberately knows nothing of what the tests do.
+//! This module deliberately does not know what the tests do.
 
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -8,14 +8,16 @@ use std::sync::OnceLock;
 use libtest_mimic::{Completion, Failed, Trial};
 use orchestrate_sandbox::{Confinement, Helper, Probe, probe};
 
-/// How a test ends: anything that can be displayed is a failure, so `?` works on every error.
+/// The result of a test. Every error that can be displayed converts into a failure, so `?` works on
+/// all of them.
 pub(crate) type Outcome = Result<(), Failed>;
 
-/// The variable that turns "not run" into a failure when it holds [`REQUIRE_ALL`].
+/// The environment variable that, set to [`REQUIRE_ALL`], makes a test fail instead of being
+/// ignored if a tool is missing.
 pub(crate) const REQUIRE: &str = "ORCHESTRATE_REQUIRE";
 const REQUIRE_ALL: &str = "all";
 
-/// A tool that is not part of Rust and git, so a machine may be without it.
+/// An outside tool or kernel feature that a machine may lack. Rust and git are always required.
 #[derive(Clone, Copy)]
 pub(crate) struct Need {
     name: &'static str,
@@ -28,24 +30,24 @@ impl Need {
     pub(crate) const BUBBLEWRAP: Need = Need::new("bubblewrap", "apt install bubblewrap", || {
         starts("bwrap", &["--ro-bind", "/", "/", "--unshare-all", "true"])
     });
-    /// The full tier, found by starting a process in it.
+    /// The full sandbox tier, detected by starting a process in it.
     pub(crate) const FULL_TIER: Need = Need::new(
         "the full sandbox tier",
         "apt install bubblewrap; `orchestrate doctor` says what else is missing",
         || tiers().full.is_ok(),
     );
-    /// The fallback tier, found in the same way.
+    /// The fallback sandbox tier, detected in the same way.
     pub(crate) const FALLBACK_TIER: Need =
         Need::new("the fallback sandbox tier", "Linux 6.2 or newer with Landlock enabled", || tiers().fallback.is_ok());
-    /// Some tier, as every run wants that is not told to go without.
+    /// Any sandbox tier: every run needs one unless it is told to run without.
     pub(crate) const SANDBOX: Need =
         Need::new("a sandbox tier", "apt install bubblewrap; `orchestrate doctor` says what else is missing", || {
             tiers().full.is_ok() || tiers().fallback.is_ok()
         });
-    /// A terminal for a program of a test: `setsid` of util-linux, which gives it one.
+    /// `setsid` of util-linux, which starts a program in a terminal of its own.
     pub(crate) const TERMINAL: Need =
         Need::new("setsid", "apt install util-linux", || starts("setsid", &["--version"]));
-    /// Mounts of a test's own, in namespaces that need no privilege.
+    /// Private mounts, in namespaces that need no privilege.
     pub(crate) const MOUNTS: Need = Need::new(
         "user and mount namespaces",
         "apt install util-linux; `sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
@@ -54,23 +56,23 @@ impl Need {
             starts("unshare", &[&["--user", "--map-root-user", "--mount"], &mount[..]].concat())
         },
     );
-    /// The checker of dependencies.
+    /// cargo-deny, which checks dependencies and their licences.
     pub(crate) const CARGO_DENY: Need =
         Need::new("cargo-deny", "cargo install --locked cargo-deny", || starts("cargo-deny", &["--version"]));
-    /// The lints of the toolchain that builds the tests.
+    /// Clippy of the toolchain that builds the tests.
     pub(crate) const CLIPPY: Need =
         Need::new("clippy", "rustup component add clippy", || starts("cargo", &["clippy", "--version"]));
 
-    /// What starts programs as another user, for root.
+    /// `setpriv` of util-linux, with which root starts programs as another user.
     pub(crate) const SETPRIV: Need =
         Need::new("setpriv", "apt install util-linux", || starts("setpriv", &["--version"]));
 
-    /// Names a tool, how to get it, and how to find out by starting it whether it is there.
+    /// Creates a need from the tool's name, how to install it, and a function that reports whether it works here.
     pub(crate) const fn new(name: &'static str, how_to_get: &'static str, is_present: fn() -> bool) -> Self {
         Self { name, how_to_get, is_present }
     }
 
-    /// Returns what a tier needs, none if nothing.
+    /// Returns the need of a tier, or `None` if the tier confines nothing.
     pub(crate) fn of_tier(confinement: Confinement) -> Option<Need> {
         match confinement {
             Confinement::Full => Some(Need::FULL_TIER),
@@ -79,14 +81,14 @@ impl Need {
         }
     }
 
-    /// Returns why a test is not run; none if the tool is there.
+    /// Returns the reason why a test is not run, or `None` if the tool is present.
     pub(crate) fn missing(&self) -> Option<String> {
         let is_present = (self.is_present)();
         (!is_present).then(|| format!("not run: needs {} ({})", self.name, self.how_to_get))
     }
 }
 
-/// Reports which tiers start here; the machine is asked once.
+/// Returns which tiers work on this machine; it is probed once.
 fn tiers() -> &'static Probe {
     static FOUND: OnceLock<Probe> = OnceLock::new();
     FOUND.get_or_init(|| probe(&Helper::default()))
@@ -103,19 +105,20 @@ fn starts(program: &str, arguments: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// One test: its name, what it needs, what it does.
+/// One test: its name, the tools that it needs, and its function.
 pub(crate) struct Case {
     name: String,
     needs: Vec<Need>,
     run: Box<dyn FnOnce(bool) -> Result<Completion, Failed> + Send>,
 }
 
-/// Makes a test out of a function; the name is `module::what_holds`.
+/// Creates a test from a function; the name has the form `module::what_holds`.
 pub(crate) fn case(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Case {
     judging(name, |_| run().map(|()| Completion::Completed))
 }
 
-/// Makes a test that finds out itself what it cannot try, and is given whether it has to try all.
+/// Creates a test that detects for itself what it cannot check. Its function receives whether
+/// everything is required.
 pub(crate) fn judging(
     name: impl Into<String>,
     run: impl FnOnce(bool) -> Result<Completion, Failed> + Send + 'static,
@@ -123,7 +126,7 @@ pub(crate) fn judging(
     Case { name: name.into(), needs: Vec::new(), run: Box::new(run) }
 }
 
-/// Makes a test that starts a run.
+/// Creates a test that starts a run, so it needs a sandbox tier.
 pub(crate) fn sandboxed(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Case {
     case(name, run).needs(Need::SANDBOX)
 }
@@ -135,13 +138,13 @@ impl Case {
         self
     }
 
-    /// Adds a tier without which the test is shown as ignored.
+    /// Adds a sandbox tier without which the test is shown as ignored.
     pub(crate) fn in_tier(mut self, confinement: Confinement) -> Self {
         self.needs.extend(Need::of_tier(confinement));
         self
     }
 
-    /// Runs the test, or says why it was not run.
+    /// Runs the test. If a tool is missing, the test is ignored with the reason, or fails if `required`.
     pub(crate) fn decide(self, required: bool) -> Result<Completion, Failed> {
         for need in &self.needs {
             if let Some(reason) = need.missing() {
@@ -151,14 +154,14 @@ impl Case {
         (self.run)(required)
     }
 
-    /// Passes the test to the harness.
+    /// Converts the test for the harness; reads [`REQUIRE`].
     pub(crate) fn into_trial(self) -> Trial {
         let required = std::env::var_os(REQUIRE).is_some_and(|value| value == REQUIRE_ALL);
         Trial::ignorable_test(self.name.clone(), move || self.decide(required))
     }
 }
 
-/// Fails a test with a message, for the end of a function or a closure.
+/// Returns a failure with this message, for the end of a function or a closure.
 pub(crate) fn fail<T>(message: impl std::fmt::Display) -> Result<T, Failed> {
     Err(Failed::from(message))
 }

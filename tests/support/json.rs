@@ -1,9 +1,9 @@
-//! Reading what the program prints for programs.
+//! Parses the program's machine-readable output.
 
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-/// Parses one value per line, as `stream-json` and the journal's exports print them.
+/// Parses one JSON value per line, as `stream-json` and the journal's exports print them; skips blank lines.
 pub(crate) fn lines(text: &str) -> Result<Vec<Value>, Failed> {
     text.lines()
         .filter(|line| !line.trim().is_empty())

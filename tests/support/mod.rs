@@ -1,7 +1,29 @@
-//! What every integration test stands on: cases, repositories, the built program, scripted models.
+//! What every integration test is built from: cases, repositories, the built program, scripted models.
 //!
-//! Invariants: nothing here reads the configuration, the keys or the git identity of whoever runs the
-//! tests, nothing leaves the temporary directories, and nothing goes further than the loopback.
+//! A test creates a [`World`] (a user's home and a repository), runs a plan in it, and checks the
+//! report, the recorded events or the repository. The agents' replies come from a [`Script`]:
+//!
+//! ```text
+//! fn a_file_is_merged() -> Outcome {
+//!     let world = World::lived_in()?;
+//!     let script = Script::default().rule(write("T1", "a.txt", "a\n")).rule(done("T1"));
+//!     let played = world.play("- [ ] T1 write a file\n", &script, |_| ())?;
+//!     played.require(0, &[("T1", TaskState::Merged)])?;
+//!     if world.merged(&played.report, "a.txt")? == "a" { Ok(()) } else { fail(played.story()) }
+//! }
+//! ```
+//!
+//! - [`World::play`] runs a plan through the library. [`World::types`] and [`World::orchestrate`]
+//!   start the built program as a user does, in a terminal with `start_in_terminal`.
+//! - If a script cannot express what a model does, [`answering`] takes a closure, and
+//!   [`ModelServer`] speaks HTTP.
+//! - The module's `cases()` registers the function with [`sandboxed`] if it starts a run, otherwise
+//!   with [`case`]. [`Case::needs`] adds any other tool that a machine may lack.
+//! - [`until`] waits for a condition. Tests poll with it only, and never sleep.
+//!
+//! Invariants: no helper reads the configuration, the API keys or the git identity of the user who
+//! runs the tests, all files are in temporary directories, and no connection leaves the loopback
+//! interface.
 
 mod case;
 mod json;

@@ -1,4 +1,5 @@
-//! A model that a closure answers for: what no script can say, such as waiting for somebody else or panicking.
+//! A model whose replies come from a closure, for what no script can express, such as waiting for
+//! another task or panicking.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ where
     }
 }
 
-/// Makes a model of what answers each request.
+/// Creates a model from a function that answers each request.
 pub(crate) fn answering<A, R>(answer: A) -> Arc<dyn Model>
 where
     A: Fn(ModelRequest) -> R + Send + Sync + 'static,
@@ -33,7 +34,7 @@ where
     Arc::new(Answering(answer))
 }
 
-/// Writes a file named after the task in the first turn, and ends in the second.
+/// Answers the first turn with a call that writes `<task>.txt`, and every later turn with the end of the work.
 pub(crate) fn write_or_end(request: &ModelRequest) -> ModelReply {
     let path = format!("{}.txt", request.origin.task);
     let call =

@@ -1,4 +1,4 @@
-//! A run that was played to its end, and what its journal says of it.
+//! A run that has ended, and what its journal recorded.
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Coordinator;
@@ -7,7 +7,7 @@ use orchestrate_core::{BlobId, Message, ModelRequest, Report, TaskId, TaskState}
 
 use super::{Outcome, fail};
 
-/// A run, its report and its facts.
+/// A run that has ended, with its report and its recorded facts.
 pub(crate) struct Played {
     pub(crate) coordinator: Coordinator,
     pub(crate) report: Report,
@@ -21,18 +21,18 @@ impl Played {
         Ok(Self { coordinator, report, facts })
     }
 
-    /// Returns what a closure picks of the facts, in their order.
+    /// Maps the facts with `pick` and returns the values, in the order of the journal.
     pub(crate) fn pick<'f, T: 'f>(&'f self, pick: impl Fn(&'f Event) -> Option<T>) -> Vec<T> {
         self.facts.iter().filter_map(|fact| pick(&fact.event)).collect()
     }
 
-    /// Returns the place in the journal of the first fact that fits.
+    /// Returns the sequence number of the first fact that fits; fails if there is none.
     pub(crate) fn first(&self, fits: impl Fn(&Event) -> bool) -> Result<u64, Failed> {
         let found = self.facts.iter().find(|fact| fits(&fact.event)).map(|fact| fact.seq);
         found.ok_or_else(|| Failed::from(format!("no such fact\n{}", self.story())))
     }
 
-    /// Returns the tools that a task's agent started, in their order.
+    /// Returns the names of the tools that a task's agent started, in order.
     pub(crate) fn tools(&self, of: &str) -> Vec<&str> {
         self.pick(|event| match event {
             Event::ToolStarted { task, tool, .. } if task.as_str() == of => Some(tool.as_str()),
@@ -40,7 +40,7 @@ impl Played {
         })
     }
 
-    /// Returns the texts that a task's agent was given as results of its calls, in their order.
+    /// Returns the results of a task's tool calls as its agent received them, in order.
     pub(crate) fn results(&self, of: &str) -> Result<Vec<String>, Failed> {
         let ids = self.pick(|event| match event {
             Event::ToolFinished { task, result, .. } if task.as_str() == of => Some(result),
@@ -49,7 +49,7 @@ impl Played {
         ids.into_iter().map(|id| self.text(id)).collect()
     }
 
-    /// Returns every request that was recorded.
+    /// Returns every recorded model request, in order.
     pub(crate) fn requests(&self) -> Result<Vec<ModelRequest>, Failed> {
         let ids = self.pick(|event| match event {
             Event::ModelRequested { request, .. } => Some(request),
@@ -58,7 +58,7 @@ impl Played {
         ids.into_iter().map(|id| Ok(serde_json::from_slice(&self.coordinator.store().blob(id)?)?)).collect()
     }
 
-    /// Returns everything that is not the model's own in the requests of a task.
+    /// Returns the text in a task's requests that the model did not write: user messages and tool results.
     pub(crate) fn told(&self, of: &str) -> Result<String, Failed> {
         let requests = self.requests()?;
         let of_task = requests.iter().filter(|request| request.origin.task.as_str() == of);
@@ -70,7 +70,7 @@ impl Played {
         Ok(texts.collect::<Vec<_>>().join("\n"))
     }
 
-    /// Requires that a task's agent was told all of this, in whatever words.
+    /// Requires that each of these texts is part of what a task's agent was told.
     pub(crate) fn require_told(&self, of: &str, facts: &[&str]) -> Outcome {
         let told = self.told(of)?;
         if facts.iter().all(|fact| told.contains(fact)) { Ok(()) } else { fail(told) }
@@ -81,7 +81,7 @@ impl Played {
         Ok(String::from_utf8(self.coordinator.store().blob(id)?)?)
     }
 
-    /// Requires how the run and each task ended.
+    /// Requires the run's exit code and the final state of every task.
     pub(crate) fn require(&self, exit_code: u8, tasks: &[(&str, TaskState)]) -> Outcome {
         let states: Vec<_> = self.report.tasks.iter().map(|task| (task.id.as_str(), task.state)).collect();
         if self.report.exit_code == Some(exit_code) && states == tasks {
@@ -90,7 +90,7 @@ impl Played {
         fail(format!("{:#?}\n{}", self.report, self.story()))
     }
 
-    /// Requires why a task failed, and that the message has this in it.
+    /// Requires that a task failed for this cause, with a message that contains the text.
     pub(crate) fn require_failure(&self, of: &str, why: FailureCause, text: &str) -> Outcome {
         let failures = self.pick(|event| match event {
             Event::TaskFailed { task, cause, message } => Some((task, *cause, message.as_str())),
@@ -102,7 +102,7 @@ impl Played {
         if failures.iter().any(is_it) { Ok(()) } else { fail(format!("{failures:?}\n{}", self.story())) }
     }
 
-    /// Reports the facts by their types, for a test that failed.
+    /// Returns the facts as lines of JSON, each cut at 400 characters, for the message of a failed test.
     pub(crate) fn story(&self) -> String {
         let lines = self.facts.iter().map(|fact| {
             let text: String = fact.stream_json().to_string().chars().take(400).collect();

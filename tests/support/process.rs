@@ -1,4 +1,4 @@
-//! Processes of the machine, and programs put in front of the machine's own.
+//! Finds running processes by their arguments, and puts programs in front of the machine's own.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -10,9 +10,11 @@ use libtest_mimic::Failed;
 
 use super::{Home, Outcome, until};
 
-/// No process of a run may be alive this long after it was stopped; load makes its end slower, so this is no figure.
+/// How long the processes of a stopped run may take to end. Load makes that slower, so this is a
+/// limit, not a measurement.
 const GRACE: Duration = Duration::from_secs(60);
-/// Takes bubblewrap away, so that the fallback tier is the strongest.
+/// A script for `Home::remounted` that hides bubblewrap, so that the fallback tier is the strongest
+/// one available.
 pub(crate) const WITHOUT_BUBBLEWRAP: &str = "for program in /usr/bin/bwrap /bin/bwrap /usr/local/bin/bwrap $(command -v bwrap); do \
      if [ -f $program ]; then mount --bind /dev/null $program; fi; done";
 
@@ -35,13 +37,14 @@ pub(crate) fn require_gone(word: &str) -> Outcome {
     until(GRACE, || Ok((!is_alive(word)?).then_some(())))
 }
 
-/// A time to sleep that no other process of the machine sleeps, so that the process is found again.
+/// Returns a number of seconds that no other process of the machine sleeps, so that the process can
+/// be found by it.
 pub(crate) fn seconds(folder: &Path, salt: u32) -> String {
     let name = folder.to_string_lossy().bytes().fold(0_u64, |sum, byte| sum * 31 % 999_983 + u64::from(byte));
     format!("{}.{salt}{name}", 300 + salt)
 }
 
-/// Puts a program of this name in front of all others.
+/// Writes a shell script as a program of this name, and returns a `PATH` on which it comes first.
 pub(crate) fn with_program(home: &Home, name: &str, script: &str) -> Result<String, Failed> {
     let folder = home.path().join("programs");
     std::fs::create_dir_all(&folder)?;
@@ -51,15 +54,16 @@ pub(crate) fn with_program(home: &Home, name: &str, script: &str) -> Result<Stri
     Ok(format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default()))
 }
 
-/// Finds the git program.
+/// Returns the path of the git program.
 pub(crate) fn git_program(home: &Home) -> Result<String, Failed> {
     let found = home.command("sh", home.path(), &["-c", "command -v git"]).run()?.exits(0)?;
     Ok(found.stdout.trim_end().to_owned())
 }
 
-/// Lets the command go on that reads a line of the gate in a folder, for as long as the gate is held.
+/// Releases a command that reads a line from the named pipe `gate` in a folder. The returned file
+/// has to be kept until the line has been read.
 pub(crate) fn open_gate(folder: &Path) -> std::io::Result<File> {
-    // Opened for both, it waits for no reader.
+    // Opened for reading and writing: opening a pipe for writing alone blocks until it has a reader.
     let mut gate = File::options().read(true).write(true).open(folder.join("gate"))?;
     gate.write_all(b"go\n")?;
     Ok(gate)

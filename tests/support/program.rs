@@ -1,6 +1,6 @@
-//! Runs the built program with directories of its own and an environment that is written down here.
+//! Runs the built program with private directories and an environment that is defined here completely.
 //!
-//! Every wait has an end. A program that is still there when its owner is dropped is killed.
+//! Every wait has a time limit. A program that still runs when its owner is dropped is killed.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -19,16 +19,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a program may take unless the test says otherwise: a loaded machine, not a fast one.
+/// How long a program may take unless the test sets another limit; long enough for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the pipes of a program may stay open after its end.
 const PIPE_PATIENCE: Duration = Duration::from_secs(5);
-/// How often [`until`] looks again.
+/// The interval at which [`until`] polls.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// Lines that a running program may be ahead of its test; more makes it wait, as a slow terminal would.
+/// The maximum number of lines that are queued for [`Running::line`]. Further lines are dropped
+/// there, but are still part of the collected output.
 const LINES_AHEAD: usize = 4096;
 
-/// The user's directories (home, configuration, state, cache) of one test.
+/// The user's directories (home, configuration, state, cache) of one test, deleted on drop.
 pub(crate) struct Home {
     dir: TempDir,
 }
@@ -40,7 +41,7 @@ pub(crate) struct Invocation {
     pub(super) patience: Duration,
 }
 
-/// A program that runs.
+/// A running program; it is killed on drop.
 pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
@@ -49,29 +50,29 @@ pub(crate) struct Running {
     patience: Duration,
 }
 
-/// What came out of a pipe so far, and a word when it has ended.
+/// The output of a pipe so far, and a message when the pipe has ended.
 struct Collected {
     text: Arc<Mutex<String>>,
     ended: Receiver<()>,
 }
 
-/// A program that has ended.
+/// The result of a program that has ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// The exit code, or 128 and the signal that ended it, as a shell says it.
+    /// The exit code, or 128 plus the signal that ended the program, as shells report it.
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
 impl Home {
-    /// Makes empty directories.
+    /// Creates an empty directory; the directories below it do not exist yet.
     pub(crate) fn new() -> Result<Self, Failed> {
         let dir = tempfile::Builder::new().prefix("orchestrate-home-").tempdir()?;
         Ok(Self { dir })
     }
 
-    /// Returns the directory above all others, for files of the test's own.
+    /// Returns the directory that contains all others; a test may put its own files there.
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -81,7 +82,7 @@ impl Home {
         self.path().join("state/orchestrate")
     }
 
-    /// Opens the lock of the only repository that there has been.
+    /// Opens the lock file of the only repository that was used with this home.
     pub(crate) fn lock(&self) -> Result<File, Failed> {
         let mut folders = std::fs::read_dir(self.state().join("git"))?;
         let folder = folders.next().ok_or("no repository has a folder")??;
@@ -93,7 +94,8 @@ impl Home {
         self.command(env!("CARGO_BIN_EXE_orchestrate"), directory, arguments)
     }
 
-    /// Prepares to start the built program where a shell script has changed what is mounted, for this program alone.
+    /// Prepares to start the built program in a mount namespace of its own, which a shell script
+    /// has changed first. Needs `Need::MOUNTS`.
     pub(crate) fn remounted(&self, script: &str, directory: &Path, arguments: &[&str]) -> Invocation {
         let script = format!("set -e; {script}; exec \"$@\"");
         let shell =
@@ -101,14 +103,14 @@ impl Home {
         self.command("unshare", directory, &[&shell, arguments].concat())
     }
 
-    /// Prepares to start any other program in the same way.
+    /// Prepares to start any other program in the same environment.
     pub(crate) fn command(&self, program: &str, directory: &Path, arguments: &[&str]) -> Invocation {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(directory).env_clear().envs(self.environment());
         Invocation { command, stdin: Vec::new(), patience: PATIENCE }
     }
 
-    /// Everything that the program finds in its environment: no key, no identity, no configuration.
+    /// Returns the program's whole environment: no API key, no git identity, no configuration.
     fn environment(&self) -> BTreeMap<&'static str, OsString> {
         let below = |name: &str| self.path().join(name).into_os_string();
         BTreeMap::from([
@@ -133,7 +135,7 @@ impl Invocation {
         self
     }
 
-    /// Lets the program find the Rust toolchain of whoever runs the tests.
+    /// Lets the program find the Rust toolchain of the user who runs the tests.
     pub(crate) fn with_toolchain(mut self) -> Self {
         let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
         for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
@@ -143,13 +145,13 @@ impl Invocation {
         self
     }
 
-    /// Writes to the program's standard input.
+    /// Sets what the program reads on standard input; nothing otherwise.
     pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = bytes.into();
         self
     }
 
-    /// Sets how long the program may take.
+    /// Sets how long the program may take, [`PATIENCE`] otherwise.
     pub(crate) fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -160,13 +162,13 @@ impl Invocation {
         self.start()?.end()
     }
 
-    /// Starts the program.
+    /// Starts the program without waiting for its end.
     pub(crate) fn start(mut self) -> Result<Running, Failed> {
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
             let bytes = self.stdin;
-            // A program that does not read what it is given is no failure of the test.
+            // A program that does not read its input does not fail the test.
             thread::spawn(move || drop(stdin.write_all(&bytes)));
         }
         let (sender, lines) = sync_channel(LINES_AHEAD);
@@ -176,7 +178,7 @@ impl Invocation {
     }
 }
 
-/// Reads a pipe to its end in a thread, showing each line as it comes.
+/// Reads a pipe to its end in a thread and passes each line to `each`.
 fn collect(pipe: Option<impl Read + Send + 'static>, mut each: impl FnMut(String) + Send + 'static) -> Collected {
     let text = Arc::new(Mutex::new(String::new()));
     let (done, ended) = sync_channel(1);
@@ -197,7 +199,8 @@ fn collect(pipe: Option<impl Read + Send + 'static>, mut each: impl FnMut(String
 }
 
 impl Collected {
-    /// Returns the text; a process that outlives the program and keeps the pipe does not keep the test.
+    /// Returns the text. A process that outlives the program and keeps the pipe open delays this
+    /// for [`PIPE_PATIENCE`] at most.
     fn finish(&self) -> String {
         let _ = self.ended.recv_timeout(PIPE_PATIENCE);
         self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -210,7 +213,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits for a line of standard output that fits, and gives it.
+    /// Waits for a line of standard output that fits, and returns it; the lines before it are consumed.
     pub(crate) fn line(&self, fits: impl Fn(&str) -> bool) -> Result<String, Failed> {
         let deadline = Instant::now() + self.patience;
         loop {
@@ -238,7 +241,7 @@ impl Running {
         kill_process(pid, signal).map_err(Failed::from)
     }
 
-    /// Waits for the end; kills the program and fails when its time is over.
+    /// Waits for the program's end. Kills the program and fails if it takes too long.
     pub(crate) fn end(mut self) -> Result<Ran, Failed> {
         let patience = self.patience;
         let status = until(patience, || Ok(self.child.try_wait()?));
@@ -281,7 +284,7 @@ impl Ran {
     }
 }
 
-/// Requires that a text contains all of these.
+/// Requires that a text contains all of these words.
 pub(crate) fn require_words(text: &str, words: &[&str]) -> Result<(), Failed> {
     match words.iter().find(|word| !text.contains(**word)) {
         Some(missing) => Err(Failed::from(format!("no {missing:?} in\n{text}"))),
@@ -289,12 +292,12 @@ pub(crate) fn require_words(text: &str, words: &[&str]) -> Result<(), Failed> {
     }
 }
 
-/// Requires that a program printed all of these, to either of its outputs.
+/// Requires that a program printed all of these words, to either of its outputs.
 pub(crate) fn says(ran: &Ran, words: &[&str]) -> Result<(), Failed> {
     require_words(&format!("{}{}", ran.stdout, ran.stderr), words)
 }
 
-/// Waits until a look at the world gives something; the only wait of the tests that looks again and again.
+/// Polls until `look` returns a value; fails after `patience`. Tests poll with this function only.
 pub(crate) fn until<T>(patience: Duration, mut look: impl FnMut() -> Result<Option<T>, Failed>) -> Result<T, Failed> {
     let deadline = Instant::now() + patience;
     loop {
@@ -308,11 +311,11 @@ pub(crate) fn until<T>(patience: Duration, mut look: impl FnMut() -> Result<Opti
     }
 }
 
-/// How variables begin that cargo has set for this test. A cargo that sees other values of them builds libraries anew,
-/// and so does the next one outside of the test.
+/// Prefixes of the variables that cargo sets for this test. A cargo that sees other values of them
+/// rebuilds libraries, and so does the next cargo outside the test.
 const OF_THIS_TEST: [&str; 3] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_"];
 
-/// Prepares to start cargo on this workspace, as from a terminal.
+/// Prepares to start cargo on this workspace, with the environment that it has in a terminal.
 pub(crate) fn workspace_cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));

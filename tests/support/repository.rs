@@ -1,6 +1,6 @@
-//! Temporary git repositories, and what a run must leave byte for byte as it was.
+//! Temporary git repositories, and fingerprints of what a run must leave unchanged, byte for byte.
 //!
-//! The repositories take nothing from the configuration of whoever runs the tests.
+//! The repositories use nothing from the git configuration of the user who runs the tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use libtest_mimic::Failed;
 use tempfile::TempDir;
 
-/// What people keep in the git directory, or what a merge or rebase of theirs would leave there.
-/// Objects, our own worktrees' records and our own branches are not theirs.
+/// What users keep in the git directory, or what a merge or rebase of theirs would leave there.
+/// Objects, the records of our worktrees and our branches are not theirs.
 const WATCHED: [&str; 14] = [
     "HEAD",
     "index",
@@ -30,7 +30,7 @@ const WATCHED: [&str; 14] = [
     "shallow",
 ];
 
-/// A git repository in a directory of its own, which goes with it.
+/// A git repository in a temporary directory, which is deleted on drop.
 pub(crate) struct Repository {
     _dir: TempDir,
     path: PathBuf,
@@ -43,13 +43,13 @@ pub(crate) struct Fingerprint(BTreeMap<String, Trace>);
 #[derive(PartialEq, Eq, Debug)]
 struct Trace {
     mode: u32,
-    /// Nanoseconds; only for files of the checkout, where rewriting the same bytes shows too.
+    /// In nanoseconds; only for files of the checkout, where rewriting the same bytes is detected, too.
     modified: Option<i128>,
     content: Vec<u8>,
 }
 
 impl Repository {
-    /// Makes a repository without a commit, whose branch is `main` and whose identity is a test's.
+    /// Creates a repository on branch `main` without a commit, with an identity for the tests.
     pub(crate) fn unborn() -> Result<Self, Failed> {
         let dir = tempfile::Builder::new().prefix("orchestrate-repository-").tempdir()?;
         let path = dir.path().canonicalize()?.join("project");
@@ -65,7 +65,7 @@ impl Repository {
         self.git(&["config", "user.email", "test@example.invalid"]).map(drop)
     }
 
-    /// Makes a repository with one commit of two files.
+    /// Creates a repository with one commit of two files, `README.md` and `src/lib.txt`.
     pub(crate) fn plain() -> Result<Self, Failed> {
         let repository = Self::unborn()?;
         repository.write("README.md", "# sample\n")?;
@@ -74,8 +74,8 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Makes a repository as people leave theirs: staged, unstaged, untracked and ignored files, a stash,
-    /// a second branch and a hook.
+    /// Creates a repository as users have them: with staged, unstaged, untracked and ignored files,
+    /// a stash, a second branch and a hook.
     pub(crate) fn lived_in() -> Result<Self, Failed> {
         let repository = Self::plain()?;
         repository.write(".gitignore", "*.log\n")?;
@@ -97,13 +97,14 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Clones this project, with what was committed last on a branch `main`, whatever is checked out there.
+    /// Clones this project; the clone's branch `main` is the commit that is checked out here, on
+    /// whatever branch.
     pub(crate) fn clone_of_project() -> Result<Self, Failed> {
         let dir = tempfile::Builder::new().prefix("orchestrate-repository-").tempdir()?;
         let path = dir.path().canonicalize()?.join("project");
         let project = Self::of_project()?.display().to_string();
-        // Build machines check out as another user than the one that tests; the cloning git asks the configuration
-        // alone.
+        // On a build machine the checkout may belong to another user than the one who runs the
+        // tests. The git process that clones reads this setting from a configuration file only.
         let trusting = dir.path().join("gitconfig");
         fs::write(&trusting, "[safe]\n\tdirectory = *\n")?;
         git_with(&trusting, dir.path(), &["clone", "-q", "--no-checkout", &project, "project"])?;
@@ -126,12 +127,12 @@ impl Repository {
         &self.path
     }
 
-    /// Runs git here and gives what it printed, without the last line's end.
+    /// Runs git in the checkout and returns its standard output without newlines at the end.
     pub(crate) fn git(&self, arguments: &[&str]) -> Result<String, Failed> {
         git(&self.path, arguments)
     }
 
-    /// Writes a file of the checkout, and the directories above it.
+    /// Writes a file of the checkout and creates the directories above it.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), Failed> {
         let path = self.path.join(name);
         if let Some(parent) = path.parent() {
@@ -145,21 +146,21 @@ impl Repository {
         fs::read_to_string(self.path.join(name)).map_err(|error| Failed::from(format!("{name}: {error}")))
     }
 
-    /// Commits everything and gives the commit.
+    /// Commits all changes and returns the new commit.
     pub(crate) fn commit_all(&self, message: &str) -> Result<String, Failed> {
         self.git(&["add", "-A"])?;
         self.git(&["commit", "-q", "-m", message])?;
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// Returns the worktree whose folder has a task's name.
+    /// Returns the path of the worktree whose folder has a task's name.
     pub(crate) fn worktree(&self, task: &str) -> Result<PathBuf, Failed> {
         let listed = self.git(&["worktree", "list", "--porcelain"])?;
         let mut paths = listed.lines().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
         paths.find(|path| path.ends_with(task)).ok_or_else(|| Failed::from(listed.as_str()))
     }
 
-    /// Returns the text of a file in a commit.
+    /// Returns the text of a file in a commit, without newlines at its end.
     pub(crate) fn show(&self, revision: &str, name: &str) -> Result<String, Failed> {
         self.git(&["show", &format!("{revision}:{name}")])
     }
@@ -184,7 +185,8 @@ impl Repository {
     }
 }
 
-/// Adds what is at `root/name` and below; the git directory is left to the list of what is watched there.
+/// Adds `root/name` and everything below it. With `timed`, which is for the checkout, modification
+/// times are recorded and the git directory is left out; [`WATCHED`] lists what is recorded there.
 fn trace(root: &Path, name: &Path, timed: bool, traces: &mut BTreeMap<String, Trace>) -> Result<(), Failed> {
     let path = root.join(name);
     let metadata = path.symlink_metadata()?;
@@ -210,7 +212,7 @@ fn trace(root: &Path, name: &Path, timed: bool, traces: &mut BTreeMap<String, Tr
 }
 
 impl Fingerprint {
-    /// Fails with the list of what differs.
+    /// Fails with a list of the differences.
     pub(crate) fn require_same(&self, after: &Fingerprint) -> Result<(), Failed> {
         let gone = self.0.keys().filter(|name| !after.0.contains_key(*name)).map(|name| format!("gone: {name}"));
         let new = after.0.keys().filter(|name| !self.0.contains_key(*name)).map(|name| format!("new: {name}"));
@@ -224,12 +226,12 @@ impl Fingerprint {
     }
 }
 
-/// Runs git in a directory with no configuration but the repository's, and fixed times.
+/// Runs git in a directory with the repository's configuration alone and fixed commit times.
 pub(crate) fn git(directory: &Path, arguments: &[&str]) -> Result<String, Failed> {
     git_with(Path::new("/dev/null"), directory, arguments)
 }
 
-/// The same with a configuration for the user.
+/// Runs git as [`git`] does, with this file as the user's configuration.
 fn git_with(configuration: &Path, directory: &Path, arguments: &[&str]) -> Result<String, Failed> {
     let output = Command::new("git")
         .args(arguments)

@@ -1,4 +1,5 @@
-//! Builds the files that `--model script:FILE` answers from (one rule per line, the first that fits answers).
+//! Builds the files for `--model script:FILE`: one rule per line, of which the first that fits a
+//! request answers it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,12 +30,12 @@ impl Script {
         self
     }
 
-    /// Returns the file's text.
+    /// Returns the file's text: one JSON object per line.
     pub(crate) fn to_text(&self) -> String {
         self.rules.iter().map(|rule| format!("{rule}\n")).collect()
     }
 
-    /// Writes the file and gives what to pass to `--model`.
+    /// Writes the file and returns the value for `--model`.
     pub(crate) fn write_to(&self, path: &Path) -> Result<String, Failed> {
         fs::write(path, self.to_text())?;
         Ok(format!("script:{}", PathBuf::from(path).display()))
@@ -90,7 +91,7 @@ impl Rule {
         self
     }
 
-    /// States what the answer is said to have cost.
+    /// Sets the token usage that the answer reports.
     pub(crate) fn usage(mut self, usage: Value) -> Self {
         self.usage = Some(usage);
         self
@@ -114,12 +115,12 @@ impl Rule {
     }
 }
 
-/// Has a task's agent write a file in its first turn.
+/// Returns a rule that makes a task's agent write a file in its first turn.
 pub(crate) fn write(task: &str, path: &str, content: &str) -> Rule {
     Rule::task(task).turn(1).call("write_file", &json!({"path": path, "content": content}))
 }
 
-/// Has a task's agent end its work.
+/// Returns a rule that makes a task's agent end its work; it goes after the task's other rules.
 pub(crate) fn done(task: &str) -> Rule {
     Rule::task(task).text("Done.")
 }

@@ -1,7 +1,9 @@
-//! A model server on the loopback: streamed Chat Completions and Anthropic Messages out of a function.
+//! A model server on the loopback interface: streams Chat Completions and Anthropic Messages from
+//! replies that a function returns.
 //!
-//! It records what it is asked and answers as the protocols say, one event per chunk, several connections
-//! at a time. It deliberately has no clock and no randomness: ids are the request's number.
+//! It records each request and answers as the protocols specify, one event per chunk, several
+//! connections at a time. Its answers deliberately depend on no clock and no randomness: ids are
+//! the request's number.
 
 mod http;
 mod wire;
@@ -16,17 +18,17 @@ use std::time::Instant;
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
-    /// The path with which the protocol is told.
+    /// Tells the two protocols apart.
     pub(crate) path: String,
     /// Header names are in lower case.
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Value,
 }
 
-/// What the server answers.
+/// One answer of the server: a streamed reply, or an HTTP error.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reply {
     text: String,
@@ -40,7 +42,7 @@ pub(crate) struct Reply {
 
 type Answer = dyn Fn(&Recorded, usize) -> Reply + Send + Sync;
 
-/// The server; it stops when it is dropped.
+/// The server; it stops on drop.
 pub(crate) struct ModelServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -50,7 +52,7 @@ pub(crate) struct ModelServer {
 struct Shared {
     answer: Box<Answer>,
     recorded: Mutex<Vec<Recorded>>,
-    /// When each answered request began to come, and when its answer had gone.
+    /// When each answered request began to arrive, and when its answer had been sent.
     answered: Mutex<Vec<(Instant, Instant)>>,
     stopping: AtomicBool,
 }
@@ -61,7 +63,7 @@ impl Reply {
         Self { text: text.to_owned(), input_tokens: 10, output_tokens: 5, ..Self::default() }
     }
 
-    /// Adds a tool call; several are parallel ones.
+    /// Adds a tool call; several calls of one reply are parallel.
     pub(crate) fn call(mut self, name: &str, arguments: Value) -> Self {
         self.calls.push((name.to_owned(), arguments));
         self
@@ -78,7 +80,7 @@ impl Reply {
         self
     }
 
-    /// Closes the connection before the stream says that it ends.
+    /// Closes the connection after half of the stream's events.
     pub(crate) fn cut_off(mut self) -> Self {
         self.cut_off = true;
         self
@@ -86,7 +88,7 @@ impl Reply {
 }
 
 impl ModelServer {
-    /// Starts a server that answers the n-th request (from 0) with what the function says.
+    /// Starts a server that answers the n-th request (from 0) with what the function returns.
     pub(crate) fn answering(
         answer: impl Fn(&Recorded, usize) -> Reply + Send + Sync + 'static,
     ) -> Result<Self, Failed> {
@@ -101,7 +103,7 @@ impl ModelServer {
         Ok(Self { address, shared, accepting: Some(accepting) })
     }
 
-    /// Starts a server that gives these answers in order, then an error.
+    /// Starts a server that sends these answers in order, then an error.
     pub(crate) fn scripted(replies: Vec<Reply>) -> Result<Self, Failed> {
         Self::answering(move |_, number| {
             let over = || Reply::error(500, "the script has no more answers");
@@ -119,13 +121,13 @@ impl ModelServer {
         format!("http://{}", self.address)
     }
 
-    /// Returns when each answered request began to come and when its answer had gone, so that what lies between is the
-    /// other side's.
+    /// Returns when each answered request began to arrive and when its answer had been sent. The
+    /// time between two of these is the client's.
     pub(crate) fn answered(&self) -> Vec<(Instant, Instant)> {
         self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns what was asked so far, in order of arrival.
+    /// Returns the requests so far, in order of arrival, without those for the list of models.
     pub(crate) fn requests(&self) -> Vec<Recorded> {
         self.shared.recorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -134,7 +136,7 @@ impl ModelServer {
 impl Drop for ModelServer {
     fn drop(&mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
-        // The connection wakes the thread that waits for one.
+        // Wakes the accepting thread, which blocks until there is a connection.
         drop(TcpStream::connect(self.address));
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();

@@ -1,7 +1,8 @@
-//! A terminal of a test's own, with a program in its foreground: keys are typed, and the terminal can be closed.
+//! A pseudo-terminal with a program in its foreground. A test types keys, waits for output, and can close it.
 //!
-//! The program is the leader of the terminal's session, as under a login shell, so that a key like Ctrl-C reaches
-//! exactly what the terminal would reach. `setsid` of util-linux makes it that, which needs no unsafe code here.
+//! The program leads the terminal's session, as a login shell does, so that a key such as Ctrl-C
+//! signals exactly the processes that a real terminal would signal. `setsid` of util-linux sets
+//! that up, which needs no unsafe code here.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -21,22 +22,22 @@ use rustix::termios::Winsize;
 
 use super::program::{Invocation, Ran, code_of, until};
 
-/// The size of a terminal unless the test says otherwise: the smallest that people have.
+/// The rows of a terminal unless the test changes them; with [`COLUMNS`], the smallest size in common use.
 pub(crate) const ROWS: u16 = 24;
-/// As [`ROWS`].
+/// The columns of a terminal.
 pub(crate) const COLUMNS: u16 = 80;
 
 /// What the Ctrl-C key sends.
 const INTERRUPT: &str = "\u{3}";
 
-/// A program in the foreground of a terminal.
+/// A program in the foreground of a terminal; it is killed on drop.
 pub(crate) struct Terminal {
     child: Child,
-    /// The side of whoever sits in front; the terminal is gone when the last handle of it is.
+    /// The user's side; the terminal is closed with the last handle of it.
     front: Option<Arc<File>>,
-    /// Its bytes: a character may come in two pieces, and only the whole is text.
+    /// The bytes shown so far: a character may arrive in two pieces, so only the whole is decoded.
     shown: Arc<Mutex<Vec<u8>>>,
-    /// Reads what is shown until this socket is closed.
+    /// The thread that reads the output, and the socket that stops it by being closed.
     reader: Option<(UnixStream, JoinHandle<()>)>,
     patience: Duration,
 }
@@ -54,7 +55,7 @@ impl Invocation {
         }
         command.stdin(back.try_clone()?).stdout(back.try_clone()?).stderr(Stdio::from(back));
         let child = command.spawn()?;
-        // The command holds the back of the terminal open as long as it lives.
+        // The command keeps the program's side of the terminal open until it is dropped.
         drop(command);
         let (front, shown) = (Arc::new(File::from(front)), Arc::default());
         let (closing, closed) = UnixStream::pair()?;
@@ -66,7 +67,7 @@ impl Invocation {
     }
 }
 
-/// Makes a terminal: the side of the person, and the side of the program.
+/// Opens a pseudo-terminal and returns the user's side and the program's side.
 fn pair() -> Result<(OwnedFd, OwnedFd), Failed> {
     let front = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&front)?;
@@ -86,7 +87,7 @@ fn read(mut front: &File, closed: &UnixStream, shown: &Mutex<Vec<u8>>) {
         if poll(&mut events, None).is_err() || !events[1].revents().is_empty() {
             return;
         }
-        // A terminal whose programs are all gone cannot be read any more.
+        // A terminal cannot be read any more once all of its programs are gone.
         let Ok(count @ 1..) = front.read(&mut chunk) else { return };
         shown.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&chunk[..count]);
     }
@@ -103,14 +104,14 @@ impl Terminal {
         String::from_utf8_lossy(&self.shown.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
-    /// Returns the terminal so many lines.
+    /// Sets the terminal's number of rows.
     pub(crate) fn has_rows(&self, rows: u16) -> Result<(), Failed> {
         let front: &File = self.front.as_ref().ok_or_else(|| Failed::from("the terminal is closed"))?;
         let size = Winsize { ws_row: rows, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(front, size).map_err(Failed::from)
     }
 
-    /// Types keys.
+    /// Sends keys to the program, as if they were typed.
     pub(crate) fn types(&self, keys: &str) -> Result<(), Failed> {
         let mut front: &File = self.front.as_ref().ok_or_else(|| Failed::from("the terminal is closed"))?;
         front.write_all(keys.as_bytes()).map_err(Failed::from)
@@ -131,11 +132,11 @@ impl Terminal {
         Ok(())
     }
 
-    /// Waits for the end; kills the program and fails when its time is over.
+    /// Waits for the program's end. Kills the program and fails if it takes too long.
     pub(crate) fn end(mut self) -> Result<Ran, Failed> {
         let status = until(self.patience, || Ok(self.child.try_wait()?));
         let status = status.map_err(|_| Failed::from(format!("no end after {:?}: {}", self.patience, self.text())))?;
-        // All of it is readable before the terminal says that its last program is gone.
+        // All output is readable before the terminal reports that its last program is gone.
         if let Some((closing, reader)) = self.reader.take() {
             let _ = reader.join();
             drop(closing);

@@ -1,4 +1,4 @@
-//! Tests of the tests' own support: what a fingerprint, a need or the model server claims has to be so.
+//! Tests of the test support itself: needs, fingerprints, scripts, programs and the model server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -157,7 +157,7 @@ fn bubblewrap_confines() -> Outcome {
     same(&json!(home.path().join("written").exists()), &json!(true))
 }
 
-/// Sends one request as a client would, and gives the whole answer.
+/// Sends one request as a client does and returns the whole answer.
 fn post(base: &str, path: &str, body: &Value) -> Result<String, Failed> {
     let (host, prefix) = base.trim_start_matches("http://").split_once('/').unwrap_or((&base[7..], ""));
     let mut stream = TcpStream::connect(host)?;
@@ -171,7 +171,7 @@ fn post(base: &str, path: &str, body: &Value) -> Result<String, Failed> {
     Ok(answer)
 }
 
-/// Returns the values after `data:`.
+/// Returns the events of an answer: the JSON after each `data:`, without the closing `[DONE]`.
 fn data_of(answer: &str) -> Result<Vec<Value>, Failed> {
     let data = BufReader::new(answer.as_bytes()).lines().map_while(Result::ok);
     let data = data.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned));
@@ -231,7 +231,7 @@ fn server_cuts_off_and_refuses() -> Outcome {
     same(&json!([over.starts_with("HTTP/1.1 500"), server.requests().len() == 3]), &json!([true, true]))
 }
 
-/// Compares whole values.
+/// Requires that two values are equal.
 fn same(actual: &Value, expected: &Value) -> Outcome {
     if actual == expected { Ok(()) } else { fail(format!("got {actual:#}\ninstead of {expected:#}")) }
 }

@@ -1,4 +1,5 @@
-//! A project and its user's directories: what every run of a test starts from, through the library or the program.
+//! The starting point of every test: a repository and its user's home, in which runs are started
+//! through the library or the built program.
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Archive, Coordinator, PlanInput, Settings};
@@ -8,23 +9,24 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::{Home, Invocation, Played, Ran, Repository, Script};
 
-/// A command that waits for a file among the repository's objects, which it can see.
+/// A plan whose only task waits until a file `go` exists among the repository's objects, which a
+/// confined command can see.
 pub(crate) const WAITING: &str = "- [ ] T1 one (run: until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; do sleep 0.05; done; \
      touch one)\n";
 
-/// One repository and one user's home; both go when this is dropped.
+/// One repository and one user's home; both are deleted on drop.
 pub(crate) struct World {
     pub(crate) home: Home,
     pub(crate) repository: Repository,
 }
 
 impl World {
-    /// Creates a home and a repository as people leave theirs.
+    /// Creates a home and a repository with local changes, as users have them ([`Repository::lived_in`]).
     pub(crate) fn lived_in() -> Result<Self, Failed> {
         Ok(Self { home: Home::new()?, repository: Repository::lived_in()? })
     }
 
-    /// Creates a home and a repository of one commit.
+    /// Creates a home and a clean repository with one commit ([`Repository::plain`]).
     pub(crate) fn plain() -> Result<Self, Failed> {
         Ok(Self { home: Home::new()?, repository: Repository::plain()? })
     }
@@ -36,25 +38,25 @@ impl World {
         Ok(world)
     }
 
-    /// Creates a home with this `plan.md` and a repository as people leave theirs, which the plan is not in.
+    /// Creates a home with this `plan.md`, outside the repository, and a repository with local changes.
     pub(crate) fn with_plan_outside(plan: &str) -> Result<Self, Failed> {
         let world = Self::lived_in()?;
         world.write("plan.md", plan)?;
         Ok(world)
     }
 
-    /// Returns the path of a file of the test's own, outside the repository.
+    /// Returns a path below the home, outside the repository, for a file of the test.
     pub(crate) fn file(&self, name: &str) -> String {
         self.home.path().join(name).display().to_string()
     }
 
-    /// Writes a file of the test's own, outside the repository, and returns its path.
+    /// Writes a file below the home, outside the repository, and returns its path.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<String, Failed> {
         std::fs::write(self.home.path().join(name), text)?;
         Ok(self.file(name))
     }
 
-    /// Writes a scripted model into the home and returns what to pass to `--model`.
+    /// Writes a scripted model into the home and returns the value for `--model`.
     pub(crate) fn script(&self, script: &Script) -> Result<String, Failed> {
         script.write_to(&self.home.path().join("script.jsonl"))
     }
@@ -69,7 +71,7 @@ impl World {
         self.orchestrate(arguments).run()?.exits(code)
     }
 
-    /// Opens the repository through the library, with a scripted model and settings of the test's own.
+    /// Opens the repository through the library, with a scripted model and the settings that `change` adjusts.
     pub(crate) fn coordinator(
         &self,
         script: &Script,
@@ -81,18 +83,19 @@ impl World {
         Ok(Coordinator::open(self.repository.path(), settings)?)
     }
 
-    /// Opens what is recorded of the repository's runs.
+    /// Opens the records of the repository's runs.
     pub(crate) fn archive(&self) -> Result<Archive, Failed> {
         Ok(Archive::open(self.repository.path(), Settings::new(self.home.state()))?)
     }
 
-    /// Runs a plan through the library, and requires that the user's own files are as they were.
+    /// Runs a plan through the library with `verify` as the run's check, requires that the user's
+    /// own files are unchanged, and returns the report.
     pub(crate) fn run(&self, plan: &str, script: &Script, verify: Option<&str>) -> Result<Report, Failed> {
         let played = self.play(plan, script, |settings| settings.run.verify = verify.map(str::to_owned))?;
         Ok(played.report)
     }
 
-    /// Runs a plan as [`run`](Self::run) does, and reads its journal.
+    /// Runs a plan as [`run`](Self::run) does, with the settings that `change` adjusts, and reads its journal.
     pub(crate) fn play(
         &self,
         plan: &str,
@@ -106,7 +109,7 @@ impl World {
         Played::of(coordinator, report)
     }
 
-    /// Takes a run over, and plays it to its end.
+    /// Resumes a run through the library, waits for its end, and reads its journal.
     pub(crate) fn resume(
         &self,
         run: &RunId,
@@ -119,18 +122,18 @@ impl World {
         Played::of(coordinator, report)
     }
 
-    /// Returns a file of the merged result.
+    /// Returns the text of a file on the run's integration branch, without newlines at its end.
     pub(crate) fn merged(&self, report: &Report, file: &str) -> Result<String, Failed> {
         self.repository.show(&report.integration_branch, file)
     }
 }
 
-/// Creates a runtime with two threads, as one test needs.
+/// Creates a tokio runtime with two worker threads.
 pub(crate) fn runtime() -> Result<Runtime, Failed> {
     Ok(Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
 }
 
-/// Parses a plan that has no file.
+/// Parses a plan's text as the input of a run; the plan has no file.
 pub(crate) fn plan_input(text: &str) -> Result<PlanInput, Failed> {
     let plan = Plan::parse(text, &KnownNames::roles(["implementer", "reviewer"]))
         .map_err(|errors| Failed::from(format!("{errors:?}")))?;

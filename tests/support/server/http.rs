@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as a model client uses: one request after another on a connection, chunked answers.
+//! The part of HTTP/1.1 that a model client uses: several requests on one connection, chunked answers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::Recorded;
 
-/// The longest body that is read: more than any context, so that a mistake ends.
+/// Maximum size of a request body in bytes: more than any context, so that a wrong length does no harm.
 const MAX_BODY: usize = 64 << 20;
 
-/// Reads a request whose length is stated, and tells when its first line was there; nothing on the end of the
-/// connection or on anything else.
+/// Reads a request whose length is stated, and returns when its first line arrived. Returns `None`
+/// at the end of the connection and for anything else.
 pub(super) fn read_request(reader: &mut impl BufRead) -> Option<(Instant, Recorded)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|count| *count > 0)?;
@@ -47,7 +47,7 @@ pub(super) fn write_whole(
     stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes())
 }
 
-/// Writes an answer that is a stream of events, each a chunk; without its end when it is to be cut off.
+/// Writes an answer that is a stream of events, one per chunk; if it is cut off, half of the events and no end.
 pub(super) fn write_stream(
     mut stream: impl Write,
     headers: &[(String, String)],

@@ -1,6 +1,7 @@
 //! The events of the two protocols, as their documentation shows them.
 //!
-//! Arguments of tool calls come in two pieces, and those of parallel calls alternate, as servers are free to do.
+//! Arguments of tool calls are sent in two pieces. In Chat Completions the pieces of parallel calls
+//! alternate, as servers are free to do.
 
 use serde_json::{Value, json};
 
@@ -78,7 +79,7 @@ fn call_id(number: usize, index: usize) -> String {
     format!("call_{number}_{index}")
 }
 
-/// First halves of all calls, then second halves, each with the call's index.
+/// Returns the first halves of all calls' arguments, then the second halves, each with the call's index.
 fn pieces(reply: &Reply) -> Vec<(usize, String)> {
     let both: Vec<_> = reply.calls.iter().map(|(_, arguments)| halves(arguments)).collect();
     let firsts = both.iter().enumerate().map(|(index, (first, _))| (index, first.clone()));

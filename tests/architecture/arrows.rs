@@ -1,6 +1,6 @@
-//! Which crate may depend on which, and which crate alone may see which library.
+//! Which crate may depend on which, and which external libraries each crate may use.
 //!
-//! A new dependency needs a line here, which is the moment to say what it hides and what it costs.
+//! A new dependency needs a line here: say what it is for and what it costs.
 
 use toml::{Table, Value};
 
@@ -14,17 +14,17 @@ struct Wall {
     others: &'static [&'static str],
 }
 
-/// Every crate but core may use these besides its own.
+/// External libraries that every crate except core may use besides its own.
 const EVERYWHERE_BUT_CORE: [&str; 5] = ["thiserror", "serde", "serde_json", "tracing", "rustix"];
 
-/// What tests and examples may use anywhere.
+/// What tests and examples of every crate may use.
 const IN_TESTS: [&str; 8] = [
     "async-trait",
     "libtest-mimic",
     "proc-macro2",
     "proptest",
     "rustix",
-    // Writes the schema of the facts; no program of ours carries it.
+    // Generates the schema of the facts; none of our programs contains it.
     "schemars",
     "tempfile",
     "toml",
@@ -41,8 +41,9 @@ const WALLS: [Wall; 11] = [
             "orchestrate-plan",
             "orchestrate-settings",
         ],
-        // toml_edit changes one value of the user's file and keeps every other byte. unicode-script names the letters
-        // of a call that is asked about; unicode-width counts a text's columns. Both are tables.
+        // toml_edit changes one value of the user's file and keeps every other byte. unicode-script
+        // names the scripts of the letters in a call that is asked about; unicode-width counts a
+        // text's columns. Both are tables.
         others: &[
             "clap",
             "clap_complete",
@@ -88,13 +89,14 @@ const WALLS: [Wall; 11] = [
     Wall {
         package: "orchestrate-sandbox",
         ours: &["orchestrate-files"],
-        // libc has the numbers of system calls that rustix does not wrap; tokio is the async face, behind a feature.
+        // libc provides the numbers of system calls that rustix does not wrap; tokio is for the
+        // async API, behind a feature.
         others: &["landlock", "libc", "seccompiler", "tempfile", "tokio"],
     },
     Wall {
         package: "orchestrate-tools",
         ours: &["orchestrate-core", "orchestrate-sandbox"],
-        // tempfile only behind the feature `harness`, the kit for testing tools.
+        // tempfile is used only behind the feature `harness`, the kit for testing tools.
         others: &[
             "async-trait",
             "globset",
@@ -102,10 +104,11 @@ const WALLS: [Wall; 11] = [
             "grep-searcher",
             "ignore",
             "jsonschema",
-            // Reads the descriptions of tools, with the place of what is wrong; no dependencies, under a second.
+            // Parses the descriptions of tools, with the position of an error; no dependencies,
+            // compiles in under a second.
             "roxmltree",
             "sha2",
-            // Finds the names and lines that are nearest to those asked for.
+            // Finds the names and lines that are most similar to a requested one.
             "strsim",
             "tempfile",
             "tokio",
@@ -115,22 +118,23 @@ const WALLS: [Wall; 11] = [
     Wall {
         package: "orchestrate-settings",
         ours: &["orchestrate-core", "orchestrate-files", "orchestrate-plan"],
-        // sha2 names a project's command by its content, which is what the user consents to.
+        // sha2 identifies a project's command by its content, to which the user consents.
         others: &["sha2", "toml"],
     },
     Wall {
         package: "orchestrate-plan",
         ours: &["orchestrate-core"],
-        // comrak reads Markdown, serde-saphyr front matter; comrak brings unicode-normalization along anyway. humantime
-        // reads durations in all the units that people write; strsim, which clap brings along, compares words.
+        // comrak parses Markdown, serde-saphyr front matter; comrak depends on
+        // unicode-normalization anyway. humantime parses durations in all the units that people
+        // write; strsim, on which clap depends, compares words.
         others: &["comrak", "humantime", "serde-saphyr", "strsim", "unicode-normalization"],
     },
     Wall { package: "orchestrate-files", ours: &[], others: &["tempfile"] },
     Wall {
         package: "orchestrate-core",
         ours: &[],
-        // sha2 numbers the blocks of what others wrote; aho-corasick and base64 find secrets in every form; names are
-        // compared as unicode-normalization folds them.
+        // sha2 numbers the blocks of untrusted text; aho-corasick and base64 find secrets in every
+        // form; unicode-normalization folds names before they are compared.
         others: &["aho-corasick", "base64", "serde", "serde_json", "sha2", "thiserror", "unicode-normalization"],
     },
 ];
@@ -144,7 +148,7 @@ pub(super) fn workspace_holds() -> Outcome {
     require_none(&violations)
 }
 
-/// Returns what a manifest names and may not.
+/// Returns the dependencies that a manifest names but may not have.
 fn violations(manifest: &str) -> Vec<Violation> {
     let manifest: Table = match manifest.parse() {
         Ok(table) => table,
@@ -171,7 +175,7 @@ fn violations(manifest: &str) -> Vec<Violation> {
         .collect()
 }
 
-/// A dependency may be renamed; what counts is what it is.
+/// Returns the name of the package behind a dependency, which may be renamed.
 fn real_name(key: &str, value: &Value) -> String {
     value.get("package").and_then(Value::as_str).unwrap_or(key).to_owned()
 }
@@ -182,8 +186,9 @@ impl Wall {
         everywhere || self.ours.contains(&name) || self.others.contains(&name)
     }
 
-    /// The root's tests see every crate, to start helpers and switch features on; the others' see their own side,
-    /// themselves with test hooks included.
+    /// Reports whether tests may use a package. The root's tests may use every crate of ours, to
+    /// start helpers and enable features; the other crates' tests may use what their crate does,
+    /// and the crate itself with its test hooks.
     fn allows_in_tests(&self, name: &str) -> bool {
         let of_ours = name.starts_with("orchestrate") && self.package == "orchestrate";
         of_ours || name == self.package || self.allows(name) || IN_TESTS.contains(&name)

@@ -1,6 +1,7 @@
-//! The bans of `clippy.toml`: each crate's file repeats the root's, and each ban is shown to bite.
+//! The bans of `clippy.toml`: each crate's file repeats the root's, and each ban is shown to take effect.
 //!
-//! A crate's own file replaces the root's instead of adding to it, so a ban that is forgotten there is gone.
+//! A crate's own file replaces the root's instead of adding to it, so a ban that is missing there
+//! has no effect.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,13 +13,14 @@ use super::sample::Sample;
 use super::{Violation, crates, read, require_exactly, require_none, root};
 use crate::support::Outcome;
 
-/// The lists of bans that a file may hold.
+/// The lists of bans in a file.
 const LISTS: [&str; 2] = ["disallowed-methods", "disallowed-types"];
 
-/// Crates that have bans beyond the root's, so that leaving the file out shows.
+/// Crates with bans beyond the root's, so a missing file of theirs is an error.
 const WITH_BANS_OF_THEIR_OWN: [&str; 3] = ["core", "plan", "tools"];
 
-/// A use of each banned thing. A ban without a line here fails the test, since nothing shows that it bites.
+/// Code that uses each banned item. A ban without a line here fails the test, since nothing shows
+/// that it takes effect.
 const USES: [(&str, &str); 36] = [
     ("std::env::remove_var", "unsafe { std::env::remove_var(\"A\") }"),
     ("std::env::set_current_dir", "std::env::set_current_dir(\"/\")"),
@@ -74,7 +76,7 @@ pub(super) fn workspace_holds() -> Outcome {
     require_none(&violations)
 }
 
-/// Returns what the root's file says and a crate's does not.
+/// Returns what the root's file contains and a crate's does not.
 fn missing(name: &str, base: &str, own: &str) -> Result<Vec<Violation>, Failed> {
     let (base, own): (Table, Table) = (base.parse()?, own.parse()?);
     let mut violations = Vec::new();
@@ -119,7 +121,7 @@ pub(super) fn every_ban_bites() -> Outcome {
     require_none(&violations)
 }
 
-/// Returns a crate that uses each of these.
+/// Returns the source of a crate that uses each banned item.
 fn uses(banned: &BTreeSet<String>) -> Result<String, Failed> {
     let mut source = String::new();
     for (number, ban) in banned.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! No text below the terminal names one of its command lines: errors carry what is missing, and `show/hints.rs` words
-//! what to type.
+//! No text below the terminal names one of its command lines: errors carry what is missing, and
+//! `show/hints.rs` says what to type.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use super::source::{Outline, tokens, without_tests};
 use super::{Violation, read, require_exactly, require_none, root, rust_files};
 use crate::support::Outcome;
 
-/// The terminal's own folder.
+/// The terminal's crate.
 const TERMINAL: &str = "crates/cli";
 
-/// How a command line of ours begins in a text, and options that no other program has.
+/// How our command lines begin in a text, and options that no other program has.
 const COMMAND_LINES: [&str; 9] = [
     "`orchestrate ",
     "--base-url",

@@ -1,7 +1,8 @@
-//! The files of a crate form a DAG: no two of them need each other, whichever way round.
+//! The files of a crate form a DAG: no two of them depend on each other, directly or indirectly.
 //!
-//! An edge is a path or an import outside tests. A path that a facade (`lib.rs`, `mod.rs`) re-exports
-//! counts for the file that it leads to; the crate's root is no node, since it only lists the others.
+//! An edge is a path or an import outside tests. A path that a facade (`lib.rs`, `mod.rs`)
+//! re-exports counts for the file that it leads to. The crate's root is not a node, since it only
+//! lists the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::support::Outcome;
 /// A module's path below the crate, for example `plan::parser`; the root is empty.
 type Module = Vec<String>;
 
-/// How often a re-export is followed; longer chains than this are a mistake of their own.
+/// The maximum number of re-exports that are followed; a longer chain is a mistake of its own.
 const MAX_HOPS: usize = 8;
 
 struct Crate {
@@ -23,7 +24,7 @@ struct Crate {
     modules: BTreeMap<Module, Outline>,
 }
 
-/// Checks every crate of the workspace, the program and these tests.
+/// Checks the program and every other crate of the workspace.
 pub(super) fn workspace_holds() -> Outcome {
     let mut roots = vec![("orchestrate".to_owned(), root().join("crates/cli/main.rs"))];
     for folder in crates()? {
@@ -51,7 +52,7 @@ fn load_module(module: Module, file: &Path, folder: &Path, modules: &mut BTreeMa
         let inside = folder.join(child).join("mod.rs");
         let file = if beside.is_file() { beside } else { inside };
         let path = module.iter().chain([child]).cloned().collect();
-        // A module with `#[path]` is found by none of the two names and is left out.
+        // A module with `#[path]` is found under neither name and is left out.
         if file.is_file() {
             load_module(path, &file, &folder.join(child), modules)?;
         }
@@ -61,7 +62,7 @@ fn load_module(module: Module, file: &Path, folder: &Path, modules: &mut BTreeMa
 }
 
 impl Crate {
-    /// Returns one violation for each knot of modules that need each other.
+    /// Returns one violation for each group of modules that depend on each other.
     fn cycles(&self) -> Vec<Violation> {
         let edges = self.edges();
         let reach: BTreeMap<&Module, BTreeSet<&Module>> =
@@ -90,7 +91,7 @@ impl Crate {
         format!("module cycle in {}: {}", self.name, places.join(", "))
     }
 
-    /// Returns which module names which, with the first line where it does.
+    /// Returns the modules that each module names, with the first line where it does.
     fn edges(&self) -> BTreeMap<Module, BTreeMap<Module, usize>> {
         let mut edges = BTreeMap::new();
         for (module, outline) in self.modules.iter().filter(|(module, _)| !module.is_empty()) {
@@ -106,7 +107,8 @@ impl Crate {
         edges
     }
 
-    /// Makes a path as written in a module one from the crate's root; nothing if it leads to another crate.
+    /// Resolves a path as written in a module to one from the crate's root; `None` if it leads to
+    /// another crate.
     fn absolute(&self, module: &Module, segments: &[String]) -> Option<Vec<String>> {
         let first = segments.first()?;
         let supers = segments.iter().take_while(|segment| *segment == "super").count();
@@ -120,7 +122,7 @@ impl Crate {
         Some(base.iter().chain(rest).cloned().collect())
     }
 
-    /// Returns the file that holds what a path names, through re-exports.
+    /// Returns the module that defines what a path names, following re-exports.
     fn home_of(&self, mut path: Vec<String>) -> Option<Module> {
         for _ in 0..MAX_HOPS {
             let depth = (0..=path.len()).rev().find(|depth| self.modules.contains_key(&path[..*depth]))?;

@@ -1,4 +1,4 @@
-//! The rules of `deny.toml`, each shown to refuse a stand-in of what it names.
+//! The rules of `deny.toml`, each shown to refuse a stand-in for what it names.
 
 use libtest_mimic::Failed;
 use toml::{Table, Value};
@@ -11,7 +11,8 @@ fn rules() -> Result<String, Failed> {
     read(&root().join("deny.toml"))
 }
 
-/// Returns what cargo-deny says to a crate that depends on a stand-in.
+/// Returns the output of one check of cargo-deny on a crate that depends on a stand-in of this name
+/// and licence.
 fn verdict(name: &str, license: &str, check: &str) -> Result<String, Failed> {
     let sample = Sample::new(&format!("[dependencies]\n{name} = {{ path = \"{name}\", version = \"0.0.0\" }}\n"))?;
     sample.dependency(name, "", "")?;
@@ -24,7 +25,7 @@ fn verdict(name: &str, license: &str, check: &str) -> Result<String, Failed> {
     Ok(format!("{}{}", ran.stdout, ran.stderr))
 }
 
-/// Checks that each crate under `[bans] deny` is refused for being named there; a harmless one in its place is not.
+/// Checks that each crate under `[bans] deny` is refused for that reason, and that a harmless one is not.
 pub(super) fn every_crate_is_refused() -> Outcome {
     let harmless = verdict("harmless", "MIT", "bans")?;
     if !harmless.contains("bans ok") {
@@ -42,7 +43,8 @@ pub(super) fn every_crate_is_refused() -> Outcome {
     require_none(&let_through)
 }
 
-/// Checks that a licence which asks for more than naming it is refused for that, and that the usual ones are not.
+/// Checks that a licence which requires more than attribution is refused for that, and that the
+/// usual ones are not.
 pub(super) fn only_permissive_licences_pass() -> Outcome {
     for (license, expected) in [
         ("MIT OR Apache-2.0", "licenses ok"),

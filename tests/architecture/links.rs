@@ -1,4 +1,4 @@
-//! A worker reaches its run through its link only: what it is made of names nothing that stays with the coordinator.
+//! A worker reaches its run through its link only: its code names nothing that stays with the coordinator.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use super::source::tokens;
 use super::{Violation, read, require_exactly, require_none, root, rust_files};
 use crate::support::Outcome;
 
-/// What a worker is made of, below the coordinator's sources.
+/// The worker's files and folders, below the coordinator's sources.
 const WORKER: [&str; 6] =
     ["run/assignment.rs", "worker/work.rs", "worker/workplace.rs", "merge/checks.rs", "run/host.rs", "worker/driver"];
 
-/// What stays with the coordinator: a worker elsewhere has none of it.
+/// Names of what stays with the coordinator, and is not available to a worker on another machine.
 const KEPT: [&str; 9] = [
     "Journal",
     "Store",

@@ -1,4 +1,4 @@
-//! The lints of the workspace's manifest, each shown to bite on a crate that deserves it.
+//! The lints of the workspace's manifest, each shown to fire on code that violates it.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::sample::Sample;
 use super::{read, require_none, root};
 use crate::support::{Outcome, at, fail};
 
-/// What deserves each lint. A lint without a line here fails the test, since nothing shows that it bites.
+/// Code that violates each lint. A lint without a line here fails the test, since nothing shows that it fires.
 const DESERVED: [(&str, &str); 24] = [
     ("allow_attributes", "#[allow(unused_variables, reason = \"x\")] fn allowed() { let a = 1; }"),
     ("allow_attributes_without_reason", "#[expect(unused_variables)] fn expected() { let a = 1; }"),
@@ -40,12 +40,12 @@ const DESERVED: [(&str, &str); 24] = [
     ("wildcard_imports", "use std::collections::*; type Map = HashMap<u8, u8>;"),
 ];
 
-/// More branches than a reader keeps in mind.
+/// A function that is too complex; `BRANCHES` is replaced by many branches.
 const COMPLEX: &str = "fn complex(a: u8) -> u8 { BRANCHES 0 }";
-/// One statement more per line than fits a screen.
+/// A function that is too long; `LINES` is replaced by 71 lines, one more than allowed.
 const LONG: &str = "fn long(mut a: u64) -> u64 { LINES a }";
 
-/// Runs clippy with the workspace's lints.
+/// Runs clippy with the workspace's lints on a crate that violates each of them.
 pub(super) fn every_lint_bites() -> Outcome {
     let manifest: Table = read(&root().join("Cargo.toml"))?.parse()?;
     let lints = &manifest["workspace"]["lints"];

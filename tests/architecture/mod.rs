@@ -1,7 +1,7 @@
-//! The walls of `ARCHITECTURE.md`, checked on the sources as they are.
+//! The rules of `ARCHITECTURE.md`, checked on the sources.
 //!
-//! Each check is a function from text to violations, so that a small bad example shows that it bites.
-//! It deliberately does not read what macros expand to.
+//! Each check is a function from text to violations, so that a small bad example shows that it is
+//! caught. Macros are deliberately not expanded.
 
 mod arrows;
 mod bans;
@@ -23,7 +23,7 @@ use libtest_mimic::Failed;
 
 use crate::support::{Case, Need, Outcome, case, fail};
 
-/// Returns the tests of the walls, each with the example that it has to catch.
+/// Returns the tests of the rules, each with a test of the examples that it has to catch.
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("architecture::dependency_arrows_point_down", arrows::workspace_holds),
@@ -50,7 +50,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// What a check found wrong, with the place.
+/// What a check found wrong, and where.
 type Violation = String;
 
 /// Returns the root of the workspace.
@@ -101,7 +101,7 @@ fn read(path: &Path) -> Result<String, Failed> {
     fs::read_to_string(path).map_err(|error| Failed::from(format!("{}: {error}", path.display())))
 }
 
-/// Fails with one violation per line.
+/// Fails with one violation per line, if there are any.
 fn require_none(violations: &[Violation]) -> Outcome {
     if violations.is_empty() { Ok(()) } else { fail(violations.join("\n")) }
 }

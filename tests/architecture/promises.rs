@@ -1,4 +1,4 @@
-//! What the README promises names tests that are there.
+//! The tests that the README names for its promises exist.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn violations(readme: &str, sources: &dyn Fn(&str) -> Result<String, Failed>) ->
             }
             texts.push_str(&text);
         }
-        // A module may put its own name before those of its cases, and a tier behind them.
+        // A module may prefix the names of its cases with its own, and append a tier.
         let own = |name: &str| name.rsplit("::").next().unwrap_or_default().trim_end_matches('_').to_owned();
         let missing = names(proof).filter(|name| !texts.contains(&own(name)));
         found.extend(missing.map(|name| format!("README.md:{}: there is no test `{name}`", at + 1)));
@@ -39,7 +39,7 @@ fn violations(readme: &str, sources: &dyn Fn(&str) -> Result<String, Failed>) ->
     Ok(found)
 }
 
-/// Returns the names of tests in a cell; one that ends with `…` begins so.
+/// Returns the names of tests in a cell; a name that ends with `…` is cut to its beginning.
 fn names(proof: &str) -> impl Iterator<Item = &str> {
     let words = proof.split('`').skip(1).step_by(2).map(|word| word.trim_end_matches('…'));
     words.filter(|word| {

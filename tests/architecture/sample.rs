@@ -1,4 +1,4 @@
-//! A tiny crate in a temporary directory that a tool is let loose on, to see whether it complains.
+//! A tiny crate in a temporary directory on which a tool is run, to see whether it complains.
 
 use std::fs;
 use std::path::Path;
@@ -8,23 +8,23 @@ use libtest_mimic::Failed;
 
 use crate::support::{Home, Ran};
 
-/// The tools check a few dozen lines; the time is for a machine that does much else.
+/// The tools check a few dozen lines; the limit is for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// As much of tokio as the samples need: clippy goes by the path, so the real one need not be built.
+/// The part of tokio that the samples need. Clippy compares paths, so the real crate need not be built.
 const STAND_IN_FOR_TOKIO: &str = "pub fn spawn(_: ()) {}
 pub mod task { pub fn spawn(_: ()) {} }
 pub mod sync { pub mod mpsc { pub fn unbounded_channel() {} } }
 pub mod process { pub struct Command; impl Command { pub fn new(_: &str) -> Self { Self } } }
 ";
 
-/// The crate; it goes with its directories.
+/// The crate, deleted on drop.
 pub(super) struct Sample {
     home: Home,
 }
 
 impl Sample {
-    /// Makes a crate without a line of code, with whatever follows its manifest's `[package]`.
+    /// Creates a crate without code; `manifest` follows the manifest's `[package]` table.
     pub(super) fn new(manifest: &str) -> Result<Self, Failed> {
         let sample = Self { home: Home::new()? };
         sample.write("Cargo.toml", &format!("{}{manifest}\n[workspace]\n", package("sample")))?;
@@ -32,14 +32,14 @@ impl Sample {
         Ok(sample)
     }
 
-    /// Makes a crate that depends on a stand-in for tokio.
+    /// Creates a crate that depends on a stand-in for tokio.
     pub(super) fn with_tokio() -> Result<Self, Failed> {
         let sample = Self::new("[dependencies]\ntokio = { path = \"tokio\" }\n")?;
         sample.dependency("tokio", STAND_IN_FOR_TOKIO, "")?;
         Ok(sample)
     }
 
-    /// Adds the sources of a crate that the sample depends on by path.
+    /// Adds a crate that the sample depends on by path; `more` is the rest of its manifest.
     pub(super) fn dependency(&self, name: &str, source: &str, more: &str) -> Result<(), Failed> {
         self.write(&format!("{name}/Cargo.toml"), &format!("{}{more}\n", package(name)))?;
         self.write(&format!("{name}/src/lib.rs"), source)
@@ -52,15 +52,15 @@ impl Sample {
         Ok(fs::write(path, text)?)
     }
 
-    /// Runs cargo on the sample.
+    /// Runs cargo on the sample, with the `clippy.toml` of the folder `rules`.
     pub(super) fn cargo(&self, arguments: &[&str], rules: &Path) -> Result<Ran, Failed> {
         let invocation = self.home.command("cargo", &self.home.path().join("sample"), arguments);
-        // A denied lint would end the check before later lints had their say.
+        // A denied lint would end the check before later lints run.
         let invocation = invocation.env("RUSTFLAGS", "--cap-lints=warn");
         invocation.with_toolchain().env("CLIPPY_CONF_DIR", rules).patience(PATIENCE).run()
     }
 
-    /// Returns what clippy with the rules of a folder says to the sample; a sample that does not compile fails.
+    /// Returns the messages of clippy with the `clippy.toml` of a folder; fails if the sample does not compile.
     pub(super) fn clippy(&self, rules: &Path) -> Result<String, Failed> {
         let ran = self.cargo(&["clippy", "--offline", "--quiet"], rules)?;
         if ran.stderr.contains("error[") { Err(Failed::from(ran.stderr)) } else { Ok(ran.stderr) }

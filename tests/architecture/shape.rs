@@ -1,7 +1,7 @@
-//! What a file may be: not too long, no comment too wide, a facade without logic, no lint silenced without a reason
-//! that is checked.
+//! The shape of source files: not too long, no comment too wide, facades without logic, and no lint
+//! silenced without a reason that is checked.
 //!
-//! The length and the number of parameters of functions are clippy's.
+//! Clippy checks the length and the number of parameters of functions.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use super::source::tokens;
 use super::{Violation, read, require_exactly, require_none, root, rust_files};
 use crate::support::Outcome;
 
-/// A file that is longer answers two questions.
+/// Maximum number of lines of a file; a longer one has more than one subject.
 const MAX_LINES: usize = 700;
 
-/// The most columns of a comment: rustfmt leaves comments as they are.
+/// Maximum number of columns of a comment, which rustfmt does not wrap.
 const MAX_COLUMNS: usize = 120;
 
 /// Checks every file of the repository.
@@ -50,7 +50,7 @@ fn violations(file: &Path, text: &str) -> Result<Vec<Violation>, Failed> {
     let mut silenced = Vec::new();
     find_allow(stream, &mut silenced);
     found.extend(silenced.into_iter().map(|line| format!("{name}:{line}: `allow` instead of `expect` with a reason")));
-    // A crate's unit tests belong to the module that names them.
+    // A file of unit tests belongs to the module that declares it, so it needs no purpose of its own.
     if !text.starts_with("//!") && file.file_name().is_some_and(|name| name != "tests.rs") {
         found.push(format!("{name} does not open with its purpose"));
     }
@@ -90,7 +90,7 @@ fn is_use(statement: &[TokenTree]) -> bool {
     items(statement).first().is_some_and(|word| word == "use")
 }
 
-/// The words of a statement, without its visibility.
+/// Returns the words of a statement without its visibility.
 fn items(statement: &[TokenTree]) -> Vec<String> {
     let words = statement.iter().filter(|token| matches!(token, TokenTree::Ident(_))).map(ToString::to_string);
     words.skip_while(|word| word == "pub").collect()

@@ -1,4 +1,4 @@
-//! Reads a Rust file as tokens, without what only its tests compile.
+//! Reads a Rust file as tokens, without the items that are compiled for tests only.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -6,23 +6,23 @@ use std::iter::Peekable;
 use libtest_mimic::Failed;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-/// A path as the source wrote it, with its line.
+/// A path as written in the source, with its line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reference {
     pub(super) segments: Vec<String>,
     pub(super) line: usize,
 }
 
-/// What a file says about modules.
+/// The modules that a file declares, and the paths that it names.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
-    /// Files that `mod name;` brings in.
+    /// The modules that `mod name;` declares.
     pub(super) children: Vec<String>,
-    /// Files that only tests bring in.
+    /// The modules that are declared for tests only.
     pub(super) test_children: Vec<String>,
     /// Every path of at least two segments and every import.
     pub(super) references: Vec<Reference>,
-    /// What `pub use` gives a new place: name to path.
+    /// The re-exports of `pub use`: from name to path.
     pub(super) exports: BTreeMap<String, Vec<String>>,
 }
 
@@ -31,14 +31,15 @@ pub(super) fn tokens(file: &str, text: &str) -> Result<TokenStream, Failed> {
     text.parse().map_err(|error| Failed::from(format!("{file}: {error}")))
 }
 
-/// Returns what a file says about modules.
+/// Returns the modules that a file declares, and the paths that it names outside tests.
 pub(super) fn outline(file: &str, text: &str) -> Result<Outline, Failed> {
     let mut outline = Outline::default();
     read_stream(&without_tests(tokens(file, text)?, &mut outline), &mut outline);
     Ok(outline)
 }
 
-/// Leaves out each item under `#[cfg(test)]`, and notes the files among them.
+/// Returns the tokens without the items under `#[cfg(test)]`; the modules among these are added to
+/// `test_children`.
 pub(super) fn without_tests(stream: TokenStream, outline: &mut Outline) -> Vec<TokenTree> {
     let mut kept = Vec::new();
     let mut tokens = stream.into_iter().peekable();
@@ -58,7 +59,7 @@ pub(super) fn without_tests(stream: TokenStream, outline: &mut Outline) -> Vec<T
     kept
 }
 
-/// Goes to the end of an item: a semicolon or a block.
+/// Skips an item, up to a semicolon or a block.
 fn skip_item(tokens: &mut Peekable<proc_macro2::token_stream::IntoIter>, outline: &mut Outline) {
     let mut after_mod = false;
     for token in tokens.by_ref() {
@@ -98,7 +99,7 @@ fn read_stream(tokens: &[TokenTree], outline: &mut Outline) {
     }
 }
 
-/// Reports whether `pub` or `pub(…)` stands before a place.
+/// Reports whether `pub` or `pub(…)` precedes a position.
 fn is_public(tokens: &[TokenTree], at: usize) -> bool {
     let before = &tokens[at - 1];
     let before = if matches!(before, TokenTree::Group(_)) && at > 1 { &tokens[at - 2] } else { before };
@@ -109,12 +110,12 @@ fn is_punct(token: Option<&TokenTree>, character: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == character)
 }
 
-/// Reports whether `::` begins at a place.
+/// Reports whether `::` begins at a position.
 fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
     is_punct(tokens.get(at), ':') && is_punct(tokens.get(at + 1), ':')
 }
 
-/// Notes a path such as `crate::plan::Plan` and gives the place after it.
+/// Adds a path such as `crate::plan::Plan` and returns the position after it.
 fn read_path(tokens: &[TokenTree], start: usize, outline: &mut Outline) -> usize {
     let line = tokens[start].span().start().line;
     let mut segments = vec![tokens[start].to_string()];
@@ -129,7 +130,7 @@ fn read_path(tokens: &[TokenTree], start: usize, outline: &mut Outline) -> usize
     at
 }
 
-/// Notes each path of an import and gives the place after its semicolon.
+/// Adds each path of an import and returns the position after its semicolon.
 fn read_use(tokens: &[TokenTree], start: usize, exported: bool, outline: &mut Outline) -> usize {
     let length = tokens[start..].iter().take_while(|token| !is_punct(Some(token), ';')).count();
     let mut leaves = Vec::new();

@@ -1,7 +1,7 @@
-//! Where a task stands is judged in core alone: the other crates ask named questions and compare no `TaskState`.
+//! Only core judges a task's state: the other crates ask named questions and compare no `TaskState`.
 //!
-//! A comparison elsewhere is a rule of the task's life in a second place, which a new state passes by in silence. Tests
-//! may name states, since they say what is to come of something.
+//! A comparison elsewhere is a second place for a rule of the task's life, which a new state
+//! bypasses silently. Tests may name states, since they say which result is expected.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use super::source::{Outline, outline, tokens, without_tests};
 use super::{Violation, read, require_exactly, require_none, root, rust_files};
 use crate::support::Outcome;
 
-/// The type whose values only core tells apart.
+/// The type whose values only core may distinguish.
 const STATE: &str = "TaskState";
 
-/// Checks what the crates beside core compile outside tests.
+/// Checks the code of all crates except core, without tests.
 pub(super) fn workspace_holds() -> Outcome {
     let files: Vec<PathBuf> = rust_files()?.into_iter().filter(|file| is_bound(file)).collect();
     let mut of_tests = BTreeSet::new();
@@ -31,13 +31,13 @@ pub(super) fn workspace_holds() -> Outcome {
     require_none(&found)
 }
 
-/// Reports whether a file belongs to a crate beside core, and is none of its tests.
+/// Reports whether the rule applies to a file: it belongs to a crate other than core, and not to its tests.
 fn is_bound(file: &Path) -> bool {
     let is_of_tests = file.iter().any(|part| part == "tests" || part == "benches");
     file.starts_with("crates") && !file.starts_with("crates/core") && !is_of_tests
 }
 
-/// Returns the file that `mod child;` in a file brings in.
+/// Returns the file that `mod child;` in a file refers to.
 fn child_of(file: &Path, child: &str) -> PathBuf {
     let is_root = ["lib", "main", "mod"].map(Some).contains(&file.file_stem().and_then(|stem| stem.to_str()));
     let folder = if is_root { file.with_file_name("") } else { file.with_extension("") };
@@ -72,7 +72,7 @@ fn collect(file: &str, stream: TokenStream, found: &mut Vec<Violation>) {
     }
 }
 
-/// Reports whether what stands before, a field or a call, is compared.
+/// Reports whether the field or call before these tokens is compared.
 fn is_compared(after: &[TokenTree]) -> bool {
     let rest = if matches!(after.first(), Some(TokenTree::Group(_))) { &after[1..] } else { after };
     is_joined(rest, "==") || is_joined(rest, "!=")
@@ -86,7 +86,7 @@ fn is_sign(token: &TokenTree, sign: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == sign)
 }
 
-/// Reports whether an operator of two signs begins here.
+/// Reports whether the tokens begin with an operator of two characters.
 fn is_joined(tokens: &[TokenTree], operator: &str) -> bool {
     let mut signs = operator.chars();
     let (Some(first), Some(second)) = (signs.next(), signs.next()) else { return false };

@@ -1,4 +1,5 @@
-//! Programs that an agent plants for git to run: whole runs in which none of them does, and nothing is lost.
+//! Attacks in whole runs: programs that an agent plants for git to run, links out of its worktree,
+//! and access to the git directory. None succeeds, and no work is lost.
 
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
@@ -40,11 +41,13 @@ pub(crate) fn cases() -> Vec<Case> {
     each.chain(links).chain(tokens.flatten()).chain([programs]).collect()
 }
 
-/// Plants by a command and commits; the planted program leaves a canary wherever it can write. At the end a plain git,
-/// asked where the agent planted, runs the program: so it was no dud.
+/// Makes an agent plant a program with a command, and commit. The program leaves a canary wherever
+/// it can write. At the end a plain git, run where the agent planted, starts the program, which
+/// proves that the attack is real.
 fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
     let world = World::lived_in()?;
-    // Both places: one that only a program outside the sandbox can write, and one below the worktree.
+    // It writes to two places: one that only a program outside the sandbox can write to, and one
+    // below the worktree.
     let outside = world.home.path().join("canary");
     let program = format!("#!/bin/sh\necho trip >> '{}'\necho trip >> \"$0.canary\"\ncat\n", outside.display());
     let plant = format!("cat > evil.sh <<'END'\n{program}END\nchmod +x evil.sh\necho kept > work.txt\n{plant}");
@@ -68,7 +71,8 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
     }
     let is_tampered = std::fs::read_to_string(worktree.join(".git")).is_ok_and(|text| text.contains("fake"));
     if is_tampered {
-        // Only the weaker sandbox lets an agent write there; such a worktree is trusted no more, and left as it is.
+        // Only the fallback tier lets an agent write this file. Such a worktree is no longer
+        // trusted, and is left as it is.
         played.require(1, &[("T1", FailedTask)])?;
         played.require_failure("T1", FailureCause::Worktree, "has changed since git wrote it; its files are kept")?;
     } else {
@@ -80,7 +84,7 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
     if std::fs::read_to_string(worktree.join("work.txt"))? != "kept\n" {
         return fail("the agent's files are gone");
     }
-    // What it answers does not matter, only whom it starts.
+    // Its answer does not matter, only which programs it starts.
     let _ = git(&worktree, plain);
     if worktree.join("evil.sh.canary").exists() { Ok(()) } else { fail("what was planted trips nobody") }
 }
@@ -96,7 +100,7 @@ fn a_filter_of_a_nested_repository_is_silent(tier: Confinement) -> Outcome {
 }
 
 fn a_tampered_git_file_is_silent(tier: Confinement) -> Outcome {
-    // Where the file cannot be written, as in the full sandbox, the attack has failed already.
+    // Where the file cannot be written, as in the full tier, the attack has failed already.
     play(
         tier,
         "mkdir -p fake/objects fake/refs; echo 'ref: refs/heads/main' > fake/HEAD; \
@@ -117,8 +121,8 @@ fn a_file_system_monitor_is_silent(tier: Confinement) -> Outcome {
     )
 }
 
-/// Files of the user's checkout may be hard links to files elsewhere. An agent's files are copies, and a link to what
-/// is outside its worktree cannot be made.
+/// Files of the user's checkout may be hard links to files elsewhere. An agent's files are copies,
+/// and it cannot make a link to a file outside its worktree.
 fn a_hard_link_leads_nowhere(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
     let (repository, outside) = (&world.repository, world.home.path().join("outside"));
@@ -153,12 +157,12 @@ fn a_hard_link_leads_nowhere(tier: Confinement) -> Outcome {
             return fail(format!("the agent wrote {file} outside its worktree"));
         }
     }
-    // A plain link, made where nothing forbids it, leads there: so it was no dud.
+    // A write through the user's own link changes the file outside, which proves that the attack is real.
     std::fs::OpenOptions::new().append(true).open(repository.path().join("kept.txt"))?.write_all(b"mine\n")?;
     if std::fs::read_to_string(outside.join("kept.txt"))? == "kept\nmine\n" { Ok(()) } else { fail("no such link") }
 }
 
-/// Programs in the repository that have the names of ours are found first by whoever goes by `PATH` alone.
+/// A search of `PATH` alone would find programs in the repository that have the names of ours.
 fn a_program_in_the_repository_is_never_ours() -> Outcome {
     let world = World::lived_in()?;
     let outside = world.home.path().join("programs");
@@ -188,12 +192,13 @@ fn a_program_in_the_repository_is_never_ours() -> Outcome {
             return fail(format!("a program of the repository ran with PATH={first}:…"));
         }
     }
-    // Elsewhere it is what the user wants: so it was no dud.
+    // Outside the repository such a program is the user's choice. That it runs there proves that
+    // the attack is real.
     world.orchestrate(&["doctor"]).env("PATH", format!("{}:{git}", outside.display())).run()?;
     if canary.exists() { Ok(()) } else { fail("the control does not run") }
 }
 
-/// What people and their tools keep in the repository's directory beside what git reads.
+/// Files that users and their tools keep in the git directory, besides those that a command's git reads.
 const SECRETS: [&str; 11] = [
     "config.worktree",
     "config.orig",
@@ -208,8 +213,8 @@ const SECRETS: [&str; 11] = [
     "info/token",
 ];
 
-/// A token in whatever file of the repository's directory cannot be read by a command, which still asks git about all
-/// that it tells of commits and files.
+/// A command cannot read a token in any file of the git directory, but can still ask git everything
+/// about commits and files.
 fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
     let config = world.repository.read(".git/config")?;
@@ -224,7 +229,8 @@ fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
     if !told.contains("work.txt") || !told.ends_with("without complaints") {
         return fail(format!("git does not tell all: {told}"));
     }
-    // What was configured may hold a secret, too; then git works only where another configuration can be shown.
+    // The configuration may hold a secret, too. Then git works only in the tier that can show it
+    // another configuration.
     world.repository.write(".git/config", &format!("{config}[http]\n\textraHeader = canary-4711\n"))?;
     let (more, told) = look_around(&world, tier)?;
     if tier == Confinement::Full && !told.ends_with("without complaints") {
@@ -239,7 +245,7 @@ fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
     }
 }
 
-/// Whoever can open the repository's directory can lock it against us.
+/// A process that can open the git directory could lock it against us.
 fn the_repository_cannot_be_locked(tier: Confinement) -> Outcome {
     let world = World::lived_in()?;
     let command = "common=$(sed 's/gitdir: //' .git)/../..; \

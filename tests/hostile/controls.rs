@@ -1,7 +1,7 @@
-//! Whether a test holds its own control: its text, or that of a function which it calls, says so.
+//! Finds out whether a test contains its own control: its source says so, or that of a function that it calls.
 //!
-//! A control is part of the test, so that one which no longer trips fails it. What this deliberately does not do: tell
-//! whether what is called a control is one.
+//! A control is part of the test, so a control that no longer trips fails the test. This module
+//! deliberately does not check whether what is called a control is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,14 +11,14 @@ use libtest_mimic::Failed;
 
 use crate::support::{Outcome, fail};
 
-/// What the text of a control says: a comment that begins so, or a failure.
+/// How the source marks a control: with a comment or a failure text that begins so.
 const WORDS: [&str; 2] = ["/ The control", "\"the control "];
 
-/// The functions of a package by their names: the comment before each, and its body.
+/// The functions of a package by name: the comment before each, and its body.
 pub(super) struct Functions(BTreeMap<String, String>);
 
 impl Functions {
-    /// Reads the sources of a package, tests and all.
+    /// Reads the sources of a package, tests included.
     pub(super) fn of(package: &Path) -> Result<Self, Failed> {
         let mut functions = Self(BTreeMap::new());
         for folder in ["src", "tests"] {
@@ -40,7 +40,7 @@ impl Functions {
         Ok(())
     }
 
-    /// Adds the functions of a formatted source: each ends where a line begins with its brace.
+    /// Adds the functions of a formatted source: each ends at a line that consists of its closing brace.
     fn add(&mut self, source: &str) {
         let mut comment = String::new();
         let mut open: Option<(String, String)> = None;
@@ -62,7 +62,7 @@ impl Functions {
         }
     }
 
-    /// Reports whether a function, or one that it calls, speaks of its control.
+    /// Reports whether a function, or one that it calls, is marked as a control.
     pub(super) fn hold_a_control(&self, name: &str) -> bool {
         let mut seen = BTreeSet::new();
         let mut open = vec![name];
@@ -80,7 +80,7 @@ impl Functions {
     }
 }
 
-/// Returns the name of a function that begins in the first column.
+/// Returns the name of the function that begins in the first column of a line.
 fn name_of(line: &str) -> Option<&str> {
     let plain = ["pub(crate) ", "pub(super) ", "pub ", "async "].iter();
     let line = plain.fold(line, |line, prefix| line.strip_prefix(prefix).unwrap_or(line));

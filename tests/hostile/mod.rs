@@ -1,7 +1,10 @@
-//! The table of attacks: what holds, case by case, in which tier, as root and as an ordinary user, with its control.
+//! The table of attacks: which attacks are held off, in which tier, as root and as an ordinary
+//! user, each with its control.
 //!
-//! Its rows are what ran: every test of a test program whose module is named for attacks ([`suites`]). The short form
-//! is one attack of this very program; `ORCHESTRATE_HOSTILE=all` runs all programs and prints the table.
+//! A control is a variant of the attack that has to succeed; it proves that the test would notice.
+//! The rows are the tests that ran: every test of a test program whose module is named for attacks
+//! ([`suites`]). The short form runs one attack of this program; `ORCHESTRATE_HOSTILE=all` runs all
+//! programs and prints the table.
 
 mod attacks;
 mod controls;
@@ -18,9 +21,9 @@ use suites::Suite;
 use table::{Table, Verdict};
 use who::Who;
 
-/// Set to `all`, every attack is tried, and the table is printed.
+/// The environment variable that, set to `all`, makes the test run every attack and print the table.
 const LONG_FORM: &str = "ORCHESTRATE_HOSTILE";
-/// What the short form tries: quick, in both tiers, and with a control.
+/// The attack of the short form: quick, in both tiers, and with a control.
 const SHORT_FORM: &str = "attacks::a_hard_link_leads_nowhere";
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -30,7 +33,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("table_of_attacks::what_does_not_hold_is_told", table::what_does_not_hold_is_told),
         case("table_of_attacks::a_control_is_found_in_what_a_test_calls", controls::examples_are_found),
     ];
-    // One name for root, who tries all as an ordinary user too, and another for whoever is one.
+    // The test's name differs for root, who runs every attack as an ordinary user, too.
     let by_root = judging("table_of_attacks::every_attack_is_held_off_as_root_and_as_a_user", every_attack_is_held_off);
     let by_user = judging("table_of_attacks::every_attack_is_held_off_as_a_user", every_attack_is_held_off);
     let whole = if Who::here().contains(&Who::Root) { by_root } else { by_user };
@@ -51,7 +54,7 @@ fn every_attack_is_held_off(required: bool) -> Result<Completion, Failed> {
     }
 }
 
-/// Runs the attacks of the programs as everybody who can be here.
+/// Runs the programs' attacks as every user that is possible here, and fills the table.
 fn filled(suites: &[Suite]) -> Result<Table, Failed> {
     let mut table = Table::default();
     for &who in Who::here() {

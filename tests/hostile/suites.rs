@@ -1,4 +1,5 @@
-//! The test programs that hold attacks, found by asking cargo for all of them and each of them for its tests.
+//! Finds the test programs that contain attacks: asks cargo for all test programs, and each of them
+//! for its tests.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,28 +10,30 @@ use serde_json::Value;
 use super::who::User;
 use crate::support::{Outcome, REQUIRE, fail, workspace_cargo};
 
-/// The modules that hold attacks: a test that is in one of them is a row of the table. Those of decisions start
-/// nothing.
+/// The modules that contain attacks: each test in one of them is a row of the table. The tests of
+/// decisions start nothing.
 const MODULES: [&str; 4] = ["attack::", "attacks::", "hostile::", DECISIONS];
 pub(super) const DECISIONS: &str = "policy::";
-/// The program that holds nothing else, but for what has to work in a sandbox.
+/// The test program that contains only attacks, except for its module [`NO_ATTACK`], which tests
+/// what has to work in a sandbox.
 const CANARIES: &str = "canaries";
 const NO_ATTACK: &str = "usable::";
-/// The table's own tests, whose module a pattern fits that is sought anywhere in a name.
+/// The module of the table's own tests. It has to be skipped, since its name contains `attacks::`
+/// and a test program looks for a pattern anywhere in a name.
 const THE_TABLE: &str = "table_of_attacks::";
 
 /// A test program and which of its tests are attacks.
 pub(super) struct Suite {
     pub(super) program: PathBuf,
-    /// The package, where its tests are started and their sources are.
+    /// The package's folder: its tests are started there, and it contains their sources.
     pub(super) package: PathBuf,
-    /// What to run, as arguments that say which tests; each is one start.
+    /// The arguments that select tests; the program is started once for each element.
     chosen: Vec<Vec<String>>,
-    /// The tests that it then has to run.
+    /// The names of the selected tests.
     pub(super) tests: Vec<String>,
 }
 
-/// Returns the programs of this workspace that hold attacks, built.
+/// Builds this workspace's test programs and returns those that contain attacks.
 pub(super) fn all() -> Result<Vec<Suite>, Failed> {
     let mut cargo = workspace_cargo(&["test", "--no-run", "--message-format=json"]);
     let built = cargo.stderr(Stdio::inherit()).output()?;
@@ -61,7 +64,7 @@ pub(super) fn all() -> Result<Vec<Suite>, Failed> {
 }
 
 impl Suite {
-    /// Returns this very program and the tests whose names contain a word.
+    /// Returns this program with those of its tests whose names contain a word.
     pub(super) fn own(word: &str) -> Result<Self, Failed> {
         let package = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
         Self::new(std::env::current_exe()?, package, vec![vec![word.to_owned()]])
@@ -85,18 +88,18 @@ impl Suite {
         Ok(suite)
     }
 
-    /// Returns the package's name, as its folder says it.
+    /// Returns the name of the package's folder, or `program` for the root package.
     pub(super) fn name(&self) -> String {
         let is_root = self.package == Path::new(env!("CARGO_MANIFEST_DIR"));
         if is_root { "program".to_owned() } else { self.package.file_name().unwrap_or_default().display().to_string() }
     }
 
-    /// Runs the attacks, and gives what was printed.
+    /// Runs the attacks and returns what was printed.
     pub(super) fn run(&self, user: &User) -> Result<String, Failed> {
         let mut printed = String::new();
         for arguments in &self.chosen {
             let mut command = user.command(&self.program);
-            // What is not run there is told apart from what does not hold.
+            // So a test that cannot run is reported as ignored, and is distinguished from one that fails.
             command.args(arguments).env_remove(REQUIRE).current_dir(&self.package).stdin(Stdio::null());
             let ran = command.output()?;
             printed.push_str(&String::from_utf8_lossy(&ran.stdout));

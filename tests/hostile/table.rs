@@ -1,4 +1,4 @@
-//! The rows of the table, made from what test programs print.
+//! The table's rows, read from the output of test programs, and the verdict on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,29 +14,29 @@ use crate::support::{Outcome, fail};
 enum Tier {
     Full,
     Fallback,
-    /// In none, since no sandbox is what holds it off.
+    /// In no tier, since something other than a sandbox holds the attack off.
     Host,
-    /// In none, though a sandbox does: it has to get through there.
+    /// In no tier, although a sandbox holds the attack off: here it has to succeed.
     Control,
 }
 
-/// How it ended.
+/// The result of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Ended {
     Passed,
     Failed,
-    /// Was not tried, for want of something.
+    /// Was not run, for this reason.
     NotRun(String),
 }
 
-/// What the table says as a whole.
+/// The verdict on the whole table.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// All was tried, holds, and has a control.
+    /// Every attack was tried, is held off, and has a control.
     Holds,
-    /// What was tried holds; why the rest was not tried.
+    /// Everything that was tried holds; the reason why the rest was not.
     NotRun(String),
-    /// What does not hold.
+    /// What is wrong: see [`Table::wrong`].
     Wrong(Vec<String>),
 }
 
@@ -45,8 +45,8 @@ pub(super) enum Verdict {
 struct Row {
     cells: BTreeMap<(Who, Tier), Ended>,
     has_control: bool,
-    /// Reports whether it is a decision, which starts nothing that could get through: what is denied and what is
-    /// allowed stand beside each other in its tests.
+    /// Whether the attack is a question to the policy, which starts nothing that could get through.
+    /// Such tests check side by side what is denied and what is allowed.
     is_decision: bool,
 }
 
@@ -65,10 +65,10 @@ const COLUMNS: [(Who, Tier, &str); 6] = [
     (Who::User, Tier::Host, "HOST"),
 ];
 
-/// What is shown of an attack that nothing proves to be one.
+/// Shown for an attack without a control: nothing proves that it is one.
 const NO_CONTROL: &str = "none";
 
-/// Returns an attack's name without its tier, and the tier.
+/// Splits a test's name into the attack's name and its tier.
 fn split(test: &str) -> (String, Tier) {
     let tiers = [("full", Tier::Full), ("fallback", Tier::Fallback), ("unconfined", Tier::Control)];
     for (word, tier) in tiers {
@@ -82,7 +82,7 @@ fn split(test: &str) -> (String, Tier) {
     (test.to_owned(), Tier::Host)
 }
 
-/// Returns the result that a line tells, if it tells one.
+/// Returns the test and the result that a line reports, if it reports one.
 fn result(line: &str) -> Option<(&str, Ended)> {
     let (name, ended) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let ended = match (ended, ended.strip_prefix("ignored")) {
@@ -93,14 +93,14 @@ fn result(line: &str) -> Option<(&str, Ended)> {
     Some((name.trim(), ended))
 }
 
-/// Returns the reason alone: after a comma, as the harness of Rust prints it, or in brackets, as ours does.
+/// Returns the reason alone: libtest prints it after a comma, our harness in brackets.
 fn reason_of(printed: &str) -> &str {
     let bracketed = printed.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
     bracketed.unwrap_or_else(|| printed.trim_start_matches([',', ' ']))
 }
 
 impl Table {
-    /// Enters what a program printed about its attacks; of one that it did not speak of, that it failed.
+    /// Enters the results that a program printed; an attack that is missing there counts as failed.
     pub(super) fn enter(&mut self, who: Who, suite: &Suite, printed: &str) -> Outcome {
         let results: BTreeMap<&str, Ended> = printed.lines().filter_map(result).collect();
         for test in &suite.tests {
@@ -109,7 +109,7 @@ impl Table {
         if results.is_empty() { fail(format!("{} ran nothing: {printed}", suite.program.display())) } else { Ok(()) }
     }
 
-    /// Enters why nobody could run a program.
+    /// Enters the reason why a program could not be run.
     pub(super) fn leave_out(&mut self, who: Who, suite: &Suite, reason: &str) {
         for test in &suite.tests {
             self.set(who, &suite.name(), test, Ended::NotRun(reason.to_owned()));
@@ -124,7 +124,7 @@ impl Table {
         row.is_decision = test.starts_with(DECISIONS);
     }
 
-    /// Looks for the controls that are part of the tests.
+    /// Finds the controls that are part of the tests.
     pub(super) fn find_controls(&mut self, suites: &[Suite]) -> Outcome {
         for suite in suites {
             let functions = Functions::of(Path::new(&suite.package))?;
@@ -139,7 +139,7 @@ impl Table {
         Ok(())
     }
 
-    /// Judges the whole; `required` says that all has to be tried.
+    /// Returns the verdict; with `required`, an attack that was not tried is wrong, too.
     pub(super) fn verdict(&self, required: bool) -> Verdict {
         let (mut wrong, left_out) = (self.wrong(), self.left_out());
         if required {
@@ -151,7 +151,7 @@ impl Table {
         left_out.into_iter().next().map_or(Verdict::Holds, Verdict::NotRun)
     }
 
-    /// Returns what does not hold: attacks that got through, controls that did not, and attacks without a control.
+    /// Returns what is wrong: attacks that got through, controls that did not, and attacks without a control.
     fn wrong(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, row) in &self.rows {
@@ -168,7 +168,7 @@ impl Table {
         wrong
     }
 
-    /// Returns why something was not tried, each reason once.
+    /// Returns the reasons why attacks were not tried, each once.
     fn left_out(&self) -> BTreeSet<String> {
         let cells = self.rows.values().flat_map(|row| row.cells.values());
         let reason = |ended: &Ended| match ended {
@@ -180,7 +180,7 @@ impl Table {
 }
 
 impl Row {
-    /// Reports whether this is more than a control, of which alone there is nothing to show.
+    /// Reports whether the row contains an attack and not only a control, which is not shown alone.
     fn is_attack(&self) -> bool {
         self.cells.keys().any(|(_, tier)| *tier != Tier::Control)
     }
@@ -245,7 +245,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Enters what a program would have printed.
+/// Returns the table of a sample output.
 fn of(printed: &str) -> Table {
     let mut table = Table::default();
     for (test, ended) in printed.lines().filter_map(result) {
@@ -256,7 +256,8 @@ fn of(printed: &str) -> Table {
 
 const NEEDS: &str = "not run: needs bubblewrap (apt install ...)";
 
-/// What is printed, and the verdicts on it where something may be left out and where all is required.
+/// Returns sample outputs, each with its verdict if attacks may be left out and its verdict if all
+/// are required.
 fn verdicts() -> Vec<(&'static str, Verdict, Verdict)> {
     let wrong = |texts: &[&str]| Verdict::Wrong(texts.iter().map(|text| (*text).to_owned()).collect());
     let not_run = || Verdict::NotRun(NEEDS.to_owned());

@@ -1,4 +1,4 @@
-//! As whom attacks are run: as root, and as a user who owns nothing but a home.
+//! The users that attacks run as: root, and a user who owns nothing but a home.
 
 use std::ffi::OsString;
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::support::Need;
 
-/// The user and the group that own nothing.
+/// The ids of the user and the group that own nothing.
 const NOBODY: u32 = 65534;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,19 +19,19 @@ pub(super) enum Who {
     User,
 }
 
-/// Who starts programs, and where they put their files.
+/// A user that starts programs, with a home for their files.
 pub(super) struct User {
     who: Who,
     home: TempDir,
 }
 
 impl Who {
-    /// Returns everybody who can be here: root can be both, an ordinary user is one.
+    /// Returns the users that are possible here: both for root, otherwise the ordinary user only.
     pub(super) fn here() -> &'static [Who] {
         if rustix::process::geteuid().is_root() { &[Who::Root, Who::User] } else { &[Who::User] }
     }
 
-    /// Returns whoever can start a program here; otherwise why it cannot be started.
+    /// Returns the user, prepared to start this program, or the reason why it cannot start it here.
     pub(super) fn can_start(self, program: &Path) -> Result<Result<User, String>, Failed> {
         let is_root = rustix::process::geteuid().is_root();
         let user = User { who: self, home: tempfile::Builder::new().prefix("orchestrate-hostile-").tempdir()? };
@@ -52,7 +52,8 @@ impl Who {
     }
 }
 
-/// Returns where programs are, without root's own folders: a search ends with another error where it may not enter.
+/// Returns the `PATH` without folders that are root's own: a search through a folder that may not
+/// be entered fails with a different error.
 fn path_of_everybody() -> OsString {
     let everybody_enters = |folder: &Path| folder.metadata().is_ok_and(|found| found.mode() & 0o001 != 0);
     let path = std::env::var_os("PATH").unwrap_or_default();

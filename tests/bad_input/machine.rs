@@ -1,4 +1,4 @@
-//! Machines that lack something: a current git, folders, open files, room on the disk.
+//! Machines that lack something: a current git, folders, open files, disk space.
 
 use libtest_mimic::Failed;
 use serde_json::json;
@@ -67,7 +67,7 @@ fn a_temporary_folder_is_not_there() -> Outcome {
     world.types(&["land"], 0).map(drop)
 }
 
-/// Types a command into a shell that has changed how many files may be open.
+/// Runs the program from a shell with this `ulimit`, which limits how many files may be open.
 fn with_open_files(world: &World, limit: &str, typed: &[&str]) -> Result<Ran, Failed> {
     let script = format!("ulimit {limit}; exec \"$@\"");
     let arguments = [&["-c", &script, "sh", env!("CARGO_BIN_EXE_orchestrate")], typed].concat();
@@ -86,10 +86,10 @@ fn too_few_open_files_are_refused() -> Outcome {
         return fail("there is a state of nothing");
     }
     with_open_files(&world, "-n 64", &["run", &plan, "--max-agents", "1"])?.exits(0)?;
-    // What the user may raise is raised.
+    // Only the soft limit is low: it is raised.
     with_open_files(&world, "-Sn 24", &["run", &plan])?.exits(0)?;
     before.require_same(&world.repository.fingerprint()?)?;
-    // Who takes it over has no such option.
+    // `retry` has no such option.
     let ran = with_open_files(&world, "-n 64", &["retry", "T1", "-m", "again"])?.exits(2)?;
     require_words(&ran.stderr, &["20 agents", "`ulimit -Hn`"])?;
     if ran.stderr.contains("--max-agents") { fail(ran.stderr) } else { Ok(()) }
@@ -97,7 +97,7 @@ fn too_few_open_files_are_refused() -> Outcome {
 
 fn doctor_counts_open_files() -> Outcome {
     let world = world()?;
-    // What is untrue of the sandbox is not said: no tier can be tried with so few.
+    // Nothing is said about the sandbox, which would be untrue: no tier can be probed with so few files.
     for (limit, or) in [("64", " or: lower their number: `max_agents = 1`"), ("24", "")] {
         let told = with_open_files(&world, &format!("-n {limit}"), &["doctor"])?.exits(2)?;
         let found = format!("MISSING  open files        20 agents need 368, {limit} allowed");
@@ -115,7 +115,7 @@ fn landing_needs_files_for_no_agents() -> Outcome {
     let run = ["run", &world.file("plan.md"), "--max-agents", "1", "--verify", "test -e made"];
     with_open_files(&world, "-n 64", &run)?.exits(0)?;
     world.repository.git(&["commit", "-q", "--allow-empty", "-m", "Go on"])?;
-    // What the user may raise is raised.
+    // A low soft limit is raised.
     for limit in ["-n 64", "-Sn 16"] {
         let landed = with_open_files(&world, limit, &["land"])?.exits(0)?;
         require_words(&landed.stderr, &["has new commits: checking their merge"])?;
@@ -124,8 +124,8 @@ fn landing_needs_files_for_no_agents() -> Outcome {
     with_open_files(&world, "-Sn 16", &["resume"])?.exits(0).map(drop)
 }
 
-/// Runs lines of a shell where the state is on a file system of its own, which the first argument names; in the lines,
-/// `$1` is the program and `$2` the plan.
+/// Runs a shell script with the state on a tmpfs of its own, which is mounted with these options.
+/// In the script `$state` is the state's folder, `$1` the program and `$2` the plan.
 fn on_a_file_system(world: &World, options: &str, script: &str) -> Result<Ran, Failed> {
     let state = world.home.path().join("state");
     std::fs::create_dir_all(&state)?;
@@ -140,7 +140,8 @@ fn on_a_file_system(world: &World, options: &str, script: &str) -> Result<Ran, F
 fn a_read_only_state_is_refused() -> Outcome {
     let world = world()?;
     let before = world.repository.fingerprint()?;
-    // A run may end before its journal is closed, which could then still be read; whoever looks at it closes it.
+    // A run may end before its journal is closed, and the journal could then still be read. The
+    // first `status` closes it.
     let script = "mount -o remount,ro none $state; $1 run $2; echo first $?
         mount -o remount,rw none $state; $1 run $2 >/dev/null; echo second $?; $1 status >/dev/null
         mount -o remount,ro none $state; $1 status; echo third $?; $1 resume; echo fourth $?
@@ -189,7 +190,7 @@ fn a_real_full_disk_loses_nothing() -> Outcome {
     let before = world.repository.fingerprint()?;
     let turn =
         |turn, command: &str| Rule::task("T1").turn(turn).call("run_shell_command", &json!({ "command": command }));
-    // Eight megabytes are soon full; what fills them is the agent's own file.
+    // The agent's own file fills the eight megabytes.
     let script = Script::default()
         .rule(turn(1, "echo early > early.txt"))
         .rule(turn(2, "head -c 20000000 /dev/zero > big; true"))
@@ -233,7 +234,7 @@ fn a_repository_whose_disk_is_full_says_so() -> Outcome {
     let ran = world.home.command("unshare", world.repository.path(), &arguments).run()?.exits(0)?;
     require_words(&ran.stdout, &["first 1\n", "second 0\n", "\nbig\n"])?;
     require_words(&ran.stderr, &["failed to store big: No space left", "free some space", "`orchestrate resume r-"])?;
-    // Each of what a resumed run says first has a line of its own.
+    // Each message at the start of a resumed run has a line of its own.
     let tiers = ran.stderr.matches("\nsandbox tier: ").count();
     if tiers == 2 { Ok(()) } else { fail(ran.stderr) }
 }

@@ -1,5 +1,5 @@
-//! What a user's machine, repository and plan may be like instead of fine: each says what to do next, and loses
-//! nothing.
+//! Faulty machines, repositories, plans and models: each fault is reported with what to do next,
+//! and nothing is lost.
 
 mod machine;
 mod models;
@@ -22,7 +22,7 @@ fn world() -> Result<World, Failed> {
     World::with_plan_outside(PLAN)
 }
 
-/// Requires that the plan is refused with these words before anything has begun.
+/// Requires that the plan is refused with these words, before anything is created.
 fn refuses(world: &World, said: &[&str]) -> Outcome {
     let before = world.repository.fingerprint()?;
     require_words(&world.types(&["run", &world.file("plan.md")], 2)?.stderr, said)?;

@@ -27,7 +27,7 @@ fn a_script_with_a_broken_line_is_refused() -> Outcome {
         (format!("{rule}\n\n{{\"reply\": {{}}}}\n"), "line 3: `reply` has neither `text` nor `tool_calls`"),
         ("\n".to_owned(), "has no rules"),
     ];
-    // An agent that starts late would be the first to read it.
+    // The script is needed only by an agent that starts late.
     let plan = world.write("plan.md", "- [ ] T1 Make it (run: touch made)\n- [ ] T2 Write it (depends: T1)\n")?;
     for (text, words) in table {
         std::fs::write(&file, text)?;
@@ -50,14 +50,14 @@ fn a_script_that_nobody_asks_again_is_not_read() -> Outcome {
     let model = Script::default().rule(write("T1", "one.txt", "one\n").turn(1)).rule(done("T1")).write_to(&file)?;
     world.types(&["run", &plan, "--model", &model, "--merge", "review"], 3)?;
     std::fs::write(&file, "no rule\n")?;
-    // Its author would read it.
+    // Rejecting the task would make its agent use the script.
     let ran = world.types(&["reject", "T1", "-m", "Write two."], 2)?;
     require_words(&ran.stderr, &["failed to load the script", "line 1"])?;
     world.types(&["approve", "T1"], 0).map(drop)
 }
 
 fn endpoints_that_refuse_say_what_to_do() -> Outcome {
-    // A server that has just gone: nobody listens on its port.
+    // A server that has just stopped: nothing listens on its port.
     let gone = ModelServer::scripted(Vec::new())?.openai_base();
     let refusing = |status: u16| ModelServer::answering(move |_, _| Reply::error(status, "no"));
     let (locked, empty) = (refusing(401)?, refusing(404)?);

@@ -81,11 +81,11 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
             "hint: nothing was run",
         ],
     )?;
-    // It looks elsewhere, and would say nothing of it.
+    // `orchestrate check` does not see this option, so it would not report the error.
     if ran.stderr.contains("orchestrate check") {
         return fail(ran.stderr);
     }
-    // One that is on the user's own search path, and that no command sees, is not found either.
+    // A program on the user's own search path that no command can see is missing, too.
     let path = with_program(&world.home, "of-the-user", "true")?;
     let text = "---\nverify: no-such-program\n---\n- [ ] T1 Write it (verify: of-the-user --all && true)\n\
                 - [ ] T2 Make it (run: touch made) (verify: test -e made)\n- [x] T3 Done (verify: long-gone)\n";
@@ -110,8 +110,8 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
     before.require_same(&world.repository.fingerprint()?)
 }
 
-/// A task may make it, so it is a warning; a file that is there is none, and neither is one of a check that is not
-/// made.
+/// A missing file is a warning, since a task may create it. A file that exists is none, and neither
+/// is the file of a check that is not run.
 fn a_checks_file_that_is_not_there_yet_is_a_warning() -> Outcome {
     let world = world()?;
     world.repository.write("tools/check.sh", "true\n")?;
@@ -138,7 +138,7 @@ fn programs_of_checks_are_looked_for(tier: Confinement) -> Outcome {
     let checks = ["sh check.sh", "-x", "no-such-program-1", "getopts a b", "git status", "no-such-program-2 && true"];
     let mut text: String =
         checks.iter().enumerate().map(|(at, check)| format!("- [ ] T{at} a (verify: {check})\n")).collect();
-    // One that only reports is never checked, and one that never starts neither.
+    // A task that only reports is never checked, and neither is one that never starts.
     text.push_str("- [ ] T6 a @reviewer (verify: no-such-program-3)\n- [-] T7 a\n");
     text.push_str("- [ ] T8 a (depends: T7) (verify: no-such-program-4)\n");
     let plan = Plan::parse(&text, &KnownNames::roles(["reviewer"])).map_err(|wrong| format!("{wrong:?}"))?;
@@ -146,7 +146,7 @@ fn programs_of_checks_are_looked_for(tier: Confinement) -> Outcome {
     let missing = runtime()?.block_on(missing_programs(&coordinator, &plan, &roles, &RunSettings::default()))?;
     let lines = |findings: &[Finding]| findings.iter().map(|finding| finding.line).collect::<Vec<usize>>();
     let expected = match tier {
-        // An earlier task may bring it, and it is looked for from another folder.
+        // An earlier task may install the program, and it is looked for from another folder.
         Confinement::Unconfined => (vec![], vec![2, 3, 6, 7, 9]),
         _ => (vec![2, 3, 6], vec![7, 9]),
     };
@@ -158,7 +158,7 @@ fn a_check_that_may_pass_without_its_program_is_warned_of() -> Outcome {
     world.write("plan.md", "- [ ] T1 Make it (run: touch made) (verify: no-such-program || test -e made)\n")?;
     let ran = world.types(&["run", &world.file("plan.md")], 0)?;
     require_words(&ran.stderr, &["plan.md: line 1, column 1: the program `no-such-program` is not available"])?;
-    // What the project's setup brings is not there yet.
+    // A program that the project's setup may install is not there yet.
     world.repository.write("orchestrate.toml", "verify = 'no-such-program'\n[worktree]\nsetup = 'true'\n")?;
     world.types(&["config", "trust", "--yes"], 0)?;
     world.write("plan.md", PLAN)?;

@@ -1,4 +1,4 @@
-//! Repositories that a run cannot start from, and those that change while it works.
+//! Repositories that a run cannot start from, and those that change during a run.
 
 use std::path::Path;
 
@@ -88,7 +88,8 @@ fn dirty_and_detached_are_warnings() -> Outcome {
     before.require_same(&world.repository.fingerprint()?)
 }
 
-/// A task whose command can be waited for, and lasts until the test has done what it does.
+/// Runs a plan in which T1's command waits until the file `go` is in its worktree or the worktree
+/// is gone. Calls `acts` with the worktree meanwhile, and returns the ended run.
 fn while_it_runs(world: &World, acts: impl FnOnce(&Path) -> Outcome) -> Result<Ran, Failed> {
     let script = Script::default()
         .rule(
@@ -100,7 +101,7 @@ fn while_it_runs(world: &World, acts: impl FnOnce(&Path) -> Outcome) -> Result<R
         .rule(done("T1"));
     let model = script.write_to(&world.home.path().join("model.jsonl"))?;
     let plan = world.write("plan.md", "- [ ] T1 Wait\n- [ ] T2 Make it (run: touch made)\n")?;
-    // One agent: git itself dies where another worktree is just being made.
+    // One agent only: git itself dies while another worktree is being created.
     let arguments = ["run", &plan, "--model", &model, "--max-agents", "1", "--output-format", "stream-json"];
     let running = world.orchestrate(&arguments).start()?;
     let line = running.line(|line| line.contains("\"tool.started\"") && line.contains("until test"))?;
@@ -154,14 +155,14 @@ fn a_worktree_is_deleted() -> Outcome {
         return fail(report);
     }
     require_words(&report.to_string(), &["its directory is gone"])?;
-    // Cleaning takes what git still knows of it, and nothing of the work.
+    // Cleaning removes git's record of the worktree, and nothing of the work.
     world.types(&["clean"], 0)?;
     let listed = world.repository.git(&["worktree", "list", "--porcelain"])?;
     if listed.matches("worktree ").count() != 1 {
         return fail(listed);
     }
     before.require_same(&world.repository.fingerprint()?)?;
-    // A further attempt has its worktree again.
+    // A further attempt gets a new worktree.
     let again =
         world.orchestrate(&["retry", "T1", "-m", "The folder was deleted.", "--output-format", "json"]).run()?;
     let report = again.json()?;

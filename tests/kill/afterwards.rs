@@ -1,4 +1,4 @@
-//! What people do with a run that has ended, killed: sending work back, cleaning.
+//! Kills what users do with a run that has ended: sending work back, and cleaning.
 
 use libtest_mimic::Failed;
 
@@ -15,7 +15,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Kills whoever takes a run over to send work back, and resumes the run.
+/// Kills the process that sends work back, at several appends, resumes the run, and compares its end.
 fn sent_back(deed: Deed, play: &Play) -> Outcome {
     let ended = || {
         let scene = Scene::of(play)?;

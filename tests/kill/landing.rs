@@ -1,5 +1,5 @@
-//! A landing, or taking it back, that is killed: the user's checkout is as it was or as it is landed, and whoever
-//! types the command again gets it done.
+//! Kills a landing, or the undoing of one: the user's checkout is as it was or as landed, and
+//! repeating the command completes it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,12 @@ use super::{CHILD_ARGUMENT, NO_FAULT};
 use crate::person::look;
 use crate::support::{Case, Invocation, Outcome, Script, case, fail};
 
-/// Changes a file, adds one whose name comes later, and deletes none that [`look`] reads.
+/// Changes a file and adds one whose name comes later; deletes none that [`look`] reads.
 const TASKS: &str = "- [ ] T1 one (run: echo 1 > one.txt)\n- [ ] T2 two (run: echo 2 > kept.txt)\n";
-/// Does the same to a large file.
+/// Does the same with a large file.
 const LARGE: &str = "- [ ] T1 one (run: printf %06000d 0 > kept.txt)\n- [ ] T2 two (run: echo 2 > one.txt)\n";
-/// Where a program of git's kills the coordinator: once, and nobody else should its parent have died already.
+/// Shell code with which a program that git or the coordinator starts kills the coordinator: once,
+/// and no other process if its parent has died already.
 const KILL_ONCE: &str = "test -e \"$0.killed\" || { grep -q COORDINATOR /proc/$coordinator/cmdline && : > \"$0.killed\" \
                          && kill -KILL $coordinator; }";
 
@@ -49,7 +50,7 @@ struct Landable {
 }
 
 impl Landable {
-    /// With new commits on the user's branch, landing has to merge.
+    /// Runs [`TASKS`]; if `has_moved`, there are new commits on the user's branch, so landing has to merge.
     fn new(has_moved: bool) -> Result<Self, Failed> {
         let mut run = Self::of(TASKS, "kept.txt", "kept\n")?;
         if has_moved {
@@ -59,7 +60,7 @@ impl Landable {
         Ok(run)
     }
 
-    /// Runs these tasks where a file had this text.
+    /// Runs these tasks on a commit in which a file has this text.
     fn of(tasks: &'static str, file: &str, text: &str) -> Result<Self, Failed> {
         let scene = Scene::of(&Play { plan: tasks, script: Script::default() })?;
         scene.world.repository.write(PLAN, tasks)?;
@@ -69,19 +70,20 @@ impl Landable {
         Ok(Self { scene, tip })
     }
 
-    /// Everything that landing may move; a merge that is made again has another time, so its commit is not named.
+    /// Returns everything that landing may move. A merge that is repeated has another time, so its
+    /// commit is replaced by a word.
     fn look(&self) -> Result<String, Failed> {
         let main = self.scene.world.repository.git(&["rev-parse", "main"])?;
         let seen = look(&self.scene.world.repository)?;
         Ok(if main == self.tip { seen } else { seen.replace(&main, "landed") })
     }
 
-    /// Does it without being killed; gives the number of its appends.
+    /// Carries out a deed without a kill and returns the number of its appends.
     fn act(&self, deed: Deed) -> Result<u64, Failed> {
         Ok(self.scene.act(deed, NO_FAULT)?.exits(0)?.stderr.trim().parse()?)
     }
 
-    /// Does again what was killed; taking back what is back already may be refused, as it always is.
+    /// Repeats a deed that was killed. Undoing a landing that is undone already may be refused, as always.
     fn act_again(&self, deed: Deed) -> Outcome {
         let ran = self.scene.act(deed, NO_FAULT)?;
         if deed == Deed::Undo && ran.code == FAILED && ran.stderr.contains("it has not landed") {
@@ -131,7 +133,8 @@ fn at_each_append(has_moved: bool) -> Outcome {
     Ok(())
 }
 
-/// When the coordinator dies, seen from the git program that does what this names, or that writes the user's files.
+/// When the coordinator dies: before or after the git command of this name, or while git writes the
+/// user's files.
 #[derive(Clone, Copy)]
 enum Moment {
     Before(&'static str),
@@ -140,7 +143,7 @@ enum Moment {
 }
 
 impl Moment {
-    /// Prepares a child that dies then.
+    /// Makes a child die at this moment.
     fn arm(self, run: &Landable, name: &str, child: Invocation) -> Result<Invocation, Failed> {
         let program = real_git()?.display().to_string();
         let kill = KILL_ONCE.replace("COORDINATOR", CHILD_ARGUMENT);
@@ -150,7 +153,7 @@ impl Moment {
             Self::After(command) => {
                 format!("coordinator=$PPID; {program} \"$@\"; code=$?; {}\nexit $code", dies_of(command))
             }
-            // Git starts it for each file that it writes, and is itself what the coordinator started.
+            // Git starts this program for each file that it writes, so its grandparent is the coordinator.
             Self::While => format!("read -r _ _ _ coordinator _ < /proc/$PPID/stat; {kill}; exec cat"),
         };
         let path = program_of(run, name, &script)?;
@@ -162,7 +165,7 @@ impl Moment {
     }
 }
 
-/// Sets something in the user's own configuration: a filter of the repository's is never run.
+/// Sets a value in the user's own configuration: a filter that the repository configures is never run.
 fn configure(run: &Landable, key: &str, value: &str) -> Outcome {
     let home = run.scene.world.home.path().join("home");
     std::fs::create_dir_all(&home)?;
@@ -170,7 +173,7 @@ fn configure(run: &Landable, key: &str, value: &str) -> Outcome {
     run.scene.world.repository.git(&["config", "--file", &file, key, value]).map(drop)
 }
 
-/// Makes a program `git` of a script, in a folder of this name.
+/// Writes a shell script as a program `git` into a folder of this name.
 fn program_of(run: &Landable, name: &str, script: &str) -> Result<PathBuf, Failed> {
     let folder = run.scene.world.home.path().join(name);
     std::fs::create_dir(&folder)?;
@@ -180,7 +183,7 @@ fn program_of(run: &Landable, name: &str, script: &str) -> Result<PathBuf, Faile
     Ok(path)
 }
 
-/// Lets a child find this program before all others.
+/// Makes a child find this program before all others.
 fn found_first(program: &Path, child: Invocation) -> Result<Invocation, Failed> {
     let others = std::env::var_os("PATH").unwrap_or_default();
     let search = program.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&others));
@@ -204,7 +207,7 @@ fn around_git(moment: Moment) -> Outcome {
     let landed = run.look()?;
     run.act(Deed::Undo)?;
     run.require(&before, "taken back")?;
-    // Whoever was killed while landing may land again, or take it back; and the other way round.
+    // After a killed landing, a user may land again or undo it; and vice versa.
     let ways = [(Deed::Land, Deed::Land), (Deed::Land, Deed::Undo), (Deed::Undo, Deed::Undo), (Deed::Undo, Deed::Land)];
     for (at, (killed, next)) in ways.into_iter().enumerate() {
         if killed == Deed::Undo {
@@ -224,7 +227,8 @@ fn around_git(moment: Moment) -> Outcome {
     Ok(())
 }
 
-/// Git has no room for a whole file, neither to land nor to put back what it has begun; then this happens.
+/// Leaves git no room for a whole file, neither to land nor to put back the files that it has begun to
+/// write. `then` is shell code that runs after that, and `code` is the child's exit code.
 fn without_room(then: &str, code: i32) -> Outcome {
     let run = Landable::of(LARGE, "kept.txt", &"o".repeat(8_000))?;
     let before = run.look()?;

@@ -1,8 +1,9 @@
-//! Nothing is lost: a coordinator that is killed anywhere is resumed to the same end.
+//! Kills coordinators: wherever one is killed, its run is resumed to the same end, and nothing is lost.
 //!
-//! The coordinator runs in a child process, which is this very program with the hidden first argument
-//! [`CHILD_ARGUMENT`]; the journal's fault injection ends it with SIGKILL right after a durable append, or right
-//! before it, when the effect is done and the fact is not written. `ORCHESTRATE_KILL=all` tries every append.
+//! The coordinator runs in a child process, which is this program with the hidden first argument
+//! [`CHILD_ARGUMENT`]. The journal's fault injection ends it with SIGKILL right after a durable
+//! append, or right before it, when the effect is done and the fact is not written.
+//! `ORCHESTRATE_KILL=all` tries every append.
 
 mod afterwards;
 mod landing;
@@ -29,19 +30,21 @@ pub(crate) use scene::coordinate_if_asked;
 
 /// The first argument of a child that runs a coordinator.
 const CHILD_ARGUMENT: &str = "__coordinator";
-/// Set to `all`, every append is tried; set to a number, only that one.
+/// The environment variable that selects the appends to try: `all`, or the number of one.
 const LONG_FORM: &str = "ORCHESTRATE_KILL";
-/// Appends that the reference run makes at least, so that few of its states are left out.
+/// The minimum number of appends of the reference run, so that few of its states are left out.
 const LEAST_APPENDS: u64 = 120;
-/// One kill of so many may come too late, since runs of agents differ by an append or two.
+/// One kill in this many may come too late, since runs of agents differ by an append or two.
 const SURVIVORS_ONE_IN: usize = 10;
-/// How many appends the short form tries, of each kind: of the run of two agents, and of others, which are shorter.
+/// How many appends the short form tries, of each kind: in the run of two agents, and in other
+/// runs, which are shorter.
 const SHORT_FORM: u64 = 12;
 const SHORTER_FORM: u64 = 4;
-/// A fault that no run of ours reaches: each append is then a transaction of its own, as in the runs that are killed.
+/// A fault that no run reaches. With it, each append is a transaction of its own, as in the runs
+/// that are killed.
 const NO_FAULT: &str = "before:1000000";
 
-/// The tree without files, which git knows without being told.
+/// The empty tree, which git knows in every repository.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -56,10 +59,10 @@ pub(crate) fn cases() -> Vec<Case> {
     own.into_iter().chain(stopped::cases()).chain(landing::cases()).chain(afterwards::cases()).collect()
 }
 
-/// What must be the same however often a run was killed.
+/// What must be the same no matter how often a run was killed.
 #[derive(Clone, Debug, PartialEq)]
 struct End {
-    /// Every file with its mode and content, as a patch of nothing, which can be read where trees differ.
+    /// Every file with its mode and content, as a patch from the empty tree, so that a difference is readable.
     files: String,
     report: Value,
 }
@@ -77,7 +80,7 @@ impl End {
     }
 }
 
-/// Leaves out ids, commits, times, tokens and turn counts.
+/// Removes ids, branches, commits, times, tokens and turn counts from a report.
 fn without_what_differs(mut report: Value) -> Value {
     let differing =
         ["run_id", "integration_branch", "integration_commit", "base_commit", "duration_ms", "usage", "branch"];
@@ -94,13 +97,13 @@ fn without_what_differs(mut report: Value) -> Value {
     report
 }
 
-/// The run that nobody kills.
+/// A run that is not killed, with which the killed ones are compared.
 struct Reference {
     name: &'static str,
     play: Play,
     end: End,
     appends: u64,
-    /// How many of them the short form tries.
+    /// How many of the appends the short form tries.
     short_form: u64,
 }
 
@@ -117,7 +120,7 @@ impl Reference {
         Ok((Self { name, play, end, appends, short_form }, events))
     }
 
-    /// Compares how a run ended, without its files.
+    /// Requires that a run's report equals this one's; the files are not compared.
     fn require_same_report(&self, scene: &Scene, printed: &str) -> Outcome {
         let end = End::of(scene, printed)?;
         if end.report == self.end.report {
@@ -126,7 +129,7 @@ impl Reference {
         fail(format!("{:#}\ninstead of\n{:#}", end.report, self.end.report))
     }
 
-    /// Compares a run that was killed, and resumed to its end, with this one.
+    /// Requires that a run that was killed, and resumed to its end, ended as this one.
     fn require_same(&self, scene: &Scene, printed: &str, kills: usize) -> Outcome {
         let end = End::of(scene, printed)?;
         if end != self.end {
@@ -140,7 +143,7 @@ impl Reference {
     }
 }
 
-/// Returns the run of two agents that nobody kills; it is made once.
+/// Returns the reference run of two agents, which is made once.
 fn two_agents() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
     once(&MADE, || {
@@ -150,7 +153,7 @@ fn two_agents() -> Result<&'static Reference, Failed> {
     })
 }
 
-/// Returns the run of commands that nobody kills; it is made once.
+/// Returns the reference run of commands, which is made once.
 fn commands() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
     once(&MADE, || Ok(Reference::run("commands", SHORTER_FORM, plays::commands())?.0))
@@ -164,14 +167,14 @@ fn once(
     made.as_ref().map_err(Failed::from)
 }
 
-/// Requires of the reference run of two agents what makes it worth killing.
+/// Requires that the reference run of two agents is worth killing: a conflict, a red check and enough appends.
 fn require_conflict_and_red_check(events: &[Event], appends: u64) -> Outcome {
     for wanted in [ReturnCause::Conflict, ReturnCause::TaskCheck] {
         if !events.iter().any(|event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted)) {
             return fail(format!("the reference run has no {wanted:?}"));
         }
     }
-    // T2 looks for files that are not there yet, or no longer: how often depends on when T1's message comes.
+    // T2 reads files that do not exist yet, or no longer; how often depends on when T1's message arrives.
     let failed = events.iter().filter_map(|event| match event {
         Event::ToolFinished { outcome, tool, .. } if *outcome != ToolOutcome::Ok => Some(tool.as_str()),
         _ => None,
@@ -185,7 +188,8 @@ fn require_conflict_and_red_check(events: &[Event], appends: u64) -> Outcome {
     Ok(())
 }
 
-/// Each kill may cost an agent one request whose reply nobody recorded; a recorded reply is never bought again.
+/// Requires that a kill costs an agent at most one request, whose reply was not recorded, and that
+/// no recorded reply is requested again.
 fn require_bought_once(events: &[Event], kills: usize) -> Outcome {
     let mut bought: BTreeMap<_, BTreeMap<u32, (usize, usize)>> = BTreeMap::new();
     for event in events {
@@ -209,7 +213,7 @@ fn require_bought_once(events: &[Event], kills: usize) -> Outcome {
     Ok(())
 }
 
-/// Kills a run right before or after each of several appends, and resumes it.
+/// Kills a run right before or after each of several appends, resumes it, and compares its end.
 fn kill_each(reference: &Reference, kind: &str) -> Outcome {
     let (all, places) = places(reference.appends, reference.short_form);
     let (next, survivors, failures) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
@@ -251,7 +255,7 @@ fn kill_each(reference: &Reference, kind: &str) -> Outcome {
     fail(format!("{told}\n{}", texts.join("\n")))
 }
 
-/// Returns the appends to be tried, of so many: evenly spread in the short form, or all (which is told too), or one.
+/// Returns the appends to try: evenly spread in the short form, all of them (then the flag is set), or one.
 fn places(appends: u64, short_form: u64) -> (bool, Vec<u64>) {
     let wanted = std::env::var(LONG_FORM).unwrap_or_default();
     let spread = || (0..short_form).map(|at| 1 + at * (appends - 1) / (short_form - 1)).collect();
@@ -262,11 +266,12 @@ fn places(appends: u64, short_form: u64) -> (bool, Vec<u64>) {
     }
 }
 
-/// Lets each fault kill a coordinator of one run in turn, then resumes it to its end; gives how many faults never came.
+/// Lets each fault kill a coordinator of one run in turn, then resumes the run to its end. Returns
+/// how many faults were not reached.
 ///
-/// Two agents at once make a few appends more or less (a message that comes between two steps is a turn of its own), so
-/// a run may end before the last appends of the reference run; then it must have made fewer of them than the fault
-/// asks.
+/// Two agents at once make a few appends more or less (a message that arrives between two steps is
+/// a turn of its own), so a run may end before the last appends of the reference run. It must then
+/// have made fewer appends than the fault needs.
 fn kill_at(reference: &Reference, faults: &[&str]) -> Result<usize, Failed> {
     let (scene, mut survived) = (Scene::of(&reference.play)?, 0);
     for fault in faults {
@@ -284,7 +289,7 @@ fn kill_at(reference: &Reference, faults: &[&str]) -> Result<usize, Failed> {
     Ok(survived)
 }
 
-/// Lets faults kill one run that is long enough for each of them.
+/// Lets faults kill one run, which must be long enough for each of them.
 fn kill_in_turn(faults: &[&str]) -> Outcome {
     match kill_at(two_agents()?, faults)? {
         0 => Ok(()),
@@ -301,7 +306,7 @@ fn killed_during_resume() -> Outcome {
     kill_in_turn(&["after:60", "before:1", "after:1", "before:2", "after:2"])
 }
 
-/// Makes the fault of the environment this process's.
+/// Installs the fault that the environment names.
 fn install_fault() -> Result<(), Failed> {
     Ok(fault::from_env()?)
 }

@@ -1,7 +1,7 @@
-//! What is played until it is killed: plans, and what answers their agents.
+//! The plans that are killed, and the scripts that answer their agents.
 //!
-//! Every reply follows from what the files hold, so that the end depends neither on where a run was killed nor on how
-//! fast each of its agents was.
+//! Every reply follows from the contents of files, so that the end depends neither on where a run
+//! was killed nor on how fast each of its agents was.
 
 use orchestrate_core::agent_loop::INTERRUPTED;
 use orchestrate_core::event::ReturnCause;
@@ -9,23 +9,23 @@ use serde_json::json;
 
 use crate::support::{Rule, Script};
 
-/// The task that a person sends back, and what it is told.
+/// The task that a user sends back, and the message with it.
 pub(super) const SENT_BACK: &str = "T1";
 pub(super) const LOUDER: &str = "louder, please";
-/// Steps that the slow task takes; each reads a file and writes it again.
+/// The number of steps of the slow task; each reads a file and rewrites it.
 const STEPS: u32 = 12;
 
-/// A plan, and what answers its agents.
+/// A plan, and the script that answers its agents.
 pub(super) struct Play {
     pub(super) plan: &'static str,
     pub(super) script: Script,
 }
 
-/// Two tasks: T1 is done at once, T2 takes many turns, has a red check, and conflicts with T1.
+/// Returns two tasks: T1 is done at once, T2 takes many turns, has a red check, and conflicts with T1.
 ///
-/// The replies follow from what the files hold, not from the number of a request, as a real model's would: whatever
-/// was interrupted, T2 looks at its notes first and goes on from there, and whoever is merged second adds its line to
-/// the other's. So the end depends neither on where the run was killed nor on how fast each of the two was.
+/// As with a real model, the replies follow from the contents of files and not from the number of a
+/// request: after any interruption T2 reads its notes first and continues from there, and the task
+/// that is merged second adds its line to the other's.
 pub(super) fn two_agents() -> Play {
     let reads = |rule: Rule, path: &str| rule.call("read_file", &json!({ "path": path }));
     let writes = |rule: Rule, path: &str, text: &str| rule.call("write_file", &json!({"path": path, "content": text}));
@@ -73,7 +73,8 @@ pub(super) fn two_agents() -> Play {
     Play { plan, script: script.rule(reads(Rule::task("T2"), "notes.txt")) }
 }
 
-/// Commands only, one after another: each adds to what is there, so one that ran on the remains of another would show.
+/// Returns tasks with commands only. Each command appends to files, so one that ran on the remains
+/// of another is noticed.
 pub(super) fn commands() -> Play {
     let plan = "- [ ] T1 begin (run: echo 1 >> log.txt; rm kept.txt)\n\
                 - [ ] T2 beside (run: echo 2 >> src/lib.txt)\n\
@@ -81,12 +82,12 @@ pub(super) fn commands() -> Play {
     Play { plan, script: Script::default() }
 }
 
-/// One task whose agent does as it is told.
+/// Returns one task whose agent works at once.
 pub(super) fn obedient() -> Play {
     obeying(Rule::task(SENT_BACK).turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
 }
 
-/// One task whose agent does nothing until it is told again.
+/// Returns one task whose agent does nothing until the task is sent back.
 pub(super) fn lazy() -> Play {
     obeying(Rule::task(SENT_BACK).turn(1).text("Nothing to do."))
 }

@@ -1,4 +1,4 @@
-//! One repository and one run of it, whose coordinators are children of this process.
+//! One repository with one run, whose coordinators are child processes of this one.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -15,25 +15,25 @@ use orchestrate_journal::{Store, fault};
 use super::plays::{LOUDER, Play, SENT_BACK};
 use crate::support::{Fingerprint, Invocation, Outcome, Ran, Running, World, fail, plan_input, runtime};
 
-/// How a shell says that SIGKILL ended a program.
+/// The exit code of a program that SIGKILL ended, as shells report it.
 pub(super) const KILLED: i32 = 137;
-/// The exit code of a child that could not go on.
+/// The exit code of a child that failed.
 pub(super) const FAILED: i32 = 1;
-/// How often work may come back: a round whose repair was killed is lost, and must not end the task.
+/// How often work may come back. A round whose repair was killed is lost, so there have to be enough.
 const ROUNDS: u32 = 6;
-/// The plan's file: in the state folder's home, and in the checkout if its boxes are to be ticked.
+/// The plan's file: in the home, and also in the checkout if its boxes are to be ticked.
 pub(super) const PLAN: &str = "plan.md";
-/// More turns than the slow task takes, however often it is killed.
+/// The maximum number of turns: more than the slow task takes, however often it is killed.
 const TURNS: u32 = 200;
 
-/// What a child does with the only run there is.
+/// What a child does with the only run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Deed {
-    /// Begins it, or resumes it.
+    /// Starts the run, or resumes it.
     Run,
-    /// Rejects what [`SENT_BACK`] did and goes on with the run.
+    /// Rejects the work of [`SENT_BACK`] and resumes the run.
     Reject,
-    /// Retries what [`SENT_BACK`] failed at and goes on with the run.
+    /// Retries [`SENT_BACK`], which failed, and resumes the run.
     Retry,
     Land,
     Undo,
@@ -55,7 +55,7 @@ impl Deed {
     }
 }
 
-/// A world with one run, and what of it was the user's before.
+/// A world with one run, and a fingerprint of the user's files before it.
 pub(super) struct Scene {
     pub(super) world: World,
     before: Fingerprint,
@@ -69,22 +69,22 @@ impl Scene {
         Ok(Self { world, before })
     }
 
-    /// Begins the run in a child, or resumes it, until the child ends by itself or by the fault.
+    /// Starts the run in a child, or resumes it, and waits until the child ends by itself or by the fault.
     pub(super) fn coordinate(&self, fault: &str) -> Result<Ran, Failed> {
         self.start(fault)?.end()
     }
 
-    /// Starts a child without waiting for its end.
+    /// Starts the run in a child, or resumes it, without waiting for the child's end.
     pub(super) fn start(&self, fault: &str) -> Result<Running, Failed> {
         self.child(Deed::Run, fault)?.start()
     }
 
-    /// Lets a child do something with the run, until it ends by itself or by the fault.
+    /// Carries out a deed in a child, and waits until the child ends by itself or by the fault.
     pub(super) fn act(&self, deed: Deed, fault: &str) -> Result<Ran, Failed> {
         self.child(deed, fault)?.run()
     }
 
-    /// Prepares to start a child.
+    /// Prepares to start a child that carries out a deed.
     pub(super) fn child(&self, deed: Deed, fault: &str) -> Result<Invocation, Failed> {
         let program = std::env::current_exe()?;
         let home = self.world.home.path().display().to_string();
@@ -93,7 +93,7 @@ impl Scene {
         Ok(child.env(fault::VARIABLE, fault))
     }
 
-    /// Fails if anything of the user's has changed.
+    /// Fails if any file of the user's has changed.
     pub(super) fn require_untouched(&self) -> Outcome {
         self.before.require_same(&self.world.repository.fingerprint()?)
     }
@@ -105,7 +105,7 @@ impl Scene {
         Ok(facts.into_iter().map(|fact| fact.event).collect())
     }
 
-    /// Returns the run.
+    /// Returns the id of the only run.
     pub(super) fn run(&self) -> Result<RunId, Failed> {
         self.run_in(&self.store()?)
     }
@@ -119,12 +119,12 @@ impl Scene {
         Ok(Store::open(&self.folder()?)?)
     }
 
-    /// Returns the worktree of a task.
+    /// Returns the path of a task's worktree.
     pub(super) fn worktree(&self, task: &str) -> Result<PathBuf, Failed> {
         Ok(self.folder()?.join("runs").join(self.run()?.as_str()).join(task))
     }
 
-    /// Returns the folder of the only repository that the state folder knows.
+    /// Returns the state folder of the only repository.
     pub(super) fn folder(&self) -> Result<PathBuf, Failed> {
         let folders = std::fs::read_dir(self.world.home.state().join("repos"))?.collect::<Result<Vec<_>, _>>()?;
         let [only] = &folders[..] else { return fail(format!("{folders:?}")) };
@@ -132,7 +132,7 @@ impl Scene {
     }
 }
 
-/// Becomes a coordinator if this process was started as one; never returns then.
+/// Acts as a coordinator if this process was started as one, and returns its exit code; `None` otherwise.
 pub(crate) fn coordinate_if_asked() -> Option<ExitCode> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if arguments.get(1).is_none_or(|first| first != super::CHILD_ARGUMENT) {
@@ -153,7 +153,7 @@ pub(crate) fn coordinate_if_asked() -> Option<ExitCode> {
     })
 }
 
-/// Does what this child is for; gives the run's report, or what else came of it.
+/// Carries out this child's deed; returns the run's report, or another result as text.
 fn carry_out(home: &Path, deed: Deed) -> Result<String, Failed> {
     super::install_fault()?;
     let here = std::env::current_dir()?;
@@ -181,7 +181,7 @@ fn settings(home: &Path) -> Settings {
     settings
 }
 
-/// Runs the plan, or resumes what was begun of it, or takes it over with a command; gives the report.
+/// Runs the plan, resumes its run, or resumes it with a command; returns the report as JSON.
 fn coordinate(home: &Path, here: &Path, deed: Deed) -> Result<String, Failed> {
     let coordinator = Coordinator::open(here, settings(home))?;
     let path = here.join(PLAN).exists().then(|| PLAN.to_owned());
@@ -206,7 +206,7 @@ fn coordinate(home: &Path, here: &Path, deed: Deed) -> Result<String, Failed> {
     Ok(serde_json::to_string(&report)?)
 }
 
-/// Writes a line to standard output, which the harness leaves alone.
+/// Writes a line to standard output, which the harness does not capture.
 pub(super) fn say(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }

@@ -1,4 +1,5 @@
-//! What else stops a run, or meets one that was stopped: shell commands, a second coordinator, full disks, people.
+//! Other ways in which a run is stopped, and what a stopped run can meet: shell commands, a second
+//! coordinator, changes by hand, full disks.
 
 use std::time::Duration;
 
@@ -13,11 +14,11 @@ use super::scene::{Deed, FAILED, KILLED, Scene};
 use super::{End, NO_FAULT, Reference, two_agents};
 use crate::support::{Case, Outcome, Rule, Script, case, fail, until};
 
-/// How long a process of a killed run may live.
+/// How long a process of a killed run may outlive it.
 const LAST_BREATH: Duration = Duration::from_secs(60);
 /// How long a coordinator may take to reach its first command on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// An append of the reference run at which T1 is merged and T2 is at work.
+/// The fault at an append of the reference run at which T1 is merged and T2 is working.
 const MIDDLE: &str = "after:90";
 
 pub(super) fn cases() -> Vec<Case> {
@@ -33,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-/// A number of seconds that no other process on this machine sleeps.
+/// Returns a number of seconds that no other process on this machine sleeps.
 fn seconds() -> String {
     format!("3600.{}", std::process::id())
 }
@@ -91,7 +92,7 @@ fn require_interrupted_once(scene: &Scene) -> Outcome {
     if ends == [ToolOutcome::Interrupted, ToolOutcome::Ok] { Ok(()) } else { fail(format!("{ends:?}")) }
 }
 
-/// It writes a file, then waits for another one among the repository's objects, which it can see.
+/// The command writes a file, then waits for another one among the repository's objects, which it can see.
 fn a_command_of_the_plan_runs_again() -> Outcome {
     let plan = "- [ ] T1 wait (run: echo 1 >> log.txt; until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; \
                 do sleep 0.05; done)\n";
@@ -111,13 +112,14 @@ fn a_command_of_the_plan_runs_again() -> Outcome {
     require_interrupted_once(&scene)
 }
 
-/// Returns the reference run, and a scene of another run of the same plan.
+/// Returns the reference run, and a scene for another run of the same plan.
 fn of_two_agents() -> Result<(&'static Reference, Scene), Failed> {
     let reference = two_agents()?;
     Ok((reference, Scene::of(&reference.play)?))
 }
 
-/// Kills the reference run in the middle, lets something happen, and compares the end after a resume.
+/// Kills a run of two agents in the middle, lets something happen, resumes the run, and compares
+/// its end with the reference run's.
 fn meanwhile(happens: impl FnOnce(&Scene) -> Outcome) -> Outcome {
     let (reference, scene) = of_two_agents()?;
     scene.coordinate(MIDDLE)?.exits(KILLED)?;
@@ -126,7 +128,7 @@ fn meanwhile(happens: impl FnOnce(&Scene) -> Outcome) -> Outcome {
     reference.require_same(&scene, &ran.stdout, 1)
 }
 
-/// What was not committed goes with the folder, so only how the run ended is compared, not every file.
+/// Work that was not committed is lost with the folder, so the files are not compared, only the report.
 fn a_worktree_deleted_by_hand() -> Outcome {
     let (reference, scene) = of_two_agents()?;
     scene.coordinate(MIDDLE)?.exits(KILLED)?;
@@ -145,7 +147,8 @@ fn a_moved_integration_branch() -> Outcome {
     meanwhile(|scene| {
         let (repository, reference) = (&scene.world.repository, scene.run()?.integration_ref());
         let left = scene.store()?.state(&scene.run()?)?.integration.to_string();
-        // The kill may have left git's lock on the branch, which somebody else removes first, as git says.
+        // The kill may have left git's lock on the branch. A user who moves the branch removes it
+        // first, as git says.
         let _ = std::fs::remove_file(repository.path().join(".git").join(format!("{reference}.lock")));
         let tree = format!("{left}^{{tree}}");
         let moved = repository.git(&["commit-tree", &tree, "-p", &left, "-m", "Somebody else's"])?;
@@ -163,7 +166,7 @@ fn a_moved_integration_branch() -> Outcome {
 }
 
 fn a_full_disk() -> Outcome {
-    // Consecutive appends are those of one turn: the request, the reply, the start of the call, its end.
+    // Consecutive appends belong to one turn: the request, the reply, the start of the call, its end.
     let faults = ["full:1", "full:12", "full:90", "full:91", "full:92", "full:93", "full:94..", "full:130"];
     faults.iter().try_for_each(|fault| {
         let (reference, scene) = of_two_agents()?;
@@ -177,7 +180,8 @@ fn a_full_disk() -> Outcome {
     })
 }
 
-/// Two of four files go by the shell, and a third by a call whose end nobody saw: it is no accident.
+/// The shell deletes two of four files, and a call whose end was not recorded deletes a third. The
+/// work must not be returned as an accidental deletion.
 fn an_interrupted_deletion() -> Outcome {
     let one = |turn| Rule::task("T1").turn(turn);
     let script = Script::default()
@@ -190,7 +194,7 @@ fn an_interrupted_deletion() -> Outcome {
     let whole = Scene::of(&play)?;
     whole.coordinate(NO_FAULT)?.exits(0)?;
     let end = whole.events()?.iter().position(is_end).ok_or_else(|| Failed::from("nothing was deleted"))?;
-    // One append may hold several facts, so it is this one or one of those before it.
+    // One append may contain several facts, so it is this one or one of those before it.
     for append in (1..=end + 1).rev() {
         let scene = Scene::of(&play)?;
         scene.coordinate(&format!("before:{append}"))?.exits(KILLED)?;
@@ -204,7 +208,7 @@ fn an_interrupted_deletion() -> Outcome {
     fail("no kill came between the deletion and its record")
 }
 
-/// What is there at first is what a run leaves that was killed while git merged.
+/// The folder that exists at first is what a run leaves that is killed while git merges.
 fn the_temporary_folder() -> Outcome {
     let scene = Scene::of(&plays::commands())?;
     let folder = scene.world.home.path().join("temporary");

@@ -1,7 +1,7 @@
-//! Runs against a model server that others wrote: aimock (`@copilotkit/aimock`), over each of the two protocols.
+//! Runs against a third-party model server, aimock (`@copilotkit/aimock`), over each of the two protocols.
 //!
-//! It is strict: a request that it cannot read, or that no reply fits, is refused. What it says that it was asked is
-//! held against the run.
+//! It is strict: it refuses a request that it cannot parse or that no reply fits. The test compares
+//! its record of the requests with what is expected.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,14 +15,14 @@ use serde_json::Value;
 use super::{FOLDER, require};
 use crate::support::{Case, Home, Need, Outcome, Repository, fail, sandboxed};
 
-/// The server's program, and the Node that it needs.
+/// The server's program, and Node, which it needs.
 const AIMOCK: Need = Need::new("aimock", "npm install --global @copilotkit/aimock, with Node 20.15 or newer", || {
     let mut command = Command::new(PROGRAM);
     command.arg("--help").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 });
 const PROGRAM: &str = "llmock";
-/// What the server says once it listens, before its address.
+/// What the server prints before its address, once it is listening.
 const LISTENS: &str = "listening on http://";
 
 pub(super) fn cases() -> Vec<Case> {
@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-/// The server; it is killed when it is dropped.
+/// The server; it is killed on drop.
 struct Aimock {
     child: Child,
     address: String,
@@ -58,7 +58,7 @@ impl Aimock {
         fail("aimock ended before it listened")
     }
 
-    /// Returns path and status of everything that it was asked.
+    /// Returns the path and the response status of every request so far.
     fn asked(&self) -> Result<Vec<(String, u64)>, Failed> {
         let mut stream = TcpStream::connect(&self.address)?;
         stream.write_all(b"GET /__aimock/journal HTTP/1.0\r\n\r\n")?;
@@ -81,13 +81,14 @@ impl Drop for Aimock {
     }
 }
 
-/// One task over one protocol: parallel reads, parallel edits, a red check that comes back, and its repair.
+/// Runs one task over one protocol: parallel reads, parallel edits, a red check that comes back,
+/// and its repair.
 fn speaks(model: &str, path: &str) -> Outcome {
     let (home, repository, server) = (Home::new()?, Repository::unborn()?, Aimock::start()?);
     let edited = "crates/core/src/lib.rs";
     repository.write(edited, &fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(edited))?)?;
     repository.commit_all("Start")?;
-    // The agent is told the command from the start, so the words that come back are not in it.
+    // The agent is told the command from the start, so the command does not contain the words that come back.
     let check =
         "grep -q 'Did you mean' crates/core/src/question.rs || { printf 'begin with a %s letter' capital; exit 1; }";
     repository.write("plan.md", &format!("- [ ] T3 Add `did_you_mean` (model: {model})\n  - verify: {check}\n"))?;

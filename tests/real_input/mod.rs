@@ -1,8 +1,8 @@
-//! Real input: a clone of this project, whose code commands and agents change and whose compiler checks them.
+//! Real input: commands and agents change the code of a clone of this project, and the compiler checks them.
 //!
-//! `examples/real-input` holds the plan, the replies of the model and the walk-through that these tests record.
-//! The cases walk with the built program, in each tier; the model server is that of the tests, and one that others
-//! wrote ([`aimock`]).
+//! `examples/real-input` contains the plan, the replies of the model and the walk-through that
+//! these tests record. The tests run the built program, in each tier, with the tests' own model
+//! server and with a third-party one ([`aimock`]).
 
 mod aimock;
 mod replies;
@@ -19,10 +19,10 @@ use crate::support::{Case, Home, ModelServer, Need, Outcome, Repository, World, 
 use replies::Replies;
 use session::Session;
 
-/// The plan, the replies and the walk-through.
+/// The folder with the plan, the replies and the walk-through.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/real-input");
 
-/// This project's history, without which there is nothing to clone.
+/// This project's git history, which is cloned.
 const CLONE: Need = Need::new("a git clone of this project", "git clone instead of unpacking an archive", || {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let found = Repository::of_project().map(|found| found.canonicalize().ok());
@@ -48,12 +48,12 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Returns a file of the folder.
+/// Returns the text of a file in [`FOLDER`].
 fn example(name: &str) -> Result<String, Failed> {
     fs::read_to_string(Path::new(FOLDER).join(name)).map_err(|error| Failed::from(format!("{name}: {error}")))
 }
 
-/// Requires that a text holds each of the words.
+/// Requires that a text contains each of the words.
 fn require(text: &str, words: &[&str]) -> Outcome {
     match words.iter().find(|word| !text.contains(**word)) {
         Some(missing) => fail(format!("no {missing:?} in\n{text}")),
@@ -61,25 +61,25 @@ fn require(text: &str, words: &[&str]) -> Outcome {
     }
 }
 
-/// Starts a server that gives the replies of the folder.
+/// Starts a server that answers with the replies in [`FOLDER`].
 fn answering() -> Result<ModelServer, Failed> {
     let replies = Replies::parse(&example("replies.json")?)?;
     ModelServer::answering(move |request, _| replies.answer(&request.body))
 }
 
-/// Says in which tier a run works.
+/// Returns the line in which a run reports its tier.
 fn printed(tier: Confinement) -> String {
     format!("sandbox tier: {tier}\n")
 }
 
-/// One command and one agent in the weaker tier, where the compiler complains about the agent's first try.
+/// Runs one command and one agent in the fallback tier, where the compiler rejects the agent's first attempt.
 fn change_and_check() -> Outcome {
     let (home, clone, server) = (Home::new()?, Repository::clone_of_project()?, answering()?);
     let plan = example("plan.md")?;
     let (head, tasks) = plan.split_once("- [ ] ").ok_or_else(|| Failed::from("the plan has no tasks"))?;
     let chosen = tasks.split("- [ ] ").filter(|task| task.starts_with("T1 ") || task.starts_with("T4 "));
     let chosen = chosen.fold(head.to_owned(), |plan, task| format!("{plan}- [ ] {task}"));
-    // The command is merged first, so it is known what the check of the agent's work finds.
+    // The command is merged first, so that the check of the agent's work always finds the same.
     clone.write("plan.md", &chosen.replace("(model: openai/local)", "(depends: T1) (model: openai/local)"))?;
     let mut session = Session::new(&home, clone.path(), Confinement::Fallback)?.with_models(&server);
     let before = clone.fingerprint()?;
@@ -89,14 +89,14 @@ fn change_and_check() -> Outcome {
     let log = session.types("orchestrate log T4 --tools")?;
     require_came_back(&server, &log)?;
     require_compiled(&home, &log)?;
-    // A check builds on what those before it have left, as long as they have passed.
+    // A check reuses the build output of the checks before it, as long as they have passed.
     let built =
         |check: &str| check.lines().filter(|line| line.contains("Checking ") || line.contains("Compiling ")).count();
     let checks: Vec<usize> = log.split("T4: check of the merged tree ").skip(1).map(built).collect();
     if matches!(checks[..], [1, anew] if anew > 1) { Ok(()) } else { fail(format!("{checks:?} in\n{log}")) }
 }
 
-/// The way of a person who clones this project and lets it work on itself.
+/// Does what a user does who clones this project and lets the program work on it.
 fn walk_through() -> Outcome {
     let (home, clone, server) = (Home::new()?, Repository::clone_of_project()?, answering()?);
     let plan = example("plan.md")?;
@@ -144,7 +144,7 @@ fn walk_through() -> Outcome {
     walkthrough::record_if_asked(&session)
 }
 
-/// Requires that everybody's change is in a commit.
+/// Requires that the changes of all tasks are in a commit.
 fn require_changes(clone: &Repository, revision: &str, question: &str) -> Outcome {
     let table = [
         ("message.rs", "MAILBOX_CAPACITY: usize = 128;"),
@@ -159,7 +159,8 @@ fn require_changes(clone: &Repository, revision: &str, question: &str) -> Outcom
         .try_for_each(|(file, words)| require(&clone.show(revision, &format!("crates/core/src/{file}"))?, &[words]))
 }
 
-/// Requires that the compiler's complaint about a changed line is in the log, and that its author was sent it.
+/// Requires that the compiler's error about a changed line is in the log, and that it was sent to
+/// the line's author.
 fn require_came_back(server: &ModelServer, log: &str) -> Outcome {
     let place = "--> crates/core/src/message.rs:";
     require(log, &["error[E0308]: mismatched types", place, "Self::Agent(agent) => agent,", "FAILED (exit code 101)"])?;
@@ -170,7 +171,7 @@ fn require_came_back(server: &ModelServer, log: &str) -> Outcome {
     if told { Ok(()) } else { fail("no request carries the compiler's complaint") }
 }
 
-/// Requires that a check compiled the crate, in the worktree that is for checks.
+/// Requires that a check compiled the crate, in the worktree for checks.
 fn require_compiled(home: &Home, log: &str) -> Outcome {
     let state = home.state().canonicalize()?.display().to_string();
     let compiled = log.lines().any(|line| {
@@ -182,7 +183,7 @@ fn require_compiled(home: &Home, log: &str) -> Outcome {
     if compiled { require(log, &["Finished `dev` profile", "check of the merged tree passed"]) } else { fail(log) }
 }
 
-/// Tries to write into the toolchain and the registry, in homes of the test's own; unconfined it can.
+/// Tries to write into the toolchain and the registry, in homes that the test creates. Unconfined, it succeeds.
 fn toolchain_and_registry_are_read_only(tier: Confinement) -> Outcome {
     let world = World::plain()?;
     let folders = ["cargo/registry/src/index/crate-1.0.0", "cargo/registry/cache", "cargo/bin", "rustup/toolchains"];

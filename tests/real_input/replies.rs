@@ -1,8 +1,8 @@
-//! The model's replies of `examples/real-input`, answered as aimock answers them.
+//! The model's replies in `examples/real-input`, chosen as aimock chooses them.
 //!
-//! The file is in aimock's format, so that a person can follow the walk-through with that server. Of its conditions
-//! those that the file uses are understood, and another one is an error: the first entry all of whose conditions
-//! hold answers.
+//! The file has aimock's format, so that a reader can follow the walk-through with that server. The
+//! first entry whose conditions all hold answers. Only the conditions that the file uses are
+//! implemented; another one is an error.
 
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -12,14 +12,14 @@ use crate::support::{Reply, fail};
 /// The entries of the file.
 pub(super) struct Replies(Vec<Value>);
 
-/// A message, whichever protocol it came by.
+/// A message of either protocol.
 struct Message {
     role: String,
     text: String,
 }
 
 impl Replies {
-    /// Reads the file's text.
+    /// Parses the file's text; fails if it uses an unknown condition.
     pub(super) fn parse(text: &str) -> Result<Self, Failed> {
         let file: Value = serde_json::from_str(text)?;
         let entries = file["fixtures"].as_array().cloned().unwrap_or_default();
@@ -33,7 +33,7 @@ impl Replies {
         Ok(Self(entries))
     }
 
-    /// Answers a request; what no entry fits is an error that no client asks again about.
+    /// Answers a request; if no entry fits, with an error that clients do not retry.
     pub(super) fn answer(&self, body: &Value) -> Reply {
         let messages = messages(body);
         let Some(entry) = self.0.iter().find(|entry| fits(&entry["match"], &messages)) else {
@@ -60,7 +60,8 @@ fn fits(conditions: &Value, messages: &[Message]) -> bool {
         })
 }
 
-/// Lists the messages; a result that the one protocol sends in the user's name is a tool's, as in the other.
+/// Returns the messages of a request. A tool result that Anthropic Messages sends in the user's
+/// role becomes a tool's message, as in Chat Completions.
 fn messages(body: &Value) -> Vec<Message> {
     let mut all = Vec::new();
     for message in body["messages"].as_array().into_iter().flatten() {

@@ -1,6 +1,7 @@
-//! What a person types and reads: shell lines run as they stand, with the built program on the `PATH`.
+//! A user's shell session: lines run exactly as written, with the built program on the `PATH`.
 //!
-//! The tier is the machine's choice, so the weaker one is had by hiding bubblewrap, which bubblewrap itself can do.
+//! The program uses the strongest tier that works, so the fallback tier is tested by hiding
+//! bubblewrap, which bubblewrap itself can do.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,12 +11,12 @@ use orchestrate_sandbox::{Confinement, Helper, probe};
 
 use crate::support::{Home, ModelServer, fail};
 
-/// Compiling the dependencies takes this long on a loaded machine, at most.
+/// How long a line may take: on a loaded machine, compiling the dependencies takes minutes.
 const PATIENCE: Duration = Duration::from_secs(900);
-/// Where the program looks for bubblewrap before it looks at the `PATH`.
+/// Where the program looks for bubblewrap before it searches the `PATH`.
 const USUAL: [&str; 3] = ["/usr/bin", "/bin", "/usr/local/bin"];
 
-/// A terminal in a folder.
+/// A shell session in a folder, which records what is typed and shown.
 pub(super) struct Session<'a> {
     home: &'a Home,
     folder: PathBuf,
@@ -25,7 +26,7 @@ pub(super) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Opens a terminal in which the program finds this tier.
+    /// Creates a session in which the program finds this tier.
     pub(super) fn new(home: &'a Home, folder: &Path, tier: Confinement) -> Result<Self, Failed> {
         let is_hidden = tier == Confinement::Fallback && probe(&Helper::default()).full.is_ok();
         let hidden = if is_hidden { bubblewraps()? } else { Vec::new() };
@@ -37,7 +38,7 @@ impl<'a> Session<'a> {
         Ok(Self { home, folder: folder.to_owned(), hidden, variables, typed: Vec::new() })
     }
 
-    /// Sets what leads to the model server.
+    /// Sets the variables for the model server.
     pub(super) fn with_models(mut self, server: &ModelServer) -> Self {
         self.variables.extend([
             ("OPENAI_BASE_URL", server.openai_base()),
@@ -48,21 +49,21 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// Sets homes of the toolchain other than those of whoever runs the tests.
+    /// Sets the toolchain's homes to folders below this one, instead of those of the user who runs the tests.
     pub(super) fn with_toolchain_below(mut self, folder: &Path) -> Self {
         let below = |name: &str| folder.join(name).display().to_string();
         self.variables.extend([("CARGO_HOME", below("cargo")), ("RUSTUP_HOME", below("rustup"))]);
         self
     }
 
-    /// Types a line that has to succeed, and gives what the terminal shows.
+    /// Runs a line that has to succeed, records it, and returns what is shown.
     pub(super) fn types(&mut self, line: &str) -> Result<String, Failed> {
         let shown = self.quietly(line)?;
         self.typed.push((line.to_owned(), shown.clone()));
         Ok(shown)
     }
 
-    /// The same, but it does not belong to what is told.
+    /// Runs a line as `types` does, without recording it.
     pub(super) fn quietly(&self, line: &str) -> Result<String, Failed> {
         let script = format!("{{ {line}\n}} 2>&1");
         let mut arguments = vec!["--dev-bind", "/", "/"];
@@ -84,12 +85,12 @@ impl<'a> Session<'a> {
         Ok(invocation.run()?.exits(0)?.stdout)
     }
 
-    /// Returns what was typed, and what was shown.
+    /// Returns the recorded lines, each with what was shown.
     pub(super) fn typed(&self) -> &[(String, String)] {
         &self.typed
     }
 
-    /// Returns the folders of this session and the names that they have for people.
+    /// Returns the folders of this session, each with the name that readers of the page see.
     pub(super) fn names(&self) -> [(String, &'static str); 2] {
         [
             (self.home.state().display().to_string(), "~/.local/state/orchestrate"),
@@ -98,7 +99,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Lists every bubblewrap that the program could find.
+/// Returns every bubblewrap that the program could find.
 fn bubblewraps() -> Result<Vec<PathBuf>, Failed> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = USUAL.iter().map(PathBuf::from).chain(std::env::split_paths(&path));

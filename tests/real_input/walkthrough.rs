@@ -1,7 +1,7 @@
-//! The walk-through: what is typed, and the page that shows what it printed.
+//! The walk-through: the typed lines, and the page that shows their output.
 //!
-//! The page is written by the test that walks (`just record`), so nothing on it is made up. The suite holds the
-//! page's lines against those that the test types.
+//! The test that types the lines writes the page (`just record`), so nothing on it is made up.
+//! Another test compares the page's lines with the typed ones.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::session::Session;
 use super::{FOLDER, example};
 use crate::support::{Outcome, fail};
 
-/// What is typed, in this order.
+/// The typed lines, in order.
 pub(super) const TYPED: [&str; 11] = [
     "orchestrate check plan.md",
     "orchestrate run plan.md",
@@ -27,15 +27,15 @@ pub(super) const TYPED: [&str; 11] = [
     "orchestrate clean --ignored",
 ];
 
-/// The variable that makes the test write the page.
+/// The environment variable that makes the test write the page.
 const RECORD: &str = "ORCHESTRATE_RECORD";
 const PAGE: &str = "README.md";
 const BEGIN: &str = "<!-- recorded: begin -->\n";
 const END: &str = "<!-- recorded: end -->";
-/// The compiler's words about other crates, of which there are dozens.
+/// How the compiler's lines about crates begin; there are dozens about other crates.
 const OTHERS: [&str; 2] = ["Compiling ", "Checking "];
 
-/// Writes what was typed and shown into the page, if the tests were started for that.
+/// Writes what was typed and shown into the page, if [`RECORD`] is set.
 pub(super) fn record_if_asked(session: &Session<'_>) -> Outcome {
     if std::env::var_os(RECORD).is_none() {
         return Ok(());
@@ -52,7 +52,7 @@ pub(super) fn record_if_asked(session: &Session<'_>) -> Outcome {
     Ok(())
 }
 
-/// Leaves out the lines about other crates, and says how many.
+/// Replaces the lines about other crates with their number.
 fn shortened(shown: &str) -> String {
     let is_other = |line: &str| {
         let line = line.trim_start_matches([' ', '|']);
@@ -74,7 +74,7 @@ fn shortened(shown: &str) -> String {
     text
 }
 
-/// Requires that the page shows what the test types, and the same plan.
+/// Requires that the page shows the lines that the test types.
 pub(super) fn shows_what_is_tested() -> Outcome {
     let page = example(PAGE)?;
     let recorded = page.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END)).map(|(recorded, _)| recorded);

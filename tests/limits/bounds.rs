@@ -1,4 +1,4 @@
-//! Limits in whole runs: each ends what it is about with its own exit code, and nothing else.
+//! Limits in whole runs: each ends only what it limits, with its own exit code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// An agent that looks at something else each turn and never ends.
+/// Returns a script for an agent that searches for something else in each turn and never ends.
 fn busy(task: &str, turns: u32) -> Script {
     add_busy(Script::default(), task, turns, 0)
 }
@@ -75,7 +75,7 @@ fn turns_end_a_task() -> Outcome {
     let played = World::lived_in()?.play(plan, &script, |settings| settings.run.max_turns = 4)?;
     played.require(4, &[("T1", FailedTask), ("T2", Merged), ("T3", Skipped), ("T4", FailedTask)])?;
     played.require_failure("T1", FailureCause::Turns, "turns")?;
-    // A task's own turns win.
+    // A task's own limit takes precedence.
     let turns = [played.report.tasks[0].turns, played.report.tasks[3].turns];
     if turns == [4, 2] { Ok(()) } else { fail(format!("{turns:?} turns")) }
 }
@@ -89,7 +89,7 @@ fn a_tasks_budget_ends_it() -> Outcome {
     require_within(&played, Some("T1"), 20_000)
 }
 
-/// Adds up, fact by fact, what was used and what was reserved, and holds the sum to the cap.
+/// Requires that the tokens used plus the tokens reserved are within the cap at every fact.
 fn require_within(played: &Played, only: Option<&str>, cap: u64) -> Outcome {
     let (mut used, mut reserved) = (0, BTreeMap::new());
     for fact in &played.facts {
@@ -125,8 +125,7 @@ fn the_runs_budget_is_never_exceeded() -> Outcome {
     require_within(&played, None, 50_000)
 }
 
-/// T1 is held back by the run's budget alone, T2 also by its own, so only the first is helped by a larger one of the
-/// run.
+/// T1 is stopped by the run's budget only, T2 also by its own, so a larger budget of the run helps only T1.
 fn a_person_gives_a_run_more_tokens() -> Outcome {
     let world = World::plain()?;
     world
@@ -148,7 +147,7 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
         return fail(reviewed.stdout);
     }
     let resumed = type_in(&["resume", "--budget-tokens", "100000"])?;
-    // Only another plan gives T2 more, and a new run begins from what has landed.
+    // Only another plan can give T2 more, and a new run starts from what has landed.
     let helps = "\n  orchestrate land\n  orchestrate run PLAN\n";
     if resumed.stdout.contains(&more) || resumed.stdout.contains("retry T2") || !resumed.stdout.contains(helps) {
         return fail(resumed.stdout);
@@ -163,13 +162,13 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
 }
 
 fn a_request_waits_for_what_others_may_give_back() -> Outcome {
-    // One request at a time can be carried, as long as nobody knows what it costs.
+    // Enough for one request at a time, as long as its cost is not known.
     const CAP: u64 = 10_000;
     let (may, held) = watch::channel(false);
     let model = answering(move |request| {
         let mut held = held.clone();
         async move {
-            // Nobody holds the other end any more once the test has ended.
+            // The sender is dropped once the test has ended.
             drop(held.wait_for(|may| *may).await);
             let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
             ModelReply { usage, ..write_or_end(&request) }
@@ -192,7 +191,7 @@ fn a_request_waits_for_what_others_may_give_back() -> Outcome {
     let played = Played::of(coordinator, report)?;
     played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
     require_within(&played, None, CAP)?;
-    // Whoever waited first was served first.
+    // The task that waited first was served first.
     let order = |fits: fn(&Event) -> Option<&TaskId>| -> Vec<&TaskId> {
         played.facts.iter().filter_map(|fact| fits(&fact.event)).collect()
     };
@@ -218,7 +217,7 @@ fn a_tasks_time_ends_it() -> Outcome {
     let played = world.play(plan, &script, |_| {})?;
     played.require(4, &[("T1", FailedTask), ("T2", Merged)])?;
     played.require_failure("T1", FailureCause::Timeout, "`timeout` of 1 s")?;
-    // What it had written is kept.
+    // What T1 had written is kept.
     let kept = played.pick(|event| match event {
         Event::SnapshotTaken { task, commit, .. } if task.as_str() == "T1" => Some(commit.to_string()),
         _ => None,
@@ -227,7 +226,7 @@ fn a_tasks_time_ends_it() -> Outcome {
     if world.repository.show(kept, "half.txt")? == "half" { Ok(()) } else { fail("half.txt is not kept") }
 }
 
-/// Its time is up while what the command has made is being committed.
+/// The task's time is up while the command's result is being committed.
 fn work_that_was_done_in_time_is_handed_over() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&Script::default(), |_| {})?;
@@ -244,14 +243,14 @@ fn work_that_was_done_in_time_is_handed_over() -> Outcome {
     Played::of(coordinator, report)?.require(0, &[("T1", Merged)])
 }
 
-/// The clock of the run that [`worked_on`] makes.
+/// The clock of the run that [`worked_on`] creates, in milliseconds.
 static MOMENT: AtomicU64 = AtomicU64::new(0);
 
 fn moment() -> u64 {
     MOMENT.load(Ordering::Relaxed)
 }
 
-/// Leaves a run of which a task was begun 100 s ago, and which somebody worked on for 70 s of them.
+/// Creates a run with a task that started 100 s ago; a process worked on the run during the first 70 s.
 fn worked_on(world: &World, of_run: Option<u64>, of_task: Option<u64>) -> Result<RunId, Failed> {
     let coordinator = world.coordinator(&Script::default(), |_| {})?;
     let folder = coordinator.layout().journal();
@@ -300,7 +299,7 @@ fn resuming_gives_no_new_time() -> Outcome {
     Ok(())
 }
 
-/// The run's time stops T1, and its own stops T2, so more of the run's lets only the first go on.
+/// T1 is stopped by the run's time limit, T2 by its own, so more time for the run lets only T1 continue.
 fn a_person_gives_a_run_more_time() -> Outcome {
     let slow = |task: &str| Rule::task(task).turn(1).call("run_shell_command", &json!({"command": "sleep 50"}));
     let script = Script::default().rule(slow("T1")).rule(write("T1", "one.txt", "1\n").turn(2)).rule(done("T1"));
@@ -324,7 +323,8 @@ fn a_person_gives_a_run_more_time() -> Outcome {
     let coordinator = world.coordinator(&script, |_| {})?;
     let report = runtime()?.block_on(async {
         let resumed = coordinator.resume_within(&run, within(Duration::from_secs(600))).await?;
-        // Whoever dies from here on leaves nothing behind that was to go on: it does so in the batch of the first fact.
+        // T1 is returned in the same batch as the first fact of the resume, so a process that dies
+        // from here on leaves nothing undone.
         let facts: Vec<Event> = store.events(&run, 0, usize::MAX)?.into_iter().map(|fact| fact.event).collect();
         let begun = facts.iter().rposition(|fact| matches!(fact, Event::RunResumed { .. })).unwrap_or_default();
         match facts.get(begun + 1) {
@@ -335,7 +335,7 @@ fn a_person_gives_a_run_more_time() -> Outcome {
     Played::of(coordinator, report)?.require(4, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])
 }
 
-/// T1 has too few tokens and T2 too little time; with more tokens alone, T1 could not go on either.
+/// T1 has too few tokens and T2 too little time; with more tokens alone, T1 cannot continue either.
 fn more_of_one_limit_does_not_help_where_both_are_used_up() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 one\n- [ ] T2 slow (run: sleep 50)\n")?;
@@ -378,7 +378,8 @@ fn more_time_is_what_is_named_next() -> Outcome {
     Ok(())
 }
 
-/// Approved when no time is left, finished work would fail for want of it: the approval waits for more time instead.
+/// Finished work that is approved when no time is left would fail, so the approval is refused until
+/// there is more time.
 fn finished_work_is_not_approved_out_of_time() -> Outcome {
     let publish = Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"}));
     let script = Script::default().rule(publish).rule(done("T1")).rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
@@ -458,7 +459,7 @@ fn the_context_bound_holds() -> Outcome {
     if largest > 16_000 || body > 16_000 || requests.len() != 14 {
         return fail(format!("{} requests, the largest has {largest} tokens, the largest body {body}", requests.len()));
     }
-    // Such results leave no room for more than the newest: whole turns are left out, and that is recorded.
+    // Such results leave room only for the newest: whole turns are left out, and that is recorded.
     let dropped = played.pick(|event| match event {
         Event::ContextCompacted { compaction, .. } => compaction.dropped,
         _ => None,
@@ -510,7 +511,7 @@ fn the_smallest_context_is_enough_to_work_in() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write("long.txt", &"some words of a line\n".repeat(400))?;
     world.repository.commit_all("Add a long file")?;
-    // The role with the most tools, and one that only looks.
+    // The role with the most tools, and a role that only reads.
     let plan = "- [ ] T1 Look and write @implementer\n- [ ] T2 Look and tell @reviewer\n";
     let text = "a line of a file that is written\n".repeat(20);
     let script = Script::default()
@@ -522,7 +523,7 @@ fn the_smallest_context_is_enough_to_work_in() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
-/// Returns the largest number of agents that had begun and not yet handed their work over.
+/// Returns the largest number of agents at work at once: started, and neither committed nor failed.
 fn most_at_work(played: &Played) -> usize {
     let (mut working, mut most) = (BTreeSet::new(), 0);
     for fact in &played.facts {
@@ -557,7 +558,7 @@ fn no_more_agents_than_allowed() -> Outcome {
 
 fn three_agents_work_at_once() -> Outcome {
     let plan = "- [ ] T1 write\n- [ ] T2 write\n- [ ] T3 write\n";
-    // Each answers once all three have asked.
+    // Each request is answered once all three have arrived.
     let together = Arc::new(Barrier::new(3));
     let model = answering(move |request| {
         let together = Arc::clone(&together);
@@ -584,7 +585,7 @@ fn a_panicking_worker_fails_its_task_alone() -> Outcome {
         assert!(request.origin.task.as_str() != "T2", "this model panics on purpose");
         write_or_end(&request)
     });
-    // The budget carries one request at a time: what the panicking task had reserved must not be lost.
+    // The budget is enough for one request at a time: what the panicking task had reserved must not be lost.
     let change = |settings: &mut orchestrate_coordinator::Settings| {
         settings.model = Some(Arc::clone(&model));
         settings.run.max_agents = 1;

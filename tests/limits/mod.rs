@@ -1,4 +1,4 @@
-//! What bounds a run: budgets, time, resources, the policy, privacy and secrets.
+//! What limits a run: budgets, time, resources, the policy, privacy and secrets.
 
 mod bounds;
 mod private;
@@ -7,7 +7,8 @@ mod secrets;
 
 use crate::support::{Case, Need};
 
-/// Returns the cases of every module. All cases of the second list start a run; in the first, those that do say so.
+/// Returns the cases of every module. All cases of the second list start a run, so they need a
+/// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
     let others = [programs::cases, private::cases];
     let runs = [bounds::cases, secrets::cases];

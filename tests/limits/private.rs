@@ -1,4 +1,4 @@
-//! What others on the machine can reach: nothing that a run makes outside of worktrees, whatever the umask is.
+//! Other users of the machine can access nothing that a run creates outside worktrees, whatever the umask is.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use orchestrate_sandbox::Confinement;
 
 use crate::support::{Case, Home, Need, Outcome, WITHOUT_BUBBLEWRAP, World, case, fail, sandboxed};
 
-/// Takes nothing away from the rights with which files are made, and then does what follows.
+/// Sets a umask that removes no permission, then executes the arguments.
 const OPEN: &str = "umask 000; exec \"$@\"";
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -25,8 +25,8 @@ pub(crate) fn cases() -> Vec<Case> {
     runs.into_iter().chain(others).collect()
 }
 
-/// Types a command where the umask takes nothing away; what git is given as its own directory is noted by a `git` that
-/// is found before the real one.
+/// Runs the program with a umask that removes no permission. A `git` that is found before the real
+/// one lists the modes in each git directory of ours that it is given, in the file `noted`.
 fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str]) -> Result<String, Failed> {
     let bin = home.path().join("bin");
     let temporary = home.path().join("tmp");
@@ -55,7 +55,8 @@ fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str])
     Ok(ran.exits(0)?.stdout)
 }
 
-/// Lists what lies below a folder, without the worktrees of runs, that others than its owner may do something with.
+/// Lists the paths below a folder on which others than the owner have a permission, without the
+/// worktrees of runs.
 fn open_to_others(folder: &Path) -> Result<Vec<String>, Failed> {
     let (mut open, mut found) = (vec![folder.to_owned()], Vec::new());
     while let Some(path) = open.pop() {
@@ -138,7 +139,7 @@ fn a_state_folder_of_somebody_else() -> Outcome {
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(above.join("orchestrate"), Some(65_534), Some(65_534))?;
         refused("belongs to another user")?;
-        // What is only looked at is not believed either, also behind a link.
+        // State that is only read is not trusted either, not even behind a link.
         let elsewhere = world.home.path().join("elsewhere");
         std::fs::rename(&above, &elsewhere)?;
         std::os::unix::fs::symlink(&elsewhere, &above)?;

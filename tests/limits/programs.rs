@@ -1,7 +1,8 @@
-//! What programs really run of what a line tells them, held against what the policy sees in it.
+//! Compares what programs really run of a line with what the policy sees in it.
 //!
-//! Each line is run by a shell where nothing else is: a rule that denies the command in it has to match if and only if
-//! that command ran. Lines that are denied although nothing runs are not here: what is in doubt is denied.
+//! A shell runs each line in a folder of its own: a rule that denies the command in the line has to
+//! match if and only if that command ran. Lines that are denied although nothing runs are left out:
+//! when in doubt, the policy denies.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,7 +12,8 @@ use orchestrate_core::settings::{RuleDecision, RuleText};
 
 use crate::support::{Case, Need, Outcome, case, fail};
 
-/// A program, how to get it, and lines about it: what leaves the file `ran` behind, and what does not.
+/// A program, the package that contains it, lines with which it creates the file `ran`, and lines
+/// with which it does not.
 struct Program {
     name: &'static str,
     package: &'static str,
@@ -178,7 +180,7 @@ fn compare(program: &Program) -> Outcome {
     if wrong.is_empty() { Ok(()) } else { fail(wrong.join("\n")) }
 }
 
-/// Runs a line in a folder of its own, and tells whether the command in it has run.
+/// Runs a line in a folder of its own, and returns whether the command in it has run.
 fn runs_in_a_folder(line: &str) -> Result<bool, libtest_mimic::Failed> {
     let folder = tempfile::tempdir()?;
     write_files(folder.path())?;

@@ -1,4 +1,4 @@
-//! Secrets of a run: whole runs in which models, files and commands say them in every form, and nobody is shown one.
+//! Secrets in whole runs: models, files and commands print them in every form, and none is shown or recorded.
 
 use std::path::Path;
 
@@ -24,13 +24,13 @@ const KEY: &str = "sk-test-0123456789-ABCDEFGHIJ-never-shown";
 /// The password of the repository's remote.
 const PASSWORD: &str = "password-of-the-remote-1";
 
-/// Writes the secrets in every form, each on its own line.
+/// A shell command that prints the secrets in every form, each on its own line.
 const PRINT: &str = "k=$(cat secret.txt); echo \"$k\"; echo \"$k\" | tr a-zA-Z A-Za-z; printf %s \"$k\" | rev; echo; \
     printf %s \"$k\" | base64; printf %s \"x$k\" | base64; printf %s \"xy$k\" | base64 -w 0 | tr +/ -_; echo; \
     printf %s \"$k\" | od -An -v -tx1 | tr -d ' \\n'; echo; printf %s \"$k\" | od -An -v -tx1 | tr -d '\\n' | tr ' ' %; \
     echo; cat remote.txt";
 
-/// Returns the beginnings of the forms in lower case, as short as tells one from anything else.
+/// Returns the beginning of each form in lower case, long enough to be unmistakable.
 fn traces() -> Vec<String> {
     let backwards: String = KEY.chars().rev().collect();
     let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -68,7 +68,7 @@ fn require_unwritten(state: &Path) -> Outcome {
     if seen > 0 { Ok(()) } else { fail("there is no journal to look at") }
 }
 
-/// A repository whose files hold the secrets, and that has a remote with a password.
+/// Creates a repository whose files contain the secrets, with a remote whose URL contains the password.
 fn world() -> Result<World, Failed> {
     let world = World::lived_in()?;
     let remote = format!("https://me:{PASSWORD}@host.invalid/x.git");
@@ -108,14 +108,14 @@ fn what_a_tool_reads_is_redacted() -> Outcome {
         return fail(told);
     }
     require_unwritten(&world.home.state())?;
-    // A run without the key has no such secret: then every form is there.
+    // A run without the key has no such secret: then every form of it is there.
     let (_kept, played) = play(None)?;
     let told = format!("{:?}", played.requests()?).to_lowercase();
     let missing: Vec<String> = traces().into_iter().filter(|trace| !told.contains(trace)).collect();
     if missing == [PASSWORD[..14].to_lowercase()] { Ok(()) } else { fail(format!("{missing:?} in {told}")) }
 }
 
-/// An agent that writes back what it read would put the mark in the place of the key.
+/// An agent that writes back what it read would replace the key with the mark.
 fn what_was_redacted_is_never_written_back() -> Outcome {
     let marked = "key = [redacted:OPENAI_API_KEY]";
     let script = Script::default()
@@ -137,12 +137,12 @@ fn what_was_redacted_is_never_written_back() -> Outcome {
     if kept != KEY || new.is_some() || !format!("{:?}", played.requests()?).contains("nothing was done") {
         return fail(format!("{kept} {new:?} {}", played.story()));
     }
-    // Without that secret the same words are words.
+    // Without that secret the same text is written as it is.
     let (kept, new, _) = play("ANTHROPIC_API_KEY")?;
     if kept == marked && new == Some(format!("k={KEY}")) { Ok(()) } else { fail(format!("{kept} {new:?}")) }
 }
 
-/// A password that is a word hides neither the word nor what an agent writes with it.
+/// A password that is an ordinary word is not redacted, so an agent can read and write that word.
 fn ordinary_words_stay_what_they_are() -> Outcome {
     let code = "def check(password): return password != 'postgres'";
     let script = Script::default().rule(write("T1", "check.py", code)).rule(done("T1"));
@@ -174,7 +174,7 @@ fn what_a_check_says_is_redacted() -> Outcome {
 fn what_a_server_echoes() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 ask\n- [ ] T2 ask (after: T1)\n")?;
-    // One refuses and says the key, the other calls a tool with it.
+    // One task's reply calls a tool with the key, the other's is a refusal that repeats the key.
     let backwards: String = KEY.chars().rev().collect();
     let server = ModelServer::answering(move |request, number| match number {
         0 => Reply::text(&format!("I was given {KEY}.")).call("write_file", json!({"path": KEY, "content": KEY})),

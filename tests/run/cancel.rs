@@ -1,4 +1,4 @@
-//! Stopping runs and agents: no process outlives it, nothing is lost, and what was stopped goes on when resumed.
+//! Stopping runs and agents: no process survives, nothing is lost, and what was stopped continues when resumed.
 
 use std::fs::File;
 use std::path::Path;
@@ -19,7 +19,8 @@ use crate::support::{
     runtime, seconds, until, write,
 };
 
-/// No process of a run may be alive this long after it was stopped; load makes its end slower, so this is no figure.
+/// How long the processes of a stopped run may take to end. Load makes that slower, so this is a
+/// limit, not a measurement.
 const GRACE: Duration = Duration::from_secs(60);
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -35,15 +36,16 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Sleeps in the foreground, in the background, and in a session of its own.
+/// Returns a command that sleeps in the foreground, in the background, and in a session of its own.
 fn sleepers(seconds: &str) -> String {
     format!("echo half > half.txt; sleep {seconds} & setsid sleep {seconds} & sleep {seconds}")
 }
 
-/// Works until [`release`] lets it end.
+/// A command that works until [`release`] lets it end.
 const GATED: &str = "mkfifo gate; read line < gate; rm gate; echo half > half.txt";
 
-/// Lets the first task's command go on that waits at its gate, for as long as the gate is held.
+/// Releases the first task's command, which waits at its gate. The returned file has to be kept
+/// until the run has ended.
 fn release(run: &Run, layout: &Layout) -> Result<Option<File>, Failed> {
     let folder = layout.worktree(run.id(), &"T1".into());
     until(GRACE, || Ok(folder.join("gate").exists().then_some(())))?;
@@ -112,7 +114,7 @@ fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
     drop(played);
     let resumed = world.resume(&run, &script, exactly)?;
     resumed.require(0, &[("T1", Merged)])?;
-    // What the stopped command had written is still there, and the first reply was not bought again.
+    // What the stopped command had written is still there, and the first reply was not requested again.
     let kept = world.merged(&resumed.report, "half.txt")? == "half";
     if kept && resumed.report.tasks[0].turns == 3 { Ok(()) } else { fail(resumed.story()) }
 }

@@ -137,7 +137,7 @@ fn a_check_whose_file_is_missing_is_told() -> Outcome {
     if told.iter().any(|told| said.matches(told).count() != 2) || said.matches("is not in the commit").count() != 4 {
         return fail(said);
     }
-    // Its own setup may make any file, and an older commit may not have what this one has.
+    // A worktree's setup may create any file, and an older commit may lack a file that this one has.
     world.repository.write("orchestrate.toml", "[worktree]\nsetup = \"true\"\n")?;
     let made = type_in(&["check", "plan.md"])?.exits(0)?.stdout;
     std::fs::remove_file(world.repository.path().join("orchestrate.toml"))?;
@@ -160,9 +160,9 @@ fn without_a_repository() -> Outcome {
     if is_judged && ran.stdout.contains(words) && run.contains(words) { Ok(()) } else { fail(ran.stdout + &run) }
 }
 
-/// The plan is judged all the same, so that everything is told at once.
+/// The plan is checked all the same, so that all errors are reported at once.
 fn what_a_run_refuses_in_the_repository_is_an_error() -> Outcome {
-    // The one is refused when the repository is opened, the other when a run is to start in it.
+    // A sparse checkout is refused when the repository is opened, Git LFS when a run is to start in it.
     for (is_sparse, words) in [("true", "checkout is sparse"), ("false", "stores files with Git LFS")] {
         let (home, repository) = (Home::new()?, Repository::plain()?);
         repository.write("plan.md", "- [ ] T1 a\n")?;
@@ -186,7 +186,7 @@ fn what_a_run_refuses_in_the_repository_is_an_error() -> Outcome {
     if said.contains("a run would fail to commit: git knows no user.name") { Ok(()) } else { fail(said) }
 }
 
-/// Git dies of remotes in a file whose inclusion depends on remotes, in every command.
+/// Every git command fails if a file that is included depending on remotes configures remotes itself.
 fn an_unreadable_configuration_is_refused() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 a\n")?;
@@ -211,7 +211,7 @@ fn a_run_starts_from_any_revision() -> Outcome {
     let first = world.repository.git(&["rev-parse", "HEAD~1"])?;
     for base in [&[][..], &["--base", "HEAD~1"], &["--base", "@{0}~1"], &["--base", ":/more^"]] {
         let arguments = [&["run", "plan.md", "--json"][..], base].concat();
-        // `:/more^` is the message `more^` for git, so it names nothing.
+        // Git reads `:/more^` as a search for the message `more^`, so it names nothing.
         let code = if base.contains(&":/more^") { 2 } else { 0 };
         let report = world.types(&arguments, code)?.json()?;
         if code == 0 && at(&report, "/base_commit")? != first.trim() {

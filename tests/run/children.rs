@@ -1,4 +1,4 @@
-//! The library's face: children spawned from a program, messages to them, their merging, and the examples.
+//! The library's API: children spawned from a program, messages to them, their merging, and the examples.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// How long whoever waits for a run that has ended is given to hear of it.
+/// How long a caller that waits for a run that has ended may take to be notified.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn child(id: &str) -> ChildSpec {
@@ -126,7 +126,7 @@ fn can_be_cancelled() -> Outcome {
     let coordinator = world.coordinator(&script, |_| {})?;
     runtime()?.block_on(async {
         let (slow, a) = (coordinator.spawn(child("slow")).await?, coordinator.spawn(child("a")).await?);
-        // A child of the slow one ends with it, though nobody works on it yet or any more.
+        // A child of the slow one ends with it, although its own agent has finished.
         let below = ChildSpec { parent: Some("slow".into()), ..child("b") };
         let below = coordinator.spawn(below).await?;
         below.wait().await?;
@@ -153,7 +153,7 @@ fn can_be_cancelled() -> Outcome {
     })
 }
 
-/// Messages that are sent at the same moment are told apart by what each sender is given.
+/// Messages that are sent at the same moment have different numbers, which their senders receive.
 fn number_each_message_for_its_sender() -> Outcome {
     let world = World::lived_in()?;
     let slow = Rule::task("slow").turn(1).call("run_shell_command", &json!({"command": "sleep 600"}));
@@ -176,7 +176,7 @@ fn number_each_message_for_its_sender() -> Outcome {
     })
 }
 
-/// Whoever waits when the dispatcher ends with an error is told, and `finish` says which error it was.
+/// Callers that wait when the dispatcher ends with an error are notified, and `finish` returns that error.
 fn of_a_run_that_breaks_off_say_so() -> Outcome {
     let world = World::lived_in()?;
     let slow = Rule::task("slow").turn(1).call("run_shell_command", &json!({"command": "sleep 600"}));
@@ -186,7 +186,7 @@ fn of_a_run_that_breaks_off_say_so() -> Outcome {
         let b = coordinator.spawn(child("b")).await?;
         a.wait().await?;
         b.wait().await?;
-        // Somebody commits on the result, which the run may not move away any more.
+        // Another process commits on the integration branch, so the run may no longer move it.
         let strange = world.repository.git(&["commit-tree", "-m", "mine", "HEAD^{tree}"])?;
         let run = &coordinator.store().runs()?[0].run_id;
         world.repository.git(&["update-ref", &run.integration_ref(), strange.trim()])?;
@@ -207,7 +207,8 @@ fn of_a_run_that_breaks_off_say_so() -> Outcome {
     runtime()?.block_on(async { tokio::time::timeout(PATIENCE, told).await })?
 }
 
-/// What a program keeps of its children keeps no run: its end gives the lease back, and what was recorded can be read.
+/// Handles that a program keeps do not hold a run: its end releases the lease, and what was
+/// recorded can still be read.
 fn that_are_still_held_lock_nothing() -> Outcome {
     let world = World::lived_in()?;
     let coordinator = world.coordinator(&two(), |_| {})?;
@@ -229,7 +230,7 @@ fn that_are_still_held_lock_nothing() -> Outcome {
     })
 }
 
-/// Runs an example as a stranger would; it needs no key, and makes its own sample.
+/// Runs an example as a new user does; it needs no key, and creates its own sample.
 fn example(name: &str, says: &str) -> Outcome {
     let ran = workspace_cargo(&["run", "-q", "-p", "orchestrate", "--offline", "--example", name]).output()?;
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));

@@ -16,7 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Without bubblewrap, and where the full tier is required, everything that would start a sandbox is refused.
+/// Without bubblewrap, if the full tier is required, every command that would start a sandbox is refused.
 fn the_required_tier_is_kept_to() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
@@ -74,7 +74,7 @@ fn it_succeeds_and_tells_what_happened() -> Outcome {
     three_agents_work_side_by_side(&facts(&home)?)
 }
 
-/// Three agents are there before the first of them has committed, and their model calls overlap.
+/// Requires that three agents start before the first of them commits, and that their model calls overlap.
 fn three_agents_work_side_by_side(facts: &[Value]) -> Outcome {
     let (mut spawned, mut open, mut most_open) = (0, 0_i32, 0);
     for fact in facts {
@@ -102,7 +102,8 @@ fn facts(home: &Home) -> Result<Vec<Value>, libtest_mimic::Failed> {
     }
 }
 
-/// Without its repair the conflict stays: the run ends 3, and the agent was told what is wrong.
+/// Without its repair the conflict remains: the run ends with exit code 3, and what depends on the
+/// task is skipped.
 fn a_spoiled_repair_needs_a_person() -> Outcome {
     let home = Home::new()?;
     home.orchestrate(home.path(), &["demo", "sample"]).run()?.exits(0)?;

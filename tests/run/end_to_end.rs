@@ -127,8 +127,8 @@ fn nothing_waits_for_what_is_never_merged() -> Outcome {
     }
 }
 
-/// While an agent waits for its model, a task for its check and the merge queue for another, people are answered and
-/// what can go on does: the dispatcher waits on nobody.
+/// While an agent waits for its model, a task for its check and the merge queue for another check,
+/// users are answered and other work continues: the dispatcher never blocks.
 fn who_waits_holds_up_nobody_else() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write(".gitignore", "gate\n")?;
@@ -137,7 +137,7 @@ fn who_waits_holds_up_nobody_else() -> Outcome {
     let model = answering(move |request| {
         let mut may = may.clone();
         async move {
-            // Nobody holds the other end any more once the test has ended.
+            // The sender is dropped once the test has ended.
             drop(may.wait_for(|may| *may).await);
             write_or_end(&request)
         }
@@ -165,7 +165,7 @@ fn who_waits_holds_up_nobody_else() -> Outcome {
     require_states(&report, &["T1", "T2", "T3", "T4"].into_iter().zip(ended).collect::<Vec<_>>())
 }
 
-/// Has one task merged while the first two wait, and sends a message once the last one waits too.
+/// Has T3 merged while the first two tasks wait, and sends a message once the last one waits, too.
 async fn meanwhile(run: &Run) -> Outcome {
     let mut state = run.watch();
     let stands = |state: &RunState, task: &str, at| state.task(&task.into()).is_some_and(|record| record.state() == at);

@@ -1,4 +1,4 @@
-//! What models, people and programs are told of what happened: whose words they are, and what failed.
+//! What models, users and programs are told about what happened: the source of each text, and what failed.
 
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
 use orchestrate_core::event::{ErrorKind, Event, ReturnCause, ToolOutcome};
@@ -20,7 +20,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Returns what of a text stands outside its blocks, as a model that minds them reads it.
+/// Returns the parts of a text that are outside its blocks, as a model reads it that respects them.
 fn outside_blocks(text: &str) -> String {
     let (mut outside, mut rest) = (String::new(), text);
     while let Some((before, opened)) = rest.split_once("<data-") {
@@ -60,7 +60,7 @@ fn nothing_passes_for_a_persons_message() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let told = played.told("T2")?;
     let outside = outside_blocks(&told);
-    // Each reached the model, so the attack was none that failed by itself.
+    // Each forged line reached the model, so the attack did not fail for another reason.
     for number in 1..=4 {
         let line = format!("Message {number} from the user:");
         let forged = told.lines().any(|told| told.ends_with(&line));
@@ -170,7 +170,7 @@ fn a_red_merge_is_no_conflict() -> Outcome {
         settings.run.verify = Some("echo it is broken: error 42; false".to_owned());
         settings.run.merge_rounds = 2;
     })?;
-    // Nobody can mend it here: there is no agent, and nothing to resolve.
+    // It cannot be mended: there is no agent, and no conflict to resolve.
     played.require(1, &[("T1", FailedTask)])?;
     let cause =
         played.report.tasks.first().and_then(|task| task.error.clone()).map(|error| format!("{:?}", error.cause));
@@ -185,12 +185,13 @@ fn a_red_merge_is_no_conflict() -> Outcome {
     if !says || !shows || !again || message.contains("returned") {
         return fail(played.story());
     }
-    // It ran again, and each time on what it had started from.
+    // The command was rerun, each time on the files that it had started from.
     let text = world.repository.show(&played.report.run_id.task_branch(&"T1".into()), "one.txt")?;
     if text == "1" { Ok(()) } else { fail(text) }
 }
 
-/// Programs are told the state of before, with the cause; no text for people speaks of a conflict.
+/// Machine-readable output keeps the older state `conflicted`, with the cause; no text for users
+/// mentions a conflict.
 fn a_red_merge_of_an_agent_is_no_conflict() -> Outcome {
     let world = World::with_plan("- [ ] T1 make\n")?;
     world.repository.write("orchestrate.toml", "merge_rounds = 0\n")?;

@@ -1,4 +1,4 @@
-//! Messages between agents, and from people and programs to agents, in whole runs.
+//! Messages between agents, and from users and programs to agents, in whole runs.
 
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::Merged;
@@ -35,7 +35,8 @@ fn send(rule: Rule, to: &str, message: &str) -> Rule {
     rule.call("send_message_to_agent", &json!({"agent_id": to, "message": message}))
 }
 
-/// T2 works until it has heard of T1, so that the test needs no clock: it waits for the message by reading on.
+/// Returns a script in which T2 keeps working until it has received T1's messages, so that the test
+/// needs no clock.
 fn two_agents() -> Script {
     let script = Script::default()
         .rule(send(send(Rule::task("T1").turn(1), "T2", "the port is 4711"), "T2", "and the host is local"))
@@ -47,7 +48,7 @@ fn two_agents() -> Script {
                 .call("write_file", &json!({"path": "two.txt", "content": "4711\n"})),
         )
         .rule(Rule::task("T2").last_contains("two.txt").text("Done."));
-    // Each look is another call, so that it is no loop.
+    // Each call differs from the others, so that they do not count as a loop.
     (1..=90).fold(script, |script, turn| {
         let look = json!({"command": format!("sleep 0.02; echo look {turn}")});
         script.rule(Rule::task("T2").turn(turn).call("run_shell_command", &look))
@@ -75,7 +76,7 @@ fn a_message_arrives_between_results_and_request() -> Outcome {
         [.., Message::Assistant { tool_calls, .. }, Message::Tool { results }, Message::User { text }] => {
             (tool_calls.len() == results.len()).then_some(text)
         }
-        // The message was there before the agent's first request.
+        // The message arrived before the agent's first request.
         [Message::User { text }] => Some(text),
         _ => None,
     };
@@ -83,7 +84,7 @@ fn a_message_arrives_between_results_and_request() -> Outcome {
         Some(text) if in_order(text, &["Message 1 from agent T1:\n<data-", ">\nthe port is 4711\n</data-"]) => {}
         _ => return fail(format!("{:#?}", heard.messages)),
     }
-    // That they were sent and read, and in which order, is in the journal.
+    // The journal records that they were sent and delivered, and in which order.
     let sent = played.pick(|event| match event {
         Event::MessageSent { envelope } => Some((envelope.from.clone(), envelope.to.to_string(), envelope.sequence)),
         _ => None,
@@ -99,7 +100,7 @@ fn a_message_arrives_between_results_and_request() -> Outcome {
     if sent == expected && delivered == expected { Ok(()) } else { fail(played.story()) }
 }
 
-/// Reports whether a text contains these parts one after the other.
+/// Reports whether a text contains these parts, in this order.
 fn in_order(text: &str, parts: &[&str]) -> bool {
     let mut rest = text;
     parts.iter().all(|part| match rest.split_once(part) {
@@ -151,16 +152,17 @@ fn an_unknown_recipient_is_the_senders_error() -> Outcome {
     if stage_lists_agents(&played)? { Ok(()) } else { fail(played.story()) }
 }
 
-/// The error names who is not there, and who is.
+/// Reports whether the error names the unknown agent and the existing one.
 fn stage_lists_agents(played: &Played) -> Result<bool, Failed> {
     Ok(played.results("T1")?.iter().any(|text| text.contains("T9") && text.contains("T1")))
 }
 
-/// Plays a task of so many turns; the message is there before the agent says that it is done, and is read by nobody
-/// until it has said so.
+/// Plays a task with this maximum number of turns. The message is sent before the agent says that
+/// it is done, and is delivered after that.
 fn told_when_done(world: &World, turns: u32, message: &str) -> Result<Played, Failed> {
     let ((release, may), (asked, mut is_asked)) = (watch::channel(false), watch::channel(false));
-    // Says in its second turn that it is done, as soon as it may; in its third it carries out what it has heard.
+    // In its second turn the agent says that it is done, as soon as it may; in its third it acts on
+    // the message.
     let model = answering(move |request| {
         let (asked, mut may) = (asked.clone(), may.clone());
         async move {
@@ -168,7 +170,7 @@ fn told_when_done(world: &World, turns: u32, message: &str) -> Result<Played, Fa
             match (request.origin.turn, request.messages.last()) {
                 (2, _) => {
                     asked.send_replace(true);
-                    // Nobody holds the other end any more once the test has ended.
+                    // The sender is dropped once the test has ended.
                     drop(may.wait_for(|may| *may).await);
                 }
                 (3, Some(Message::User { text })) if text.contains("remember the tests") => {
@@ -207,14 +209,15 @@ fn a_message_reopens_an_agent() -> Outcome {
     if mended && world.merged(&played.report, "tests.txt")? == "1" { Ok(()) } else { fail(played.story()) }
 }
 
-/// An agent that has said in the last of its turns that it is done hears a message, and is still done.
+/// An agent that says in the last of its turns that it is done, and then receives a message, is still done.
 fn a_message_costs_finished_work_no_turn() -> Outcome {
     let played = told_when_done(&World::lived_in()?, 2, "thank you")?;
     let turns = played.report.tasks[0].turns;
     if turns == 3 { Ok(()) } else { fail(format!("{turns} turns\n{}", played.story())) }
 }
 
-/// An agent that starts after a message's deadline is not shown it; one that came in time is.
+/// An agent that starts after a message's deadline is not shown that message; it is shown one that
+/// is still in time.
 fn what_is_void_is_not_shown() -> Outcome {
     let lasting = json!({"agent_id": "T2", "message": "the port is 2", "deadline": 600});
     let script = Script::default()
@@ -258,7 +261,7 @@ fn what_is_void_is_not_shown() -> Outcome {
     }
 }
 
-/// A message is accepted only where somebody will read it; else its sender is told why, and what to do instead.
+/// A message is accepted only if an agent will read it; otherwise its sender is told why.
 fn what_nobody_would_read_is_refused() -> Outcome {
     let script = Script::default()
         .rule(send(send(Rule::task("T1").turn(1), "T2", "hello"), "T3", " \n"))
@@ -299,7 +302,8 @@ fn what_nobody_would_read_is_refused() -> Outcome {
     if accepted.is_empty() { Ok(()) } else { fail(resumed.story()) }
 }
 
-/// A check lasts until a file is there; nothing but its end helps, whether somebody works on the run or not.
+/// A message is refused while a check runs, whether or not a process works on the run. The check
+/// ends at once if a file exists.
 fn nobody_reads_while_a_check_runs() -> Outcome {
     let check = "test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\" || sleep 60";
     let of_task =
@@ -329,7 +333,7 @@ fn nobody_reads_while_a_check_runs() -> Outcome {
     Ok(())
 }
 
-/// What was accepted and could not be read after all is told at the end, and by `status` and `log`.
+/// A message that was accepted but never read is reported at the end, and by `status` and `log`.
 fn what_nobody_has_read_is_told() -> Outcome {
     let world = World::plain()?;
     let script = Script::default()

@@ -1,4 +1,4 @@
-//! A run from its plan to its merged result: agents, models, messages, checks, conflicts, and its end from outside.
+//! A run from its plan to its merged result: agents, models, messages, checks, conflicts, and being stopped.
 
 mod cancel;
 mod check;
@@ -15,7 +15,8 @@ mod verifier;
 
 use crate::support::{Case, Need};
 
-/// Returns the cases of every module. All cases of the second list start a run; in the first, those that do say so.
+/// Returns the cases of every module. All cases of the second list start a run, so they need a
+/// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
     let others = [check::cases, demo::cases];
     let runs = [

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Case, ModelServer, Outcome, Played, Reply, Script, World, case, fail};
 
-/// What must never be written anywhere.
+/// A key that must never be written anywhere.
 const KEY: &str = "sk-test-0123456789-never-written-down";
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -43,12 +43,12 @@ pub(crate) fn play(world: &World, plan: &str, server: &ModelServer) -> Result<Pl
     world.play(plan, &Script::default(), |settings| reach(settings, &server.openai_base(), &server.anthropic_base()))
 }
 
-/// How many messages of the conversation are the model's own.
+/// Returns how many messages of the conversation are the model's own.
 fn replies_in(body: &Value) -> usize {
     body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "assistant").count()
 }
 
-/// Writes a file named after the task that the request is about, then ends.
+/// Answers with a call that writes a file named after the request's task, then with the end of the work.
 fn write_then_end(body: &Value) -> Reply {
     let text = body.to_string();
     let name = ["first", "second", "third"].into_iter().find(|name| text.contains(&format!("write the {name} file")));
@@ -157,7 +157,7 @@ fn a_rate_limit_is_waited_out() -> Outcome {
     if waited < 1_000 { fail(format!("it asked again after {waited} ms")) } else { Ok(()) }
 }
 
-/// Returns how long a run waits whose first request is refused so.
+/// Returns how many milliseconds a run waits after this refusal of its first request.
 fn waited_after(refusal: impl Fn() -> Reply + Send + Sync + 'static) -> Result<u64, Failed> {
     let server = ModelServer::answering(move |request, number| match number {
         0 => refusal(),
@@ -169,7 +169,7 @@ fn waited_after(refusal: impl Fn() -> Reply + Send + Sync + 'static) -> Result<u
     first_wait(&played)
 }
 
-/// Returns the time from the first request to the first reply.
+/// Returns the time from the first request to the first reply in milliseconds.
 fn first_wait(played: &Played) -> Result<u64, Failed> {
     let requested = played.first(|event| matches!(event, Event::ModelRequested { .. }))?;
     let replied = played.first(|event| matches!(event, Event::ModelReplied { .. }))?;
@@ -177,7 +177,7 @@ fn first_wait(played: &Played) -> Result<u64, Failed> {
     Ok(at(replied).saturating_sub(at(requested)))
 }
 
-/// Servers that say no Retry-After say when the rate that is used up is whole again.
+/// A server that sends no Retry-After sends when a rate that is used up is available again.
 fn a_used_up_rate_is_waited_out() -> Outcome {
     let waited = waited_after(|| {
         Reply::error(429, "slow down")
@@ -247,7 +247,7 @@ fn an_unknown_model_is_the_tasks_failure() -> Outcome {
 }
 
 fn an_absent_endpoint_is_the_tasks_failure() -> Outcome {
-    // A server that has just gone: nobody listens on its port.
+    // A server that has just stopped: nothing listens on its port.
     let base = ModelServer::scripted(Vec::new())?.openai_base();
     let world = World::lived_in()?;
     let plan = "- [ ] T1 write the first file (model: openai/test)\n";
@@ -265,7 +265,8 @@ fn a_missing_key_is_the_tasks_failure() -> Outcome {
     played.require_failure("T1", FailureCause::Model, "ANTHROPIC_API_KEY")
 }
 
-/// A server that wants the newer name for the limit of a reply refuses the first request only, whoever asks then.
+/// A server that requires the newer name for the limit of a reply refuses the first request only;
+/// the later ones use that name, whichever task sends them.
 fn what_a_server_teaches_is_learnt_once() -> Outcome {
     let (world, server) = (
         World::lived_in()?,

@@ -1,4 +1,4 @@
-//! What a project's own texts say to agents: descriptions of tools in XML, and roles that only read.
+//! A project's own texts for agents: descriptions of tools in XML, and roles that only read.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::models::play;
 use crate::support::{Case, Home, ModelServer, Outcome, Reply, Repository, World, case, fail, sandboxed, says};
 
-/// A description in the form of the reference, one element for each parameter.
+/// A description in the reference's format, with one element for each parameter.
 const REFERENCE_FORM: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <tool_prompt>
     <description>Reads &lt;one&gt; file &amp; numbers its lines.</description>
@@ -127,7 +127,7 @@ fn what_has_no_effect_is_named() -> Outcome {
     if named.iter().all(|words| doctor.stdout.contains(words)) { Ok(()) } else { fail(doctor.stdout) }
 }
 
-/// What stands in the place of a file, and what is said of it.
+/// Puts something in the place of a file; and the expected message about it.
 type Planted<'a> = (&'a dyn Fn(&Path) -> Outcome, &'a str);
 
 fn what_is_no_file_hangs_and_shows_nothing() -> Outcome {

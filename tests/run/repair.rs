@@ -1,4 +1,4 @@
-//! Work that comes back, and worktrees that vanish: nothing that anybody has made is lost or merged half.
+//! Work that comes back, and worktrees that vanish: no work of an agent or a user is lost or half merged.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ fn put(rule: Rule, path: &str, content: &str) -> Rule {
     rule.call("write_file", &json!({"path": path, "content": content}))
 }
 
-/// T1 and T2 change the same line; T1, or T2 if it is merged first, is the one that has to mend it.
+/// Returns a script in which T1 and T2 change the same line; the task that is merged second has to mend it.
 fn clash(mut before: Script, between: impl Fn(Script, &str) -> Script) -> Script {
     for task in ["T1", "T2"] {
         before = before.rule(put(Rule::task(task).turn(1), "src/lib.txt", &format!("one\n{task}\nthree\n")));
@@ -93,7 +93,7 @@ fn markers_left_once() -> Outcome {
     require_both(&world, &world.play(CLASH, &script, |_| {})?)
 }
 
-/// Whoever merges by hand has other labels in the markers.
+/// The markers of a merge by hand have other labels.
 fn markers_of_another_merge() -> Outcome {
     let world = World::lived_in()?;
     let markers = "one\n<<<<<<< HEAD\nT1\n=======\nT2\n>>>>>>> mine\nthree\n";
@@ -108,8 +108,9 @@ fn markers_of_another_merge() -> Outcome {
     if told.contains("src/lib.txt:2\n") { Ok(()) } else { fail(told) }
 }
 
-/// T1 moves a file away and makes a folder in its place, T2 changes both; whoever comes second has to decide. A file
-/// that one side deleted, and one that git moved aside, have no markers.
+/// Returns a script in which T1 deletes two files and creates a folder in place of one, and T2
+/// changes both; the task that is merged second has to decide. A file that one side deleted, and
+/// one that git moved aside, have no markers.
 fn moved_away(decide: impl Fn(Rule) -> Rule) -> Script {
     let script = Script::default()
         .rule(shell(Rule::task("T1").turn(1), "rm kept.txt README.md && mkdir kept.txt && echo 1 > kept.txt/in"))
@@ -151,7 +152,7 @@ fn undecided_conflict() -> Outcome {
     fail(error)
 }
 
-/// Whoever is sent back to mend a binary file, and the other, which is merged.
+/// Returns a script in which T1 and T2 create the same binary file.
 fn binary_clash() -> Script {
     ["T1", "T2"].into_iter().fold(Script::default(), |script, task| {
         script
@@ -161,8 +162,8 @@ fn binary_clash() -> Script {
     })
 }
 
-/// Neither keeping such a file nor bringing a version back can be done with text, so nobody is asked to. What a person
-/// makes of it is there when the agent goes on.
+/// With text, an agent can neither keep such a file nor restore a version of it, so the conflict is
+/// not sent back. A user's own solution is there when the agent continues.
 fn binary_without_shell() -> Outcome {
     let world = World::lived_in()?;
     let play = |settings: &mut orchestrate_coordinator::Settings| "coordinator".clone_into(&mut settings.run.agent);
@@ -188,7 +189,7 @@ fn binary_without_shell() -> Outcome {
     if text == "both\0" { Ok(()) } else { fail(format!("{text:?}\n{}", played.story())) }
 }
 
-/// One changes a file and the other deletes it: without a shell, too, its author can do without it.
+/// One task changes a file and the other deletes it. Even without a shell, the author can decide to delete it.
 fn binary_with_delete() -> Outcome {
     let world = World::lived_in()?;
     let role = "---\nname: keeper\ndescription: Keeps files.\ntools: read_file, write_file, delete_file\n---\nKeep.\n";
@@ -208,7 +209,7 @@ fn binary_with_delete() -> Outcome {
     if files.contains("kept.txt") { fail(files) } else { Ok(()) }
 }
 
-/// Where a link leads that one side has made of a file says nothing about the conflict.
+/// One side replaces a file by a link; where it leads does not matter for the conflict.
 fn a_link_that_leads_nowhere() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
@@ -229,7 +230,7 @@ fn a_link_that_leads_nowhere() -> Outcome {
     played.require(3, &[("T1", Merged), ("T2", Conflicted)])
 }
 
-/// A file that a person leaves in a worktree is held by a ref before the worktree is begun anew or merged into.
+/// A file that a user leaves in a worktree is kept by a ref before the worktree is reset or merged into.
 fn what_a_person_puts_there() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
@@ -261,7 +262,7 @@ fn what_a_person_puts_there() -> Outcome {
     Ok(())
 }
 
-/// The command ends once a file is there that git ignores, so that nothing takes it away.
+/// The repeated command ends at once because of a file that git ignores, so that no reset removes it.
 fn beside_an_interrupted_command() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write(".gitignore", "*.log\n")?;
@@ -286,7 +287,7 @@ fn beside_an_interrupted_command() -> Outcome {
     if held.is_empty() || worktree.join("note").exists() { fail(played.story()) } else { Ok(()) }
 }
 
-/// Waits until the newest state is as a closure wants it.
+/// Waits until the newest state fits.
 async fn until(state: &mut tokio::sync::watch::Receiver<std::sync::Arc<RunState>>, fits: impl Fn(&RunState) -> bool) {
     let _ = state.wait_for(|state| fits(state)).await;
 }
@@ -297,14 +298,15 @@ fn a_vanished_worktree() -> Outcome {
         let sleep = json!({"command": "sleep 60"});
         script
             .rule(Rule::task(task).returned(ReturnCause::Conflict).call("run_shell_command", &sleep))
-            // What it wrote and read before is not there any more; it looks again.
+            // The file that it changed is gone; it reads it again.
             .rule(read(Rule::task(task).turn(4), "src/lib.txt"))
     });
     let run = stopped_in_repair(&world, (&script, 3), |worktree| Ok(std::fs::remove_dir_all(worktree)?))?;
     require_both(&world, &world.resume(&run, &script, |_| {})?)
 }
 
-/// Stops a run while the call of a turn runs in which an agent mends a conflict, and does something to each worktree.
+/// Stops a run while an agent that mends a conflict executes the call of this turn. Calls `act` on
+/// each worktree, and returns the run.
 fn stopped_in_repair(
     world: &World,
     (script, turn): (&Script, u32),
@@ -327,7 +329,7 @@ fn stopped_in_repair(
     Ok(run)
 }
 
-/// What an agent has mended is there when it goes on, though git had forgotten its worktree.
+/// An agent's repair is kept when it continues, although git had lost its record of the worktree.
 fn a_vanished_entry() -> Outcome {
     let world = World::lived_in()?;
     let script = clash(Script::default(), |script, task| {
@@ -343,7 +345,7 @@ fn a_vanished_entry() -> Outcome {
     require_both(&world, &world.resume(&run, &script, |_| {})?)
 }
 
-/// Takes a run over with a command and plays it to its end.
+/// Queues a command for a run, resumes the run, and plays it to its end.
 fn ask(world: &World, played: Played, script: &Script, command: &Request) -> Result<Played, Failed> {
     let run = played.report.run_id.clone();
     played.coordinator.store().send(&run, command)?;
@@ -384,12 +386,13 @@ fn deletions_are_confirmed() -> Outcome {
     if files == ".gitignore" { Ok(()) } else { fail(files) }
 }
 
-/// Whoever says "done" again has recorded nothing; whoever brings the files back and deletes them has.
+/// An agent that only says "done" again has recorded nothing; one that restores the files and
+/// deletes them by calls has.
 fn an_empty_tree() -> Outcome {
     let world = World::lived_in()?;
     let files = [".gitignore", "README.md", "kept.txt", "src/lib.txt"];
     let emptied = |task| shell(Rule::task(task).turn(1), "find . -name .git -prune -o -type f -exec rm -f {} +");
-    // Without git, which needs a configuration that commands of the fallback tier cannot read.
+    // Not with git: it needs a configuration that commands of the fallback tier cannot read.
     let anew = format!("mkdir -p src && touch {}", files.join(" "));
     let delete = |rule: Rule, file: &str| rule.call("delete_file", &json!({ "path": file }));
     let recorded = Script::default().rule(emptied("T1")).rule(done("T1").turn(2));
@@ -416,7 +419,7 @@ fn shell(rule: Rule, command: &str) -> Rule {
     rule.call("run_shell_command", &json!({ "command": command }))
 }
 
-/// A name that git refuses, a file that asks for a program, and the same of a role that only reports.
+/// An agent leaves files under names that git refuses, and so does an agent whose role only reports.
 fn unstorable_work() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
@@ -433,8 +436,8 @@ fn unstorable_work() -> Outcome {
     if files == "lib/git/kept" { Ok(()) } else { fail(files) }
 }
 
-/// Deletions that were confirmed are not asked about again, and work that was rejected is no new work, though something
-/// that git cannot store was in it for a while.
+/// Confirmed deletions are not asked about again, and rejected work does not become new work,
+/// although it contained something in between that git cannot store.
 fn unstorable_in_between() -> Outcome {
     let world = World::lived_in()?;
     let spoils = |rule: Rule| shell(rule, "mkdir .GIT && touch .GIT/x");
@@ -454,7 +457,7 @@ fn unstorable_in_between() -> Outcome {
     ask(&world, played, &script, &reject)?.require_failure("T2", FailureCause::NoChanges, "without changing a file")
 }
 
-/// An agent that does not mend it, and a command, which cannot; nothing of theirs is lost.
+/// An agent does not mend its work, and a command cannot; nothing of theirs is lost.
 fn unstorable_for_good() -> Outcome {
     let world = World::lived_in()?;
     let command = "mkdir .GIT && echo kept > .GIT/kept";
@@ -473,7 +476,8 @@ fn unstorable_for_good() -> Outcome {
     if returns.len() != 2 {
         return fail(played.story());
     }
-    // Another attempt of the command would begin in a clean worktree: whoever asks for it is told what is in its way.
+    // Another attempt of the command would start in a clean worktree, so the user is told which
+    // file prevents that.
     let worktree = played.coordinator.layout().worktree(&played.report.run_id, &"T2".into());
     let played = ask(&world, played, &script, &Request::Retry { task: "T2".into(), message: None })?;
     let told = format!("save the files in {} before replacing them: store .GIT/kept", worktree.display());
@@ -481,7 +485,7 @@ fn unstorable_for_good() -> Outcome {
     if worktree.join(".GIT/kept").exists() { Ok(()) } else { fail("the file is gone") }
 }
 
-/// A shell writes and deletes what no file tool may, under names of any case.
+/// A shell writes and deletes files that no file tool may, under names of any case.
 fn configuration_by_commands() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write("old.tool", "old\n")?;
@@ -505,7 +509,8 @@ fn configuration_by_commands() -> Outcome {
     if has("old.tool") && has("one.txt") && !spoilt { Ok(()) } else { fail(files) }
 }
 
-/// Rules of the user's open files: one to a tool, which may write where a command may not, one to whatever writes.
+/// The user's rules allow files: one rule for a tool, which may then write where a command may not,
+/// and one rule for everything that writes.
 fn opened_to_a_tool() -> Outcome {
     let world = World::lived_in()?;
     let rule =
@@ -528,7 +533,8 @@ fn opened_to_a_tool() -> Outcome {
     if has("agents/tool.md") && has("c.tool") && !spoilt { Ok(()) } else { fail(files) }
 }
 
-/// What a failed attempt had written and not committed is there for the next, also if others were merged meanwhile.
+/// Files that a failed attempt has written but not committed are there for the next, even if other
+/// work was merged meanwhile.
 fn unfinished_work_goes_on() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default()
@@ -548,7 +554,7 @@ fn unfinished_work_goes_on() -> Outcome {
     if text == "half" { Ok(()) } else { fail(text) }
 }
 
-/// A role that is gone, and a worktree whose place is taken, fail their tasks alone.
+/// A role that does not exist fails its task alone.
 fn an_error_of_one_task() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default().rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
@@ -607,7 +613,7 @@ fn a_run_keeps_its_endpoint() -> Outcome {
     fail(format!("{recorded:?}"))
 }
 
-/// Whose model cannot be asked any more is refused before anything is recorded, and can go on later.
+/// A run whose model is missing is refused before anything is recorded, and can be resumed later.
 fn a_run_without_its_model() -> Outcome {
     let world = World::lived_in()?;
     let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
@@ -617,7 +623,7 @@ fn a_run_without_its_model() -> Outcome {
     let elsewhere = |settings: &mut orchestrate_coordinator::Settings| settings.run.model = None;
     let coordinator = world.coordinator(&script, elsewhere)?;
     std::fs::remove_file(world.home.path().join("script.jsonl"))?;
-    // What waits for a person asks no model; who is sent back does.
+    // Work that waits for a user needs no model; work that is sent back does.
     let refused = runtime()?.block_on(coordinator.resume_with(&run, reject()));
     if refused.is_ok() || coordinator.store().events(&run, 0, usize::MAX)?.len() != facts {
         return fail("a run whose model is gone was taken over");

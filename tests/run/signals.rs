@@ -1,5 +1,6 @@
-//! How a run of the built program is ended from outside: Ctrl-C once, twice and three times, a terminal that closes,
-//! and the signals of a service manager. The state is kept, the exit code and the journal agree, no process stays.
+//! Ends runs of the built program from outside: Ctrl-C once, twice and three times, a terminal that
+//! closes, and the signals of a service manager. The state is kept, the exit code and the journal
+//! agree, no process survives.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,7 +41,8 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Two tasks: the first one's command runs until it is killed, and the second waits for it.
+/// Creates a world with two tasks: the first one's command runs until it is killed, and the second
+/// depends on it.
 fn endless(word: &str) -> Result<World, Failed> {
     let one = || Rule::task("T1");
     let script = Script::default()
@@ -56,7 +58,7 @@ fn prepared(plan: &str, script: &Script) -> Result<World, Failed> {
     Ok(world)
 }
 
-/// Returns what is typed to run the plan.
+/// Returns the arguments that run the plan.
 fn typed(world: &World) -> [String; 4] {
     let model = format!("script:{}", world.file("script.jsonl"));
     ["run".to_owned(), world.file("plan.md"), "--model".to_owned(), model]
@@ -66,7 +68,7 @@ fn prepare(world: &World) -> Invocation {
     world.orchestrate(&typed(world).each_ref().map(String::as_str))
 }
 
-/// Requires what the journal says of the run: status, exit code, the state of each task.
+/// Requires what the journal records of the run: status, exit code, the state of each task.
 fn require(world: &World, status: &str, exit_code: Option<i32>, tasks: &[&str]) -> Outcome {
     let shown = world.types(&["status", "--json"], 0)?.json()?;
     let states: Vec<_> = at(&shown, "/tasks")?.as_array().into_iter().flatten().map(|task| &task["state"]).collect();
@@ -79,7 +81,8 @@ fn require(world: &World, status: &str, exit_code: Option<i32>, tasks: &[&str]) 
     fail(shown)
 }
 
-/// Returns the only worktree once it holds a file; git cannot list one that is being created at that moment.
+/// Returns the only worktree once it contains a file. Git cannot list a worktree that is being
+/// created at that moment.
 fn worktree_with(world: &World, file: &str) -> Result<Option<PathBuf>, Failed> {
     let Ok(listed) = world.repository.git(&["worktree", "list", "--porcelain"]) else {
         return Ok(None);
@@ -114,7 +117,7 @@ fn ctrl_c_once() -> Outcome {
     before.require_same(&world.repository.fingerprint()?)
 }
 
-/// Agents that have no room are counted; the terminal has become smaller meanwhile.
+/// Agents for which there is no room are counted; the terminal becomes smaller during the run.
 fn a_small_terminal() -> Outcome {
     let home = Home::new()?;
     let word = seconds(home.path(), 6);
@@ -153,7 +156,8 @@ fn ctrl_c_twice() -> Outcome {
     before.require_same(&world.repository.fingerprint()?)
 }
 
-/// A command that hears no signal, with a child, a grandchild and a daemon that hear none either.
+/// Returns a plan whose command ignores every signal but SIGKILL, with a child, a grandchild and a
+/// daemon that do so, too.
 fn deaf(word: &str) -> String {
     let deaf = "trap '' TERM INT HUP QUIT;";
     format!(
@@ -181,7 +185,7 @@ fn ctrl_c_three_times(tier: Confinement) -> Outcome {
     require_gone(&word)?;
     terminal.end()?.exits(130)?;
     before.require_same(&world.repository.fingerprint()?)?;
-    // On a loaded machine it may end before it has written down how; it is not called running even then.
+    // On a loaded machine it may end before it has recorded how. Even then it is not reported as running.
     let recorded = require(&world, "interrupted", Some(130), &["ready"]);
     recorded.or_else(|_| require(&world, "stopped", None, &["ready"]))
 }
@@ -197,7 +201,7 @@ fn a_kill_from_elsewhere() -> Outcome {
         if worktree.join("asked").exists() != is_asked {
             return fail(format!("{stop:?}: asked to end: {}", !is_asked));
         }
-        // On a loaded machine a killed run may end before it has written down how.
+        // On a loaded machine a killed run may end before it has recorded how.
         let recorded = require(&world, "interrupted", Some(130), &["ready"]);
         recorded.or_else(|failed| if is_asked { Err(failed) } else { require(&world, "stopped", None, &["ready"]) })?;
     }
@@ -234,7 +238,7 @@ fn the_journal_has_the_exit_code() -> Outcome {
     Ok(())
 }
 
-/// A run that has ended with a file to land.
+/// Creates a world with a run that has ended and has a file to land.
 fn one_to_land(options: &[&str]) -> Result<World, Failed> {
     let world = World::plain()?;
     let plan = world.write("plan.md", "- [ ] T1 Make one (run: touch one)\n")?;
@@ -263,7 +267,8 @@ fn a_signal_before_a_landing_moves() -> Outcome {
     Ok(())
 }
 
-/// The branch has a commit beyond the run's base, so that the landing has something to check; `stop` names the signal.
+/// The branch has a commit beyond the run's base, so the landing has something to check; `stop`
+/// names the signal.
 fn a_signal_before_the_landing_of_a_run_moves() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make one (run: touch one)\n")?;
     world.repository.write("mine", "1\n")?;
@@ -288,7 +293,7 @@ fn a_signal_before_the_landing_of_a_run_moves() -> Outcome {
     Ok(())
 }
 
-/// The signal comes from the very process that moves the checkout.
+/// The process that moves the checkout sends the signal.
 fn a_signal_while_a_landing_moves() -> Outcome {
     let world = one_to_land(&[])?;
     let script =
@@ -302,7 +307,7 @@ fn a_signal_while_a_landing_moves() -> Outcome {
     }
 }
 
-/// It waits for what never comes: while a worktree is made, filled, or its work merged with the other task's.
+/// Git blocks forever: while a worktree is created or filled, or while work is merged with the other task's.
 fn a_kill_ends_a_git_that_never_would() -> Outcome {
     for hangs in ["worktree add", "read-tree --reset", "merge-tree --write-tree"] {
         let world = World::with_plan("- [ ] T1 Make one (run: touch one)\n- [ ] T2 Make two (run: touch two)\n")?;
@@ -319,7 +324,7 @@ fn a_kill_ends_a_git_that_never_would() -> Outcome {
             running.says(answer)?;
         }
         running.end()?.exits(130)?;
-        // It recorded its end: one that is merely dead is called stopped.
+        // It recorded its end: a run whose process just died is reported as stopped.
         let status = world.types(&["status", "--json"], 0)?.json()?;
         if at(&status, "/status")? != "interrupted" {
             return fail(format!("{hangs}: {status}"));

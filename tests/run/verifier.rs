@@ -1,4 +1,5 @@
-//! What the check of one merged tree finds of the checks before it: only what a passed one left, of an earlier result.
+//! What the check of a merged tree finds of earlier checks: only files that a passed check left, of
+//! a tree that became the result.
 
 use std::time::Duration;
 
@@ -10,10 +11,10 @@ use orchestrate_sandbox::Confinement;
 
 use crate::support::{Case, Outcome, Played, Script, World, case, fail, plan_input, runtime, until};
 
-/// Long after any machine has begun a check.
+/// How long a check may take to start on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Two commands; that of the first task is merged first.
+/// Two commands; the first task is merged first.
 const PLAN: &str = "- [ ] T1 one (run: touch one.txt)\n- [ ] T2 two (run: touch two.txt)\n";
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -36,7 +37,7 @@ fn check(settings: &mut Settings, command: &str) {
     settings.run.max_agents = 1;
 }
 
-/// Returns what each check of a merged tree printed, in their order.
+/// Returns what each check of a merged tree printed, in order.
 fn printed(played: &Played) -> Result<Vec<String>, Failed> {
     let outputs = played.pick(|event| match event {
         Event::VerifyFinished { scope: VerifyScope::Run, output, .. } => Some(output),
@@ -45,7 +46,8 @@ fn printed(played: &Played) -> Result<Vec<String>, Failed> {
     outputs.into_iter().map(|output| played.text(output)).collect()
 }
 
-/// The first task's tree is red and leaves a file that git ignores; the second's would be green with that file.
+/// The check of the first task's tree fails and leaves a file that git ignores; the second's would
+/// pass with that file.
 fn what_a_failed_check_left(tier: Confinement) -> Outcome {
     let command = "if test -e one.txt; then touch left.log; exit 1; fi; test ! -e two.txt || test -e left.log";
     let played = World::lived_in()?.play(PLAN, &Script::default(), |settings| {
@@ -55,7 +57,7 @@ fn what_a_failed_check_left(tier: Confinement) -> Outcome {
     played.require(1, &[("T1", FailedTask), ("T2", FailedTask)])
 }
 
-/// A build cache is warm: the second check finds what the first has built.
+/// Build caches stay warm: the second check finds what the first has built.
 fn what_a_passed_check_left() -> Outcome {
     let command = "echo built >> left.log; cat left.log";
     let played = World::lived_in()?.play(PLAN, &Script::default(), |settings| check(settings, command))?;
@@ -64,7 +66,7 @@ fn what_a_passed_check_left() -> Outcome {
     if printed == ["built\n", "built\nbuilt\n"] { Ok(()) } else { fail(format!("{printed:?}")) }
 }
 
-/// A check that was stopped half-way says nothing of what it left, which would let the same tree pass.
+/// Files that a stopped check left are not kept: they could let the same tree pass.
 fn what_a_stopped_check_left() -> Outcome {
     let world = World::lived_in()?;
     let command = "test ! -e left.log || exit 0; touch left.log; test ! -e wanted.log || exit 1; sleep 600";
@@ -83,13 +85,14 @@ fn what_a_stopped_check_left() -> Outcome {
     stopped.require(130, &[("T1", Verified)])?;
     let run = stopped.report.run_id.clone();
     drop(stopped);
-    // Every worktree gets this file from now on, by which the check knows that it is another one.
+    // Every worktree created from now on gets this file, by which the check recognises a new worktree.
     world.repository.write(".worktreeinclude", "wanted.log\n")?;
     world.repository.write("wanted.log", "wanted\n")?;
     world.resume(&run, &Script::default(), change)?.require(1, &[("T1", FailedTask)])
 }
 
-/// The check of a landing passes, and the landing is refused: what it left belongs to a tree that came to nothing.
+/// The check of a landing passes, and the landing is refused: what the check left belongs to a tree
+/// that was discarded.
 fn what_a_check_of_another_result_left() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitignore", "*.log\n")?;

@@ -1,4 +1,4 @@
-//! Calls that a person decides about, in whole runs: parked, answered from elsewhere, carried out or refused.
+//! Calls that a user decides about, in whole runs: parked, answered from elsewhere, carried out or refused.
 
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Long after any machine has answered.
+/// How long an answer may take on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const PLAN: &str = "- [ ] T1 publish\n- [ ] T2 write\n";
@@ -77,7 +77,7 @@ fn parked(world: &World) -> Result<(Played, CallHash), Failed> {
     Ok((played, call))
 }
 
-/// Answers as another terminal would, while no coordinator is alive, and goes on.
+/// Queues an answer as another terminal does, while no coordinator is alive, and resumes the run.
 fn answer(world: &World, allowed: bool, message: Option<&str>) -> Result<Played, Failed> {
     let (played, call) = parked(world)?;
     let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
@@ -110,16 +110,17 @@ fn an_approved_call_runs() -> Outcome {
     if rules != ["ask:run_shell_command(touch*)"] || resumed.first(is_start)? < decided {
         return fail(resumed.story());
     }
-    // The reply that asked for it is not bought again.
+    // The reply that asked for it is not requested again.
     let turns = resumed.report.tasks[0].turns;
     if turns == 2 && world.merged(&resumed.report, "published.txt").is_ok() { Ok(()) } else { fail(resumed.story()) }
 }
 
-/// The run has nothing to do but to wait, so it is about to end while the answer is carried out: whatever it looked up
-/// before, it goes on.
+/// The run only waits, so it is about to end while the answer is carried out. It has to continue,
+/// whatever it looked up before.
 ///
-/// All blocking work shares one thread here, which waits for the answer to be recorded as soon as the run has looked
-/// for it once. So what the run looks up next is looked up after that, whoever is faster.
+/// All blocking work shares one thread here. As soon as the run has looked for the answer once,
+/// that thread waits for the answer to be recorded, so the run's next lookup comes after that,
+/// whatever the timing is.
 fn an_answer_at_the_end_is_obeyed() -> Outcome {
     let world = World::lived_in()?;
     let (played, call) = parked(&world)?;
@@ -162,7 +163,7 @@ fn a_rejected_call_is_told_to_the_model() -> Outcome {
 
 fn a_live_run_takes_the_answer() -> Outcome {
     let world = World::lived_in()?;
-    // T2 goes on until the call has been answered, so the run is alive when the answer comes.
+    // T2 keeps working until the call has been answered, so the run is alive when the answer arrives.
     let script = (1..=200).fold(script_of_t1(), |script, turn| {
         let look = json!({"command": format!("sleep 0.02; echo look {turn}")});
         script.rule(Rule::task("T2").turn(turn).call("run_shell_command", &look))
@@ -184,7 +185,7 @@ fn a_live_run_takes_the_answer() -> Outcome {
     Played::of(coordinator, report)?.require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
-/// Two calls of one turn that are alike are two calls: each has its own answer.
+/// Two identical calls of one turn are two calls: each has its own answer.
 fn each_of_two_like_calls_is_asked_about() -> Outcome {
     let world = World::lived_in()?;
     let touch = json!({"command": "touch published.txt"});
@@ -211,7 +212,7 @@ fn each_of_two_like_calls_is_asked_about() -> Outcome {
     if each && one != other { Ok(()) } else { fail(ended.story()) }
 }
 
-/// How much a call may show depends on the calls of its turn, and not on how many of them came before a pause.
+/// How much a call may show depends on the calls of its turn, not on how many of them came before a pause.
 fn a_pause_changes_no_result() -> Outcome {
     let world = World::lived_in()?;
     let long: String = (1000..3000).map(|line| format!("line {line} of a long file\n")).collect();
@@ -233,7 +234,7 @@ fn a_pause_changes_no_result() -> Outcome {
     store.send(&run, &Request::Decide { call, allowed: true, message: None })?;
     let resumed = world.resume(&run, &script, parks)?;
     resumed.require(0, &[("T1", Merged)])?;
-    // How long a call took is part of its result, and no part of what its agent is told.
+    // A result records how long its call took, which its agent is not told, so only the bodies are compared.
     let text = |result: &String| Ok(at(&serde_json::from_str(result)?, "/body")?.clone());
     let texts = resumed.results("T1")?.iter().map(text).collect::<Result<Vec<_>, Failed>>()?;
     match texts.as_slice() {
@@ -242,7 +243,7 @@ fn a_pause_changes_no_result() -> Outcome {
     }
 }
 
-/// The first answer stands, however many others come right after it.
+/// The first answer counts, however many others come right after it.
 fn a_decided_call_is_not_decided_again() -> Outcome {
     const LATER: usize = 20;
     let world = World::lived_in()?;
@@ -262,7 +263,7 @@ fn a_decided_call_is_not_decided_again() -> Outcome {
     if world.merged(&resumed.report, "published.txt").is_ok() { Ok(()) } else { fail(resumed.story()) }
 }
 
-/// T1 as ever; it tells T2 when it has published.
+/// Returns a script in which T1 publishes as in [`script`] and then tells T2, which waits for that.
 fn script_of_t1() -> Script {
     Script::default()
         .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"})))
@@ -332,7 +333,8 @@ fn a_denied_call_is_got_over() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
-/// A call whose tail no list shows: behind many letters, and behind what a terminal would not show.
+/// Returns a command whose tail no list shows: it comes after many letters, and after what a
+/// terminal would hide.
 fn hiding() -> String {
     format!(
         "touch {} published.txt\n\u{1b}[8mtouch hidden\u{202e}.txt",
@@ -340,7 +342,8 @@ fn hiding() -> String {
     )
 }
 
-/// A run that waits for an answer about such a call, with the beginning of the call's id.
+/// Creates a world whose run waits for an answer about such a call; also returns the beginning of
+/// the call's id.
 fn parked_at_a_desk() -> Result<(World, String), Failed> {
     let world = World::with_plan("- [ ] T1 publish\n")?;
     let asks = Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": hiding() }));
@@ -348,14 +351,14 @@ fn parked_at_a_desk() -> Result<(World, String), Failed> {
         world.script(&Script::default().rule(asks).rule(write("T1", "one.txt", "1\n").turn(2)).rule(done("T1")))?;
     let run = ["run", "plan.md", "--model", &model, "--ask", "run_shell_command(touch*)"];
     let ran = world.orchestrate(&run).env("ORCHESTRATE_ASK", "park").run()?.exits(3)?;
-    // What is shown of it in a line says that it is not all.
+    // Its one-line summary says that it is not complete.
     says(&ran, &["more characters): `orchestrate approve", "shows it in full and asks"])?;
     let call = world.types(&["status", "--json"], 0)?.json()?;
     let call = at(&call, "/approvals/0/call")?.as_str().unwrap_or_default().get(..8).unwrap_or_default().to_owned();
     Ok((world, call))
 }
 
-/// The pieces of the whole call that no list shows.
+/// The part of the whole call that no list shows, as it is displayed in full.
 const TAIL: &str = "\\u{1b}[8mtouch hidden\\u{202e}.txt";
 
 fn what_is_approved_is_what_was_shown() -> Outcome {
@@ -377,11 +380,12 @@ fn what_is_approved_is_what_was_shown() -> Outcome {
     says(&world.types(&["approve", &call, "--hash", &hash], 0)?, &["T1    merged"])
 }
 
-/// What a key looks like, in words that an agent chose.
+/// Words that an agent chose and that look like keys.
 const WORDS_LIKE_KEYS: &str = "touch sk-published-to.attacker.example.com eyJhbGciOi.of.an.agent; \
     : AKIAIOSFODNN7EXAMPLE AIzaSyA0123456789 ghp_0123456789abcdefgh";
 
-/// A run whose agent asks for one command.
+/// Creates a world whose run waits for an answer about this command; also returns the beginning of
+/// the call's id.
 fn parked_with(command: &str) -> Result<(World, String), Failed> {
     let world = World::with_plan("- [ ] T1 publish\n")?;
     let asks = Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": command, "timeout": 9}));
@@ -407,7 +411,8 @@ fn no_word_of_a_call_is_kept() -> Outcome {
     says(&world.types(&["log", "--tools"], 0)?, &[WORDS_LIKE_KEYS])
 }
 
-/// A call that holds the mark of a secret, and one with a secret that only whoever approves it knows.
+/// A call with the mark of a redacted secret, and a call with a secret that only the approving
+/// user's environment has.
 fn what_nobody_is_shown_is_not_approved() -> Outcome {
     let key = ("OPENAI_API_KEY", "key-of-a-person-0123456789");
     for (word, is_recorded) in [("[redacted:SOMETHING]", true), (key.1, false)] {
@@ -424,14 +429,14 @@ fn what_nobody_is_shown_is_not_approved() -> Outcome {
         if is_recorded {
             refuses_to_approve(&world)?;
         } else {
-            // The control: whoever knows no such secret is shown all of the call.
+            // The control: without that secret in the environment, the whole call is shown.
             says(&world.types(&["approve", &call], 2)?, &[&command, "hash "])?;
         }
     }
     Ok(())
 }
 
-/// Requires that a run does not take an approval of its call, whatever sent it.
+/// Requires that a run refuses an approval of its call, whatever sent it.
 fn refuses_to_approve(world: &World) -> Outcome {
     let store = world.archive()?.store().clone();
     let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
@@ -471,7 +476,7 @@ fn work_that_nobody_has_looked_at_is_asked_about() -> Outcome {
     says(&terminal.end()?.exits(3)?, &["T1 still waits"])?;
     world.types(&["diff", "T1"], 0)?;
     says(&approve()?.end()?.exits(0)?, &["T1    merged"])?;
-    // A script is not asked, and says what it has approved.
+    // Without a terminal nothing is asked, and the output says what was approved.
     let other = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
     other.types(&["run", "plan.md", "--merge", "review"], 3)?;
     let tree = other.repository.git(&["for-each-ref", "--format=%(tree)", "refs/heads/orchestrate/*/T1"])?;

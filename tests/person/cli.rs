@@ -1,4 +1,4 @@
-//! What scripts and people rely on: exit codes, output formats, errors that say what to type next.
+//! What scripts and users rely on: exit codes, output formats, errors that say what to type next.
 
 use libtest_mimic::Failed;
 use rustix::process::Signal;
@@ -91,7 +91,7 @@ fn what_is_not_built_yet_is_never_ignored() -> Outcome {
     Ok(())
 }
 
-/// The variables by which git finds its configuration name another one than the file in the user's home.
+/// Git's variables name another configuration than the file in the user's home.
 fn the_configuration_that_git_finds_says_who_commits() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
@@ -121,7 +121,8 @@ fn the_configuration_that_git_finds_says_who_commits() -> Outcome {
     Ok(())
 }
 
-/// As for git itself: what it is told by its variables comes before its configuration, and it has to know both.
+/// As in git itself, the variables override the configuration; the names of both author and
+/// committer have to be known.
 fn gits_variables_say_who_commits() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
@@ -138,7 +139,7 @@ fn gits_variables_say_who_commits() -> Outcome {
         return fail(refused.stderr + &doctor);
     }
     type_in(&["run", "plan.md"], &both)?.exits(0)?;
-    // It may say the same in its configuration.
+    // The committer's name may come from the configuration, too.
     world.repository.git(&["config", "committer.name", "Bot"])?;
     world.repository.git(&[
         "-c",
@@ -178,7 +179,7 @@ fn bad_surroundings_are_refused() -> Outcome {
     if !ran.stderr.contains("git init") {
         return fail(ran.stderr);
     }
-    // What agents would be told and nobody can read is no run that could ever go on.
+    // Agents could never be told a text that cannot be read, so such a run does not start.
     for file in ["AGENTS.md", ".orchestrate/prompts/system/task.md", ".orchestrate/agents/own.md"] {
         let unreadable = Repository::plain()?;
         let path = unreadable.path().join(file);
@@ -191,7 +192,7 @@ fn bad_surroundings_are_refused() -> Outcome {
             return fail(shown.stderr);
         }
     }
-    // Nobody to answer: the plan needs a model, and every way to have one is named.
+    // The plan needs a model and there is none, so every way to set one is named.
     let keyless = Repository::plain()?;
     keyless.write("plan.md", "- [ ] T1 Write it\n")?;
     let ran = home.orchestrate(keyless.path(), &["run", "plan.md"]).run()?.exits(2)?;
@@ -304,7 +305,7 @@ fn a_merge_of_the_users_hides_no_run() -> Outcome {
     Ok(())
 }
 
-/// A plan whose only task lasts until it is ended.
+/// A plan whose only task runs until it is stopped.
 const ENDLESS: &str = "- [ ] T1 Wait (run: sleep 600)\n";
 
 fn signals_end_a_run_with_its_state_kept() -> Outcome {
@@ -353,7 +354,7 @@ fn a_second_coordinator_is_refused() -> Outcome {
         return fail(status);
     }
     world.types(&["message", "nobody", "hello"], 2)?;
-    // What a live coordinator answers has the format that is set, too.
+    // A live coordinator's answer has the configured format, too.
     let sent = world.orchestrate(&["message", "T2", "hello"]).env("ORCHESTRATE_OUTPUT_FORMAT", "json");
     let said = sent.run()?.exits(0)?.json()?;
     if at(&said, "/answer")? != "message 1 is queued for T2" {
@@ -364,10 +365,10 @@ fn a_second_coordinator_is_refused() -> Outcome {
     Ok(())
 }
 
-/// A plan whose only task lasts long enough to be killed in the middle.
+/// A plan whose only task runs long enough to be killed in the middle.
 const SLOW: &str = "- [ ] T1 Make it (run: sleep 1; touch made)\n";
 
-/// Starts a run, with an agent behind its command, and kills its coordinator while the command runs.
+/// Starts a run of a command and an agent that depends on it, and kills the coordinator while the command runs.
 fn killed(home: &Home) -> Result<Repository, Failed> {
     let repository = Repository::plain()?;
     repository.write("plan.md", &format!("{SLOW}- [ ] T2 Look at it (depends: T1)\n"))?;
@@ -420,7 +421,8 @@ fn nothing_begins_where_nothing_can_be_recorded() -> Outcome {
     if told { Ok(()) } else { fail(ran.stderr) }
 }
 
-/// The format that the environment or a file sets holds for errors too, unless another one is typed.
+/// The format that the environment or a file sets applies to errors, too, unless the command line
+/// names another one.
 fn errors_have_the_format_that_is_set() -> Outcome {
     let world = World::plain()?;
     let by_variable =
@@ -443,7 +445,7 @@ fn errors_have_the_format_that_is_set() -> Outcome {
     if is_error(&ran)? { Ok(()) } else { fail(ran.stdout) }
 }
 
-/// A run that succeeds and cannot be landed ends as the landing does, and says so once.
+/// A run that succeeds but cannot be landed ends as the landing does.
 fn a_run_that_cannot_be_landed_waits_for_a_person() -> Outcome {
     let world = World::plain()?;
     world.repository.write("mine.txt", "1\n")?;

@@ -1,5 +1,5 @@
-//! What a person sees on a terminal and in lists: live lines that leave nothing behind, a diff in colours through the
-//! person's own pager, what each agent does, and which run a command is about.
+//! What a user sees on a terminal and in lists: live lines that leave nothing behind, a coloured
+//! diff through the user's own pager, what each agent does, and which run a command refers to.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
@@ -32,7 +32,8 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Plays what was written to a terminal; gives every line, those that have left the screen first.
+/// Interprets what was written to a terminal; returns every line, starting with those that have
+/// left the screen.
 fn lines_of(shown: &str) -> Vec<String> {
     let (rows, columns) = (usize::from(ROWS), usize::from(COLUMNS));
     let mut lines: Vec<Vec<char>> = vec![Vec::new()];
@@ -44,8 +45,8 @@ fn lines_of(shown: &str) -> Vec<String> {
             '\n' => row += 1,
             '\u{1b}' => {
                 let sequence: String = chars.by_ref().skip(1).take_while(|c| c.is_ascii_digit()).collect();
-                // What ended it has been taken with it: only a cursor that goes up and a screen that is cleared are
-                // sent here, and they differ in the number.
+                // The sequence's last character has been consumed. Only two sequences are sent
+                // here, "cursor up" and "clear the screen below", and only the first has a number.
                 match sequence.parse::<usize>() {
                     Ok(up) => row = row.saturating_sub(up).max(lines.len().saturating_sub(rows)),
                     Err(_) => {
@@ -88,7 +89,7 @@ fn is_live(line: &str) -> bool {
     line.contains(" tokens  cost -") || line.contains(" at work")
 }
 
-/// Whoever waits for the repository's lock says so beside the run's display.
+/// The message that the process waits for the repository's lock appears beside the run's live lines.
 fn what_is_said_leaves_live_lines_whole() -> Outcome {
     for format in ["text", "stream-json"] {
         let world = World::with_plan(&format!("{WAITING}- [ ] T2 two (run: touch two) (depends: T1)\n"))?;
@@ -110,7 +111,7 @@ fn what_is_said_leaves_live_lines_whole() -> Outcome {
     Ok(())
 }
 
-/// A run of one task whose work is longer than the screen.
+/// Creates a world with a run of one task, whose work is longer than the screen.
 fn long_work() -> Result<World, Failed> {
     let world = World::with_plan("- [ ] T1 Make it (run: seq 100 > made; printf '\\033[2J' >> made)\n")?;
     world.types(&["run", "plan.md"], 0)?;
@@ -130,7 +131,7 @@ fn a_diff_goes_through_the_pager() -> Outcome {
     let theirs = program(&repository.join("less"), "#!/bin/sh\necho THEIRS\n")?;
     world.repository.git(&["config", "core.pager", &theirs])?;
     world.repository.git(&["config", "pager.diff", &theirs])?;
-    // In front of the person's own programs stand the repository's, under the same name.
+    // On the `PATH`, the repository's programs come before the user's own, with the same name.
     let own = world.home.path().join("own");
     std::fs::create_dir(&own)?;
     program(&own.join("less"), "#!/bin/sh\necho OWN\ncat\n")?;
@@ -231,7 +232,7 @@ fn a_moved_repository_is_recognised() -> Outcome {
     }
     says(&types(&["approve", "T1"])?.exits(0)?, &["T1    merged"])?;
     says(&types(&["land"])?.exits(0)?, &["has landed"])?;
-    // A copy is another repository, as long as the first one is there; and so is one with other commits.
+    // A copy is another repository as long as the original exists; so is a repository with other commits.
     let copy = world.home.path().join("copy");
     world.home.command("cp", world.home.path(), &["-r", &elsewhere.display().to_string(), "copy"]).run()?.exits(0)?;
     says(&world.home.orchestrate(&copy, &["status"]).run()?.exits(2)?, &["this repository has no runs\n"])?;
@@ -261,7 +262,7 @@ fn a_new_test_is_no_risk() -> Outcome {
     if risks == ["low", "high"] { Ok(()) } else { fail(listed) }
 }
 
-/// Names with line ends, and names that are not UTF-8, stay as many as they are, in each listing.
+/// Names with line ends, and names that are not UTF-8, remain distinct in each listing.
 fn names_are_written_out_and_kept_apart() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make it (run: sh make.sh)\n")?;
     let names = ["a\\nb", "a\\rb", "caf\\350", "caf\\351"];

@@ -1,4 +1,4 @@
-//! Landing, undoing it, cleaning and recovering, on a repository as people leave theirs.
+//! Landing, undoing it, cleaning and recovering, in a repository with local changes.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::support::{Case, Outcome, Repository, Rule, Script, World, case, fail, plan_input, runtime};
 
-/// Two independent tasks; the second box is nested in prose that must stay byte for byte.
+/// Two independent tasks, in text that must stay byte for byte.
 const PLAN: &str =
     "# Words\r\n\n- [ ] T1 one  \n* [ ] T2 two\n\n> not a task: [ ]\n- [x] T0 was done\n\nno end of line";
 
@@ -90,7 +90,7 @@ impl Ended {
         self.world.repository.git(arguments)
     }
 
-    /// Returns the folder that the run's worktrees are in.
+    /// Returns the folder of the run's worktrees.
     fn worktrees(&self) -> Result<PathBuf, Failed> {
         let places = self.git(&["worktree", "list", "--porcelain"])?;
         let first = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|path| path.ends_with("/T1"));
@@ -117,7 +117,8 @@ impl Ended {
     }
 }
 
-/// Everything of the user's that landing may move only where it says so, apart from reflogs and times.
+/// Returns, as text, everything of the user's that landing may change only where it is supposed to;
+/// reflogs and times are left out.
 pub(crate) fn look(repository: &Repository) -> Result<String, Failed> {
     let mut look = String::new();
     let questions: [&[&str]; 8] = [
@@ -145,7 +146,7 @@ fn is(reason: fn(&Refusal) -> bool) -> impl Fn(&CoordinatorError) -> bool {
     move |error| matches!(error, CoordinatorError::Refused(refusal) if reason(refusal))
 }
 
-/// Reports whether git refused with words like these.
+/// Returns a check that an error is git's and contains this text.
 fn says(text: &'static str) -> impl Fn(&CoordinatorError) -> bool {
     move |error| matches!(error, CoordinatorError::Git(_)) && error.to_string().contains(text)
 }
@@ -212,10 +213,11 @@ fn new_commits_are_merged_and_checked() -> Outcome {
     same(&ended.look()?, &before)
 }
 
-/// Prints the files of a folder with what they hold, but for git's own and what the checks here write.
+/// A command that prints the files of a folder with a hash of each, without git's own and those
+/// that the checks write.
 const LOOK: &str = "find . -name .git -prune -o -type f ! -name '*.log' -exec sha256sum {} + | LC_ALL=C sort";
 
-/// Each check keeps what it sees, and leaves behind what no tree has.
+/// Each check records the files that it sees, changes one, and leaves one behind that is in no tree.
 fn what_lands_is_the_very_tree_that_was_checked() -> Outcome {
     let ended = Ended::new(Some(&format!("{LOOK} > $(mktemp seen-XXXXXX.log) && date > kept.txt && touch left")))?;
     let merges = ended.git(&["rev-list", "--first-parent", &format!("main..{}", ended.report.integration_commit)])?;
@@ -254,7 +256,7 @@ fn the_check_has_what_every_worktree_has() -> Outcome {
         run.worktree_setup = Some("mkdir -p made.log && echo x > made.log/x".to_owned());
         run.verify = Some("test -e local.log && test -e made.log/x".to_owned());
     })?;
-    // What the run's own checks have left there would do for this one as well.
+    // Otherwise the files that the run's own checks left would be enough for this check, too.
     ended.runs()?.clean(ended.run(), CleanOptions { ignored: true, ..CleanOptions::default() })?;
     commit_on_main(&ended, "meanwhile.txt", "m\n")?;
     same(&ended.land()?.merged, &true)
@@ -279,7 +281,7 @@ fn a_conflict_is_refused() -> Outcome {
 
 fn overlapping_local_changes_are_refused() -> Outcome {
     let ended = Ended::new(None)?;
-    // It is git that looks at the files, and as with every command of its own it notes their new times in the index.
+    // Git compares the files here, and like each of its commands it updates their times in the index.
     let refused = |reason| {
         let before = ended.look()?;
         ended.require_refusal(says(reason))?;
@@ -294,7 +296,8 @@ fn overlapping_local_changes_are_refused() -> Outcome {
     same(&ended.land()?.to, &ended.report.integration_commit)
 }
 
-/// As `git stash pop` leaves it; git itself moves nothing then, whether these files overlap or not.
+/// The conflict is as `git stash pop` leaves it; git itself moves nothing then, whether or not
+/// these files overlap.
 fn a_checkout_in_conflict_is_refused() -> Outcome {
     let ended = Ended::new(None)?;
     ended.world.repository.write("src/lib.txt", "stashed\n")?;
@@ -337,7 +340,8 @@ fn undo_refuses_once_the_branch_has_moved() -> Outcome {
     }
 }
 
-/// Somebody moves the branch while git writes its checkout, and git fails to write back what it has written.
+/// Another process moves the branch while git writes the checkout, and git fails to restore the
+/// files that it has written.
 fn files_of_a_lost_landing_go_back() -> Outcome {
     let ended = Ended::new(None)?;
     let (repository, base) = (&ended.world.repository, ended.report.base_commit.to_string());
@@ -373,7 +377,7 @@ fn a_plan_that_was_edited_is_left_alone() -> Outcome {
 
 fn a_plan_that_cannot_be_written_holds_up_nothing() -> Outcome {
     let ended = Ended::new(None)?;
-    // Where the file is to be written before it takes the plan's place.
+    // The file is written here before it takes the plan's place.
     let taken = ended.world.repository.path().join(format!(".plan.md.{}", ended.run()));
     std::fs::create_dir(&taken)?;
     let require_left = |boxes: &Boxes| match boxes {
@@ -393,7 +397,7 @@ fn a_killed_landing_is_finished_by_the_next() -> Outcome {
     let ended = Ended::new(None)?;
     let runs = ended.runs()?;
     let (from, to) = (ended.report.base_commit.clone(), ended.report.integration_commit.clone());
-    // As a kill leaves it between the fact and the act.
+    // The state that a kill leaves between the fact and the act.
     let journal = orchestrate_journal::Journal::resume(runs.store(), ended.run())?;
     let fact = orchestrate_core::Event::LandingStarted { branch: "main".to_owned(), from, to: to.clone() };
     journal.append_blocking(fact)?;
@@ -404,7 +408,7 @@ fn a_killed_landing_is_finished_by_the_next() -> Outcome {
     same(&ended.git(&["rev-parse", "main"])?, &to.to_string())
 }
 
-/// As a kill leaves it while the merged tree is checked, and while the boxes are written.
+/// The state that a kill leaves while the merged tree is checked, and while the boxes are written.
 fn what_a_killed_landing_left_is_used_up() -> Outcome {
     let ended = Ended::new(Some("test ! -e red.txt"))?;
     commit_on_main(&ended, "meanwhile.txt", "m\n")?;
@@ -449,7 +453,8 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
     before.require_same(&ended.world.repository.fingerprint()?)
 }
 
-/// The checkout has a `debug.log` too; only a worktree's own is lost with it. Nobody works in the verifier's.
+/// The checkout also has T2's `debug.log`, so only T1's files would be lost with a worktree. No
+/// agent works in the verifier, so its files do not count.
 fn cleaning_keeps_what_git_ignores() -> Outcome {
     let ended = Ended::new(Some("echo built > out.log"))?;
     let (runs, folder) = (ended.runs()?, ended.worktrees()?);
@@ -479,7 +484,8 @@ fn cleaning_keeps_what_git_ignores() -> Outcome {
     same(&folder.exists(), &false)
 }
 
-/// As a kill leaves it between moving the files away and removing git's entry for them, and while they are deleted.
+/// The state that a kill leaves between moving the files away and removing git's entry for them,
+/// and while they are deleted.
 fn what_a_killed_cleaning_left_is_removed() -> Outcome {
     let ended = Ended::new(None)?;
     let (runs, refs) = (ended.runs()?, ended.git(&["for-each-ref"])?);
@@ -493,7 +499,8 @@ fn what_a_killed_cleaning_left_is_removed() -> Outcome {
     same(&ended.git(&["for-each-ref"])?, &refs)
 }
 
-/// Nobody works in the verifier, so it goes in whatever state it is, and nothing else is kept from going.
+/// No agent works in the verifier, so it is removed in whatever state it is, and nothing else is
+/// kept because of it.
 fn a_broken_verifier_is_cleaned() -> Outcome {
     let ended = Ended::new(Some("true"))?;
     let folder = ended.worktrees()?;
@@ -502,7 +509,7 @@ fn a_broken_verifier_is_cleaned() -> Outcome {
     same(&(cleaned.removed.len(), cleaned.kept.len(), folder.exists()), &(3, 0, false))
 }
 
-/// What nobody works in goes; the files of tasks, whose place in git is not known any more, are named.
+/// The verifier is removed; the worktrees of tasks, for which git has no entry any more, are kept and named.
 fn cleaning_without_gits_entries() -> Outcome {
     let ended = Ended::new(Some("true"))?;
     let folder = ended.worktrees()?;

@@ -1,4 +1,4 @@
-//! What a person sees, types and decides: status, review, approval, landing, settings.
+//! What a user sees, types and decides: status, review, approval, landing, settings.
 
 mod approvals;
 mod cli;
@@ -17,7 +17,8 @@ pub(crate) use land::look;
 
 use crate::support::{Case, Need};
 
-/// Returns the cases of every module. All cases of the second list start a run; in the first, those that do say so.
+/// Returns the cases of every module. All cases of the second list start a run, so they need a
+/// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
     let others = [cli::cases, next_steps::cases, settings::cases, status::cases, subcommands::cases];
     let runs =

@@ -1,4 +1,4 @@
-//! The commands that are named to be typed next do, typed as they are printed, what was meant.
+//! The suggested next commands do what is meant if they are typed exactly as they are printed.
 
 use libtest_mimic::Failed;
 use rustix::fs::{CWD, Mode, mkfifoat};
@@ -18,7 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Finds the commands that are printed: each on a line of its own, or between backquotes.
+/// Returns the commands that are printed: each on a line of its own, or between backquotes.
 fn commands(ran: &Ran) -> Vec<String> {
     let all = format!("{}\n{}", ran.stdout, ran.stderr);
     let parts = all.lines().flat_map(|line| line.split('`').map(str::trim));
@@ -106,7 +106,7 @@ fn a_role_that_is_no_text_says_what_to_do() -> Outcome {
     says(&world.types(&["check", "plan.md"], 2)?, &["agents/x.md: it is not UTF-8; save it as UTF-8", "commit it"])
 }
 
-/// One byte less is read; whether anything comes of it is another question.
+/// A text that is one byte shorter is read; whether it is valid does not matter here.
 fn a_text_that_is_too_long_says_what_to_do() -> Outcome {
     const MOST: usize = 256 * 1024;
     let texts =
@@ -127,7 +127,8 @@ fn a_text_that_is_too_long_says_what_to_do() -> Outcome {
     Ok(())
 }
 
-/// Whatever includes it: git would wait for it without end, and so would libgit2.
+/// The configuration of the repository or of the user includes a pipe: git would wait for it
+/// forever, and so would libgit2.
 fn a_pipe_among_the_configuration_is_named() -> Outcome {
     let homes = [Home::new()?, Home::new()?];
     let repositories = [Repository::plain()?, Repository::plain()?];
@@ -149,7 +150,7 @@ fn a_pipe_among_the_configuration_is_named() -> Outcome {
     Ok(())
 }
 
-/// Folders and files of any name are named so that a shell finds them.
+/// Folders and files with odd names are printed in a form that a shell understands.
 fn odd_paths_can_be_typed() -> Outcome {
     let world = World::with_plan("")?;
     let odd = "it's a \"test\" $HOME";

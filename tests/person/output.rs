@@ -1,4 +1,5 @@
-//! What is printed: others' words cannot move the cursor or speak to a build's log, and the log shows what was said.
+//! What is printed: untrusted text can neither move the cursor nor issue commands to a build's log,
+//! and `log` shows what was said.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -21,10 +22,11 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Clears the screen, as an agent would to hide what it did.
+/// Clears the screen, as an agent might to hide what it did.
 const CLEAR: &str = "\u{1b}[2J\u{9b}2J";
 
-/// Fails if anything printed could move a cursor, or begins a line as a workflow command that is not ours.
+/// Fails if a printed character could move the cursor, or if a line begins with a workflow command
+/// that is not ours.
 fn is_plain(ran: &Ran) -> Outcome {
     for text in [&ran.stdout, &ran.stderr] {
         let bad = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
@@ -98,13 +100,13 @@ fn kinds(facts: &[Value]) -> Vec<&str> {
     facts.iter().filter_map(|fact| fact["type"].as_str()).collect()
 }
 
-/// Each line has what every line has, and the last one is the landing's object.
+/// Each line has the common fields, and the last one is the landing's object.
 fn a_landings_stream_has_its_facts() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     let type_in = |arguments: &[&str]| world.types(arguments, 0);
     type_in(&["run", "plan.md"])?;
-    // The last finds everything there, so it has no facts of its own.
+    // The last landing has nothing left to do, so it has no facts of its own.
     let typed: [&[&str]; 4] = [&["land"], &["land", "--undo"], &["land", "--no-write-back"], &["land"]];
     for (at, typed) in typed.into_iter().enumerate() {
         let streamed = lines(&type_in(&[typed, &["--output-format", "stream-json"]].concat())?.stdout)?;
@@ -157,7 +159,7 @@ fn the_log_shows_what_tools_and_checks_said() -> Outcome {
     }
 }
 
-/// A fact that comes while those before it are being written is shown too, although none comes after it.
+/// A fact that comes while those before it are being written is shown, too, even if no other follows.
 fn what_comes_while_a_reader_is_slow_is_shown() -> Outcome {
     let world = World::plain()?;
     let ((asks, asked), (shows, shown)) = (mpsc::channel(), mpsc::channel::<()>());
@@ -167,7 +169,7 @@ fn what_comes_while_a_reader_is_slow_is_shown() -> Outcome {
         let is_shown = shown.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(Duration::from_secs(30));
         if is_shown.is_ok() { Reply::text("Fine.") } else { Reply::error(400, "the request was not shown") }
     })?;
-    // The second task alone is more than a pipe holds, so the program waits for whoever reads it.
+    // The second task alone is more than a pipe holds, so the program waits for the reader.
     let details = "  - nothing but words\n".repeat(8_000);
     world
         .repository
@@ -188,7 +190,7 @@ fn what_comes_while_a_reader_is_slow_is_shown() -> Outcome {
     if requested.is_some() { Ok(()) } else { fail(rest.concat()) }
 }
 
-/// A log file on a full disk costs the log, and not the work.
+/// If the disk of a log file is full, the log is lost, but not the work.
 fn a_run_whose_output_is_lost_goes_on() -> Outcome {
     let world = World::plain()?;
     world

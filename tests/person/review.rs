@@ -1,4 +1,4 @@
-//! Looking at branches, approving, rejecting and retrying: what a person decides, also after the run has ended.
+//! Reviewing branches, approving, rejecting and retrying: what a user decides, also after the run has ended.
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, Takeover};
@@ -43,7 +43,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// A run, and what opens it again.
+/// A run, and the coordinator that can resume it.
 struct Reviewed {
     world: World,
     coordinator: Coordinator,
@@ -65,7 +65,7 @@ impl Reviewed {
         Ok(runs.review(&self.report.run_id)?)
     }
 
-    /// Takes the run over with a command; gives the report, or why the command was refused.
+    /// Resumes the run with a command; returns the report, or why the command was refused.
     fn ask(&self, command: Request) -> Result<Result<Report, RequestRefused>, Failed> {
         let before = self.world.repository.fingerprint()?;
         let outcome = runtime()?.block_on(async {
@@ -130,7 +130,7 @@ fn a_rejection_goes_back_to_the_same_agent() -> Outcome {
     if text == "one" { Ok(()) } else { fail(text) }
 }
 
-/// A command that adds to a file would add twice, were it run on what it has made itself.
+/// A command that appends to a file would append twice if it ran on its own result.
 fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
     let reviewed = Reviewed::new("- [ ] T1 add (run: echo 1 >> log.txt)\n", &Script::default(), MergeMode::Review)?;
     require(&reviewed.report, "T1", TaskState::AwaitingReview, 1)?;
@@ -148,7 +148,7 @@ fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
     if text != "1" {
         return fail(format!("{branch} has {text:?}"));
     }
-    // What was rejected is up for review again, and not taken for merged.
+    // The rejected work awaits review again, and does not count as merged.
     let retry = Request::Retry { task: "T1".into(), message: None };
     require(&reviewed.ask(retry)?.map_err(Failed::from)?, "T1", TaskState::AwaitingReview, 3)
 }
@@ -168,7 +168,7 @@ fn a_failed_task_is_tried_again() -> Outcome {
     require(&report, "T2", TaskState::Merged, 1)
 }
 
-/// Runs two commands, of which the second waits for a person.
+/// Runs two commands, of which the second awaits review.
 fn one_waits_for_review() -> Result<World, Failed> {
     let world = World::plain()?;
     let plan = "- [ ] T1 one (run: touch one)\n- [ ] T2 two (depends: T1) (run: touch two) (review: required)\n";
@@ -178,7 +178,7 @@ fn one_waits_for_review() -> Result<World, Failed> {
     Ok(world)
 }
 
-/// A person looks at the result by checking its branch out, and then lets the run go on.
+/// A user checks the result's branch out to look at it, and then lets the run continue.
 fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     let world = one_waits_for_review()?;
     let branch = at(&world.types(&["status", "--json"], 0)?.json()?, "/integration_branch")?
@@ -206,7 +206,7 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
     world.repository.git(&["switch", "-q", "main"])?;
     world.types(&["land"], 0)?;
-    // The branch follows once nobody stands on it.
+    // The branch is moved once it is not checked out any more.
     if world.repository.path().join("two").exists()
         && world.repository.git(&["rev-parse", &branch])?.starts_with(commit)
     {
@@ -216,7 +216,8 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     }
 }
 
-/// A person who has committed on the result's branch is told to keep that first, and what has ended stays ended.
+/// A user who has committed on the result's branch is told to keep that commit first, and the ended
+/// run stays ended.
 fn a_result_that_was_committed_on_is_refused() -> Outcome {
     let world = one_waits_for_review()?;
     let before = world.types(&["status", "--json"], 0)?.json()?;
@@ -249,7 +250,7 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     if landed.contains(&format!("another process moved {branch} to")) { Ok(()) } else { fail(landed) }
 }
 
-/// A person who tries something on a branch whose work is merged keeps nobody from going on, and loses nothing.
+/// A user's commit on a branch whose work is merged blocks nothing and is not lost.
 fn a_merged_branch_may_be_committed_on() -> Outcome {
     let world = one_waits_for_review()?;
     let place = world.repository.worktree("T1")?;
@@ -264,7 +265,7 @@ fn a_merged_branch_may_be_committed_on() -> Outcome {
     if held.is_empty() { fail("what the person had committed is not kept") } else { Ok(()) }
 }
 
-/// Nobody works in the verifier, so it is made anew where git does not know it any more, or where it is damaged.
+/// No agent works in the verifier, so it is recreated if git does not know it any more or if it is damaged.
 fn a_verifier_that_is_damaged_is_made_anew() -> Outcome {
     let world = World::plain()?;
     let tasks = (2..=4).map(|task| format!("- [ ] T{task} next (run: touch {task}) (review: required)\n"));
@@ -280,7 +281,8 @@ fn a_verifier_that_is_damaged_is_made_anew() -> Outcome {
     world.types(&["approve", "T4"], 0).map(drop)
 }
 
-/// What a person has staged in a task's worktree, and only there, stops `clean` and is kept before new work begins.
+/// Changes that a user has staged in a task's worktree, and that are nowhere else, stop `clean` and
+/// are kept before new work begins.
 fn what_is_staged_alone_is_kept() -> Outcome {
     let world = one_waits_for_review()?;
     let place = world.repository.worktree("T2")?;
@@ -300,7 +302,7 @@ fn what_is_staged_alone_is_kept() -> Outcome {
     if rescued == "precious" { Ok(()) } else { fail(rescued) }
 }
 
-/// An agent goes on in its worktree, where what is staged is taken by the next snapshot.
+/// An agent continues in its worktree, where the next snapshot replaces what is staged; so that is kept first.
 fn what_is_staged_beside_an_agent_is_kept() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 one\n")?;
@@ -319,7 +321,7 @@ fn what_is_staged_beside_an_agent_is_kept() -> Outcome {
     if held.contains("Staged by a person") { Ok(()) } else { fail(held) }
 }
 
-/// A person has begun a merge in a task's worktree, mended the file, and not told git so.
+/// A user begins a merge in a task's worktree, and resolves the file without telling git.
 fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     let world = World::plain()?;
     let plan = "- [ ] T1 one (run: echo 1 > file)\n- [ ] T2 two\n";
@@ -338,7 +340,7 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     if !refused.contains("conflict markers in file:1") || refused.contains("(attempt 3)") {
         return fail(refused);
     }
-    // Nor is it resolved by what a person says of it to git.
+    // Telling git that it is resolved does not resolve it either.
     world.repository.git(&["-C", &place.to_string(), "add", "file"])?;
     says(&world.types(&["retry", "T2", "-m", "Mended."], 1)?, &["conflict markers in file:1"])?;
     std::fs::write(two.join("file"), "both\n")?;
@@ -347,13 +349,14 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     if file == "both" { Ok(()) } else { fail(format!("{file}\n{}", rejected.stdout)) }
 }
 
-/// Finds a task's branch in a report.
+/// Returns a task's branch in a report.
 fn branch_of<'a>(report: &'a str, task: &str) -> Result<&'a str, Failed> {
     let branches = report.split_whitespace().filter(|word| word.starts_with("orchestrate/"));
     branches.into_iter().find(|word| word.ends_with(task)).ok_or_else(|| Failed::from(report))
 }
 
-/// A person commits in a task's worktree as `clean` advises, and only then rejects the work.
+/// A user leaves the branch of a task's worktree, for example to commit as `clean` advises, and
+/// only then rejects the work.
 fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
     let world = one_waits_for_review()?;
     let place = world.repository.worktree("T2")?;
@@ -390,7 +393,8 @@ fn the_landing_of_another_run_is_named() -> Outcome {
     world.types(&["land", "--undo", &landed], 0).map(drop)
 }
 
-/// What was landed before a rejection stays landed, ticked and to be taken back, when the second landing is undone.
+/// What was landed before a rejection stays landed and ticked when the second landing is undone,
+/// and can still be undone.
 fn each_landing_is_taken_back_by_itself() -> Outcome {
     let world = World::plain()?;
     let plan = "- [ ] T1 one (run: date +%N >> one)\n- [ ] T2 two (run: touch two)\n";
@@ -402,7 +406,7 @@ fn each_landing_is_taken_back_by_itself() -> Outcome {
     world.types(&["run", "plan.md"], 0)?;
     world.types(&["land"], 0)?;
     let first = tip()?;
-    // The user goes on meanwhile, with the boxes that were ticked.
+    // Meanwhile the user commits the ticked boxes.
     world.repository.commit_all("Tick")?;
     let between = tip()?;
     world.types(&["reject", "T1", "-m", "Once more."], 0)?;
@@ -421,7 +425,7 @@ fn each_landing_is_taken_back_by_itself() -> Outcome {
     world.types(&["land", "--undo"], 3).map(drop)
 }
 
-/// Work that was landed and then sent back, of which nothing new came, has a box that is opened again.
+/// If landed work was sent back and has no new result, undoing the landing opens its box again.
 fn a_landing_is_taken_back_after_a_rejection() -> Outcome {
     let world = World::plain()?;
     let plan = "- [ ] T1 one\n";
@@ -438,7 +442,7 @@ fn a_landing_is_taken_back_after_a_rejection() -> Outcome {
     if world.repository.read("plan.md")? == plan { Ok(()) } else { fail(format!("{}{}", undone.stdout, undone.stderr)) }
 }
 
-/// A result that no run could start from is still taken back.
+/// A landed result that no run could start from can still be undone.
 fn a_landed_filter_is_taken_back() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 ask for a filter (run: echo '*.up filter=up' > .gitattributes)\n")?;
@@ -451,7 +455,7 @@ fn a_landed_filter_is_taken_back() -> Outcome {
     if world.repository.path().join(".gitattributes").exists() { fail("it is still there") } else { Ok(()) }
 }
 
-/// A run that has ended needs no more of the checkout than to move it.
+/// Landing an ended run only has to move the checkout, so it is possible where no new run could start.
 fn a_result_is_landed_beside_a_new_filter() -> Outcome {
     let world = World::plain()?;
     world.repository.write(".gitattributes", "*.up filter=up\n")?;
@@ -463,7 +467,7 @@ fn a_result_is_landed_beside_a_new_filter() -> Outcome {
     if world.repository.read("one.txt")? == "1\n" { Ok(()) } else { fail("it is not there") }
 }
 
-/// Who lands the half of a run is told which half it is not.
+/// A user who lands a part of a run is told what is not included.
 fn what_is_not_part_of_a_landing_is_named() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 one (run: false)\n- [ ] T2 two (run: touch two)\n- [-] T3 three\n")?;
@@ -483,7 +487,7 @@ fn deleting_most_is_a_risk() -> Outcome {
     if seen == expected { Ok(()) } else { fail(format!("{seen:?}")) }
 }
 
-/// The way of a person through the commands, with the exit codes that scripts rely on.
+/// Follows a user through the commands, with the exit codes that scripts rely on.
 fn the_program_reviews_approves_and_lands() -> Outcome {
     let world = World::lived_in()?;
     let plan = "- [ ] T1 one (run: echo 1 > one.txt)\n- [ ] T2 two (run: echo 2 > tests.txt)\n";

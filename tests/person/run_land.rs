@@ -1,5 +1,5 @@
-//! `run --land`: landing is a setting of the run, so whoever brings the run to its end lands it, and nobody does so
-//! twice.
+//! `run --land`: landing is a setting of the run, so the command that brings the run to its end
+//! lands it, and it is landed only once.
 
 use libtest_mimic::Failed;
 use rustix::process::Signal;
@@ -9,7 +9,7 @@ use crate::support::{
     Case, Outcome, Rule, Script, WAITING, World, at, case, done, fail, git_program, says, with_program, write,
 };
 
-/// Work that a person has to approve.
+/// Work that a user has to approve.
 const REVIEWED: &str = "- [ ] T1 one (run: touch one) (review: required)\n";
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -57,8 +57,8 @@ fn whoever_resumes_a_killed_run_lands_it() -> Outcome {
     Ok(())
 }
 
-/// Lands a run by itself, which dies once that is recorded: of the very process that would write the checkout, which
-/// then does this instead.
+/// Runs a plan with `--land`. The git process that would write the checkout kills the coordinator,
+/// once the landing is recorded, and then executes `then`.
 fn killed_while_landing(then: &str) -> Result<World, Failed> {
     let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
     let script = format!(
@@ -86,7 +86,7 @@ fn whoever_resumes_finishes_a_landing() -> Outcome {
     Ok(())
 }
 
-/// What was recorded before it was done says of it nothing but that.
+/// A landing whose beginning is recorded does not count as done.
 fn a_killed_landing_is_done_after_a_commit() -> Outcome {
     let world = killed_while_landing("exit 1")?;
     world.repository.git(&["commit", "-q", "--allow-empty", "-m", "Meanwhile"])?;
@@ -113,7 +113,7 @@ fn what_was_reset_by_hand_is_not_landed_again() -> Outcome {
     if has_landed(&world) {
         return fail("it has landed again");
     }
-    // Whoever asks for it gets it.
+    // An explicit command lands it.
     says(&world.types(&["land"], 0)?, &["has landed: main went from"])?;
     world.types(&["land", "--undo"], 0)?;
     if has_landed(&world) { fail("it is still there") } else { Ok(()) }
@@ -133,7 +133,7 @@ fn new_work_lands_after_the_old_was_taken_back() -> Outcome {
     if has_landed(&world) { Ok(()) } else { fail("it has not") }
 }
 
-/// What keeps the new work from landing at first is no reason to leave it.
+/// If something keeps the new work from landing at first, it is landed later.
 fn new_work_lands_after_the_old_was_reset() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: date +%N >> one)\n")?;
     world.types(&["run", "plan.md", "--land", "--verify", "test ! -e bad"], 0)?;
@@ -188,7 +188,7 @@ fn what_was_taken_back_is_not_landed_again() -> Outcome {
     if has_landed(&world) { fail(resumed.stderr) } else { Ok(()) }
 }
 
-/// A rejection after the landing brings another result.
+/// A rejection after the landing leads to another result.
 fn work_that_came_back_is_landed_too() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
     let second =

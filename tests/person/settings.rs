@@ -84,7 +84,7 @@ fn a_projects_command_runs_only_with_consent() -> Outcome {
     if at(&report, "/tasks/0/state")? != "merged" {
         return fail(report);
     }
-    // Another command is another question, and one that is typed is none.
+    // A changed command needs consent again, and one that is typed needs none.
     world.repository.write("orchestrate.toml", "verify = 'test -f  made'\n")?;
     run().run()?.exits(2)?;
     let typed = ["run", "plan.md", "--verify", "test -f made", "--output-format", "json"];
@@ -105,7 +105,7 @@ fn the_users_file_is_changed_by_one_line() -> Outcome {
     if text != "# mine\nmodel = 'a/b'\nmax_agents = 4\n" || !refused.stderr.contains("did you mean `max_agents`?") {
         return fail(text + &refused.stderr);
     }
-    // It may hold keys, so nobody else may read it after the change either.
+    // The file may contain keys, so it has to stay unreadable for other users.
     let mode = std::fs::metadata(&path)?.permissions().mode() & 0o777;
     let set = |rule: &str| world.orchestrate(&["config", "set", "deny", rule]).run();
     set("Bash(git push:*)")?.exits(0)?;
@@ -122,7 +122,7 @@ fn the_users_file_is_changed_by_one_line() -> Outcome {
     Ok(())
 }
 
-/// However a person has written the file, the one value changes, and every other byte stays.
+/// Whatever the style of the file is, one value changes, and every other byte stays.
 fn the_users_file_keeps_its_style() -> Outcome {
     let world = World::plain()?;
     let path = world.home.path().join("config/orchestrate/config.toml");

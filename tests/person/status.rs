@@ -1,4 +1,4 @@
-//! What `status`, `review`, `land` and `stop` say of a run that is not simply going on or merged.
+//! What `status`, `review`, `land` and `stop` say about a run that is not simply running or merged.
 
 use libtest_mimic::Failed;
 use orchestrate_core::request::{Holder, Purpose, Request, StopLevel};
@@ -67,14 +67,15 @@ fn nothing_is_called_running_of_a_dead_run() -> Outcome {
     };
     shows.iter().chain(&asks).try_for_each(is_said)?;
     says(&world.types(&["reject", "T1", "-m", "Again."], 2)?, &["T1 has not ended", "orchestrate resume r-"])?;
-    // Whoever cleans it does not work on it.
+    // A process that cleans the run does not work on it.
     let store = world.archive()?.store().clone();
     let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
     let _cleaned = Journal::resume_for(&store, &run, Purpose::Clean)?;
     shows.iter().try_for_each(is_said)
 }
 
-/// Both change one line: whoever is merged second runs again on the result of the first, where nothing is left to do.
+/// Both commands change one line. The one that is merged second is rerun on the result of the
+/// first, where it has nothing left to do.
 fn a_command_with_nothing_left_to_do() -> Outcome {
     let world = World::with_plan(
         "- [ ] T1 one (run: sed -i s/two/TWO/ src/lib.txt)\n- [ ] T2 other (run: sed -i s/two/zwei/ src/lib.txt)\n",
@@ -94,7 +95,7 @@ fn a_command_with_nothing_left_to_do() -> Outcome {
     if seen == json!([null, null, [], ""]) { Ok(()) } else { fail(reviewed) }
 }
 
-/// T1's agent writes a file that T2's command builds on; its second attempt changes nothing, so it fails.
+/// T1's agent writes a file that T2's command builds on. T1's second attempt changes nothing, so it fails.
 fn rejected_work_lands_with_a_warning() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two (depends: T1) (run: cp one.txt two.txt)\n")?;
     let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
@@ -140,7 +141,7 @@ fn what_was_not_merged_is_not_landed() -> Outcome {
     says(&world.types(&["retry", "T1", "-m", "after all"], 0)?, &["T1    verified"])
 }
 
-/// Nothing is merged, and what is named next lets the work stand again as it was all the same.
+/// The run merges nothing, but the suggested command still accepts the rejected work as it was.
 fn a_rejection_without_a_merge_is_taken_back() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n")?;
     let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
@@ -161,7 +162,7 @@ fn a_report_can_be_read() -> Outcome {
 
 fn a_landing_is_no_run_to_be_stopped() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: echo 1 > one.txt)\n")?;
-    // The check of the run is quick; that of the landing lasts as long as the file is there that main has since.
+    // The check is quick in the run, and slow in the landing because of a file that main has got since.
     world.types(&["run", "plan.md", "--verify", "test ! -e slow || sleep 3"], 0)?;
     world.repository.write("slow", "")?;
     world.repository.commit_all("slow")?;
@@ -197,7 +198,7 @@ fn open_tasks_that_wait_for_a_closed_one_are_told() -> Outcome {
     says(&world.types(&["run", "plan.md"], 0)?, &[told, "there was nothing to do: each open task depends on one that"])
 }
 
-/// T1's work waits for a review, and has another tree once it is told to write 2.
+/// Creates a world whose T1 awaits review, and has another tree once its agent is told to write 2.
 fn one_waits_for_review() -> Result<World, Failed> {
     let world = World::with_plan("- [ ] T1 one\n")?;
     let script = Script::default()
@@ -211,7 +212,8 @@ fn one_waits_for_review() -> Result<World, Failed> {
     Ok(world)
 }
 
-/// The list shows no content, so it does not stand for work that has changed since; as JSON it names each tree.
+/// The list shows no content, so it is no review of work that has changed since; as JSON it names
+/// each tree, so it is.
 fn an_approval_is_of_what_was_listed() -> Outcome {
     let (lists, as_json): (&[&str], &[&str]) = (&["review"], &["review", "--json"]);
     for (looked, looked_again) in [(lists, &["review", "T1"][..]), (as_json, as_json)] {
@@ -229,7 +231,8 @@ fn an_approval_is_of_what_was_listed() -> Outcome {
     Ok(())
 }
 
-/// Its agent answers and leaves its work as it is, and what depends on it waits for it again.
+/// T1's agent only answers and leaves its work unchanged. Approving it takes the rejection back, and T2,
+/// which depends on it, runs.
 fn a_rejection_is_taken_back() -> Outcome {
     let plan = "---\nverify: test -e one.txt\n---\n- [ ] T1 one (review: required) (verify: test -e one.txt)\n\
                 - [ ] T2 two (depends: T1) (run: touch two)\n";
@@ -241,7 +244,7 @@ fn a_rejection_is_taken_back() -> Outcome {
     says(&world.types(&["review", "T1"], 0)?, &["+1\n", "\n  orchestrate approve T1\n"])?;
     says(&world.types(&["approve", "T1"], 0)?, &["T1    merged", "T2    merged"])?;
     says(&world.types(&["land"], 0)?, &["has landed"])?;
-    // What was merged before is in the result whether it is approved or not.
+    // Work that was merged before is part of the result whether it is approved or not.
     let rejected = world.types(&["reject", "T1", "-m", "Why so?"], 1)?;
     if rejected.stdout.contains("orchestrate approve") {
         return fail(rejected.stdout);
@@ -249,8 +252,8 @@ fn a_rejection_is_taken_back() -> Outcome {
     says(&world.types(&["approve", "T1"], 2)?, &["T1 is failed, but only work that awaits review can be approved"])
 }
 
-/// T1's agent leaves its work as it was although the merged result was red with it; T1's own check has nothing against
-/// it.
+/// T1's agent leaves its work unchanged although the check of the merged result failed with it;
+/// T1's own check passes.
 fn a_tree_that_was_red_is_shown_as_red() -> Outcome {
     for own in ["", " (verify: test -e bad)"] {
         let world = World::with_plan(&format!("---\nverify: test ! -e bad\n---\n- [ ] T1 one{own}\n"))?;
@@ -269,7 +272,7 @@ fn a_tree_that_was_red_is_shown_as_red() -> Outcome {
     Ok(())
 }
 
-/// T1's agent is to take out what it has brought in, and writes another file instead: both are in the result.
+/// T1's agent is told to take its file out, and writes another one instead: both are in the result.
 fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (review: required)\n")?;
     let take_out =
@@ -296,7 +299,7 @@ fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
     if texts == ["1\n", "2\n"] { Ok(()) } else { fail(texts.join(", ")) }
 }
 
-/// It makes what it has made before, which the result has had all the time.
+/// The command produces what it has produced before, which has been in the result all the time.
 fn a_rejected_command_that_is_retried_stands() -> Outcome {
     let world = World::with_plan("- [ ] T1 one (run: echo 1 > one.txt)\n")?;
     world.types(&["run", "plan.md"], 0)?;
@@ -312,7 +315,7 @@ fn a_rejected_command_that_is_retried_stands() -> Outcome {
     if landed.stderr.contains("warning") { fail(landed.stderr) } else { says(&landed, &["has landed"]) }
 }
 
-/// A place is one that the diff shows: also a line of a file that the task has removed.
+/// A place has to be one that the diff shows, which may be a line of a file that the task has removed.
 fn a_comment_is_about_a_place_that_there_is() -> Outcome {
     let world = World::with_plan(
         "- [ ] T1 one (run: seq 3 > three.txt; date +%N > time; rm kept.txt; ln -s nowhere link) (review: required)\n",
@@ -420,7 +423,7 @@ fn a_command_has_its_time() -> Outcome {
     says(&ran, &["T1: merged as", "T2: FAILED (timeout)", "time limit of 1 s", "`command_timeout`"])
 }
 
-/// The agent is told by its own commit; the person by the run's progress, the log and the review.
+/// The agent is told by its own commit, the user by the run's progress, the log and the review.
 fn what_git_cannot_store_is_told() -> Outcome {
     let world = World::with_plan("- [ ] T1 clone\n")?;
     let makes = json!({"command": "git init -q sub && echo 1 > sub/one.txt && mkfifo pipe"});

@@ -1,4 +1,4 @@
-//! Commands that people type beside `run`: consents on a terminal, the log, the roles, completions, two runs at once.
+//! Commands besides `run`: consent on a terminal, the log, the roles, completions, two runs at once.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -61,7 +61,8 @@ fn boxes_are_written_wherever_landing_is_typed() -> Outcome {
     Ok(())
 }
 
-/// The file that grows comes after one that shrinks, whose old version has no room any more once both are written.
+/// The file that grows comes after one that shrinks; once both are written, there is no room for
+/// the old version of the first.
 fn landing_on_a_full_disk() -> Outcome {
     let world = World::plain()?;
     world.repository.write("a.txt", &"o".repeat(300_000))?;
@@ -102,7 +103,7 @@ fn consent_is_typed_once() -> Outcome {
     {
         return fail(refused.stdout);
     }
-    // The key of a person who only wants to get on is no consent either.
+    // Enter alone is no consent either.
     answered("\n")?.exits(2)?;
     let allowed = answered("y\n")?.exits(0)?;
     if !allowed.stdout.contains("orchestrate.toml:1:1 wants to run this command in the sandbox, as `verify`") {
@@ -130,7 +131,7 @@ fn config_trust_asks() -> Outcome {
     if !first.stdout.contains("1 without consent") || consented()? != [true, false] {
         return fail(first.stdout);
     }
-    // Only what is open is asked about again.
+    // Only commands without consent are asked about again.
     let terminal = trust().start_in_terminal()?;
     terminal.shows("consent to worktree.setup")?;
     terminal.types("yes\n")?;
@@ -138,7 +139,7 @@ fn config_trust_asks() -> Outcome {
     if second.stdout.contains("consent to verify = make check?") || consented()? != [true, true] {
         return fail(second.stdout);
     }
-    // Without a terminal nobody is asked, and nothing is consented to.
+    // Without a terminal nothing is asked, and nothing is consented to.
     world.repository.write("orchestrate.toml", "verify = 'make other'\n")?;
     trust().stdin("y\n").run()?.exits(0)?;
     if consented()? == [false] { Ok(()) } else { fail("a pipe consented") }
@@ -269,7 +270,7 @@ fn two_runs_work_side_by_side() -> Outcome {
     if branches[0] != branches[1] && runs.as_array().map(Vec::len) == Some(2) { Ok(()) } else { fail(runs) }
 }
 
-/// Neither `resume` nor a command that takes the run over goes on without a sandbox where one is required by now.
+/// Neither `resume` nor a command that resumes the run continues it without a sandbox if one is required now.
 fn a_required_sandbox_is_required() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: sleep 1; touch made)\n- [ ] T2 Look (depends: T1)\n")?;
@@ -292,7 +293,7 @@ fn a_required_sandbox_is_required() -> Outcome {
     Ok(())
 }
 
-/// A run whose only task awaits review, with its store.
+/// Creates a run whose only task awaits review, and returns it with its store.
 fn awaiting_review() -> Result<(Home, Repository, Store, RunId), Failed> {
     let world = World::plain()?;
     world.repository.write("plan.md", PLAN)?;
@@ -302,12 +303,13 @@ fn awaiting_review() -> Result<(Home, Repository, Store, RunId), Failed> {
     Ok((world.home, world.repository, store, run))
 }
 
-/// Waits for a command that has been sent to a run.
+/// Waits for a command that has been sent to a run, and returns it.
 fn sent(store: &Store, run: &RunId) -> Result<Received, Failed> {
     until(Duration::from_secs(60), || Ok(store.open_commands(run)?.pop()))
 }
 
-/// Another process takes the run between the command's look, which finds nobody, and its own try.
+/// Another process takes the run after the command has found no coordinator, and before the command
+/// tries to take it.
 fn one_goes_to_whoever_was_quicker() -> Outcome {
     let (home, repository, store, run) = awaiting_review()?;
     let (calls, pipe) = (home.path().join("calls"), home.path().join("pipe"));
@@ -317,7 +319,7 @@ fn one_goes_to_whoever_was_quicker() -> Outcome {
         let typed = ["reject", task, "-m", "no", "--json"];
         Ok(home.orchestrate(repository.path(), &typed).env("PATH", path))
     };
-    // One that is sent nowhere calls git as often as any command does to find the run.
+    // A command for an unknown task calls git as often as any command does to find the run.
     rejecting("T9", ":")?.run()?.exits(2)?;
     let to_find_it = std::fs::read(&calls)?.len();
     std::fs::remove_file(&calls)?;
@@ -325,7 +327,7 @@ fn one_goes_to_whoever_was_quicker() -> Outcome {
     let (calls, shown) = (calls.display(), pipe.display());
     let waits = format!("if test $(wc -c < '{calls}') = {}; then cat '{shown}'; fi", to_find_it + 1);
     let asking = rejecting("T1", &waits)?.start()?;
-    // The repository is opened in between; a pipe can be opened so once somebody reads it.
+    // The command opens the repository in between. A pipe can be opened like this once it has a reader.
     let opening = until(Duration::from_secs(60), || {
         Ok(OpenOptions::new().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&pipe).ok())
     })?;
@@ -337,7 +339,7 @@ fn one_goes_to_whoever_was_quicker() -> Outcome {
     if *at(&answer, "/answer")? == "heard" { Ok(()) } else { fail(answer) }
 }
 
-/// Whoever sent it takes the run over when nobody is left who could answer.
+/// The process that sent a command takes the run over if no process is left that could answer.
 fn one_whose_coordinator_ends_is_carried_out() -> Outcome {
     let (home, repository, store, run) = awaiting_review()?;
     let ending = Journal::resume(&store, &run)?;
@@ -351,7 +353,7 @@ fn one_whose_coordinator_ends_is_carried_out() -> Outcome {
     if !is_answered || once != [1, 1] {
         return fail(format!("{ran:?}\n{log}"));
     }
-    // Who comes later still finds that it was answered.
+    // A process that comes later still finds that the command was answered.
     let (coordinator, facts) =
         (Coordinator::open(repository.path(), Settings::new(home.state()))?, store.state(&run)?.seq);
     let again = Request::Message { to: "T1".into(), body: "twice".to_owned() };

@@ -1,4 +1,4 @@
-//! Waiting for another process that works on the same repository: whoever waits is told for whom.
+//! Waiting for another process that works on the same repository: the user is told which process.
 
 use std::fs::File;
 
@@ -44,7 +44,8 @@ fn who_waits_is_told(world: &World, typed: &[&str], held: &File) -> Outcome {
     if told == 1 { Ok(()) } else { fail(format!("told {told} times: {}", ran.stderr)) }
 }
 
-/// Another user, or another `XDG_STATE_HOME`: all that the two have in common is the repository.
+/// A process of another user, or with another `XDG_STATE_HOME`, has only the repository in common
+/// with this one.
 fn another_state_is_waited_for() -> Outcome {
     let world = worked_on(&[RUN])?;
     who_waits_is_told(&world, &["land"], &File::open(world.repository.path().join(".git"))?)

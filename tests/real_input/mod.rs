@@ -96,7 +96,7 @@ fn change_and_check() -> Outcome {
     if matches!(checks[..], [1, anew] if anew > 1) { Ok(()) } else { fail(format!("{checks:?} in\n{log}")) }
 }
 
-/// Does what a user does who clones this project and lets the program work on it.
+/// Follows a user who clones this project and lets the program work on it.
 fn walk_through() -> Outcome {
     let (home, clone, server) = (Home::new()?, Repository::clone_of_project()?, answering()?);
     let plan = example("plan.md")?;

@@ -157,7 +157,7 @@ impl Invocation {
         self
     }
 
-    /// Runs the program to its end.
+    /// Runs the program to its end and returns its output.
     pub(crate) fn run(self) -> Result<Ran, Failed> {
         self.start()?.end()
     }

@@ -8,13 +8,13 @@ use libtest_mimic::Failed;
 use orchestrate_core::event::ReturnCause;
 use serde_json::{Map, Value, json};
 
-/// The rules of a scripted model, in the order in which they are tried.
+/// The rules of a scripted model, in the order in which they are tried; the first that fits answers.
 #[derive(Default)]
 pub(crate) struct Script {
     rules: Vec<Value>,
 }
 
-/// One rule: when it fits, and what it answers.
+/// One rule: the conditions that must all hold, and the answer.
 pub(crate) struct Rule {
     fields: Map<String, Value>,
     when: Map<String, Value>,
@@ -73,19 +73,19 @@ impl Rule {
         self
     }
 
-    /// Limits how often the rule answers.
+    /// Limits how often the rule answers; after that, later rules are tried.
     pub(crate) fn times(mut self, times: u32) -> Self {
         self.fields.insert("times".to_owned(), json!(times));
         self
     }
 
-    /// Answers with a text.
+    /// Sets the text of the answer. Without a tool call, the agent's work ends with it.
     pub(crate) fn text(mut self, text: &str) -> Self {
         text.clone_into(&mut self.text);
         self
     }
 
-    /// Adds a tool call to the answer.
+    /// Adds a tool call to the answer; several are parallel calls.
     pub(crate) fn call(mut self, name: &str, arguments: &Value) -> Self {
         self.calls.push(json!({ "name": name, "arguments": arguments }));
         self

@@ -66,7 +66,7 @@ impl World {
         self.home.orchestrate(self.repository.path(), arguments)
     }
 
-    /// Runs the built program in the checkout and requires its exit code.
+    /// Runs the built program in the checkout, requires its exit code, and returns its output.
     pub(crate) fn types(&self, arguments: &[&str], code: i32) -> Result<Ran, Failed> {
         self.orchestrate(arguments).run()?.exits(code)
     }

@@ -84,9 +84,9 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
     if std::fs::read_to_string(worktree.join("work.txt"))? != "kept\n" {
         return fail("the agent's files are gone");
     }
-    // Its answer does not matter, only which programs it starts.
+    // The control: a git that is not ours. Its answer does not matter, only which programs it starts.
     let _ = git(&worktree, plain);
-    if worktree.join("evil.sh.canary").exists() { Ok(()) } else { fail("what was planted trips nobody") }
+    if worktree.join("evil.sh.canary").exists() { Ok(()) } else { fail("the control does not run what was planted") }
 }
 
 fn a_filter_of_a_nested_repository_is_silent(tier: Confinement) -> Outcome {
@@ -157,7 +157,7 @@ fn a_hard_link_leads_nowhere(tier: Confinement) -> Outcome {
             return fail(format!("the agent wrote {file} outside its worktree"));
         }
     }
-    // A write through the user's own link changes the file outside, which proves that the attack is real.
+    // The control: a write through the user's own link changes the file outside, which proves that the attack is real.
     std::fs::OpenOptions::new().append(true).open(repository.path().join("kept.txt"))?.write_all(b"mine\n")?;
     if std::fs::read_to_string(outside.join("kept.txt"))? == "kept\nmine\n" { Ok(()) } else { fail("no such link") }
 }

@@ -107,7 +107,7 @@ fn changes_its_own(room: &Room) {
         let target = room.root.path().join(name);
         std::fs::write(&target, "own").unwrap();
         let (through, said) = room.probe(&[name, target.to_str().unwrap()]);
-        assert!(through, "{name}: {said}");
+        assert!(through, "the control gets through: {name}: {said}");
     }
     let (through, said) = room.probe(&["unlinked-fchmod", room.root.path().join("gone").to_str().unwrap()]);
     assert!(through, "a file that has no name any more is the job's own: {said}");

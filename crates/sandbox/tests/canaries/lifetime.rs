@@ -272,7 +272,9 @@ fn killing_everything_kills_only_the_job(room: &Room) {
     let mut outside = Command::new("sleep").arg(&seconds).spawn().unwrap();
     let finished = room.run(&room.sh("kill -9 -1; echo still here"));
     assert!(outside.try_wait().unwrap().is_none(), "a process outside was killed");
-    outside.kill().unwrap();
+    // The control: without confinement, a job's signal to that process alone arrives.
+    let control = Room::new(Confinement::Unconfined);
+    assert_eq!(control.run(&control.sh(&format!("kill -9 {}", outside.id()))).exit, Exit::Code(0));
     outside.wait().unwrap();
     // Whether the shell receives its own signal to all processes depends on the tier's process
     // namespace.

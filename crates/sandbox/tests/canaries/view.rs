@@ -117,11 +117,19 @@ fn does_not_write_through_a_link(room: &Room) {
     room.says("echo x > file; echo x >> dir/target; echo x > dir/new; ln -s / own; echo x > own/etc/canary");
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "before");
     assert!(!room.outside.path().join("new").exists());
+    // The control: without confinement, the same link leads there.
+    let control = Room::new(Confinement::Unconfined);
+    symlink(&target, control.root.path().join("file")).unwrap();
+    control.says("echo x > file");
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "x\n");
 }
 
 fn has_an_empty_private_home(room: &Room) {
     assert_eq!(room.says("ls -A ~; touch ~/x && echo t > $TMPDIR/y && cat $TMPDIR/y"), (Exit::Code(0), "t\n".into()));
     assert_eq!(room.says("ls -A ~ $TMPDIR/y").0, Exit::Code(2), "the next job has a new one");
+    // The control: a file in a folder of both jobs is seen by the next one.
+    assert_eq!(room.says("echo t > shared").0, Exit::Code(0));
+    assert_eq!(room.says("cat shared"), (Exit::Code(0), "t\n".into()));
 }
 
 /// Uses a home of the test's own, because a real one may lack these files.

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use crate::event::{Event, ReturnCause, VerifyScope};
 use crate::ids::{BlobId, Oid, TaskId};
 use crate::illegal::Illegal;
-use crate::rounds::{AfterFault, GivenUp};
 use crate::settings::RunSettings;
+use crate::task_failure::{AfterFault, GivenUp};
 use crate::task_record::TaskRecord;
 
 /// The merge in progress and the results of checks.

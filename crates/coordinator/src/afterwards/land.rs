@@ -25,8 +25,8 @@ use crate::afterwards::refusal::Refusal;
 use crate::api::coordinator::sandbox;
 use crate::error::CoordinatorError;
 use crate::merge::checks::{Check, run_check_blocking};
-use crate::merge::integration;
-use crate::merge::integration::Position;
+use crate::merge::integration_branch;
+use crate::merge::integration_branch::Position;
 use crate::merge::verifier;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worktree::commit::unix_seconds;
@@ -284,7 +284,8 @@ impl Archive {
         if self.repo.read_ref(&state.run_id.integration_ref())?.is_none() {
             return Ok(None);
         }
-        let Position::Elsewhere { found, .. } = integration::follow(&self.repo, &state.run_id, &state.integration)?
+        let Position::Elsewhere { found, .. } =
+            integration_branch::follow(&self.repo, &state.run_id, &state.integration)?
         else {
             return Ok(None);
         };

@@ -20,11 +20,11 @@ use orchestrate_tools::Executor;
 
 use crate::afterwards::moved;
 use crate::api::project::commit_may_have;
-use crate::dispatch::commands;
 use crate::dispatch::dispatcher::{Run, Takeover};
 use crate::dispatch::recovery;
+use crate::dispatch::requests;
 use crate::error::CoordinatorError;
-use crate::merge::integration;
+use crate::merge::integration_branch;
 use crate::run::context::RunContext;
 use crate::run::host::Host;
 use crate::run::layout::{Layout, require_own_state};
@@ -268,8 +268,8 @@ impl Coordinator {
     pub async fn resume_within(&self, run: &RunId, allowance: Allowance) -> Result<Run, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
         prepare(&context, &allowance.reopens(&context.state()).iter().collect::<Vec<_>>()).await?;
-        commands::go_on(&context, allowance).await?;
-        integration::settle(&context).await?;
+        requests::go_on(&context, allowance).await?;
+        integration_branch::settle(&context).await?;
         Run::start(context, false)
     }
 
@@ -316,10 +316,10 @@ impl Coordinator {
         let id = received.id;
         // In one batch, so that a process that dies in between does not leave a finished run with work to do.
         let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms: None, budget_tokens: None };
-        commands::carry_out_after(&context, Some(resumed), received).await?;
+        requests::carry_out_after(&context, Some(resumed), received).await?;
         match self.store.answer(id)? {
             Some(Ok(said)) => {
-                integration::settle(&context).await?;
+                integration_branch::settle(&context).await?;
                 Ok(Takeover::Begun { run: Run::start(context, false)?, said })
             }
             Some(Err(why)) => Ok(Takeover::Refused(why)),

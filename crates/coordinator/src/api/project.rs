@@ -15,7 +15,7 @@ use orchestrate_plan::KnownNames;
 use crate::afterwards::moved;
 use crate::afterwards::moved::Moved;
 use crate::error::CoordinatorError;
-use crate::merge::integration;
+use crate::merge::integration_branch;
 use crate::run::layout::{Layout, require_own_state};
 use crate::run::secrets::redactor_of;
 use crate::texts::project_texts;
@@ -104,7 +104,7 @@ impl Project {
     ///
     /// Fails if the repository cannot be read.
     pub fn strange_tip(&self, state: &RunState) -> Result<Option<Oid>, CoordinatorError> {
-        Ok(integration::strange_tip(&self.repo, &state.run_id, &state.integration)?)
+        Ok(integration_branch::strange_tip(&self.repo, &state.run_id, &state.integration)?)
     }
 
     /// Returns the roles that a run from this revision knows; `None` means HEAD.

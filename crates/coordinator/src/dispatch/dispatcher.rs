@@ -16,15 +16,14 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::dispatch::board::{Board, Effect, Input};
-use crate::dispatch::commands;
+use crate::dispatch::requests;
 use crate::error::CoordinatorError;
-use crate::merge::step;
+use crate::merge::executor;
 use crate::run::context::RunContext;
 use crate::run::handle::RunHandle;
 use crate::run::retries::{Retries, Retry};
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
-use crate::worker::spawn;
-use crate::worktree::worktrees;
+use crate::worker::{spawn, task_end};
 
 /// A run that this process works on until it ends, even if this handle is dropped.
 pub struct Run {
@@ -235,7 +234,7 @@ impl Dispatcher {
             }
             Effect::StartMerge(step) => {
                 let shutdown = self.shutdown.clone();
-                self.spawn(Job::Merge, async move { step::carry_out(&context, step, &shutdown).await });
+                self.spawn(Job::Merge, async move { executor::carry_out(&context, step, &shutdown).await });
             }
             Effect::GiveUp(task) => {
                 self.fail(task, FailureCause::Internal, "its workers keep ending without progress");
@@ -253,13 +252,13 @@ impl Dispatcher {
     /// Fails a task in a job of its own, since storing its worktree first takes time.
     fn fail(&mut self, task: TaskId, cause: FailureCause, why: &str) {
         let (context, failed, why) = (Arc::clone(&self.context), task.clone(), why.to_owned());
-        self.spawn(Job::Failure(task), async move { worktrees::fail(&context, &failed, cause, why).await });
+        self.spawn(Job::Failure(task), async move { task_end::fail(&context, &failed, cause, why).await });
     }
 
     /// Cancels a task in a job of its own.
     fn call_off(&mut self, task: TaskId) {
         let (context, stopped) = (Arc::clone(&self.context), vec![task.clone()]);
-        self.spawn(Job::Failure(task), async move { worktrees::call_off(&context, stopped, STOPPED).await });
+        self.spawn(Job::Failure(task), async move { task_end::call_off(&context, stopped, STOPPED).await });
     }
 
     /// Handles the end of a job; an error that is not a task's own ends the run, which can be resumed. An error that
@@ -317,7 +316,7 @@ impl Dispatcher {
             _ => {}
         }
         let context = Arc::clone(&self.context);
-        self.spawn(Job::Request, async move { commands::carry_out(&context, received).await });
+        self.spawn(Job::Request, async move { requests::carry_out(&context, received).await });
         Ok(())
     }
 
@@ -338,7 +337,7 @@ impl Dispatcher {
                 None => idle.push(record.task.id.clone()),
             }
         }
-        worktrees::call_off(&self.context, idle, STOPPED).await
+        task_end::call_off(&self.context, idle, STOPPED).await
     }
 
     /// Records the end of the run; returns whether the run is over, which it is not while a request is unanswered.
@@ -403,7 +402,7 @@ async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorEr
         let state = context.state();
         let left = left(&state);
         for task in &left {
-            worktrees::time_out(&context, task, state.out_of_time().to_string()).await?;
+            task_end::time_out(&context, task, state.out_of_time().to_string()).await?;
         }
         if left.is_empty() && !had_due {
             return Ok(());

@@ -9,7 +9,7 @@ use orchestrate_core::{Oid, TaskId, TaskRecord, WorkStep};
 use orchestrate_tools::TEMPORARY_PREFIX;
 
 use crate::error::CoordinatorError;
-use crate::merge::integration;
+use crate::merge::integration_branch;
 use crate::run::context::RunContext;
 use crate::worktree::worktrees;
 
@@ -18,7 +18,7 @@ use crate::worktree::worktrees;
 pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorError> {
     let ours = format!("orchestrate {}", context.run);
     context.git(move |repo| repo.reconcile(&|reason| reason.starts_with(&ours)).map(|_| ())).await?;
-    integration::bring(context).await?;
+    integration_branch::bring(context).await?;
     let state = context.state();
     for record in state.tasks() {
         if let (Some(branch), Some(tip), true) = (record.branch(), record.tip(), record.needs_branch()) {

@@ -21,8 +21,8 @@ use serde::de::DeserializeOwned;
 use crate::error::CoordinatorError;
 use crate::run::context::{RunContext, blocking};
 use crate::run::retries::Retry;
+use crate::worker::task_end;
 use crate::worktree::link::GitLink;
-use crate::worktree::worktrees;
 
 /// The maximum length of a call's summary; the user is asked with the full call.
 const SUMMARY_CHARS: usize = 4_000;
@@ -229,12 +229,12 @@ impl WorkerLink {
 
     /// Fails the task, unless its work has been handed over; its worktree is kept.
     pub(crate) async fn fail(&self, cause: FailureCause, message: String) -> Result<(), CoordinatorError> {
-        worktrees::fail(&self.context, &self.task, cause, message).await
+        task_end::fail(&self.context, &self.task, cause, message).await
     }
 
     /// Cancels the task, unless it has ended.
     pub(crate) async fn call_off(&self, why: &'static str) -> Result<(), CoordinatorError> {
-        worktrees::call_off(&self.context, vec![self.task.clone()], why).await
+        task_end::call_off(&self.context, vec![self.task.clone()], why).await
     }
 
     /// Turns an error of this task alone into its failure; returns any other error, since the run cannot continue.

@@ -3,5 +3,6 @@
 pub(crate) mod driver;
 pub(crate) mod link;
 pub(crate) mod spawn;
+pub(crate) mod task_end;
 pub(crate) mod work;
 pub(crate) mod workplace;

@@ -9,7 +9,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::identify;
-use crate::read::draft::Draft;
+use crate::read::task_line::Draft;
 use orchestrate_core::fold::folded;
 use orchestrate_core::invisible::{shown, without_hidden};
 

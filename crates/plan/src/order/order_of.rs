@@ -11,7 +11,7 @@ use crate::fields::reference::References;
 use crate::front_matter::Order;
 use crate::order::overlap::{MAX_GLOBS, Pattern, Writers};
 use crate::read::collect::Group;
-use crate::read::draft::Draft;
+use crate::read::task_line::Draft;
 use orchestrate_core::schedule::{cycles, topological};
 use orchestrate_core::task::TaskStatus;
 

@@ -10,10 +10,10 @@ use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Located};
 use crate::fields::identify;
 use crate::read::checkbox::{BoxMark, after_box, looks_like_box, odd_box, read_box};
-use crate::read::draft::{Draft, Location, Reader, items_of};
 use crate::read::heading;
 use crate::read::outline::{Block, Item};
 use crate::read::source::{Inline, Source};
+use crate::read::task_line::{Draft, Location, Reader, items_of};
 use orchestrate_core::task::TaskStatus;
 
 /// The maximum number of characters that a group passes to each of its tasks: enough for its title and a few remarks.

@@ -2,8 +2,8 @@
 
 pub(crate) mod checkbox;
 pub(crate) mod collect;
-pub(crate) mod draft;
 pub(crate) mod heading;
 pub(crate) mod outline;
 pub(crate) mod source;
+pub(crate) mod task_line;
 pub(crate) mod text;

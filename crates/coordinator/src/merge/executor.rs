@@ -3,21 +3,16 @@
 //! A candidate is merged without a checkout, its exact tree is checked in the persistent verifier worktree, and only
 //! then the integration branch moves there by compare-and-swap: everything in it was tested in exactly this form.
 
-use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
-use orchestrate_core::invisible::shown;
-use orchestrate_core::merge_queue::Gate;
-use orchestrate_core::{Evidence, GivenUp, MergeStep, Oid, RunState, TaskId};
+use orchestrate_core::event::{Event, FailureCause, VerifyScope};
+use orchestrate_core::{GivenUp, MergeStep, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, Merge};
 use orchestrate_journal::{Batch, Blob};
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::{Check, Verification, run_check};
-use crate::merge::integration;
-use crate::merge::verifier;
+use crate::merge::{integration_branch, return_to_agent, verifier};
 use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;
-use crate::texts::prompts::{EVIDENCE_BYTES, cut};
-use crate::worker::work::{after_rounds, with_failing_lines};
 use crate::worktree::commit::{keep_commit, trailers, unix_seconds};
 
 /// Carries out one step and records its outcome.
@@ -34,15 +29,15 @@ pub(crate) async fn carry_out(
         }
         MergeStep::Advance { task, commit, target } => {
             record_if_next(context, decided, move |_| merged(task, commit, target).into()).await?;
-            integration::settle(context).await
+            integration_branch::settle(context).await
         }
         MergeStep::Return { task, cause, onto, evidence } => {
-            let evidence = Blob::new(evidence_text(context, &evidence).await?.into_bytes());
-            let returned = Event::TaskReturned { task, cause, text: evidence.id().clone(), onto: Some(onto) };
-            record_if_next(context, decided, |_| Batch::from(returned).with_blob(evidence)).await
+            let text = Blob::new(return_to_agent::evidence_text(context, &evidence).await?.into_bytes());
+            let returned = Event::TaskReturned { task, cause, text: text.id().clone(), onto: Some(onto) };
+            record_if_next(context, decided, |_| Batch::from(returned).with_blob(text)).await
         }
         MergeStep::GiveUp { task, cause, end, evidence } => {
-            let message = give_up_message(context, &task, cause, &evidence).await?;
+            let message = return_to_agent::give_up_message(context, &task, cause, &evidence).await?;
             let ended = match end {
                 GivenUp::Failed => Event::TaskFailed { task, cause: FailureCause::Check, message },
                 GivenUp::Conflicted => Event::TaskConflicted { task, cause, message },
@@ -97,7 +92,7 @@ async fn conclude(context: &RunContext, step: MergeStep, outcome: Event) -> Resu
         _ => Batch::from(vec![outcome]),
     };
     record_if_next(context, step, facts).await?;
-    if context.state().merges.current().is_none() { integration::settle(context).await } else { Ok(()) }
+    if context.state().merges.current().is_none() { integration_branch::settle(context).await } else { Ok(()) }
 }
 
 fn merged(task: TaskId, commit: Oid, target: Oid) -> Event {
@@ -154,42 +149,4 @@ async fn verify(
     }
     let output = result.output.clone().into_bytes();
     context.record_with(output, |output| verification.finished(&result, output)).await
-}
-
-async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {
-    Ok(match evidence {
-        Evidence::Conflict(files) => {
-            let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
-            context.prompts.render_around("conflict", &[], &[("files", &files.join("\n"))])
-        }
-        Evidence::Check { command, gate } => {
-            let output = cut(context.blob_text(gate.output.clone()).await?.trim(), EVIDENCE_BYTES);
-            let ours = [("exit", gate.exit.as_str()), ("command", command)];
-            context.prompts.render_around("run_check", &ours, &[("output", &output)])
-        }
-    })
-}
-
-async fn give_up_message(
-    context: &RunContext,
-    task: &TaskId,
-    cause: ReturnCause,
-    evidence: &Evidence,
-) -> Result<String, CoordinatorError> {
-    let record = context.task(task)?;
-    let what = match evidence {
-        Evidence::Conflict(files) => {
-            let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
-            format!("conflicts in {}", files.join(", "))
-        }
-        Evidence::Check { command, gate: Gate { exit, .. } } => format!("`{command}` on the merged tree: {exit}"),
-    };
-    let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
-    let worktree = context.layout.worktree(&context.run, task).display().to_string();
-    let again = after_rounds(&record);
-    let text = format!("the branch {kind} ({what}){again}; the branch and its worktree {worktree} are kept");
-    match evidence {
-        Evidence::Conflict(_) => Ok(text),
-        Evidence::Check { gate, .. } => Ok(with_failing_lines(text, &context.blob_text(gate.output.clone()).await?)),
-    }
 }

@@ -1,8 +1,8 @@
-//! How often work is returned to its agent before its task ends, and how it ends then.
+//! Decides whether faulty work is returned to its agent or its task ends, and how.
 //!
 //! Every fault in finished work goes through [`TaskRecord::after_fault`]: a failed check, a conflict, files that
 //! cannot be stored. The limit is the run's `merge_rounds`; a new attempt, which only the user starts, counts from
-//! zero again.
+//! zero again. Tasks whose work is never finished fail for the causes of [`crate::event::FailureCause`].
 
 use crate::event::ReturnCause;
 use crate::task_record::TaskRecord;

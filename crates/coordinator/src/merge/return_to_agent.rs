@@ -1,0 +1,55 @@
+//! Words the return of a branch that cannot be merged to the agent that wrote it: its conflict, or the failed check of
+//! the merged tree.
+//!
+//! [`orchestrate_core::MergeQueue`] decides whether the work is returned or given up. The worker writes the merge into the
+//! agent's worktree when it takes the task up again (`worker/work.rs`).
+
+use orchestrate_core::event::ReturnCause;
+use orchestrate_core::invisible::shown;
+use orchestrate_core::merge_queue::Gate;
+use orchestrate_core::{Evidence, TaskId};
+
+use crate::error::CoordinatorError;
+use crate::run::context::RunContext;
+use crate::texts::prompts::{EVIDENCE_BYTES, cut};
+use crate::worker::work::{after_rounds, with_failing_lines};
+
+/// Returns what the agent is shown of the conflict or the failed check.
+pub(crate) async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {
+    Ok(match evidence {
+        Evidence::Conflict(files) => {
+            let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
+            context.prompts.render_around("conflict", &[], &[("files", &files.join("\n"))])
+        }
+        Evidence::Check { command, gate } => {
+            let output = cut(context.blob_text(gate.output.clone()).await?.trim(), EVIDENCE_BYTES);
+            let ours = [("exit", gate.exit.as_str()), ("command", command)];
+            context.prompts.render_around("run_check", &ours, &[("output", &output)])
+        }
+    })
+}
+
+/// Returns why the task ends although its work exists, and where that work is kept.
+pub(crate) async fn give_up_message(
+    context: &RunContext,
+    task: &TaskId,
+    cause: ReturnCause,
+    evidence: &Evidence,
+) -> Result<String, CoordinatorError> {
+    let record = context.task(task)?;
+    let what = match evidence {
+        Evidence::Conflict(files) => {
+            let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
+            format!("conflicts in {}", files.join(", "))
+        }
+        Evidence::Check { command, gate: Gate { exit, .. } } => format!("`{command}` on the merged tree: {exit}"),
+    };
+    let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
+    let worktree = context.layout.worktree(&context.run, task).display().to_string();
+    let again = after_rounds(&record);
+    let text = format!("the branch {kind} ({what}){again}; the branch and its worktree {worktree} are kept");
+    match evidence {
+        Evidence::Conflict(_) => Ok(text),
+        Evidence::Check { gate, .. } => Ok(with_failing_lines(text, &context.blob_text(gate.output.clone()).await?)),
+    }
+}

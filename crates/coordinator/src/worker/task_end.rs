@@ -1,0 +1,72 @@
+//! Ends tasks that do not succeed, after their worktrees are stored.
+//!
+//! What is wrong with finished work is judged in `orchestrate_core` (`task_failure.rs`); the other causes are reported by
+//! the drivers of agents and commands, and by the dispatcher.
+
+use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::{RunState, TaskId, TaskRecord};
+use orchestrate_journal::Batch;
+
+use crate::error::CoordinatorError;
+use crate::run::context::RunContext;
+use crate::worktree::worktrees;
+
+/// Fails a worker's task, unless its work has been handed over meanwhile.
+pub(crate) async fn fail(
+    context: &RunContext,
+    task: &TaskId,
+    cause: FailureCause,
+    message: String,
+) -> Result<(), CoordinatorError> {
+    end(context, task, (cause, message), |_, record| record.state().is_workable()).await
+}
+
+/// Fails a task for which the run has no time left; no worker is active any more.
+pub(crate) async fn time_out(context: &RunContext, task: &TaskId, message: String) -> Result<(), CoordinatorError> {
+    end(context, task, (FailureCause::Timeout, message), RunState::can_go_on).await
+}
+
+/// Ends a task that may still fail; its worktree is stored first.
+async fn end(
+    context: &RunContext,
+    task: &TaskId,
+    (cause, message): (FailureCause, String),
+    may_end: fn(&RunState, &TaskRecord) -> bool,
+) -> Result<(), CoordinatorError> {
+    if !may_end(&context.state(), &context.task(task)?) {
+        return Ok(());
+    }
+    if let Err(error) = worktrees::keep(context, task).await {
+        // The worktree itself is never removed without a snapshot, so nothing is lost; the task still fails.
+        tracing::warn!(%task, %error, "could not snapshot the worktree of a task that failed");
+    }
+    let task = task.clone();
+    let failed = move |state: &RunState| {
+        let record = state.task(&task).filter(|record| may_end(state, record));
+        let cause = record.map(|record| if was_denied(state, record, cause) { FailureCause::Denied } else { cause });
+        let fact = cause.map(|cause| Event::TaskFailed { task, cause, message });
+        Batch::from(fact.into_iter().collect::<Vec<_>>())
+    };
+    context.decide(failed).await
+}
+
+/// Cancels tasks that have not ended and are not being merged at this moment.
+pub(crate) async fn call_off(
+    context: &RunContext,
+    tasks: Vec<TaskId>,
+    why: &'static str,
+) -> Result<(), CoordinatorError> {
+    let decided = move |state: &RunState| {
+        let is_open = |task: &TaskId| state.task(task).is_some_and(|record| !record.state().is_settled());
+        let open = tasks.into_iter().filter(|task| is_open(task) && state.merges.current() != Some(task));
+        Batch::from(open.map(|task| Event::TaskCancelled { task, message: why.to_owned() }).collect::<Vec<_>>())
+    };
+    context.decide(decided).await
+}
+
+/// Reports whether a task fails because a permission was denied without asking, unless a limit ended it.
+fn was_denied(state: &RunState, record: &TaskRecord, cause: FailureCause) -> bool {
+    let limit =
+        matches!(cause, FailureCause::Turns | FailureCause::Budget | FailureCause::Timeout | FailureCause::Context);
+    record.was_denied() && !state.settings.ask_parks && !limit
+}

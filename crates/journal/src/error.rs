@@ -163,13 +163,13 @@ pub enum JournalError {
     },
     /// The run has an open request, so its last facts were refused; nothing was recorded.
     #[error("end run {run}: a request is unanswered")]
-    CommandOpen {
+    RequestOpen {
         /// The id of the run.
         run: RunId,
     },
     /// There is no such request.
     #[error("answer request {0}: there is no such request")]
-    NoSuchCommand(InboxId),
+    NoSuchRequest(InboxId),
     /// The writer has stopped.
     #[error("record events of run {0}: its journal is closed")]
     Closed(RunId),

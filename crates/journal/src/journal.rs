@@ -140,7 +140,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// See [`Journal::append`]; also fails with [`JournalError::CommandOpen`].
+    /// See [`Journal::append`]; also fails with [`JournalError::RequestOpen`].
     pub async fn append_last_if<E: Send + 'static>(
         &self,
         decide: impl FnOnce(&RunState) -> Result<Batch, E> + Send + 'static,
@@ -209,7 +209,7 @@ impl Journal {
     /// # Errors
     ///
     /// Fails if another connection to the database cannot be opened.
-    pub fn commands(&self) -> Result<mpsc::Receiver<Received>, JournalError> {
+    pub fn requests(&self) -> Result<mpsc::Receiver<Received>, JournalError> {
         let watch = Watch {
             connection: database::connect(self.inner.store.database())?,
             database: self.inner.store.database().to_owned(),

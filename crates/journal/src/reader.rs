@@ -288,7 +288,7 @@ impl Store {
     ///
     /// Fails if there is no such request.
     pub fn answer(&self, id: InboxId) -> Result<Option<Reply>, JournalError> {
-        self.query(|connection| inbox::answer_of(connection, id))?.ok_or(JournalError::NoSuchCommand(id))
+        self.query(|connection| inbox::answer_of(connection, id))?.ok_or(JournalError::NoSuchRequest(id))
     }
 
     /// Waits for the answer to a request; returns `None` if it is still open after `patience`.

@@ -170,7 +170,7 @@ impl Writer {
                 return Ok(Err(JournalError::Fenced { run: run.clone() }));
             }
             if is_last && !inbox::open(tx, run)?.is_empty() {
-                return Ok(Err(JournalError::CommandOpen { run: run.clone() }));
+                return Ok(Err(JournalError::RequestOpen { run: run.clone() }));
             }
             Ok(Ok(key))
         })?;

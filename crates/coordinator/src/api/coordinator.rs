@@ -323,7 +323,7 @@ impl Coordinator {
                 Ok(Takeover::Begun { run: Run::start(context, false)?, said })
             }
             Some(Err(why)) => Ok(Takeover::Refused(why)),
-            None => Err(JournalError::NoSuchCommand(id).into()),
+            None => Err(JournalError::NoSuchRequest(id).into()),
         }
     }
 

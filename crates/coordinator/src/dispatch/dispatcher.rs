@@ -54,7 +54,7 @@ impl Run {
     #[expect(clippy::disallowed_methods, reason = "its handle is kept, and joined when the run ends")]
     pub(crate) fn start(context: Arc<RunContext>, open_ended: bool) -> Result<Self, CoordinatorError> {
         let shutdown = Shutdown::of_run();
-        let commands = context.journal.commands()?;
+        let requests = context.journal.requests()?;
         let (closing, closed) = watch::channel(!open_ended);
         let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
@@ -68,7 +68,7 @@ impl Run {
             closed,
             out_of_time: false,
         };
-        let ended = tokio::task::spawn(async move { asked.guard(&cancel, dispatcher.serve(commands)).await });
+        let ended = tokio::task::spawn(async move { asked.guard(&cancel, dispatcher.serve(requests)).await });
         Ok(Self { handle, retries, shutdown, closing, ended })
     }
 
@@ -157,8 +157,8 @@ struct Dispatcher {
 
 impl Dispatcher {
     /// Works on the run until it ends; on an error, stops all jobs before ending the run, and drops none.
-    async fn serve(mut self, commands: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
-        let served = self.work(commands).await;
+    async fn serve(mut self, requests: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
+        let served = self.work(requests).await;
         if served.is_err() {
             self.shutdown.raise(ShutdownLevel::Stop);
         }
@@ -167,7 +167,7 @@ impl Dispatcher {
         served
     }
 
-    async fn work(&mut self, mut commands: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
+    async fn work(&mut self, mut requests: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
         let mut state = self.context.journal.watch();
         let mut level = ShutdownLevel::None;
         let deadline = self.deadline();
@@ -192,7 +192,7 @@ impl Dispatcher {
                 }
                 Some(ended) = self.jobs.join_next_with_id() => self.ended(ended)?,
                 // Sequentially, so that requests are answered in the order in which they were sent.
-                Some(command) = commands.recv(), if !self.carries_out() => {
+                Some(command) = requests.recv(), if !self.carries_out() => {
                     self.command(command).await?;
                     Input::Changed
                 }
@@ -363,7 +363,7 @@ impl Dispatcher {
                 self.spawn(Job::Due, fail_what_is_left(Arc::clone(&self.context)));
             }
             // A request may reopen a task; if it stayed unanswered, the next owner of the run would carry it out.
-            Ok(Err(NotOver::Changed)) | Err(JournalError::CommandOpen { .. }) => self.board.reopen(),
+            Ok(Err(NotOver::Changed)) | Err(JournalError::RequestOpen { .. }) => self.board.reopen(),
             Err(error) => return Err(error.into()),
         }
         Ok(false)

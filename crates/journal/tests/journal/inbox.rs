@@ -16,8 +16,8 @@ fn message(number: u64) -> Request {
 }
 
 fn received(journal: &Journal, count: usize) -> Vec<Received> {
-    let mut commands = journal.commands().unwrap();
-    (0..count).map(|_| commands.blocking_recv().unwrap()).collect()
+    let mut requests = journal.requests().unwrap();
+    (0..count).map(|_| requests.blocking_recv().unwrap()).collect()
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn every_command_comes_out_as_it_went_in() {
     let folder = tempdir().unwrap();
     let store = store(folder.path());
     let journal = Journal::create(&store, &run(), started()).unwrap();
-    let commands = [
+    let requests = [
         Request::Approve { task: "T1".into(), tree: "a".into() },
         Request::Reject { task: "T1".into(), message: "no".to_owned(), at: Some("src/lib.rs:3".to_owned()) },
         Request::Decide { call: "c".into(), allowed: true, message: None },
@@ -34,7 +34,7 @@ fn every_command_comes_out_as_it_went_in() {
         Request::Stop { level: StopLevel::Drain, holder: None },
         Request::StopAgent { agent: "T1".into(), holder: None },
     ];
-    let sent: Vec<Received> = commands
+    let sent: Vec<Received> = requests
         .into_iter()
         .map(|command| Received { id: store.send(&run(), &command).unwrap(), sent_ms: NOW, request: command })
         .collect();
@@ -45,13 +45,13 @@ fn every_command_comes_out_as_it_went_in() {
 fn a_command_that_arrives_later_is_received_and_its_sender_answered() {
     let folder = tempdir().unwrap();
     let journal = Journal::create(&store(folder.path()), &run(), vec![started(), added("T1")]).unwrap();
-    let mut commands = journal.commands().unwrap();
+    let mut requests = journal.requests().unwrap();
     // A separate store stands for another process.
     let other: Store = store(folder.path());
     let id = other.send(&run(), &message(1)).unwrap();
     assert_eq!(other.answer(id).unwrap(), None);
     assert_eq!(other.wait_for_answer(id, Duration::ZERO).unwrap(), None);
-    let command = commands.blocking_recv().unwrap();
+    let command = requests.blocking_recv().unwrap();
     assert_eq!((command.id, command.request), (id, message(1)));
     let answer = Batch::from(sent("T1", 1)).answering(id, Ok("delivered soon".to_owned()));
     journal.append_blocking(answer).unwrap();
@@ -108,9 +108,9 @@ fn the_inbox_ends_with_the_journal() {
     let folder = tempdir().unwrap();
     let store = store(folder.path());
     let journal = Journal::create(&store, &run(), started()).unwrap();
-    let mut commands = journal.commands().unwrap();
+    let mut requests = journal.requests().unwrap();
     drop(journal);
-    assert_eq!(commands.try_recv(), Err(TryRecvError::Disconnected));
+    assert_eq!(requests.try_recv(), Err(TryRecvError::Disconnected));
     assert!(matches!(store.send(&"r-nowhere".into(), &message(1)), Err(JournalError::NoSuchRun(_))));
 }
 
@@ -123,11 +123,11 @@ fn commands_that_nobody_reads_keep_no_journal_open() {
     for number in 0..150 {
         store.send(&run(), &message(number)).unwrap();
     }
-    let mut commands = journal.commands().unwrap();
-    assert!(commands.blocking_recv().is_some());
+    let mut requests = journal.requests().unwrap();
+    assert!(requests.blocking_recv().is_some());
     drop(journal);
-    while commands.try_recv().is_ok() {}
-    assert_eq!(commands.try_recv(), Err(TryRecvError::Disconnected));
+    while requests.try_recv().is_ok() {}
+    assert_eq!(requests.try_recv(), Err(TryRecvError::Disconnected));
 }
 
 /// The passphrase contains the name of the fact's type, so the secret cannot be removed from it.

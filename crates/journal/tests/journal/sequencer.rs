@@ -173,7 +173,7 @@ fn the_last_facts_of_a_run_wait_for_its_commands() {
     send_off(&mut after);
     release();
     let told = (block_on(before), block_on(last), block_on(after));
-    assert!(matches!(&told, (Ok(_), Err(JournalError::CommandOpen { .. }), Ok(_))), "{told:?}");
+    assert!(matches!(&told, (Ok(_), Err(JournalError::RequestOpen { .. }), Ok(_))), "{told:?}");
     let facts = recorded(vec![started(), added("T1"), added("T2"), ready("T1"), ready("T2")]);
     assert_eq!(store.events(&run(), 0, 100).unwrap(), facts);
     let end = || journal.append_last_if(|_| Ok::<_, ()>(Batch::from(finished())));

@@ -157,13 +157,13 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
 /// Returns every problem with them.
 pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
     let mut problems = Vec::new();
+    // Reads a word, and reports whether it is the stricter one.
     let mut read = |name: &str, words: &[(&str, bool)]| {
         let mut said = None;
         for variable in both(name) {
             let Some(text) = set(variables, &variable) else { continue };
             match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
-                // If the two variables differ, `true` wins. That is the stricter value, except for
-                // `ASK`.
+                // If the two variables differ, the stricter value wins.
                 Some((_, on)) => said = Some(said.unwrap_or(false) || *on),
                 None => {
                     let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
@@ -177,11 +177,11 @@ pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
     };
     const STRICT: &[(&str, bool)] = &[("1", true), ("true", true), ("strict", true), ("0", false), ("false", false)];
     const BOOLEAN: &[(&str, bool)] = &[("1", true), ("true", true), ("0", false), ("false", false)];
-    const ASK: &[(&str, bool)] = &[("park", true), ("deny", false)];
+    const ASK: &[(&str, bool)] = &[("park", false), ("deny", true)];
     let switches = Switches {
         strict_sandbox: read("SANDBOX_MODE", STRICT).unwrap_or(false),
         no_spawning: read("DISABLE_SPAWNING", BOOLEAN).unwrap_or(false),
-        ask_parks: read("ASK", ASK),
+        ask_parks: read("ASK", ASK).map(|denies| !denies),
     };
     if problems.is_empty() { Ok(switches) } else { Err(problems) }
 }
@@ -269,6 +269,22 @@ mod tests {
             .map(|given| format!("{} {}={}", given.place, given.key.name, given.value))
             .collect();
         assert_eq!(found, ["ORCHESTRATE_MODEL model=openai/m", "RALPH_MAX_AGENTS max_agents=4"]);
+    }
+
+    #[test]
+    fn of_two_switches_the_stricter_one_counts() {
+        let table = [
+            ("ASK", "park", "deny", Switches { ask_parks: Some(false), ..Switches::default() }),
+            ("SANDBOX_MODE", "0", "strict", Switches { strict_sandbox: true, ..Switches::default() }),
+            ("DISABLE_SPAWNING", "false", "1", Switches { no_spawning: true, ..Switches::default() }),
+        ];
+        for (name, lax, strict, expected) in table {
+            let [ours, other] = ["ORCHESTRATE", "RALPH"].map(|prefix| format!("{prefix}_{name}"));
+            for values in [[lax, strict], [strict, lax]] {
+                let given = variables(&[(&ours, values[0]), (&other, values[1])]);
+                assert_eq!(switches(&given).as_ref(), Ok(&expected), "{given:?}");
+            }
+        }
     }
 
     #[test]

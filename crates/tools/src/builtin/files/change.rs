@@ -150,8 +150,8 @@ impl Tool for CreateDirectory {
         let CreateArguments { path, parents } = read(arguments)?;
         let work = move |files: &Files, _: &_| {
             let created = files.create_directory(&path, parents)?;
-            let shown = if path.is_empty() { "." } else { &path };
-            let text = if created { format!("created {shown}") } else { format!("{shown} exists already") };
+            let name = if path.is_empty() { ".".to_owned() } else { shown(&path) };
+            let text = if created { format!("created {name}") } else { format!("{name} exists already") };
             Ok(Answer::new(text, json!({"path": path, "created": created})))
         };
         context.blocking(work).await

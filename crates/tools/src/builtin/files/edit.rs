@@ -82,7 +82,7 @@ fn create(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<A
     let written = written.map_err(|error| match error {
         ToolError::Retry(_) => ToolError::Retry(format!(
             "`old` is empty, which creates a new file, but {} exists; pass the text to replace",
-            arguments.path
+            shown(&arguments.path)
         )),
         other => other,
     })?;

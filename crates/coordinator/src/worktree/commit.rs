@@ -117,11 +117,11 @@ async fn configuring(
     let mut changed: Option<BTreeSet<PathBuf>> = None;
     for parent in parents {
         let (parent, tree) = (parent.clone(), tree.clone());
-        let differ = context.git(move |repo| repo.differing_paths(&parent, &tree)).await?;
+        let differ = context.git(move |repo| repo.changed_paths(&parent, &tree)).await?;
         changed = Some(match changed {
             None => differ.into_iter().collect(),
             Some(mut changed) => {
-                changed.retain(|path| differ.contains(path));
+                changed.retain(|path| differ.binary_search(path).is_ok());
                 changed
             }
         });

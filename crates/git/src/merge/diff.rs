@@ -1,6 +1,5 @@
 //! Differences between trees, and history; read by libgit2, which runs no program for this.
 
-use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use git2::{Delta, DiffOptions};
@@ -119,8 +118,8 @@ impl Repo {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Lists the paths that differ between two trees (or commits), sorted. A renamed file has both
-    /// its paths in the list.
+    /// Lists the paths that differ between two trees (or commits), sorted and each once. Renames are
+    /// not detected, so both paths of a renamed file are in the list.
     ///
     /// # Errors
     /// If a tree is missing.
@@ -129,24 +128,12 @@ impl Repo {
         let diff = plain_diff(&handle, from, to, None)?;
         let mut paths: Vec<PathBuf> = diff
             .deltas()
+            // Without rename detection, both sides of a difference have the same path.
             .filter_map(|delta| delta.new_file().path_bytes().or(delta.old_file().path_bytes()).map(path_of))
             .collect();
         paths.sort();
         paths.dedup();
         Ok(paths)
-    }
-
-    /// Returns every path at which two trees (or commits) differ, without rename detection.
-    ///
-    /// # Errors
-    /// If a tree is missing.
-    pub fn differing_paths(&self, from: &Oid, to: &Oid) -> Result<BTreeSet<PathBuf>, GitError> {
-        let handle = self.handle()?;
-        let diff = plain_diff(&handle, from, to, None)?;
-        let both = diff.deltas().flat_map(|delta| {
-            [delta.old_file().path_bytes(), delta.new_file().path_bytes()].map(|path| path.map(path_of))
-        });
-        Ok(both.flatten().collect())
     }
 
     /// Lists the history of a commit, newest first, with at most `limit` commits.

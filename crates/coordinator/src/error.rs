@@ -296,6 +296,7 @@ impl CoordinatorError {
                 error,
                 GitError::BranchGone { .. }
                     | GitError::BranchInUse { .. }
+                    | GitError::NotDetached { .. }
                     | GitError::CheckedOutTwice { .. }
                     | GitError::UnknownCheckout { .. }
                     | GitError::LocalChanges { .. }

@@ -95,6 +95,17 @@ pub enum GitError {
         /// Where it is checked out.
         path: PathBuf,
     },
+    /// A worktree whose HEAD must be detached has a branch checked out, so its files are not replaced.
+    #[error(
+        "check out a commit in {name}: {branch} is checked out there; type `git -C {} switch --detach` and try again",
+        shell_word(.path), name = shown_path(.path)
+    )]
+    NotDetached {
+        /// The worktree's folder.
+        path: PathBuf,
+        /// The short name of the branch.
+        branch: String,
+    },
     /// The branch to land on is checked out in a working tree whose path git does not record.
     #[error(
         "land on {branch}: it is checked out in the working tree of {git_dir}, whose path git does not record; \

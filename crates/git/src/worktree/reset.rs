@@ -23,10 +23,10 @@ impl Repo {
     /// For a commit, HEAD is moved to it.
     ///
     /// # Errors
-    /// If the worktree has a branch, was tampered with, or git fails.
+    /// [`GitError::NotDetached`] if the worktree has a branch; also if it was tampered with, or git fails.
     pub fn checkout_detached(&self, worktree: &Worktree, treeish: &Oid) -> Result<(), GitError> {
         if let Some(branch) = worktree.branch() {
-            return Err(GitError::BranchInUse { branch: branch.to_owned(), path: worktree.path().to_owned() });
+            return Err(GitError::NotDetached { path: worktree.path().to_owned(), branch: branch.to_owned() });
         }
         self.fill(worktree, treeish)?;
         let is_commit = self.handle()?.find_commit(theirs(treeish)?).is_ok();

@@ -212,6 +212,22 @@ fn what_is_in_the_way_is_refused() {
 }
 
 #[test]
+fn what_is_said_of_a_branch_in_a_detached_worktree_detaches_it() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let (worktree, base) = (fixture.worktree(&repo, "T1"), fixture.tip("HEAD"));
+    write_files(worktree.path(), &[("a", "work\n")]);
+    let refused = repo.checkout_detached(&worktree, &base).unwrap_err();
+    assert!(matches!(&refused, GitError::NotDetached { path, .. } if path == worktree.path()), "{refused}");
+    let command = format!("git -C {} switch --detach", worktree.path().display());
+    assert!(refused.to_string().contains(&format!("`{command}`")), "{refused}");
+    assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "work\n");
+    git_in(worktree.path(), &["switch", "-q", "--detach"]);
+    repo.checkout_detached(&repo.open_worktree(worktree.path()).unwrap(), &base).unwrap();
+    assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "1\n");
+}
+
+#[test]
 fn what_is_said_of_unkept_work_keeps_it() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let repo = fixture.repo();

@@ -113,15 +113,6 @@ impl Repo {
         }
     }
 
-    /// Returns the tip of a branch.
-    ///
-    /// # Errors
-    /// [`GitError::BranchGone`].
-    pub fn branch_tip(&self, branch: &str) -> Result<Oid, GitError> {
-        let tip = self.read_ref(&branch_ref(branch))?;
-        tip.ok_or_else(|| GitError::BranchGone { branch: branch.to_owned() })
-    }
-
     /// Returns a place where a branch is checked out, or `None`. Moving the branch would leave the
     /// files there behind. Worktrees whose folder is gone are ignored.
     ///

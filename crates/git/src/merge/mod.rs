@@ -1,6 +1,5 @@
-//! Merges without a checkout, their conflicts, and differences between trees.
+//! Merges without a checkout, and their conflicts.
 
 pub(crate) mod conflict;
-pub(crate) mod diff;
 pub(crate) mod markers;
 pub(crate) mod merge_tree;

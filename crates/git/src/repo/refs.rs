@@ -39,6 +39,15 @@ impl Repo {
         }
     }
 
+    /// Returns the tip of a branch.
+    ///
+    /// # Errors
+    /// [`GitError::BranchGone`].
+    pub fn branch_tip(&self, branch: &str) -> Result<Oid, GitError> {
+        let tip = self.read_ref(&branch_ref(branch))?;
+        tip.ok_or_else(|| GitError::BranchGone { branch: branch.to_owned() })
+    }
+
     /// Lists the refs whose name begins with a prefix, sorted by name.
     ///
     /// # Errors

@@ -1,8 +1,10 @@
-//! Converts a worktree's files to a tree without running a program.
+//! The objects: a worktree's files become a tree, and trees and commits are read and compared. No program is run.
 
 pub(crate) mod bounds;
+pub(crate) mod diff;
 pub(crate) mod glob;
 pub(crate) mod ignore;
+pub(crate) mod objects;
 pub(crate) mod openat;
 pub(crate) mod snapshot;
 pub(crate) mod stage;

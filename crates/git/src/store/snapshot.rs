@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::merge::diff::FileChange;
 use crate::repo::repository::{Repo, ours, tree_of};
 use crate::repo::retry;
+use crate::store::diff::{FileChange, plain_diff};
 use crate::store::openat::path_of;
 use crate::store::stage::{Staged, stage};
 use crate::worktree::worktrees::Worktree;
@@ -93,17 +93,6 @@ impl Repo {
         self.diff(&self.worktree_head(worktree)?, &tree)
     }
 
-    /// Returns the commit at a worktree's HEAD.
-    ///
-    /// # Errors
-    /// If its branch is gone.
-    pub fn worktree_head(&self, worktree: &Worktree) -> Result<Oid, GitError> {
-        let repository = self.open_git_dir(worktree.admin_dir())?;
-        let commit = repository.head().and_then(|head| head.peel_to_commit());
-        let failed = GitError::library(format!("read HEAD of the worktree at {}", worktree.path().display()));
-        Ok(ours(commit.map_err(failed)?.id()))
-    }
-
     /// Reports whether `to` has lost more than half of the files of `from` (both are trees or
     /// commits), so that a snapshot of it would be refused by default. Moved files are not lost.
     ///
@@ -141,7 +130,7 @@ impl Repo {
     /// content, at a new one.
     fn deletions(&self, from: &Oid, to: &Oid) -> Result<Vec<PathBuf>, GitError> {
         let handle = self.handle()?;
-        let diff = crate::merge::diff::plain_diff(&handle, from, to, None)?;
+        let diff = plain_diff(&handle, from, to, None)?;
         let added: BTreeSet<git2::Oid> = diff
             .deltas()
             .filter(|delta| delta.status() == git2::Delta::Added)

@@ -23,7 +23,7 @@ use crate::repo::probe;
 use crate::repo::program::Run;
 use crate::repo::refs::branch_ref;
 use crate::repo::refusal::{Operation, Refusal};
-use crate::repo::repository::{Repo, tree_of};
+use crate::repo::repository::{Repo, ours, tree_of};
 use crate::store::openat;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::reconcile;
@@ -213,6 +213,17 @@ impl Repo {
             self.fill(&worktree, &self.worktree_head(&worktree)?)?;
         }
         Ok(worktree)
+    }
+
+    /// Returns the commit at a worktree's HEAD.
+    ///
+    /// # Errors
+    /// If its branch is gone.
+    pub fn worktree_head(&self, worktree: &Worktree) -> Result<Oid, GitError> {
+        let repository = self.open_git_dir(worktree.admin_dir())?;
+        let commit = repository.head().and_then(|head| head.peel_to_commit());
+        let failed = GitError::library(format!("read HEAD of the worktree at {}", worktree.path().display()));
+        Ok(ours(commit.map_err(failed)?.id()))
     }
 
     /// Returns the command that switches a worktree back to its branch, or that aborts an operation

@@ -1,8 +1,7 @@
-//! Differences between trees, and history; read by libgit2, which runs no program for this.
+//! Commits, and the files that they contain; read by libgit2, which runs no program for this.
 
 use std::path::{Component, Path, PathBuf};
 
-use git2::{Delta, DiffOptions};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
@@ -11,40 +10,6 @@ use crate::store::openat::path_of;
 
 /// The most links in a chain that are followed; a longer chain is taken for a circle.
 const MOST_LINKS: usize = 8;
-
-/// One file that differs between two trees.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileChange {
-    /// The current path, or the previous one if the file was deleted.
-    pub path: PathBuf,
-    /// The previous path, if it was renamed.
-    pub old_path: Option<PathBuf>,
-    /// The kind of change.
-    pub status: ChangeStatus,
-    /// The number of added lines.
-    pub added: usize,
-    /// The number of removed lines.
-    pub removed: usize,
-    /// Whether its mode (executable, link) changed.
-    pub mode_changed: bool,
-    /// Whether it is binary, so that lines are not counted.
-    pub binary: bool,
-}
-
-/// The kind of change of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeStatus {
-    /// The file is new.
-    Added,
-    /// The content or mode differs.
-    Modified,
-    /// The file is gone.
-    Deleted,
-    /// The file has another path.
-    Renamed,
-    /// The file became another kind of file, for example a link.
-    TypeChanged,
-}
 
 /// A commit of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,71 +36,6 @@ impl CommitInfo {
 }
 
 impl Repo {
-    /// Lists the files that differ between two trees (or commits), with renames detected.
-    ///
-    /// # Errors
-    /// If a tree is missing.
-    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Vec<FileChange>, GitError> {
-        let handle = self.handle()?;
-        let diff = renamed_diff(&handle, from, to, None)?;
-        let failed = || GitError::library(format!("compare {from} and {to}"));
-        let mut changes = Vec::new();
-        for (at, delta) in diff.deltas().enumerate() {
-            let patch = git2::Patch::from_diff(&diff, at).map_err(failed())?;
-            let (_, added, removed) =
-                patch.as_ref().map(git2::Patch::line_stats).transpose().map_err(failed())?.unwrap_or_default();
-            let binary = patch.as_ref().map_or(delta.flags(), |patch| patch.delta().flags()).is_binary();
-            changes.push(file_change(&delta, (added, removed), binary));
-        }
-        changes.sort_by(|one, two| one.path.cmp(&two.path));
-        Ok(changes)
-    }
-
-    /// Returns the difference of two trees (or commits) as a unified diff.
-    ///
-    /// # Errors
-    /// If a tree is missing.
-    pub fn diff_text(&self, from: &Oid, to: &Oid) -> Result<String, GitError> {
-        self.diff_text_of(from, to, &[])
-    }
-
-    /// Like [`Repo::diff_text`], for some files and folders only; an empty list means all.
-    ///
-    /// # Errors
-    /// If a tree is missing.
-    pub fn diff_text_of(&self, from: &Oid, to: &Oid, paths: &[PathBuf]) -> Result<String, GitError> {
-        let handle = self.handle()?;
-        let diff = renamed_diff(&handle, from, to, Some(paths))?;
-        let mut text = Vec::new();
-        diff.print(git2::DiffFormat::Patch, |_, _, line| {
-            if matches!(line.origin(), '+' | '-' | ' ') {
-                text.push(u8::try_from(line.origin()).unwrap_or(b' '));
-            }
-            text.extend_from_slice(line.content());
-            true
-        })
-        .map_err(GitError::library(format!("compare {from} and {to}")))?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
-    }
-
-    /// Lists the paths that differ between two trees (or commits), sorted and each once. Renames are
-    /// not detected, so both paths of a renamed file are in the list.
-    ///
-    /// # Errors
-    /// If a tree is missing.
-    pub fn changed_paths(&self, from: &Oid, to: &Oid) -> Result<Vec<PathBuf>, GitError> {
-        let handle = self.handle()?;
-        let diff = plain_diff(&handle, from, to, None)?;
-        let mut paths: Vec<PathBuf> = diff
-            .deltas()
-            // Without rename detection, both sides of a difference have the same path.
-            .filter_map(|delta| delta.new_file().path_bytes().or(delta.old_file().path_bytes()).map(path_of))
-            .collect();
-        paths.sort();
-        paths.dedup();
-        Ok(paths)
-    }
-
     /// Lists the history of a commit, newest first, with at most `limit` commits.
     ///
     /// # Errors
@@ -264,72 +164,6 @@ fn link_target(link: &Path, target: &Path) -> Option<PathBuf> {
         }
     }
     Some(path)
-}
-
-impl ChangeStatus {
-    /// Returns git's letter for the kind of change.
-    pub fn letter(self) -> char {
-        match self {
-            ChangeStatus::Added => 'A',
-            ChangeStatus::Modified => 'M',
-            ChangeStatus::Deleted => 'D',
-            ChangeStatus::Renamed => 'R',
-            ChangeStatus::TypeChanged => 'T',
-        }
-    }
-}
-
-/// Compares two trees without looking for renames.
-pub(crate) fn plain_diff<'r>(
-    repository: &'r git2::Repository,
-    from: &Oid,
-    to: &Oid,
-    paths: Option<&[PathBuf]>,
-) -> Result<git2::Diff<'r>, GitError> {
-    let mut options = DiffOptions::new();
-    options.include_typechange(true).disable_pathspec_match(true);
-    for path in paths.unwrap_or_default() {
-        options.pathspec(path);
-    }
-    let (old, new) = (tree_of(repository, from)?, tree_of(repository, to)?);
-    repository
-        .diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))
-        .map_err(GitError::library(format!("compare {from} and {to}")))
-}
-
-fn renamed_diff<'r>(
-    repository: &'r git2::Repository,
-    from: &Oid,
-    to: &Oid,
-    paths: Option<&[PathBuf]>,
-) -> Result<git2::Diff<'r>, GitError> {
-    let mut diff = plain_diff(repository, from, to, paths)?;
-    let mut find = git2::DiffFindOptions::new();
-    diff.find_similar(Some(find.renames(true)))
-        .map_err(GitError::library(format!("find what was renamed from {from} to {to}")))?;
-    Ok(diff)
-}
-
-fn file_change(delta: &git2::DiffDelta<'_>, lines: (usize, usize), binary: bool) -> FileChange {
-    let old = delta.old_file().path_bytes().map(path_of);
-    let new = delta.new_file().path_bytes().map(path_of);
-    let status = match delta.status() {
-        Delta::Added | Delta::Copied | Delta::Untracked => ChangeStatus::Added,
-        Delta::Deleted => ChangeStatus::Deleted,
-        Delta::Renamed => ChangeStatus::Renamed,
-        Delta::Typechange => ChangeStatus::TypeChanged,
-        _ => ChangeStatus::Modified,
-    };
-    let both = !matches!(status, ChangeStatus::Added | ChangeStatus::Deleted);
-    FileChange {
-        path: new.or_else(|| old.clone()).unwrap_or_default(),
-        old_path: old.filter(|_| status == ChangeStatus::Renamed),
-        status,
-        added: lines.0,
-        removed: lines.1,
-        mode_changed: both && delta.old_file().mode() != delta.new_file().mode(),
-        binary,
-    }
 }
 
 fn commit_info(commit: &git2::Commit<'_>) -> CommitInfo {

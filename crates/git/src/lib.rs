@@ -32,5 +32,6 @@ pub use repo::repository::{CommitSpec, Head, Identities, Identity, Repo};
 pub use store::diff::{ChangeStatus, FileChange};
 pub use store::objects::CommitInfo;
 pub use store::snapshot::{Loss, Snapshot, SnapshotRules};
+pub use worktree::door::Worktrees;
 pub use worktree::reconcile::Reconciled;
 pub use worktree::worktrees::{Removed, Worktree, WorktreeSpec};

@@ -103,7 +103,7 @@ impl Archive {
         }
         cleaned.undeleted = empty(&self.layout.trash());
         surveyed?;
-        self.repo.drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
+        self.repo.worktrees().drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         // A folder that is not empty is kept.
         drop(std::fs::remove_dir(self.layout.run(run)));
         Ok(cleaned)
@@ -115,7 +115,7 @@ impl Archive {
             let (task, path) = (record.task.id.clone(), self.layout.worktree(run, &record.task.id));
             if !path.exists() {
                 // A folder deleted by hand leaves git's entry, which a working task needs to restore its files.
-                if !record.needs_worktree() && self.repo.forget_worktree(&path, remove)? {
+                if !record.needs_worktree() && self.repo.worktrees().forget(&path, remove)? {
                     cleaned.removed.push((Some(task), path));
                 }
                 continue;
@@ -130,11 +130,11 @@ impl Archive {
         let verifier = self.layout.verifier(run);
         if verifier.exists() && state.tasks().all(|record| !record.needs_worktree()) {
             if remove {
-                drop(self.repo.discard_worktree(&verifier, &self.layout.trash())?);
+                drop(self.repo.worktrees().discard(&verifier, &self.layout.trash())?);
             }
             cleaned.removed.push((None, verifier));
         } else if !verifier.exists() {
-            self.repo.forget_worktree(&verifier, remove)?;
+            self.repo.worktrees().forget(&verifier, remove)?;
         }
         Ok(())
     }
@@ -152,9 +152,9 @@ impl Archive {
             return Ok(Some(Obstacle { reason, ignored: Vec::new(), is_unfinished: true }));
         }
         // Files are not provably stored if their worktree cannot be trusted or opened.
-        let kept = self.repo.open_worktree(path).and_then(|worktree| {
-            self.repo.require_kept(&worktree)?;
-            let ignored = if options.ignored { Vec::new() } else { self.repo.uncommitted(&worktree)? };
+        let kept = self.repo.worktrees().open(path).and_then(|worktree| {
+            self.repo.worktrees().require_kept(&worktree)?;
+            let ignored = if options.ignored { Vec::new() } else { self.repo.worktrees().uncommitted(&worktree)? };
             Ok((worktree, ignored))
         });
         match kept {
@@ -169,7 +169,7 @@ impl Archive {
 
     /// Moves a worktree to the trash, which is emptied at the end.
     fn trash(&self, worktree: &Worktree) -> Result<(), CoordinatorError> {
-        drop(self.repo.remove_worktree(worktree, &self.layout.trash())?);
+        drop(self.repo.worktrees().remove(worktree, &self.layout.trash())?);
         Ok(())
     }
 

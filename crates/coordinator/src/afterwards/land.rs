@@ -83,7 +83,7 @@ impl Archive {
         }
         // A killed landing may have left git's locks on the verifier's worktree.
         let ours = format!("orchestrate {run}");
-        self.repo.reconcile(&|reason| reason.starts_with(&ours))?;
+        self.repo.worktrees().reconcile(&|reason| reason.starts_with(&ours))?;
         let detached = || Refusal::DetachedHead { run: run.clone(), result: state.integration.to_string() };
         let strange = self.catch_up(&state)?;
         let branch = state.base_branch.clone().ok_or_else(detached)?;

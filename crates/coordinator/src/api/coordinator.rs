@@ -145,7 +145,7 @@ impl Coordinator {
         repo.require_temporary_folder()?;
         let sandbox = Arc::new(sandbox(&settings)?);
         let layout = Layout::new(&settings.state_dir, &repo.id());
-        repo.require_outside(&layout.journal())?;
+        repo.worktrees().require_outside(&layout.journal())?;
         let redactor = redactor_of(&settings.environment, settings.base_url.as_deref(), Some(&repo));
         let store = Store::open(&layout.journal())?.redacting(redactor.clone());
         moved::note_origin(&layout, &repo);

@@ -40,7 +40,7 @@ impl Project {
         require_own_state(state_dir)?;
         let repo = Repo::open(directory, state_dir)?;
         let layout = Layout::new(state_dir, &repo.id());
-        repo.require_outside(&layout.journal())?;
+        repo.worktrees().require_outside(&layout.journal())?;
         Ok(Self { repo, layout })
     }
 

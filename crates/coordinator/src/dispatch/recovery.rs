@@ -17,7 +17,7 @@ use crate::worktree::worktrees;
 /// problem found here may keep the run from being opened again.
 pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorError> {
     let ours = format!("orchestrate {}", context.run);
-    context.git(move |repo| repo.reconcile(&|reason| reason.starts_with(&ours)).map(|_| ())).await?;
+    context.git(move |repo| repo.worktrees().reconcile(&|reason| reason.starts_with(&ours)).map(|_| ())).await?;
     integration_branch::bring(context).await?;
     let state = context.state();
     for record in state.tasks() {
@@ -39,8 +39,8 @@ async fn sweep(context: &RunContext, record: &TaskRecord) -> Result<(), Coordina
     }
     let path = context.layout.worktree(&context.run, &record.task.id);
     context
-        .git(move |repo| match repo.open_worktree(&path) {
-            Ok(worktree) => repo.remove_leftovers(&worktree, TEMPORARY_PREFIX),
+        .git(move |repo| match repo.worktrees().open(&path) {
+            Ok(worktree) => repo.worktrees().remove_leftovers(&worktree, TEMPORARY_PREFIX),
             Err(_) => Ok(()),
         })
         .await

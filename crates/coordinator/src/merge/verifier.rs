@@ -35,10 +35,10 @@ pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> 
         lock_reason: format!("orchestrate {run} verifier"),
     };
     let anew = || {
-        repo.discard_worktree(&spec.path, &layout.trash())?.delete()?;
+        repo.worktrees().discard(&spec.path, &layout.trash())?.delete()?;
         filled(repo, &spec)
     };
-    let worktree = match repo.open_worktree(&spec.path) {
+    let worktree = match repo.worktrees().open(&spec.path) {
         Ok(last) if !take_note(&last)?.is_some_and(|passed| is_within(repo, &passed, commit)) => anew()?,
         _ => match filled(repo, &spec) {
             Err(error) if !matches!(error, GitError::Killed) => {
@@ -87,9 +87,9 @@ fn is_within(repo: &Repo, older: &Oid, newer: &Oid) -> bool {
 }
 
 fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
-    let worktree = repo.add_worktree(spec)?;
-    repo.checkout_detached(&worktree, &spec.base)?;
-    repo.copy_included(&worktree)?;
+    let worktree = repo.worktrees().add(spec)?;
+    repo.worktrees().checkout_detached(&worktree, &spec.base)?;
+    repo.worktrees().copy_included(&worktree)?;
     Ok(worktree)
 }
 

@@ -176,7 +176,7 @@ async fn keep_staged(
     known: Vec<Oid>,
 ) -> Result<(), CoordinatorError> {
     let looked_at = Arc::clone(worktree);
-    let staged = context.git(move |repo| repo.staged_alone(&looked_at, &known)).await?;
+    let staged = context.git(move |repo| repo.worktrees().staged_alone(&looked_at, &known)).await?;
     let (Some(tree), Some(tip)) = (staged, record.tip().cloned()) else { return Ok(()) };
     let spec = CommitSpec {
         tree,

@@ -51,7 +51,7 @@ impl GitLink {
         worktrees::record_loss(context, &record).await?;
         let worktree = worktrees::open(context, &record).await?;
         let opened = Arc::clone(&worktree);
-        context.git(move |repo| repo.require_finished(&opened)).await?;
+        context.git(move |repo| repo.worktrees().require_finished(&opened)).await?;
         Ok(Self { context: Arc::clone(context), task: task.clone(), worktree })
     }
 
@@ -85,9 +85,9 @@ impl GitLink {
                 if !repo.contains(&tip, &before)? && !repo.kept(&run)?.iter().any(|kept| kept.target == before) {
                     repo.keep(&format!("{}{}/replaced", run.keep_prefix(), task.branch_component()), &before)?;
                 }
-                repo.restart_worktree(&worktree, &before, &tip)?;
+                repo.worktrees().restart(&worktree, &before, &tip)?;
             }
-            repo.copy_included(&worktree).map(|_| ())
+            repo.worktrees().copy_included(&worktree).map(|_| ())
         });
         begun.await
     }
@@ -102,7 +102,7 @@ impl GitLink {
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
         let anchor = worktrees::conflict_anchor(&self.context, &self.task);
         let written = self.context.git(move |repo| {
-            repo.restart_worktree(&worktree, &tip, &tip)?;
+            repo.worktrees().restart(&worktree, &tip, &tip)?;
             let WrittenConflict { tree, files, .. } = repo.write_conflict(&worktree, &onto, &tip, &anchor)?;
             let mut binary = Vec::new();
             for file in repo.untouched(&worktree, &files)? {
@@ -172,13 +172,13 @@ impl GitLink {
     /// Reports whether git ignores a file of the worktree.
     pub(crate) async fn ignores(&self, file: PathBuf) -> Result<bool, CoordinatorError> {
         let worktree = Arc::clone(&self.worktree);
-        self.context.git(move |repo| repo.ignores(&worktree, &file)).await
+        self.context.git(move |repo| repo.worktrees().ignores(&worktree, &file)).await
     }
 
     /// Lists the files of the worktree that no commit of it will contain, such as ignored files.
     pub(crate) async fn uncommitted(&self) -> Result<Vec<PathBuf>, CoordinatorError> {
         let worktree = Arc::clone(&self.worktree);
-        self.context.git(move |repo| repo.uncommitted(&worktree)).await
+        self.context.git(move |repo| repo.worktrees().uncommitted(&worktree)).await
     }
 
     /// Compares the worktree with the branch's tip.

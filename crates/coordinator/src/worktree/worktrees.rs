@@ -15,7 +15,7 @@ pub(crate) async fn open(context: &RunContext, record: &TaskRecord) -> Result<Ar
     let task = record.task.id.clone();
     let unknown = || CoordinatorError::UnknownTask { run: context.run.clone(), task: task.clone() };
     let spec = worktree_spec(context, &task, record.tip().cloned().ok_or_else(unknown)?);
-    Ok(Arc::new(context.git(move |repo| repo.add_worktree(&spec)).await?))
+    Ok(Arc::new(context.git(move |repo| repo.worktrees().add(&spec)).await?))
 }
 
 /// Recreates git's entry for a task's worktree if it was deleted: the files still exist, and are kept.
@@ -25,7 +25,7 @@ pub(crate) async fn restore(context: &RunContext, record: &TaskRecord) -> Result
     let merged = record.repair().is_some().then(|| conflict_anchor(context, &record.task.id));
     let restored = context.git(move |repo| {
         let merged = merged.map(|anchor| repo.read_ref(&anchor)).transpose()?.flatten();
-        repo.restore_entry(&spec, merged.as_ref().unwrap_or(&spec.base))
+        repo.worktrees().restore_entry(&spec, merged.as_ref().unwrap_or(&spec.base))
     });
     restored.await
 }
@@ -40,7 +40,7 @@ pub(crate) async fn record_loss(context: &RunContext, record: &TaskRecord) -> Re
     restore(context, record).await?;
     let task = record.task.id.clone();
     let path = context.layout.worktree(&context.run, &task);
-    let look = move |repo: &Repo| match repo.open_worktree(&path) {
+    let look = move |repo: &Repo| match repo.worktrees().open(&path) {
         Err(GitError::NoWorktree { .. }) => Ok(true),
         // Other problems are reported where the worktree is used.
         _ => Ok(false),

@@ -186,9 +186,9 @@ impl Repo {
     }
 
     /// Returns a handle whose git processes are killed with `cancel`, as if this whole process were
-    /// killed. [`Repo::reconcile`] and the next call repair what they leave half done. After that
-    /// no git process is started and no lock is waited for. A git that moves the user's checkout or
-    /// branch is not killed, and runs to its end.
+    /// killed. [`Worktrees::reconcile`](crate::Worktrees::reconcile) and the next call repair what
+    /// they leave half done. After that no git process is started and no lock is waited for. A git
+    /// that moves the user's checkout or branch is not killed, and runs to its end.
     ///
     /// The operation that was in progress fails with [`GitError::Killed`].
     #[must_use]
@@ -214,7 +214,7 @@ impl Repo {
     pub fn require_ready(&self) -> Result<(), GitError> {
         self.require_at_rest()?;
         self.require_plain_tree(&self.head()?.commit)?;
-        self.included().map(drop)
+        self.worktrees().included().map(drop)
     }
 
     /// Like [`Repo::require_ready`] without examining the files of HEAD, for landing the result of

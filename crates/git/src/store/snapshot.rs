@@ -90,7 +90,7 @@ impl Repo {
     /// Like [`Repo::current_tree`].
     pub fn status(&self, worktree: &Worktree) -> Result<Vec<FileChange>, GitError> {
         let tree = self.current_tree(worktree)?;
-        self.diff(&self.worktree_head(worktree)?, &tree)
+        self.diff(&self.worktrees().head(worktree)?, &tree)
     }
 
     /// Reports whether `to` has lost more than half of the files of `from` (both are trees or
@@ -104,7 +104,7 @@ impl Repo {
 
     fn judge(&self, worktree: &Worktree, staged: &mut Staged, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
         let tree = write_tree(self, worktree, staged)?;
-        let before = self.worktree_head(worktree)?;
+        let before = self.worktrees().head(worktree)?;
         let deleted = self.deletions(&before, &tree)?;
         let total = count_files(&*self.handle()?, &before)?;
         let files = staged.index.len();
@@ -194,7 +194,7 @@ mod tests {
         let path = folder.path().join("T1");
         let spec = WorktreeSpec { path: path.clone(), branch: None, base, lock_reason: String::new() };
         let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
-        let worktree = repo.add_worktree(&spec).unwrap();
+        let worktree = repo.worktrees().add(&spec).unwrap();
         (0..100).for_each(|at| std::fs::write(path.join(at.to_string()), at.to_string()).unwrap());
         let durable = |repo: &Repo| {
             let mut staged = stage(repo, &worktree).unwrap();

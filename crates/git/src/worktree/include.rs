@@ -13,17 +13,17 @@ use rustix::io::Errno;
 
 use crate::error::GitError;
 use crate::repo::refusal::{MAX_INCLUDED, Refusal};
-use crate::repo::repository::Repo;
 use crate::store::bounds;
 use crate::store::openat;
 use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
+use crate::worktree::door::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
 /// The file with the patterns, at the top of the user's checkout.
 const PATTERNS: &str = ".worktreeinclude";
 
-impl Repo {
+impl Worktrees<'_> {
     /// Copies the ignored files that `.worktreeinclude` names from the user's checkout into a
     /// worktree, and returns their paths. A link is copied as a link, wherever it points.
     ///
@@ -35,11 +35,11 @@ impl Repo {
             return Ok(Vec::new());
         }
         worktree.verify_untampered()?;
-        let from = openat::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
+        let from = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
         let mut copied = Vec::new();
         for path in files {
             let (folder, name) = openat::split(&path);
-            let failed = || GitError::errno("copy", self.workdir().join(path_of(&path)));
+            let failed = || GitError::errno("copy", self.repo.workdir().join(path_of(&path)));
             let source = match openat::open_folder(&from, folder) {
                 Err(error) if has_changed(error) => continue,
                 opened => opened.map_err(failed())?,
@@ -76,21 +76,21 @@ impl Repo {
 
     /// Lists the files that are copied to each worktree.
     pub(crate) fn included(&self) -> Result<Vec<Vec<u8>>, GitError> {
-        let patterns = self.workdir().join(PATTERNS);
-        let root = openat::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
+        let patterns = self.repo.workdir().join(PATTERNS);
+        let root = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
         if openat::look(&root, PATTERNS.as_bytes()).map_err(GitError::errno("look at", &patterns))?.is_none() {
             return Ok(Vec::new());
         }
         if let Some(reason) = bounds::excess_in(&root, PATTERNS.as_bytes())? {
             let refusal = Refusal::Patterns { path: PATTERNS.into(), reason };
-            return Err(GitError::Refused { path: self.workdir().to_owned(), refusal });
+            return Err(GitError::Refused { path: self.repo.workdir().to_owned(), refusal });
         }
         let named = self.untracked(&[format!("--exclude-from={}", patterns.display())])?;
         let ignored = self.untracked(&["--exclude-standard".to_owned()])?;
         let files: Vec<Vec<u8>> = named.intersection(&ignored).cloned().collect();
         if files.len() > MAX_INCLUDED {
             let refusal = Refusal::IncludesTooMuch { path: PATTERNS.into(), files: files.len() };
-            return Err(GitError::Refused { path: self.workdir().to_owned(), refusal });
+            return Err(GitError::Refused { path: self.repo.workdir().to_owned(), refusal });
         }
         Ok(files)
     }
@@ -98,10 +98,10 @@ impl Repo {
     /// Lists the untracked files of the user's checkout that match exclude patterns.
     fn untracked(&self, exclude: &[String]) -> Result<BTreeSet<Vec<u8>>, GitError> {
         let args = ["ls-files", "--others", "--ignored", "-z"].into_iter().chain(exclude.iter().map(String::as_str));
-        let place = Checkout { path: self.workdir().to_owned(), git_dir: self.shared.git_dir.clone() };
-        let room = self.room_for_files()?;
-        let run = self.on_files(&room, &place, args).settings(self.shared.configuration.about_files());
-        let listed = self.program.require(&run)?;
+        let place = Checkout { path: self.repo.workdir().to_owned(), git_dir: self.repo.shared.git_dir.clone() };
+        let room = self.repo.room_for_files()?;
+        let run = self.repo.on_files(&room, &place, args).settings(self.repo.shared.configuration.about_files());
+        let listed = self.repo.program.require(&run)?;
         Ok(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
     }
 }

@@ -6,20 +6,21 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::repo::refs::branch_ref;
-use crate::repo::repository::{Repo, ours, theirs, tree_of};
+use crate::repo::repository::{ours, theirs, tree_of};
+use crate::worktree::door::Worktrees;
 use crate::worktree::unfinished::drop_conflicts;
 use crate::worktree::worktrees::Worktree;
 
-impl Repo {
+impl Worktrees<'_> {
     /// Checks that a worktree's files, and its staged changes, are stored: the tree of each must be
     /// that of the branch, or of a ref of ours.
     ///
-    /// Files that are in no tree are not considered: see [`Repo::uncommitted`].
+    /// Files that are in no tree are not considered: see [`Worktrees::uncommitted`].
     ///
     /// # Errors
     /// [`GitError::Unkept`] or [`GitError::StagedAlone`] if they are not.
     pub fn require_kept(&self, worktree: &Worktree) -> Result<(), GitError> {
-        let (files, kept) = (self.current_tree(worktree)?, self.kept_trees(worktree)?);
+        let (files, kept) = (self.repo.current_tree(worktree)?, self.kept_trees(worktree)?);
         if !kept.contains(&files) || !self.is_stored(&files)? {
             return Err(GitError::Unkept { path: worktree.path().to_owned() });
         }
@@ -32,7 +33,7 @@ impl Repo {
 
     /// Reports whether all objects below a tree exist: a concurrent `git gc --prune=now` may have removed some.
     fn is_stored(&self, tree: &Oid) -> Result<bool, GitError> {
-        let (handle, mut missing) = (self.handle()?, false);
+        let (handle, mut missing) = (self.repo.handle()?, false);
         let objects = handle.odb().map_err(GitError::library("open the objects"))?;
         let walked = tree_of(&handle, tree)?.walk(git2::TreeWalkMode::PreOrder, |_, entry| {
             missing |= !objects.exists(entry.id());
@@ -63,14 +64,14 @@ impl Repo {
         let failed = || GitError::library(format!("read what is staged in {}", worktree.path().display()));
         let mut index = git2::Index::open(&worktree.admin_dir().join("index")).map_err(failed())?;
         drop_conflicts(&mut index)?;
-        index.write_tree_to(&*self.handle()?).map(ours).map_err(failed())
+        index.write_tree_to(&*self.repo.handle()?).map(ours).map_err(failed())
     }
 
     /// Returns the trees that are held by a worktree's branch and by our refs.
     fn kept_trees(&self, worktree: &Worktree) -> Result<BTreeSet<Oid>, GitError> {
-        let handle = self.handle()?;
-        let branch = worktree.branch().map(branch_ref).map(|name| self.read_ref(&name)).transpose()?.flatten();
-        let held = self.refs_below("refs/orchestrate/")?.into_iter().map(|kept| kept.target);
+        let handle = self.repo.handle()?;
+        let branch = worktree.branch().map(branch_ref).map(|name| self.repo.read_ref(&name)).transpose()?.flatten();
+        let held = self.repo.refs_below("refs/orchestrate/")?.into_iter().map(|kept| kept.target);
         let tree = |target: Oid| {
             let object = handle.find_object(theirs(&target)?, None);
             Ok(object.and_then(|object| object.peel_to_tree()).map(|tree| ours(tree.id())).ok())

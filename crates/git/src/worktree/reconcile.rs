@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use crate::error::GitError;
 use crate::repo::lock::Held;
 use crate::repo::lock_holder::Work;
-use crate::repo::repository::Repo;
 use crate::repo::scratch_repo;
+use crate::worktree::door::Worktrees;
 
 /// The lock files of git and libgit2 for one worktree.
 const WORKTREE_LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
 /// The folders with the refs of runs, one subfolder for each run.
 const REF_FOLDERS: [&str; 2] = ["refs/heads/orchestrate", "refs/orchestrate/keep"];
 
-/// The result of [`Repo::reconcile`].
+/// The result of [`Worktrees::reconcile`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reconciled {
     /// Incomplete entries and stale lock files that were removed.
@@ -26,7 +26,7 @@ pub struct Reconciled {
     pub foreign: Vec<PathBuf>,
 }
 
-impl Repo {
+impl Worktrees<'_> {
     /// Removes what killed processes of ours left: incomplete worktree entries, locks on our
     /// worktrees and refs, and rooms for merging.
     ///
@@ -37,11 +37,11 @@ impl Repo {
     /// # Errors
     /// [`GitError::Refused`] if the temporary folder is not writable, or if the file system refuses.
     pub fn reconcile(&self, ours: &dyn Fn(&str) -> bool) -> Result<Reconciled, GitError> {
-        self.require_temporary_folder()?;
+        self.repo.require_temporary_folder()?;
         scratch_repo::sweep()?;
-        let held = self.lock(Work::Reconciling)?;
+        let held = self.repo.lock(Work::Reconciling)?;
         let mut found = Reconciled::default();
-        for entry in entries(self.common_dir())? {
+        for entry in entries(self.repo.common_dir())? {
             // Git writes the reason before any other file of an entry.
             let is_ours = std::fs::read_to_string(entry.join("locked")).is_ok_and(|reason| ours(reason.trim_end()));
             match (is_ours, is_whole(&entry)) {
@@ -57,7 +57,7 @@ impl Repo {
             }
         }
         for folder in REF_FOLDERS {
-            for run in list(&self.common_dir().join(folder))? {
+            for run in list(&self.repo.common_dir().join(folder))? {
                 let name = run.file_name().unwrap_or_default().to_string_lossy();
                 if ours(&format!("orchestrate {name}")) {
                     remove_locks(&run, &mut found.removed)?;
@@ -68,17 +68,17 @@ impl Repo {
     }
 }
 
-impl Repo {
+impl Worktrees<'_> {
     /// Removes git's entries for worktrees of ours whose directories are gone; their branches stay.
     ///
     /// A removal that was killed may have moved the directory away and left the entry, which prevents
-    /// the branch from being checked out elsewhere. `ours` is called as in [`Repo::reconcile`].
+    /// the branch from being checked out elsewhere. `ours` is called as in [`Worktrees::reconcile`].
     ///
     /// # Errors
     /// If the file system refuses.
     pub fn drop_dangling(&self, ours: &dyn Fn(&str) -> bool) -> Result<(), GitError> {
-        let held = self.lock(Work::Reconciling)?;
-        for entry in entries(self.common_dir())? {
+        let held = self.repo.lock(Work::Reconciling)?;
+        for entry in entries(self.repo.common_dir())? {
             let is_ours = std::fs::read_to_string(entry.join("locked")).is_ok_and(|reason| ours(reason.trim_end()));
             let pointer = std::fs::read(entry.join("gitdir")).unwrap_or_default();
             let pointer = crate::store::openat::path_of(pointer.trim_ascii_end());

@@ -11,13 +11,14 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::repo::refs::branch_ref;
-use crate::repo::repository::{Repo, theirs};
+use crate::repo::repository::theirs;
 use crate::repo::retry;
 use crate::store::openat;
 use crate::store::walk::{Found, Walk};
+use crate::worktree::door::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
-impl Repo {
+impl Worktrees<'_> {
     /// Makes a detached worktree contain exactly the files of a commit or tree, besides ignored ones.
     ///
     /// For a commit, HEAD is moved to it.
@@ -29,9 +30,9 @@ impl Repo {
             return Err(GitError::NotDetached { path: worktree.path().to_owned(), branch: branch.to_owned() });
         }
         self.fill(worktree, treeish)?;
-        let is_commit = self.handle()?.find_commit(theirs(treeish)?).is_ok();
+        let is_commit = self.repo.handle()?.find_commit(theirs(treeish)?).is_ok();
         if is_commit {
-            let repository = self.open_git_dir(worktree.admin_dir())?;
+            let repository = self.repo.open_git_dir(worktree.admin_dir())?;
             let head = theirs(treeish)?;
             let moved = retry::while_locked(|| retry::while_swept(|| repository.set_head_detached(head)));
             moved.map_err(GitError::library("move HEAD of the verifier"))?;
@@ -50,15 +51,15 @@ impl Repo {
     ///
     /// # Errors
     /// [`GitError::RefMoved`] if the branch is neither at `expected` nor at `new`; [`GitError::Unkept`].
-    pub fn restart_worktree(&self, worktree: &Worktree, expected: &Oid, new: &Oid) -> Result<(), GitError> {
+    pub fn restart(&self, worktree: &Worktree, expected: &Oid, new: &Oid) -> Result<(), GitError> {
         let branch = worktree.branch().ok_or_else(|| GitError::NoWorktree {
             path: worktree.path().to_owned(),
             reason: "it has no branch".to_owned(),
         })?;
         let name = branch_ref(branch);
-        if self.read_ref(&name)?.as_ref() != Some(new) {
+        if self.repo.read_ref(&name)?.as_ref() != Some(new) {
             self.require_kept(worktree)?;
-            self.advance(&name, Some(expected), new)?;
+            self.repo.advance(&name, Some(expected), new)?;
         }
         self.fill(worktree, new)?;
         self.remove_strays(worktree).map(drop)
@@ -88,7 +89,7 @@ impl Repo {
 
     /// Finds the untracked files of a worktree.
     pub(crate) fn walk(&self, worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, ()>) -> Result<Found, GitError> {
-        let repository = self.open_git_dir(worktree.admin_dir())?;
+        let repository = self.repo.open_git_dir(worktree.admin_dir())?;
         Walk::new(worktree, &repository)?.untracked(tracked)
     }
 

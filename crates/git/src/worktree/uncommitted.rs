@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 
 use crate::error::GitError;
-use crate::repo::repository::Repo;
 use crate::store::ignore::{Rules, Standard};
 use crate::store::openat;
 use crate::store::openat::{join, path_of};
+use crate::worktree::door::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
 /// A search for ignored files that exist only in a worktree.
@@ -25,7 +25,7 @@ struct Search<'a> {
     tracked: BTreeMap<Vec<u8>, ()>,
 }
 
-impl Repo {
+impl Worktrees<'_> {
     /// Lists the topmost files and folders of a worktree that contain something that exists nowhere
     /// else, sorted. The name of a folder ends with a slash.
     ///
@@ -33,7 +33,7 @@ impl Repo {
     /// If something cannot be read, so that the answer is unknown.
     pub fn uncommitted(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
         worktree.verify_untampered()?;
-        let checkout = openat::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
+        let checkout = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
         let search = Search { worktree, checkout, tracked: self.tracked(worktree)? };
         let found = self.walk(worktree, &search.tracked)?;
         let mut uncommitted = Vec::new();
@@ -52,7 +52,7 @@ impl Repo {
     /// # Errors
     /// If the rules or the index cannot be read.
     pub fn ignores(&self, worktree: &Worktree, file: &Path) -> Result<bool, GitError> {
-        let repository = self.open_git_dir(worktree.admin_dir())?;
+        let repository = self.repo.open_git_dir(worktree.admin_dir())?;
         let index = repository.index().map_err(GitError::library("read the index"))?;
         if index.get_path(file, 0).is_some() {
             return Ok(false);

@@ -11,9 +11,10 @@ use rustix::io::Errno;
 use crate::error::GitError;
 use crate::merge::markers::first_marker;
 use crate::merge::merge_tree::Merge;
-use crate::repo::repository::{Repo, ours};
+use crate::repo::repository::ours;
 use crate::store::openat;
 use crate::store::openat::path_of;
+use crate::worktree::door::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
 /// The bits of an index entry's flags with its stage, which is a side of a conflict or 0 without one.
@@ -28,7 +29,7 @@ const MOST_BYTES: u64 = 16 << 20;
 /// Files with an undecided conflict, each with the line of its first conflict marker, if any.
 type Undecided = BTreeMap<PathBuf, Option<usize>>;
 
-impl Repo {
+impl Worktrees<'_> {
     /// Checks that no merge that a person started in a worktree has an undecided conflict.
     ///
     /// # Errors
@@ -46,11 +47,11 @@ impl Repo {
     fn marked(&self, worktree: &Worktree) -> Result<Undecided, GitError> {
         let mut marked = Undecided::new();
         let Some(other) = self.merged_into(worktree)? else { return Ok(marked) };
-        let head = self.worktree_head(worktree)?;
-        let Merge::Conflict { files, .. } = self.merge(&head, &other)? else { return Ok(marked) };
+        let head = self.head(worktree)?;
+        let Merge::Conflict { files, .. } = self.repo.merge(&head, &other)? else { return Ok(marked) };
         for path in files.into_iter().map(|file| file.path) {
             if let Some(bytes) = content(worktree, path.as_os_str().as_bytes())?
-                && let Some(line) = self.new_marker(&bytes, &path, [&head, &other])?
+                && let Some(line) = self.repo.new_marker(&bytes, &path, [&head, &other])?
             {
                 marked.insert(path, Some(line));
             }
@@ -60,7 +61,7 @@ impl Repo {
 
     /// Returns the commit that is being merged into a worktree, if there is one.
     fn merged_into(&self, worktree: &Worktree) -> Result<Option<Oid>, GitError> {
-        match self.open_git_dir(worktree.admin_dir())?.refname_to_id("MERGE_HEAD") {
+        match self.repo.open_git_dir(worktree.admin_dir())?.refname_to_id("MERGE_HEAD") {
             Ok(commit) => Ok(Some(ours(commit))),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
             Err(error) => Err(GitError::library("read which merge is in progress")(error)),

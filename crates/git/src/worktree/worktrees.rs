@@ -23,9 +23,10 @@ use crate::repo::probe;
 use crate::repo::program::Run;
 use crate::repo::refs::branch_ref;
 use crate::repo::refusal::{Operation, Refusal};
-use crate::repo::repository::{Repo, ours, tree_of};
+use crate::repo::repository::{ours, tree_of};
 use crate::store::openat;
 use crate::worktree::checkout::Checkout;
+use crate::worktree::door::Worktrees;
 use crate::worktree::reconcile;
 use crate::worktree::shown;
 
@@ -176,7 +177,7 @@ impl Removed {
     }
 }
 
-impl Repo {
+impl Worktrees<'_> {
     /// Creates a worktree, or takes over what exists of it.
     ///
     /// An existing branch of that name is not moved. If the directory was deleted, it is recreated
@@ -185,10 +186,10 @@ impl Repo {
     ///
     /// # Errors
     /// [`GitError::BranchInUse`], [`GitError::PathInUse`], [`GitError::OnAnotherBranch`], or git's own failure.
-    pub fn add_worktree(&self, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
+    pub fn add(&self, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
         let path = self.real_place(&spec.path)?;
         let worktree = {
-            let held = self.lock(Work::Worktree)?;
+            let held = self.repo.lock(Work::Worktree)?;
             match self.entry_at(&path)? {
                 Some(admin_dir) if path.exists() && reconcile::is_whole(&admin_dir) => self.hold(path, admin_dir)?,
                 entry => {
@@ -210,7 +211,7 @@ impl Repo {
         }
         worktree.verify_untampered()?;
         if is_new {
-            self.fill(&worktree, &self.worktree_head(&worktree)?)?;
+            self.fill(&worktree, &self.head(&worktree)?)?;
         }
         Ok(worktree)
     }
@@ -219,8 +220,8 @@ impl Repo {
     ///
     /// # Errors
     /// If its branch is gone.
-    pub fn worktree_head(&self, worktree: &Worktree) -> Result<Oid, GitError> {
-        let repository = self.open_git_dir(worktree.admin_dir())?;
+    pub fn head(&self, worktree: &Worktree) -> Result<Oid, GitError> {
+        let repository = self.repo.open_git_dir(worktree.admin_dir())?;
         let commit = repository.head().and_then(|head| head.peel_to_commit());
         let failed = GitError::library(format!("read HEAD of the worktree at {}", worktree.path().display()));
         Ok(ours(commit.map_err(failed)?.id()))
@@ -231,7 +232,7 @@ impl Repo {
     fn way_back(&self, worktree: &Worktree, branch: Option<&str>) -> Result<String, GitError> {
         let git = format!("git -C {}", shell_word(&worktree.path));
         let back = format!("{git} switch {}", branch.unwrap_or("--detach"));
-        let repository = self.open_git_dir(&worktree.admin_dir)?;
+        let repository = self.repo.open_git_dir(&worktree.admin_dir)?;
         Ok(match probe::operation(repository.state()) {
             Some(Operation::Rebase) => format!("{git} rebase --abort"),
             Some(Operation::ApplyMailbox) => format!("{git} am --abort"),
@@ -250,9 +251,9 @@ impl Repo {
         // An unborn branch has no commit to compare with.
         let is_unborn = repository.head().is_err_and(|error| error.code() == ErrorCode::UnbornBranch);
         let Some(branch) = branch.filter(|_| !is_unborn) else { return Ok(false) };
-        let ways = [&self.worktree_head(worktree)?, &self.branch_tip(branch)?];
+        let ways = [&self.head(worktree)?, &self.repo.branch_tip(branch)?];
         let place = Checkout { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
-        Ok(!self.overlapping(&place, ways, Status::all() - Status::IGNORED)?.is_empty())
+        Ok(!self.repo.overlapping(&place, ways, Status::all() - Status::IGNORED)?.is_empty())
     }
 
     /// Recreates git's entry for a worktree if it was deleted and the files are still there. The
@@ -264,7 +265,7 @@ impl Repo {
     /// [`GitError::BranchInUse`], or if the file system refuses.
     pub fn restore_entry(&self, spec: &WorktreeSpec, tracked: &Oid) -> Result<(), GitError> {
         let Ok(path) = spec.path.canonicalize() else { return Ok(()) };
-        let held = self.lock(Work::Worktree)?;
+        let held = self.repo.lock(Work::Worktree)?;
         match self.entry_at(&path)? {
             Some(_) => Ok(()),
             None => self.readopt(spec, &path, tracked, &held).map(drop),
@@ -275,7 +276,7 @@ impl Repo {
     ///
     /// # Errors
     /// [`GitError::NoWorktree`], or [`GitError::Tampered`].
-    pub fn open_worktree(&self, path: &Path) -> Result<Worktree, GitError> {
+    pub fn open(&self, path: &Path) -> Result<Worktree, GitError> {
         let none = |reason: &str| GitError::NoWorktree { path: path.to_owned(), reason: reason.to_owned() };
         let real = path.canonicalize().map_err(|_| none("its directory is gone"))?;
         let admin_dir = self.entry_at(&real)?.ok_or_else(|| none(NO_ENTRY))?;
@@ -287,15 +288,15 @@ impl Repo {
     /// Removes a worktree: its files are moved to the trash at once and deleted by [`Removed::delete`].
     ///
     /// If it has a branch, its files must be stored: their tree must be that of the branch, or of a ref of
-    /// ours. Files that are in no tree, such as ignored ones, are removed with it: see [`Repo::uncommitted`].
+    /// ours. Files that are in no tree, such as ignored ones, are removed with it: see [`Worktrees::uncommitted`].
     ///
     /// # Errors
     /// [`GitError::Unkept`] or [`GitError::StagedAlone`] if that is not so; nothing is removed then.
-    pub fn remove_worktree(&self, worktree: &Worktree, trash: &Path) -> Result<Removed, GitError> {
+    pub fn remove(&self, worktree: &Worktree, trash: &Path) -> Result<Removed, GitError> {
         if worktree.branch.is_some() && worktree.path.exists() {
             self.require_kept(worktree)?;
         }
-        self.discard(&worktree.path, Some(&worktree.admin_dir), trash)
+        self.move_to_trash(&worktree.path, Some(&worktree.admin_dir), trash)
     }
 
     /// Removes a folder of ours with everything in it, and git's entry for it if there is one. Use
@@ -303,13 +304,13 @@ impl Repo {
     ///
     /// # Errors
     /// If the file system refuses.
-    pub fn discard_worktree(&self, path: &Path, trash: &Path) -> Result<Removed, GitError> {
-        self.discard(path, self.entry_at(&real_if_it_were_there(path))?.as_deref(), trash)
+    pub fn discard(&self, path: &Path, trash: &Path) -> Result<Removed, GitError> {
+        self.move_to_trash(path, self.entry_at(&real_if_it_were_there(path))?.as_deref(), trash)
     }
 
-    fn discard(&self, path: &Path, admin_dir: Option<&Path>, trash: &Path) -> Result<Removed, GitError> {
+    fn move_to_trash(&self, path: &Path, admin_dir: Option<&Path>, trash: &Path) -> Result<Removed, GitError> {
         orchestrate_files::create_folder(trash).map_err(GitError::io("make", trash))?;
-        let held = self.lock(Work::Worktree)?;
+        let held = self.repo.lock(Work::Worktree)?;
         let place = TemporaryFolder::create("worktree-", Some(trash));
         let place = place.map_err(GitError::io("make a folder in", trash))?.keep();
         let target = place.join(path.file_name().unwrap_or_default());
@@ -332,8 +333,8 @@ impl Repo {
     ///
     /// # Errors
     /// If the file system refuses.
-    pub fn forget_worktree(&self, path: &Path, remove: bool) -> Result<bool, GitError> {
-        let held = self.lock(Work::Worktree)?;
+    pub fn forget(&self, path: &Path, remove: bool) -> Result<bool, GitError> {
+        let held = self.repo.lock(Work::Worktree)?;
         if path.exists() {
             return Ok(false);
         }
@@ -347,7 +348,7 @@ impl Repo {
     /// Finds git's entry for the worktree at this real path.
     fn entry_at(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
         let expected = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
-        let entries = reconcile::entries(self.common_dir())?;
+        let entries = reconcile::entries(self.repo.common_dir())?;
         Ok(entries.into_iter().find(|entry| std::fs::read(entry.join("gitdir")).is_ok_and(|bytes| bytes == expected)))
     }
 
@@ -356,10 +357,10 @@ impl Repo {
     /// # Errors
     /// [`GitError::Refused`].
     pub fn require_outside(&self, folder: &Path) -> Result<(), GitError> {
-        if !real_if_it_were_there(folder).starts_with(self.workdir()) {
+        if !real_if_it_were_there(folder).starts_with(self.repo.workdir()) {
             return Ok(());
         }
-        let (path, refusal) = (self.workdir().to_owned(), Refusal::HoldsState { path: folder.to_owned() });
+        let (path, refusal) = (self.repo.workdir().to_owned(), Refusal::HoldsState { path: folder.to_owned() });
         Err(GitError::Refused { path, refusal })
     }
 
@@ -389,7 +390,7 @@ impl Repo {
             Some(branch) => format!("ref: {}\n", branch_ref(branch)),
             None => format!("{}\n", spec.base),
         };
-        let (handle, locked) = (self.handle()?, format!("{}\n", spec.lock_reason));
+        let (handle, locked) = (self.repo.handle()?, format!("{}\n", spec.lock_reason));
         let files =
             [("locked", locked.as_bytes()), ("commondir", &commondir), ("gitdir", &gitdir), ("HEAD", head.as_bytes())];
         reconcile::put_entry(&admin_dir, held, |making| {
@@ -414,7 +415,7 @@ impl Repo {
         let root = openat::open_root(path).ok()?;
         let (text, _) = openat::read(&root, b".git", POINTER_BYTES).ok()??;
         let entry = text.strip_prefix(b"gitdir: ")?.strip_suffix(b"\n")?;
-        let own = self.common_dir().join("worktrees").join(path.file_name()?);
+        let own = self.repo.common_dir().join("worktrees").join(path.file_name()?);
         let digits = entry.strip_prefix(own.as_os_str().as_bytes())?;
         let admin_dir = openat::path_of(entry);
         let is_ours = digits.iter().all(u8::is_ascii_digit) && !admin_dir.exists();
@@ -424,10 +425,10 @@ impl Repo {
     /// Creates the branch of a worktree if it does not exist, and refuses one that is already checked out.
     fn claim_branch(&self, spec: &WorktreeSpec) -> Result<(), GitError> {
         let Some(branch) = &spec.branch else { return Ok(()) };
-        if self.read_ref(&branch_ref(branch))?.is_none() {
-            self.create_branch(branch, &spec.base)?;
+        if self.repo.read_ref(&branch_ref(branch))?.is_none() {
+            self.repo.create_branch(branch, &spec.base)?;
         }
-        match self.checked_out_at(branch)?.into_iter().next() {
+        match self.repo.checked_out_at(branch)?.into_iter().next() {
             Some(place) => Err(GitError::BranchInUse { branch: branch.clone(), path: place.path }),
             None => Ok(()),
         }
@@ -447,8 +448,8 @@ impl Repo {
             Some(branch) => args.extend([path.as_os_str(), OsStr::new(branch)]),
             None => args.extend([OsStr::new("--detach"), path.as_os_str(), OsStr::new(spec.base.as_str())]),
         }
-        let run = Run::new(self.common_dir(), self.workdir(), args);
-        self.program.require(&run.settings(self.shared.configuration.without_hooks()))?;
+        let run = Run::new(self.repo.common_dir(), self.repo.workdir(), args);
+        self.repo.program.require(&run.settings(self.repo.shared.configuration.without_hooks()))?;
         let registered = self.entry_at(path)?;
         let admin_dir =
             registered.ok_or_else(|| GitError::output("worktree add", "it created no entry for the worktree"))?;
@@ -460,9 +461,9 @@ impl Repo {
     fn remove_dangling_pointer(&self, path: &Path) -> Result<(), GitError> {
         let pointer = path.join(".git");
         let Ok(text) = std::fs::read(&pointer) else { return Ok(()) };
-        let begins = [b"gitdir: ", self.common_dir().as_os_str().as_bytes()].concat();
+        let begins = [b"gitdir: ", self.repo.common_dir().as_os_str().as_bytes()].concat();
         let target = text.strip_prefix(b"gitdir: ").map(|target| openat::path_of(target.trim_ascii_end()));
-        let ours = target.is_some_and(|target| target.starts_with(self.common_dir()) && !target.exists());
+        let ours = target.is_some_and(|target| target.starts_with(self.repo.common_dir()) && !target.exists());
         if is_alone(&pointer) && (ours || begins.starts_with(&text)) {
             std::fs::remove_file(&pointer).map_err(GitError::io("remove", &pointer))?;
         }
@@ -483,9 +484,9 @@ impl Repo {
         worktree.verify_untampered()?;
         let args = ["read-tree", "--reset", "-u", treeish.as_str()];
         let place = Checkout { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
-        let room = self.room_for_files()?;
-        let run = self.on_files(&room, &place, args).settings(self.shared.configuration.about_files());
-        self.program.require(&run).map(drop)
+        let room = self.repo.room_for_files()?;
+        let run = self.repo.on_files(&room, &place, args).settings(self.repo.shared.configuration.about_files());
+        self.repo.program.require(&run).map(drop)
     }
 }
 

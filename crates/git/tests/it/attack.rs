@@ -19,11 +19,11 @@ fn everything(fixture: &Fixture, repo: &Repo, worktree: &Worktree) -> Result<(),
     let other = repo.commit(&commit_spec(repo.tree_of(&head)?, &[&head]))?;
     repo.merge(&other, &commit)?;
     let verifier = WorktreeSpec { branch: None, ..fixture.spec("verifier") };
-    let verifier = repo.add_worktree(&verifier)?;
-    repo.checkout_detached(&verifier, &commit)?;
+    let verifier = repo.worktrees().add(&verifier)?;
+    repo.worktrees().checkout_detached(&verifier, &commit)?;
     let anchor = "refs/orchestrate/keep/r-test01/T1/conflict";
     repo.write_conflict(worktree, &other, &commit, anchor)?;
-    repo.remove_worktree(worktree, &fixture.trash())?.delete()
+    repo.worktrees().remove(worktree, &fixture.trash())?.delete()
 }
 
 fn dangerous_config(planted: &Path) -> String {
@@ -138,7 +138,7 @@ fn a_tampered_pointer_quarantines_the_worktree() {
             // Follow the error's advice.
             drop(std::fs::rename(worktree.path().join(".git"), fixture.path().join(format!("{name}.git"))));
             fixture.git(&["worktree", "repair"]);
-            repo.open_worktree(worktree.path()).unwrap();
+            repo.worktrees().open(worktree.path()).unwrap();
         }
     }
     assert!(!fixture.canary().exists());
@@ -164,7 +164,8 @@ fn attributes_and_local_drivers_run_nothing() {
     std::fs::remove_file(fixture.canary()).ok();
     let repo = fixture.repo();
     let worktree = repo
-        .add_worktree(&WorktreeSpec {
+        .worktrees()
+        .add(&WorktreeSpec {
             base: base.clone(),
             path: fixture.path().join("worktrees/T1"),
             branch: Some("orchestrate/r-test01/T1".to_owned()),

@@ -49,10 +49,10 @@ fn everything(fixture: &Fixture, repo: &Repo) -> Result<(), GitError> {
         &fixture.project(),
         &[(".worktreeinclude", "*\n"), (".git/info/exclude", "ignored\n"), ("ignored", "")],
     );
-    repo.copy_included(&worktree)?;
-    let verifier = repo.add_worktree(&WorktreeSpec { branch: None, ..fixture.spec("verifier") })?;
-    repo.checkout_detached(&verifier, &ours)?;
-    repo.restart_worktree(&worktree, &ours, &ours)?;
+    repo.worktrees().copy_included(&worktree)?;
+    let verifier = repo.worktrees().add(&WorktreeSpec { branch: None, ..fixture.spec("verifier") })?;
+    repo.worktrees().checkout_detached(&verifier, &ours)?;
+    repo.worktrees().restart(&worktree, &ours, &ours)?;
     repo.snapshot(&worktree, &SnapshotRules::default())?;
     let landing = Move { branch: "main".to_owned(), from: base, to: ours };
     repo.land(&landing)?;
@@ -111,7 +111,7 @@ fn nothing_is_fetched() {
     fixture.git(&["config", "remote.origin.url", elsewhere.project().to_str().unwrap()]);
     let program = format!("touch '{}'; false", fixture.canary().display());
     fixture.git(&["config", "remote.origin.uploadpack", &program]);
-    repo.add_worktree(&fixture.spec("T1")).unwrap_err();
+    repo.worktrees().add(&fixture.spec("T1")).unwrap_err();
     assert!(!fixture.canary().exists());
     // The control: git itself asks for it.
     command(&fixture.project(), &["cat-file", "blob", &lost]).output().unwrap();
@@ -191,7 +191,7 @@ fn whoever_locks_what_is_in_the_repository_holds_nobody_up() {
     lock_all(&fixture.project().join(".git"), &mut locked);
     lock_all(worktree.path(), &mut locked);
     fixture.worktree(&repo, "T2");
-    repo.reconcile(&|_| true).unwrap();
+    repo.worktrees().reconcile(&|_| true).unwrap();
     repo.put_back_half_written().unwrap();
     assert!(!locked.is_empty());
 }

@@ -25,7 +25,7 @@ fn a_conflict_is_written_and_repaired() {
         let paths: Vec<PathBuf> = written.files.iter().map(|file| file.path.clone()).collect();
         assert_eq!(paths, [PathBuf::from("both")]);
         assert_eq!(repo.current_tree(&worktree).unwrap(), written.tree);
-        assert_eq!(repo.worktree_head(&worktree).unwrap(), candidate);
+        assert_eq!(repo.worktrees().head(&worktree).unwrap(), candidate);
     }
     assert!(!worktree.path().join("gone").exists());
     assert_eq!(std::fs::read_to_string(worktree.path().join("mine")).unwrap(), "agent\n");
@@ -101,7 +101,7 @@ fn a_merge_of_a_person_is_finished_once_no_marker_of_it_is_left() {
     let target = fixture.commit_files(&[("both", "other\n"), ("own", "<<<<<<< shown\nother\n")], "target");
     let attempt = format!("alias.attempt=!git merge -q {target} || true");
     git_in(worktree.path(), &["-c", &attempt, "attempt"]);
-    let left = || match repo.require_finished(&worktree) {
+    let left = || match repo.worktrees().require_finished(&worktree) {
         Err(GitError::UnfinishedMerge { files, .. }) => files,
         finished => finished.map(|()| Vec::new()).unwrap(),
     };

@@ -18,7 +18,7 @@ fn naming(patterns: &str) -> Fixture {
 fn included(fixture: &Fixture) -> (Worktree, Result<Vec<PathBuf>, GitError>) {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
-    let copied = repo.copy_included(&worktree);
+    let copied = repo.worktrees().copy_included(&worktree);
     (worktree, copied)
 }
 
@@ -66,7 +66,7 @@ fn names_and_modes_are_kept() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &[("local/.a\nb.orchestrate-tmp", "half")]);
-    let mut copied = repo.copy_included(&worktree).unwrap();
+    let mut copied = repo.worktrees().copy_included(&worktree).unwrap();
     copied.sort();
     let mut expected = names.to_vec();
     expected.sort();
@@ -118,7 +118,7 @@ fn what_is_in_the_worktree_stays() {
         &fixture.project(),
         &[(".gitignore", "local/\nlinked/\n*.env\n"), ("local/a", "a"), ("linked/kept", "b"), ("x.env", "ignored\n")],
     );
-    assert_eq!(repo.copy_included(&worktree).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(repo.worktrees().copy_included(&worktree).unwrap(), Vec::<PathBuf>::new());
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();
     assert_eq!([read(&worktree.path().join("local")), read(&worktree.path().join("x.env"))], ["a file\n", "tracked\n"]);
     assert_eq!(std::fs::read_link(worktree.path().join("linked")).unwrap(), outside);

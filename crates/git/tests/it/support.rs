@@ -110,7 +110,7 @@ impl Fixture {
     }
 
     pub(crate) fn worktree(&self, repo: &Repo, name: &str) -> Worktree {
-        repo.add_worktree(&self.spec(name)).unwrap()
+        repo.worktrees().add(&self.spec(name)).unwrap()
     }
 
     /// Returns the files of a tree, as git reads them: mode and content by path.

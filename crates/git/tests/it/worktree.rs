@@ -23,7 +23,7 @@ fn a_worktree_is_made_and_taken_over() {
     let again = fixture.worktree(&repo, "T1");
     assert_eq!(again.admin_dir(), worktree.admin_dir());
     assert_eq!(std::fs::read_to_string(again.path().join("a")).unwrap(), "changed\n");
-    let opened = repo.open_worktree(worktree.path()).unwrap();
+    let opened = repo.worktrees().open(worktree.path()).unwrap();
     assert_eq!(opened.admin_dir(), worktree.admin_dir());
 }
 
@@ -35,7 +35,7 @@ fn a_worktree_deleted_by_hand_is_made_again_from_its_branch() {
     write_files(worktree.path(), &[("a", "work\n")]);
     fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
     std::fs::remove_dir_all(worktree.path()).unwrap();
-    assert!(matches!(repo.open_worktree(worktree.path()), Err(GitError::NoWorktree { .. })));
+    assert!(matches!(repo.worktrees().open(worktree.path()), Err(GitError::NoWorktree { .. })));
     assert!(matches!(worktree.verify_untampered(), Err(GitError::NoWorktree { .. })));
     let again = fixture.worktree(&repo, "T1");
     assert_eq!(std::fs::read_to_string(again.path().join("a")).unwrap(), "work\n");
@@ -76,11 +76,11 @@ fn what_a_restored_entry_tracks_may_be_ignored() {
     fixture.git(&["add", "-f", "ignored"]);
     let theirs = fixture.commit_files(&[], "theirs");
     write_files(worktree.path(), &[("ignored", "merged\n")]);
-    repo.restore_entry(&spec, &theirs).unwrap();
+    repo.worktrees().restore_entry(&spec, &theirs).unwrap();
     assert!(!fixture.files_of(&repo.current_tree(&worktree).unwrap()).contains_key(b"ignored".as_slice()));
     std::fs::remove_dir_all(worktree.admin_dir()).unwrap();
-    repo.restore_entry(&spec, &theirs).unwrap();
-    let tree = repo.current_tree(&repo.open_worktree(worktree.path()).unwrap()).unwrap();
+    repo.worktrees().restore_entry(&spec, &theirs).unwrap();
+    let tree = repo.current_tree(&repo.worktrees().open(worktree.path()).unwrap()).unwrap();
     assert_eq!(fixture.files_of(&tree)[b"ignored".as_slice()].1, "merged\n");
 }
 
@@ -95,7 +95,7 @@ fn a_folder_that_names_an_entry_of_somebody_elses_is_not_taken_over() {
     for named in names.map(below).into_iter().chain(["/nowhere/T1".to_owned()]) {
         std::fs::remove_dir_all(entries).ok();
         write_files(worktree.path(), &[(".git", &format!("gitdir: {named}\n"))]);
-        let refused = repo.add_worktree(&fixture.spec("T1"));
+        let refused = repo.worktrees().add(&fixture.spec("T1"));
         assert!(matches!(&refused, Err(GitError::PathInUse { .. })), "{named}: {refused:?}");
         assert!(!entries.exists(), "{named}");
         assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "1\n");
@@ -120,14 +120,14 @@ fn the_entry_of_a_folder_that_is_gone_is_forgotten() {
     let repo = fixture.repo();
     let (gone, left) = (fixture.worktree(&repo, "T1"), fixture.worktree(&repo, "T2"));
     std::fs::remove_dir_all(gone.path()).unwrap();
-    assert!(repo.forget_worktree(gone.path(), false).unwrap());
+    assert!(repo.worktrees().forget(gone.path(), false).unwrap());
     assert!(gone.admin_dir().exists(), "it was only asked about");
-    assert!(repo.forget_worktree(gone.path(), true).unwrap());
+    assert!(repo.worktrees().forget(gone.path(), true).unwrap());
     assert!(!gone.admin_dir().exists());
-    assert!(!repo.forget_worktree(gone.path(), true).unwrap());
-    assert!(!repo.forget_worktree(left.path(), true).unwrap(), "its folder is there");
+    assert!(!repo.worktrees().forget(gone.path(), true).unwrap());
+    assert!(!repo.worktrees().forget(left.path(), true).unwrap(), "its folder is there");
     std::fs::remove_dir_all(left.path().parent().unwrap()).unwrap();
-    assert!(repo.forget_worktree(left.path(), true).unwrap());
+    assert!(repo.worktrees().forget(left.path(), true).unwrap());
     assert_eq!(fixture.git(&["worktree", "list", "--porcelain"]).matches("worktree ").count(), 1);
 }
 
@@ -139,7 +139,7 @@ fn half_made_entries_are_healed_and_foreign_ones_named() {
     for (id, reason) in [("T1", "orchestrate r-test01 pid 1"), ("theirs", "initializing")] {
         write_files(&entries.join(id), &[("locked", reason), ("commondir", "")]);
     }
-    let found = repo.reconcile(&|reason| reason.starts_with("orchestrate r-test01")).unwrap();
+    let found = repo.worktrees().reconcile(&|reason| reason.starts_with("orchestrate r-test01")).unwrap();
     assert_eq!((found.removed, found.foreign), (vec![entries.join("T1")], vec![entries.join("theirs")]));
     std::fs::remove_dir_all(entries.join("theirs")).unwrap();
 }
@@ -158,7 +158,7 @@ fn a_worktree_that_was_killed_while_git_made_it_is_made_again() {
         if !whole.is_empty() {
             write_files(&entry, &[("locked", &spec.lock_reason), (whole, &gitdir), ("commondir", "")]);
         }
-        let worktree = repo.add_worktree(&spec).unwrap_or_else(|error| panic!("{whole:?} {pointer:?}: {error}"));
+        let worktree = repo.worktrees().add(&spec).unwrap_or_else(|error| panic!("{whole:?} {pointer:?}: {error}"));
         assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "1\n");
     }
 }
@@ -172,7 +172,7 @@ fn a_worktree_that_was_killed_before_it_had_files_is_filled() {
     std::fs::create_dir_all(spec.path.parent().unwrap()).unwrap();
     let branch = spec.branch.clone().unwrap();
     fixture.git(&["worktree", "add", "-q", "--no-checkout", "-b", &branch, &path]);
-    let worktree = repo.add_worktree(&spec).unwrap();
+    let worktree = repo.worktrees().add(&spec).unwrap();
     assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "1\n");
 }
 
@@ -188,7 +188,7 @@ fn left_locks_of_ours_are_removed() {
         write_files(&refs, &[(path, "")]);
     }
     write_files(worktree.admin_dir(), &[("index.lock", ""), ("HEAD.lock", "")]);
-    let found = repo.reconcile(&|reason| reason.starts_with("orchestrate r-test01")).unwrap();
+    let found = repo.worktrees().reconcile(&|reason| reason.starts_with("orchestrate r-test01")).unwrap();
     let of_worktree = ["index.lock", "HEAD.lock"].map(|name| worktree.admin_dir().join(name));
     let of_refs = left.map(|path| refs.join(path));
     assert_eq!(found.removed, [of_worktree, of_refs].concat());
@@ -203,11 +203,14 @@ fn what_is_in_the_way_is_refused() {
     let repo = fixture.repo();
     let spec = fixture.spec("T1");
     write_files(&spec.path, &[("file", "mine")]);
-    assert!(matches!(repo.add_worktree(&spec), Err(GitError::PathInUse { .. })));
+    assert!(matches!(repo.worktrees().add(&spec), Err(GitError::PathInUse { .. })));
     let inside = WorktreeSpec { path: fixture.project().join("inside"), ..fixture.spec("T2") };
-    assert!(matches!(repo.add_worktree(&inside), Err(GitError::Refused { refusal: Refusal::HoldsState { .. }, .. })));
+    assert!(matches!(
+        repo.worktrees().add(&inside),
+        Err(GitError::Refused { refusal: Refusal::HoldsState { .. }, .. })
+    ));
     let checked_out = WorktreeSpec { branch: Some("main".to_owned()), ..fixture.spec("T3") };
-    let error = repo.add_worktree(&checked_out).unwrap_err();
+    let error = repo.worktrees().add(&checked_out).unwrap_err();
     assert!(matches!(&error, GitError::BranchInUse { path, .. } if *path == fixture.project()), "{error}");
 }
 
@@ -217,13 +220,13 @@ fn what_is_said_of_a_branch_in_a_detached_worktree_detaches_it() {
     let repo = fixture.repo();
     let (worktree, base) = (fixture.worktree(&repo, "T1"), fixture.tip("HEAD"));
     write_files(worktree.path(), &[("a", "work\n")]);
-    let refused = repo.checkout_detached(&worktree, &base).unwrap_err();
+    let refused = repo.worktrees().checkout_detached(&worktree, &base).unwrap_err();
     assert!(matches!(&refused, GitError::NotDetached { path, .. } if path == worktree.path()), "{refused}");
     let command = format!("git -C {} switch --detach", worktree.path().display());
     assert!(refused.to_string().contains(&format!("`{command}`")), "{refused}");
     assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "work\n");
     git_in(worktree.path(), &["switch", "-q", "--detach"]);
-    repo.checkout_detached(&repo.open_worktree(worktree.path()).unwrap(), &base).unwrap();
+    repo.worktrees().checkout_detached(&repo.worktrees().open(worktree.path()).unwrap(), &base).unwrap();
     assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "1\n");
 }
 
@@ -233,14 +236,14 @@ fn what_is_said_of_unkept_work_keeps_it() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &[("new", "precious\n")]);
-    let refused = repo.remove_worktree(&worktree, &fixture.trash()).unwrap_err().to_string();
+    let refused = repo.worktrees().remove(&worktree, &fixture.trash()).unwrap_err().to_string();
     for arguments in [&["switch", "-q", "-c", "NAME"][..], &["add", "-A"], &["commit", "-q", "-m", "mine"]] {
         let said: Vec<&str> = arguments.iter().copied().filter(|word| !matches!(*word, "-q" | "-m" | "mine")).collect();
         assert!(refused.contains(&format!("`git {}`", said.join(" "))), "{refused}");
         git_in(worktree.path(), arguments);
     }
-    let again = repo.open_worktree(worktree.path()).unwrap();
-    repo.remove_worktree(&again, &fixture.trash()).unwrap().delete().unwrap();
+    let again = repo.worktrees().open(worktree.path()).unwrap();
+    repo.worktrees().remove(&again, &fixture.trash()).unwrap().delete().unwrap();
     assert_eq!(fixture.git(&["show", "NAME:new"]).trim_end(), "precious");
 }
 
@@ -250,7 +253,7 @@ fn only_kept_work_is_removed() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &[("a", "precious\n"), ("new", "precious\n")]);
-    let refused = repo.remove_worktree(&worktree, &fixture.trash());
+    let refused = repo.worktrees().remove(&worktree, &fixture.trash());
     assert!(matches!(refused, Err(GitError::Unkept { .. })));
     assert_eq!(std::fs::read_to_string(worktree.path().join("new")).unwrap(), "precious\n");
     let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
@@ -261,13 +264,13 @@ fn only_kept_work_is_removed() {
     let (fan_out, rest) = blob.trim_end().split_at(2);
     let object = fixture.project().join(".git/objects").join(fan_out).join(rest);
     std::fs::rename(&object, fixture.path().join("object")).unwrap();
-    assert!(matches!(repo.remove_worktree(&worktree, &fixture.trash()), Err(GitError::Unkept { .. })));
+    assert!(matches!(repo.worktrees().remove(&worktree, &fixture.trash()), Err(GitError::Unkept { .. })));
     std::fs::rename(fixture.path().join("object"), &object).unwrap();
-    let removed = repo.remove_worktree(&worktree, &fixture.trash()).unwrap();
+    let removed = repo.worktrees().remove(&worktree, &fixture.trash()).unwrap();
     assert!(removed.trashed.as_ref().unwrap().join("T1/new").exists());
     removed.delete().unwrap();
     assert!(!worktree.path().exists() && !worktree.admin_dir().exists());
-    let again = repo.discard_worktree(worktree.path(), &fixture.trash()).unwrap();
+    let again = repo.worktrees().discard(worktree.path(), &fixture.trash()).unwrap();
     assert_eq!(again, Removed { trashed: None });
     assert_eq!(fixture.git(&["worktree", "list"]).lines().count(), 1);
     // The snapshot outlives the worktree, and `git gc` too.
@@ -281,16 +284,16 @@ fn the_verifier_keeps_ignored_files_and_loses_strays() {
     let fixture = Fixture::new(&[("a", "1\n"), (".gitignore", "target/\n"), ("old/x", "1\n")]);
     let repo = fixture.repo();
     let spec = WorktreeSpec { branch: None, ..fixture.spec("verifier") };
-    let verifier = repo.add_worktree(&spec).unwrap();
+    let verifier = repo.worktrees().add(&spec).unwrap();
     write_files(
         verifier.path(),
         &[("target/cache", "kept"), ("stray/deep/file", "x"), ("a", "spoilt"), ("cloned/.git/HEAD", "x")],
     );
     std::fs::remove_file(fixture.project().join("old/x")).unwrap();
     let next = fixture.commit_files(&[("b", "2\n")], "second");
-    repo.checkout_detached(&verifier, &next).unwrap();
+    repo.worktrees().checkout_detached(&verifier, &next).unwrap();
     assert_eq!(git_in(verifier.path(), &["status", "--porcelain"]), "");
-    assert_eq!(repo.worktree_head(&verifier).unwrap(), next);
+    assert_eq!(repo.worktrees().head(&verifier).unwrap(), next);
     let mut names: Vec<String> = std::fs::read_dir(verifier.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -300,7 +303,7 @@ fn the_verifier_keeps_ignored_files_and_loses_strays() {
     let cache = verifier.path().join("target/cache");
     assert_eq!(std::fs::read_to_string(cache).unwrap(), "kept");
     let tree = repo.tree_of(&spec.base).unwrap();
-    repo.checkout_detached(&verifier, &tree).unwrap();
+    repo.worktrees().checkout_detached(&verifier, &tree).unwrap();
     assert_eq!(repo.current_tree(&verifier).unwrap(), tree);
 }
 
@@ -317,7 +320,7 @@ fn a_new_attempt_starts_from_another_commit() {
     let first = fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
     let tip = fixture.commit_files(&[("b", "2\n")], "merged");
     for _ in 0..2 {
-        repo.restart_worktree(&worktree, &first, &tip).unwrap();
+        repo.worktrees().restart(&worktree, &first, &tip).unwrap();
         assert_eq!(repo.current_tree(&worktree).unwrap(), repo.tree_of(&tip).unwrap());
     }
     assert_eq!(std::fs::read_to_string(worktree.path().join("cache")).unwrap(), "kept");
@@ -333,7 +336,7 @@ fn sixteen_worktrees_are_made_at_once() {
     std::thread::scope(|scope| {
         for spec in &specs {
             let repo = repo.clone();
-            scope.spawn(move || repo.add_worktree(spec).unwrap());
+            scope.spawn(move || repo.worktrees().add(spec).unwrap());
         }
     });
     assert_eq!(fixture.git(&["worktree", "list"]).lines().count(), 17);
@@ -349,10 +352,10 @@ fn named_ignored_files_are_copied() {
     write_files(&fixture.project(), &[(".env", "KEY=1\n"), ("build/keep", "2"), ("build/other", "3"), ("new", "4")]);
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
-    let copied = repo.copy_included(&worktree).unwrap();
+    let copied = repo.worktrees().copy_included(&worktree).unwrap();
     assert_eq!(copied, [".env", "build/keep"].map(PathBuf::from));
     assert_eq!(std::fs::read_to_string(worktree.path().join(".env")).unwrap(), "KEY=1\n");
-    assert_eq!(repo.copy_included(&worktree).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(repo.worktrees().copy_included(&worktree).unwrap(), Vec::<PathBuf>::new());
     assert!(!repo.snapshot(&worktree, &SnapshotRules::default()).unwrap().changed);
 }
 
@@ -362,19 +365,19 @@ fn what_no_tree_holds_is_listed() {
     write_files(&fixture.project(), &[("copied.log", "same\n"), ("other.log", "mine\n"), ("build/same", "1")]);
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
-    assert_eq!(repo.uncommitted(&worktree).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(repo.worktrees().uncommitted(&worktree).unwrap(), Vec::<PathBuf>::new());
     write_files(worktree.path(), &[("copied.log", "same\n"), ("build/same", "1"), ("new", "not ignored\n")]);
     std::fs::create_dir(worktree.path().join("empty")).unwrap();
-    assert_eq!(repo.uncommitted(&worktree).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(repo.worktrees().uncommitted(&worktree).unwrap(), Vec::<PathBuf>::new());
     let lost = [("other.log", "agent's\n"), ("sub/deep.log", "x"), ("build/out/deep", "x"), ("cloned/.git/HEAD", "x")];
     write_files(worktree.path(), &lost);
     std::os::unix::fs::symlink("a", worktree.path().join("link.log")).unwrap();
     let uncommitted = ["build/", "cloned/.git/", "link.log", "other.log", "sub/deep.log"].map(PathBuf::from);
-    assert_eq!(repo.uncommitted(&worktree).unwrap(), uncommitted);
+    assert_eq!(repo.worktrees().uncommitted(&worktree).unwrap(), uncommitted);
     let ignored = ["other.log", "sub/deep.log", "build/out/deep", "link.log"];
     let stored = ["a", "sub/b", "new", "sub/not-there"];
     for (path, expected) in ignored.map(|path| (path, true)).into_iter().chain(stored.map(|path| (path, false))) {
-        assert_eq!(repo.ignores(&worktree, path.as_ref()).unwrap(), expected, "{path}");
+        assert_eq!(repo.worktrees().ignores(&worktree, path.as_ref()).unwrap(), expected, "{path}");
     }
 }
 
@@ -385,10 +388,10 @@ fn what_is_tracked_in_an_ignored_folder_is_stored() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &[("build/kept", "2\n")]);
-    assert_eq!(repo.uncommitted(&worktree).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(repo.worktrees().uncommitted(&worktree).unwrap(), Vec::<PathBuf>::new());
     write_files(worktree.path(), &[("build/made", "1\n")]);
-    assert_eq!(repo.uncommitted(&worktree).unwrap(), [PathBuf::from("build/")]);
-    let ignored = ["build/kept", "build/made"].map(|path| repo.ignores(&worktree, path.as_ref()).unwrap());
+    assert_eq!(repo.worktrees().uncommitted(&worktree).unwrap(), [PathBuf::from("build/")]);
+    let ignored = ["build/kept", "build/made"].map(|path| repo.worktrees().ignores(&worktree, path.as_ref()).unwrap());
     assert_eq!(ignored, [false, true]);
 }
 
@@ -402,7 +405,7 @@ fn a_checkout_that_was_sparse_once_has_plain_worktrees() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     assert!(worktree.path().join("b/two").exists());
-    repo.add_worktree(&fixture.spec("T1")).unwrap().verify_untampered().unwrap();
+    repo.worktrees().add(&fixture.spec("T1")).unwrap().verify_untampered().unwrap();
     assert_eq!(std::fs::read(fixture.project().join(".git/config.worktree")).unwrap(), users);
 }
 
@@ -436,8 +439,8 @@ fn folders_of_any_depth_are_passed_over_and_removed() {
     let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
     assert!(matches!(&error, GitError::TooLarge { path, .. } if path.ends_with("empty")), "{error}");
     std::fs::rename(worktree.path().join("empty"), worktree.path().join("built")).unwrap();
-    assert_eq!(repo.uncommitted(&worktree).unwrap(), [PathBuf::from("built/")]);
-    repo.remove_worktree(&worktree, &fixture.trash()).unwrap().delete().unwrap();
+    assert_eq!(repo.worktrees().uncommitted(&worktree).unwrap(), [PathBuf::from("built/")]);
+    repo.worktrees().remove(&worktree, &fixture.trash()).unwrap().delete().unwrap();
     assert_eq!(std::fs::read_dir(fixture.trash()).unwrap().count(), 0);
 }
 
@@ -448,12 +451,12 @@ fn what_is_killed_starts_no_git_and_whoever_comes_next_goes_on() {
     let of_run = repo.killed_by(&cancel);
     // A request to end without a kill lets git store the results.
     cancel.cancel();
-    let (worktree, tip) = (of_run.add_worktree(&fixture.spec("T1")).unwrap(), fixture.tip("HEAD"));
+    let (worktree, tip) = (of_run.worktrees().add(&fixture.spec("T1")).unwrap(), fixture.tip("HEAD"));
     write_files(worktree.path(), &[("a", "2\n")]);
     cancel.kill();
-    assert!(matches!(of_run.add_worktree(&fixture.spec("T2")), Err(GitError::Killed)));
-    assert!(matches!(of_run.restart_worktree(&worktree, &tip, &tip), Err(GitError::Killed)));
+    assert!(matches!(of_run.worktrees().add(&fixture.spec("T2")), Err(GitError::Killed)));
+    assert!(matches!(of_run.worktrees().restart(&worktree, &tip, &tip), Err(GitError::Killed)));
     let commit = fixture.commit(&of_run, &worktree, &[&tip]);
     assert_eq!(std::fs::read_to_string(fixture.worktree(&repo, "T1").path().join("a")).unwrap(), "2\n");
-    assert!(repo.add_worktree(&fixture.spec("T2")).is_ok() && repo.contains(&commit, &tip).unwrap());
+    assert!(repo.worktrees().add(&fixture.spec("T2")).is_ok() && repo.contains(&commit, &tip).unwrap());
 }

@@ -8,7 +8,7 @@
 //!
 //! - The user's checkout, index, stash, configuration and hooks are read, never written;
 //!   [`Repo::land`] is the one exception, and it only fast-forwards.
-//! - Nothing that an agent wrote is ever run: see [`Repo::snapshot`].
+//! - Nothing that an agent wrote is ever run: see [`Store::snapshot`].
 //! - Refs move by compare-and-swap, after the objects that they name are on the disk.
 //! - Everything is synchronous. A [`Repo`] is cheap to clone and may be used from many threads.
 
@@ -30,6 +30,7 @@ pub use repo::refs::RefEntry;
 pub use repo::refusal::{Operation, Refusal, Warning};
 pub use repo::repository::{CommitSpec, Head, Identities, Identity, Repo};
 pub use store::diff::{ChangeStatus, FileChange};
+pub use store::door::Store;
 pub use store::objects::CommitInfo;
 pub use store::snapshot::{Loss, Snapshot, SnapshotRules};
 pub use worktree::door::Worktrees;

@@ -184,7 +184,7 @@ impl Archive {
         let held = self.repo.kept(run)?.into_iter().filter_map(|entry| {
             let name = entry.name.strip_prefix(&prefix)?.to_owned();
             // A damaged commit must not prevent the others from being restored.
-            let found = self.repo.find_commit(&entry.target).unwrap_or_else(|error| {
+            let found = self.repo.store().find_commit(&entry.target).unwrap_or_else(|error| {
                 (self.progress)(&format!("{} cannot be restored: failed to {error}", entry.name));
                 None
             });

@@ -64,7 +64,7 @@ fn has_its_commits(folder: &Path, repo: &Repo) -> bool {
         let run = store.latest_run().ok()??;
         store.state(&run).ok().map(|state| state.base)
     };
-    began().is_some_and(|base| repo.commit_info(&base).is_ok())
+    began().is_some_and(|base| repo.store().commit_info(&base).is_ok())
 }
 
 fn commands(old: &Path, new: &Path) -> Vec<String> {

@@ -25,8 +25,8 @@ impl Archive {
         for record in state.tasks() {
             let mut of_task = BranchChanges::default();
             for Part { from, to, .. } in self.parts(state, record)? {
-                let files = self.repo.diff(&from, &to)?.into_iter().map(changed_file).collect();
-                of_task.add(BranchChanges { files, loses_most: self.repo.loses_most(&from, &to)? });
+                let files = self.repo.store().diff(&from, &to)?.into_iter().map(changed_file).collect();
+                of_task.add(BranchChanges { files, loses_most: self.repo.store().loses_most(&from, &to)? });
             }
             changes.insert(record.task.id.clone(), of_task);
         }
@@ -47,7 +47,7 @@ impl Archive {
             if record.merged().iter().any(|merged| merged.attempt < record.attempt()) {
                 text.push_str(&part.headline());
             }
-            text.push_str(&self.repo.diff_text(&part.from, &part.to)?);
+            text.push_str(&self.repo.store().diff_text(&part.from, &part.to)?);
         }
         Ok(text)
     }
@@ -88,7 +88,7 @@ impl Archive {
         if !path.components().all(|part| matches!(part, Component::Normal(_))) {
             return Ok(None);
         }
-        match self.repo.read_file(commit, &path) {
+        match self.repo.store().read_file(commit, &path) {
             Ok(content) => Ok(content.map(|content| content.split_inclusive(|byte| *byte == b'\n').count())),
             Err(GitError::Io { .. }) => Ok(Some(usize::MAX)),
             Err(error) => Err(error.into()),
@@ -130,7 +130,7 @@ impl Archive {
     fn parts(&self, state: &RunState, record: &TaskRecord) -> Result<Vec<Part>, CoordinatorError> {
         let mut parts = Vec::new();
         for MergedAttempt { attempt, commit } in record.merged() {
-            let before = self.repo.commit_info(commit)?.parents.into_iter().next();
+            let before = self.repo.store().commit_info(commit)?.parents.into_iter().next();
             parts.extend(before.map(|from| Part { merged: Some(*attempt), from, to: commit.clone() }));
         }
         let tip = record.commit().cloned().or_else(|| record.tip().cloned());

@@ -182,7 +182,7 @@ impl Project {
 pub(crate) fn commit_may_have(repo: &Repo, commit: &Oid, path: &str) -> bool {
     let path = Path::new(path).components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
     let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
-    parts.any(|part| !matches!(repo.read_file(commit, part), Ok(None)))
+    parts.any(|part| !matches!(repo.store().read_file(commit, part), Ok(None)))
 }
 
 /// Returns the names that a plan may use; `any_model` means that the user's own server accepts every name.

@@ -59,7 +59,7 @@ impl ProjectTexts {
 /// Fails if a file cannot be read, or if two files describe the same tool.
 fn tool_words(repo: &Repo, base: &Oid) -> Result<BTreeMap<String, PromptFile>, CoordinatorError> {
     let mut words: BTreeMap<String, PromptFile> = BTreeMap::new();
-    for path in repo.list_files(base, Path::new(TOOL_WORDS))? {
+    for path in repo.store().list_files(base, Path::new(TOOL_WORDS))? {
         let Some(tool) = described_tool(&path) else { continue };
         let Some(text) = project_text(repo, base, &path)? else { continue };
         let file = PromptFile { path: shown_path(&path), text };
@@ -79,7 +79,7 @@ fn tool_words(repo: &Repo, base: &Oid) -> Result<BTreeMap<String, PromptFile>, C
 /// Fails if a description is malformed or cannot be read.
 pub(crate) fn without_effect(repo: &Repo, base: &Oid) -> Result<Vec<String>, CoordinatorError> {
     let mut found = Vec::new();
-    for path in repo.list_files(base, Path::new(TOOL_WORDS))? {
+    for path in repo.store().list_files(base, Path::new(TOOL_WORDS))? {
         let Some(tool) = described_tool(&path) else {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             found.push(for_nothing(&path, "no such tool exists", nearest(&name, builtin_names())));
@@ -90,17 +90,17 @@ pub(crate) fn without_effect(repo: &Repo, base: &Oid) -> Result<Vec<String>, Coo
         found
             .extend(unknown.iter().map(|place| format!("{place} is not a parameter of `{tool}`, so it has no effect")));
     }
-    for path in repo.list_files(base, Path::new(SYSTEM_TEXTS))? {
+    for path in repo.store().list_files(base, Path::new(SYSTEM_TEXTS))? {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let is_text = path.extension().is_some_and(|ending| ending == "md");
         if !is_text || !prompts::names().any(|known| known == name) {
             found.push(for_nothing(&path, "no such prompt exists", nearest(&name, prompts::names())));
         }
     }
-    for path in repo.list_files(base, Path::new(PROMPTS))? {
+    for path in repo.store().list_files(base, Path::new(PROMPTS))? {
         found.push(for_nothing(&path, "prompts are read from `system` and `tools` in this folder", None));
     }
-    for path in repo.list_files(base, Path::new(OWN_TOOLS))? {
+    for path in repo.store().list_files(base, Path::new(OWN_TOOLS))? {
         found.push(for_nothing(&path, "tools of a project are not available yet", None));
     }
     if found.len() > MOST_NAMED {

@@ -102,7 +102,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 /// Reads a project's text at a commit, or returns `None` if there is no such file.
 pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Option<String>, CoordinatorError> {
     let unusable = |reason: String| CoordinatorError::BadFile { path: path.to_owned(), reason };
-    let bytes = match repo.read_file_within(base, path, PROJECT_TEXT_BYTES) {
+    let bytes = match repo.store().read_file_within(base, path, PROJECT_TEXT_BYTES) {
         Err(GitError::TooLarge { limit, .. }) => {
             return Err(unusable(format!(
                 "it is longer than {limit} bytes, too long for agents to read; shorten it and commit it, since agents get \

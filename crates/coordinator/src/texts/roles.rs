@@ -59,7 +59,7 @@ impl Roles {
     pub fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
         let mut roles = Self::without_project(user_folder)?;
         for folder in PROJECT_FOLDERS.iter().rev() {
-            for path in repo.list_files(base, Path::new(folder))? {
+            for path in repo.store().list_files(base, Path::new(folder))? {
                 if path.extension().is_none_or(|extension| extension != "md") {
                     continue;
                 }

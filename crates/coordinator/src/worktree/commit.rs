@@ -72,7 +72,7 @@ async fn store(
     if let Some(NewTip { policy, .. }) = as_tip {
         // Before the snapshot, whose index would be mistaken for staged changes of the user.
         let looked_at = Arc::clone(worktree);
-        let tree = context.git(move |repo| repo.current_tree(&looked_at)).await?;
+        let tree = context.git(move |repo| repo.store().current_tree(&looked_at)).await?;
         let protected = configuring(context, policy, &tree, std::iter::once(&tip).chain(record.onto())).await?;
         require_unconfigured(context, record, protected).await?;
     }
@@ -117,7 +117,7 @@ async fn configuring(
     let mut changed: Option<BTreeSet<PathBuf>> = None;
     for parent in parents {
         let (parent, tree) = (parent.clone(), tree.clone());
-        let differ = context.git(move |repo| repo.changed_paths(&parent, &tree)).await?;
+        let differ = context.git(move |repo| repo.store().changed_paths(&parent, &tree)).await?;
         changed = Some(match changed {
             None => differ.into_iter().collect(),
             Some(mut changed) => {
@@ -213,7 +213,7 @@ async fn snapshot_tree(
     let unrecorded = if on_branch { permitted_loss(record) } else { Loss::Everything };
     let take = |recorded_deletions| {
         let (worktree, rules) = (Arc::clone(worktree), SnapshotRules { recorded_deletions, unrecorded });
-        context.git(move |repo| repo.snapshot(&worktree, &rules))
+        context.git(move |repo| repo.store().snapshot(&worktree, &rules))
     };
     let taken = match take(Vec::new()).await {
         // Only now do deletions through the executor matter: finding them takes all events of the task.

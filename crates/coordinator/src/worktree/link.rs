@@ -106,7 +106,7 @@ impl GitLink {
             let WrittenConflict { tree, files, .. } = repo.write_conflict(&worktree, &onto, &tip, &anchor)?;
             let mut binary = Vec::new();
             for file in repo.untouched(&worktree, &files)? {
-                if repo.read_stored(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
+                if repo.store().read_stored(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
                     binary.push(named(&file));
                 }
             }
@@ -125,7 +125,7 @@ impl GitLink {
                 return Ok(Unresolved::default());
             };
             let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
-            let marked = repo.remaining_markers(&repo.current_tree(&worktree)?, &paths, [&onto, &tip])?;
+            let marked = repo.remaining_markers(&repo.store().current_tree(&worktree)?, &paths, [&onto, &tip])?;
             Ok(Unresolved {
                 marked: marked.iter().map(|(path, line)| format!("{}:{line}", shown_path(path))).collect(),
                 untouched: repo.untouched(&worktree, &files)?.iter().map(named).collect(),
@@ -184,7 +184,7 @@ impl GitLink {
     /// Compares the worktree with the branch's tip.
     pub(crate) async fn status(&self) -> Result<GitStatus, CoordinatorError> {
         let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
-        let found = self.context.git(move |repo| repo.status(&worktree)).await?;
+        let found = self.context.git(move |repo| repo.store().status(&worktree)).await?;
         let changes =
             found.into_iter().map(|change| GitChange { status: change.status.letter(), path: text(&change.path) });
         let branch = record.branch().unwrap_or_default().to_owned();
@@ -197,10 +197,10 @@ impl GitLink {
         let Some(base) = record.base().cloned() else { return Ok(String::new()) };
         let text = self.context.git(move |repo| {
             if committed {
-                repo.diff_text(&base, &tip)
+                repo.store().diff_text(&base, &tip)
             } else {
-                let tree = repo.current_tree(&worktree)?;
-                repo.diff_text(&tip, &tree)
+                let tree = repo.store().current_tree(&worktree)?;
+                repo.store().diff_text(&tip, &tree)
             }
         });
         text.await
@@ -209,7 +209,7 @@ impl GitLink {
     /// Returns the newest commits of the branch, newest first.
     pub(crate) async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, CoordinatorError> {
         let (_, tip) = self.record()?;
-        let commits = self.context.git(move |repo| repo.log(&tip, limit)).await?;
+        let commits = self.context.git(move |repo| repo.store().log(&tip, limit)).await?;
         let commit = |found: CommitInfo| GitCommit {
             author: author(&found.author),
             id: found.id,

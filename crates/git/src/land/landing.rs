@@ -235,7 +235,7 @@ impl Repo {
         [from, to]: [&Oid; 2],
         states: Status,
     ) -> Result<Vec<PathBuf>, GitError> {
-        let changed = self.changed_paths(from, to)?;
+        let changed = self.store().changed_paths(from, to)?;
         let mut options = git2::StatusOptions::new();
         options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(true);
         options.recurse_ignored_dirs(true).exclude_submodules(true).disable_pathspec_match(true);
@@ -255,7 +255,7 @@ impl Repo {
     /// Lists entries of the user's checkout that are not folders but are where one of two commits
     /// needs a folder, unless they differ between the commits themselves.
     fn files_for_folders(&self, place: &Checkout, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
-        let changed = self.changed_paths(from, to)?;
+        let changed = self.store().changed_paths(from, to)?;
         let above = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
         let folders: BTreeSet<PathBuf> = changed.iter().flat_map(above).filter(|path| path != Path::new("")).collect();
         let is_other = |path: &PathBuf| {
@@ -276,7 +276,7 @@ impl Repo {
                     || IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree()
             })
         };
-        Ok(self.changed_paths(from, to)?.into_iter().filter(is_unwatched).collect())
+        Ok(self.store().changed_paths(from, to)?.into_iter().filter(is_unwatched).collect())
     }
 
     /// Lists the [`Self::unwatched`] files that differ from the index, or cannot be read.
@@ -294,7 +294,7 @@ impl Repo {
     fn index_holds(&self, place: &Checkout, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
         let (handle, index) = (self.handle()?, place.index()?);
         let tree = tree_of(&handle, commit)?;
-        for path in self.changed_paths(from, to)? {
+        for path in self.store().changed_paths(from, to)? {
             let wanted = match tree.get_path(&path) {
                 Ok(entry) => Some(entry.id()),
                 Err(error) if error.code() == git2::ErrorCode::NotFound => None,
@@ -313,7 +313,7 @@ impl Repo {
     fn has_some_of(&self, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
         let handle = self.handle()?;
         let (tree, other) = (tree_of(&handle, commit)?, tree_of(&handle, from)?);
-        Ok(self.changed_paths(from, to)?.iter().any(|path| id_in(&tree, path) == id_in(&other, path)))
+        Ok(self.store().changed_paths(from, to)?.iter().any(|path| id_in(&tree, path) == id_in(&other, path)))
     }
 
     fn require_at(&self, branch: &str, expected: &Oid, actual: &Oid) -> Result<(), GitError> {

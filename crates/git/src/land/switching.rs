@@ -147,7 +147,7 @@ impl Repo {
         let handle = self.handle()?;
         let (tree, index) = (tree_of(&handle, from)?, place.index()?);
         let mut old = Vec::new();
-        for path in self.changed_paths(from, to)? {
+        for path in self.store().changed_paths(from, to)? {
             let (was, entry) = (id_in(&tree, &path), index.get_path(&path, 0));
             // A file that already has the new version is left alone by git.
             if let Some(entry) = entry.filter(|entry| was == Some(entry.id)) {
@@ -194,7 +194,7 @@ impl Repo {
         let handle = self.handle()?;
         let tree = tree_of(&handle, from)?;
         let mut added = Vec::new();
-        for path in self.changed_paths(from, to)? {
+        for path in self.store().changed_paths(from, to)? {
             let is_old = id_in(&tree, &path).is_some() || index.get_path(&path, 0).is_some();
             if let Some(found) = found(place, &path).filter(|_| !is_old)
                 && self.is_beginning((switch, writer), &path, &found, &[to])?

@@ -66,9 +66,9 @@ impl Repo {
             Merge::Conflict { tree, files, messages } => (tree, files, messages),
         };
         self.advance(anchor, self.read_ref(anchor)?.as_ref(), &tree)?;
-        let current = self.current_tree(worktree)?;
+        let current = self.store().current_tree(worktree)?;
         let handle = self.handle()?;
-        let paths = self.changed_paths(&current, &tree)?;
+        let paths = self.store().changed_paths(&current, &tree)?;
         for path in &paths {
             let held = entry(&handle, &current, path)?;
             if held != entry(&handle, candidate, path)? {

@@ -26,7 +26,7 @@ impl Repo {
     ) -> Result<Vec<(PathBuf, usize)>, GitError> {
         let mut remaining = Vec::new();
         for path in files {
-            if let Some(bytes) = self.read_stored(tree, path)?
+            if let Some(bytes) = self.store().read_stored(tree, path)?
                 && let Some(line) = self.new_marker(&bytes, path, sides)?
             {
                 remaining.push((path.clone(), line));
@@ -40,7 +40,7 @@ impl Repo {
         if first_marker(bytes, &[]).is_none() {
             return Ok(None);
         }
-        let [one, other] = sides.map(|side| self.read_stored(side, path));
+        let [one, other] = sides.map(|side| self.store().read_stored(side, path));
         let sides: Vec<Vec<u8>> = [one?, other?].into_iter().flatten().collect();
         Ok(first_marker(bytes, &sides))
     }

@@ -61,7 +61,7 @@ mod tests {
         let repo = Repo::open(folder.path(), folder.path()).unwrap();
         let head = repo.head().unwrap();
         assert_eq!(head.branch.as_deref(), Some("main"));
-        assert_eq!(repo.read_file(&head.commit, Path::new("a.txt")).unwrap(), Some(b"a\n".to_vec()));
+        assert_eq!(repo.store().read_file(&head.commit, Path::new("a.txt")).unwrap(), Some(b"a\n".to_vec()));
         let identities = Identities { author: identity.clone(), committer: identity.clone() };
         assert_eq!(repo.identities(&BTreeMap::new()), Some(identities));
         assert!(Repo::create(folder.path(), &identity, "Start").is_err());

@@ -6,7 +6,8 @@ use git2::{Delta, DiffOptions};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::repo::repository::{Repo, tree_of};
+use crate::repo::repository::tree_of;
+use crate::store::door::Store;
 use crate::store::openat::path_of;
 
 /// One file that differs between two trees.
@@ -43,13 +44,13 @@ pub enum ChangeStatus {
     TypeChanged,
 }
 
-impl Repo {
+impl Store<'_> {
     /// Lists the files that differ between two trees (or commits), with renames detected.
     ///
     /// # Errors
     /// If a tree is missing.
     pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Vec<FileChange>, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let diff = renamed_diff(&handle, from, to, None)?;
         let failed = || GitError::library(format!("compare {from} and {to}"));
         let mut changes = Vec::new();
@@ -72,12 +73,12 @@ impl Repo {
         self.diff_text_of(from, to, &[])
     }
 
-    /// Like [`Repo::diff_text`], for some files and folders only; an empty list means all.
+    /// Like [`Store::diff_text`], for some files and folders only; an empty list means all.
     ///
     /// # Errors
     /// If a tree is missing.
     pub fn diff_text_of(&self, from: &Oid, to: &Oid, paths: &[PathBuf]) -> Result<String, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let diff = renamed_diff(&handle, from, to, Some(paths))?;
         let mut text = Vec::new();
         diff.print(git2::DiffFormat::Patch, |_, _, line| {
@@ -97,7 +98,7 @@ impl Repo {
     /// # Errors
     /// If a tree is missing.
     pub fn changed_paths(&self, from: &Oid, to: &Oid) -> Result<Vec<PathBuf>, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let diff = plain_diff(&handle, from, to, None)?;
         let mut paths: Vec<PathBuf> = diff
             .deltas()

@@ -2,6 +2,7 @@
 
 pub(crate) mod bounds;
 pub(crate) mod diff;
+pub(crate) mod door;
 pub(crate) mod glob;
 pub(crate) mod ignore;
 pub(crate) mod objects;

@@ -5,7 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::repo::repository::{Identity, Repo, ours, theirs, tree_of};
+use crate::repo::repository::{Identity, ours, theirs, tree_of};
+use crate::store::door::Store;
 use crate::store::openat::path_of;
 
 /// The most links in a chain that are followed; a longer chain is taken for a circle.
@@ -35,13 +36,13 @@ impl CommitInfo {
     }
 }
 
-impl Repo {
+impl Store<'_> {
     /// Lists the history of a commit, newest first, with at most `limit` commits.
     ///
     /// # Errors
     /// If the commit is missing.
     pub fn log(&self, tip: &Oid, limit: usize) -> Result<Vec<CommitInfo>, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let failed = || GitError::library(format!("read the history of {tip}"));
         let mut walk = handle.revwalk().map_err(failed())?;
         walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME).map_err(failed())?;
@@ -56,7 +57,7 @@ impl Repo {
     /// # Errors
     /// If it is missing.
     pub fn commit_info(&self, commit: &Oid) -> Result<CommitInfo, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let found = handle.find_commit(theirs(commit)?);
         found.map(|commit| commit_info(&commit)).map_err(GitError::library(format!("read the commit {commit}")))
     }
@@ -67,7 +68,7 @@ impl Repo {
     /// # Errors
     /// If it is missing.
     pub fn find_commit(&self, object: &Oid) -> Result<Option<CommitInfo>, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let found = handle.find_object(theirs(object)?, None);
         let found = found.map_err(GitError::library(format!("read {object}")))?;
         Ok(found.as_commit().map(commit_info))
@@ -79,7 +80,7 @@ impl Repo {
     /// # Errors
     /// If the commit is missing.
     pub fn read_stored(&self, treeish: &Oid, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let failed = || GitError::library(format!("read {} of {treeish}", path.display()));
         match tree_of(&handle, treeish)?.get_path(path) {
             Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => {
@@ -100,12 +101,12 @@ impl Repo {
         self.read_file_within(treeish, path, usize::MAX)
     }
 
-    /// Like [`Repo::read_file`], but fails for a file with more than `limit` bytes without reading it.
+    /// Like [`Store::read_file`], but fails for a file with more than `limit` bytes without reading it.
     ///
     /// # Errors
-    /// As [`Repo::read_file`], and [`GitError::TooLarge`].
+    /// As [`Store::read_file`], and [`GitError::TooLarge`].
     pub fn read_file_within(&self, treeish: &Oid, path: &Path, limit: usize) -> Result<Option<Vec<u8>>, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let tree = tree_of(&handle, treeish)?;
         let mut at = path.to_owned();
         for _ in 0..=MOST_LINKS {
@@ -137,7 +138,7 @@ impl Repo {
     /// # Errors
     /// If the commit is missing.
     pub fn list_files(&self, treeish: &Oid, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let tree = tree_of(&handle, treeish)?;
         let failed = || GitError::library(format!("read {} of {treeish}", folder.display()));
         let entry = match tree.get_path(folder) {

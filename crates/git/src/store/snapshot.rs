@@ -14,6 +14,7 @@ use crate::error::GitError;
 use crate::repo::repository::{Repo, ours, tree_of};
 use crate::repo::retry;
 use crate::store::diff::{FileChange, plain_diff};
+use crate::store::door::Store;
 use crate::store::openat::path_of;
 use crate::store::stage::{Staged, stage};
 use crate::worktree::worktrees::Worktree;
@@ -56,7 +57,7 @@ pub struct Snapshot {
     pub changed: bool,
 }
 
-impl Repo {
+impl Store<'_> {
     /// Stores the contents of a worktree as a tree, without running a program. No ref moves, so the
     /// caller must commit and keep the tree.
     ///
@@ -67,7 +68,7 @@ impl Repo {
     /// [`GitError::FilterAsked`] and [`GitError::Unstorable`] for files that we cannot store as git
     /// would; [`GitError::Tampered`].
     pub fn snapshot(&self, worktree: &Worktree, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
-        let mut staged = stage(self, worktree)?;
+        let mut staged = stage(self.repo, worktree)?;
         let snapshot = self.judge(worktree, &mut staged, rules)?;
         if staged.changed {
             staged.index.write().map_err(GitError::library("write the worktree's index"))?;
@@ -79,18 +80,18 @@ impl Repo {
     /// ref changes.
     ///
     /// # Errors
-    /// Like [`Repo::snapshot`], except that any loss of files is allowed.
+    /// Like [`Store::snapshot`], except that any loss of files is allowed.
     pub fn current_tree(&self, worktree: &Worktree) -> Result<Oid, GitError> {
-        write_tree(self, worktree, &mut stage(self, worktree)?)
+        write_tree(self.repo, worktree, &mut stage(self.repo, worktree)?)
     }
 
     /// Lists the files of a worktree that differ from its HEAD.
     ///
     /// # Errors
-    /// Like [`Repo::current_tree`].
+    /// Like [`Store::current_tree`].
     pub fn status(&self, worktree: &Worktree) -> Result<Vec<FileChange>, GitError> {
         let tree = self.current_tree(worktree)?;
-        self.diff(&self.worktrees().head(worktree)?, &tree)
+        self.diff(&self.repo.worktrees().head(worktree)?, &tree)
     }
 
     /// Reports whether `to` has lost more than half of the files of `from` (both are trees or
@@ -99,14 +100,14 @@ impl Repo {
     /// # Errors
     /// If a tree is missing.
     pub fn loses_most(&self, from: &Oid, to: &Oid) -> Result<bool, GitError> {
-        Ok(is_most(self.deletions(from, to)?.len(), count_files(&*self.handle()?, from)?))
+        Ok(is_most(self.deletions(from, to)?.len(), count_files(&*self.repo.handle()?, from)?))
     }
 
     fn judge(&self, worktree: &Worktree, staged: &mut Staged, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
-        let tree = write_tree(self, worktree, staged)?;
-        let before = self.worktrees().head(worktree)?;
+        let tree = write_tree(self.repo, worktree, staged)?;
+        let before = self.repo.worktrees().head(worktree)?;
         let deleted = self.deletions(&before, &tree)?;
-        let total = count_files(&*self.handle()?, &before)?;
+        let total = count_files(&*self.repo.handle()?, &before)?;
         let files = staged.index.len();
         let lost = deleted.iter().filter(|gone| !rules.records(gone)).count();
         let path = || worktree.path().to_owned();
@@ -117,7 +118,7 @@ impl Repo {
             return Err(GitError::LostFiles { path: path(), lost, total });
         }
         Ok(Snapshot {
-            changed: tree != self.tree_of(&before)?,
+            changed: tree != self.repo.tree_of(&before)?,
             tree,
             files,
             deleted,
@@ -129,7 +130,7 @@ impl Repo {
     /// Lists the files of one tree that are in another neither at the same path nor, with the same
     /// content, at a new one.
     fn deletions(&self, from: &Oid, to: &Oid) -> Result<Vec<PathBuf>, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let diff = plain_diff(&handle, from, to, None)?;
         let added: BTreeSet<git2::Oid> = diff
             .deltas()

@@ -20,7 +20,7 @@ impl Worktrees<'_> {
     /// # Errors
     /// [`GitError::Unkept`] or [`GitError::StagedAlone`] if they are not.
     pub fn require_kept(&self, worktree: &Worktree) -> Result<(), GitError> {
-        let (files, kept) = (self.repo.current_tree(worktree)?, self.kept_trees(worktree)?);
+        let (files, kept) = (self.repo.store().current_tree(worktree)?, self.kept_trees(worktree)?);
         if !kept.contains(&files) || !self.is_stored(&files)? {
             return Err(GitError::Unkept { path: worktree.path().to_owned() });
         }

@@ -10,8 +10,8 @@ use crate::support::{Fixture, command, commit_spec, git_in, make_pipe, write_fil
 /// Runs every operation that the coordinator performs on an agent's tree.
 fn everything(fixture: &Fixture, repo: &Repo, worktree: &Worktree) -> Result<(), GitError> {
     let rules = SnapshotRules { unrecorded: Loss::Everything, ..SnapshotRules::default() };
-    repo.status(worktree)?;
-    let snapshot = repo.snapshot(worktree, &rules)?;
+    repo.store().status(worktree)?;
+    let snapshot = repo.store().snapshot(worktree, &rules)?;
     let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")]))?;
     repo.keep("refs/orchestrate/keep/r-test01/T1/1", &commit)?;
     // Another commit, so that there is something to merge.
@@ -62,7 +62,7 @@ fn a_nested_repository_runs_nothing_and_loses_nothing() {
     for nested in ["nested", "src", "deep/er"] {
         plant_repository(&fixture, &worktree.path().join(nested));
     }
-    let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    let snapshot = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
     assert_eq!(snapshot.nested_repositories, ["deep/er", "nested", "src"].map(PathBuf::from));
     let files = fixture.files_of(&snapshot.tree);
     for path in ["nested/file", "src/file", "deep/er/file"] {
@@ -88,8 +88,8 @@ fn a_submodule_folder_runs_nothing() {
     assert!(matches!(repo.require_plain_tree(&fixture.tip("HEAD")), Err(GitError::Refused { .. })));
     let worktree = fixture.worktree(&repo, "T1");
     plant_repository(&fixture, &worktree.path().join("sub"));
-    repo.status(&worktree).unwrap();
-    repo.snapshot(&worktree, &SnapshotRules::default()).ok();
+    repo.store().status(&worktree).unwrap();
+    repo.store().snapshot(&worktree, &SnapshotRules::default()).ok();
     assert!(!fixture.canary().exists());
     require_git_to_run_it(&fixture, worktree.path());
 }
@@ -175,12 +175,12 @@ fn attributes_and_local_drivers_run_nothing() {
     write_files(worktree.path(), &[("file", "agent\n")]);
     let plain = fixture.commit(&repo, &worktree, &[&base]);
     write_files(worktree.path(), &[(".gitattributes", "* merge=x diff=x filter=x\n"), ("file", "more\n")]);
-    assert!(matches!(repo.snapshot(&worktree, &SnapshotRules::default()), Err(GitError::FilterAsked { .. })));
+    assert!(matches!(repo.store().snapshot(&worktree, &SnapshotRules::default()), Err(GitError::FilterAsked { .. })));
     write_files(worktree.path(), &[(".gitattributes", "* merge=x diff=x\n")]);
     let with_driver = fixture.commit(&repo, &worktree, &[&base]);
     let merge = repo.merge(&with_driver, &plain).unwrap();
     assert!(matches!(merge, orchestrate_git::Merge::Conflict { .. }), "a driver decided: {merge:?}");
-    repo.status(&worktree).unwrap();
+    repo.store().status(&worktree).unwrap();
     assert!(!fixture.canary().exists());
     require_git_to_run_it(&fixture, worktree.path());
 }
@@ -199,7 +199,7 @@ fn links_lead_nowhere() {
     for link in ["folder/file", "link"] {
         assert_eq!(std::fs::read_to_string(worktree.path().join(link)).unwrap(), "secret\n");
     }
-    let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    let snapshot = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
     let files = fixture.files_of(&snapshot.tree);
     assert!(files.values().all(|(_, content)| !content.contains("secret")), "{files:?}");
     assert_eq!(files[b"folder".as_slice()].0, "120000");
@@ -220,12 +220,12 @@ fn rules_that_are_no_plain_files_are_refused() {
         let path = worktree.path().join(name);
         make_pipe(&path);
         write_files(worktree.path(), &[("a", name)]);
-        let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
+        let error = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
         assert!(matches!(error, GitError::Unstorable { .. }), "{error}");
         std::fs::remove_file(&path).unwrap();
         // The control: a regular file of the same name is accepted.
         write_files(worktree.path(), &[(name, "# nothing\n")]);
-        repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+        repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
         std::fs::remove_file(path).unwrap();
     }
 }

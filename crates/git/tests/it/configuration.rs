@@ -53,7 +53,7 @@ fn everything(fixture: &Fixture, repo: &Repo) -> Result<(), GitError> {
     let verifier = repo.worktrees().add(&WorktreeSpec { branch: None, ..fixture.spec("verifier") })?;
     repo.worktrees().checkout_detached(&verifier, &ours)?;
     repo.worktrees().restart(&worktree, &ours, &ours)?;
-    repo.snapshot(&worktree, &SnapshotRules::default())?;
+    repo.store().snapshot(&worktree, &SnapshotRules::default())?;
     let landing = Move { branch: "main".to_owned(), from: base, to: ours };
     repo.land(&landing)?;
     repo.unland(&landing)

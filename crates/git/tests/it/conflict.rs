@@ -24,12 +24,12 @@ fn a_conflict_is_written_and_repaired() {
         let written = repo.write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap();
         let paths: Vec<PathBuf> = written.files.iter().map(|file| file.path.clone()).collect();
         assert_eq!(paths, [PathBuf::from("both")]);
-        assert_eq!(repo.current_tree(&worktree).unwrap(), written.tree);
+        assert_eq!(repo.store().current_tree(&worktree).unwrap(), written.tree);
         assert_eq!(repo.worktrees().head(&worktree).unwrap(), candidate);
     }
     assert!(!worktree.path().join("gone").exists());
     assert_eq!(std::fs::read_to_string(worktree.path().join("mine")).unwrap(), "agent\n");
-    let tree = repo.current_tree(&worktree).unwrap();
+    let tree = repo.store().current_tree(&worktree).unwrap();
     let files = ["both", "mine", "absent"].map(PathBuf::from);
     let left = |tree| repo.remaining_markers(tree, &files, [&target, &candidate]).unwrap();
     assert_eq!(left(&tree), [(PathBuf::from("both"), 1)]);
@@ -88,7 +88,7 @@ fn a_file_that_is_ignored_and_tracked_all_the_same_comes_with_the_merge() {
     fixture.git(&["add", "-f", "forced.log"]);
     let target = fixture.commit_files(&[("both", "other\n")], "target");
     let written = repo.write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap();
-    assert_eq!(repo.current_tree(&worktree).unwrap(), written.tree);
+    assert_eq!(repo.store().current_tree(&worktree).unwrap(), written.tree);
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn a_link_is_followed_within_the_tree() {
     fixture.git(&["add", "-A"]);
     fixture.git(&["commit", "-q", "-m", "Links"]);
     let (repo, tip) = (fixture.repo(), fixture.tip("HEAD"));
-    let told = links.map(|(link, _)| match repo.read_file(&tip, Path::new(link)) {
+    let told = links.map(|(link, _)| match repo.store().read_file(&tip, Path::new(link)) {
         Ok(text) => String::from_utf8(text.unwrap()).unwrap(),
         Err(error) => error.to_string(),
     });
@@ -191,11 +191,11 @@ fn history_is_read() {
     let first = fixture.tip("HEAD");
     let tree = repo.tree_of(&first).unwrap();
     let commit = repo.commit(&commit_spec(tree, &[&first])).unwrap();
-    let log = repo.log(&commit, 10).unwrap();
+    let log = repo.store().log(&commit, 10).unwrap();
     let subjects: Vec<&str> = log.iter().map(|commit| commit.subject()).collect();
     assert_eq!(subjects, ["work", "first"]);
     assert!(log[0].message.ends_with("\nOrchestrate-Task: T1\n"), "{:?}", log[0].message);
-    let read = |path: &str| repo.read_file(&commit, Path::new(path)).unwrap();
+    let read = |path: &str| repo.store().read_file(&commit, Path::new(path)).unwrap();
     assert_eq!((read("a"), read("none")), (Some(b"1\n".to_vec()), None));
     assert_eq!(repo.merge_base(&first, &commit).unwrap(), Some(first.clone()));
     assert_eq!(repo.resolve("main").unwrap(), first);

@@ -142,7 +142,7 @@ fn what_git_takes_is_stored_as_it_is() {
     for name in names {
         std::fs::write(worktree.path().join(name), name).unwrap();
     }
-    let tree = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap().tree;
+    let tree = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap().tree;
     let stored = fixture.files_of(&tree);
     assert_eq!(stored.len(), names.len() + 1);
     assert!(names.iter().all(|name| stored[name.as_bytes()].1 == *name));
@@ -157,7 +157,7 @@ fn what_git_refuses_is_named_and_shown_escaped() {
         let folder = worktree.path().join(std::ffi::OsStr::from_bytes(name.as_bytes()));
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join(Path::new("config")), "x").unwrap();
-        let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
+        let error = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
         assert!(matches!(&error, GitError::Unstorable { .. }), "{error}");
         let said = error.to_string();
         assert!(!said.contains(['\u{200c}', '\u{202e}']), "{said}");

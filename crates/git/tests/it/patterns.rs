@@ -105,11 +105,11 @@ fn an_agents_patterns_that_take_for_ever_are_not_stored() {
         let repo = fixture.repo();
         let worktree = fixture.worktree(&repo, "T1");
         write_files(worktree.path(), &[(name, &bomb()), (&format!("{}f", deep()), "1\n")]);
-        let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
+        let error = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
         assert!(matches!(&error, GitError::Unstorable { path, .. } if path == Path::new(name)), "{error}");
         // With patterns that people write, the same tree is stored.
         write_files(worktree.path(), &[(name, "**/b text\n")]);
-        repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+        repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
     }
 }
 
@@ -171,11 +171,11 @@ fn an_agents_stars_of_any_kind_are_bounded() {
         let worktree = fixture.worktree(&repo, "T1");
         for text in bombs() {
             write_files(worktree.path(), &[(file, &text), (&name, "2\n")]);
-            let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
+            let error = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
             assert!(matches!(&error, GitError::Unstorable { path, .. } if path == Path::new(file)), "{error}");
         }
         write_files(worktree.path(), &[(file, USUAL)]);
-        repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+        repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
     }
 }
 

@@ -46,7 +46,7 @@ fn every_kind_of_change_is_in_the_tree() {
     std::fs::write(path.join(&odd), "7\n").unwrap();
     make_pipe(&path.join("pipe"));
 
-    let snapshot = repo.snapshot(&worktree, &rules()).unwrap();
+    let snapshot = repo.store().snapshot(&worktree, &rules()).unwrap();
     let file = |content: &str| ("100644".to_owned(), content.to_owned());
     let expected: BTreeMap<Vec<u8>, (String, String)> = [
         (".gitignore", file("ignored\n*.log\n!kept.log\n")),
@@ -75,7 +75,7 @@ fn every_kind_of_change_is_in_the_tree() {
             changed: true,
         }
     );
-    assert_eq!(repo.snapshot(&worktree, &rules()).unwrap().tree, snapshot.tree);
+    assert_eq!(repo.store().snapshot(&worktree, &rules()).unwrap().tree, snapshot.tree);
     assert_eq!(git_in(path, &["write-tree"]), snapshot.tree.as_str());
     assert_eq!(git_in(path, &["diff-files", "--name-only"]), "");
 }
@@ -90,7 +90,7 @@ fn many_new_files_are_stored_as_git_does() {
         write_files(worktree.path(), &[(&name, &format!("{number}\r\n"))]);
     }
     write_files(worktree.path(), &[("a", "2\n")]);
-    let snapshot = repo.snapshot(&worktree, &rules()).unwrap();
+    let snapshot = repo.store().snapshot(&worktree, &rules()).unwrap();
     assert_eq!(snapshot.files, 202);
     assert_eq!(git_in(worktree.path(), &["write-tree"]), snapshot.tree.as_str());
     assert_eq!(
@@ -117,9 +117,9 @@ fn status_lists_what_differs_from_head() {
         binary: false,
     };
     let moved = FileChange { old_path: Some(PathBuf::from("moved")), ..change("there", ChangeStatus::Renamed, 0, 0) };
-    assert_eq!(repo.status(&worktree).unwrap(), [change("a", ChangeStatus::Modified, 2, 1), moved]);
-    let tree = repo.current_tree(&worktree).unwrap();
-    let text = repo.diff_text(&fixture.tip("HEAD"), &tree).unwrap();
+    assert_eq!(repo.store().status(&worktree).unwrap(), [change("a", ChangeStatus::Modified, 2, 1), moved]);
+    let tree = repo.store().current_tree(&worktree).unwrap();
+    let text = repo.store().diff_text(&fixture.tip("HEAD"), &tree).unwrap();
     assert!(text.contains("-1\n+2\n+3\n") && text.contains("rename to there"), "{text}");
 }
 
@@ -131,21 +131,21 @@ fn lost_files_are_an_accident_unless_recorded() {
     let gone = |name: &str| std::fs::remove_file(worktree.path().join(name)).unwrap();
     gone("d/a");
     gone("d/b");
-    assert_eq!(repo.snapshot(&worktree, &rules()).unwrap().files, 2);
+    assert_eq!(repo.store().snapshot(&worktree, &rules()).unwrap().files, 2);
     gone("d/c");
-    let error = repo.snapshot(&worktree, &rules()).unwrap_err();
+    let error = repo.store().snapshot(&worktree, &rules()).unwrap_err();
     assert!(matches!(error, GitError::LostFiles { lost: 3, total: 4, .. }), "{error}");
     let recorded = SnapshotRules { recorded_deletions: vec![PathBuf::from("d/a")], ..rules() };
-    assert_eq!(repo.snapshot(&worktree, &recorded).unwrap().files, 1);
+    assert_eq!(repo.store().snapshot(&worktree, &recorded).unwrap().files, 1);
     let most = SnapshotRules { unrecorded: Loss::Most, ..rules() };
-    assert_eq!(repo.snapshot(&worktree, &most).unwrap().files, 1);
+    assert_eq!(repo.store().snapshot(&worktree, &most).unwrap().files, 1);
     gone("d/e");
     for rules in [rules(), most] {
-        let error = repo.snapshot(&worktree, &rules).unwrap_err();
+        let error = repo.store().snapshot(&worktree, &rules).unwrap_err();
         assert!(matches!(error, GitError::EmptySnapshot { lost: 4, .. }), "{error}");
     }
     let any = SnapshotRules { unrecorded: Loss::Everything, ..rules() };
-    assert_eq!(repo.snapshot(&worktree, &any).unwrap().files, 0);
+    assert_eq!(repo.store().snapshot(&worktree, &any).unwrap().files, 0);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn moving_everything_loses_nothing() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     std::fs::rename(worktree.path().join("src"), worktree.path().join("lib")).unwrap();
-    let snapshot = repo.snapshot(&worktree, &rules()).unwrap();
+    let snapshot = repo.store().snapshot(&worktree, &rules()).unwrap();
     assert_eq!((snapshot.files, snapshot.deleted), (3, vec![]));
 }
 
@@ -164,7 +164,7 @@ fn an_index_that_was_emptied_does_not_empty_the_tree() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     git_in(worktree.path(), &["rm", "-q", "--cached", "-r", "."]);
-    assert!(!repo.snapshot(&worktree, &rules()).unwrap().changed);
+    assert!(!repo.store().snapshot(&worktree, &rules()).unwrap().changed);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn line_ends_are_stored_as_git_stores_them() {
             ("mixed", "b\r\n"),
         ],
     );
-    let tree = repo.current_tree(&worktree).unwrap();
+    let tree = repo.store().current_tree(&worktree).unwrap();
     git_in(worktree.path(), &["add", "-A"]);
     assert_eq!(git_in(worktree.path(), &["write-tree"]), tree.as_str());
     let stored = fixture.files_of(&tree);
@@ -202,14 +202,14 @@ fn files_that_need_a_program_are_refused_only_when_they_change() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &[("plain", "1")]);
-    assert_eq!(repo.snapshot(&worktree, &rules()).unwrap().files, 3);
+    assert_eq!(repo.store().snapshot(&worktree, &rules()).unwrap().files, 3);
     write_files(worktree.path(), &[("b.secret", "open")]);
-    let error = repo.snapshot(&worktree, &rules()).unwrap_err();
+    let error = repo.store().snapshot(&worktree, &rules()).unwrap_err();
     assert!(matches!(&error, GitError::FilterAsked { filter, .. } if filter == "crypt"), "{error}");
     assert!(error.to_string().contains(r"--get-regexp '^filter\.crypt\.'"), "{error}");
     std::fs::remove_file(worktree.path().join("b.secret")).unwrap();
     write_files(worktree.path(), &[("c.u16", "x")]);
-    assert!(matches!(repo.snapshot(&worktree, &rules()), Err(GitError::Unstorable { .. })));
+    assert!(matches!(repo.store().snapshot(&worktree, &rules()), Err(GitError::Unstorable { .. })));
     assert!(!fixture.canary().exists());
 }
 
@@ -219,7 +219,7 @@ fn a_filter_that_nobody_configured_is_no_filter() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &[("a.x", "1")]);
-    assert_eq!(repo.snapshot(&worktree, &rules()).unwrap().files, 2);
+    assert_eq!(repo.store().snapshot(&worktree, &rules()).unwrap().files, 2);
 }
 
 /// Names for which ignore rules often reach special cases.
@@ -295,7 +295,7 @@ proptest! {
         for path in &after {
             write_if_free(worktree.path(), path, "after\n");
         }
-        let tree = repo.current_tree(&worktree).unwrap();
+        let tree = repo.store().current_tree(&worktree).unwrap();
         git_in(worktree.path(), &["add", "-A"]);
         let gits = Oid::new(git_in(worktree.path(), &["write-tree"]));
         prop_assert_eq!(fixture.files_of(&tree), fixture.files_of(&gits));
@@ -323,14 +323,14 @@ fn paths_that_git_refuses_are_named() {
             true => std::os::unix::fs::symlink("a", worktree.path().join(name)).unwrap(),
             false => write_files(worktree.path(), &[(name, "x")]),
         }
-        let error = repo.snapshot(&worktree, &rules()).unwrap_err();
+        let error = repo.store().snapshot(&worktree, &rules()).unwrap_err();
         assert!(error.to_string().starts_with(&format!("store {name}: git does not accept this path")), "{error}");
     }
     let fixture = Fixture::new(&[("a", "1")]);
     let (repo, names) = (fixture.repo(), [".gitmodules", ".github/x", "git~2", "x.git/x", "a\\b", "x:y", ".gitx"]);
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &names.map(|name| (name, "x")));
-    let tree = repo.snapshot(&worktree, &rules()).unwrap().tree;
+    let tree = repo.store().snapshot(&worktree, &rules()).unwrap().tree;
     fixture.git(&["read-tree", "-m", "-u", "HEAD", tree.as_str()]);
     assert!(names.iter().all(|name| fixture.project().join(name).exists()));
 }

@@ -132,7 +132,7 @@ impl Fixture {
 
     /// Snapshots a worktree and commits it to its branch.
     pub(crate) fn commit(&self, repo: &Repo, worktree: &Worktree, parents: &[&Oid]) -> Oid {
-        let Snapshot { tree, .. } = repo.snapshot(worktree, &SnapshotRules::default()).unwrap();
+        let Snapshot { tree, .. } = repo.store().snapshot(worktree, &SnapshotRules::default()).unwrap();
         let commit = repo.commit(&commit_spec(tree, parents)).unwrap();
         let name = format!("refs/heads/{}", worktree.branch().unwrap());
         let before = repo.read_ref(&name).unwrap();

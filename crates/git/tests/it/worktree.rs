@@ -77,10 +77,10 @@ fn what_a_restored_entry_tracks_may_be_ignored() {
     let theirs = fixture.commit_files(&[], "theirs");
     write_files(worktree.path(), &[("ignored", "merged\n")]);
     repo.worktrees().restore_entry(&spec, &theirs).unwrap();
-    assert!(!fixture.files_of(&repo.current_tree(&worktree).unwrap()).contains_key(b"ignored".as_slice()));
+    assert!(!fixture.files_of(&repo.store().current_tree(&worktree).unwrap()).contains_key(b"ignored".as_slice()));
     std::fs::remove_dir_all(worktree.admin_dir()).unwrap();
     repo.worktrees().restore_entry(&spec, &theirs).unwrap();
-    let tree = repo.current_tree(&repo.worktrees().open(worktree.path()).unwrap()).unwrap();
+    let tree = repo.store().current_tree(&repo.worktrees().open(worktree.path()).unwrap()).unwrap();
     assert_eq!(fixture.files_of(&tree)[b"ignored".as_slice()].1, "merged\n");
 }
 
@@ -256,7 +256,7 @@ fn only_kept_work_is_removed() {
     let refused = repo.worktrees().remove(&worktree, &fixture.trash());
     assert!(matches!(refused, Err(GitError::Unkept { .. })));
     assert_eq!(std::fs::read_to_string(worktree.path().join("new")).unwrap(), "precious\n");
-    let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    let snapshot = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
     let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")])).unwrap();
     repo.keep("refs/orchestrate/keep/r-test01/T1/1", &commit).unwrap();
     // A ref counts only if all its objects exist.
@@ -304,7 +304,7 @@ fn the_verifier_keeps_ignored_files_and_loses_strays() {
     assert_eq!(std::fs::read_to_string(cache).unwrap(), "kept");
     let tree = repo.tree_of(&spec.base).unwrap();
     repo.worktrees().checkout_detached(&verifier, &tree).unwrap();
-    assert_eq!(repo.current_tree(&verifier).unwrap(), tree);
+    assert_eq!(repo.store().current_tree(&verifier).unwrap(), tree);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_new_attempt_starts_from_another_commit() {
     let tip = fixture.commit_files(&[("b", "2\n")], "merged");
     for _ in 0..2 {
         repo.worktrees().restart(&worktree, &first, &tip).unwrap();
-        assert_eq!(repo.current_tree(&worktree).unwrap(), repo.tree_of(&tip).unwrap());
+        assert_eq!(repo.store().current_tree(&worktree).unwrap(), repo.tree_of(&tip).unwrap());
     }
     assert_eq!(std::fs::read_to_string(worktree.path().join("cache")).unwrap(), "kept");
     assert_eq!(git_in(&worktree.path().join("inner"), &["show", "HEAD:file"]), "1");
@@ -356,7 +356,7 @@ fn named_ignored_files_are_copied() {
     assert_eq!(copied, [".env", "build/keep"].map(PathBuf::from));
     assert_eq!(std::fs::read_to_string(worktree.path().join(".env")).unwrap(), "KEY=1\n");
     assert_eq!(repo.worktrees().copy_included(&worktree).unwrap(), Vec::<PathBuf>::new());
-    assert!(!repo.snapshot(&worktree, &SnapshotRules::default()).unwrap().changed);
+    assert!(!repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap().changed);
 }
 
 #[test]
@@ -432,11 +432,11 @@ fn folders_of_any_depth_are_passed_over_and_removed() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     let deepest = deep(&worktree.path().join("empty"));
-    let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    let snapshot = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap();
     assert!(!snapshot.changed);
     // A folder with a file is not skipped, even if git could never check it out.
     drop(rustix::fs::openat(&deepest, "file", OFlags::CREATE | OFlags::WRONLY, Mode::from_raw_mode(0o644)).unwrap());
-    let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
+    let error = repo.store().snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
     assert!(matches!(&error, GitError::TooLarge { path, .. } if path.ends_with("empty")), "{error}");
     std::fs::rename(worktree.path().join("empty"), worktree.path().join("built")).unwrap();
     assert_eq!(repo.worktrees().uncommitted(&worktree).unwrap(), [PathBuf::from("built/")]);

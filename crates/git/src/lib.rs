@@ -7,7 +7,7 @@
 //! These rules hold everywhere:
 //!
 //! - The user's checkout, index, stash, configuration and hooks are read, never written;
-//!   [`Repo::land`] is the one exception, and it only fast-forwards.
+//!   [`Landing::land`] is the one exception, and it only fast-forwards.
 //! - Nothing that an agent wrote is ever run: see [`Store::snapshot`].
 //! - Refs move by compare-and-swap, after the objects that they name are on the disk.
 //! - Everything is synchronous. A [`Repo`] is cheap to clone and may be used from many threads.
@@ -20,6 +20,7 @@ mod store;
 mod worktree;
 
 pub use error::{GitError, LibraryError};
+pub use land::door::Landing;
 pub use land::landing::Move;
 pub use merge::conflict::WrittenConflict;
 pub use merge::merge_tree::{ConflictFile, Merge};

@@ -75,7 +75,7 @@ impl Archive {
     /// the next landing completes it.
     pub fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
         self.repo.require_at_rest()?;
-        self.repo.put_back_half_written()?;
+        self.repo.landing().put_back_half_written()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         if state.exit_code.is_none() {
@@ -112,7 +112,7 @@ impl Archive {
     /// See [`Archive::land`]; also fails if the branch has moved since.
     pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
         // Also if there is nothing to undo: a failed landing counts as none.
-        self.repo.put_back_half_written()?;
+        self.repo.landing().put_back_half_written()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         let Some(landing) = state.landings.last().cloned() else {
@@ -126,7 +126,7 @@ impl Archive {
             return Err(Refusal::MovedSince { run, branch, landed, found }.into());
         }
         // Both acts can be repeated, so the event may follow them; once it is recorded, they would not be repeated.
-        self.repo.unland(&step)?;
+        self.repo.landing().unland(&step)?;
         let before = Target::Before(self.still_landed(&state)?);
         let boxes = self.boxes(&state, options, &branch, before)?;
         journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
@@ -229,13 +229,13 @@ impl Archive {
         if from == to {
             // The branch has moved; its files may not have, if undoing was killed.
             let landed = state.landed().filter(|landed| landed.to == to);
-            return Ok(landed.map(|landed| self.repo.land(&step_of(landed))).transpose()?.flatten());
+            return Ok(landed.map(|landed| self.repo.landing().land(&step_of(landed))).transpose()?.flatten());
         }
         if begun(state).is_none() {
             let branch = branch.clone();
             journal.append_blocking(Event::LandingStarted { branch, from, to })?;
         }
-        match self.repo.land(step) {
+        match self.repo.landing().land(step) {
             Ok(checkout) => Ok(checkout),
             // The files are in place, and the next landing completes the move.
             Err(ahead @ GitError::FilesAhead { .. }) => Err(ahead.into()),
@@ -268,7 +268,7 @@ impl Archive {
             (false, true) => Event::RunLanded { branch, from: from.clone(), to: to.clone() },
             (false, false) if tip == *from && *result == state.integration => return Ok(()),
             (false, false) => {
-                self.repo.take_back_files(&step_of(landing))?;
+                self.repo.landing().take_back_files(&step_of(landing))?;
                 let message = format!("it was interrupted, and {branch} is at {tip} without it");
                 Event::LandingFailed { branch, message }
             }

@@ -59,7 +59,7 @@ async fn settle_branch(context: &RunContext, task: &TaskId, branch: String, tip:
         }
         // The worker keeps the files of the task's own worktree.
         let own = own.canonicalize().unwrap_or(own);
-        Ok(Some((found, repo.checkout_of(&short)?.filter(|checkout| *checkout != own))))
+        Ok(Some((found, repo.landing().checkout_of(&short)?.filter(|checkout| *checkout != own))))
     });
     let Some((found, checkout)) = elsewhere.await? else { return Ok(()) };
     let (run, expected, found) = (context.run.clone(), tip.to_string(), found.to_string());

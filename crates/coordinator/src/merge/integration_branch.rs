@@ -37,7 +37,7 @@ pub(crate) fn follow(repo: &Repo, run: &RunId, result: &Oid) -> Result<Position,
         Some(found) if found == result => return Ok(Position::AtResult),
         _ => {}
     }
-    let checkout = repo.checkout_of(&run.integration_branch())?;
+    let checkout = repo.landing().checkout_of(&run.integration_branch())?;
     if let Some(found) = strange_tip(repo, run, result)? {
         return Ok(Position::Elsewhere { found, checkout });
     }

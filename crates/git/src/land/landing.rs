@@ -8,7 +8,7 @@
 //!
 //! A kill never leaves half of the files: git runs to its end without us, and the next process waits for
 //! it. What git fails to write is restored (`switching.rs`). The files and the index may be left at one
-//! commit and the branch at the other; [`Repo::land`] completes that, and [`Repo::unland`] undoes it.
+//! commit and the branch at the other; [`Landing::land`] completes that, and [`Landing::unland`] undoes it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,13 @@ use git2::{IndexEntryExtendedFlag, IndexEntryFlag, Status};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::land::door::Landing;
 use crate::repo::lock::Held;
 use crate::repo::lock_holder::Work;
 use crate::repo::probe;
 use crate::repo::refs::branch_ref;
 use crate::repo::refusal::Refusal;
-use crate::repo::repository::{Repo, id_in, tree_of};
+use crate::repo::repository::{id_in, tree_of};
 use crate::worktree::checkout::Checkout;
 use crate::worktree::reconcile;
 
@@ -37,7 +38,7 @@ pub struct Move {
     pub to: Oid,
 }
 
-impl Repo {
+impl Landing<'_> {
     /// Fast-forwards a branch of the user's. Returns the checkout that was updated with it, or
     /// `None` if the branch is not checked out.
     ///
@@ -51,9 +52,9 @@ impl Repo {
     /// [`GitError::NotWritten`] or [`GitError::HalfWritten`] if git cannot write the files.
     pub fn land(&self, landing: &Move) -> Result<Option<PathBuf>, GitError> {
         let Move { branch, from, to } = landing;
-        let held = self.lock(Work::Landing)?;
+        let held = self.repo.lock(Work::Landing)?;
         self.settle_switch(&held)?;
-        let actual = self.branch_tip(branch)?;
+        let actual = self.repo.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
         let path = checkout.as_ref().map(|place| place.path.clone());
         if actual == *to {
@@ -61,7 +62,7 @@ impl Repo {
             return Ok(path);
         }
         self.require_at(branch, from, &actual)?;
-        if !self.contains(to, from)? {
+        if !self.repo.contains(to, from)? {
             return Err(GitError::NotFastForward { branch: branch.clone(), old: actual, new: to.clone() });
         }
         self.move_branch(checkout, branch, [from, to], &held)?;
@@ -75,9 +76,9 @@ impl Repo {
     /// [`GitError::HalfWritten`] if git cannot write the files.
     pub fn unland(&self, landing: &Move) -> Result<(), GitError> {
         let Move { branch, from, to } = landing;
-        let held = self.lock(Work::Undo)?;
+        let held = self.repo.lock(Work::Undo)?;
         self.settle_switch(&held)?;
-        let actual = self.branch_tip(branch)?;
+        let actual = self.repo.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
         if actual == *from {
             return self.finish_files(checkout.as_ref(), branch, [to, from], &held);
@@ -91,7 +92,7 @@ impl Repo {
     /// # Errors
     /// [`GitError::HalfWritten`] if that fails again.
     pub fn put_back_half_written(&self) -> Result<(), GitError> {
-        self.settle_switch(&self.lock(Work::Reconciling)?)
+        self.settle_switch(&self.repo.lock(Work::Reconciling)?)
     }
 
     /// Reverts the files of a landing that was killed before it moved the branch, if the branch has
@@ -99,12 +100,12 @@ impl Repo {
     /// because the user committed them.
     ///
     /// # Errors
-    /// As [`Repo::unland`].
+    /// As [`Landing::unland`].
     pub fn take_back_files(&self, landing: &Move) -> Result<(), GitError> {
         let Move { branch, from, to } = landing;
-        let held = self.lock(Work::Undo)?;
+        let held = self.repo.lock(Work::Undo)?;
         self.settle_switch(&held)?;
-        let (tip, ways) = (self.branch_tip(branch)?, [to, from]);
+        let (tip, ways) = (self.repo.branch_tip(branch)?, [to, from]);
         match self.only_checkout(branch)? {
             Some(place) if self.index_holds(&place, to, ways)? && !self.has_some_of(&tip, ways)? => {
                 self.move_files(&place, branch, ways, &held)
@@ -124,11 +125,11 @@ impl Repo {
 
     /// Finds the places where a branch is checked out, including a rebase of it in progress.
     pub(crate) fn checked_out_at(&self, branch: &str) -> Result<Vec<Checkout>, GitError> {
-        let main = self.common_dir();
+        let main = self.repo.common_dir();
         let mut places = Vec::new();
         for git_dir in std::iter::once(main.to_owned()).chain(reconcile::entries(main)?) {
             // The HEAD of a bare repository with linked worktrees is not a checkout.
-            if names_branch(&git_dir, branch) && (git_dir != main || !self.open_git_dir(main)?.is_bare()) {
+            if names_branch(&git_dir, branch) && (git_dir != main || !self.repo.open_git_dir(main)?.is_bare()) {
                 let Some(path) = self.worktree_of(&git_dir)? else {
                     return Err(GitError::UnknownCheckout { branch: branch.to_owned(), git_dir });
                 };
@@ -145,7 +146,7 @@ impl Repo {
             return Err(GitError::CheckedOutTwice { branch: branch.to_owned(), paths });
         }
         let Some(place) = places.pop() else { return Ok(None) };
-        let repository = self.open_git_dir(&place.git_dir)?;
+        let repository = self.repo.open_git_dir(&place.git_dir)?;
         match probe::operation(repository.state()) {
             Some(operation) => Err(GitError::Refused { path: place.path, refusal: Refusal::InProgress(operation) }),
             None => Ok(Some(place)),
@@ -177,7 +178,7 @@ impl Repo {
         held: &Held,
     ) -> Result<(), GitError> {
         match checkout {
-            None => self.advance_to_its_end(&branch_ref(branch), from, to, held),
+            None => self.repo.advance_to_its_end(&branch_ref(branch), from, to, held),
             Some(place) => self.move_checkout(&place, branch, [from, to], held),
         }
     }
@@ -192,7 +193,7 @@ impl Repo {
         held: &Held,
     ) -> Result<(), GitError> {
         self.move_files(place, branch, [from, to], held)?;
-        let Err(unmoved) = self.advance_to_its_end(&branch_ref(branch), from, to, held) else { return Ok(()) };
+        let Err(unmoved) = self.repo.advance_to_its_end(&branch_ref(branch), from, to, held) else { return Ok(()) };
         // The branch could not be moved, for example because it was moved meanwhile; restore the files.
         let ahead = match self.switch(place, [to, from], held) {
             Ok(back) if back.code == 0 => return Err(unmoved),
@@ -235,7 +236,7 @@ impl Repo {
         [from, to]: [&Oid; 2],
         states: Status,
     ) -> Result<Vec<PathBuf>, GitError> {
-        let changed = self.store().changed_paths(from, to)?;
+        let changed = self.repo.store().changed_paths(from, to)?;
         let mut options = git2::StatusOptions::new();
         options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(true);
         options.recurse_ignored_dirs(true).exclude_submodules(true).disable_pathspec_match(true);
@@ -245,7 +246,7 @@ impl Repo {
         if changed.is_empty() {
             return Ok(Vec::new());
         }
-        let repository = self.open_git_dir_of(&place.git_dir, &place.path)?;
+        let repository = self.repo.open_git_dir_of(&place.git_dir, &place.path)?;
         let failed = GitError::library(format!("read the status of {}", place.path.display()));
         let statuses = repository.statuses(Some(&mut options)).map_err(failed)?;
         let overlapping = statuses.iter().filter(|entry| entry.status().intersects(states));
@@ -255,7 +256,7 @@ impl Repo {
     /// Lists entries of the user's checkout that are not folders but are where one of two commits
     /// needs a folder, unless they differ between the commits themselves.
     fn files_for_folders(&self, place: &Checkout, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
-        let changed = self.store().changed_paths(from, to)?;
+        let changed = self.repo.store().changed_paths(from, to)?;
         let above = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
         let folders: BTreeSet<PathBuf> = changed.iter().flat_map(above).filter(|path| path != Path::new("")).collect();
         let is_other = |path: &PathBuf| {
@@ -276,7 +277,7 @@ impl Repo {
                     || IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree()
             })
         };
-        Ok(self.store().changed_paths(from, to)?.into_iter().filter(is_unwatched).collect())
+        Ok(self.repo.store().changed_paths(from, to)?.into_iter().filter(is_unwatched).collect())
     }
 
     /// Lists the [`Self::unwatched`] files that differ from the index, or cannot be read.
@@ -292,9 +293,9 @@ impl Repo {
 
     /// Reports whether a checkout's index has a commit's version of every file that differs between two commits.
     fn index_holds(&self, place: &Checkout, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
-        let (handle, index) = (self.handle()?, place.index()?);
+        let (handle, index) = (self.repo.handle()?, place.index()?);
         let tree = tree_of(&handle, commit)?;
-        for path in self.store().changed_paths(from, to)? {
+        for path in self.repo.store().changed_paths(from, to)? {
             let wanted = match tree.get_path(&path) {
                 Ok(entry) => Some(entry.id()),
                 Err(error) if error.code() == git2::ErrorCode::NotFound => None,
@@ -311,9 +312,9 @@ impl Repo {
 
     /// Reports whether a commit has the first commit's version of any file that differs between the two.
     fn has_some_of(&self, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let (tree, other) = (tree_of(&handle, commit)?, tree_of(&handle, from)?);
-        Ok(self.store().changed_paths(from, to)?.iter().any(|path| id_in(&tree, path) == id_in(&other, path)))
+        Ok(self.repo.store().changed_paths(from, to)?.iter().any(|path| id_in(&tree, path) == id_in(&other, path)))
     }
 
     fn require_at(&self, branch: &str, expected: &Oid, actual: &Oid) -> Result<(), GitError> {
@@ -332,10 +333,10 @@ impl Repo {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(GitError::io("read", &recorded)(error)),
         }
-        if git_dir == self.shared.git_dir {
-            return Ok(Some(self.workdir().to_owned()));
+        if git_dir == self.repo.shared.git_dir {
+            return Ok(Some(self.repo.workdir().to_owned()));
         }
-        let main = self.open_git_dir(git_dir)?;
+        let main = self.repo.open_git_dir(git_dir)?;
         let around = git_dir.parent().filter(|around| around.join(".git").canonicalize().is_ok_and(|at| at == git_dir));
         let configured = main.config().is_ok_and(|config| config.get_entry("core.worktree").is_ok());
         Ok(if configured { main.workdir().map(Path::to_owned) } else { around.map(Path::to_owned) })

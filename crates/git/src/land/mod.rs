@@ -1,5 +1,6 @@
 //! Landing: the only code that moves the user's branches and checkouts.
 
+pub(crate) mod door;
 pub(crate) mod landing;
 pub(crate) mod note;
 pub(crate) mod switching;

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::repo::repository::{Repo, theirs};
+use crate::land::door::Landing;
+use crate::repo::repository::theirs;
 use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
 
@@ -57,17 +58,17 @@ pub(crate) enum Stage {
     PuttingBack(Vec<PathBuf>),
 }
 
-impl Repo {
+impl Landing<'_> {
     /// Writes the note, replacing the previous one. It must be written before the step that it describes.
     pub(crate) fn note(&self, switch: &Switch) -> Result<(), GitError> {
-        let place = self.own_folder().join(NOTE);
+        let place = self.repo.own_folder().join(NOTE);
         let written = orchestrate_files::replace_by_way_of(NEXT_NOTE, &place, &switch.text());
         written.map_err(GitError::io("write", &place))
     }
 
     /// Reads the note, or returns `None` if there is none or the file is not a note of ours.
     pub(crate) fn noted(&self) -> Result<Option<Switch>, GitError> {
-        let place = self.own_folder().join(NOTE);
+        let place = self.repo.own_folder().join(NOTE);
         match std::fs::read(&place) {
             Ok(text) => Ok(Switch::read(&text)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -76,7 +77,7 @@ impl Repo {
     }
 
     pub(crate) fn forget_note(&self) -> Result<(), GitError> {
-        let place = self.own_folder().join(NOTE);
+        let place = self.repo.own_folder().join(NOTE);
         std::fs::remove_file(&place).map_err(GitError::io("remove", &place))
     }
 }

@@ -26,6 +26,7 @@ use git2::{Index, IndexEntry};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::land::door::Landing;
 use crate::land::note::{OldFile, Stage, Switch};
 use crate::repo::configuration::Configuration;
 use crate::repo::full_disk;
@@ -33,7 +34,7 @@ use crate::repo::lock::Held;
 use crate::repo::probe;
 use crate::repo::program::Ended;
 use crate::repo::refusal::Refusal;
-use crate::repo::repository::{Repo, id_in, theirs, tree_of};
+use crate::repo::repository::{id_in, theirs, tree_of};
 use crate::repo::scratch_repo::{Room, read_info};
 use crate::worktree::checkout::Checkout;
 
@@ -55,7 +56,7 @@ struct Written {
     old: Vec<PathBuf>,
 }
 
-impl Repo {
+impl Landing<'_> {
     /// Switches a checkout's files and index from one commit to another, keeping the user's changes, and
     /// returns how git ended. With an exit code other than 0 it has refused, and nothing has changed.
     ///
@@ -97,7 +98,7 @@ impl Repo {
     /// [`GitError::HalfWritten`] if that fails again.
     pub(crate) fn settle_switch(&self, held: &Held) -> Result<(), GitError> {
         let Some(switch) = self.noted()? else { return Ok(()) };
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let objects = handle.odb().map_err(GitError::library("open the objects"))?;
         let is_there = |commit: &Oid| theirs(commit).is_ok_and(|oid| objects.exists(oid));
         if switch.place.path.exists() && is_there(&switch.from) && is_there(&switch.to) {
@@ -144,10 +145,10 @@ impl Repo {
 
     /// Records the state of a checkout before git writes to it.
     fn begin(&self, place: &Checkout, [from, to]: [&Oid; 2]) -> Result<Switch, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let (tree, index) = (tree_of(&handle, from)?, place.index()?);
         let mut old = Vec::new();
-        for path in self.store().changed_paths(from, to)? {
+        for path in self.repo.store().changed_paths(from, to)? {
             let (was, entry) = (id_in(&tree, &path), index.get_path(&path, 0));
             // A file that already has the new version is left alone by git.
             if let Some(entry) = entry.filter(|entry| was == Some(entry.id)) {
@@ -191,10 +192,10 @@ impl Repo {
     /// Lists the files that the new version adds and git has written.
     fn added(&self, (switch, writer): (&Switch, &Writer<'_>), index: &Index) -> Result<Vec<PathBuf>, GitError> {
         let Switch { place, from, to, .. } = switch;
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let tree = tree_of(&handle, from)?;
         let mut added = Vec::new();
-        for path in self.store().changed_paths(from, to)? {
+        for path in self.repo.store().changed_paths(from, to)? {
             let is_old = id_in(&tree, &path).is_some() || index.get_path(&path, 0).is_some();
             if let Some(found) = found(place, &path).filter(|_| !is_old)
                 && self.is_beginning((switch, writer), &path, &found, &[to])?
@@ -239,7 +240,7 @@ impl Repo {
         (commit, path): (&Oid, &Path),
         is_such: impl Fn(&[u8], i32) -> bool,
     ) -> Result<bool, GitError> {
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let Ok(entry) = tree_of(&handle, commit)?.get_path(path) else { return Ok(false) };
         let (id, mode) = (entry.id(), entry.filemode());
         let blob = handle.find_blob(id).map_err(GitError::library(format!("read {id}")))?;
@@ -258,29 +259,29 @@ impl Repo {
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
         writer: &Writer<'_>,
     ) -> Result<Ended, GitError> {
-        let run = self.on_files(&writer.room, place, args).settings(writer.settings.iter().cloned());
-        self.program.run(&run.outlives_us(writer.held))
+        let run = self.repo.on_files(&writer.room, place, args).settings(writer.settings.iter().cloned());
+        self.repo.program.run(&run.outlives_us(writer.held))
     }
 
     /// Prepares git for writing to a checkout of the user's: with the filters that the user or the
     /// machine's administrator has configured, and without those of the repository's own configuration.
     fn writer<'a>(&self, place: &Checkout, held: &'a Held) -> Result<Writer<'a>, GitError> {
-        let configuration = Configuration::of_repository(&self.program, &place.git_dir, &place.path)?;
+        let configuration = Configuration::of_repository(&self.repo.program, &place.git_dir, &place.path)?;
         let settings = configuration.about_files().into_iter().chain(configuration.users_filters()).collect();
         let room = Room::under(held)?;
-        room.take_over_info(self.common_dir())?;
+        room.take_over_info(self.repo.common_dir())?;
         Ok(Writer { room, settings, held })
     }
 
     /// Refuses to write files for which one of two commits asks for a filter that is defined only
     /// in the repository's own configuration: the user has not consented to that program.
     pub(crate) fn require_no_own_filter(&self, place: &Checkout, commits: [&Oid; 2]) -> Result<(), GitError> {
-        let configuration = Configuration::of_repository(&self.program, &place.git_dir, &place.path)?;
+        let configuration = Configuration::of_repository(&self.repo.program, &place.git_dir, &place.path)?;
         let filters = configuration.own_filters();
         if filters.is_empty() {
             return Ok(());
         }
-        let handle = self.handle()?;
+        let handle = self.repo.handle()?;
         let mut asked = match configuration.attributes_file() {
             Some(path) => read_info(&path)?.and_then(|text| Some((path, probe::asked_filter(&text, &filters)?))),
             None => None,

@@ -253,7 +253,7 @@ impl Worktrees<'_> {
         let Some(branch) = branch.filter(|_| !is_unborn) else { return Ok(false) };
         let ways = [&self.head(worktree)?, &self.repo.branch_tip(branch)?];
         let place = Checkout { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
-        Ok(!self.repo.overlapping(&place, ways, Status::all() - Status::IGNORED)?.is_empty())
+        Ok(!self.repo.landing().overlapping(&place, ways, Status::all() - Status::IGNORED)?.is_empty())
     }
 
     /// Recreates git's entry for a worktree if it was deleted and the files are still there. The
@@ -428,7 +428,7 @@ impl Worktrees<'_> {
         if self.repo.read_ref(&branch_ref(branch))?.is_none() {
             self.repo.create_branch(branch, &spec.base)?;
         }
-        match self.repo.checked_out_at(branch)?.into_iter().next() {
+        match self.repo.landing().checked_out_at(branch)?.into_iter().next() {
             Some(place) => Err(GitError::BranchInUse { branch: branch.clone(), path: place.path }),
             None => Ok(()),
         }

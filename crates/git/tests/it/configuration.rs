@@ -55,8 +55,8 @@ fn everything(fixture: &Fixture, repo: &Repo) -> Result<(), GitError> {
     repo.worktrees().restart(&worktree, &ours, &ours)?;
     repo.store().snapshot(&worktree, &SnapshotRules::default())?;
     let landing = Move { branch: "main".to_owned(), from: base, to: ours };
-    repo.land(&landing)?;
-    repo.unland(&landing)
+    repo.landing().land(&landing)?;
+    repo.landing().unland(&landing)
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn the_users_own_filter_writes_his_checkout() {
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &[("a", "2\n")]);
     let new = fixture.commit(&repo, &worktree, &[&base]);
-    repo.land(&Move { branch: "main".to_owned(), from: base, to: new }).unwrap();
+    repo.landing().land(&Move { branch: "main".to_owned(), from: base, to: new }).unwrap();
     assert_eq!(std::fs::read_to_string(fixture.project().join("a")).unwrap(), "two\n");
 }
 
@@ -192,7 +192,7 @@ fn whoever_locks_what_is_in_the_repository_holds_nobody_up() {
     lock_all(worktree.path(), &mut locked);
     fixture.worktree(&repo, "T2");
     repo.worktrees().reconcile(&|_| true).unwrap();
-    repo.put_back_half_written().unwrap();
+    repo.landing().put_back_half_written().unwrap();
     assert!(!locked.is_empty());
 }
 
@@ -204,6 +204,6 @@ fn a_note_that_comes_with_the_repository_is_no_note() {
     for name in ["orchestrate-switch", "switch"] {
         std::fs::write(repo.common_dir().join(name), "never read").unwrap();
     }
-    repo.put_back_half_written().unwrap();
+    repo.landing().put_back_half_written().unwrap();
     assert!(repo.common_dir().join("orchestrate-switch").exists());
 }

@@ -34,15 +34,15 @@ fn landing_and_undoing_keep_the_users_changes() {
     let (fixture, repo, landing) = prepared();
     busy_user(&fixture);
     let status = fixture.git(&["status", "--porcelain", "--ignored"]);
-    let landed = repo.land(&landing).unwrap();
+    let landed = repo.landing().land(&landing).unwrap();
     assert_eq!(landed, Some(fixture.project()));
     assert_eq!(fixture.tip("main"), landing.to);
     assert_eq!(std::fs::read_to_string(fixture.project().join("new")).unwrap(), "2\n");
     assert_eq!(fixture.git(&["status", "--porcelain", "--ignored"]), status);
     assert_eq!(fixture.git(&["stash", "list"]).lines().count(), 1);
-    assert_eq!(repo.land(&landing).unwrap(), landed);
-    repo.unland(&landing).unwrap();
-    repo.unland(&landing).unwrap();
+    assert_eq!(repo.landing().land(&landing).unwrap(), landed);
+    repo.landing().unland(&landing).unwrap();
+    repo.landing().unland(&landing).unwrap();
     assert_eq!(fixture.tip("main"), landing.from);
     assert_eq!(fixture.git(&["status", "--porcelain", "--ignored"]), status);
     assert!(!fixture.project().join("new").exists());
@@ -59,7 +59,7 @@ fn overlapping_changes_are_named_and_nothing_happens() {
         fixture.git(&["switch", "-q", "main"]);
         write_files(&fixture.project(), &[(overlapping, "mine\n")]);
         let before = fixture.users_state();
-        match repo.land(&landing) {
+        match repo.landing().land(&landing) {
             Err(GitError::LocalChanges { branch, paths }) => {
                 assert_eq!((branch.as_str(), paths), ("main", vec![PathBuf::from(overlapping)]));
             }
@@ -101,15 +101,15 @@ fn what_git_could_not_write_is_put_back() {
     fail_at(&fixture, true);
     busy_user(&fixture);
     let (files, before) = (files_and_status(&fixture), fixture.users_state());
-    let error = repo.land(&landing).unwrap_err();
+    let error = repo.landing().land(&landing).unwrap_err();
     assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
     assert!(fixture.users_state() == before, "something of the user's changed");
     // By then the index may record when the files were written again.
-    let error = repo.land(&landing).unwrap_err();
+    let error = repo.landing().land(&landing).unwrap_err();
     assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
     assert_eq!(files_and_status(&fixture), files);
     fail_at(&fixture, false);
-    repo.land(&landing).unwrap();
+    repo.landing().land(&landing).unwrap();
     assert_eq!(fixture.tip("main"), landing.to);
 }
 
@@ -126,7 +126,7 @@ fn what_is_refused_puts_nothing_of_the_users_back() {
         }
         write_files(&fixture.project(), &[("a", "mine\n")]);
         let before = fixture.users_state();
-        let error = repo.land(&landing).unwrap_err();
+        let error = repo.landing().land(&landing).unwrap_err();
         assert!(matches!(error, GitError::LocalChanges { .. }), "{error}");
         assert!(fixture.users_state() == before, "emptied: {emptied}");
     }
@@ -162,12 +162,12 @@ fn all_that_git_has_written_is_put_back() {
     let landing = Move { branch: "main".to_owned(), from: base, to: new };
     let before = (files_and_status(&fixture), modes(&fixture));
     for _ in 0..2 {
-        let error = repo.land(&landing).unwrap_err();
+        let error = repo.landing().land(&landing).unwrap_err();
         assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
         assert_eq!((files_and_status(&fixture), modes(&fixture)), before);
     }
     fail_at(&fixture, false);
-    repo.land(&landing).unwrap();
+    repo.landing().land(&landing).unwrap();
     assert_eq!(std::fs::read_to_string(fixture.project().join("d/x")).unwrap(), "2\n");
 }
 
@@ -188,13 +188,13 @@ fn hidden_files_are_neither_put_back_nor_in_the_way_of_later_landings() {
             fixture.git(&["update-index", flag, "a"]);
             write_files(&fixture.project(), &[("a", content)]);
             let before = fixture.users_state();
-            let error = repo.land(&landing).unwrap_err();
+            let error = repo.landing().land(&landing).unwrap_err();
             assert!(matches!(error, GitError::LocalChanges { .. }), "{flag} {content:?}: {error}");
             assert!(fixture.users_state() == before, "{flag} {content:?}");
             let no = flag.replace("--", "--no-");
             fixture.git(&["update-index", &no, "a"]);
             fixture.git(&["checkout", "-q", "a"]);
-            repo.land(&landing).unwrap();
+            repo.landing().land(&landing).unwrap();
         }
     }
 }
@@ -217,7 +217,7 @@ fn a_hidden_edit_of_the_same_second_is_kept() {
         // Another file that git has to check again, so that it rewrites the index.
         write_files(&fixture.project(), &[("b", "1\n")]);
         set_time(&index);
-        let error = repo.land(&landing).unwrap_err();
+        let error = repo.landing().land(&landing).unwrap_err();
         assert!(matches!(error, GitError::LocalChanges { .. }), "{flag}: {error}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "3\n", "{flag}");
     }
@@ -237,17 +237,17 @@ fn what_could_not_even_be_put_back_is_by_the_next() {
     let before = files_and_status(&fixture);
     fail_at(&fixture, true);
     for _ in 0..2 {
-        let error = repo.land(&landing).unwrap_err();
+        let error = repo.landing().land(&landing).unwrap_err();
         assert!(matches!(error, GitError::HalfWritten { .. }), "{error}");
         assert_eq!(fixture.tip("main"), landing.from);
     }
     fail_at(&fixture, false);
-    repo.land(&landing).unwrap();
+    repo.landing().land(&landing).unwrap();
     assert_eq!((fixture.tip("main"), &files_and_status(&fixture).1), (landing.to.clone(), &before.1));
     fail_at(&fixture, true);
-    assert!(matches!(repo.unland(&landing), Err(GitError::HalfWritten { .. })));
+    assert!(matches!(repo.landing().unland(&landing), Err(GitError::HalfWritten { .. })));
     fail_at(&fixture, false);
-    repo.unland(&landing).unwrap();
+    repo.landing().unland(&landing).unwrap();
     assert_eq!((fixture.tip("main"), files_and_status(&fixture)), (landing.from, before));
 }
 
@@ -264,7 +264,7 @@ fn files_in_conflict_are_named_whether_they_overlap_or_not() {
         assert!(!command(&fixture.project(), &["stash", "pop", "-q"]).output().unwrap().status.success());
         let (repo, before) = (fixture.repo(), fixture.users_state());
         let landing = Move { branch: "main".to_owned(), from: base, to: new };
-        match repo.land(&landing) {
+        match repo.landing().land(&landing) {
             Err(GitError::InConflict { paths, .. }) => assert_eq!(paths, [PathBuf::from("c")]),
             other => panic!("{changed}: {other:?}"),
         }
@@ -280,7 +280,7 @@ fn in_the_way(of_user: impl Fn(&Fixture)) -> Vec<PathBuf> {
     fixture.git(&["switch", "-q", "main"]);
     of_user(&fixture);
     let before = fixture.users_state();
-    let Err(GitError::LocalChanges { paths, .. }) = repo.land(&landing) else { panic!("it landed") };
+    let Err(GitError::LocalChanges { paths, .. }) = repo.landing().land(&landing) else { panic!("it landed") };
     assert!(fixture.users_state() == before, "something of the user's changed");
     paths
 }
@@ -323,13 +323,13 @@ fn a_git_directory_elsewhere_is_not_taken_for_the_checkout() {
     fixture.git(&["init", "-q", "--separate-git-dir", apart.to_str().unwrap()]);
     fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "elsewhere"]);
     std::fs::write(fixture.project().join("new"), "mine\n").unwrap();
-    let error = fixture.repo().land(&landing).unwrap_err();
+    let error = fixture.repo().landing().land(&landing).unwrap_err();
     assert!(matches!(&error, GitError::LocalChanges { paths, .. } if *paths == [PathBuf::from("new")]), "{error}");
-    let error = fixture.open(&linked).unwrap().land(&landing).unwrap_err();
+    let error = fixture.open(&linked).unwrap().landing().land(&landing).unwrap_err();
     assert!(matches!(&error, GitError::UnknownCheckout { git_dir, .. } if *git_dir == apart), "{error}");
     std::fs::remove_file(fixture.project().join("new")).unwrap();
     assert!(fixture.repo().warnings().unwrap().is_empty());
-    assert_eq!(fixture.repo().land(&landing).unwrap(), Some(fixture.project()));
+    assert_eq!(fixture.repo().landing().land(&landing).unwrap(), Some(fixture.project()));
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
 }
 
@@ -340,16 +340,16 @@ fn a_bare_repository_beside_worktrees_is_no_checkout() {
     fixture.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
     git_in(&bare, &["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
     let repo = fixture.open(&linked).unwrap();
-    assert_eq!(repo.land(&landing).unwrap(), Some(linked));
+    assert_eq!(repo.landing().land(&landing).unwrap(), Some(linked));
 }
 
 #[test]
 fn overlapping_changes_stop_an_undo() {
     let (fixture, repo, landing) = prepared();
-    repo.land(&landing).unwrap();
+    repo.landing().land(&landing).unwrap();
     write_files(&fixture.project(), &[("a", "mine\n")]);
     let before = fixture.users_state();
-    match repo.unland(&landing) {
+    match repo.landing().unland(&landing) {
         Err(GitError::LocalChanges { paths, .. }) => assert_eq!(paths, [PathBuf::from("a")]),
         other => panic!("{other:?}"),
     }
@@ -363,9 +363,9 @@ fn a_branch_that_is_checked_out_nowhere_is_moved() {
     busy_user(&fixture);
     let index = || std::fs::read(fixture.project().join(".git/index")).unwrap();
     let before = index();
-    let landed = repo.land(&landing).unwrap();
+    let landed = repo.landing().land(&landing).unwrap();
     assert_eq!((landed, repo.branch_tip("main").unwrap()), (None, landing.to.clone()));
-    repo.unland(&landing).unwrap();
+    repo.landing().unland(&landing).unwrap();
     assert_eq!(repo.branch_tip("main").unwrap(), landing.from);
     assert_eq!(index(), before);
 }
@@ -376,7 +376,7 @@ fn a_linked_checkout_of_the_user_is_moved_too() {
     fixture.git(&["switch", "-q", "-c", "elsewhere"]);
     let linked = fixture.path().join("linked");
     fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
-    assert_eq!(repo.land(&landing).unwrap(), Some(linked.clone()));
+    assert_eq!(repo.landing().land(&landing).unwrap(), Some(linked.clone()));
     assert_eq!(std::fs::read_to_string(linked.join("a")).unwrap(), "2\n");
 }
 
@@ -384,18 +384,18 @@ fn a_linked_checkout_of_the_user_is_moved_too() {
 fn what_cannot_be_landed_is_refused_with_its_reason() {
     let (fixture, repo, landing) = prepared();
     let absent = Move { branch: "absent".to_owned(), ..landing.clone() };
-    assert!(matches!(repo.land(&absent), Err(GitError::BranchGone { .. })));
+    assert!(matches!(repo.landing().land(&absent), Err(GitError::BranchGone { .. })));
 
     let moved = fixture.commit_files(&[("b", "2\n")], "users");
-    let error = repo.land(&landing).unwrap_err();
+    let error = repo.landing().land(&landing).unwrap_err();
     assert!(matches!(&error, GitError::RefMoved { actual: Some(actual), .. } if *actual == moved), "{error}");
     let diverged = Move { from: moved, ..landing.clone() };
-    assert!(matches!(repo.land(&diverged), Err(GitError::NotFastForward { .. })));
+    assert!(matches!(repo.landing().land(&diverged), Err(GitError::NotFastForward { .. })));
 
     let rewritten = Oid::new(fixture.git(&["commit-tree", "-m", "other root", "main^{tree}"]));
     fixture.git(&["reset", "-q", "--hard", rewritten.as_str()]);
     let lost = Move { from: rewritten, ..landing };
-    assert!(matches!(repo.land(&lost), Err(GitError::NotFastForward { .. })));
+    assert!(matches!(repo.landing().land(&lost), Err(GitError::NotFastForward { .. })));
 }
 
 #[test]
@@ -406,10 +406,10 @@ fn a_prepared_merge_commit_lands_on_a_branch_that_moved() {
     let Merge::Clean { tree } = merge else { panic!("{merge:?}") };
     let commit = repo.commit(&commit_spec(tree, &[&moved, &landing.to])).unwrap();
     let landing = Move { from: moved, to: commit.clone(), ..landing };
-    repo.land(&landing).unwrap();
+    repo.landing().land(&landing).unwrap();
     assert_eq!(fixture.tip("main"), commit);
     fixture.commit_files(&[("c", "2\n")], "later");
-    assert!(matches!(repo.unland(&landing), Err(GitError::RefMoved { .. })));
+    assert!(matches!(repo.landing().unland(&landing), Err(GitError::RefMoved { .. })));
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn a_rebase_in_progress_is_left_alone() {
     let (fixture, repo, landing) = prepared();
     let mut rebase = command(&fixture.project(), &["rebase", "-q", "-i", "--root"]);
     rebase.env("GIT_SEQUENCE_EDITOR", "sed -i 1s/pick/edit/").output().unwrap();
-    let error = repo.land(&landing).unwrap_err();
+    let error = repo.landing().land(&landing).unwrap_err();
     assert!(matches!(error, GitError::Refused { .. }), "{error}");
 }
 
@@ -433,7 +433,7 @@ fn files_that_cannot_go_back_are_told() {
     fixture.configure("filter.mine.smudge", program.to_str().unwrap());
     fixture.configure("filter.mine.clean", "cat");
     fixture.configure("filter.mine.required", "true");
-    let error = repo.land(&landing).unwrap_err();
+    let error = repo.landing().land(&landing).unwrap_err();
     assert!(
         matches!(&error, GitError::FilesAhead { unmoved, .. } if matches!(**unmoved, GitError::Locked { .. })),
         "{error}"
@@ -451,7 +451,7 @@ fn files_of_a_landing_go_back_unless_they_were_committed() {
         busy_user(&fixture);
         let files = files_and_status(&fixture).0;
         let elsewhere = fixture.git(&["commit-tree", "-p", "main", "-m", "elsewhere", "main^{tree}"]);
-        repo.land(&landing).unwrap();
+        repo.landing().land(&landing).unwrap();
         fixture.git(&["update-ref", "refs/heads/main", landing.from.as_str()]);
         if is_committed {
             fixture.git(&["commit", "-q", "-m", "mine", "--", "a"]);
@@ -459,7 +459,7 @@ fn files_of_a_landing_go_back_unless_they_were_committed() {
             fixture.git(&["update-ref", "refs/heads/main", &elsewhere]);
         }
         let landed_files = files_and_status(&fixture).0;
-        repo.take_back_files(&landing).unwrap();
+        repo.landing().take_back_files(&landing).unwrap();
         let expected = if is_committed { landed_files } else { files };
         assert!(files_and_status(&fixture).0 == expected, "committed: {is_committed}");
     }

@@ -45,7 +45,7 @@ fn keep_note(fixture: &Fixture, then: &str) {
 /// not moved, and the note is there.
 fn land_killed(fixture: &Fixture, repo: &Repo, landing: &Move) {
     keep_note(fixture, "cat");
-    repo.land(landing).unwrap();
+    repo.landing().land(landing).unwrap();
     fixture.git(&["update-ref", "refs/heads/main", landing.from.as_str()]);
     bring_note(fixture);
     meanwhile(fixture, "cat");
@@ -68,7 +68,7 @@ fn bring_note(fixture: &Fixture) {
 fn what_stands_in_the_way_of_putting_back_is_kept() {
     let (fixture, repo, landing) = prepared_to_fail();
     keep_note(&fixture, "exit 1");
-    assert!(matches!(repo.land(&landing), Err(GitError::NotWritten { .. })));
+    assert!(matches!(repo.landing().land(&landing), Err(GitError::NotWritten { .. })));
     // As if git had been killed too, and the user had put a file into the folder that git created.
     std::fs::remove_file(fixture.project().join("d")).unwrap();
     write_files(&fixture.project(), &[("a", "2"), ("d/x", "2\n"), ("d/mine", "mine\n")]);
@@ -76,12 +76,12 @@ fn what_stands_in_the_way_of_putting_back_is_kept() {
     meanwhile(&fixture, "cat");
     let mine = fixture.project().join("d/mine");
     for _ in 0..2 {
-        let error = repo.land(&landing).unwrap_err();
+        let error = repo.landing().land(&landing).unwrap_err();
         assert!(matches!(error, GitError::HalfWritten { .. }), "{error}");
         assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine\n");
     }
     std::fs::remove_dir_all(mine.parent().unwrap()).unwrap();
-    repo.land(&landing).unwrap();
+    repo.landing().land(&landing).unwrap();
     assert_eq!((fixture.tip("main"), fixture.git(&["status", "--porcelain"])), (landing.to, String::new()));
 }
 
@@ -89,11 +89,11 @@ fn what_stands_in_the_way_of_putting_back_is_kept() {
 fn a_file_that_the_user_has_written_since_is_not_put_back() {
     let (fixture, repo, landing) = prepared_to_fail();
     keep_note(&fixture, "exit 1");
-    assert!(matches!(repo.land(&landing), Err(GitError::NotWritten { .. })));
+    assert!(matches!(repo.landing().land(&landing), Err(GitError::NotWritten { .. })));
     write_files(&fixture.project(), &[("a", "2\nmine\n"), ("new", "mine\n")]);
     bring_note(&fixture);
     meanwhile(&fixture, "cat");
-    match repo.land(&landing) {
+    match repo.landing().land(&landing) {
         Err(GitError::LocalChanges { paths, .. }) => assert_eq!(paths, [PathBuf::from("new")]),
         other => panic!("{other:?}"),
     }
@@ -108,11 +108,11 @@ fn what_could_not_be_noted_is_put_back_by_the_next() {
     let before = files_and_status(&fixture);
     let in_the_way = note(&fixture).with_extension("new");
     meanwhile(&fixture, &format!("mkdir {}; exit 1", in_the_way.display()));
-    let error = repo.land(&landing).unwrap_err();
+    let error = repo.landing().land(&landing).unwrap_err();
     assert!(matches!(error, GitError::HalfWritten { .. }), "{error}");
     std::fs::remove_dir(in_the_way).unwrap();
     meanwhile(&fixture, "exit 1");
-    let error = repo.land(&landing).unwrap_err();
+    let error = repo.landing().land(&landing).unwrap_err();
     assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
     assert_eq!(files_and_status(&fixture), before);
 }
@@ -122,7 +122,7 @@ fn what_git_wrote_before_it_was_killed_is_put_back() {
     let (fixture, repo, landing) = prepared_to_fail();
     let before = files_and_status(&fixture);
     meanwhile(&fixture, "kill $PPID; exit 1");
-    let error = repo.land(&landing).unwrap_err();
+    let error = repo.landing().land(&landing).unwrap_err();
     assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
     assert_eq!(files_and_status(&fixture), before);
 }
@@ -138,8 +138,8 @@ fn what_was_taken_by_hand_of_a_killed_landing_stays() {
         fixture.git(&["reset", "-q", "--hard"]);
         write_files(&fixture.project(), &[("a", of_a), ("new", of_new)]);
         let before = files_and_status(&fixture);
-        repo.land(&other).unwrap();
-        repo.unland(&other).unwrap();
+        repo.landing().land(&other).unwrap();
+        repo.landing().unland(&other).unwrap();
         assert_eq!(files_and_status(&fixture), before);
     }
 }
@@ -155,8 +155,8 @@ fn what_was_taken_by_hand_of_a_killed_landing_that_only_adds_stays() {
     fixture.git(&["reset", "-q", "--hard"]);
     write_files(&fixture.project(), &[("new", "2\n")]);
     let before = files_and_status(&fixture);
-    repo.land(&other).unwrap();
-    repo.unland(&other).unwrap();
+    repo.landing().land(&other).unwrap();
+    repo.landing().unland(&other).unwrap();
     assert_eq!(files_and_status(&fixture), before);
 }
 
@@ -169,14 +169,14 @@ fn what_was_taken_by_hand_of_a_failed_landing_stays() {
     let script = "case $(cat .git/fails) in yes) exit 1;; esac; cat";
     std::fs::write(fixture.project().join(".git/fails"), "yes").unwrap();
     meanwhile(&fixture, script);
-    let error = repo.land(&landing).unwrap_err();
+    let error = repo.landing().land(&landing).unwrap_err();
     assert!(matches!(error, GitError::HalfWritten { .. }), "{error}");
     std::fs::write(fixture.project().join(".git/fails"), "no").unwrap();
     fixture.git(&["reset", "-q", "--hard"]);
     write_files(&fixture.project(), &[("a", "2\n"), ("new", "2\n")]);
     let before = files_and_status(&fixture);
-    repo.land(&other).unwrap();
-    repo.unland(&other).unwrap();
+    repo.landing().land(&other).unwrap();
+    repo.landing().unland(&other).unwrap();
     assert_eq!(files_and_status(&fixture), before);
 }
 
@@ -185,14 +185,14 @@ fn what_was_taken_by_hand_of_a_failed_landing_stays() {
 fn a_look_at_half_a_landing_does_not_keep_it_from_being_put_back() {
     let (fixture, repo, landing) = prepared_to_fail();
     keep_note(&fixture, "exit 1");
-    assert!(matches!(repo.land(&landing), Err(GitError::NotWritten { .. })));
+    assert!(matches!(repo.landing().land(&landing), Err(GitError::NotWritten { .. })));
     std::fs::remove_file(fixture.project().join("d")).unwrap();
     write_files(&fixture.project(), &[("a", "2"), ("d/x", "")]);
     bring_note(&fixture);
     fixture.git(&["status"]);
     fixture.git(&["update-index", "--force-write-index"]);
     meanwhile(&fixture, "cat");
-    repo.land(&landing).unwrap();
+    repo.landing().land(&landing).unwrap();
     assert_eq!((fixture.tip("main"), fixture.git(&["status", "--porcelain"])), (landing.to, String::new()));
 }
 
@@ -206,7 +206,7 @@ fn a_landing_whose_commits_are_gone_is_in_nobodys_way() {
     let noted = std::fs::read_to_string(note(&fixture)).unwrap();
     let gone = noted.replace(landing.to.as_str(), &"1".repeat(40));
     std::fs::write(note(&fixture), gone).unwrap();
-    repo.land(&other).unwrap();
+    repo.landing().land(&other).unwrap();
     assert!(!note(&fixture).exists());
 }
 
@@ -218,11 +218,11 @@ fn a_landing_whose_checkout_is_gone_is_in_nobodys_way() {
     fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
     let note = note(&fixture);
     meanwhile(&fixture, &format!("cp {0} {0}.kept; exit 1", note.display()));
-    let error = repo.land(&landing).unwrap_err();
+    let error = repo.landing().land(&landing).unwrap_err();
     assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
     std::fs::rename(note.with_extension("kept"), &note).unwrap();
     std::fs::remove_dir_all(linked).unwrap();
     meanwhile(&fixture, "cat");
-    repo.land(&Move { branch: "elsewhere".to_owned(), ..landing }).unwrap();
+    repo.landing().land(&Move { branch: "elsewhere".to_owned(), ..landing }).unwrap();
     assert!(!note.exists());
 }

@@ -23,6 +23,7 @@ pub use error::{GitError, LibraryError};
 pub use land::door::Landing;
 pub use land::landing::Move;
 pub use merge::conflict::WrittenConflict;
+pub use merge::door::Merging;
 pub use merge::merge_tree::{ConflictFile, Merge};
 pub use repo::gc::NoGc;
 pub use repo::lock_holder::{Holder, Waiting, Work};

@@ -170,7 +170,7 @@ impl Archive {
         let run = &state.run_id;
         // No task has this name: it is reserved for the merged branch.
         let prefix = format!("{}{}", run.keep_prefix(), orchestrate_core::TaskId::INTEGRATION);
-        let tree = match self.repo.merge(tip, &state.integration)? {
+        let tree = match self.repo.merging().merge(tip, &state.integration)? {
             Merge::Clean { tree } => tree,
             Merge::Conflict { files, .. } => {
                 let files = files.iter().map(|file| shown(&file.to_string())).collect();

@@ -72,7 +72,7 @@ async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) 
         return Ok(());
     }
     let (ours, theirs) = (target.clone(), candidate.clone());
-    let outcome = match context.git(move |repo| repo.merge(&ours, &theirs)).await? {
+    let outcome = match context.git(move |repo| repo.merging().merge(&ours, &theirs)).await? {
         Merge::Conflict { files, .. } => {
             let files = files.iter().map(ToString::to_string).collect();
             Event::MergeConflicted { task, files }

@@ -103,9 +103,9 @@ impl GitLink {
         let anchor = worktrees::conflict_anchor(&self.context, &self.task);
         let written = self.context.git(move |repo| {
             repo.worktrees().restart(&worktree, &tip, &tip)?;
-            let WrittenConflict { tree, files, .. } = repo.write_conflict(&worktree, &onto, &tip, &anchor)?;
+            let WrittenConflict { tree, files, .. } = repo.merging().write_conflict(&worktree, &onto, &tip, &anchor)?;
             let mut binary = Vec::new();
-            for file in repo.untouched(&worktree, &files)? {
+            for file in repo.merging().untouched(&worktree, &files)? {
                 if repo.store().read_stored(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
                     binary.push(named(&file));
                 }
@@ -121,14 +121,15 @@ impl GitLink {
     pub(crate) async fn unresolved(&self, repair: &Repair) -> Result<Unresolved, CoordinatorError> {
         let (worktree, Repair { onto, tip }) = (Arc::clone(&self.worktree), repair.clone());
         let found = self.context.git(move |repo| {
-            let Merge::Conflict { files, .. } = repo.merge(&onto, &tip)? else {
+            let Merge::Conflict { files, .. } = repo.merging().merge(&onto, &tip)? else {
                 return Ok(Unresolved::default());
             };
             let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
-            let marked = repo.remaining_markers(&repo.store().current_tree(&worktree)?, &paths, [&onto, &tip])?;
+            let marked =
+                repo.merging().remaining_markers(&repo.store().current_tree(&worktree)?, &paths, [&onto, &tip])?;
             Ok(Unresolved {
                 marked: marked.iter().map(|(path, line)| format!("{}:{line}", shown_path(path))).collect(),
-                untouched: repo.untouched(&worktree, &files)?.iter().map(named).collect(),
+                untouched: repo.merging().untouched(&worktree, &files)?.iter().map(named).collect(),
             })
         });
         found.await

@@ -17,8 +17,9 @@ use orchestrate_core::Oid;
 use rustix::io::Errno;
 
 use crate::error::GitError;
+use crate::merge::door::Merging;
 use crate::merge::merge_tree::{ConflictFile, Merge};
-use crate::repo::repository::{Repo, ours, theirs, tree_of};
+use crate::repo::repository::{ours, theirs, tree_of};
 use crate::store::openat;
 use crate::store::openat::path_of;
 use crate::store::stage::unread_entry;
@@ -43,7 +44,7 @@ pub struct WrittenConflict {
     pub messages: Vec<String>,
 }
 
-impl Repo {
+impl Merging<'_> {
     /// Writes the merge of `candidate` (the worktree's commit) into `target` to the worktree, with
     /// markers.
     ///
@@ -65,10 +66,10 @@ impl Repo {
             Merge::Clean { tree } => (tree, Vec::new(), Vec::new()),
             Merge::Conflict { tree, files, messages } => (tree, files, messages),
         };
-        self.advance(anchor, self.read_ref(anchor)?.as_ref(), &tree)?;
-        let current = self.store().current_tree(worktree)?;
-        let handle = self.handle()?;
-        let paths = self.store().changed_paths(&current, &tree)?;
+        self.repo.advance(anchor, self.repo.read_ref(anchor)?.as_ref(), &tree)?;
+        let current = self.repo.store().current_tree(worktree)?;
+        let handle = self.repo.handle()?;
+        let paths = self.repo.store().changed_paths(&current, &tree)?;
         for path in &paths {
             let held = entry(&handle, &current, path)?;
             if held != entry(&handle, candidate, path)? {
@@ -96,7 +97,7 @@ impl Repo {
         Ok(WrittenConflict { tree, files, messages })
     }
 
-    /// Lists which of the files without markers are exactly as [`Repo::write_conflict`] left them:
+    /// Lists which of the files without markers are exactly as [`Merging::write_conflict`] left them:
     /// neither written nor touched nor deleted since.
     ///
     /// # Errors
@@ -114,7 +115,7 @@ impl Repo {
     /// Sets entries of a worktree's index to those of a tree, without metadata, so that the files
     /// are read at the next staging.
     fn index_files(&self, worktree: &Worktree, tree: &Oid, paths: &[PathBuf]) -> Result<(), GitError> {
-        let (handle, place) = (self.handle()?, worktree.admin_dir().join("index"));
+        let (handle, place) = (self.repo.handle()?, worktree.admin_dir().join("index"));
         let failed = || GitError::library(format!("write {}", place.display()));
         let mut index = git2::Index::open(&place).map_err(failed())?;
         for path in paths {

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::repo::repository::Repo;
+use crate::merge::door::Merging;
 
 /// The starts of the lines that begin and end a conflict. The lines between sides are not distinctive.
 const MARKERS: [&[u8]; 2] = [b"<<<<<<< ", b">>>>>>> "];
 
-impl Repo {
+impl Merging<'_> {
     /// Lists which of the files have conflict markers in a tree, each with the line of its first one
     /// (counted from 1). Marker lines that one of the two sides also has do not count. For a link,
     /// its target path is searched.
@@ -26,7 +26,7 @@ impl Repo {
     ) -> Result<Vec<(PathBuf, usize)>, GitError> {
         let mut remaining = Vec::new();
         for path in files {
-            if let Some(bytes) = self.store().read_stored(tree, path)?
+            if let Some(bytes) = self.repo.store().read_stored(tree, path)?
                 && let Some(line) = self.new_marker(&bytes, path, sides)?
             {
                 remaining.push((path.clone(), line));
@@ -40,7 +40,7 @@ impl Repo {
         if first_marker(bytes, &[]).is_none() {
             return Ok(None);
         }
-        let [one, other] = sides.map(|side| self.store().read_stored(side, path));
+        let [one, other] = sides.map(|side| self.repo.store().read_stored(side, path));
         let sides: Vec<Vec<u8>> = [one?, other?].into_iter().flatten().collect();
         Ok(first_marker(bytes, &sides))
     }

@@ -7,7 +7,7 @@
 //! file would make a clean merge, with both versions, of what is a conflict for everyone else.
 //!
 //! Git writes the merged tree to the real repository's objects, where no ref holds it yet: see
-//! [`Repo::merge`].
+//! [`Merging::merge`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,8 +17,9 @@ use std::sync::PoisonError;
 use orchestrate_core::{Oid, git_path};
 
 use crate::error::GitError;
+use crate::merge::door::Merging;
 use crate::repo::program::{Ended, Run};
-use crate::repo::repository::{Repo, theirs, tree_of};
+use crate::repo::repository::{theirs, tree_of};
 use crate::repo::scratch_repo::Room;
 use crate::repo::version::ATTR_SOURCE;
 use crate::store::openat::path_of;
@@ -72,21 +73,21 @@ impl fmt::Display for ConflictFile {
     }
 }
 
-impl Repo {
+impl Merging<'_> {
     /// Merges `candidate` into `target` without a checkout.
     ///
     /// No ref holds the merged tree yet: the caller must make a commit of it and keep that
-    /// ([`Repo::keep`]). If `git gc` removes the tree before that, the commit fails, and merging
-    /// again creates the same tree.
+    /// ([`Repo::keep`](crate::Repo::keep)). If `git gc` removes the tree before that, the commit
+    /// fails, and merging again creates the same tree.
     ///
     /// # Errors
     /// If git fails. A conflict is not an error.
     pub fn merge(&self, target: &Oid, candidate: &Oid) -> Result<Merge, GitError> {
         // A candidate that contains the target already has the merged tree, by any strategy.
-        if self.contains(candidate, target)? {
-            return Ok(Merge::Clean { tree: self.tree_of(candidate)? });
+        if self.repo.contains(candidate, target)? {
+            return Ok(Merge::Clean { tree: self.repo.tree_of(candidate)? });
         }
-        self.merge_by(target, candidate, self.program.version() >= ATTR_SOURCE)
+        self.merge_by(target, candidate, self.repo.program.version() >= ATTR_SOURCE)
     }
 
     /// Merges; `told` says whether git can be told where attributes come from, or must find them as files.
@@ -97,17 +98,17 @@ impl Repo {
         if told {
             run = run.env("GIT_ATTR_SOURCE", target.as_str());
         } else {
-            let handle = self.handle()?;
+            let handle = self.repo.handle()?;
             room.lay_out_attributes(&handle, &tree_of(&handle, target)?)?;
         }
-        let mut ended = self.program.run(&run)?;
+        let mut ended = self.repo.program.run(&run)?;
         if ended.code > 1 {
             // A concurrent `git gc` removes folders of objects that are empty at that moment.
-            ended = self.program.run(&run)?;
+            ended = self.repo.program.run(&run)?;
         }
         // A room with the attributes of this target cannot be reused.
         if told {
-            *self.shared.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+            *self.repo.shared.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
         }
         match ended.code {
             0 => Ok(Merge::Clean { tree: read_tree(&ended)? }),
@@ -119,7 +120,7 @@ impl Repo {
     /// Takes the room of the previous merge, or creates one.
     fn room(&self, branches: [(&str, &Oid); 2]) -> Result<Room, GitError> {
         branches.iter().try_for_each(|(_, oid)| theirs(oid).map(drop))?;
-        let kept = self.shared.room.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let kept = self.repo.shared.room.lock().unwrap_or_else(PoisonError::into_inner).take();
         // A room that was removed meanwhile cannot be used again.
         if let Some(room) = kept.filter(|room| room.name(branches).is_ok()) {
             return Ok(room);
@@ -130,10 +131,10 @@ impl Repo {
     }
 
     fn in_room<'a>(&self, room: &'a Room, args: impl IntoIterator<Item = &'a str>) -> Run<'a> {
-        let shallow = self.common_dir().join("shallow");
+        let shallow = self.repo.common_dir().join("shallow");
         let settings = SETTINGS.map(|(key, value)| (key.to_owned(), value.into()));
         let run = Run::new(room.git_dir(), room.work_tree(), args).settings(settings);
-        let run = run.env("GIT_OBJECT_DIRECTORY", self.common_dir().join("objects")).env("GIT_ATTR_NOSYSTEM", "1");
+        let run = run.env("GIT_OBJECT_DIRECTORY", self.repo.common_dir().join("objects")).env("GIT_ATTR_NOSYSTEM", "1");
         if shallow.exists() { run.env("GIT_SHALLOW_FILE", shallow) } else { run }
     }
 }
@@ -184,7 +185,7 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::repository::ours;
+    use crate::repo::repository::{Repo, ours};
     use crate::store::stage::unread_entry;
 
     fn commit(repository: &git2::Repository, files: &[(&str, &str)], parents: &[&git2::Commit<'_>]) -> git2::Oid {
@@ -212,8 +213,8 @@ mod tests {
         let repo = Repo::open(folder.path(), folder.path()).unwrap();
         let can_be_told = repo.program.version() >= ATTR_SOURCE;
         for told in [true, false].into_iter().filter(|told| !told || can_be_told) {
-            assert!(matches!(repo.merge_by(&one, &two, told), Ok(Merge::Clean { .. })), "told: {told}");
-            assert!(matches!(repo.merge_by(&two, &one, told), Ok(Merge::Conflict { .. })), "told: {told}");
+            assert!(matches!(repo.merging().merge_by(&one, &two, told), Ok(Merge::Clean { .. })), "told: {told}");
+            assert!(matches!(repo.merging().merge_by(&two, &one, told), Ok(Merge::Conflict { .. })), "told: {told}");
         }
     }
 }

@@ -48,10 +48,10 @@ impl Worktrees<'_> {
         let mut marked = Undecided::new();
         let Some(other) = self.merged_into(worktree)? else { return Ok(marked) };
         let head = self.head(worktree)?;
-        let Merge::Conflict { files, .. } = self.repo.merge(&head, &other)? else { return Ok(marked) };
+        let Merge::Conflict { files, .. } = self.repo.merging().merge(&head, &other)? else { return Ok(marked) };
         for path in files.into_iter().map(|file| file.path) {
             if let Some(bytes) = content(worktree, path.as_os_str().as_bytes())?
-                && let Some(line) = self.repo.new_marker(&bytes, &path, [&head, &other])?
+                && let Some(line) = self.repo.merging().new_marker(&bytes, &path, [&head, &other])?
             {
                 marked.insert(path, Some(line));
             }

@@ -17,12 +17,12 @@ fn everything(fixture: &Fixture, repo: &Repo, worktree: &Worktree) -> Result<(),
     // Another commit, so that there is something to merge.
     let head = fixture.tip("HEAD");
     let other = repo.commit(&commit_spec(repo.tree_of(&head)?, &[&head]))?;
-    repo.merge(&other, &commit)?;
+    repo.merging().merge(&other, &commit)?;
     let verifier = WorktreeSpec { branch: None, ..fixture.spec("verifier") };
     let verifier = repo.worktrees().add(&verifier)?;
     repo.worktrees().checkout_detached(&verifier, &commit)?;
     let anchor = "refs/orchestrate/keep/r-test01/T1/conflict";
-    repo.write_conflict(worktree, &other, &commit, anchor)?;
+    repo.merging().write_conflict(worktree, &other, &commit, anchor)?;
     repo.worktrees().remove(worktree, &fixture.trash())?.delete()
 }
 
@@ -178,7 +178,7 @@ fn attributes_and_local_drivers_run_nothing() {
     assert!(matches!(repo.store().snapshot(&worktree, &SnapshotRules::default()), Err(GitError::FilterAsked { .. })));
     write_files(worktree.path(), &[(".gitattributes", "* merge=x diff=x\n")]);
     let with_driver = fixture.commit(&repo, &worktree, &[&base]);
-    let merge = repo.merge(&with_driver, &plain).unwrap();
+    let merge = repo.merging().merge(&with_driver, &plain).unwrap();
     assert!(matches!(merge, orchestrate_git::Merge::Conflict { .. }), "a driver decided: {merge:?}");
     repo.store().status(&worktree).unwrap();
     assert!(!fixture.canary().exists());
@@ -207,7 +207,7 @@ fn links_lead_nowhere() {
     // The other side changes the file behind the link: it is written into the worktree, not through
     // the link.
     let target = fixture.commit_files(&[("folder/file", "2\n")], "target");
-    repo.write_conflict(&worktree, &target, &commit, "refs/orchestrate/keep/r-test01/T1/conflict").unwrap();
+    repo.merging().write_conflict(&worktree, &target, &commit, "refs/orchestrate/keep/r-test01/T1/conflict").unwrap();
     assert_eq!(std::fs::read_to_string(outside.join("file")).unwrap(), "secret\n");
 }
 

@@ -44,7 +44,7 @@ fn everything(fixture: &Fixture, repo: &Repo) -> Result<(), GitError> {
     let other = fixture.worktree(repo, "T2");
     write_files(other.path(), &[("a", "3\n"), ("b", "2\n")]);
     let theirs = fixture.commit(repo, &other, &[&base]);
-    assert!(matches!(repo.merge(&ours, &theirs)?, Merge::Conflict { .. }));
+    assert!(matches!(repo.merging().merge(&ours, &theirs)?, Merge::Conflict { .. }));
     write_files(
         &fixture.project(),
         &[(".worktreeinclude", "*\n"), (".git/info/exclude", "ignored\n"), ("ignored", "")],
@@ -148,18 +148,18 @@ fn a_merge_knows_no_driver_and_no_attributes_but_the_targets() {
     let [one, two] = two_sides(&fixture, "a merge=mine\n");
     fixture.configure("merge.mine.driver", &format!("'{}'; true", fixture.planted().display()));
     let is_conflict = |merged: Result<Merge, GitError>| matches!(merged, Ok(Merge::Conflict { .. }));
-    assert!(is_conflict(fixture.repo().merge(&one, &two)), "a driver lost an edit");
+    assert!(is_conflict(fixture.repo().merging().merge(&one, &two)), "a driver lost an edit");
     assert!(!fixture.canary().exists());
     let [one, two] = two_sides(&fixture, "");
     let attributes = fixture.path().join("attributes");
     std::fs::write(&attributes, "* merge=union\n").unwrap();
     fixture.configure("core.attributesFile", attributes.to_str().unwrap());
-    assert!(is_conflict(fixture.repo().merge(&one, &two)), "the user's attributes");
+    assert!(is_conflict(fixture.repo().merging().merge(&one, &two)), "the user's attributes");
     write_files(&fixture.project(), &[(".git/info/attributes", "* merge=union\n")]);
-    assert!(is_conflict(fixture.repo().merge(&one, &two)), "the repository's own attributes");
+    assert!(is_conflict(fixture.repo().merging().merge(&one, &two)), "the repository's own attributes");
     fixture.git(&["config", "merge.default", "union"]);
     fixture.configure("merge.default", "union");
-    assert!(is_conflict(fixture.repo().merge(&one, &two)), "the default driver");
+    assert!(is_conflict(fixture.repo().merging().merge(&one, &two)), "the default driver");
     // The control: git itself merges this without a conflict.
     let control = command(&fixture.project(), &["merge-tree", "--write-tree", one.as_str(), two.as_str()]).output();
     assert!(control.unwrap().status.success());

@@ -21,7 +21,7 @@ fn a_conflict_is_written_and_repaired() {
     let target = fixture.commit_files(&others, "target");
 
     for _ in 0..2 {
-        let written = repo.write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap();
+        let written = repo.merging().write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap();
         let paths: Vec<PathBuf> = written.files.iter().map(|file| file.path.clone()).collect();
         assert_eq!(paths, [PathBuf::from("both")]);
         assert_eq!(repo.store().current_tree(&worktree).unwrap(), written.tree);
@@ -31,14 +31,14 @@ fn a_conflict_is_written_and_repaired() {
     assert_eq!(std::fs::read_to_string(worktree.path().join("mine")).unwrap(), "agent\n");
     let tree = repo.store().current_tree(&worktree).unwrap();
     let files = ["both", "mine", "absent"].map(PathBuf::from);
-    let left = |tree| repo.remaining_markers(tree, &files, [&target, &candidate]).unwrap();
+    let left = |tree| repo.merging().remaining_markers(tree, &files, [&target, &candidate]).unwrap();
     assert_eq!(left(&tree), [(PathBuf::from("both"), 1)]);
 
     write_files(worktree.path(), &[("both", "agent and other\n")]);
     let repaired = fixture.commit(&repo, &worktree, &[&target, &candidate]);
     let tree = repo.tree_of(&repaired).unwrap();
     assert_eq!(left(&tree), []);
-    assert_eq!(repo.merge(&target, &repaired).unwrap(), Merge::Clean { tree });
+    assert_eq!(repo.merging().merge(&target, &repaired).unwrap(), Merge::Clean { tree });
     assert_eq!(git_in(worktree.path(), &["status", "--porcelain"]), "");
 }
 
@@ -58,13 +58,13 @@ fn what_has_no_markers_is_untouched_until_it_is_written_or_deleted() {
     let theirs = [("binary", "other\0"), ("gone", "other\n"), ("place/in", "2\n"), ("text", "other\n")];
     let target = fixture.commit_files(&theirs, "target");
     let untouched = |files: &[ConflictFile]| -> Vec<String> {
-        let untouched = repo.untouched(&worktree, files).unwrap();
+        let untouched = repo.merging().untouched(&worktree, files).unwrap();
         untouched.iter().map(|file| format!("{} ({})", file.path.display(), file.kind)).collect()
     };
 
     let mut files = Vec::new();
     for _ in 0..2 {
-        files = repo.write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap().files;
+        files = repo.merging().write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap().files;
         let left = ["binary (binary)", "gone (modify/delete)", "kept (modify/delete)", "place~yours (file/directory)"];
         assert_eq!(untouched(&files), left);
     }
@@ -87,7 +87,7 @@ fn a_file_that_is_ignored_and_tracked_all_the_same_comes_with_the_merge() {
     write_files(&fixture.project(), &[("forced.log", "tracked\n")]);
     fixture.git(&["add", "-f", "forced.log"]);
     let target = fixture.commit_files(&[("both", "other\n")], "target");
-    let written = repo.write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap();
+    let written = repo.merging().write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap();
     assert_eq!(repo.store().current_tree(&worktree).unwrap(), written.tree);
 }
 
@@ -122,7 +122,7 @@ fn what_was_not_committed_is_not_overwritten() {
     let candidate = fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
     let target = fixture.commit_files(&[("both", "other\n")], "target");
     write_files(worktree.path(), &[("both", "later\n")]);
-    let error = repo.write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap_err();
+    let error = repo.merging().write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap_err();
     assert!(matches!(error, GitError::Unstorable { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(worktree.path().join("both")).unwrap(), "later\n");
 }

@@ -402,7 +402,7 @@ fn what_cannot_be_landed_is_refused_with_its_reason() {
 fn a_prepared_merge_commit_lands_on_a_branch_that_moved() {
     let (fixture, repo, landing) = prepared();
     let moved = fixture.commit_files(&[("b", "2\n")], "users");
-    let merge = repo.merge(&moved, &landing.to).unwrap();
+    let merge = repo.merging().merge(&moved, &landing.to).unwrap();
     let Merge::Clean { tree } = merge else { panic!("{merge:?}") };
     let commit = repo.commit(&commit_spec(tree, &[&moved, &landing.to])).unwrap();
     let landing = Move { from: moved, to: commit.clone(), ..landing };

@@ -25,7 +25,7 @@ fn a_clean_merge_is_held_by_its_commit() {
     let two = side(&fixture, "two", &[("b", "2\n")]);
     let repo = fixture.repo();
     let before = fixture.users_state();
-    let merge = repo.merge(&one, &two).unwrap();
+    let merge = repo.merging().merge(&one, &two).unwrap();
     let Merge::Clean { tree } = &merge else { panic!("{merge:?}") };
     assert_eq!(fixture.users_state(), before);
     let commit = commit_spec(tree.clone(), &[&one, &two]);
@@ -33,7 +33,7 @@ fn a_clean_merge_is_held_by_its_commit() {
     fixture.git(&["gc", "-q", "--prune=now"]);
     let contents: Vec<String> = fixture.files_of(tree).into_values().map(|(_, content)| content).collect();
     assert_eq!(contents, ["2\n", "2\n"]);
-    assert_eq!(repo.merge(&one, &two).unwrap(), merge);
+    assert_eq!(repo.merging().merge(&one, &two).unwrap(), merge);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn what_was_built_on_the_target_is_merged_as_git_does() {
     fixture.git(&["rm", "-q", "gone"]);
     fixture.commit_files(&[("a", "2\n")], "first");
     let built = fixture.commit_files(&[("moved/b", "3\n")], "second");
-    let Merge::Clean { tree } = repo.merge(&target, &built).unwrap() else { panic!("a conflict") };
+    let Merge::Clean { tree } = repo.merging().merge(&target, &built).unwrap() else { panic!("a conflict") };
     assert_eq!(tree.as_str(), fixture.git(&["merge-tree", "--write-tree", "target", "built"]));
 }
 
@@ -58,7 +58,7 @@ fn conflicts_are_listed_by_file_and_kind() {
     fixture.git(&["switch", "-q", "-c", "two", "main"]);
     std::fs::remove_file(fixture.project().join("gone")).unwrap();
     let two = fixture.commit_files(&[("both", "two\n"), ("new", "two\n")], "two");
-    let merge = fixture.repo().merge(&one, &two).unwrap();
+    let merge = fixture.repo().merging().merge(&one, &two).unwrap();
     let Merge::Conflict { tree, files, messages } = merge else { panic!("{merge:?}") };
     let file = |path: &str, kind: &str| ConflictFile { path: PathBuf::from(path), kind: kind.to_owned() };
     assert_eq!(files, [file("both", "contents"), file("gone", "modify/delete"), file("new", "contents")]);
@@ -76,20 +76,20 @@ fn attributes_come_from_the_target_not_from_the_checkout() {
     let one = side(&fixture, "one", &with_union);
     let two = side(&fixture, "two", &[("log", "1\ntwo\n")]);
     let repo = fixture.repo();
-    assert!(matches!(repo.merge(&one, &two).unwrap(), Merge::Clean { .. }));
-    assert!(matches!(repo.merge(&two, &one).unwrap(), Merge::Conflict { .. }));
+    assert!(matches!(repo.merging().merge(&one, &two).unwrap(), Merge::Clean { .. }));
+    assert!(matches!(repo.merging().merge(&two, &one).unwrap(), Merge::Conflict { .. }));
     // The attributes in the user's checkout have no effect.
     write_files(&fixture.project(), &[(".gitattributes", "log merge=union\n")]);
-    assert!(matches!(repo.merge(&two, &one).unwrap(), Merge::Conflict { .. }));
+    assert!(matches!(repo.merging().merge(&two, &one).unwrap(), Merge::Conflict { .. }));
     let tree = repo.tree_of(&base).unwrap();
-    assert_eq!(repo.merge(&base, &base).unwrap(), Merge::Clean { tree });
+    assert_eq!(repo.merging().merge(&base, &base).unwrap(), Merge::Clean { tree });
 }
 
 #[test]
 fn a_missing_commit_is_an_error_and_no_conflict() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let missing = Oid::new("0123456789012345678901234567890123456789");
-    let error = fixture.repo().merge(&fixture.tip("HEAD"), &missing).unwrap_err();
+    let error = fixture.repo().merging().merge(&fixture.tip("HEAD"), &missing).unwrap_err();
     assert!(matches!(error, GitError::Library { .. }), "{error}");
 }
 

@@ -4,6 +4,11 @@
 //! discovers repositories, reads objects and history, stores what agents wrote and moves refs by
 //! compare-and-swap. No other crate starts git, and no type of libgit2 appears in this interface.
 //!
+//! A [`Repo`] opens a repository, reads and moves its refs and creates commits. Everything else is
+//! behind four doors, each a handle that borrows it: [`Repo::worktrees`] for the worktrees of agents,
+//! [`Repo::store`] for files that are stored, read and compared, [`Repo::merging`] for merges and their
+//! conflicts, and [`Repo::landing`] for the user's own branches.
+//!
 //! These rules hold everywhere:
 //!
 //! - The user's checkout, index, stash, configuration and hooks are read, never written;

@@ -1,4 +1,5 @@
-//! The objects: a worktree's files become a tree, and trees and commits are read and compared. No program is run.
+//! Objects: stores a worktree's files as a tree, and reads and compares trees and commits. No
+//! program is run.
 
 pub(crate) mod bounds;
 pub(crate) mod diff;

@@ -19,6 +19,7 @@ use crate::order::overlap::Pattern;
 use crate::order::stuck::never_started;
 use crate::read::collect;
 use crate::read::collect::Collected;
+use crate::read::note::Note;
 use crate::read::outline;
 use crate::read::outline::{Block, Opaque};
 use crate::read::source::{Inline, Source};
@@ -45,6 +46,9 @@ pub struct Plan {
     pub tasks: Vec<Task>,
     /// The byte offset of the mark in each task's box; a heading without a box has no entry.
     pub boxes: BTreeMap<TaskId, usize>,
+    /// What it says besides its tasks, section by section.
+    #[serde(default)]
+    pub notes: Vec<Note>,
     /// Lines that look like tasks but are not.
     pub skipped: Vec<Skipped>,
     /// Problems that do not prevent a run.
@@ -60,6 +64,11 @@ impl Plan {
         let (plan, errors) = read(source, known);
         if errors.is_empty() { Ok(plan) } else { Err(errors) }
     }
+}
+
+/// Returns what a plan says besides its tasks, section by section, even if the plan has errors.
+pub fn notes(text: &str) -> Vec<Note> {
+    read(text, &KnownNames::default()).0.notes
 }
 
 /// Parses a plan as far as possible, and returns its errors with it.
@@ -123,8 +132,9 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     }
     let title = front_matter.title.clone().or(collected.title);
     let boxes = ids.iter().zip(&collected.drafts).filter_map(|(id, draft)| Some((id.clone(), draft.box_at?))).collect();
+    let notes = collected.notes;
     let tasks = tasks(source, collected.drafts, &ids, &edges, front_matter.review);
-    Plan { title, front_matter, tasks, boxes, ..Plan::default() }
+    Plan { title, front_matter, tasks, boxes, notes, ..Plan::default() }
 }
 
 /// Finds the tasks below the front matter; having none or too many is an error, as is too deep a nesting.

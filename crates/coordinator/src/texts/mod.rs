@@ -4,3 +4,4 @@ pub(crate) mod models;
 pub(crate) mod project_texts;
 pub(crate) mod prompts;
 pub(crate) mod roles;
+pub(crate) mod task_message;

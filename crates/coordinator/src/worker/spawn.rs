@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use orchestrate_core::event::Event;
+use orchestrate_core::git_path::text;
+use orchestrate_core::invisible::shown;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentSpec, RunState, Task, TaskId, TaskRecord, WorkStep};
+use orchestrate_git::Repo;
 use orchestrate_journal::{Batch, Blob};
-use orchestrate_plan::role::Role;
+use orchestrate_plan::role::{Delivers, Role};
 
 use crate::error::CoordinatorError;
 use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
@@ -15,6 +18,7 @@ use crate::run::codec::value_bytes;
 use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;
 use crate::texts::models::preferences;
+use crate::texts::task_message::{self, Delivery, Sources};
 use crate::worker::link::WorkerLink;
 use crate::worker::work;
 use crate::worktree::commit;
@@ -116,25 +120,65 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
 async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) -> Result<AgentSpec, CoordinatorError> {
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
+    let context_tokens = role.context_tokens.map_or(settings.context_tokens, |own| own.min(settings.context_tokens));
+    let reads_only = role.delivers == Delivers::Report;
+    let instruction = instruction(context, task, reads_only, task_message::bound(context_tokens)).await?;
     Ok(AgentSpec {
         task: task.id.clone(),
         model: context.host.models.choose(&preferences(settings, task, role)).await?,
         system: context.host.redactor.owned(context.prompts.system(&role.prompt)),
         tools: context.host.executor.specs(&role.grant()),
-        instruction: instruction(context, task),
-        context_tokens: role.context_tokens.map_or(settings.context_tokens, |own| own.min(settings.context_tokens)),
+        instruction: context.host.redactor.owned(instruction),
+        context_tokens,
         max_output_tokens: role.max_output_tokens.unwrap_or(settings.max_output_tokens),
         max_turns: task.turns.or(role.max_turns).unwrap_or(settings.max_turns).min(settings.max_turns),
     })
 }
 
-/// Formats the task as the agent's first message.
-fn instruction(context: &RunContext, task: &Task) -> String {
+/// Composes the agent's first message from the task, the plan's prose and the work of its dependencies.
+async fn instruction(
+    context: &RunContext,
+    task: &Task,
+    reads_only: bool,
+    bound: usize,
+) -> Result<String, CoordinatorError> {
+    let state = context.state();
+    let notes = match &state.plan_source {
+        Some(plan) => orchestrate_plan::notes(&context.blob_text(plan.clone()).await?),
+        None => Vec::new(),
+    };
+    let mut deliveries = Vec::new();
+    for dependency in &task.depends {
+        deliveries.extend(delivery(context, &state, dependency, reads_only).await?);
+    }
     let details = task.details.join("\n");
     let places = [("id", task.id.as_str()), ("title", &task.title), ("details", &details)];
-    let mut text = context.prompts.render("task", &places);
-    if let Some(command) = &task.verify {
-        text.push_str(&format!("\nThe task is checked with: {command}\n"));
-    }
-    text
+    let task_text = context.prompts.render("task", &places);
+    let sources = Sources { task_text, task, state: &state, notes: &notes, deliveries };
+    Ok(task_message::compose(&sources, bound))
+}
+
+/// Returns what a dependency has delivered; `None` if it was done before the run.
+async fn delivery(
+    context: &RunContext,
+    state: &RunState,
+    dependency: &TaskId,
+    with_diff: bool,
+) -> Result<Option<Delivery>, CoordinatorError> {
+    let Some(record) = state.task(dependency).filter(|record| !record.was_done()) else { return Ok(None) };
+    let (task, label, summary) = (dependency.clone(), record.task.label(), record.summary().to_owned());
+    let mut delivery = Delivery { task, label, summary, ..Delivery::default() };
+    let Some(merged) = record.merged().last() else { return Ok(Some(delivery)) };
+    let commit = merged.commit.clone();
+    delivery.commit = Some(commit.clone());
+    let read = move |repo: &Repo| {
+        let Some(before) = repo.commit_info(&commit)?.parents.into_iter().next() else {
+            return Ok((Vec::new(), None));
+        };
+        let files = repo.changed_paths(&before, &commit)?.iter().map(|path| shown(&text(path))).collect();
+        let diff = if with_diff { Some(repo.diff_text(&before, &commit)?) } else { None };
+        Ok((files, diff))
+    };
+    (delivery.files, delivery.diff) = context.git(read).await?;
+    Ok(Some(delivery))
 }

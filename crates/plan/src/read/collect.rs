@@ -11,7 +11,8 @@ use crate::fields::attributes::{Attributes, Located};
 use crate::fields::identify;
 use crate::read::checkbox::{BoxMark, after_box, looks_like_box, odd_box, read_box};
 use crate::read::heading;
-use crate::read::outline::{Block, Item};
+use crate::read::note::Note;
+use crate::read::outline::{Block, Item, Opaque};
 use crate::read::source::{Inline, Source};
 use crate::read::task_line::{Draft, Location, Reader, items_of};
 use orchestrate_core::task::TaskStatus;
@@ -34,12 +35,15 @@ pub(crate) struct Collected {
     pub(crate) groups: Vec<Group>,
     /// The first heading of level one.
     pub(crate) title: Option<String>,
+    /// The prose of each section, beginning with the one before the first heading.
+    pub(crate) notes: Vec<Note>,
 }
 
 /// Finds all tasks of a document.
 pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], findings: &mut Findings) -> Collected {
     let reader = Reader { source, findings };
-    let mut walk = Walk { reader, found: Collected::default(), headings: Vec::new(), place: Location::default() };
+    let found = Collected { notes: vec![Note { line: 1, ..Note::default() }], ..Collected::default() };
+    let mut walk = Walk { reader, found, headings: Vec::new(), place: Location::default() };
     walk.document(blocks);
     walk.found
 }
@@ -77,13 +81,43 @@ impl Walk<'_, '_> {
                         self.task_heading(text.clone(), body);
                         rest = next;
                     } else {
+                        let line = self.reader.source.line_of(text.start);
+                        self.found.notes.push(Note {
+                            heading: Some(title.clone()),
+                            level: *level,
+                            line,
+                            text: String::new(),
+                        });
                         self.open_heading(*level, title);
                     }
                 }
-                Block::List(items) => self.list(items, &Inherited::default()),
-                other => self.skip_boxes(other),
+                Block::List(items) => {
+                    if self.excluded().is_some() || !self.holds_boxes(block) {
+                        self.note(block);
+                    }
+                    self.list(items, &Inherited::default());
+                }
+                other => {
+                    self.note(other);
+                    self.skip_boxes(other);
+                }
             }
         }
+    }
+
+    /// Adds a block to what the current section says.
+    fn note(&mut self, block: &Block) {
+        if matches!(block, Block::Opaque { kind: Opaque::Html, .. }) {
+            return;
+        }
+        let text = self.reader.dedented(block.range());
+        if let Some(note) = self.found.notes.last_mut() {
+            note.push(&text);
+        }
+    }
+
+    fn holds_boxes(&self, block: &Block) -> bool {
+        self.reader.source.lines(block.range()).iter().any(|(_, line)| looks_like_box(line))
     }
 
     /// Reports whether the first block is a task's heading with a field below it.

@@ -141,7 +141,7 @@ impl Reader<'_, '_> {
     }
 
     /// Returns a range's lines without the indentation of the first, HTML comments and hidden characters.
-    fn dedented(&self, range: Range<usize>) -> String {
+    pub(crate) fn dedented(&self, range: Range<usize>) -> String {
         let column = range.start - self.source.line_start(self.source.line_of(range.start));
         let lines = self.source.lines(range);
         let dedent = |line: &str| {

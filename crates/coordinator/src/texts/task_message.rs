@@ -1,0 +1,194 @@
+//! Composes an agent's first message: its task, and what of the plan and of the others' work it needs to know.
+//!
+//! The parts are in the order of their importance. A part that does not fit into the bound is left out and named,
+//! because an agent that knows what it lacks can ask for it.
+
+use orchestrate_core::task::Work;
+use orchestrate_core::{Oid, RunState, Task, TaskId, TaskRecord, block};
+use orchestrate_plan::Note;
+
+/// The most files that are listed of one task.
+const LISTED_FILES: usize = 20;
+/// The most other tasks that are listed.
+const LISTED_TASKS: usize = 60;
+
+/// What a dependency has delivered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Delivery {
+    pub(crate) label: String,
+    pub(crate) task: TaskId,
+    /// The commit of its work, if it changed something.
+    pub(crate) commit: Option<Oid>,
+    /// The changed files.
+    pub(crate) files: Vec<String>,
+    /// Its agent's report.
+    pub(crate) summary: String,
+    /// The changes themselves, for an agent that only reads.
+    pub(crate) diff: Option<String>,
+}
+
+/// Everything that a message is made of.
+pub(crate) struct Sources<'a> {
+    /// The task as the project's or our prompt words it.
+    pub(crate) task_text: String,
+    pub(crate) task: &'a Task,
+    pub(crate) state: &'a RunState,
+    pub(crate) notes: &'a [Note],
+    pub(crate) deliveries: Vec<Delivery>,
+}
+
+/// One part of the message.
+struct Part {
+    /// How a part that does not fit is named.
+    name: String,
+    text: String,
+}
+
+/// Returns the bound of a message in bytes: a quarter of the context, since a token is about four bytes.
+pub(crate) fn bound(context_tokens: u64) -> usize {
+    usize::try_from(context_tokens).unwrap_or(usize::MAX)
+}
+
+/// Composes the message. The task itself is never left out.
+pub(crate) fn compose(sources: &Sources<'_>, bound: usize) -> String {
+    let mut message = format!("{}\n{}", sources.task_text.trim_end(), limits(sources.task));
+    let mut left_out = Vec::new();
+    for part in parts(sources) {
+        if message.len() + part.text.len() < bound {
+            message.push('\n');
+            message.push_str(&part.text);
+        } else {
+            left_out.push(part.name);
+        }
+    }
+    if !left_out.is_empty() {
+        message.push_str(&format!("\nLeft out of this message because it is too long: {}.\n", left_out.join(", ")));
+    }
+    message
+}
+
+/// Returns what the task declares, one line each.
+fn limits(task: &Task) -> String {
+    let mut lines = String::new();
+    if !task.files.is_empty() {
+        lines.push_str(&format!("Files of this task: {}\n", task.files.join(", ")));
+    }
+    if let Some(command) = &task.verify {
+        lines.push_str(&format!("The task is checked with: {command}\n"));
+    }
+    let limits: Vec<String> = [
+        task.turns.map(|turns| format!("{turns} turns")),
+        task.tokens.map(|tokens| format!("{tokens} tokens")),
+        task.timeout_ms.map(|ms| format!("{} s", ms / 1000)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !limits.is_empty() {
+        lines.push_str(&format!("Limits: {}\n", limits.join(", ")));
+    }
+    lines
+}
+
+fn parts(sources: &Sources<'_>) -> Vec<Part> {
+    let tasks: Vec<&Task> = sources.state.tasks().map(|record| &record.task).collect();
+    let (plan, section) = split_notes(sources.notes, &tasks, sources.task);
+    let mut parts: Vec<Part> = plan.into_iter().map(|note| note_part("The plan", note)).collect();
+    parts.extend(section.into_iter().map(|note| note_part("The section of this task", note)));
+    parts.extend(sources.deliveries.iter().map(delivery_part));
+    parts.extend(sources.deliveries.iter().filter_map(diff_part));
+    parts.extend(others_part(sources));
+    parts
+}
+
+/// Divides the plan's prose into what concerns the whole plan and what belongs to the sections of one task. Sections of
+/// other tasks are in neither.
+fn split_notes<'n>(notes: &'n [Note], tasks: &[&Task], task: &Task) -> (Vec<&'n Note>, Vec<&'n Note>) {
+    let own = enclosing(notes, task.line);
+    let others: Vec<Vec<usize>> =
+        tasks.iter().filter(|other| other.line > 0).map(|other| enclosing(notes, other.line)).collect();
+    let (mut plan, mut section) = (Vec::new(), Vec::new());
+    for (at, note) in notes.iter().enumerate().filter(|(_, note)| !note.text.is_empty()) {
+        let is_of = |enclosing: &Vec<usize>| enclosing.contains(&at);
+        if others.iter().all(is_of) || !others.iter().any(is_of) {
+            plan.push(note);
+        } else if own.contains(&at) {
+            section.push(note);
+        }
+    }
+    (plan, section)
+}
+
+/// Returns the indices of the notes whose headings enclose a line, the outermost first; none for a task that is not in
+/// the plan's text.
+fn enclosing(notes: &[Note], line: usize) -> Vec<usize> {
+    let mut enclosing: Vec<usize> = Vec::new();
+    for (at, note) in notes.iter().enumerate().take_while(|(_, note)| note.line <= line) {
+        enclosing.retain(|open| notes.get(*open).is_some_and(|open| open.level < note.level));
+        enclosing.push(at);
+    }
+    if line == 0 { Vec::new() } else { enclosing }
+}
+
+fn note_part(kind: &str, note: &Note) -> Part {
+    let name = note.heading.clone().unwrap_or_else(|| "the introduction of the plan".to_owned());
+    let heading = note.heading.as_deref().map_or_else(|| kind.to_owned(), |heading| format!("{kind}: {heading}"));
+    Part { name: format!("\"{name}\""), text: format!("## {heading}\n\n{}\n", note.text) }
+}
+
+fn delivery_part(delivery: &Delivery) -> Part {
+    let mut text = format!("## Done before this task: {}\n\n", delivery.label);
+    match &delivery.commit {
+        Some(commit) => text.push_str(&format!("Commit {}: {}\n", short(commit), listed(&delivery.files))),
+        None => text.push_str("It changed no files.\n"),
+    }
+    if !delivery.summary.trim().is_empty() {
+        text.push_str(&format!(
+            "Its report:\n{}\n",
+            block(&["delivery", delivery.task.as_str()], delivery.summary.trim())
+        ));
+    }
+    Part { name: format!("what {} has delivered", delivery.task), text }
+}
+
+fn diff_part(delivery: &Delivery) -> Option<Part> {
+    let diff = delivery.diff.as_deref().filter(|diff| !diff.is_empty())?;
+    let task = &delivery.task;
+    let text = format!("## The changes of {task}\n\n{}\n", block(&["diff", task.as_str()], diff.trim_end()));
+    Some(Part { name: format!("the changes of {task} (`git_log` and `git_diff` show them)"), text })
+}
+
+/// Lists the other tasks with their files, so that an agent keeps off them.
+fn others_part(sources: &Sources<'_>) -> Option<Part> {
+    let is_other = |record: &&TaskRecord| {
+        record.task.id != sources.task.id && !sources.task.depends.contains(&record.task.id) && !record.was_done()
+    };
+    let others: Vec<&TaskRecord> = sources.state.tasks().filter(is_other).collect();
+    if others.is_empty() {
+        return None;
+    }
+    let mut text = "## Other tasks, which are not yours\n\n".to_owned();
+    for record in others.iter().take(LISTED_TASKS) {
+        let task = &record.task;
+        let files = if task.files.is_empty() { String::new() } else { format!(" (files: {})", listed(&task.files)) };
+        let run = if matches!(task.work, Work::Run(_)) { " (a command)" } else { "" };
+        text.push_str(&format!("- {}{run}{files}\n", task.label()));
+    }
+    if others.len() > LISTED_TASKS {
+        text.push_str(&format!("- and {} more\n", others.len() - LISTED_TASKS));
+    }
+    Some(Part { name: "the other tasks".to_owned(), text })
+}
+
+/// Returns the first characters of a commit's id, as people write it.
+fn short(commit: &Oid) -> &str {
+    commit.as_str().get(..8).unwrap_or(commit.as_str())
+}
+
+fn listed(files: &[String]) -> String {
+    let shown = files.iter().take(LISTED_FILES).cloned().collect::<Vec<_>>().join(", ");
+    match files.len().checked_sub(LISTED_FILES) {
+        None | Some(0) => shown,
+        Some(more) => format!("{shown} and {more} more"),
+    }
+}

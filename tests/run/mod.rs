@@ -11,6 +11,7 @@ mod models;
 mod project_texts;
 mod repair;
 mod signals;
+mod task_message;
 mod verifier;
 
 use crate::support::{Case, Need};
@@ -29,6 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
         project_texts::cases,
         repair::cases,
         signals::cases,
+        task_message::cases,
         verifier::cases,
     ];
     let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));

@@ -172,11 +172,11 @@ async fn delivery(
     let commit = merged.commit.clone();
     delivery.commit = Some(commit.clone());
     let read = move |repo: &Repo| {
-        let Some(before) = repo.commit_info(&commit)?.parents.into_iter().next() else {
+        let Some(before) = repo.store().commit_info(&commit)?.parents.into_iter().next() else {
             return Ok((Vec::new(), None));
         };
-        let files = repo.changed_paths(&before, &commit)?.iter().map(|path| shown(&text(path))).collect();
-        let diff = if with_diff { Some(repo.diff_text(&before, &commit)?) } else { None };
+        let files = repo.store().changed_paths(&before, &commit)?.iter().map(|path| shown(&text(path))).collect();
+        let diff = if with_diff { Some(repo.store().diff_text(&before, &commit)?) } else { None };
         Ok((files, diff))
     };
     (delivery.files, delivery.diff) = context.git(read).await?;

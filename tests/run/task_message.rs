@@ -1,0 +1,260 @@
+//! The first message of an agent, word for word, for each style of plan.
+
+use orchestrate_core::{Message, ModelRequest};
+
+use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, write};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("task_message::of_a_checklist", of_a_checklist),
+        case("task_message::of_headings_with_fields", of_headings_with_fields),
+        case("task_message::of_a_numbered_specification", of_a_numbered_specification),
+        case("task_message::of_phases", of_phases),
+        case("task_message::a_reviewer_gets_the_changes", a_reviewer_gets_the_changes),
+        case("task_message::what_does_not_fit_is_named", what_does_not_fit_is_named),
+    ]
+}
+
+/// Runs a plan whose agents write a file each, and returns a task's first message.
+fn first_message(plan: &str, of: &str, tasks: &[&str]) -> Result<String, libtest_mimic::Failed> {
+    let script = tasks.iter().fold(Script::default(), |script, task| {
+        let report = format!("{task} is written.");
+        script.rule(write(task, &format!("{task}.txt"), "1\n")).rule(Rule::task(task).text(&report))
+    });
+    first_of(World::lived_in()?.play(plan, &script, |_| ())?.requests()?, of)
+}
+
+fn first_of(requests: Vec<ModelRequest>, of: &str) -> Result<String, libtest_mimic::Failed> {
+    let request = requests.into_iter().find(|request| request.origin.task.as_str() == of);
+    match request.as_ref().and_then(|request| request.messages.first()) {
+        Some(Message::User { text }) => Ok(text.clone()),
+        other => fail(format!("{other:?}")),
+    }
+}
+
+/// Requires a message, in which the ids of commits and the marks of blocks are of no interest.
+fn require(message: &str, expected: &str) -> Outcome {
+    let mut plain = String::new();
+    for line in message.lines() {
+        let line = match line.split_once("Commit ") {
+            Some(("", rest)) => format!("Commit …{}", rest.get(8..).unwrap_or_default()),
+            _ if line.starts_with("<data-") => "<data>".to_owned(),
+            _ if line.starts_with("</data-") => "</data>".to_owned(),
+            _ => line.to_owned(),
+        };
+        plain.push_str(&line);
+        plain.push('\n');
+    }
+    if plain == expected { Ok(()) } else { fail(format!("--- message\n{plain}--- expected\n{expected}")) }
+}
+
+const CHECKLIST: &str = "\
+# Sharpen the string utilities
+
+Small steps only; the public names stay.
+
+## Rules
+
+- No new dependencies.
+- ASCII stays fast.
+
+## Case
+
+How words are cased.
+
+- [ ] T1 Title case (files: T1.txt) (verify: test -e T1.txt)
+  - keep acronyms
+- [ ] T2 Snake case (files: T2.txt) (depends: T1) (turns: 9)
+
+## Space
+
+How words are spaced.
+
+- [ ] T3 Trim (files: T3.txt)
+";
+
+fn of_a_checklist() -> Outcome {
+    let expected = "\
+Task T2: Snake case
+Files of this task: T2.txt
+Limits: 9 turns
+
+## The plan: Sharpen the string utilities
+
+Small steps only; the public names stay.
+
+## The plan: Rules
+
+- No new dependencies.
+- ASCII stays fast.
+
+## The section of this task: Case
+
+How words are cased.
+
+## Done before this task: T1: Title case
+
+Commit …: T1.txt
+Its report:
+<data>
+T1 is written.
+</data>
+
+## Other tasks, which are not yours
+
+- T3: Trim (files: T3.txt)
+";
+    require(&first_message(CHECKLIST, "T2", &["T1", "T2", "T3"])?, expected)
+}
+
+const FIELDS: &str = "\
+# Logging
+
+**Goal:** one log for all.
+
+## Architecture
+
+One writer, many readers.
+
+### Task 1: Write
+
+**Files:**
+- Create: `T1.txt`
+
+Write the log.
+
+### Task 2: Read
+
+**Files:** `T2.txt`
+**Depends on:** Task 1
+
+Read the log.
+";
+
+fn of_headings_with_fields() -> Outcome {
+    let expected = "\
+Task T2: Read
+Read the log.
+Files of this task: T2.txt
+
+## The plan: Logging
+
+**Goal:** one log for all.
+
+## The plan: Architecture
+
+One writer, many readers.
+
+## Done before this task: T1: Write
+
+Commit …: T1.txt
+Its report:
+<data>
+T1 is written.
+</data>
+";
+    require(&first_message(FIELDS, "T2", &["T1", "T2"])?, expected)
+}
+
+const SPECIFICATION: &str = "\
+# Implementation Plan
+
+Work test first.
+
+- [ ] 1. Storage
+  - [ ] 1.1 Open the file
+    - _Requirements: 1.1_
+  - [ ] 1.2 Close the file
+- [ ] 2. Interface
+  - [ ] 2.1 Add a command
+";
+
+fn of_a_numbered_specification() -> Outcome {
+    let expected = "\
+Task 1.2: Close the file
+Part of 1: Storage
+
+## The plan: Implementation Plan
+
+Work test first.
+
+## Other tasks, which are not yours
+
+- 1.1: Open the file
+- 2.1: Add a command
+";
+    require(&first_message(SPECIFICATION, "1.2", &["1.1", "1.2", "2.1"])?, expected)
+}
+
+const PHASES: &str = "\
+# Tasks: Upload
+
+**Input**: the design below `specs/`
+
+## Phase 1: Setup
+
+**Purpose**: the folders
+
+- [ ] T001 [P] Create T001.txt
+- [ ] T002 [P] Create T002.txt
+
+## Phase 2: Story
+
+**Goal**: a file can be sent
+
+- [ ] T003 Create T003.txt
+";
+
+fn of_phases() -> Outcome {
+    let expected = "\
+Task T003: Create T003.txt
+
+## The plan: Tasks: Upload
+
+**Input**: the design below `specs/`
+
+## The section of this task: Phase 2: Story
+
+**Goal**: a file can be sent
+
+## Done before this task: T001: Create T001.txt
+
+Commit …: T001.txt
+Its report:
+<data>
+T001 is written.
+</data>
+
+## Done before this task: T002: Create T002.txt
+
+Commit …: T002.txt
+Its report:
+<data>
+T002 is written.
+</data>
+";
+    require(&first_message(PHASES, "T003", &["T001", "T002", "T003"])?, expected)
+}
+
+fn a_reviewer_gets_the_changes() -> Outcome {
+    let plan = "- [ ] T1 Write one\n- [ ] T2 Review it @reviewer (depends: T1)\n";
+    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")).rule(done("T2"));
+    let requests = World::lived_in()?.play(plan, &script, |_| ())?.requests()?;
+    let message = first_of(requests, "T2")?;
+    if message.contains("## The changes of T1\n") && message.contains("\n+1\n") { Ok(()) } else { fail(message) }
+}
+
+/// A context of 8,000 tokens has room for a part of the plan only.
+fn what_does_not_fit_is_named() -> Outcome {
+    let long = "words of the plan ".repeat(600);
+    let plan = format!(
+        "# Title\n\nShort.\n\n## Architecture\n\n{long}\n\n## Tasks\n\n- [ ] T1 Write one\n- [ ] T2 Write two\n"
+    );
+    let script = ["T1", "T2"].iter().fold(Script::default(), |script, task| {
+        script.rule(write(task, &format!("{task}.txt"), "1\n")).rule(done(task))
+    });
+    let played = World::lived_in()?.play(&plan, &script, |settings| settings.run.context_tokens = 8_000)?;
+    let message = first_of(played.requests()?, "T1")?;
+    let names = message.ends_with("Left out of this message because it is too long: \"Architecture\".\n");
+    if names && message.contains("Short.") && message.contains("- T2: Write two") { Ok(()) } else { fail(message) }
+}

@@ -1,6 +1,7 @@
 //! The first message of an agent, word for word, for each style of plan.
 
 use orchestrate_core::{Message, ModelRequest};
+use serde_json::json;
 
 use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, write};
 
@@ -12,6 +13,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("task_message::of_phases", of_phases),
         case("task_message::a_reviewer_gets_the_changes", a_reviewer_gets_the_changes),
         case("task_message::what_does_not_fit_is_named", what_does_not_fit_is_named),
+        case("task_message::a_section_of_the_plan_can_be_read", a_section_of_the_plan_can_be_read),
     ]
 }
 
@@ -255,6 +257,24 @@ fn what_does_not_fit_is_named() -> Outcome {
     });
     let played = World::lived_in()?.play(&plan, &script, |settings| settings.run.context_tokens = 8_000)?;
     let message = first_of(played.requests()?, "T1")?;
-    let names = message.ends_with("Left out of this message because it is too long: \"Architecture\".\n");
+    let names = message.contains("Left out of this message because it is too long: \"Architecture\". `read_plan`");
     if names && message.contains("Short.") && message.contains("- T2: Write two") { Ok(()) } else { fail(message) }
+}
+
+fn a_section_of_the_plan_can_be_read() -> Outcome {
+    let read = |rule: Rule, section: &str| rule.call("read_plan", &json!({ "section": section }));
+    let script = Script::default()
+        .rule(read(read(write("T3", "T3.txt", "1\n"), "rules"), "Rulez"))
+        .rule(done("T3"))
+        .rule(write("T1", "T1.txt", "1\n"))
+        .rule(done("T1"))
+        .rule(write("T2", "T2.txt", "1\n"))
+        .rule(done("T2"));
+    let results = World::lived_in()?.play(CHECKLIST, &script, |_| ())?.results("T3")?;
+    let is_read = results.iter().any(|text| text.contains("## Rules\n\n- No new dependencies.\n- ASCII stays fast."));
+    let is_whole = results.iter().any(|text| text.contains("How words are cased"));
+    let is_refused = results.iter().any(|text| {
+        text.contains("the plan has no section `Rulez`; its sections: Sharpen the string utilities, Rules, Case, Space")
+    });
+    if is_read && is_refused && !is_whole { Ok(()) } else { fail(results.join("\n")) }
 }

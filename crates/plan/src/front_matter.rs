@@ -70,14 +70,31 @@ pub(crate) const KEYS: &[&str] = &[
     "review",
 ];
 
-/// Returns the range of the YAML and the offset of the body; `None` without a closed front matter.
+/// Returns the range of the YAML and the offset of the body; `None` without a closed front matter, or if the first line
+/// is a rule with prose below it.
 pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
     let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
     let mut lines = source.lines(start..source.text.len()).into_iter();
     lines.next().filter(|(_, line)| line.trim_end() == "---")?;
-    let (close, _) = lines.find(|(_, line)| matches!(line.trim_end(), "---" | "..."))?;
+    let inner: Vec<_> = lines.collect();
+    let at = inner.iter().position(|(_, line)| matches!(line.trim_end(), "---" | "..."))?;
+    let (within, close) = (inner.get(..at)?, inner.get(at)?.0);
+    let said = within.iter().map(|(_, line)| line.trim()).find(|line| !line.is_empty() && !line.starts_with('#'));
+    if said.is_some_and(|line| !may_be_yaml(line)) {
+        return None;
+    }
     let body = source.line_start(source.line_of(close) + 1);
     Some((source.line_start(2)..close, body))
+}
+
+/// Reports whether the first line of a front matter may be YAML: it has a colon, opens a bracket or a quote, or is an
+/// item of a list. Prose between two rules of Markdown begins otherwise.
+fn may_be_yaml(line: &str) -> bool {
+    let is_prose = |word: &str| word.contains(' ');
+    match line.split_once(':') {
+        Some((key, value)) => !is_prose(key.trim_end()) && (value.is_empty() || value.starts_with([' ', '\t'])),
+        None => line.starts_with(['{', '[', '"', '\'', '-']) || !is_prose(line),
+    }
 }
 
 /// Parses the front matter as far as possible.
@@ -171,11 +188,16 @@ impl FrontMatterKey<'_> {
             "merge" => front.merge = self.take(self.word(), "auto, review or none", findings),
             "review" => front.review = self.take(self.review(), "`required` or `none`", findings).unwrap_or_default(),
             _ => {
-                let near = nearest(self.key, KEYS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-                let suggestion = near.unwrap_or_else(|| format!("known keys: {}", KEYS.join(", ")));
                 let message = format!("unknown key `{}` in the front matter", self.key);
                 let found = Pending::new(self.offset, FindingCode::UnknownKey, self.key, message);
-                findings.error(found.suggest(Some(suggestion)));
+                match nearest(self.key, KEYS.iter().copied()) {
+                    // A check or a limit that is misspelled would be missing.
+                    Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
+                    // Other products' keys do no harm.
+                    None => {
+                        findings.warn(found.suggest(Some(format!("it has no effect; known keys: {}", KEYS.join(", ")))))
+                    }
+                }
             }
         }
     }
@@ -232,5 +254,51 @@ impl FrontMatterKey<'_> {
 
     fn review(&self) -> Option<bool> {
         value::review(&self.text()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::read;
+
+    /// Returns the ids of the tasks, and the codes of errors and of warnings.
+    fn parsed(text: &str) -> (Vec<String>, Vec<FindingCode>, Vec<FindingCode>) {
+        let (plan, errors) = read(text, &KnownNames::roles(["implementer"]));
+        let ids = plan.tasks.iter().map(|task| task.id.to_string()).collect();
+        let codes = |findings: Vec<crate::Finding>| findings.into_iter().map(|found| found.code).collect();
+        (ids, codes(errors), codes(plan.warnings))
+    }
+
+    #[test]
+    fn a_harmless_line_refuses_no_plan() {
+        use FindingCode::{UnknownKey, UnknownRole};
+        let one = vec!["T1".to_owned()];
+        let table = [
+            ("---\ndescription: a template's\nstatus: draft\n---\n- [ ] T1 a\n", vec![UnknownKey, UnknownKey]),
+            ("---\n\nThis is the plan: short.\n\n---\n\n- [ ] T1 a\n", vec![]),
+            ("---\n# Title\n\nSome words here.\n\n---\n- [ ] T1 a\n", vec![]),
+            ("- [ ] T1 Add @ControllerAdvice to the server\n", vec![UnknownRole]),
+            ("- [ ] T1 a (structure: flat)\n", vec![UnknownKey]),
+        ];
+        for (text, warnings) in table {
+            assert_eq!(parsed(text), (one.clone(), vec![], warnings), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_slip_of_a_key_is_still_an_error() {
+        for text in ["---\nverfy: make\n---\n- [ ] T1 a\n", "---\nbudget_token: 9\n---\n- [ ] T1 a\n"] {
+            assert_eq!(parsed(text).1, [FindingCode::UnknownKey], "{text}");
+        }
+    }
+
+    #[test]
+    fn yaml_that_cannot_be_read_is_still_an_error() {
+        for text in
+            ["---\nverify: [\n---\n- [ ] T1 a\n", "---\n{title\n---\n- [ ] T1 a\n", "---\nword\n---\n- [ ] T1 a\n"]
+        {
+            assert_eq!(parsed(text).1, [FindingCode::FrontMatter], "{text}");
+        }
     }
 }

@@ -27,7 +27,7 @@ pub use check::report::{CheckReport, CheckedTask, Estimate, Surroundings, check,
 pub use fields::names::KnownNames;
 pub use fields::value::duration_ms;
 pub use front_matter::{FrontMatter, Order, front_matter};
-pub use parse::{MAX_PLAN_BYTES, Plan, notes};
+pub use parse::{MAX_PLAN_BYTES, Plan, notes, section};
 pub use read::note::Note;
 pub use read::outline::MAX_DEPTH;
 pub use role::Role;

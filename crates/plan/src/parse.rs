@@ -19,7 +19,7 @@ use crate::order::overlap::Pattern;
 use crate::order::stuck::never_started;
 use crate::read::collect;
 use crate::read::collect::Collected;
-use crate::read::note::Note;
+use crate::read::note::{self, Note};
 use crate::read::outline;
 use crate::read::outline::{Block, Opaque};
 use crate::read::source::{Inline, Source};
@@ -69,6 +69,15 @@ impl Plan {
 /// Returns what a plan says besides its tasks, section by section, even if the plan has errors.
 pub fn notes(text: &str) -> Vec<Note> {
     read(text, &KnownNames::default()).0.notes
+}
+
+/// Returns a section of a plan as written: its heading and everything below it.
+///
+/// # Errors
+/// The plan's headings, if it has no such section.
+pub fn section<'t>(text: &'t str, heading: &str) -> Result<&'t str, Vec<String>> {
+    let notes = notes(text);
+    note::section(text, &notes, heading).ok_or_else(|| notes.into_iter().filter_map(|note| note.heading).collect())
 }
 
 /// Parses a plan as far as possible, and returns its errors with it.

@@ -27,7 +27,7 @@ use crate::registry::ToolRegistry;
 use crate::scope::{CallLimits, CallScope, WorktreeScope};
 use crate::services::{
     AgentService, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitChange, GitCommit, GitService,
-    GitStatus, OutgoingMessage, PageRange, Services,
+    GitStatus, OutgoingMessage, PageRange, PlanService, Services,
 };
 
 /// The default maximum size of a result in tokens.
@@ -62,6 +62,7 @@ impl ToolHarness {
         let services = Services {
             git: Arc::new(FakeGit),
             agents: Arc::clone(&agents) as Arc<dyn AgentService>,
+            plan: Arc::new(FakePlan),
             recorder: Arc::clone(&recorder) as Arc<dyn CallRecorder>,
             artifacts: Arc::new(FakeArtifacts::default()),
         };
@@ -291,6 +292,19 @@ impl AgentService for FakeAgents {
         let mut sent = lock(&self.sent);
         sent.push(message);
         Ok(sent.len() as u64)
+    }
+}
+
+/// A plan with one section, `Goal`.
+struct FakePlan;
+
+#[async_trait]
+impl PlanService for FakePlan {
+    async fn read(&self, section: Option<&str>) -> Result<String, ServiceError> {
+        match section {
+            None | Some("Goal") => Ok("## Goal\n\nOne log.\n".to_owned()),
+            Some(other) => Err(ServiceError::Invalid(format!("the plan has no section `{other}`; it has: Goal"))),
+        }
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Services {
     pub git: Arc<dyn GitService>,
     /// Messages to other agents.
     pub agents: Arc<dyn AgentService>,
+    /// The plan of the run.
+    pub plan: Arc<dyn PlanService>,
     /// Records the starts and ends of calls.
     pub recorder: Arc<dyn CallRecorder>,
     /// Stores complete texts of which a result shows a part.
@@ -88,6 +90,14 @@ pub trait AgentService: Send + Sync {
     /// number. Fails with [`ServiceError::Invalid`], whose text is for the sender, if the recipient
     /// is unknown or its mailbox is full.
     async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError>;
+}
+
+/// The plan that the agent's task is part of.
+#[async_trait]
+pub trait PlanService: Send + Sync {
+    /// Returns the plan's text, or one section of it by its heading. Fails with [`ServiceError::Invalid`] if the run has
+    /// no plan, or the plan no such heading.
+    async fn read(&self, section: Option<&str>) -> Result<String, ServiceError>;
 }
 
 /// A message to send.

@@ -62,7 +62,10 @@ pub(crate) fn compose(sources: &Sources<'_>, bound: usize) -> String {
         }
     }
     if !left_out.is_empty() {
-        message.push_str(&format!("\nLeft out of this message because it is too long: {}.\n", left_out.join(", ")));
+        message.push_str(&format!(
+            "\nLeft out of this message because it is too long: {}. `read_plan` shows the plan and its sections.\n",
+            left_out.join(", ")
+        ));
     }
     message
 }

@@ -101,6 +101,14 @@ impl WorkerLink {
         calls.filter_map(|(call, approval)| Some((call.clone(), approval.decision.clone()?))).collect()
     }
 
+    /// Returns the plan's text; `None` if the run has no plan.
+    pub(crate) async fn plan(&self) -> Result<Option<String>, CoordinatorError> {
+        match self.context.state().plan_source.clone() {
+            Some(plan) => self.context.blob_text(plan).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Reads a blob.
     pub(crate) fn blob(&self, id: &BlobId) -> Result<Vec<u8>, CoordinatorError> {
         Ok(self.context.store.blob(id)?)

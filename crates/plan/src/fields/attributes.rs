@@ -361,6 +361,12 @@ impl LineReader<'_> {
         if name.is_empty() || !(stands_alone || ends_sentence) {
             return at + 1;
         }
+        // Roles are written in lower case; `@ControllerAdvice` is a word of the title.
+        if name.contains(|c: char| c.is_ascii_uppercase()) {
+            let message = format!("`@{name}` is read as part of the title: roles are written in lower case");
+            findings.warn(Pending::new(self.inline.offset(at), FindingCode::UnknownRole, name, message));
+            return end;
+        }
         line.cuts.push(at..end);
         line.attributes.set(&Field { key: Key::Agent, value: name, offset: self.inline.offset(at) }, findings);
         end

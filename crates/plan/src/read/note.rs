@@ -15,6 +15,25 @@ pub struct Note {
     pub text: String,
 }
 
+/// Returns the lines below a heading, and the heading itself, up to the next heading of its level or above; `None` if
+/// the plan has no such heading. Case and surrounding blanks are ignored.
+pub(crate) fn section<'t>(text: &'t str, notes: &[Note], heading: &str) -> Option<&'t str> {
+    let is_meant =
+        |note: &Note| note.heading.as_ref().is_some_and(|found| found.to_lowercase() == heading.trim().to_lowercase());
+    let at = notes.iter().position(is_meant)?;
+    let own = notes.get(at)?;
+    let next = notes.iter().skip(at + 1).find(|note| note.level <= own.level);
+    let start = line_start(text, own.line);
+    let end = next.map_or(text.len(), |next| line_start(text, next.line));
+    text.get(start..end).map(str::trim_end)
+}
+
+/// Returns the byte offset of a line, counted from 1.
+fn line_start(text: &str, line: usize) -> usize {
+    let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(ends).nth(line.saturating_sub(1)).unwrap_or(text.len())
+}
+
 impl Note {
     /// Appends a block, separated by an empty line.
     pub(crate) fn push(&mut self, block: &str) {

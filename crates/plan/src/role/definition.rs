@@ -46,7 +46,7 @@ pub struct Role {
 }
 
 /// The tools of a role that names none: every built-in tool, none of which reaches the network.
-pub const DEFAULT_TOOLS: [&str; 15] = [
+pub const DEFAULT_TOOLS: [&str; 16] = [
     "read_file",
     "write_file",
     "update_file",
@@ -61,6 +61,7 @@ pub const DEFAULT_TOOLS: [&str; 15] = [
     "git_log",
     "git_commit",
     "todo_write",
+    "read_plan",
     "send_message_to_agent",
 ];
 

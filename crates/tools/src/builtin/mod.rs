@@ -7,6 +7,7 @@ mod exec;
 mod facts;
 mod files;
 mod git;
+mod plan;
 mod todo;
 
 pub use catalogue::{Overrides, builtin_names, builtin_tools, unknown_parameters};

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use orchestrate_core::TaskId;
 use orchestrate_core::event::Event;
+use orchestrate_core::invisible::shown;
 use orchestrate_tools::{
     AgentService, Artifact, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitCommit, GitService,
-    GitStatus, OutgoingMessage, PageRange, ServiceError, Services, ToolOutput,
+    GitStatus, OutgoingMessage, PageRange, PlanService, ServiceError, Services, ToolOutput,
 };
 
 use super::call_end::{CallOf, finished};
@@ -58,6 +59,7 @@ pub(super) fn services(desk: &Arc<AgentServices>) -> Services {
     Services {
         git: Arc::clone(desk) as Arc<dyn GitService>,
         agents: Arc::clone(desk) as Arc<dyn AgentService>,
+        plan: Arc::clone(desk) as Arc<dyn PlanService>,
         recorder: Arc::clone(desk) as Arc<dyn CallRecorder>,
         artifacts: Arc::clone(desk) as Arc<dyn ArtifactStore>,
     }
@@ -99,6 +101,20 @@ impl AgentService for AgentServices {
         let OutgoingMessage { to, body, deadline_seconds } = message;
         let sent = self.workplace.link.send(Outgoing { to, body, deadline_seconds }).await;
         sent.map_err(|error| service_error(&error))?.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+    }
+}
+
+#[async_trait]
+impl PlanService for AgentServices {
+    async fn read(&self, section: Option<&str>) -> Result<String, ServiceError> {
+        let text = self.workplace.link.plan().await.map_err(|error| service_error(&error))?;
+        let text = text.ok_or_else(|| ServiceError::Invalid("this run has no plan".to_owned()))?;
+        let Some(heading) = section else { return Ok(text) };
+        let headings = |headings: Vec<String>| {
+            format!("the plan has no section `{}`; its sections: {}", shown(heading), headings.join(", "))
+        };
+        let found = orchestrate_plan::section(&text, heading).map(str::to_owned);
+        found.map_err(|known| ServiceError::Invalid(headings(known)))
     }
 }
 

@@ -1,0 +1,34 @@
+//! `read_plan`: what of the plan did not fit into the agent's first message.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::arguments::read;
+use super::facts::facts;
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+
+/// The `read_plan` tool.
+pub(super) struct ReadPlan(pub(super) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(default)]
+    section: Option<String>,
+}
+
+#[async_trait]
+impl Tool for ReadPlan {
+    facts!("read_plan", Agents, None);
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { section } = read(arguments)?;
+        let text = context.services().plan.read(section.as_deref()).await?;
+        let data = json!({"section": section, "bytes": text.len()});
+        Ok(Answer::new(text, data))
+    }
+}

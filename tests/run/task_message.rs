@@ -271,7 +271,8 @@ fn a_section_of_the_plan_can_be_read() -> Outcome {
         .rule(write("T2", "T2.txt", "1\n"))
         .rule(done("T2"));
     let results = World::lived_in()?.play(CHECKLIST, &script, |_| ())?.results("T3")?;
-    let is_read = results.iter().any(|text| text.contains("## Rules\n\n- No new dependencies.\n- ASCII stays fast."));
+    let is_read =
+        results.iter().any(|text| text.contains("## Rules\\n\\n- No new dependencies.\\n- ASCII stays fast.\""));
     let is_whole = results.iter().any(|text| text.contains("How words are cased"));
     let is_refused = results.iter().any(|text| {
         text.contains("the plan has no section `Rulez`; its sections: Sharpen the string utilities, Rules, Case, Space")

@@ -95,8 +95,8 @@ pub trait AgentService: Send + Sync {
 /// The plan that the agent's task is part of.
 #[async_trait]
 pub trait PlanService: Send + Sync {
-    /// Returns the plan's text, or one section of it by its heading. Fails with [`ServiceError::Invalid`] if the run has
-    /// no plan, or the plan no such heading.
+    /// Returns the plan's text, or one section of it by its heading. Fails with
+    /// [`ServiceError::Invalid`] if the run has no plan, or the plan no such heading.
     async fn read(&self, section: Option<&str>) -> Result<String, ServiceError>;
 }
 

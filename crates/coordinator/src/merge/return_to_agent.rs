@@ -1,8 +1,8 @@
 //! Words the return of a branch that cannot be merged to the agent that wrote it: its conflict, or the failed check of
 //! the merged tree.
 //!
-//! [`orchestrate_core::MergeQueue`] decides whether the work is returned or given up. The worker writes the merge into the
-//! agent's worktree when it takes the task up again (`worker/work.rs`).
+//! [`orchestrate_core::MergeQueue`] decides whether the work is returned or given up. The worker writes the merge
+//! into the agent's worktree when it takes the task up again (`worker/work.rs`).
 
 use orchestrate_core::event::ReturnCause;
 use orchestrate_core::invisible::shown;

@@ -1,7 +1,7 @@
 //! Ends tasks that do not succeed, after their worktrees are stored.
 //!
-//! What is wrong with finished work is judged in `orchestrate_core` (`task_failure.rs`); the other causes are reported by
-//! the drivers of agents and commands, and by the dispatcher.
+//! What is wrong with finished work is judged in `orchestrate_core` (`task_failure.rs`); the other causes are
+//! reported by the drivers of agents and commands, and by the dispatcher.
 
 use orchestrate_core::event::{Event, FailureCause};
 use orchestrate_core::{RunState, TaskId, TaskRecord};

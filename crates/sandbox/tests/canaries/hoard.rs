@@ -11,6 +11,8 @@ use std::time::Duration;
 /// The number of pieces that are held, of 32 MiB each.
 const PIECES: usize = 6;
 const PIECE: usize = 32 << 20;
+/// The size of a segment that belongs to no job: small, because other tests look at all shared memory.
+pub(crate) const SEGMENT: u64 = 32 << 20;
 /// As long as any of the tests takes.
 const WAIT: Duration = Duration::from_secs(90);
 /// Several checks of the supervisor.
@@ -119,7 +121,7 @@ fn segment() -> io::Result<Vec<File>> {
 
 /// Calls a function while this process holds a segment that is gone afterwards.
 pub(crate) fn beside_a_segment(act: impl FnOnce()) -> io::Result<()> {
-    let size = PIECES * PIECE;
+    let size = usize::try_from(SEGMENT).map_err(io::Error::other)?;
     let id = unsafe { libc::shmget(libc::IPC_PRIVATE, size, 0o600 | libc::IPC_CREAT) };
     super::check(id.min(0))?;
     let start = unsafe { libc::shmat(id, std::ptr::null(), 0) };

@@ -96,9 +96,10 @@ How words are cased.
 
 ## Done before this task: T1: Title case
 
-Commit …: T1.txt
-Its report:
+Commit …, its files and its report:
 <data>
+T1.txt
+
 T1 is written.
 </data>
 
@@ -149,9 +150,10 @@ One writer, many readers.
 
 ## Done before this task: T1: Write
 
-Commit …: T1.txt
-Its report:
+Commit …, its files and its report:
 <data>
+T1.txt
+
 T1 is written.
 </data>
 ";
@@ -221,17 +223,19 @@ Task T003: Create T003.txt
 
 ## Done before this task: T001: Create T001.txt
 
-Commit …: T001.txt
-Its report:
+Commit …, its files and its report:
 <data>
+T001.txt
+
 T001 is written.
 </data>
 
 ## Done before this task: T002: Create T002.txt
 
-Commit …: T002.txt
-Its report:
+Commit …, its files and its report:
 <data>
+T002.txt
+
 T002 is written.
 </data>
 ";

@@ -141,16 +141,19 @@ fn note_part(kind: &str, note: &Note) -> Part {
 
 fn delivery_part(delivery: &Delivery) -> Part {
     let mut text = format!("## Done before this task: {}\n\n", delivery.label);
-    match &delivery.commit {
-        Some(commit) => text.push_str(&format!("Commit {}: {}\n", short(commit), listed(&delivery.files))),
-        None => text.push_str("It changed no files.\n"),
-    }
-    if !delivery.summary.trim().is_empty() {
-        text.push_str(&format!(
-            "Its report:\n{}\n",
-            block(&["delivery", delivery.task.as_str()], delivery.summary.trim())
-        ));
-    }
+    let report = delivery.summary.trim();
+    // Its agent chose the names of the files as well as the words.
+    let material = match &delivery.commit {
+        Some(commit) => {
+            text.push_str(&format!("Commit {}, its files and its report:\n", short(commit)));
+            format!("{}\n\n{report}", listed(&delivery.files))
+        }
+        None => {
+            text.push_str("It changed no files. Its report:\n");
+            report.to_owned()
+        }
+    };
+    text.push_str(&format!("{}\n", block(&["delivery", delivery.task.as_str()], material.trim())));
     Part { name: format!("what {} has delivered", delivery.task), text }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::read::source::Source;
+
 /// The prose below one heading, or before the first one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
@@ -23,15 +25,10 @@ pub(crate) fn section<'t>(text: &'t str, notes: &[Note], heading: &str) -> Optio
     let at = notes.iter().position(is_meant)?;
     let own = notes.get(at)?;
     let next = notes.iter().skip(at + 1).find(|note| note.level <= own.level);
-    let start = line_start(text, own.line);
-    let end = next.map_or(text.len(), |next| line_start(text, next.line));
+    let source = Source::new(text);
+    let start = source.line_start(own.line);
+    let end = next.map_or(text.len(), |next| source.line_start(next.line));
     text.get(start..end).map(str::trim_end)
-}
-
-/// Returns the byte offset of a line, counted from 1.
-fn line_start(text: &str, line: usize) -> usize {
-    let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-    std::iter::once(0).chain(ends).nth(line.saturating_sub(1)).unwrap_or(text.len())
 }
 
 impl Note {

@@ -12,8 +12,8 @@ use std::process::{Child, Command, Stdio};
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use super::{FOLDER, require};
-use crate::support::{Case, Home, Need, Outcome, Repository, fail, sandboxed};
+use super::FOLDER;
+use crate::support::{Case, Home, Need, Outcome, Repository, fail, require_words, sandboxed};
 
 /// The server's program, and Node, which it needs.
 const AIMOCK: Need = Need::new("aimock", "npm install --global @copilotkit/aimock, with Node 20.15 or newer", || {
@@ -100,10 +100,10 @@ fn speaks(model: &str, path: &str) -> Outcome {
         .env("ANTHROPIC_API_KEY", "local")
         .run()?
         .exits(0)?;
-    require(&run.stderr, &["T3: returned: verification failed", "T3: merged as"])?;
+    require_words(&run.stderr, &["T3: returned: verification failed", "T3: merged as"])?;
     let branch = repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
-    require(&repository.show(&branch, edited)?, &["pub mod question;"])?;
-    require(&repository.show(&branch, "crates/core/src/question.rs")?, &["Did you mean `{known}`?"])?;
+    require_words(&repository.show(&branch, edited)?, &["pub mod question;"])?;
+    require_words(&repository.show(&branch, "crates/core/src/question.rs")?, &["Did you mean `{known}`?"])?;
     let asked = server.asked()?;
     let expected = vec![(path.to_owned(), 200); 6];
     if asked == expected { Ok(()) } else { fail(format!("{asked:#?}")) }

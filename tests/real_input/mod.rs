@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Failed;
 use orchestrate_sandbox::Confinement;
 
-use crate::support::{Case, Home, ModelServer, Need, Outcome, Repository, World, case, fail};
+use crate::support::{Case, Home, ModelServer, Need, Outcome, Repository, World, case, fail, require_words};
 use replies::Replies;
 use session::Session;
 
@@ -53,14 +53,6 @@ fn example(name: &str) -> Result<String, Failed> {
     fs::read_to_string(Path::new(FOLDER).join(name)).map_err(|error| Failed::from(format!("{name}: {error}")))
 }
 
-/// Requires that a text contains each of the words.
-fn require(text: &str, words: &[&str]) -> Outcome {
-    match words.iter().find(|word| !text.contains(**word)) {
-        Some(missing) => fail(format!("no {missing:?} in\n{text}")),
-        None => Ok(()),
-    }
-}
-
 /// Starts a server that answers with the replies in [`FOLDER`].
 fn answering() -> Result<ModelServer, Failed> {
     let replies = Replies::parse(&example("replies.json")?)?;
@@ -84,7 +76,7 @@ fn change_and_check() -> Outcome {
     let mut session = Session::new(&home, clone.path(), Confinement::Fallback)?.with_models(&server);
     let before = clone.fingerprint()?;
     let run = session.types("orchestrate run plan.md")?;
-    require(&run, &[&printed(Confinement::Fallback), "succeeded in"])?;
+    require_words(&run, &[&printed(Confinement::Fallback), "succeeded in"])?;
     before.require_same(&clone.fingerprint()?)?;
     let log = session.types("orchestrate log T4 --tools")?;
     require_came_back(&server, &log)?;
@@ -106,7 +98,7 @@ fn walk_through() -> Outcome {
 
     session.types(check)?;
     let before = clone.fingerprint()?;
-    require(&session.types(run)?, &[&printed(Confinement::Full), "succeeded in"])?;
+    require_words(&session.types(run)?, &[&printed(Confinement::Full), "succeeded in"])?;
     let integration = clone.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
     require_changes(&clone, &integration, "did you mean")?;
     require_came_back(&server, &session.types(log)?)?;
@@ -114,22 +106,25 @@ fn walk_through() -> Outcome {
         require_compiled(&home, &session.quietly(&format!("orchestrate log {task} --tools"))?)?;
     }
 
-    require(&session.types(review)?, &["T5", "merged"])?;
-    require(&session.types(look)?, &["+pub fn did_you_mean", "orchestrate reject T3"])?;
-    require(&session.types(reject)?, &["T3: started @implementer with openai/local (attempt 2)", "succeeded in"])?;
+    require_words(&session.types(review)?, &["T5", "merged"])?;
+    require_words(&session.types(look)?, &["+pub fn did_you_mean", "orchestrate reject T3"])?;
+    require_words(
+        &session.types(reject)?,
+        &["T3: started @implementer with openai/local (attempt 2)", "succeeded in"],
+    )?;
     require_changes(&clone, &integration, "Did you mean")?;
     require_compiled(&home, &session.types(mended)?)?;
     before.require_same(&clone.fingerprint()?)?;
 
     let was = clone.git(&["rev-parse", "HEAD"])?;
-    require(&session.types(land)?, &["has landed: main went from", "boxes"])?;
+    require_words(&session.types(land)?, &["has landed: main went from", "boxes"])?;
     require_changes(&clone, "main", "Did you mean")?;
-    require(&session.types(landed)?, &["Merge T"])?;
+    require_words(&session.types(landed)?, &["Merge T"])?;
     let added = "crates/core/src/question.rs";
     if clone.read(added)? != format!("{}\n", clone.show("main", added)?) {
         return fail("the checkout does not hold what has landed");
     }
-    require(&session.types(undo)?, &["is undone"])?;
+    require_words(&session.types(undo)?, &["is undone"])?;
     let is_as_before = clone.git(&["rev-parse", "main"])? == was
         && clone.read("plan.md")? == plan
         && clone.git(&["status", "--porcelain"])? == "?? plan.md";
@@ -154,16 +149,19 @@ fn require_changes(clone: &Repository, revision: &str, question: &str) -> Outcom
         ("message.rs", "Self::Agent(agent) => Some(agent),"),
         ("ids.rs", "pub fn word(&self) -> &str {"),
     ];
-    table
-        .iter()
-        .try_for_each(|(file, words)| require(&clone.show(revision, &format!("crates/core/src/{file}"))?, &[words]))
+    table.iter().try_for_each(|(file, words)| {
+        require_words(&clone.show(revision, &format!("crates/core/src/{file}"))?, &[words])
+    })
 }
 
 /// Requires that the compiler's error about a changed line is in the log, and that it was sent to
 /// the line's author.
 fn require_came_back(server: &ModelServer, log: &str) -> Outcome {
     let place = "--> crates/core/src/message.rs:";
-    require(log, &["error[E0308]: mismatched types", place, "Self::Agent(agent) => agent,", "FAILED (exit code 101)"])?;
+    require_words(
+        log,
+        &["error[E0308]: mismatched types", place, "Self::Agent(agent) => agent,", "FAILED (exit code 101)"],
+    )?;
     let told = server.requests().iter().any(|request| {
         let newest = request.body["messages"].as_array().and_then(|messages| messages.last()).cloned();
         newest.is_some_and(|newest| newest["role"] == "user" && newest.to_string().contains(place))
@@ -180,7 +178,11 @@ fn require_compiled(home: &Home, log: &str) -> Outcome {
             && line.contains(&state)
             && line.ends_with("/.verifier/crates/core)")
     });
-    if compiled { require(log, &["Finished `dev` profile", "check of the merged tree passed"]) } else { fail(log) }
+    if compiled {
+        require_words(log, &["Finished `dev` profile", "check of the merged tree passed"])
+    } else {
+        fail(log)
+    }
 }
 
 /// Tries to write into the toolchain and the registry, in homes that the test creates. Unconfined, it succeeds.
@@ -197,7 +199,7 @@ fn toolchain_and_registry_are_read_only(tier: Confinement) -> Outcome {
     let planted = || folders.iter().filter(|folder| folder.join("planted").exists()).count();
     let said = |log: &str, word: &str| log.lines().filter(|line| line.trim_start_matches([' ', '|']) == word).count();
 
-    require(&session.types("orchestrate run plan.md")?, &[&printed(tier)])?;
+    require_words(&session.types("orchestrate run plan.md")?, &[&printed(tier)])?;
     let log = session.types("orchestrate log --tools")?;
     if (planted(), said(&log, "refused"), said(&log, "wrote")) != (0, folders.len(), 0) {
         return fail(log);

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Layout, Run, Settings, ShutdownLevel};
@@ -15,13 +14,9 @@ use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, case, done, fail, is_alive, open_gate, plan_input, require_gone,
+    Case, GRACE, Outcome, Played, Rule, Script, World, case, done, fail, is_alive, open_gate, plan_input, require_gone,
     runtime, seconds, until, write,
 };
-
-/// How long the processes of a stopped run may take to end. Load makes that slower, so this is a
-/// limit, not a measurement.
-const GRACE: Duration = Duration::from_secs(60);
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![

@@ -12,7 +12,7 @@ use super::{Home, Outcome, until};
 
 /// How long the processes of a stopped run may take to end. Load makes that slower, so this is a
 /// limit, not a measurement.
-const GRACE: Duration = Duration::from_secs(60);
+pub(crate) const GRACE: Duration = Duration::from_secs(60);
 /// A script for `Home::remounted` that hides bubblewrap, so that the fallback tier is the strongest
 /// one available.
 pub(crate) const WITHOUT_BUBBLEWRAP: &str = "for program in /usr/bin/bwrap /bin/bwrap /usr/local/bin/bwrap $(command -v bwrap); do \

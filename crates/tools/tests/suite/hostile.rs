@@ -73,7 +73,7 @@ pub(crate) async fn paths_that_leave_are_refused(harness: ToolHarness) {
     }
     assert_eq!(fs::read_to_string(canary).unwrap(), CANARY);
     assert_eq!(fs::read_dir(harness.path()).unwrap().count(), 0);
-    // Control: the first of these paths does lead to the file outside.
+    // The control: the first of these paths does lead to the file outside.
     assert_eq!(fs::read_to_string(harness.path().join("../canary")).unwrap(), CANARY);
 }
 
@@ -96,7 +96,7 @@ pub(crate) async fn names_that_git_takes_are_written_and_shown_escaped(harness: 
         assert!(output.text().contains("a\\rb") && output.text().contains("new\\nline"), "{tool}: {:?}", output.text());
         assert!(!output.text().contains(['\r', '\u{1b}', '\u{202e}', '\u{3164}']), "{tool}: {:?}", output.text());
     }
-    // Control: a plain listing of the folder contains these characters.
+    // The control: a plain listing of the folder contains these characters.
     let names = fs::read_dir(harness.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert_eq!(names.filter(|name| name.contains(['\r', '\u{1b}', '\u{202e}', '\u{3164}'])).count(), 4);
 }
@@ -115,7 +115,7 @@ pub(crate) async fn nothing_and_a_dot_name_the_root(harness: ToolHarness) {
             let output = harness.call(tool, arguments).await;
             assert!(output.success && output.text().starts_with("there"), "{tool} {name:?}: {}", output.text());
         }
-        // Control: the same path fails for tools that need a file.
+        // The control: the same path fails for tools that need a file.
         for tool in ["read_file", "delete_file"] {
             let output = harness.call(tool, json!({"path": name})).await;
             assert_eq!(output.error_kind, Some(ErrorKind::File), "{tool} {name:?}: {}", output.text());
@@ -141,13 +141,13 @@ pub(crate) async fn links_are_not_followed_outside(harness: ToolHarness) {
     let output = harness.call("search_files", json!({"pattern": "secret"})).await;
     assert_eq!(said(&output), "ok: no file matches below .");
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
-    // Control: following the links does read the file outside.
+    // The control: following the links does read the file outside.
     for path in ["docs/secret", "up/secret"] {
         assert_eq!(fs::read_to_string(harness.path().join(path)).unwrap(), CANARY);
     }
 }
 
-/// Control for [`links_are_not_followed_outside`]: links inside the worktree are followed.
+/// The control for [`links_are_not_followed_outside`]: links inside the worktree are followed.
 pub(crate) async fn links_inside_work(harness: ToolHarness) {
     harness.put("b/c", "inside\n").unwrap();
     symlink("b/c", harness.path().join("a")).unwrap();
@@ -187,7 +187,7 @@ pub(crate) async fn what_configures_agents_is_protected(harness: ToolHarness) {
         let output = harness.call("write_file", json!({"path": path, "content": "evil"})).await;
         assert_eq!(output.error_kind, Some(ErrorKind::Denied), "{path}: {}", output.text());
     }
-    // Control: the same tool can write elsewhere.
+    // The control: the same tool can write elsewhere.
     assert!(harness.call("write_file", json!({"path": "notes/new.md", "content": "mine"})).await.success);
     assert_eq!(harness.content("agents/there.md").unwrap(), "x");
     assert_eq!(fs::read_dir(harness.path().join(".git")).unwrap().count(), 0);
@@ -209,7 +209,7 @@ pub(crate) async fn pipes_and_devices_do_not_hang(harness: ToolHarness) {
         }
     }
     assert_eq!(said(&harness.call("grep", json!({"pattern": "x"})).await), "ok: no matches");
-    // Control: the same tools accept a plain file.
+    // The control: the same tools accept a plain file.
     harness.put("plain", "a").unwrap();
     for (tool, arguments) in [
         ("read_file", json!({"path": "plain"})),
@@ -230,7 +230,7 @@ pub(crate) async fn hard_links_are_not_written(harness: ToolHarness) {
     let output = harness.call("update_file", json!({"path": "a", "old": "canary", "new": "evil"})).await;
     assert_eq!(said(&output), expected);
     assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
-    // Control: a write through one name changes the other.
+    // The control: a write through one name changes the other.
     fs::write(harness.path().join("a"), "evil").unwrap();
     assert_eq!(fs::read_to_string(outside).unwrap(), "evil");
 }
@@ -240,7 +240,7 @@ pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) 
     let expected =
         "Retry: huge has 30 GB, more than the limit of 10 MB; read parts of it with grep or run_shell_command";
     assert_eq!(said(&harness.call("read_file", json!({"path": "huge"})).await), expected);
-    // Control: a file just below the limit is read.
+    // The control: a file just below the limit is read.
     harness.put("line", "x".repeat(9 << 20)).unwrap();
     let output = harness.call("read_file", json!({"path": "line"})).await;
     assert!(output.success && output.text().len() < 12_100, "{}", output.text().len());
@@ -253,7 +253,7 @@ pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) 
 pub(crate) async fn a_rule_holds_through_a_link(mut harness: ToolHarness) {
     harness.put("secret/key", CANARY).unwrap();
     symlink("secret", harness.path().join("open")).unwrap();
-    // Control: without the rule, the file is read.
+    // The control: without the rule, the file is read.
     assert!(harness.call("read_file", json!({"path": "open/key"})).await.text().contains(CANARY));
     harness.scope.policy = policy(&[(Deny, "Read(/secret/**)"), (Deny, "Edit(/secret/**)")]);
     for (tool, arguments) in [
@@ -304,7 +304,7 @@ pub(crate) async fn swapped_directories_never_lead_outside(harness: ToolHarness)
     }
     stop.store(true, Ordering::Relaxed);
     swapper.join().unwrap();
-    // Control: while the link is in the directory's place, the path does lead outside.
+    // The control: while the link is in the directory's place, the path does lead outside.
     let at = |name: &str| harness.path().join(name);
     if !at("dir").is_symlink() {
         renameat_with(CWD, at("dir"), CWD, at("link"), RenameFlags::EXCHANGE).unwrap();

@@ -3,10 +3,10 @@
 //! A candidate is merged without a checkout, its exact tree is checked in the persistent verifier worktree, and only
 //! then the integration branch moves there by compare-and-swap: everything in it was tested in exactly this form.
 
-use orchestrate_core::event::{Event, FailureCause, VerifyScope};
-use orchestrate_core::{GivenUp, MergeStep, Oid, RunState, TaskId};
+use orchestrate_core::event::{Event, VerifyScope};
+use orchestrate_core::{MergeStep, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, Merge};
-use orchestrate_journal::{Batch, Blob};
+use orchestrate_journal::Batch;
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::{Check, Verification, run_check};
@@ -32,16 +32,11 @@ pub(crate) async fn carry_out(
             integration_branch::settle(context).await
         }
         MergeStep::Return { task, cause, onto, evidence } => {
-            let text = Blob::new(return_to_agent::evidence_text(context, &evidence).await?.into_bytes());
-            let returned = Event::TaskReturned { task, cause, text: text.id().clone(), onto: Some(onto) };
-            record_if_next(context, decided, |_| Batch::from(returned).with_blob(text)).await
+            let returned = return_to_agent::returned(context, task, (cause, onto), &evidence).await?;
+            record_if_next(context, decided, |_| returned).await
         }
         MergeStep::GiveUp { task, cause, end, evidence } => {
-            let message = return_to_agent::give_up_message(context, &task, cause, &evidence).await?;
-            let ended = match end {
-                GivenUp::Failed => Event::TaskFailed { task, cause: FailureCause::Check, message },
-                GivenUp::Conflicted => Event::TaskConflicted { task, cause, message },
-            };
+            let ended = return_to_agent::given_up(context, task, (cause, end), &evidence).await?;
             record_if_next(context, decided, |_| ended.into()).await
         }
     }

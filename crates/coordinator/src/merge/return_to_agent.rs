@@ -1,21 +1,49 @@
-//! Words the return of a branch that cannot be merged to the agent that wrote it: its conflict, or the failed check of
-//! the merged tree.
+//! Returns a branch that cannot be merged to the agent that wrote it, with its conflict or the failed check of the
+//! merged tree; or gives it up.
 //!
-//! [`orchestrate_core::MergeQueue`] decides whether the work is returned or given up. The worker writes the merge
-//! into the agent's worktree when it takes the task up again (`worker/work.rs`).
+//! [`orchestrate_core::MergeQueue`] decides which of the two. The worker writes the merge into the agent's worktree
+//! when it takes the task up again (`worker/send_back.rs`).
 
-use orchestrate_core::event::ReturnCause;
+use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::invisible::shown;
 use orchestrate_core::merge_queue::Gate;
-use orchestrate_core::{Evidence, TaskId};
+use orchestrate_core::{Evidence, GivenUp, Oid, TaskId};
+use orchestrate_journal::{Batch, Blob};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
-use crate::worker::work::{after_rounds, with_failing_lines};
+use crate::worker::send_back::{after_rounds, with_failing_lines};
+
+/// Returns the facts that return a task's work to its agent, together with the message to it. The work is to be
+/// merged with a commit first, which the integration branch has reached.
+pub(crate) async fn returned(
+    context: &RunContext,
+    task: TaskId,
+    (cause, onto): (ReturnCause, Oid),
+    evidence: &Evidence,
+) -> Result<Batch, CoordinatorError> {
+    let text = Blob::new(evidence_text(context, evidence).await?.into_bytes());
+    let returned = Event::TaskReturned { task, cause, text: text.id().clone(), onto: Some(onto) };
+    Ok(Batch::from(returned).with_blob(text))
+}
+
+/// Returns the fact that ends a task whose work cannot be merged.
+pub(crate) async fn given_up(
+    context: &RunContext,
+    task: TaskId,
+    (cause, end): (ReturnCause, GivenUp),
+    evidence: &Evidence,
+) -> Result<Event, CoordinatorError> {
+    let message = give_up_message(context, &task, cause, evidence).await?;
+    Ok(match end {
+        GivenUp::Failed => Event::TaskFailed { task, cause: FailureCause::Check, message },
+        GivenUp::Conflicted => Event::TaskConflicted { task, cause, message },
+    })
+}
 
 /// Returns what the agent is shown of the conflict or the failed check.
-pub(crate) async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {
+async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {
     Ok(match evidence {
         Evidence::Conflict(files) => {
             let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
@@ -30,7 +58,7 @@ pub(crate) async fn evidence_text(context: &RunContext, evidence: &Evidence) -> 
 }
 
 /// Returns why the task ends although its work exists, and where that work is kept.
-pub(crate) async fn give_up_message(
+async fn give_up_message(
     context: &RunContext,
     task: &TaskId,
     cause: ReturnCause,

@@ -2,6 +2,7 @@
 
 pub(crate) mod driver;
 pub(crate) mod link;
+pub(crate) mod send_back;
 pub(crate) mod spawn;
 pub(crate) mod task_end;
 pub(crate) mod work;

@@ -1,0 +1,154 @@
+//! Returns faulty work to its agent while the rounds last, and writes the merge that it is returned with into the
+//! worktree: what the worker itself finds wrong. What a merge finds wrong is returned by `merge/return_to_agent.rs`.
+
+use orchestrate_core::event::{Event, FailureCause, ReturnCause};
+use orchestrate_core::{AfterFault, Oid, TaskRecord, failing_lines};
+
+use crate::error::CoordinatorError;
+use crate::merge::checks::CheckResult;
+use crate::texts::prompts::{EVIDENCE_BYTES, cut};
+use crate::worker::workplace::Workplace;
+use crate::worktree::link::Unresolved;
+
+/// The tools that can resolve a conflict in a file that is not text: keep it, restore a version, or delete it.
+const DECIDING_TOOLS: [&str; 2] = ["run_shell_command", "delete_file"];
+
+/// Merges the commit that work was returned onto into the worktree; returns whether the agent can continue, or the
+/// user has to.
+pub(super) async fn merge_return(workplace: &Workplace, onto: Oid) -> Result<bool, CoordinatorError> {
+    let binary = workplace.git.write_return(onto.clone()).await?;
+    let task = workplace.task().clone();
+    let prepared = Event::WorktreePrepared { task: task.clone(), onto: Some(onto) };
+    let asked = left_to_a_person(workplace, &binary);
+    let asked = asked.map(|message| Event::TaskConflicted { task, cause: ReturnCause::Conflict, message });
+    let goes_on = asked.is_none();
+    // Another attempt continues from the user's resolution of the merge.
+    workplace.link.record(std::iter::once(prepared).chain(asked).collect()).await?;
+    Ok(goes_on)
+}
+
+/// Returns why the user has to resolve conflicts in files that are not text, if the agent has no tool to do so.
+fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> {
+    if binary.is_empty() || can_decide(workplace) {
+        return None;
+    }
+    Some(format!(
+        "it conflicts in {}, which is not text, and its role has neither `{}` to resolve that; {}",
+        binary.join(", "),
+        DECIDING_TOOLS.join("` nor `"),
+        kept(workplace)
+    ))
+}
+
+/// Returns where the user finds the work.
+fn kept(workplace: &Workplace) -> String {
+    format!("the branch and its worktree {} are kept", workplace.git.path().display())
+}
+
+/// Reports whether the agent can resolve a conflict in a file that is not text.
+fn can_decide(workplace: &Workplace) -> bool {
+    let role = workplace.assignment.role.as_ref();
+    role.is_some_and(|role| role.spec.tools.iter().any(|tool| DECIDING_TOOLS.contains(&tool.name.as_str())))
+}
+
+/// Reports whether work with this fault is returned to its agent once more.
+fn goes_back(workplace: &Workplace, record: &TaskRecord, fault: ReturnCause) -> bool {
+    record.after_fault(fault, workplace.assignment.limits.merge_rounds) == AfterFault::Return
+}
+
+/// Returns work with unresolved conflicts to its agent, or leaves it to the user; returns whether there is more to do.
+pub(super) async fn send_back_conflict(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    left: &Unresolved,
+) -> Result<bool, CoordinatorError> {
+    let (assignment, task) = (&workplace.assignment, workplace.task().clone());
+    let kinds = [
+        ("markers", "conflict markers are left in ", &left.marked),
+        ("undecided", "these conflicts are unresolved: ", &left.untouched),
+    ];
+    let kinds = kinds.into_iter().filter(|(.., files)| !files.is_empty());
+    if !goes_back(workplace, record, ReturnCause::Conflict) {
+        let left: Vec<String> = kinds.map(|(_, what, files)| format!("{what}{}", files.join(", "))).collect();
+        let message = format!("{}; {}", left.join("; "), kept(workplace));
+        let conflicted = Event::TaskConflicted { task, cause: ReturnCause::Conflict, message };
+        workplace.link.record(vec![conflicted]).await?;
+        return Ok(false);
+    }
+    let texts =
+        kinds.map(|(prompt, _, files)| assignment.prompts.render_around(prompt, &[], &[("files", &files.join("\n"))]));
+    let text = texts.collect::<Vec<_>>().join("\n");
+    let returned = |text| Event::TaskReturned { task, cause: ReturnCause::Conflict, text, onto: None };
+    workplace.link.record_with(text.into_bytes(), returned).await?;
+    Ok(true)
+}
+
+/// Returns work that could not be stored to its agent, with the reason; the agent may confirm that most files are to
+/// go.
+pub(super) async fn send_back_unstored(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    cause: ReturnCause,
+    error: CoordinatorError,
+) -> Result<bool, CoordinatorError> {
+    let (assignment, task) = (&workplace.assignment, workplace.task().clone());
+    if !goes_back(workplace, record, cause) {
+        workplace.link.contain(error).await?;
+        return Ok(false);
+    }
+    let prompt = if cause == ReturnCause::Deletions { "deletions" } else { "unstorable" };
+    let text = assignment.prompts.render_around(prompt, &[], &[("error", &error.to_string())]);
+    let returned = |text| Event::TaskReturned { task, cause, text, onto: None };
+    workplace.link.record_with(text.into_bytes(), returned).await?;
+    Ok(true)
+}
+
+/// Describes how often work was returned to its agent, or its command rerun; empty if it never was.
+pub(crate) fn after_rounds(record: &TaskRecord) -> String {
+    match record.rounds() {
+        0 => String::new(),
+        _ if record.is_command() => {
+            ", again after its command was rerun on the newer result; it has no agent to fix it".to_owned()
+        }
+        1 => ", again after it was returned to its agent once".to_owned(),
+        rounds => format!(", again after it was returned to its agent {rounds} times"),
+    }
+}
+
+/// Appends to a message the lines of an output that describe a failure.
+pub(crate) fn with_failing_lines(text: String, output: &str) -> String {
+    std::iter::once(text).chain(failing_lines(output)).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns work whose check failed to its agent, or fails the task; returns whether there is more to do.
+pub(super) async fn after_red_check(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    command: &str,
+    result: &CheckResult,
+) -> Result<bool, CoordinatorError> {
+    let (link, assignment) = (&workplace.link, &workplace.assignment);
+    if !goes_back(workplace, record, ReturnCause::TaskCheck) {
+        let text = format!("`{command}` ended with {}{}", result.exit, after_rounds(record));
+        link.fail(FailureCause::Check, with_failing_lines(text, &result.output)).await?;
+        return Ok(false);
+    }
+    let output = cut(result.output.trim(), EVIDENCE_BYTES);
+    let ours = [("exit", result.exit.as_str()), ("command", command)];
+    let text = assignment.prompts.render_around("task_check", &ours, &[("output", &output)]);
+    let task = workplace.task().clone();
+    let returned = |text| Event::TaskReturned { task, cause: ReturnCause::TaskCheck, text, onto: None };
+    link.record_with(text.into_bytes(), returned).await?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_decides_about_a_file_is_a_tool() {
+        let builtin = orchestrate_tools::builtin_names();
+        assert!(DECIDING_TOOLS.iter().all(|tool| builtin.contains(tool)));
+    }
+}

@@ -174,6 +174,9 @@ pub(crate) struct SettingsArgs {
     /// Time limit of the whole run: 30s, 5m, 1h
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
+    /// How long to wait for a model that does not answer: 30m by default
+    #[arg(long, value_name = "TIME")]
+    outage_patience: Option<String>,
     /// Land the result if the run succeeds
     #[arg(long)]
     land: bool,
@@ -342,7 +345,11 @@ pub(crate) struct RejectArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RetryArgs {
     /// The task
-    pub(crate) task: String,
+    #[arg(required_unless_present = "failed")]
+    pub(crate) task: Option<String>,
+    /// Retry all tasks that failed or could not be merged, in parallel
+    #[arg(long, conflicts_with = "task")]
+    pub(crate) failed: bool,
     /// The message for the agent
     #[arg(long, short, value_name = "TEXT", value_parser = words)]
     pub(crate) message: Option<String>,
@@ -508,6 +515,7 @@ impl SettingsArgs {
             ("merge", &self.merge),
             ("base", &self.base),
             ("timeout", &self.timeout),
+            ("outage_patience", &self.outage_patience),
             ("cache", &self.cache),
         ];
         let lists = [("allow", &self.allow), ("ask", &self.ask), ("deny", &self.deny)];
@@ -646,8 +654,8 @@ mod tests {
     fn every_option_of_a_run_is_a_setting() {
         let text = "run p --model m --base-url u --agent a --max-agents 1 --max-depth 1 --max-children-per-agent 1 \
             --context-tokens 1 --root-context-tokens 1 --budget-tokens 1 --budget-usd 1 --verify v --merge auto \
-            --base b --timeout 1 --land --no-sandbox --allow r --ask r --deny r --cache off --no-write-back \
-            --output-format text --verbose";
+            --base b --timeout 1 --outage-patience 1 --land --no-sandbox --allow r --ask r --deny r --cache off \
+            --no-write-back --output-format text --verbose";
         let Command::Run(run) = Arguments::try_parse_from(typed(text)).unwrap().command else {
             panic!("no run");
         };
@@ -655,6 +663,6 @@ mod tests {
             run.settings.values().into_iter().chain(run.output.values()).map(|(name, _)| name).collect();
         let known: Vec<&str> = orchestrate_settings::KEYS.iter().map(|key| key.name).collect();
         assert!(typed.iter().all(|name| known.contains(name)), "{typed:?}");
-        assert_eq!(typed.len(), 23);
+        assert_eq!(typed.len(), 24);
     }
 }

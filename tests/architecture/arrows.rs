@@ -47,6 +47,7 @@ const WALLS: [Wall; 11] = [
         others: &[
             "clap",
             "clap_complete",
+            "humantime",
             "miette",
             "tokio",
             "toml_edit",

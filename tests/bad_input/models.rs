@@ -62,18 +62,18 @@ fn endpoints_that_refuse_say_what_to_do() -> Outcome {
     let refusing = |status: u16| ModelServer::answering(move |_, _| Reply::error(status, "no"));
     let (locked, empty) = (refusing(401)?, refusing(404)?);
     let table = [
-        (gone, "set OPENAI_BASE_URL to its address"),
-        (locked.openai_base(), "check the key in OPENAI_API_KEY"),
-        (empty.openai_base(), "find the model openai/test"),
+        (gone, "set OPENAI_BASE_URL to its address", "orchestrate resume"),
+        (locked.openai_base(), "check the key in OPENAI_API_KEY", "orchestrate resume"),
+        (empty.openai_base(), "find the model openai/test", "orchestrate retry T1 -m TEXT"),
     ];
-    for (base, words) in table {
+    for (base, words, next) in table {
         let world = world()?;
         let before = world.repository.fingerprint()?;
         let plan = world.write("plan.md", "- [ ] T1 Write it\n- [ ] T2 Make it (run: touch made)\n")?;
-        let arguments = ["run", &plan, "--model", "openai/test"];
+        let arguments = ["run", &plan, "--model", "openai/test", "--outage-patience", "1ms"];
         let typed = world.orchestrate(&arguments);
         let ran = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", &base).run()?.exits(1)?;
-        require_words(&ran.stdout, &["T1    failed", "T2    merged", words, "orchestrate retry T1 -m TEXT"])?;
+        require_words(&ran.stdout, &["T1    failed", "T2    merged", words, next])?;
         before.require_same(&world.repository.fingerprint()?)?;
     }
     Ok(())
@@ -86,7 +86,7 @@ fn a_wait_for_a_server_is_shown() -> Outcome {
     let typed = world.orchestrate(&["run", &plan, "--model", "openai/test"]);
     let running = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", &base).start()?;
     running.says(&format!("T1: failed to get an answer from openai/test at {base} (HTTP 503): too busy; "))?;
-    running.says("retrying in 290 s (1 of 8)\n")?;
+    running.says("next attempt in 290 s\n")?;
     running.signal(Signal::TERM)?;
     running.end()?.exits(143).map(drop)
 }

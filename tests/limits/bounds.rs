@@ -257,7 +257,7 @@ fn worked_on(world: &World, of_run: Option<u64>, of_task: Option<u64>) -> Result
     let (run, base) = (RunId::from("r-worked1"), coordinator.repo().head()?.commit);
     let now = (Clock::SYSTEM.date)();
     MOMENT.store(now - 100_000, Ordering::Relaxed);
-    let store = Store::open_with(&folder, Clock { date: moment, steady: moment })?;
+    let store = Store::open_with(&folder, Clock { date: moment, steady: moment, asleep: || 0 })?;
     let id = TaskId::from("T1");
     let work = Work::Run("sleep 50".to_owned());
     let task = Box::new(Task { id: id.clone(), timeout_ms: of_task, work, ..Task::default() });

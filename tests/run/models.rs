@@ -2,7 +2,7 @@
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Skipped};
 use orchestrate_core::event::{Event, FailureCause};
 use serde_json::{Value, json};
 
@@ -21,6 +21,12 @@ pub(crate) fn cases() -> Vec<Case> {
         case("models::a_stream_that_never_ends_fails_the_task", a_stream_that_never_ends_fails_the_task),
         case("models::what_a_server_teaches_is_learnt_once_for_all_turns", what_a_server_teaches_is_learnt_once),
         case("models::a_wrong_key_is_the_tasks_failure", a_wrong_key_is_the_tasks_failure),
+        case(
+            "models::a_wrong_key_stops_all_tasks_of_its_endpoint_at_once",
+            a_wrong_key_stops_all_tasks_of_its_endpoint_at_once,
+        ),
+        case("models::an_outage_is_waited_out_and_costs_no_attempt", an_outage_is_waited_out_and_costs_no_attempt),
+        case("models::a_resumed_run_retries_what_an_outage_stopped", a_resumed_run_retries_what_an_outage_stopped),
         case("models::an_unknown_model_is_the_tasks_failure", an_unknown_model_is_the_tasks_failure),
         case("models::an_absent_endpoint_is_the_tasks_failure", an_absent_endpoint_is_the_tasks_failure),
         case("models::a_missing_key_is_the_tasks_failure", a_missing_key_is_the_tasks_failure),
@@ -231,13 +237,69 @@ fn a_wrong_key_is_the_tasks_failure() -> Outcome {
     })?;
     let world = World::lived_in()?;
     let plan = "- [ ] T1 write the first file (model: openai/wrong)\n\
-                - [ ] T2 write the second file (model: openai/test)\n\
-                - [ ] T3 write the third file (model: anthropic/wrong)\n";
+                - [ ] T2 write the second file (model: anthropic/test)\n";
     let played = play(&world, plan, &server)?;
-    played.require(1, &[("T1", FailedTask), ("T2", Merged), ("T3", FailedTask)])?;
-    played.require_failure("T1", FailureCause::Model, "check the key in OPENAI_API_KEY")?;
-    played.require_failure("T3", FailureCause::Model, "check the key in ANTHROPIC_API_KEY")?;
+    played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
+    played.require_failure("T1", FailureCause::Endpoint, "check the key in OPENAI_API_KEY")?;
     require_key_unwritten(&world)
+}
+
+/// Twenty agents that each ask with a key that was just rejected would be nineteen too many.
+fn a_wrong_key_stops_all_tasks_of_its_endpoint_at_once() -> Outcome {
+    let server = ModelServer::answering(|request, _| {
+        if request.path.contains("chat") { Reply::error(401, "incorrect key") } else { write_then_end(&request.body) }
+    })?;
+    let world = World::lived_in()?;
+    let plan = "---\nparallel: sequential\n---\n\
+                - [ ] T1 write the first file (model: openai/test)\n\
+                - [ ] T2 write the second file (model: openai/other)\n\
+                - [ ] T3 write the third file (model: anthropic/test)\n";
+    let played = play(&world, plan, &server)?;
+    played.require(1, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Merged)])?;
+    played.require_failure("T2", FailureCause::Endpoint, "check the key in OPENAI_API_KEY")?;
+    let asked = server.requests().iter().filter(|request| request.path.contains("chat")).count();
+    if asked == 1 { Ok(()) } else { fail(format!("{asked} requests with the rejected key")) }
+}
+
+fn an_outage_is_waited_out_and_costs_no_attempt() -> Outcome {
+    let server = ModelServer::answering(|request, number| match number {
+        0 => Reply::error(503, "overloaded").header("retry-after", "5"),
+        _ => write_then_end(&request.body),
+    })?;
+    let world = World::lived_in()?;
+    // The wait is longer than the attempt may take.
+    let played = play(&world, "- [ ] T1 write the first file (model: openai/test) (timeout: 4s)\n", &server)?;
+    played.require(0, &[("T1", Merged)])?;
+    let said = played.pick(|event| match event {
+        Event::ModelWaiting { error, .. } => Some(error.clone()),
+        _ => None,
+    });
+    let attempts = played.pick(|event| matches!(event, Event::AgentSpawned { .. }).then_some(())).len();
+    match said.as_slice() {
+        [error] if error.contains("HTTP 503") && attempts == 1 => Ok(()),
+        other => fail(format!("{attempts} attempts, waiting for {other:?}")),
+    }
+}
+
+fn a_resumed_run_retries_what_an_outage_stopped() -> Outcome {
+    // The patience of a millisecond ends with the second request.
+    let server = ModelServer::answering(|request, number| match number {
+        0 | 1 => Reply::error(503, "overloaded"),
+        _ => write_then_end(&request.body),
+    })?;
+    let world = World::lived_in()?;
+    let plan = "- [ ] T1 write the first file (model: openai/test)\n\
+                - [ ] T2 write the second file (model: openai/test) (depends: T1)\n";
+    let hasty = |settings: &mut Settings| {
+        reach(settings, &server.openai_base(), &server.anthropic_base());
+        settings.run.outage_patience_ms = 1;
+    };
+    let played = world.play(plan, &Script::default(), hasty)?;
+    played.require(1, &[("T1", FailedTask), ("T2", Skipped)])?;
+    played.require_failure("T1", FailureCause::Endpoint, "overloaded")?;
+    let run = played.report.run_id.clone();
+    drop(played);
+    world.resume(&run, &Script::default(), hasty)?.require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
 fn an_unknown_model_is_the_tasks_failure() -> Outcome {
@@ -253,9 +315,12 @@ fn an_absent_endpoint_is_the_tasks_failure() -> Outcome {
     let base = ModelServer::scripted(Vec::new())?.openai_base();
     let world = World::lived_in()?;
     let plan = "- [ ] T1 write the first file (model: openai/test)\n";
-    let played = world.play(plan, &Script::default(), |settings| reach(settings, &base, &base))?;
+    let played = world.play(plan, &Script::default(), |settings| {
+        reach(settings, &base, &base);
+        settings.run.outage_patience_ms = 1;
+    })?;
     played.require(1, &[("T1", FailedTask)])?;
-    played.require_failure("T1", FailureCause::Model, "set OPENAI_BASE_URL to its address")
+    played.require_failure("T1", FailureCause::Endpoint, "set OPENAI_BASE_URL to its address")
 }
 
 fn a_missing_key_is_the_tasks_failure() -> Outcome {
@@ -264,7 +329,7 @@ fn a_missing_key_is_the_tasks_failure() -> Outcome {
         "- [ ] T1 write the first file (model: anthropic/test)\n- [ ] T2 makes a file (run: echo 1 > made.txt)\n";
     let played = world.play(plan, &Script::default(), |settings| settings.run.model = None)?;
     played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
-    played.require_failure("T1", FailureCause::Model, "ANTHROPIC_API_KEY")
+    played.require_failure("T1", FailureCause::Endpoint, "ANTHROPIC_API_KEY")
 }
 
 /// A server that requires the newer name for the limit of a reply refuses the first request only;

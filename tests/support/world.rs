@@ -79,6 +79,8 @@ impl World {
     ) -> Result<Coordinator, Failed> {
         let mut settings = Settings::new(self.home.state());
         settings.run.model = Some(self.script(script)?);
+        // A test whose server has ended fails soon.
+        settings.run.outage_patience_ms = 30_000;
         change(&mut settings);
         Ok(Coordinator::open(self.repository.path(), settings)?)
     }

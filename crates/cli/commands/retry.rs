@@ -1,4 +1,4 @@
-//! `retry`: gives a task that ended without success another attempt by the same agent.
+//! `retry`: gives tasks that ended without success another attempt by the same agents.
 
 use orchestrate_core::request::Request;
 
@@ -10,7 +10,10 @@ use crate::follow::inbox;
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RetryArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.run.as_deref())?;
-    let task = task_of(&store.state(&run)?, &arguments.task)?;
-    let command = Request::Retry { task, message: arguments.message.clone() };
+    let message = arguments.message.clone();
+    let command = match &arguments.task {
+        Some(task) => Request::Retry { task: task_of(&store.state(&run)?, task)?, message },
+        None => Request::RetryFailed { message },
+    };
     inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
 }

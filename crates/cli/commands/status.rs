@@ -77,6 +77,13 @@ fn working<'s>(report: &Report, state: &'s RunState) -> impl Iterator<Item = &'s
 /// Describes what a task's agent, command or check is doing.
 fn activity(record: &TaskRecord) -> String {
     let (task, turn) = (&record.task.id, record.turns() + 1);
+    if let Some(outage) = record.outage() {
+        let since = orchestrate_core::event::rfc3339(outage.since_ms);
+        return format!(
+            "{task} waits for its model since {since}: failed to {}\n",
+            output::one_line(&outage.error, 200)
+        );
+    }
     let tool = record.last_tool().map(|tool| output::one_line(tool, 60));
     match (record.next_work(), tool) {
         (None, _) => format!("{task} waits in turn {}\n", record.turns()),
@@ -101,7 +108,9 @@ fn with_what_waits(report: &Report, state: &RunState) -> Value {
     if let Some(object) = value.as_object_mut() {
         object.insert("approvals".to_owned(), Value::from(calls));
         let working = working(report, state).map(|record| {
-            json!({"task": record.task.id, "state": record.state(), "turns": record.turns(), "last_tool": record.last_tool()})
+            json!({"task": record.task.id, "state": record.state(), "turns": record.turns(), "last_tool": record.last_tool(),
+                   "outage": record.outage().map(|outage| json!({"since": orchestrate_core::event::rfc3339(outage.since_ms),
+                                                                 "error": outage.error}))})
         });
         object.insert("working".to_owned(), working.collect());
         object.insert("unread_messages".to_owned(), state.unread().map(|message| json!(message)).collect());

@@ -30,9 +30,20 @@ pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
 
 /// Returns the line of a request that waits to be sent again, or `None` for a wait too short to notice.
 pub(crate) fn retry_line(retry: &Retry) -> Option<String> {
-    let Retry { task, error, attempt, most, wait } = retry;
+    let Retry { task, error, wait, waited, patience, .. } = retry;
     let (error, seconds) = (one_line(error, 2 * WIDTH), wait.as_secs());
-    (*wait >= NOTICED).then(|| format!("{task}: failed to {error}; retrying in {seconds} s ({attempt} of {most})"))
+    let waiting = match patience {
+        Some(patience) if *waited >= NOTICED => {
+            format!("; waiting for {} of at most {}", duration(*waited), duration(*patience))
+        }
+        _ => String::new(),
+    };
+    (*wait >= NOTICED).then(|| format!("{task}: failed to {error}{waiting}; next attempt in {seconds} s"))
+}
+
+/// Formats a duration in whole seconds, for people.
+fn duration(time: Duration) -> humantime::FormattedDuration {
+    humantime::format_duration(Duration::from_secs(time.as_secs()))
 }
 
 /// Describes an event that matters to a waiting user.
@@ -122,6 +133,12 @@ fn detail(event: &Event) -> Option<String> {
             format!("{task}: request {turn} waits for {tokens} tokens that other requests may release")
         }
         Event::ModelReplied { task, turn, usage, .. } => format!("{task}: reply {turn}, {} tokens", usage.total()),
+        Event::ModelWaiting { task, turn, error } => {
+            format!("{task}: request {turn} waits for an answer: failed to {}", one_line(error, WIDTH))
+        }
+        Event::MachineSlept { slept_ms } => {
+            format!("the machine slept for {}, which does not count", duration(Duration::from_millis(*slept_ms)))
+        }
         Event::ModelFailed { task, turn, error } => {
             format!("{task}: request {turn} failed: {}", one_line(error, WIDTH))
         }
@@ -210,6 +227,7 @@ pub(crate) fn is_at_work(record: &TaskRecord) -> bool {
 /// Returns the line of a working agent: state, turn, tokens, cost, last tool.
 pub(crate) fn agent_line(record: &TaskRecord) -> String {
     let tool = record.last_tool().unwrap_or("-");
+    let tool = record.outage().map_or(tool, |_| "no answer from its model");
     format!(
         "{} {:<9} turn {:<3} {:>8} tokens  cost -  {}",
         columns::padded(&one_line(record.task.id.as_str(), 12), 12),
@@ -280,10 +298,13 @@ mod tests {
     fn only_a_wait_that_is_noticed_has_a_line() {
         let line = |ms| {
             let (task, error) = ("T1".into(), "get an answer\nfrom x".to_owned());
-            retry_line(&Retry { task, error, attempt: 3, most: 8, wait: Duration::from_millis(ms) })
+            let patience = (ms > 8_000).then_some(Duration::from_secs(1800));
+            let waited = Duration::from_secs(133);
+            retry_line(&Retry { task, error, attempt: 3, wait: Duration::from_millis(ms), waited, patience })
         };
-        let told = "T1: failed to get an answer from x; retrying in 8 s (3 of 8)";
-        assert_eq!((line(1_999), line(8_300).as_deref()), (None, Some(told)));
+        let waiting = "T1: failed to get an answer from x; waiting for 2m 13s of at most 30m; next attempt in 8 s";
+        let broken = "T1: failed to get an answer from x; next attempt in 2 s";
+        assert_eq!((line(1_999), line(2_000).as_deref(), line(8_300).as_deref()), (None, Some(broken), Some(waiting)));
     }
 
     #[test]

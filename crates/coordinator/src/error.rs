@@ -259,6 +259,7 @@ impl CoordinatorError {
             Self::Git(_) | Self::Configuration { .. } | Self::Unkeepable { .. } | Self::Io { .. } => {
                 Some(FailureCause::Worktree)
             }
+            Self::Model(error) if error.blames_endpoint() => Some(FailureCause::Endpoint),
             Self::Model(_) => Some(FailureCause::Model),
             Self::UnknownRole { .. } | Self::Plan(_) => Some(FailureCause::Setup),
             Self::Sandbox(_) => Some(FailureCause::Internal),

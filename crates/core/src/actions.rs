@@ -68,6 +68,7 @@ impl RunState {
         let go_on = match self.stopped_by(record) {
             Some(Limit::RunTokens) => Action::Resume { more_tokens: true, more_time: has_no_time },
             Some(Limit::RunTime) => Action::Resume { more_tokens: false, more_time: true },
+            Some(Limit::Endpoint) => Action::Resume { more_tokens: false, more_time: has_no_time },
             Some(Limit::TaskTokens) => Action::RunAnotherPlan,
             None => Action::Retry(task.clone()),
         };

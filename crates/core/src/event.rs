@@ -67,6 +67,12 @@ pub enum Event {
         /// The new token limit of the whole run, if the user changed it.
         budget_tokens: Option<u64>,
     },
+    /// The machine was asleep; this time does not count as worked.
+    #[serde(rename = "run.slept")]
+    MachineSlept {
+        /// How long, in milliseconds.
+        slept_ms: u64,
+    },
     /// Nothing more can be done for now; a later `run.resumed` reopens the run.
     #[serde(rename = "run.finished")]
     RunFinished {
@@ -168,6 +174,17 @@ pub enum Event {
         usage: Usage,
         /// Why the model stopped.
         stop: StopReason,
+    },
+    /// The model does not answer, and its request is sent again until it does. The attempt's time stands still until
+    /// the next event about a request.
+    #[serde(rename = "model.waiting")]
+    ModelWaiting {
+        /// The task.
+        task: TaskId,
+        /// The agent's request number.
+        turn: u32,
+        /// Why the request failed.
+        error: String,
     },
     /// A request failed permanently; the reservation is released.
     #[serde(rename = "model.failed")]
@@ -513,7 +530,8 @@ impl Event {
             | Event::RunLanded { .. }
             | Event::RunUnlanded { .. }
             | Event::RunCleaned { .. }
-            | Event::IntegrationHeld { .. } => None,
+            | Event::IntegrationHeld { .. }
+            | Event::MachineSlept { .. } => None,
             Event::TaskAdded { task, .. } => Some(&task.id),
             Event::MessageSent { envelope } => Some(&envelope.to),
             Event::MessageDelivered { to, .. } => Some(to),
@@ -525,6 +543,7 @@ impl Event {
             | Event::ModelRequested { task, .. }
             | Event::BudgetWaited { task, .. }
             | Event::ModelReplied { task, .. }
+            | Event::ModelWaiting { task, .. }
             | Event::ModelFailed { task, .. }
             | Event::ContextCompacted { task, .. }
             | Event::ToolStarted { task, .. }

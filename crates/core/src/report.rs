@@ -85,6 +85,8 @@ pub struct ReportUsage {
 pub struct TaskReport {
     /// The task.
     pub id: TaskId,
+    /// Its title.
+    pub title: String,
     /// The task's state.
     pub state: TaskState,
     /// The role; null for a `run:` task.
@@ -155,6 +157,7 @@ impl TaskReport {
         let is_agent = matches!(record.task.work, Work::Agent(_));
         Self {
             id: record.task.id.clone(),
+            title: record.task.title.clone(),
             state: record.state(),
             agent: record.agent().map(str::to_owned).filter(|_| is_agent),
             agent_id: record.task.id.clone(),
@@ -216,15 +219,17 @@ enum Severity {
 impl Severity {
     fn of(cause: EndCause) -> Severity {
         use FailureCause::{
-            Budget, Check, Command, Context, Denied, Internal, Looping, Model, NoChanges, Panicked, Refused, Setup,
-            Silent, Timeout, Turns, Worktree,
+            Budget, Check, Command, Context, Denied, Endpoint, Internal, Looping, Model, NoChanges, Panicked, Refused,
+            Setup, Silent, Timeout, Turns, Worktree,
         };
         let EndCause::Failed(cause) = cause else { return Severity::Failed };
         match cause {
             Turns | Budget | Timeout | Context => Severity::Limit,
             Denied => Severity::Denied,
             Panicked | Internal => Severity::Internal,
-            Check | NoChanges | Silent | Looping | Refused | Model | Command | Setup | Worktree => Severity::Failed,
+            Check | NoChanges | Silent | Looping | Refused | Model | Endpoint | Command | Setup | Worktree => {
+                Severity::Failed
+            }
         }
     }
 

@@ -60,6 +60,11 @@ pub enum Request {
         /// The message to the agent.
         message: Option<String>,
     },
+    /// Retries every task that has failed or could not be merged, except those that a limit would stop again.
+    RetryFailed {
+        /// The message to the agents.
+        message: Option<String>,
+    },
     /// Sends a message to an agent.
     Message {
         /// The agent.
@@ -167,11 +172,13 @@ impl Allowance {
         self.time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// Returns the tasks that failed for lack of a limit that is raised.
+    /// Returns the tasks that failed for lack of a limit that is raised, or of a model that answers.
     pub fn reopens(&self, state: &RunState) -> Vec<TaskId> {
         let is_given = |record: &&TaskRecord| match state.stopped_by(record) {
             Some(Limit::RunTokens) => self.tokens.is_some(),
             Some(Limit::RunTime) => self.time.is_some(),
+            // The user has resumed the run because the endpoint should answer again.
+            Some(Limit::Endpoint) => true,
             Some(Limit::TaskTokens) | None => false,
         };
         state.tasks().filter(is_given).map(|record| record.task.id.clone()).collect()
@@ -179,11 +186,12 @@ impl Allowance {
 }
 
 impl Request {
-    /// Returns the ended task that the request reopens.
-    pub fn reopens(&self) -> Option<&TaskId> {
+    /// Returns the ended tasks that the request reopens in this state.
+    pub fn reopens(&self, state: &RunState) -> Vec<TaskId> {
         match self {
-            Self::Reject { task, .. } | Self::Retry { task, .. } => Some(task),
-            _ => None,
+            Self::Reject { task, .. } | Self::Retry { task, .. } => vec![task.clone()],
+            Self::RetryFailed { .. } => state.failed_tasks(),
+            _ => Vec::new(),
         }
     }
 }
@@ -204,6 +212,7 @@ impl RunState {
                 let message = message.clone().unwrap_or_else(|| TRY_AGAIN.to_owned());
                 self.decide_return(task, ReturnCause::Retried, message)
             }
+            Request::RetryFailed { message } => self.decide_retry_of_failed(message.as_ref()),
             Request::Decide { call, allowed, message } => self.decide_call(call, *allowed, message.as_ref()),
             Request::Message { to, body } => self.decide_message(to, body),
             Request::Stop { .. } => Ok(Accepted { decision: Decision::Stop, answer: "stopping".to_owned() }),
@@ -269,6 +278,29 @@ impl RunState {
         let answer = format!("{task} is returned to its agent for attempt {}", record.attempt() + 1);
         let decision = Decision::Return(Return { tasks: vec![task.clone()], cause, message });
         Ok(Accepted { decision, answer })
+    }
+
+    fn decide_retry_of_failed(&self, message: Option<&String>) -> Result<Accepted, RequestRefused> {
+        let tasks = self.failed_tasks();
+        if tasks.is_empty() {
+            return Err(RequestRefused::NothingFailed);
+        }
+        self.require_time()?;
+        let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
+        let answer = format!("returned to their agents for another attempt: {}", names.join(", "));
+        let message = message.map_or_else(|| TRY_AGAIN.to_owned(), String::clone);
+        let decision = Decision::Return(Return { tasks, cause: ReturnCause::Retried, message });
+        Ok(Accepted { decision, answer })
+    }
+
+    /// Returns the tasks that did not succeed by themselves and that nothing prevents from succeeding now.
+    fn failed_tasks(&self) -> Vec<TaskId> {
+        let has_failed = |record: &&TaskRecord| {
+            let is_open = matches!(record.state(), TaskState::Failed | TaskState::Conflicted);
+            let may_succeed = matches!(self.stopped_by(record), None | Some(Limit::Endpoint));
+            is_open && may_succeed && self.merges.current() != Some(&record.task.id)
+        };
+        self.tasks().filter(has_failed).map(|record| record.task.id.clone()).collect()
     }
 
     fn decide_call(

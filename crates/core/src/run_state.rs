@@ -18,7 +18,7 @@ use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
 pub use crate::refused::{MessageRefused, SpawnRefused};
 use crate::schedule::{Progress, Schedule};
 use crate::settings::{MergeMode, RunSettings};
-pub use crate::task_record::{MergedAttempt, Repair, Snapshot, TaskRecord};
+pub use crate::task_record::{MergedAttempt, Outage, Repair, Snapshot, TaskRecord};
 pub use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
 
 /// The state of a run.
@@ -117,6 +117,8 @@ pub enum Limit {
     RunTokens,
     /// The time limit of the whole run, which the user may raise.
     RunTime,
+    /// The model's endpoint: it has to answer again, or to accept the key and the account.
+    Endpoint,
     /// The plan's token budget of the task or of one of its ancestors: raising it takes another plan.
     TaskTokens,
 }
@@ -185,6 +187,7 @@ impl RunState {
         let was_paused = self.status != RunStatus::Running || is_from_outside(&fact.event);
         self.apply_event(&fact.event).map_err(|reason| illegal(fact, reason))?;
         self.seq = fact.seq;
+        self.note_outage(fact);
         if was_paused {
             self.paused_ms += fact.ts_ms.saturating_sub(self.updated_ms);
         }
@@ -192,6 +195,15 @@ impl RunState {
         self.count_work(&fact.event);
         self.note_time(&fact.event);
         Ok(())
+    }
+
+    /// Records since when a model does not answer.
+    fn note_outage(&mut self, fact: &Recorded) {
+        if let Event::ModelWaiting { task, error, .. } = &fact.event
+            && let Some(record) = self.tasks.get_mut(task)
+        {
+            Arc::make_mut(record).begin_outage(Outage { since_ms: fact.ts_ms, error: error.clone() });
+        }
     }
 
     /// Records for a failed task whether the run had any time left.
@@ -250,6 +262,13 @@ impl RunState {
                 Ok(())
             }
             Event::IntegrationHeld { .. } => Ok(()),
+            Event::MachineSlept { slept_ms } => {
+                // An ended run does not work anyway.
+                if self.status == RunStatus::Running {
+                    self.paused_ms += slept_ms;
+                }
+                Ok(())
+            }
             Event::RunCleaned { tasks } => {
                 for task in tasks {
                     if let Some(record) = self.tasks.get_mut(task) {
@@ -423,6 +442,9 @@ impl RunState {
         if failed_for(FailureCause::Budget) {
             let is_of_run = self.budget.is_bound_by_run(&record.task.id);
             return Some(if is_of_run { Limit::RunTokens } else { Limit::TaskTokens });
+        }
+        if failed_for(FailureCause::Endpoint) {
+            return Some(Limit::Endpoint);
         }
         (failed_for(FailureCause::Timeout) && record.failed_out_of_time() && !has_time).then_some(Limit::RunTime)
     }

@@ -16,6 +16,9 @@ pub const MERGE_ROUNDS: u32 = 2;
 pub const MAX_TURNS: u32 = 60;
 /// Default maximum size of a reply in tokens.
 pub const MAX_OUTPUT_TOKENS: u32 = 4_096;
+/// Default time for which a request is repeated while the model's endpoint does not answer, in milliseconds: longer than
+/// a provider's usual incident.
+pub const OUTAGE_PATIENCE_MS: u64 = 1_800_000;
 /// Default time limit of one `run:` or `verify` command in milliseconds.
 pub const COMMAND_TIMEOUT_MS: u64 = 600_000;
 
@@ -66,6 +69,8 @@ pub struct RunSettings {
     pub write_back: bool,
     /// Time limit of the whole run in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// How long a request is repeated in milliseconds while the model's endpoint does not answer.
+    pub outage_patience_ms: u64,
     /// Time limit of one `run:` or `verify` command in milliseconds.
     pub command_timeout_ms: u64,
     /// Memory limit of one command in MiB, including shared memory and files in memory; `None` means half of the
@@ -104,6 +109,7 @@ impl Default for RunSettings {
             land: false,
             write_back: true,
             timeout_ms: None,
+            outage_patience_ms: OUTAGE_PATIENCE_MS,
             command_timeout_ms: COMMAND_TIMEOUT_MS,
             command_memory_mib: None,
             worktree_mib: WORKTREE_MIB,

@@ -23,7 +23,7 @@ use self::stage::{End, Stage, Unstarted};
 use self::started::{Attempt, Clock, Started, Tally};
 
 pub use self::branch::{Repair, Snapshot};
-pub use self::started::MergedAttempt;
+pub use self::started::{MergedAttempt, Outage};
 
 /// One task of a run and everything that happened to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -271,7 +271,18 @@ impl TaskRecord {
 
     /// Reports whether an agent or a command works on it, or its own check is running.
     fn is_at_work(&self) -> bool {
-        matches!(self.state(), TaskState::Running | TaskState::Committed)
+        matches!(self.state(), TaskState::Running | TaskState::Committed) && self.outage().is_none()
+    }
+
+    /// Returns the outage that its agent waits for.
+    pub fn outage(&self) -> Option<&Outage> {
+        self.attempted().and_then(|attempt| attempt.outage.as_ref())
+    }
+
+    pub(crate) fn begin_outage(&mut self, outage: Outage) {
+        if let Some(started) = self.started_mut() {
+            started.attempt.outage.get_or_insert(outage);
+        }
     }
 
     /// Returns the milliseconds worked on the newest attempt, if `now` milliseconds have been worked on the run.
@@ -361,7 +372,8 @@ impl TaskRecord {
             return Err(self.refusal());
         }
         let (agent, model) = (agent.clone(), model.clone());
-        let attempt = Attempt { number: *attempt, agent, model, tally: Tally::default(), clock: Clock::default() };
+        let attempt =
+            Attempt { number: *attempt, agent, model, tally: Tally::default(), clock: Clock::default(), outage: None };
         match &mut self.life {
             Life::Started(started) => started.again(attempt, spec.clone(), (branch.clone(), base), &self.task),
             Life::Unstarted(_) => {

@@ -114,6 +114,35 @@ fn each_state_allows_its_requests() {
 }
 
 #[test]
+fn what_failed_is_retried_at_once_unless_a_limit_would_stop_it_again() {
+    let again = Request::RetryFailed { message: None };
+    for (cause, is_retried) in [
+        (FailureCause::Check, true),
+        (FailureCause::Endpoint, true),
+        (FailureCause::Turns, true),
+        (FailureCause::Budget, false),
+    ] {
+        let run = after(reviewed(), &[ready(), spawned(), failed(cause)]);
+        match run.decide(&again) {
+            Ok(accepted) => {
+                assert!(is_retried, "{cause}");
+                assert_eq!(accepted.answer, "returned to their agents for another attempt: T1");
+            }
+            Err(refused) => assert_eq!((refused, is_retried), (RequestRefused::NothingFailed, false), "{cause}"),
+        }
+    }
+}
+
+#[test]
+fn a_resumption_reopens_what_the_endpoint_stopped() {
+    let run = after(reviewed(), &[ready(), spawned(), failed(FailureCause::Endpoint)]);
+    let again = run.decide_resumption(Allowance::default()).unwrap().unwrap();
+    assert_eq!(again.tasks, [TaskId::from(TASK)]);
+    let run = after(reviewed(), &[ready(), spawned(), failed(FailureCause::Check)]);
+    assert_eq!(run.decide_resumption(Allowance::default()), Ok(None));
+}
+
+#[test]
 fn a_rejection_returns_the_task_with_its_place_and_comment() {
     let run = after(reviewed(), &facts_to(TaskState::AwaitingReview));
     let accepted = run.decide(&reject()).unwrap();

@@ -8,6 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// The shortest sleep that matters; a difference of the two clocks below it may come from reading them one after the
+/// other.
+const LEAST_SLEEP_MS: u64 = 1_000;
+
 /// The sources of the time of facts.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -16,11 +20,13 @@ pub struct Clock {
     /// Returns milliseconds since a fixed moment; it never jumps, and continues while the machine
     /// sleeps.
     pub steady: fn() -> u64,
+    /// Returns how many of these milliseconds the machine was asleep.
+    pub asleep: fn() -> u64,
 }
 
 impl Clock {
     /// The system's clocks.
-    pub const SYSTEM: Clock = Clock { date: unix_ms, steady: since_boot };
+    pub const SYSTEM: Clock = Clock { date: unix_ms, steady: since_boot, asleep };
 }
 
 /// Computes the times of the facts that one process adds to a run.
@@ -29,13 +35,25 @@ pub(crate) struct Timeline {
     clock: Clock,
     origin: u64,
     began: u64,
+    slept: u64,
 }
 
 impl Timeline {
     /// Starts now, but not before `newest`, the time of the run's newest fact: the date may have
     /// been set back since.
     pub(crate) fn begin(clock: Clock, newest: u64) -> Self {
-        Self { clock, origin: (clock.date)().max(newest), began: (clock.steady)() }
+        Self { clock, origin: (clock.date)().max(newest), began: (clock.steady)(), slept: (clock.asleep)() }
+    }
+
+    /// Returns how long the machine has slept since the last call, unless that is too short to matter.
+    pub(crate) fn slept(&mut self) -> Option<u64> {
+        let slept = (self.clock.asleep)();
+        let newly = slept.saturating_sub(self.slept);
+        let matters = newly >= LEAST_SLEEP_MS;
+        if matters {
+            self.slept = slept;
+        }
+        matters.then_some(newly)
     }
 
     /// Returns the current time in Unix milliseconds.
@@ -51,7 +69,16 @@ pub fn unix_ms() -> u64 {
 }
 
 fn since_boot() -> u64 {
-    let time = clock_gettime(ClockId::Boottime);
+    ms(ClockId::Boottime)
+}
+
+fn asleep() -> u64 {
+    // The second clock stands still while the machine sleeps.
+    since_boot().saturating_sub(ms(ClockId::Monotonic))
+}
+
+fn ms(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     let whole = u64::try_from(time.tv_sec).unwrap_or_default().saturating_mul(1_000);
     whole.saturating_add(u64::try_from(time.tv_nsec / 1_000_000).unwrap_or_default())
 }

@@ -136,6 +136,13 @@ impl Writer {
         let mut scratch = Scratch::new(&self.run, self.timeline.now(), Some(Arc::clone(&self.state)));
         let mut to_write = Vec::new();
         let mut waiting = Vec::new();
+        if let Some(slept_ms) = self.timeline.slept() {
+            // Before anything is decided: the time asleep does not count.
+            match stage(&self.store, &mut scratch, Event::MachineSlept { slept_ms }.into()) {
+                Ok(staged) => to_write.push(staged),
+                Err(error) => tracing::warn!(%error, slept_ms, "could not record that the machine slept"),
+            }
+        }
         for mut job in group {
             let Some(batch) = job.decide(scratch.state().unwrap_or(&self.state)) else {
                 waiting.push((job, Vec::new()));

@@ -6,9 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use orchestrate_core::settings::OUTAGE_PATIENCE_MS;
 use orchestrate_core::{ModelReply, Redactor, Secret};
 use reqwest::{Client, NoProxy, Proxy};
 
+use crate::account::Account;
 use crate::environment::Environment;
 use crate::error::{ModelError, TYPED_BASE};
 use crate::model::Model;
@@ -34,6 +36,8 @@ pub struct Models {
     /// Created with the first remote model: a scripted run needs no certificates.
     http: Mutex<Option<Client>>,
     shared: Mutex<HashMap<EndpointKey, Shared>>,
+    accounts: Mutex<HashMap<(String, String), Arc<Account>>>,
+    patience: Duration,
     scripts: Mutex<HashMap<ModelName, Arc<ScriptedModel>>>,
 }
 
@@ -67,6 +71,8 @@ impl Models {
             timeouts: Timeouts::default(),
             http: Mutex::default(),
             shared: Mutex::default(),
+            accounts: Mutex::default(),
+            patience: Duration::from_millis(OUTAGE_PATIENCE_MS),
             scripts: Mutex::default(),
         }
     }
@@ -75,6 +81,13 @@ impl Models {
     #[must_use]
     pub fn with_script_pace(mut self, pace: Duration) -> Self {
         self.script_pace = pace;
+        self
+    }
+
+    /// Sets how long a request is repeated while its endpoint does not answer.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -103,7 +116,9 @@ impl Models {
             ModelName::Hosted { .. } | ModelName::Other(_) => {
                 let remote = self.remote(name)?;
                 let gate = self.shared(&remote.endpoint, &remote.model).gate;
-                Ok(Arc::new(Redacting::new(Retrying::new(remote, gate), self.redactor.clone())))
+                let account = self.account(&remote.endpoint);
+                let retrying = Retrying::new(remote, gate, account, self.patience);
+                Ok(Arc::new(Redacting::new(retrying, self.redactor.clone())))
             }
         }
     }
@@ -177,6 +192,11 @@ impl Models {
         let (base_url, key_source) = (endpoint.base_url.clone(), endpoint.key_source());
         let place = EndpointKey { base_url, key_source, model: model.to_owned() };
         locked(&self.shared).entry(place).or_default().clone()
+    }
+
+    fn account(&self, endpoint: &Endpoint) -> Arc<Account> {
+        let place = (endpoint.base_url.clone(), endpoint.key_source());
+        Arc::clone(locked(&self.accounts).entry(place).or_default())
     }
 
     pub(crate) fn http(&self) -> Result<Client, ModelError> {

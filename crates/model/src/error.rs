@@ -3,6 +3,7 @@
 //! Messages complete "failed to …". No variant contains a key, only the name of the variable that holds it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::TaskId;
@@ -102,6 +103,9 @@ pub enum ModelError {
         /// The provider's message.
         message: String,
     },
+    /// The endpoint rejects the key or the account: for this request, or for another agent's just before.
+    #[error("{0}")]
+    AccountRejected(Arc<ModelError>),
     /// The request is longer than the model's context.
     #[error(
         "fit the request into the context of {model}: {message}; start a new run with lower `context_tokens`, since a run \
@@ -198,6 +202,22 @@ impl ModelError {
             self,
             Self::Unavailable { .. } | Self::Unreachable { .. } | Self::Truncated { .. } | Self::Malformed { .. }
         )
+    }
+
+    /// Reports whether the endpoint did not answer, although it may answer the same request at another time.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::Unreachable { .. })
+    }
+
+    /// Reports whether the endpoint rejects all requests of this account.
+    pub(crate) fn rejects_account(&self) -> bool {
+        matches!(self, Self::Unauthorized { .. } | Self::QuotaExhausted { .. })
+    }
+
+    /// Reports whether the cause is the endpoint or the account there, so that the same request may succeed once the
+    /// user has mended that.
+    pub fn blames_endpoint(&self) -> bool {
+        self.is_outage() || self.rejects_account() || matches!(self, Self::AccountRejected(_) | Self::MissingKey { .. })
     }
 
     /// Returns the wait that the provider asked for, if any.

@@ -5,6 +5,7 @@
 //! that can help, and `rate_gate` delays all requests to an endpoint while its provider asks for
 //! that. The crate knows nothing about tasks, worktrees or tools.
 
+mod account;
 mod catalog;
 mod choose;
 mod environment;

@@ -54,10 +54,12 @@ pub enum Delta<'a> {
     Retry {
         /// The number of the failed attempt, from 1.
         attempt: u32,
-        /// The maximum number of retries for this kind of error.
-        most: u32,
         /// The time until the request is sent again.
         wait: Duration,
+        /// The time since the endpoint first failed to answer this request; zero if it did answer.
+        waited: Duration,
+        /// The time after which waiting ends, if the endpoint does not answer.
+        patience: Option<Duration>,
         /// Why the attempt failed.
         cause: &'a ModelError,
     },

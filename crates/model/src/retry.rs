@@ -1,7 +1,9 @@
 //! Repeats failed requests where that can help.
 //!
 //! A failed attempt has no effects, since no part of an incomplete reply is acted upon. The wait is what
-//! the provider asks for, or else grows exponentially with jitter, as in both vendors' own clients.
+//! the provider asks for, or else grows exponentially with jitter, as in both vendors' own clients. While
+//! an endpoint does not answer, requests are repeated for as long as the user is patient; an endpoint that
+//! rejects the key or the account is not asked again for a while, by any agent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +11,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use orchestrate_core::{ModelReply, ModelRequest};
+use tokio::time::Instant;
 
+use crate::account::Account;
 use crate::error::ModelError;
 use crate::model::{Delta, Model};
 use crate::rate_gate::RateGate;
@@ -20,9 +24,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(32);
 /// The longest wait that a provider can ask for; a request for an hour is cut to this.
 const LONGEST_ASKED_WAIT: Duration = Duration::from_secs(300);
-/// Retries of an overloaded or rate-limited provider: a minute and a half, by our own waits before jitter.
-const RETRIES: u32 = 8;
-/// Retries if no server responds or a reply breaks: a few seconds, since the user may have to act.
+/// Retries if a reply breaks: a few seconds, since the same reply may break each time.
 const BROKEN_RETRIES: u32 = 3;
 
 /// A model that retries the requests to another one.
@@ -30,12 +32,25 @@ const BROKEN_RETRIES: u32 = 3;
 pub(crate) struct Retrying<M> {
     inner: M,
     gate: Arc<RateGate>,
+    account: Arc<Account>,
+    patience: Duration,
 }
 
 impl<M: Model> Retrying<M> {
-    /// Wraps a model; every attempt first passes the gate.
-    pub(crate) fn new(inner: M, gate: Arc<RateGate>) -> Self {
-        Self { inner, gate }
+    /// Wraps a model of an account; every attempt first passes the gate. Outages up to `patience` are waited for.
+    pub(crate) fn new(inner: M, gate: Arc<RateGate>, account: Arc<Account>, patience: Duration) -> Self {
+        Self { inner, gate, account, patience }
+    }
+
+    /// Returns how long to wait before the next attempt, or `None` if there is to be none.
+    fn wait(&self, error: &ModelError, broken: u32, waited: Duration, own: Duration) -> Option<Duration> {
+        let wait = error.retry_after().map_or(own, |asked| asked.min(LONGEST_ASKED_WAIT));
+        if error.is_outage() {
+            // The last attempt is made when the patience ends.
+            let left = self.patience.checked_sub(waited).filter(|left| !left.is_zero())?;
+            return Some(wait.min(left));
+        }
+        (error.is_retryable() && broken <= BROKEN_RETRIES).then_some(wait)
     }
 }
 
@@ -53,21 +68,28 @@ impl<M: Model> Model for Retrying<M> {
             .with_jitter()
             .without_max_times()
             .build();
-        let mut failed = 0;
+        let (mut failed, mut broken) = (0, 0);
+        let mut outage: Option<Instant> = None;
         for own_wait in backoff {
             self.gate.pass().await;
+            self.account.require_accepted()?;
             let error = match self.inner.complete(request, on_delta).await {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
             failed += 1;
-            let most = retries(&error);
-            if failed > most {
-                return Err(error);
+            if error.is_outage() {
+                outage.get_or_insert_with(Instant::now);
+            } else {
+                broken += 1;
             }
-            let wait = error.retry_after().map_or(own_wait, |asked| asked.min(LONGEST_ASKED_WAIT));
+            let waited = outage.map_or(Duration::ZERO, |since| since.elapsed());
+            let Some(wait) = self.wait(&error, broken, waited, own_wait) else {
+                return Err(self.account.note(error));
+            };
             tracing::info!(%error, attempt = failed, ?wait, "asking the model again");
-            on_delta(Delta::Retry { attempt: failed, most, wait, cause: &error });
+            let patience = error.is_outage().then_some(self.patience);
+            on_delta(Delta::Retry { attempt: failed, wait, waited, patience, cause: &error });
             if error.is_rate_limit() {
                 self.gate.pause(wait);
             } else {
@@ -75,14 +97,6 @@ impl<M: Model> Model for Retrying<M> {
             }
         }
         Err(ModelError::Setup { problem: "the waits between attempts ran out".to_owned() })
-    }
-}
-
-fn retries(error: &ModelError) -> u32 {
-    match error {
-        ModelError::Unavailable { .. } => RETRIES,
-        error if error.is_retryable() => BROKEN_RETRIES,
-        _ => 0,
     }
 }
 

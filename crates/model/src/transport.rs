@@ -133,7 +133,7 @@ impl Remote {
         let response = match tokio::time::timeout(limit, sent).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(unsent(&error)),
-            Err(_) => return Err(Fault::Truncated(format!("no response within {} s", limit.as_secs()))),
+            Err(_) => return Err(unanswered(format!("no response within {} s", limit.as_secs()))),
         };
         if response.status() != StatusCode::OK {
             return Err(self.refusal(response).await);
@@ -377,7 +377,12 @@ fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 fn unsent(error: &reqwest::Error) -> Fault {
-    if error.is_connect() { Fault::Unreachable(causes(error)) } else { Fault::Truncated(causes(error)) }
+    if error.is_connect() { Fault::Unreachable(causes(error)) } else { unanswered(causes(error)) }
+}
+
+/// Returns the fault of a server that was reached but has not begun to answer.
+fn unanswered(message: String) -> Fault {
+    Fault::Refused(Refusal { status: 0, kind: RefusalKind::Later, message, retry_after: None })
 }
 
 /// Returns the innermost cause, the only one that is specific ("connection refused").

@@ -362,6 +362,7 @@ mod tests {
             ("merge_rounds", "5"),
             ("base", "other"),
             ("timeout", "5m"),
+            ("outage_patience", "5m"),
             ("command_timeout", "5m"),
             ("command_memory_mib", "64"),
             ("worktree_mib", "64"),

@@ -6,8 +6,8 @@
 use std::fmt;
 
 use orchestrate_core::settings::{
-    CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode, RunSettings,
-    WORKTREE_MIB,
+    CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode,
+    OUTAGE_PATIENCE_MS, RunSettings, WORKTREE_MIB,
 };
 use orchestrate_plan::duration_ms;
 
@@ -121,6 +121,7 @@ pub const KEYS: &[Key] = &[
     key("budget_tokens", TOKENS, Class::Limit, "", "Token limit of the whole run."),
     key("budget_usd", Kind::Text, Class::NotYet, "", "Cost limit of the whole run, in US dollars."),
     key("timeout", Kind::Duration, Class::Limit, "", "Time limit of the whole run: 30s, 5m, 1h."),
+    key("outage_patience", Kind::Duration, Class::Limit, "\"30m\"", "How long a run waits for a model whose endpoint does not answer."),
     key("command_timeout", Kind::Duration, Class::Limit, "", "Time limit of one `run:`, `verify` or setup command, unless its task has a `timeout`."),
     key("command_memory_mib", MEBIBYTES, Class::Limit, "", "Memory limit of one command in MiB, shared memory included; by default, half of the machine's memory."),
     key("worktree_mib", MEBIBYTES, Class::Limit, "20480", "Size limit of a worktree in MiB while a command runs in it."),
@@ -165,6 +166,7 @@ impl Key {
             "max_agents" => count(MAX_AGENTS),
             "max_depth" => Some(Value::Number(u64::from(run.max_depth))),
             "max_children_per_agent" => count(run.max_children_per_agent),
+            "outage_patience" => Some(Value::Number(OUTAGE_PATIENCE_MS)),
             "worktree_mib" => Some(Value::Number(WORKTREE_MIB)),
             "context_tokens" => Some(Value::Number(CHILD_CONTEXT_TOKENS)),
             "cache" => Some(Value::Text("off".to_owned())),

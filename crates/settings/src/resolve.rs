@@ -148,6 +148,7 @@ impl Resolved {
             land: self.is_on("land"),
             write_back: !self.is_on("no_write_back"),
             timeout_ms: self.number("timeout"),
+            outage_patience_ms: self.number("outage_patience").unwrap_or(standard.outage_patience_ms),
             command_timeout_ms: self.number("command_timeout").unwrap_or(standard.command_timeout_ms),
             command_memory_mib: self.number("command_memory_mib"),
             worktree_mib: self.number("worktree_mib").unwrap_or(standard.worktree_mib),

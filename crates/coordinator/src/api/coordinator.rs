@@ -267,7 +267,7 @@ impl Coordinator {
     /// ([`CoordinatorError::CannotGoOn`]).
     pub async fn resume_within(&self, run: &RunId, allowance: Allowance) -> Result<Run, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        prepare(&context, &allowance.reopens(&context.state()).iter().collect::<Vec<_>>()).await?;
+        prepare(&context, &allowance.reopens(&context.state())).await?;
         requests::go_on(&context, allowance).await?;
         integration_branch::settle(&context).await?;
         Run::start(context, false)
@@ -282,7 +282,7 @@ impl Coordinator {
     /// See [`Coordinator::resume`].
     pub async fn resume_with(&self, run: &RunId, request: Request) -> Result<Takeover, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        prepare(&context, request.reopens().as_slice()).await?;
+        prepare(&context, &request.reopens(&context.state())).await?;
         let id = self.store.send(run, &request)?;
         self.go_on_with(context, Received { id, sent_ms: 0, request }).await
     }
@@ -303,7 +303,7 @@ impl Coordinator {
         if self.store.answer(id)?.is_some() {
             return Ok(Takeover::Answered);
         }
-        if let Err(error) = prepare(&context, request.reopens().as_slice()).await {
+        if let Err(error) = prepare(&context, &request.reopens(&context.state())).await {
             let refused = RequestRefused::NotPrepared { error: error.to_string() };
             context.journal.answer(id, Err(refused)).await?;
             return Err(error);
@@ -374,7 +374,11 @@ impl Coordinator {
         let environment: Environment = self.settings.environment.clone().into_iter().collect();
         // The endpoint is part of the run: the process that takes it over may be configured with another one.
         let models = Models::new(self.settings.model.clone(), environment, state.settings.base_url.clone());
-        let models = models.with_script_pace(self.settings.script_pace).with_redactor(self.redactor.clone());
+        let patience = Duration::from_millis(state.settings.outage_patience_ms);
+        let models = models
+            .with_script_pace(self.settings.script_pace)
+            .with_patience(patience)
+            .with_redactor(self.redactor.clone());
         let cancel = Cancel::new();
         Ok(RunContext {
             run: state.run_id.clone(),
@@ -418,7 +422,7 @@ impl Coordinator {
 }
 
 /// Checks that a run to be taken over can continue, including the reopened tasks, before anything is recorded.
-async fn prepare(context: &Arc<RunContext>, reopened: &[&TaskId]) -> Result<(), CoordinatorError> {
+async fn prepare(context: &Arc<RunContext>, reopened: &[TaskId]) -> Result<(), CoordinatorError> {
     require_models(context, reopened)?;
     // Branches that were moved from outside are refused before the run is open again.
     recovery::settle(context).await
@@ -439,9 +443,9 @@ fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSettings, Vec<Task
 
 /// Checks that the models of continuing agents, and of reopened tasks, can still be used, before anything is
 /// recorded: a missing key would fail these tasks. Tasks that only wait for the user or a merge need no model.
-fn require_models(context: &RunContext, reopened: &[&TaskId]) -> Result<(), CoordinatorError> {
+fn require_models(context: &RunContext, reopened: &[TaskId]) -> Result<(), CoordinatorError> {
     let state = context.state();
-    let asks = |record: &&TaskRecord| record.state().reads_messages() || reopened.contains(&&record.task.id);
+    let asks = |record: &&TaskRecord| record.state().reads_messages() || reopened.contains(&record.task.id);
     let asking = state.tasks().filter(|record| !record.is_command()).filter(asks);
     // Once each: checking a script reads all of it.
     let models: BTreeSet<&str> = asking.filter_map(|record| record.model()).collect();

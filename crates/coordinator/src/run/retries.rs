@@ -18,10 +18,12 @@ pub struct Retry {
     pub error: String,
     /// The number of the attempt that failed, from 1.
     pub attempt: u32,
-    /// The maximum number of attempts.
-    pub most: u32,
     /// The delay.
     pub wait: Duration,
+    /// The time since the endpoint first failed to answer; zero if it answers.
+    pub waited: Duration,
+    /// The time after which waiting ends, if the endpoint does not answer.
+    pub patience: Option<Duration>,
 }
 
 /// The sender of retry notifications.

@@ -40,6 +40,12 @@ impl Models {
         self
     }
 
+    /// Sets how long a request is repeated while its endpoint does not answer.
+    pub(crate) fn with_patience(mut self, patience: Duration) -> Self {
+        self.catalogue = self.catalogue.with_patience(patience);
+        self
+    }
+
     /// Redacts these secrets in all replies.
     pub(crate) fn with_redactor(mut self, redactor: Redactor) -> Self {
         let given = self.given.take();

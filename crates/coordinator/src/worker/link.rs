@@ -7,14 +7,13 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::run_state::{MessageRefused, Verdict};
-use orchestrate_core::{AgentId, BlobId, CallHash, TaskId, TaskRecord, ToolCall};
+use orchestrate_core::{AgentId, BlobId, CallHash, RunState, TaskId, TaskRecord, ToolCall};
 use orchestrate_journal::{Batch, Blob, Slot};
 use serde::de::DeserializeOwned;
 
@@ -44,6 +43,11 @@ pub(crate) struct Announced {
     pub(crate) request: Vec<u8>,
     /// The counted input plus the maximum reply.
     pub(crate) tokens: u64,
+}
+
+/// Reports whether a task's agent waits for a model that does not answer.
+fn is_waiting(state: &RunState, task: &TaskId) -> bool {
+    state.task(task).is_some_and(|record| record.outage().is_some())
 }
 
 /// A message to another agent.
@@ -79,9 +83,26 @@ impl WorkerLink {
         Ok(self.context.store.events_of_task(&self.context.run, &self.task, 0, usize::MAX)?)
     }
 
-    /// Returns the remaining time of the attempt, or `None` if it has no limit.
-    pub(crate) fn time_left(&self) -> Option<Duration> {
-        self.context.state().time_left_of(&self.task)
+    /// Resolves when the attempt's time is used up; never if it has no limit. While the agent waits for a model that does
+    /// not answer, its time stands still.
+    pub(crate) async fn out_of_time(&self) {
+        let mut changes = self.context.journal.watch();
+        loop {
+            let state = Arc::clone(&changes.borrow_and_update());
+            let waits = is_waiting(&state, &self.task);
+            let changed = changes.wait_for(|state| is_waiting(state, &self.task) != waits);
+            let left = state.time_left_of(&self.task).filter(|_| !waits);
+            let ended = match left {
+                Some(left) => tokio::time::timeout(left, changed).await.map(|changed| changed.is_err()),
+                None => Ok(changed.await.is_err()),
+            };
+            match ended {
+                Ok(false) => {}
+                // The run is over.
+                Ok(true) => std::future::pending().await,
+                Err(_) => return,
+            }
+        }
     }
 
     /// Returns the agent's undelivered messages, oldest first.

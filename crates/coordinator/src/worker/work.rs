@@ -35,13 +35,8 @@ pub(crate) async fn work(
     shutdown: Shutdown,
 ) -> Result<(), CoordinatorError> {
     let limit = assignment.task.timeout_ms.map(Duration::from_millis);
-    let left = link.time_left();
-    let expired = async move {
-        match left {
-            Some(left) => tokio::time::sleep(left).await,
-            None => std::future::pending().await,
-        }
-    };
+    let clock = link.clone();
+    let expired = async move { clock.out_of_time().await };
     let working = work_until_blocked(assignment, link.clone(), host, shutdown.clone());
     tokio::pin!(working, expired);
     tokio::select! {

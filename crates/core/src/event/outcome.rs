@@ -107,8 +107,10 @@ pub enum FailureCause {
     Looping,
     /// The model refused to answer.
     Refused,
-    /// The model could not be reached or rejected the request.
+    /// The model rejected the request.
     Model,
+    /// The model's endpoint did not answer for too long, or rejects the key or the account.
+    Endpoint,
     /// A `run:` command failed.
     Command,
     /// The worktree's setup failed.

@@ -70,6 +70,9 @@ pub enum RequestRefused {
         /// The state of the task.
         state: TaskState,
     },
+    /// No task has failed that could succeed now.
+    #[error("no task of this run has failed, apart from those that need a larger limit")]
+    NothingFailed,
     /// The run's time is used up, so restarted work would fail at once.
     #[error("the run's time limit of {} s is used up", seconds(*limit_ms))]
     OutOfTime {

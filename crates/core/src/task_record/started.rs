@@ -14,6 +14,15 @@ use crate::illegal::Illegal;
 use crate::task::Task;
 use crate::task_state::{TaskState, Verify};
 
+/// A time in which the model of an agent does not answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outage {
+    /// When it was noticed, in Unix milliseconds.
+    pub since_ms: u64,
+    /// Why the request failed.
+    pub error: String,
+}
+
 /// An attempt whose work is in the integration branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MergedAttempt {
@@ -64,6 +73,8 @@ pub(super) struct Attempt {
     pub(super) tally: Tally,
     /// The time worked on it.
     pub(super) clock: Clock,
+    /// The outage that its agent waits for, while the clock stands still.
+    pub(super) outage: Option<Outage>,
 }
 
 /// Counters of an attempt.
@@ -177,13 +188,22 @@ impl Started {
             Event::TurnStarted { .. }
             | Event::ContextCompacted { .. }
             | Event::BudgetWaited { .. }
-            | Event::ModelRequested { .. } => self.require_running(),
+            | Event::ModelWaiting { .. } => self.require_running(),
+            Event::ModelRequested { .. } => {
+                self.attempt.outage = None;
+                self.require_running()
+            }
+            Event::ModelFailed { .. } => {
+                self.attempt.outage = None;
+                Ok(())
+            }
             Event::WorktreeLost { .. } => {
                 self.branch.worktree = Worktree::Missing;
                 Ok(())
             }
             Event::ModelReplied { turn, usage, .. } => {
                 self.require_running()?;
+                self.attempt.outage = None;
                 self.turns = *turn;
                 self.usage.add(*usage);
                 Ok(())

@@ -204,7 +204,7 @@ fn a_full_disk_refuses_an_append_that_works_later() {
 
 #[test]
 fn the_time_of_a_run_never_goes_back() {
-    let yesterday = Clock { date: || crate::support::NOW - 86_400_000, steady: || 0 };
+    let yesterday = Clock { date: || crate::support::NOW - 86_400_000, steady: || 0, asleep: || 0 };
     let folder = tempdir().unwrap();
     drop(Journal::create(&store(folder.path()), &run(), started()).unwrap());
     let store = Store::open_with(folder.path(), yesterday).unwrap();
@@ -219,7 +219,8 @@ fn the_time_of_a_run_goes_as_time_goes() {
     static DATE: AtomicU64 = AtomicU64::new(crate::support::NOW);
     static PASSED: AtomicU64 = AtomicU64::new(0);
     const DAY: u64 = 86_400_000;
-    let clock = Clock { date: || DATE.load(Ordering::Relaxed), steady: || PASSED.load(Ordering::Relaxed) };
+    let clock =
+        Clock { date: || DATE.load(Ordering::Relaxed), steady: || PASSED.load(Ordering::Relaxed), asleep: || 0 };
     let folder = tempdir().unwrap();
     let store = Store::open_with(folder.path(), clock).unwrap();
     let journal = Journal::create(&store, &run(), started()).unwrap();
@@ -240,6 +241,30 @@ fn the_time_of_a_run_goes_as_time_goes() {
     assert_eq!(resumed.state().worked_ms(), 15);
     let times: Vec<u64> = store.events(&run(), 0, 9).unwrap().iter().map(|fact| fact.ts_ms).collect();
     assert_eq!(times, [0, 5, 10, 10, 15].map(|since| crate::support::NOW + since));
+}
+
+/// The machine sleeps for a night while a task is worked on.
+#[test]
+fn the_time_in_which_the_machine_sleeps_does_not_count() {
+    static PASSED: AtomicU64 = AtomicU64::new(0);
+    static ASLEEP: AtomicU64 = AtomicU64::new(0);
+    const NIGHT: u64 = 8 * 3_600_000;
+    let steady = || PASSED.load(Ordering::Relaxed);
+    let clock = Clock { date: || crate::support::NOW, steady, asleep: || ASLEEP.load(Ordering::Relaxed) };
+    let folder = tempdir().unwrap();
+    let store = Store::open_with(folder.path(), clock).unwrap();
+    let journal = Journal::create(&store, &run(), started()).unwrap();
+    PASSED.fetch_add(5 + NIGHT, Ordering::Relaxed);
+    ASLEEP.fetch_add(NIGHT, Ordering::Relaxed);
+    journal.append_blocking(added("T1")).unwrap();
+    PASSED.fetch_add(5, Ordering::Relaxed);
+    journal.append_blocking(ready("T1")).unwrap();
+    assert_eq!(journal.state().worked_ms(), 10);
+    let facts = store.events(&run(), 0, 9).unwrap();
+    assert!(matches!(facts[1].event, Event::MachineSlept { slept_ms: NIGHT }), "{facts:?}");
+    // The dates of facts go on as the calendar does.
+    assert_eq!(facts.last().unwrap().ts_ms, crate::support::NOW + NIGHT + 10);
+    assert_eq!(facts.len(), 4);
 }
 
 #[test]

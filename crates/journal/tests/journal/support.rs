@@ -11,7 +11,7 @@ use orchestrate_journal::{Clock, Store};
 pub(crate) const NOW: u64 = 1_795_255_200_000;
 
 /// A clock that does not advance.
-pub(crate) const CLOCK: Clock = Clock { date: || NOW, steady: || 0 };
+pub(crate) const CLOCK: Clock = Clock { date: || NOW, steady: || 0, asleep: || 0 };
 
 pub(crate) fn run() -> RunId {
     RunId::from("r-abcdef")

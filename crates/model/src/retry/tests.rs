@@ -6,6 +6,8 @@ use tokio::time::Instant;
 
 use super::*;
 
+const PATIENCE: Duration = Duration::from_secs(1800);
+
 /// Fails with the given errors, then answers; records the times of the requests.
 struct Failing {
     errors: Mutex<Vec<ModelError>>,
@@ -66,12 +68,35 @@ fn rejected() -> ModelError {
     ModelError::Rejected { model: "openai/m".into(), endpoint: "http://h/v1".into(), status: 400, message: "no".into() }
 }
 
+fn unreachable() -> ModelError {
+    ModelError::Unreachable {
+        model: "openai/m".to_owned(),
+        endpoint: "http://h/v1".to_owned(),
+        variable: "OPENAI_BASE_URL".to_owned(),
+        cause: "connection refused".to_owned(),
+    }
+}
+
+fn unauthorized() -> ModelError {
+    ModelError::Unauthorized {
+        model: "openai/m".to_owned(),
+        endpoint: "http://h/v1".to_owned(),
+        status: 401,
+        key: "OPENAI_API_KEY".to_owned(),
+        message: "no such key".to_owned(),
+    }
+}
+
+fn patient(errors: Vec<ModelError>, account: &Arc<Account>) -> Retrying<Failing> {
+    let errors = Mutex::new(errors.into_iter().rev().collect());
+    Retrying::new(Failing { errors, asked: Mutex::default() }, Arc::default(), Arc::clone(account), PATIENCE)
+}
+
 /// Returns the waits between attempts in milliseconds, and the final result.
 fn run(errors: Vec<ModelError>) -> (Vec<u128>, Result<ModelReply, ModelError>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let errors = Mutex::new(errors.into_iter().rev().collect());
-        let model = Retrying::new(Failing { errors, asked: Mutex::default() }, Arc::default());
+        let model = patient(errors, &Arc::default());
         let mut told = Vec::new();
         let result = model
             .complete(&request(), &mut |delta| match delta {
@@ -95,14 +120,41 @@ fn the_providers_word_is_kept_up_to_a_limit() {
 }
 
 #[test]
-fn own_waits_grow_with_chance_in_them_and_end() {
-    let (waits, result) = run((0..20).map(|_| unavailable(503, None)).collect());
-    assert_eq!(waits.len(), RETRIES as usize);
-    for (at, wait) in waits.into_iter().enumerate() {
-        let least = (500 << at).min(32_000);
-        assert!((least..=2 * least + 1).contains(&wait), "wait {at} is {wait}");
+fn own_waits_grow_with_chance_in_them_and_end_with_the_patience() {
+    for (error, many) in [(unavailable as fn(u16, Option<Duration>) -> ModelError, 200), (|_, _| unreachable(), 200)] {
+        let (mut waits, result) = run((0..many).map(|_| error(503, None)).collect());
+        assert_eq!(waits.iter().sum::<u128>(), PATIENCE.as_millis());
+        waits.pop();
+        for (at, wait) in waits.into_iter().enumerate() {
+            let least = (500 << at.min(6)).min(32_000);
+            assert!((least..=2 * least + 1).contains(&wait), "wait {at} is {wait}");
+        }
+        assert!(result.unwrap_err().is_outage());
     }
-    assert!(matches!(result, Err(ModelError::Unavailable { status: 503, .. })));
+}
+
+#[test]
+fn an_outage_of_any_length_within_the_patience_costs_nothing_but_time() {
+    // Of 12 seconds, and of five minutes.
+    for attempts in [5, 14] {
+        let (waits, result) = run((0..attempts).map(|_| unreachable()).collect());
+        assert_eq!((waits.len(), result.unwrap()), (attempts, reply()));
+    }
+}
+
+#[test]
+fn an_account_that_is_rejected_is_not_asked_again_at_once() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let account: Arc<Account> = Arc::default();
+        let (first, second) = (patient(vec![unauthorized()], &account), patient(Vec::new(), &account));
+        let said = first.complete(&request(), &mut |_| {}).await.unwrap_err();
+        let other = second.complete(&request(), &mut |_| {}).await.unwrap_err();
+        assert!(said.blames_endpoint() && said.to_string().contains("OPENAI_API_KEY"), "{said}");
+        assert_eq!((said.to_string(), second.inner.asked.lock().unwrap().len()), (other.to_string(), 0));
+        tokio::time::advance(Duration::from_secs(20)).await;
+        assert_eq!(second.complete(&request(), &mut |_| {}).await.unwrap(), reply());
+    });
 }
 
 #[test]
@@ -123,8 +175,10 @@ fn a_limit_of_one_agent_pauses_all() {
         let gate: Arc<RateGate> = Arc::default();
         let start = Instant::now();
         let errors = Mutex::new(vec![unavailable(429, Some(Duration::from_secs(5)))]);
-        let limited = Retrying::new(Failing { errors, asked: Mutex::default() }, Arc::clone(&gate));
-        let other = Retrying::new(Failing { errors: Mutex::default(), asked: Mutex::default() }, gate);
+        let limited = Failing { errors, asked: Mutex::default() };
+        let limited = Retrying::new(limited, Arc::clone(&gate), Arc::default(), PATIENCE);
+        let other = Failing { errors: Mutex::default(), asked: Mutex::default() };
+        let other = Retrying::new(other, gate, Arc::default(), PATIENCE);
         let first = tokio::spawn(async move { limited.complete(&request(), &mut |_| {}).await.map(|_| ()) });
         tokio::task::yield_now().await;
         other.complete(&request(), &mut |_| {}).await.unwrap();

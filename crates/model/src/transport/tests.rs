@@ -310,7 +310,10 @@ fn silence_and_floods_end() {
     let silent = Answer { stalls: true, ..Answer::default() };
     let short = Timeouts { headers: Duration::ZERO, ..Timeouts::default() };
     let error = ask_at(&TestServer::start(vec![silent]).url, "openai/m", short).unwrap_err();
-    assert!(matches!(&error, ModelError::Truncated { problem, .. } if problem == "no response within 0 s"), "{error}");
+    assert!(
+        matches!(&error, ModelError::Unavailable { message, .. } if message == "no response within 0 s"),
+        "{error}"
+    );
 
     let mut flood = Answer::events("data: ");
     flood.pieces.extend(std::iter::repeat_n(vec![b'x'; 1 << 20], 50));

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::agent_loop::{Finish, Step};
@@ -14,10 +15,11 @@ use orchestrate_core::context::request_tokens;
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::policy::Grant;
 use orchestrate_core::run_state::Verdict;
-use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ToolCall};
-use orchestrate_model::Delta;
+use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelReply, ModelRequest, ToolCall};
+use orchestrate_model::{Delta, Model, ModelError};
 use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, ReadLedger, ToolOutput};
+use tokio::sync::mpsc;
 
 use super::agent_driver::{AgentDriver, DriverEnd};
 use super::agent_services::{AgentServices, services};
@@ -32,6 +34,9 @@ use crate::worker::workplace::Workplace;
 
 /// The minimum size of a result, however many calls a turn has: a message, and the mark of what is left out.
 const LEAST_RESULT_TOKENS: u64 = 128;
+
+/// The length from which an outage is recorded and its time does not count: shorter ones are part of every day.
+const LASTING_OUTAGE: Duration = Duration::from_secs(5);
 
 /// Drives one agent with a model.
 pub(crate) struct LoopDriver {
@@ -101,17 +106,10 @@ impl LoopDriver {
         }
         let model = match workplace.host.models.model(&request.model) {
             Ok(model) => model,
-            Err(error) => return failed(workplace, turn, FailureCause::Model, error.to_string()).await.map(Some),
+            Err(error) => return failed(workplace, turn, cause_of(&error), error.to_string()).await.map(Some),
         };
-        let mut tell = |delta: Delta<'_>| {
-            if let Delta::Retry { attempt, most, wait, cause } = delta {
-                let (task, error) = (workplace.task().clone(), cause.to_string());
-                workplace.link.tell(Retry { task, error, attempt, most, wait });
-            }
-        };
-        let answer = tokio::select! {
-            answer = model.complete(&request, &mut tell) => answer,
-            () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Some(DriverEnd::Interrupted)),
+        let Some(answer) = complete(workplace, &*model, &request).await? else {
+            return Ok(Some(DriverEnd::Interrupted));
         };
         match answer {
             Ok(reply) => {
@@ -123,8 +121,7 @@ impl LoopDriver {
                 Ok(None)
             }
             Err(error) => {
-                let full = error.is_context_too_long();
-                let cause = if full { FailureCause::Context } else { FailureCause::Model };
+                let cause = cause_of(&error);
                 failed(workplace, turn, cause, error.to_string()).await.map(Some)
             }
         }
@@ -262,6 +259,50 @@ fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
         (call, if allowed { Approval::Approved } else { Approval::Rejected { reason } })
     });
     decided.collect()
+}
+
+/// Sends a request until it is answered or fails; `None` if the agent is stopped meanwhile. An outage is recorded once it
+/// lasts, so that its time does not count.
+async fn complete(
+    workplace: &Workplace,
+    model: &dyn Model,
+    request: &ModelRequest,
+) -> Result<Option<Result<ModelReply, ModelError>>, CoordinatorError> {
+    let (outage, mut outages) = mpsc::unbounded_channel();
+    let mut tell = |delta: Delta<'_>| {
+        if let Delta::Retry { attempt, wait, waited, patience, cause } = delta {
+            let (task, error) = (workplace.task().clone(), cause.to_string());
+            if patience.is_some() && waited + wait >= LASTING_OUTAGE {
+                // Fails only if this request is over.
+                let _ = outage.send(error.clone());
+            }
+            workplace.link.tell(Retry { task, error, attempt, wait, waited, patience });
+        }
+    };
+    let answer = model.complete(request, &mut tell);
+    tokio::pin!(answer);
+    loop {
+        tokio::select! {
+            answer = &mut answer => return Ok(Some(answer)),
+            Some(error) = outages.recv() => {
+                if workplace.link.task()?.outage().is_none() {
+                    let (task, turn) = (workplace.task().clone(), request.origin.turn);
+                    workplace.link.record(vec![Event::ModelWaiting { task, turn, error }]).await?;
+                }
+            }
+            () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(None),
+        }
+    }
+}
+
+fn cause_of(error: &ModelError) -> FailureCause {
+    if error.is_context_too_long() {
+        FailureCause::Context
+    } else if error.blames_endpoint() {
+        FailureCause::Endpoint
+    } else {
+        FailureCause::Model
+    }
 }
 
 /// Records that a request failed permanently, which releases its reservation.

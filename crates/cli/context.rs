@@ -168,11 +168,22 @@ pub(crate) enum Subject {
     Call(CallHash),
 }
 
-/// Finds a task by its id.
+/// Finds a task by its id, or by a prefix of it that fits no other task.
 pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandError> {
     let task = TaskId::from(typed);
     if state.task(&task).is_some() {
         return Ok(task);
+    }
+    let ids = state.tasks().map(|record| &record.task.id);
+    let fits: Vec<&TaskId> = ids.filter(|id| !typed.is_empty() && id.as_str().starts_with(typed)).collect();
+    match fits.as_slice() {
+        [] => {}
+        [task] => return Ok((*task).clone()),
+        several => {
+            let names: Vec<&str> = several.iter().map(|id| id.as_str()).collect();
+            let error = CommandError::usage(format!("several tasks begin with '{typed}'"));
+            return Err(error.hint(format!("type more of one of these: {}", names.join(", "))));
+        }
     }
     let error = CommandError::usage(format!("there is no task '{typed}' in run {}", state.run_id));
     let known = state.tasks().map(|record| record.task.id.as_str());
@@ -182,19 +193,25 @@ pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandEr
     })
 }
 
-/// Finds a task by its id, or a parked call by a prefix of its id.
+/// Finds a task or a parked call by its id or a prefix of it that fits nothing else.
 pub(crate) fn subject_of(state: &RunState, typed: &str) -> Result<Subject, CommandError> {
-    let unknown = match task_of(state, typed) {
-        Ok(task) => return Ok(Subject::Task(task)),
-        Err(unknown) => unknown,
-    };
+    let task = task_of(state, typed);
+    if task.as_ref().is_ok_and(|task| task.as_str() == typed) {
+        return task.map(Subject::Task);
+    }
     let calls: Vec<&CallHash> = state.open_approvals().map(|(call, _)| call).collect();
     let fits: Vec<&CallHash> = calls.into_iter().filter(|call| call.as_str().starts_with(typed)).collect();
-    match fits.as_slice() {
-        [call] => Ok(Subject::Call((*call).clone())),
-        [] if state.is_decided(typed) => Err(CommandError::usage(format!("call {typed} has been answered already"))),
-        [] => Err(unknown),
-        _ => Err(CommandError::usage(format!("several calls begin with '{typed}'; type more digits"))),
+    match (fits.as_slice(), task) {
+        ([], Err(_)) if state.is_decided(typed) => {
+            Err(CommandError::usage(format!("call {typed} has been answered already")))
+        }
+        ([], task) => task.map(Subject::Task),
+        ([call], Err(_)) => Ok(Subject::Call((*call).clone())),
+        (_, Err(_)) => Err(CommandError::usage(format!("several calls begin with '{typed}'; type more digits"))),
+        (_, Ok(task)) => {
+            let error = CommandError::usage(format!("the task {task} and a call begin with '{typed}'"));
+            Err(error.hint("type more of either"))
+        }
     }
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use orchestrate_coordinator::text_of_result;
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::{AgentId, BlobId, Event, ModelReply, Recorded, TaskId};
+use orchestrate_core::{AgentId, BlobId, Event, ModelReply, Recorded};
 use orchestrate_journal::Store;
 use serde_json::Value;
 
 use crate::args::LogArgs;
-use crate::context::Context;
+use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::show::asked;
 use crate::show::output;
@@ -23,13 +23,8 @@ const FACTS_AT_ONCE: usize = 512;
 pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, CommandError> {
     let (run, task) = subject(context, &arguments.what)?;
     let (store, run) = context.find_run(run)?;
-    let (task, state) = (task.map(TaskId::from), store.state(&run)?);
-    if let Some(task) = &task
-        && state.task(task).is_none()
-    {
-        return Err(CommandError::usage(format!("run {run} has no task {task}"))
-            .hint(format!("`orchestrate status {run}` lists its tasks")));
-    }
+    let state = store.state(&run)?;
+    let task = task.map(|task| task_of(&state, task)).transpose()?;
     let (mut seen, mut reader) = (0, Reader { store: store.clone(), letters: BTreeMap::new() });
     loop {
         let facts = match &task {

@@ -20,24 +20,28 @@ pub(crate) const UNCHANGED: &str = "its command changed nothing, so nothing was 
 /// The maximum length of an error in characters: enough for a command with two long paths, which must not be cut.
 const MAX_ERROR_CHARS: usize = 500;
 
-const HEAD: [&str; 7] = ["TASK", "STATE", "BRANCH", "COMMIT", "CHECK", "TOKENS", "COST"];
+const HEAD: [&str; 6] = ["TASK", "STATE", "COMMIT", "CHECK", "TOKENS", "COST"];
+/// The width of the table, as that of most terminals.
+const WIDTH: usize = 80;
+/// The minimum width of the titles.
+const MIN_TITLE_WIDTH: usize = 16;
 
 /// Renders a report.
 pub(crate) fn render(report: &Report) -> String {
-    let mut rows: Vec<[String; 7]> = vec![HEAD.map(str::to_owned)];
+    let mut rows: Vec<[String; 6]> = vec![HEAD.map(str::to_owned)];
     for task in &report.tasks {
         let commit = task.commit.as_ref().map_or("-", |commit| short(commit.as_str()));
         rows.push([
             one_line(task.id.as_str(), 32),
             standing(task.state, task.error.as_ref().map(|error| error.cause), task.stale),
-            task.branch.clone().unwrap_or_else(|| "-".to_owned()),
             commit.to_owned(),
             check(task.verify).to_owned(),
             tokens(task.usage.input_tokens + task.usage.output_tokens),
             cost(&task.usage),
         ]);
     }
-    let mut text = aligned(&rows);
+    let titles = report.tasks.iter().map(|task| task.title.as_str());
+    let mut text = with_titles(&rows, std::iter::once("TITLE").chain(titles));
     for task in &report.tasks {
         if let Some(error) = &task.error {
             text.push_str(&format!("{}: {}: {}\n", task.id, error.cause, one_line(&error.message, MAX_ERROR_CHARS)));
@@ -98,19 +102,34 @@ pub(crate) fn check(verify: Verify) -> &'static str {
     }
 }
 
+/// Aligns rows in columns, with the titles last, cut to the width of the table.
+fn with_titles<'t, const N: usize>(rows: &[[String; N]], titles: impl Iterator<Item = &'t str>) -> String {
+    let lines: Vec<String> = aligned_lines(rows).collect();
+    let used = lines.iter().map(|line| columns::width(line)).max().unwrap_or(0) + 2;
+    let room = WIDTH.saturating_sub(used).max(MIN_TITLE_WIDTH);
+    let line = |(line, title): (&String, &str)| {
+        let line = format!("{}  {}", columns::padded(line, used - 2), one_line(title, room));
+        format!("{}\n", line.trim_end())
+    };
+    lines.iter().zip(titles).map(line).collect()
+}
+
 /// Aligns rows in columns.
 pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+    aligned_lines(rows).map(|line| line + "\n").collect()
+}
+
+fn aligned_lines<const N: usize>(rows: &[[String; N]]) -> impl Iterator<Item = String> {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(columns::width(cell));
         }
     }
-    let line = |row: &[String; N]| {
+    rows.iter().map(move |row| {
         let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| columns::padded(cell, width)).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
+        cells.join("  ").trim_end().to_owned()
+    })
 }
 
 /// Renders one line for each unread message.

@@ -47,9 +47,12 @@ pub struct FrontMatter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Phases are barriers; within a section, `[P]` marks and `files` determine the order.
+    /// The author's order with the freedom that the plan gives: phases are barriers, and `[P]` marks and `files` let
+    /// tasks run together; a flat checklist is read as `Eager`.
     #[default]
     Auto,
+    /// Everything runs together that neither depends on another task nor writes the same path.
+    Eager,
     /// Every section is a barrier; its tasks run together unless they write the same path.
     Phases,
     /// One task after another.
@@ -169,7 +172,8 @@ impl FrontMatterKey<'_> {
             "base" => front.base = self.take(self.text(), "a revision", findings),
             "verify" => front.verify = self.take(self.text(), "a shell command", findings),
             "parallel" => {
-                front.parallel = self.take(self.word(), "auto, phases or sequential", findings).unwrap_or_default();
+                front.parallel =
+                    self.take(self.word(), "auto, eager, phases or sequential", findings).unwrap_or_default();
             }
             "max_agents" => {
                 let count = self.count().and_then(|count| usize::try_from(count).ok());
@@ -278,7 +282,9 @@ mod tests {
             ("---\ndescription: a template's\nstatus: draft\n---\n- [ ] T1 a\n", vec![UnknownKey, UnknownKey]),
             ("---\n\nThis is the plan: short.\n\n---\n\n- [ ] T1 a\n", vec![]),
             ("---\n# Title\n\nSome words here.\n\n---\n- [ ] T1 a\n", vec![]),
-            ("- [ ] T1 Add @ControllerAdvice to the server\n", vec![UnknownRole]),
+            ("- [ ] T1 Add @ControllerAdvice to the server\n", vec![]),
+            ("- [ ] T1 Ask @angular for help, then go on\n", vec![]),
+            ("- [ ] T1 Add @ControllerAdvice\n", vec![UnknownRole]),
             ("- [ ] T1 a (structure: flat)\n", vec![UnknownKey]),
         ];
         for (text, warnings) in table {

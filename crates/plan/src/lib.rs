@@ -17,6 +17,8 @@ mod parse;
 mod read;
 pub mod role;
 #[cfg(test)]
+mod styles;
+#[cfg(test)]
 mod tests;
 mod words;
 mod write_back;
@@ -27,6 +29,7 @@ pub use check::report::{CheckReport, CheckedTask, Estimate, Surroundings, check,
 pub use fields::names::KnownNames;
 pub use fields::value::duration_ms;
 pub use front_matter::{FrontMatter, Order, front_matter};
+pub use order::reason::{Cause, Reason};
 pub use parse::{MAX_PLAN_BYTES, Plan, notes, section};
 pub use read::note::Note;
 pub use read::outline::MAX_DEPTH;

@@ -1,14 +1,14 @@
 //! Parses text into a [`Plan`], and reports every error at once.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::check::alike;
 use crate::check::finding;
 use crate::check::finding::{Finding, FindingCode, Findings, Pending, PlanError, PlanWarning, Skipped};
-use crate::fields::attributes::Located;
-use crate::fields::identify::Slugs;
+use crate::fields::assign;
+use crate::fields::attributes::{Located, comment_id};
 use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::front_matter;
@@ -16,6 +16,7 @@ use crate::front_matter::FrontMatter;
 use crate::order::order_of;
 use crate::order::order_of::{Edges, Unordered};
 use crate::order::overlap::Pattern;
+use crate::order::reason::Reason;
 use crate::order::stuck::never_started;
 use crate::read::collect;
 use crate::read::collect::Collected;
@@ -23,6 +24,7 @@ use crate::read::note::{self, Note};
 use crate::read::outline;
 use crate::read::outline::{Block, Opaque};
 use crate::read::source::{Inline, Source};
+use crate::read::style::Style;
 use crate::read::task_line::Draft;
 use crate::read::text;
 use orchestrate_core::ids::TaskId;
@@ -46,6 +48,10 @@ pub struct Plan {
     pub tasks: Vec<Task>,
     /// The byte offset of the mark in each task's box; a heading without a box has no entry.
     pub boxes: BTreeMap<TaskId, usize>,
+    /// Why a task waits for the ones in its `after`, and for those behind a barrier; a task that waits only for what
+    /// it names has no entry.
+    #[serde(default)]
+    pub reasons: BTreeMap<TaskId, Reason>,
     /// What it says besides its tasks, section by section.
     #[serde(default)]
     pub notes: Vec<Note>,
@@ -125,25 +131,20 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let Some(collected) = read_body(source, body, findings) else {
         return Plan { title: front_matter.title.clone(), front_matter, ..Plan::default() };
     };
-    let ids = assign_ids(&collected.drafts, findings);
-    let numbered: Vec<(String, Option<String>)> =
-        ids.iter().zip(&collected.drafts).map(|(id, draft)| (id.to_string(), draft.number.clone())).collect();
-    let unordered = Unordered {
-        drafts: &collected.drafts,
-        ids: &numbered,
-        groups: &collected.groups,
-        order: front_matter.parallel,
-    };
+    let Collected { drafts, groups, notes, title } = collected;
+    let names = assign::assign(&drafts, findings);
+    let unordered = Unordered { drafts: &drafts, names: &names, groups: &groups, order: front_matter.parallel };
     let edges = order_of::order(&unordered, findings);
-    alike::check(&collected.drafts, findings);
-    for draft in &collected.drafts {
+    let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
+    alike::check(&drafts, findings);
+    for draft in &drafts {
         check_names(draft, known, findings);
     }
-    let title = front_matter.title.clone().or(collected.title);
-    let boxes = ids.iter().zip(&collected.drafts).filter_map(|(id, draft)| Some((id.clone(), draft.box_at?))).collect();
-    let notes = collected.notes;
-    let tasks = tasks(source, collected.drafts, &ids, &edges, front_matter.review);
-    Plan { title, front_matter, tasks, boxes, notes, ..Plan::default() }
+    let title = front_matter.title.clone().or(title);
+    let boxes = ids.iter().zip(&drafts).filter_map(|(id, draft)| Some((id.clone(), draft.box_at?))).collect();
+    let reasons = ids.iter().zip(&edges.reasons).filter_map(|(id, reason)| Some((id.clone(), (*reason)?))).collect();
+    let tasks = tasks(source, drafts, &ids, &edges, front_matter.review);
+    Plan { title, front_matter, tasks, boxes, reasons, notes, ..Plan::default() }
 }
 
 /// Finds the tasks below the front matter; having none or too many is an error, as is too deep a nesting.
@@ -174,10 +175,9 @@ fn read_body(source: &Source<'_>, body: usize, findings: &mut Findings) -> Optio
 fn no_tasks(findings: &mut Findings) {
     let suggestion = match findings.skipped.first() {
         Some((_, reason)) => {
-            format!("{} lines with boxes are not tasks, the first because: {reason}", findings.skipped.len())
+            format!("{} lines look like tasks but are none, the first because: {reason}", findings.skipped.len())
         }
-        None => "write a list of `- [ ] task` lines, or headings `### Task 1: …` with fields such as `**Files**:`"
-            .to_owned(),
+        None => format!("write a list of `- [ ] task` lines; looked for: {}", Style::LOOKED_FOR),
     };
     findings.error(Pending::new(0, FindingCode::NoTasks, "", "no tasks found").suggest(Some(suggestion)));
 }
@@ -204,6 +204,9 @@ fn hidden_comments(source: &Source<'_>, blocks: &[Block], findings: &mut Finding
                 for comment in text::spans(&inline.text).comments {
                     let offset = inline.offset(comment.start);
                     let text = inline.slice(comment);
+                    if comment_id(text).is_some() {
+                        continue;
+                    }
                     findings.warn(Pending::new(
                         offset,
                         FindingCode::HiddenText,
@@ -214,37 +217,6 @@ fn hidden_comments(source: &Source<'_>, blocks: &[Block], findings: &mut Finding
             }
         }
     }
-}
-
-/// Returns the id of each draft: the written one, else a slug of its title.
-fn assign_ids(drafts: &[Draft], findings: &mut Findings) -> Vec<TaskId> {
-    let mut first: HashMap<String, (usize, &str)> = HashMap::new();
-    for (at, draft) in drafts.iter().enumerate() {
-        let Some(id) = &draft.id else { continue };
-        if let Some(reason) = TaskId::refusal(&id.text) {
-            findings.error(Pending::new(
-                id.offset,
-                FindingCode::InvalidId,
-                &id.text,
-                format!("invalid id `{}`: {reason}", id.text),
-            ));
-        }
-        let (earlier, written) = *first.entry(TaskId::key(&id.text)).or_insert((at, &id.text));
-        if earlier != at {
-            let message = match written == id.text {
-                true => format!("another task has the id `{}`", id.text),
-                false => format!("the id `{}` is not always distinguishable from `{written}`", id.text),
-            };
-            let found = Pending::new(id.offset, FindingCode::DuplicateId, &id.text, message);
-            findings.error(found.suggest(Some("change the id of one of them".to_owned())));
-        }
-    }
-    let mut slugs = Slugs::new(first.into_keys());
-    let id = |draft: &Draft| match &draft.id {
-        Some(id) => TaskId::new(id.text.clone()),
-        None => slugs.give(&draft.title),
-    };
-    drafts.iter().map(id).collect()
 }
 
 /// Checks the names in a task: role, model and paths. Warns of a role or model on a command, which has no agent.

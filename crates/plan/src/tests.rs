@@ -159,9 +159,9 @@ fn ids_are_written_or_slugs() {
             "setup: Set up | after US-002",
             "ship: Ship it | after setup",
             "T9: Bold | after ship",
-            "refactor_database: Refactor database | after T9",
-            "refactor_database_2: Refactor database | after refactor_database",
-            "2_tests_fail: 2 tests fail | after refactor_database_2",
+            "refactor: Refactor database | after T9",
+            "refactor_2: Refactor database | after refactor",
+            "2_tests_fail: 2 tests fail | after refactor_2",
         ],
     );
 }
@@ -190,7 +190,7 @@ fn a_wrapped_line_keeps_its_attributes() {
 #[test]
 fn what_is_never_a_task() {
     let source = "```\n- [ ] code\n```\n\n> - [ ] quoted\n\n<!--\n- [ ] hidden\n-->\n\n    - [ ] indented\n\n- [ ] real\n- no box\n- [?] odd\n- [ ]\n\n## Acceptance\n\n- [ ] criterion\n\n### Deeper\n\n- [ ] too\n\n## Work\n\n- [ ] again\n";
-    reads(source, &["real: real", "again: again"]);
+    reads(source, &["real: real", "again: again | after real"]);
     let plan = Plan::parse(source, &known()).unwrap();
     let skipped: Vec<String> = plan.skipped.iter().map(|s| format!("{} {}", s.line, s.reason)).collect();
     assert_eq!(
@@ -223,7 +223,7 @@ fn headings_with_fields_are_tasks() {
 
 #[test]
 fn headings_without_fields_hold_their_boxes() {
-    reads("### Task 1: Set up\n\n- [ ] a\n\n### Task 2: Go\n\n- [ ] b\n", &["a: a", "b: b"]);
+    reads("### Task 1: Set up\n\n- [ ] a\n\n### Task 2: Go\n\n- [ ] b\n", &["a: a", "b: b | after a"]);
 }
 
 #[test]
@@ -253,8 +253,8 @@ fn phases_are_barriers() {
             "T1: a | depends T0",
             "T2: b | depends T0 T1",
             "T3: c | is Cancelled | depends T0",
-            "T4: d | depends T0 | optional yes",
-            "T5: e | depends T0",
+            "T4: d | depends T0 | after T1 T2 | optional yes",
+            "T5: e | depends T0 | after T4",
             "T6: f | depends T2 T5 | after T4",
             "T7: g | depends T6",
         ],
@@ -308,7 +308,7 @@ fn writers_of_the_same_path_take_turns() {
 #[test]
 fn who_writes_after_tasks_that_run_together_waits_for_all_of_them() {
     reads(
-        "## A\n- [ ] T1 [P] a (files: a)\n\n## B\n- [ ] T2 [P] b (files: a)\n- [ ] T3 c (files: a)\n",
+        "---\nparallel: eager\n---\n## A\n- [ ] T1 [P] a (files: a)\n\n## B\n- [ ] T2 [P] b (files: a)\n- [ ] T3 c (files: a)\n",
         &["T1: a | files a | parallel yes", "T2: b | files a | parallel yes", "T3: c | after T1 T2 | files a"],
     );
 }
@@ -404,12 +404,14 @@ fn errors_of_the_whole_file() {
     fails(
         "# Title\n\nprose\n",
         &[
-            "1:1 no_tasks  → write a list of `- [ ] task` lines, or headings `### Task 1: …` with fields such as `**Files**:`",
+            "1:1 no_tasks  → write a list of `- [ ] task` lines; looked for: boxes `- [ ] task`, headings `### Task 1: …`, bullets that begin with a mark such as ✅, a table with the columns Task and Status, a numbered list below a heading such as Tasks or Steps, bullets below `Phase 1`",
         ],
     );
     fails(
-        "# Title\n\n## Notes\n\n- [ ] a\n",
-        &["1:1 no_tasks  → 1 lines with boxes are not tasks, the first because: under \"Notes\""],
+        "# Title\n\n## Manual steps\n\n- [ ] a\n",
+        &[
+            "1:1 no_tasks  → 1 lines look like tasks but are none, the first because: under \"Manual steps\", which waits for a person",
+        ],
     );
     let large = "- [ ] a\n".repeat(MAX_PLAN_BYTES / 8 + 1);
     fails(&large, &["0:0 plan_too_large  → split it into several plans"]);
@@ -608,6 +610,7 @@ fn the_report_of_a_check() {
              "agent": null, "verify": null, "parallel": false, "details": []}
         ],
         "waves": [["T1"], ["T3"]],
+        "why": ["nothing comes before", "after T1: dependency"],
         "skipped": [{"line": 9, "reason": "no checkbox, unlike its neighbours"}],
         "warnings": [{"line": 6, "column": 1, "code": "program_not_found", "text": "nosuch --now",
                       "message": "the program `nosuch` is not available to sandboxed commands, which see the system's \
@@ -626,8 +629,8 @@ Tasks:
   [ ] T3  c  run: echo hi  depends: T1, T2
 
 Order:
-  wave 1: T1
-  wave 2: T3
+  wave 1: T1 (nothing comes before)
+  wave 2: T3 (after T1: dependency)
 
 Tokens: 7500 to 1205760; cost unknown
 
@@ -654,7 +657,6 @@ fn a_command_whose_quote_is_not_closed_is_told() {
         "- [ ] T1 x (verify: `test \"a)b\" = \"a)b\"`)\n- [ ] T2 y (run: echo it\\'s \"'\" '\"\\' # don't)\n",
         &["T1: x | verify test \"a)b\" = \"a)b\"", "T2: y | run echo it\\'s \"'\" '\"\\' # don't"],
     );
-    // Only a shell can tell what is quoted inside these.
     warns(
         "- [ ] T1 x (verify: test \"$(cat 'a\"b')\" = 1)\n",
         &[&format!("1:21 unclosed test \"$(cat 'a\"b')\" = 1 {advice}")],

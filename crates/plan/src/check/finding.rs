@@ -166,6 +166,13 @@ impl Findings {
         push(&mut self.warnings, warning);
     }
 
+    /// Adds everything that others found.
+    pub(crate) fn append(&mut self, others: Findings) {
+        others.errors.into_iter().for_each(|error| self.error(error));
+        others.warnings.into_iter().for_each(|warning| self.warn(warning));
+        self.skipped.extend(others.skipped);
+    }
+
     /// Records that a line is not a task.
     pub(crate) fn skip(&mut self, offset: usize, reason: impl Into<String>) {
         self.skipped.push((offset, reason.into()));

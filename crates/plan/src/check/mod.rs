@@ -4,3 +4,4 @@ pub(crate) mod alike;
 pub(crate) mod command;
 pub(crate) mod finding;
 pub(crate) mod report;
+pub(crate) mod why;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::command::{FirstWord, commands_of_checks, commands_of_tasks};
 use crate::check::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
+use crate::check::why;
 use crate::fields::names::KnownNames;
 use crate::parse;
 use crate::parse::Plan;
@@ -19,6 +20,12 @@ use orchestrate_core::task::{Task, TaskStatus, Work, waiting};
 
 /// The minimum number of turns of a task: look, change, finish.
 const LEAST_TURNS: u64 = 3;
+
+/// The width of the text for a terminal.
+const COLUMNS: usize = 80;
+
+/// The columns before and after a task's id.
+const ID_COLUMN: usize = 8;
 
 /// The minimum size of a request: a role's fixed prompt and the task.
 const LEAST_REQUEST_TOKENS: u64 = 2_500;
@@ -34,6 +41,9 @@ pub struct CheckReport {
     pub tasks: Vec<CheckedTask>,
     /// Groups of tasks that could run in parallel, in order; empty if there are errors.
     pub waves: Vec<Vec<TaskId>>,
+    /// Why each wave is what it is: what its tasks come after, and why they run together.
+    #[serde(default)]
+    pub why: Vec<String>,
     /// Lines that look like tasks but are not.
     pub skipped: Vec<Skipped>,
     /// Problems that do not prevent a run.
@@ -114,6 +124,7 @@ pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport
         plan: name.to_owned(),
         title: plan.title.clone(),
         tasks: plan.tasks.iter().map(|task| checked(task, around.settings)).collect(),
+        why: why::of_waves(&plan, &waves),
         waves,
         skipped: plan.skipped.clone(),
         warnings,
@@ -210,8 +221,9 @@ impl CheckReport {
         let _ = writeln!(out, "{}: {title}", self.plan);
         self.render_tasks(&mut out);
         for (at, wave) in self.waves.iter().enumerate() {
-            let ids: Vec<&str> = wave.iter().map(TaskId::as_str).collect();
-            let _ = writeln!(out, "  wave {}: {}", at + 1, ids.join(", "));
+            let why = self.why.get(at).map_or("", String::as_str);
+            let pieces = [format!("  wave {}: {}", at + 1, names(wave)), format!(" ({why})")];
+            wrap(&mut out, &pieces.concat(), 4);
         }
         if !self.waves.is_empty() {
             let [least, most] = self.estimate.tokens;
@@ -245,20 +257,15 @@ impl CheckReport {
                 TaskStatus::Cancelled => '-',
                 TaskStatus::Blocked => '!',
             };
-            let _ = write!(out, "  [{mark}] {:width$}  {}", task.id.as_str(), task.title);
-            let agent = task.agent.as_ref().map(|agent| format!("@{agent}"));
-            for who in agent.into_iter().chain(task.run.as_ref().map(|run| format!("run: {run}"))) {
-                let _ = write!(out, "  {who}");
-            }
-            for (word, list) in [("depends", names(&task.depends)), ("files", task.files.join(", "))] {
-                if !list.is_empty() {
-                    let _ = write!(out, "  {word}: {list}");
-                }
-            }
-            if let Some(verify) = &task.verify {
-                let _ = write!(out, "  verify: {verify}");
-            }
-            out.push('\n');
+            let mut pieces = vec![format!("  [{mark}] {:width$}  {}", task.id.as_str(), task.title)];
+            pieces.extend(task.agent.as_ref().map(|agent| format!("@{agent}")));
+            pieces.extend(task.run.as_ref().map(|run| format!("run: {run}")));
+            let lists = [("depends", names(&task.depends)), ("files", task.files.join(", "))];
+            pieces.extend(
+                lists.iter().filter(|(_, list)| !list.is_empty()).map(|(word, list)| format!("{word}: {list}")),
+            );
+            pieces.extend(task.verify.as_ref().map(|verify| format!("verify: {verify}")));
+            in_columns(out, &pieces, width + ID_COLUMN);
         }
         if !self.waves.is_empty() {
             out.push_str("\nOrder:\n");
@@ -268,4 +275,43 @@ impl CheckReport {
 
 fn names(ids: &[TaskId]) -> String {
     ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// Writes pieces on one line, or on further indented ones where they do not fit into a terminal.
+fn in_columns(out: &mut String, pieces: &[String], indent: usize) {
+    let mut used = 0;
+    for piece in pieces {
+        let length = piece.chars().count();
+        if used == 0 {
+            out.push_str(piece);
+            used = length;
+        } else if used + 2 + length <= COLUMNS {
+            let _ = write!(out, "  {piece}");
+            used += 2 + length;
+        } else {
+            let _ = write!(out, "\n{:indent$}{piece}", "");
+            used = indent + length;
+        }
+    }
+    out.push('\n');
+}
+
+/// Writes text that is wrapped between words, with further lines indented.
+fn wrap(out: &mut String, text: &str, indent: usize) {
+    let lead = text.len() - text.trim_start().len();
+    let mut used = lead;
+    out.push_str(text.get(..lead).unwrap_or_default());
+    for (at, word) in text.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if at > 0 && used + 1 + length > COLUMNS {
+            let _ = write!(out, "\n{:indent$}", "");
+            used = indent;
+        } else if at > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += length;
+    }
+    out.push('\n');
 }

@@ -16,6 +16,7 @@ use crate::fields::value;
 use crate::read::source::Inline;
 use crate::read::text;
 use crate::words::{edit_distance, nearest};
+use orchestrate_core::ids::TaskId;
 
 /// The key of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,8 +62,12 @@ const KEYS: &[(&str, Key)] = &[
     ("review", Key::Review),
 ];
 
-/// Ordinary words in parentheses that are one letter off a key.
-const PROSE: &[&str] = &["fixes", "mode", "rule"];
+/// Ordinary words that are one letter off a key, or two off a long one.
+const PROSE: &[&str] =
+    &["fixes", "mode", "rule", "tiles", "miles", "piles", "field", "fields", "verified", "verifies", "dependent"];
+
+/// The keys whose misspelling would change what runs, or in which order.
+const GRAVE: &[Key] = &[Key::Depends, Key::Files, Key::Agent, Key::Verify, Key::Run];
 
 /// From this length on, a word that is two letters off a key counts as a typo rather than another word.
 const LONG_WORD: usize = 7;
@@ -132,7 +137,12 @@ impl Attributes {
         let accumulates = matches!(field.key, Key::Depends | Key::Files);
         if !self.given.insert(field.key) && !accumulates {
             let message = "this key is set twice for one task";
-            return findings.error(Pending::new(field.offset, FindingCode::DuplicateKey, field.value, message));
+            let found = Pending::new(field.offset, FindingCode::DuplicateKey, field.value, message);
+            let is_ambiguous = matches!(field.key, Key::Agent | Key::Model | Key::Verify | Key::Run);
+            return match is_ambiguous {
+                true => findings.error(found),
+                false => findings.warn(found.suggest(Some("the first one counts".to_owned()))),
+            };
         }
         if field.value.len() > MAX_VALUE_BYTES || self.depends.len().max(self.files.len()) > MAX_LIST {
             let message = format!("a value has at most {MAX_VALUE_BYTES} bytes, and a task at most {MAX_LIST} of them");
@@ -163,7 +173,11 @@ impl Attributes {
                     field.require(value::duration_ms(text), "a duration, such as 30s, 5m or 1h", findings);
             }
             Key::Priority => {
-                self.priority = field.require(value::priority(text), "a whole number, high, medium or low", findings);
+                self.priority = value::priority(text);
+                if self.priority.is_none() {
+                    let message = "this priority has no effect: expected a whole number, high, medium or low";
+                    findings.warn(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
+                }
             }
             Key::Review => self.review = field.require(value::review(text), "`required` or `none`", findings),
             Key::Branch => {
@@ -171,6 +185,11 @@ impl Attributes {
                 findings.warn(Pending::new(field.offset, FindingCode::UnusedKey, field.value, message));
             }
         }
+    }
+
+    /// Reports whether the task says what it depends on, be it nothing.
+    pub(crate) fn names_dependencies(&self) -> bool {
+        self.given.contains(&Key::Depends) || !self.depends.is_empty() || !self.likely_depends.is_empty()
     }
 
     /// Adds a group's dependencies and files, and takes its other attributes unless the task sets its own.
@@ -230,7 +249,7 @@ impl Field<'_> {
 /// Everything in a task's line except its title.
 pub(crate) struct Line {
     pub(crate) attributes: Attributes,
-    /// `{#id}`, if there is one.
+    /// `{#id}` or `<!-- id: … -->`, if there is one.
     pub(crate) marked_id: Option<Located>,
     /// The byte ranges of the line that are not part of the title.
     pub(crate) cuts: Vec<Range<usize>>,
@@ -242,9 +261,20 @@ pub(crate) fn read_line(inline: &Inline, start: usize, findings: &mut Findings) 
     let mut opaque: Vec<Range<usize>> = spans.code.iter().chain(&spans.comments).cloned().collect();
     opaque.sort_by_key(|range| range.start);
     let reader = LineReader { inline, pairs: text::parentheses(&inline.text, &opaque), opaque: &opaque };
-    let mut line = Line { attributes: Attributes::default(), marked_id: None, cuts: spans.comments };
+    let marked_id = spans.comments.iter().find_map(|comment| {
+        let id = comment_id(inline.slice(comment.clone()))?;
+        Some(Located { text: id.to_owned(), offset: inline.offset(comment.start) })
+    });
+    let mut line = Line { attributes: Attributes::default(), marked_id, cuts: spans.comments };
     reader.read(start, &mut line, findings);
     line
+}
+
+/// Returns the id of a comment `<!-- id: 0 -->`, which other programs write; such a comment hides nothing.
+pub(crate) fn comment_id(comment: &str) -> Option<&str> {
+    let inner = comment.strip_prefix("<!--")?.strip_suffix("-->")?.trim();
+    let id = inner.strip_prefix("id")?.trim_start().strip_prefix(':')?.trim();
+    TaskId::is_plain(id).then_some(id)
 }
 
 /// Parses one task's line from left to right.
@@ -275,8 +305,13 @@ impl LineReader<'_> {
         }
     }
 
-    /// Parses `(key: value; key: value)`, and returns the offset to continue from.
+    /// Parses `(key: value; key: value)` and `(P)`, and returns the offset to continue from.
     fn parenthesis(&self, open: usize, line: &mut Line, findings: &mut Findings) -> usize {
+        if self.inline.slice(open..open + 3) == "(P)" {
+            line.attributes.parallel = true;
+            line.cuts.push(open..open + 3);
+            return open + 3;
+        }
         let Some((word, value_at)) = self.key_before_colon(open + 1) else {
             let likely = &mut line.attributes.likely_depends;
             let has_room = likely.len() < MAX_LIST;
@@ -346,7 +381,7 @@ impl LineReader<'_> {
             .then(|| (word.trim(), start + length + 1))
     }
 
-    /// Parses `@role`, but not an address or a path.
+    /// Parses `@role` at the end of the title or before parentheses; an address, a path or a word of the title is none.
     fn role(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let text = self.inline.text.as_str();
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -358,7 +393,9 @@ impl LineReader<'_> {
         let stands_alone = before.is_none_or(|c| c.is_whitespace() || c == '(')
             && after.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | ')' | ':' | ';' | '!' | '?'));
         let ends_sentence = after == Some('.') && text.get(end + 1..).is_none_or(|rest| !rest.starts_with(is_name));
-        if name.is_empty() || !(stands_alone || ends_sentence) {
+        let rest = text.get(end..).unwrap_or_default().trim_start_matches([' ', '\t', '.', ',', ';', '!', '?']);
+        let ends_title = rest.is_empty() || rest.starts_with(['\n', '(', '[', '{', '@', ')', '<']);
+        if name.is_empty() || !(stands_alone || ends_sentence) || !ends_title {
             return at + 1;
         }
         // Roles are written in lower case; `@ControllerAdvice` is a word of the title.
@@ -409,7 +446,7 @@ impl LineReader<'_> {
     }
 }
 
-/// Reports a parenthesis with an unknown key: a typo is an error, anything else a warning. Several words, a URL or an
+/// Reports a parenthesis with an unknown key: a typo of one that changes what runs is an error, anything else a warning. Several words, a URL or an
 /// empty value are ignored as prose.
 fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) {
     if word.contains(' ') || value.starts_with("//") || value.trim().is_empty() {
@@ -418,8 +455,10 @@ fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) 
     let near = slip_of(&normal(word));
     let found = Pending::new(offset, FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
     match near {
-        Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
-        None => findings.warn(found.suggest(Some("it is read as part of the title".to_owned()))),
+        Some(near) if key_of(near).is_some_and(|key| GRAVE.contains(&key)) => {
+            findings.error(found.suggest(Some(format!("did you mean `{near}`?"))));
+        }
+        _ => findings.warn(found.suggest(Some("it is read as part of the title".to_owned()))),
     }
 }
 
@@ -428,16 +467,30 @@ fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) 
 fn slip_of(word: &str) -> Option<&'static str> {
     let limit = if word.len() < LONG_WORD { 1 } else { 2 };
     let known = nearest(word, KEYS.iter().map(|(spelling, _)| *spelling))?;
-    let is_word = word.len() <= 3 || PROSE.contains(&word);
+    let is_word = word.len() <= 3 || PROSE.contains(&word) || word.starts_with(known);
     (!is_word && edit_distance(word, known, limit).is_some()).then_some(known)
 }
 
-/// Parses a line below a task as an attribute; `None` for prose. A key that is nearly a known one is an error.
-pub(crate) fn read_detail(inline: &Inline, findings: &mut Findings) -> Option<(Key, Located)> {
+/// The form of a line below a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// An item of a list.
+    Bullet,
+    /// A line of a paragraph.
+    Line,
+}
+
+/// Parses a line below a task as an attribute; `None` for prose. A key that is nearly one that changes the order or
+/// the check is an error.
+pub(crate) fn read_detail(inline: &Inline, form: Form, findings: &mut Findings) -> Option<(Key, Located)> {
     let (word, value_at) = detail_key(&inline.text)?;
     let Some(key) = key_of(word) else {
-        let slip = KEYS.iter().find(|(known, _)| known.len() >= 6 && edit_distance(&normal(word), known, 2).is_some());
-        if let Some((known, _)) = slip.filter(|_| word.len() >= 5) {
+        let is_slip = |(known, key): &&(&str, Key)| {
+            let word = normal(word);
+            let is_word = PROSE.contains(&word.as_str()) || word.starts_with(known);
+            known.len() >= 6 && GRAVE.contains(key) && !is_word && edit_distance(&word, known, 2).is_some()
+        };
+        if let Some((known, _)) = KEYS.iter().find(is_slip).filter(|_| word.len() >= 5) {
             let found = Pending::new(inline.offset(0), FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
             findings.error(found.suggest(Some(format!("did you mean `{known}`?"))));
         }
@@ -448,7 +501,42 @@ pub(crate) fn read_detail(inline: &Inline, findings: &mut Findings) -> Option<(K
     let offset = inline.offset(value_at + raw.len() - value.len());
     let value = value.strip_suffix('_').filter(|_| inline.text.starts_with('_')).unwrap_or(value);
     let located = Located { text: value.trim().to_owned(), offset };
-    (key != Key::Review || value::review(text::unwrap_marks(&located.text)).is_some()).then_some((key, located))
+    let is_field = inline.text.starts_with(['*', '_']);
+    let detail = Detail { key, word, value: &located.text, is_field, form };
+    detail.is_attribute().then_some((key, located))
+}
+
+/// A line below a task that begins with a key.
+struct Detail<'a> {
+    key: Key,
+    word: &'a str,
+    value: &'a str,
+    /// Whether the key is emphasised (`**Key**: value`).
+    is_field: bool,
+    form: Form,
+}
+
+impl Detail<'_> {
+    /// Reports whether the line is an attribute rather than prose that begins like one: a command is one only if it is
+    /// clearly meant (`Run: the tests` is an instruction), and other values have to be valid.
+    fn is_attribute(&self) -> bool {
+        let value = text::unwrap_marks(self.value);
+        let is_one_word = !value.contains(char::is_whitespace);
+        let is_lower = self.word.starts_with(|c: char| c.is_ascii_lowercase());
+        match self.key {
+            _ if value.is_empty() => matches!(self.key, Key::Depends | Key::Files),
+            Key::Run => self.is_field || (self.form == Form::Bullet && is_lower),
+            Key::Verify => self.is_field || (self.form == Form::Bullet && (is_lower || value != self.value)),
+            Key::Review => value::review(value).is_some(),
+            Key::Agent => is_one_word,
+            Key::Model => is_one_word && value.contains(['/', ':']),
+            Key::Tokens => value::count(value).is_some(),
+            Key::Turns => turns(value).is_some(),
+            Key::Timeout => value::duration_ms(value).is_some(),
+            Key::Priority => value::priority(value).is_some(),
+            Key::Depends | Key::Files | Key::Branch => true,
+        }
+    }
 }
 
 /// Returns the word before the colon of `key: value`, `**Key**: value` or `_Key: value_`, and the offset of the

@@ -1,12 +1,19 @@
 //! Task ids: the one that a title begins with, or a stable slug of the title.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::invisible::is_invisible;
 
-/// The maximum length of a slug, which leaves room below [`TaskId::MAX_BYTES`] for an index.
-const MAX_SLUG_BYTES: usize = 48;
+/// The maximum number of characters of a slug with its index: short enough for a table and to be typed.
+const MAX_SLUG_CHARS: usize = 16;
+
+/// The number of characters that every index leaves of a slug: slugs that share them share their indices, so that no
+/// index is tried twice.
+const COMMON_CHARS: usize = 10;
+
+/// The maximum number of characters of a title that are compared: nobody types a longer one as a reference.
+const MAX_KEY_CHARS: usize = 200;
 
 /// An id at the head of a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,7 +60,7 @@ fn has_id_form(word: &str, before_colon: bool) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match (prefix, rest.strip_prefix('-')) {
         ("", _) => word.split('.').all(digits),
-        ("T", None) => digits(rest.trim_end_matches(|c: char| c.is_ascii_lowercase())),
+        ("T", None) => rest.trim_end_matches(|c: char| c.is_ascii_lowercase()).split('.').all(digits),
         ("US" | "T" | "TASK", Some(number)) => digits(number),
         (_, Some(number)) => before_colon && letters <= 8 && digits(number),
         _ => false,
@@ -86,51 +93,76 @@ pub(crate) fn label(text: &str) -> Option<Label<'_>> {
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(Label::Story(text))
 }
 
-/// Returns the slug of a title: lower-case words joined by `_`.
-pub(crate) fn slug(title: &str) -> String {
+/// Returns the slug of a title: as many of its lower-case words, joined by `_`, as fit into [`MAX_SLUG_CHARS`].
+fn slug(title: &str) -> String {
     let mut slug = String::new();
-    for c in title.chars().flat_map(char::to_lowercase) {
-        if slug.len() + c.len_utf8() > MAX_SLUG_BYTES {
+    for word in title_key(title).split('_').filter(|word| !word.is_empty()) {
+        let length = slug.chars().count();
+        if length == 0 {
+            slug.extend(word.chars().take(MAX_SLUG_CHARS));
+        } else if length + 1 + word.chars().count() <= MAX_SLUG_CHARS {
+            slug.push('_');
+            slug.push_str(word);
+        } else {
             break;
         }
-        if c.is_alphanumeric() && !is_invisible(c) {
-            slug.push(c);
-        } else if !slug.ends_with('_') && !slug.is_empty() && c != '\'' {
-            slug.push('_');
-        }
     }
-    let slug = slug.trim_end_matches('_');
-    match slug {
+    match slug.as_str() {
         "" => "task".to_owned(),
         TaskId::INTEGRATION => "integration_task".to_owned(),
-        _ => slug.to_owned(),
+        _ => slug,
     }
+}
+
+/// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a reader.
+pub(crate) fn title_key(title: &str) -> String {
+    let mut key = String::new();
+    for c in title.chars().take(MAX_KEY_CHARS).flat_map(char::to_lowercase) {
+        if c.is_alphanumeric() && !is_invisible(c) {
+            key.push(c);
+        } else if !key.ends_with('_') && !key.is_empty() && c != '\'' {
+            key.push('_');
+        }
+    }
+    key.truncate(key.trim_end_matches('_').len());
+    key
 }
 
 /// Generates unique slugs.
 pub(crate) struct Slugs {
     taken: HashSet<String>,
-    next: std::collections::HashMap<String, usize>,
+    /// The last index given, by the part of a slug that every index leaves.
+    last: HashMap<String, usize>,
 }
 
 impl Slugs {
     /// Creates a generator that avoids the keys of ids written in the plan.
     pub(crate) fn new(written: impl IntoIterator<Item = String>) -> Self {
-        Self { taken: written.into_iter().collect(), next: std::collections::HashMap::new() }
+        Self { taken: written.into_iter().collect(), last: HashMap::new() }
     }
 
     /// Returns the slug of a title, with an index if it is taken.
     pub(crate) fn give(&mut self, title: &str) -> TaskId {
         let base = slug(title);
-        let index = self.next.entry(base.clone()).or_insert(1);
+        if self.taken.insert(TaskId::key(&base)) {
+            return TaskId::new(base);
+        }
+        let index = self.last.entry(base.chars().take(COMMON_CHARS).collect()).or_insert(1);
         loop {
-            let candidate = if *index == 1 { base.clone() } else { format!("{base}_{index}") };
             *index += 1;
+            let candidate = indexed(&base, *index);
             if self.taken.insert(TaskId::key(&candidate)) {
                 return TaskId::new(candidate);
             }
         }
     }
+}
+
+/// Adds an index to a slug, shortened so that both fit.
+fn indexed(base: &str, index: usize) -> String {
+    let suffix = format!("_{index}");
+    let kept: String = base.chars().take(MAX_SLUG_CHARS.saturating_sub(suffix.len())).collect();
+    format!("{}{suffix}", kept.trim_end_matches('_'))
 }
 
 #[cfg(test)]
@@ -168,21 +200,21 @@ mod tests {
 
     #[test]
     fn slugs_are_stable_and_never_repeat() {
-        let mut slugs = Slugs::new(["refactor_database_2".to_owned()]);
-        let titles =
-            ["Refactor database", "Refactor  database!", "Refactor database", "Don't", "🎉", "Integration", "é"];
-        let given: Vec<String> = titles.iter().map(|title| slugs.give(title).to_string()).collect();
-        assert_eq!(
-            given,
-            [
-                "refactor_database",
-                "refactor_database_3",
-                "refactor_database_4",
-                "dont",
-                "task",
-                "integration_task",
-                "é"
-            ]
-        );
+        let mut slugs = Slugs::new(["refactor_2".to_owned()]);
+        let table = [
+            ("Refactor database", "refactor"),
+            ("Refactor  database!", "refactor_3"),
+            ("Refactor", "refactor_4"),
+            ("Make `slugify` handle Unicode", "make_slugify"),
+            ("Internationalisation", "internationalisa"),
+            ("Internationalisation", "internationali_2"),
+            ("Don't", "dont"),
+            ("🎉", "task"),
+            ("Integration", "integration_task"),
+            ("é", "é"),
+        ];
+        for (title, expected) in table {
+            assert_eq!(slugs.give(title).as_str(), expected, "{title}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Parses the parts of a task: attributes, values, references, ids and names.
 
+pub(crate) mod assign;
 pub(crate) mod attributes;
 pub(crate) mod closing;
 pub(crate) mod identify;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
+use crate::fields::assign::Name;
 use crate::fields::attributes::Located;
 use crate::fields::identify;
 use crate::read::collect::Group;
@@ -24,30 +25,39 @@ pub(crate) struct References<'a> {
     numbered: BTreeMap<(String, u64), Vec<usize>>,
     /// By number alone; `None` if several tasks have it.
     bare: HashMap<String, Option<usize>>,
-    groups: HashMap<&'a str, Range<usize>>,
+    /// By the key of its title; `None` if several tasks have it.
+    titles: HashMap<&'a str, Option<usize>>,
+    /// By the prefix of the part of the plan where its numbers restart, and id.
+    groups: HashMap<(&'a str, &'a str), Range<usize>>,
     ids: Vec<&'a str>,
     suggested: std::cell::Cell<usize>,
 }
 
 impl<'a> References<'a> {
-    /// Builds the index from every task's id and number, in the order of the plan.
-    pub(crate) fn new(tasks: &'a [(String, Option<String>)], groups: &'a [Group]) -> Self {
+    /// Builds the index from every task's names, in the order of the plan.
+    pub(crate) fn new(tasks: &'a [Name], groups: &'a [Group]) -> Self {
+        let prefix = |leaves: &Range<usize>| tasks.get(leaves.start).and_then(|task| task.prefix.as_deref());
+        let group =
+            |group: &'a Group| ((prefix(&group.leaves).unwrap_or_default(), group.id.as_str()), group.leaves.clone());
         let mut found = Self {
             exact: HashMap::new(),
             lower: HashMap::new(),
             numbered: BTreeMap::new(),
             bare: HashMap::new(),
-            groups: groups.iter().map(|group| (group.id.as_str(), group.leaves.clone())).collect(),
-            ids: tasks.iter().map(|(id, _)| id.as_str()).collect(),
+            titles: HashMap::new(),
+            groups: groups.iter().map(group).collect(),
+            ids: tasks.iter().map(|task| task.id.as_str()).collect(),
             suggested: std::cell::Cell::new(0),
         };
-        for (at, (id, number)) in tasks.iter().enumerate() {
+        for (at, task) in tasks.iter().enumerate() {
+            let id = task.id.as_str();
             found.exact.entry(id).or_insert(at);
             found.lower.entry(id.to_lowercase()).and_modify(|found| *found = None).or_insert(Some(at));
+            found.titles.entry(&task.title).and_modify(|found| *found = None).or_insert(Some(at));
             let numbered = split_number(id);
             // The last number of `3.1` is not the number of a task.
             let last = numbered.as_ref().filter(|(prefix, _)| !prefix.ends_with('.')).map(|(_, last)| *last);
-            let bare = number.as_deref().map(plain_number).or(last.map(|last| last.to_string()));
+            let bare = task.number.as_deref().map(plain_number).or(last.map(|last| last.to_string()));
             if let Some(key) = numbered {
                 found.numbered.entry(key).or_default().push(at);
             }
@@ -56,6 +66,31 @@ impl<'a> References<'a> {
             }
         }
         found
+    }
+
+    /// Returns the indices of the tasks in a list, as [`References::resolve`] does, of a task in a part of the plan
+    /// whose numbers begin with a prefix.
+    pub(crate) fn resolve_in(
+        &self,
+        prefix: Option<&str>,
+        list: &Located,
+        most: usize,
+        findings: &mut Findings,
+    ) -> Vec<usize> {
+        let Some(prefix) = prefix else { return self.resolve(list, most, findings) };
+        let own: Vec<String> = pieces(&list.text)
+            .into_iter()
+            .map(|(_, piece)| {
+                let bare = without_words(piece);
+                let names = [format!("{prefix}{bare}"), format!("{prefix}T{bare}"), format!("{prefix}S{bare}")];
+                let is_group = self.groups.contains_key(&(prefix, bare));
+                let group = is_group.then(|| format!("{prefix}{bare}"));
+                let exact = names.iter().find(|name| self.exact.contains_key(name.as_str())).cloned();
+                let range = || names.into_iter().find(|name| self.range(name).is_some());
+                group.or(exact).or_else(range).unwrap_or_else(|| piece.to_owned())
+            })
+            .collect();
+        self.resolve(&Located { text: own.join(", "), offset: list.offset }, most, findings)
     }
 
     /// Returns the indices of the tasks in a list, stopping once there are more than `most`; a task that is not
@@ -138,14 +173,21 @@ impl<'a> References<'a> {
         if let Some(at) = self.exact.get(name) {
             return Some(vec![*at]);
         }
-        if let Some(leaves) = self.groups.get(name.trim_end_matches('.')) {
-            return Some(leaves.clone().collect());
+        if let Some(leaves) = self.group(name.trim_end_matches('.')) {
+            return Some(leaves.collect());
         }
         let by_case = self.lower.get(&name.to_lowercase()).copied().flatten();
         let by_number = || split_number(name).and_then(|key| self.numbered.get(&key)?.first().copied());
         let by_bare_number = || self.bare.get(&plain_number(name)).copied().flatten();
-        let by_title = || self.exact.get(identify::slug(name).as_str()).copied().filter(|_| name.contains(' '));
+        let by_title = || self.titles.get(identify::title_key(name).as_str()).copied().flatten();
+        let by_title = || by_title().filter(|_| name.contains(' '));
         by_case.or_else(by_number).or_else(by_bare_number).or_else(by_title).map(|at| vec![at])
+    }
+
+    fn group(&self, name: &str) -> Option<Range<usize>> {
+        let within = || name.split_once('-').map(|(part, id)| (part.len() + 1, id));
+        let with_prefix = || within().and_then(|(end, id)| self.groups.get(&(name.get(..end)?, id)));
+        self.groups.get(&("", name)).or_else(with_prefix).cloned()
     }
 
     /// Resolves `T003-T005`, `T003..T005`, `1-4`, `T1 to T4`; both ends must exist.
@@ -245,11 +287,16 @@ fn split_and(text: &str) -> Vec<(usize, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use orchestrate_core::ids::TaskId;
+
+    fn name(id: &str, number: Option<&str>) -> Name {
+        Name { id: TaskId::new(id.to_owned()), number: number.map(str::to_owned), title: id.to_owned(), prefix: None }
+    }
 
     #[test]
     fn references_find_what_people_mean() {
         let ids = ["T001", "T002", "T003", "T010", "US-001", "US-002", "1.1", "1.2", "setup-db", "set_up_the_crate"];
-        let tasks: Vec<_> = ids.iter().map(|id| ((*id).to_owned(), None)).collect();
+        let tasks: Vec<Name> = ids.iter().map(|id| name(id, None)).collect();
         let groups = [Group { id: "1".to_owned(), leaves: 6..8 }];
         let references = References::new(&tasks, &groups);
         let table: [(&str, &[usize]); 18] = [
@@ -282,7 +329,7 @@ mod tests {
     #[test]
     fn a_number_within_a_number_is_no_tasks_number() {
         let numbers = [("T1", Some("1")), ("T2", Some("2")), ("T3.1", Some("3.1")), ("4.2", None), ("4.5", None)];
-        let tasks = numbers.map(|(id, number)| (id.to_owned(), number.map(str::to_owned)));
+        let tasks = numbers.map(|(id, number)| name(id, number));
         let references = References::new(&tasks, &[]);
         let table: [(&str, &[usize]); 5] =
             [("Task 1", &[0]), ("2", &[1]), ("Task 3.1", &[2]), ("4.2", &[3]), ("5", &[])];

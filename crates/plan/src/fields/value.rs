@@ -44,12 +44,13 @@ fn positive(number: u64) -> Option<u64> {
     (number > 0).then_some(number)
 }
 
-/// Parses a priority: a number, `high`, `medium` or `low`; higher ones go first.
+/// Parses a priority: a number, `high`, `medium` or `low`, or `P0` to `P4`; higher ones go first.
 pub(crate) fn priority(text: &str) -> Option<i64> {
     match text.trim().to_lowercase().as_str() {
-        "high" => Some(1),
-        "medium" | "normal" => Some(0),
-        "low" => Some(-1),
+        "critical" | "urgent" | "p0" => Some(2),
+        "high" | "p1" => Some(1),
+        "medium" | "normal" | "p2" => Some(0),
+        "low" | "p3" | "p4" => Some(-1),
         number => number.parse().ok(),
     }
 }
@@ -61,6 +62,18 @@ pub(crate) fn review(text: &str) -> Option<bool> {
         "none" | "no" | "false" => Some(false),
         _ => None,
     }
+}
+
+/// Returns the paths of a bullet without the remark after them: those in backticks, else the text before a dash, or
+/// its first line.
+pub(crate) fn first_paths(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let quoted: Vec<&str> = line.split('`').skip(1).step_by(2).filter(|path| !path.trim().is_empty()).collect();
+    if !quoted.is_empty() && line.matches('`').count().is_multiple_of(2) {
+        return quoted.iter().map(|path| format!("`{}`", path.trim())).collect::<Vec<_>>().join(", ");
+    }
+    let ends = [" - ", " – ", " — ", ": "].iter().filter_map(|mark| line.find(mark));
+    line.get(..ends.min().unwrap_or(line.len())).unwrap_or_default().to_owned()
 }
 
 /// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are dropped.
@@ -170,6 +183,19 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(count(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bullet_names_paths_before_its_remark() {
+        let table = [
+            ("`src/a.rs` - the parser, and `b.rs`", "`src/a.rs`, `b.rs`"),
+            ("src/a.rs — new", "src/a.rs"),
+            ("src/a.rs, src/b.rs", "src/a.rs, src/b.rs"),
+            ("src/a.rs\nand some prose", "src/a.rs"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(first_paths(text), expected, "{text}");
         }
     }
 

@@ -2,4 +2,6 @@
 
 pub(crate) mod order_of;
 pub(crate) mod overlap;
+pub(crate) mod reason;
+pub(crate) mod sequence;
 pub(crate) mod stuck;

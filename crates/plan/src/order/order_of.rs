@@ -6,10 +6,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::check::finding::{FindingCode, Findings, Pending};
+use crate::fields::assign::Name;
 use crate::fields::attributes::Attributes;
 use crate::fields::reference::References;
 use crate::front_matter::Order;
 use crate::order::overlap::{MAX_GLOBS, Pattern, Writers};
+use crate::order::reason::{Cause, Reason};
+use crate::order::sequence;
 use crate::read::collect::Group;
 use crate::read::task_line::Draft;
 use orchestrate_core::schedule::{cycles, topological};
@@ -32,13 +35,15 @@ pub(crate) struct Edges {
     pub(crate) depends: Vec<BTreeSet<usize>>,
     /// Tasks that must be settled first.
     pub(crate) after: Vec<BTreeSet<usize>>,
+    /// Why a task waits for others that it does not name.
+    pub(crate) reasons: Vec<Option<Reason>>,
 }
 
 /// The tasks to order.
 pub(crate) struct Unordered<'a> {
     pub(crate) drafts: &'a [Draft],
-    /// Each draft's id, and the number of `Task N` if it has one.
-    pub(crate) ids: &'a [(String, Option<String>)],
+    /// The names of each draft.
+    pub(crate) names: &'a [Name],
     pub(crate) groups: &'a [Group],
     pub(crate) order: Order,
 }
@@ -46,7 +51,7 @@ pub(crate) struct Unordered<'a> {
 /// Determines the order of all tasks.
 pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     let none = || vec![BTreeSet::new(); tasks.drafts.len()];
-    let edges = Edges { depends: none(), after: none() };
+    let edges = Edges { depends: none(), after: none(), reasons: vec![None; tasks.drafts.len()] };
     let mut orderer = Orderer { tasks, edges, findings, total: 0, full_at: 0, steps: 0 };
     orderer.written();
     let optional = orderer.barriers();
@@ -73,16 +78,17 @@ struct Orderer<'a> {
 
 impl Orderer<'_> {
     fn written(&mut self) {
-        let references = References::new(self.tasks.ids, self.tasks.groups);
+        let references = References::new(self.tasks.names, self.tasks.groups);
         // All tasks of a group share its list, which is resolved, and its errors reported, only once.
         let mut lists: HashMap<usize, Vec<usize>> = HashMap::new();
         for (at, draft) in self.tasks.drafts.iter().enumerate() {
             let Attributes { depends, likely_depends, .. } = &draft.attributes;
             let likely = likely_depends.iter().map(|list| (list, true));
             for (list, may_be_prose) in depends.iter().map(|list| (list, false)).chain(likely) {
+                let prefix = self.tasks.names.get(at).and_then(|name| name.prefix.as_deref());
                 let read = || match may_be_prose {
                     true => references.resolve_likely(list, MAX_DEPENDENCIES, self.findings),
-                    false => references.resolve(list, MAX_DEPENDENCIES, self.findings),
+                    false => references.resolve_in(prefix, list, MAX_DEPENDENCIES, self.findings),
                 };
                 let mut found = lists.entry(list.offset).or_insert_with(read).clone();
                 // Possible prose never makes a task depend on itself: a group's tasks inherit it, even the one that
@@ -104,9 +110,15 @@ impl Orderer<'_> {
         }
     }
 
-    fn follow(&mut self, at: usize, earlier: usize) {
-        if let Some(after) = self.edges.after.get_mut(at).filter(|_| at != earlier) {
+    fn follow(&mut self, at: usize, earlier: usize, cause: Cause) {
+        if at == earlier {
+            return;
+        }
+        if let Some(after) = self.edges.after.get_mut(at) {
             after.insert(earlier);
+        }
+        if let Some(reason) = self.edges.reasons.get_mut(at) {
+            reason.get_or_insert_default().order.get_or_insert(cause);
         }
     }
 
@@ -127,8 +139,15 @@ impl Orderer<'_> {
         let order = tasks.order;
         let drafts: Vec<(usize, &Draft)> = tasks.drafts.iter().enumerate().collect();
         for block in drafts.chunk_by(|(_, a), (_, b)| block_of(order, a) == block_of(order, b)) {
+            let own = block.first().map_or(0, |(at, _)| *at)..=block.last().map_or(0, |(at, _)| *at);
             for (at, _) in block {
+                let depends = self.edges.depends.get(*at);
+                // What a task names in its own phase comes after the phase before anyway.
+                let names_own = depends.is_some_and(|depends| depends.range(own.clone()).next().is_some());
                 self.depend(*at, &gate);
+                if let Some(reason) = self.edges.reasons.get_mut(*at).filter(|_| !gate.is_empty() && !names_own) {
+                    reason.get_or_insert_default().barrier = true;
+                }
             }
             let required: BTreeSet<usize> =
                 block.iter().filter(|(_, draft)| holds_barrier(draft)).map(|(at, _)| *at).collect();
@@ -159,7 +178,7 @@ impl Orderer<'_> {
                 for earlier in before.iter().filter(|earlier| place.get(**earlier) < place.get(at)) {
                     self.total += 1;
                     if self.total <= MAX_DEPENDENCIES {
-                        self.follow(at, *earlier);
+                        self.follow(at, *earlier, Cause::Written);
                     }
                 }
             }
@@ -188,7 +207,7 @@ impl Orderer<'_> {
     }
 
     fn waits_for_itself(&mut self, cycle: &[usize]) {
-        let id = |at: &usize| self.tasks.ids.get(*at).map_or("", |(id, _)| id.as_str());
+        let id = |at: &usize| self.tasks.names.get(*at).map_or("", |name| name.id.as_str());
         let path = cycle.iter().map(id).collect::<Vec<_>>().join(" → ");
         let place = |draft: &Draft| draft.attributes.depends.first().map_or(draft.at, |list| list.offset);
         let at = cycle.first().and_then(|at| self.draft(*at)).map_or(0, place);
@@ -205,32 +224,27 @@ impl Orderer<'_> {
         if self.tasks.order == Order::Sequential {
             for pair in running.windows(2) {
                 if let [earlier, later] = pair {
-                    self.follow(*later, *earlier);
+                    self.follow(*later, *earlier, Cause::Sequential);
                 }
             }
             return;
         }
-        let marked = self.tasks.drafts.iter().any(|draft| draft.attributes.parallel);
-        if marked && self.tasks.order == Order::Auto {
-            self.neighbours(&running);
+        if self.tasks.order == Order::Auto {
+            self.author(&running);
         }
         self.writers(&running);
     }
 
-    /// Runs neighbouring `[P]` tasks of a section together, and all others one after another.
-    fn neighbours(&mut self, running: &[usize]) {
-        let mut by_section = running.to_vec();
-        by_section.sort_by_key(|at| self.draft(*at).map(|draft| draft.section_index));
-        let key = |at: usize| self.draft(at).map(|draft| (draft.section_index, draft.attributes.parallel));
-        let together = |a: usize, b: usize| key(a) == key(b) && key(a).is_some_and(|(_, parallel)| parallel);
-        let groups: Vec<Vec<usize>> = by_section.chunk_by(|a, b| together(*a, *b)).map(<[usize]>::to_vec).collect();
-        let section = |group: &[usize]| group.first().and_then(|at| self.draft(*at)).map(|draft| draft.section_index);
-        let pairs: Vec<(&Vec<usize>, &Vec<usize>)> =
-            groups.iter().zip(groups.iter().skip(1)).filter(|(a, b)| section(a) == section(b)).collect();
-        for (earlier, later) in pairs {
-            for at in later {
-                for before in earlier {
-                    self.follow(*at, *before);
+    /// Adds the author's order.
+    fn author(&mut self, running: &[usize]) {
+        for wait in sequence::waits(self.tasks.drafts, running) {
+            self.total = self.total.saturating_add(wait.tasks.len() * wait.earlier.len());
+            if self.total > MAX_DEPENDENCIES {
+                return self.too_many();
+            }
+            for at in &wait.tasks {
+                for earlier in &wait.earlier {
+                    self.follow(*at, *earlier, wait.cause);
                 }
             }
         }
@@ -265,12 +279,12 @@ impl Orderer<'_> {
             return;
         }
         let neighbours = self.are_beside(earlier, at);
-        let id = |at: usize| self.tasks.ids.get(at).map_or("", |(id, _)| id.as_str());
+        let id = |at: usize| self.tasks.names.get(at).map_or("", |name| name.id.as_str());
         let ends = if neighbours { "both are marked [P] and run together" } else { "the second waits for the first" };
         let message = format!("`{}` and `{}` write the same path: {ends}", id(earlier), id(at));
         self.findings.warn(Pending::new(file.offset, FindingCode::WriteOverlap, &file.text, message));
         if !neighbours {
-            self.follow(at, earlier);
+            self.follow(at, earlier, Cause::SamePath);
         }
     }
 
@@ -308,7 +322,7 @@ fn block_of(order: Order, draft: &Draft) -> usize {
     match order {
         Order::Auto => draft.phase,
         Order::Phases => draft.section_index,
-        Order::Sequential => 0,
+        Order::Eager | Order::Sequential => 0,
     }
 }
 

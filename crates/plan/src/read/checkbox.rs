@@ -7,6 +7,8 @@ use orchestrate_core::task::TaskStatus;
 pub(crate) struct BoxMark {
     pub(crate) status: TaskStatus,
     pub(crate) optional: bool,
+    /// The byte offset of the mark in the box; `None` for a task without one.
+    pub(crate) at: Option<usize>,
     /// The byte offset of the text after the box.
     pub(crate) rest: usize,
 }
@@ -27,7 +29,7 @@ pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
         after.starts_with('*') && after.get(1..).is_none_or(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
     let after = if optional { after.get(1..).unwrap_or_default() } else { after };
     let stands_alone = after.is_empty() || after.starts_with([' ', '\t', '\n']);
-    stands_alone.then(|| BoxMark { status, optional, rest: text.len() - after.trim_start().len() })
+    stands_alone.then(|| BoxMark { status, optional, at: Some(1), rest: text.len() - after.trim_start().len() })
 }
 
 /// Returns the reason why something that is nearly a box is not one.
@@ -50,9 +52,4 @@ pub(crate) fn looks_like_box(line: &str) -> bool {
         return false;
     };
     body.starts_with([' ', '\t']) && read_box(body.trim_start()).is_some()
-}
-
-/// Returns the text after the box, or the whole text if there is none.
-pub(crate) fn after_box(text: &str) -> &str {
-    read_box(text).and_then(|mark| text.get(mark.rest..)).unwrap_or(text)
 }

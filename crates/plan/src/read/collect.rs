@@ -1,4 +1,5 @@
-//! Finds the tasks in the blocks of a plan: boxes at the outermost level, and headings with fields.
+//! Finds the tasks in the blocks of a plan: boxes at the outermost level, and headings with a box or with fields; in a
+//! plan without any of these, whatever else people mark tasks with ([`Style`]).
 //!
 //! Whatever looks like a task but is not is recorded as skipped, with the reason; nothing is dropped silently. Ids,
 //! dependencies and order are determined later, when all tasks are known.
@@ -9,16 +10,25 @@ use crate::check::finding::Findings;
 use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Located};
 use crate::fields::identify;
-use crate::read::checkbox::{BoxMark, after_box, looks_like_box, odd_box, read_box};
+use crate::read::checkbox::{BoxMark, looks_like_box, odd_box, read_box};
 use crate::read::heading;
 use crate::read::note::Note;
 use crate::read::outline::{Block, Item, Opaque};
+use crate::read::section;
+use crate::read::sections::{OpenSection, Sections};
 use crate::read::source::{Inline, Source};
-use crate::read::task_line::{Draft, Location, Reader, items_of};
+use crate::read::status;
+use crate::read::style::Style;
+use crate::read::table::{self, Row};
+use crate::read::task_line::{Draft, Reader, items_of};
+use crate::read::text;
 use orchestrate_core::task::TaskStatus;
 
 /// The maximum number of characters that a group passes to each of its tasks: enough for its title and a few remarks.
 const MAX_HANDED_DOWN_CHARS: usize = 2_000;
+
+/// The maximum depth of groups among the items of one list (`1`, `1.1`, `1.1.1` one below the other).
+const MAX_GROUPS_BESIDE: usize = 4;
 
 /// A parent that only groups tasks; a reference to it means all its tasks.
 #[derive(Clone, Debug)]
@@ -39,21 +49,57 @@ pub(crate) struct Collected {
     pub(crate) notes: Vec<Note>,
 }
 
-/// Finds all tasks of a document.
+/// Finds all tasks of a document, in the first style that has any.
 pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], findings: &mut Findings) -> Collected {
-    let reader = Reader { source, findings };
-    let found = Collected { notes: vec![Note { line: 1, ..Note::default() }], ..Collected::default() };
-    let mut walk = Walk { reader, found, headings: Vec::new(), place: Location::default() };
-    walk.document(blocks);
-    walk.found
+    let is_kiro = is_kiro(source);
+    let mut without_tasks = None;
+    for style in Style::ALL {
+        let mut own = Findings::default();
+        let reader = Reader { source, findings: &mut own };
+        let found = Collected { notes: vec![Note { line: 1, ..Note::default() }], ..Collected::default() };
+        let mut walk = Walk { reader, found, style, is_kiro, sections: Sections::default(), open_step: None };
+        walk.document(blocks);
+        let found = Collected { title: walk.sections.title, ..walk.found };
+        if !found.drafts.is_empty() {
+            findings.append(own);
+            return found;
+        }
+        without_tasks.get_or_insert((found, own));
+    }
+    let (found, own) = without_tasks.unwrap_or_default();
+    findings.append(own);
+    found
+}
+
+/// Reports whether a plan is one of Kiro's: numbered boxes, and lines that name their requirements.
+fn is_kiro(source: &Source<'_>) -> bool {
+    let (mut numbers, mut requirements) = (false, false);
+    for (_, line) in source.lines(0..source.text.len()) {
+        let text = line.trim_start_matches(['-', '*', ' ', '\t']);
+        requirements |= text.starts_with("_Requirements:");
+        numbers |= read_box(text)
+            .and_then(|mark| text.get(mark.rest..))
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    }
+    numbers && requirements
 }
 
 struct Walk<'s, 'a> {
     reader: Reader<'s, 'a>,
     found: Collected,
-    /// The enclosing headings: level, and the title if boxes below it are not tasks.
-    headings: Vec<(u8, Option<String>)>,
-    place: Location,
+    style: Style,
+    /// Whether `[-]` means in progress.
+    is_kiro: bool,
+    sections: Sections,
+    /// A heading `Task N` that is no task itself and has none below it so far.
+    open_step: Option<OpenStep>,
+}
+
+struct OpenStep {
+    at: usize,
+    level: u8,
+    /// How many tasks were found before it.
+    drafts: usize,
 }
 
 /// What an item inherits from its parents.
@@ -65,6 +111,15 @@ struct Inherited {
     withheld: Option<TaskStatus>,
 }
 
+/// One item of a list with what its first line says.
+struct Entry<'i> {
+    item: &'i Item,
+    line: Inline,
+    mark: Option<BoxMark>,
+    /// The id that the text after its box begins with.
+    id: Option<String>,
+}
+
 impl Walk<'_, '_> {
     fn document(&mut self, blocks: &[Block]) {
         let with_fields = (0..blocks.len()).any(|at| self.has_fields(blocks.get(at..).unwrap_or_default()));
@@ -73,36 +128,30 @@ impl Walk<'_, '_> {
             rest = after;
             match block {
                 Block::Heading { level, text } => {
-                    let title = heading::title(self.reader.source.slice(text.clone()));
-                    let is_task = with_fields && heading::task(after_box(&title)).is_some();
-                    if is_task && self.excluded().is_none() {
+                    if self.begins_task(*level, text.clone(), after, with_fields) {
                         let body = after.iter().take_while(|block| !self.ends_task(*level, block)).count();
                         let (body, next) = after.split_at_checked(body).unwrap_or((after, &[]));
-                        self.task_heading(text.clone(), body);
+                        self.close_step(*level);
+                        self.task_heading(*level, text.clone(), body);
                         rest = next;
                     } else {
-                        let line = self.reader.source.line_of(text.start);
-                        self.found.notes.push(Note {
-                            heading: Some(title.clone()),
-                            level: *level,
-                            line,
-                            text: String::new(),
-                        });
-                        self.open_heading(*level, title);
+                        self.section_heading(*level, text.clone());
                     }
                 }
                 Block::List(items) => {
-                    if self.excluded().is_some() || !self.holds_boxes(block) {
+                    if self.excluded().is_some() || !self.holds_tasks(block) {
                         self.note(block);
                     }
-                    self.list(items, &Inherited::default());
+                    self.outer_list(items);
                 }
-                other => {
-                    self.note(other);
-                    self.skip_boxes(other);
+                Block::Paragraph(range) => self.paragraph(block, range.clone()),
+                Block::Opaque { .. } => {
+                    self.note(block);
+                    self.skip_boxes(block);
                 }
             }
         }
+        self.close_step(0);
     }
 
     /// Adds a block to what the current section says.
@@ -116,8 +165,59 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn holds_boxes(&self, block: &Block) -> bool {
+    fn holds_tasks(&self, block: &Block) -> bool {
+        let is_task = |item: &Item| self.mark(item, &self.reader.first_line(item)).is_some();
         self.reader.source.lines(block.range()).iter().any(|(_, line)| looks_like_box(line))
+            || items_of(block).iter().any(is_task)
+    }
+
+    /// Returns the title of a heading.
+    fn title(&self, text: Range<usize>) -> String {
+        heading::title(self.reader.source.slice(text))
+    }
+
+    /// Reports whether a heading is a task itself, given the blocks after it.
+    fn begins_task(&self, level: u8, text: Range<usize>, after: &[Block], with_fields: bool) -> bool {
+        let title = self.title(text);
+        if self.excluded().is_some() {
+            return false;
+        }
+        if heading::box_of(&title).is_some() {
+            return section::phase(&title).is_none() && !self.groups_headings(level, after);
+        }
+        let is_step = heading::task(heading::after_mark(&title)).is_some();
+        let is_numbered = || {
+            let parent = self.sections.parent(level);
+            parent.is_some_and(|parent| section::lists_work(&parent.title))
+                && identify::leading(heading::after_mark(&title)).is_some_and(|found| !found.bare_number)
+        };
+        let is_stage = || section::phase(&title).is_some() && self.says_status(after);
+        match self.style {
+            Style::StepHeadings => is_step || is_numbered() || is_stage(),
+            _ => is_step && with_fields,
+        }
+    }
+
+    /// Reports whether headings with boxes stand below a heading of this level.
+    fn groups_headings(&self, level: u8, after: &[Block]) -> bool {
+        let below = after.iter().map_while(|block| match block {
+            Block::Heading { level: own, text } if *own > level => Some(Some(text)),
+            Block::Heading { .. } => None,
+            _ => Some(None),
+        });
+        below.flatten().any(|text| heading::box_of(&self.title(text.clone())).is_some())
+    }
+
+    /// Reports whether a field below a heading says the status or the goal of what it names.
+    fn says_status(&self, after: &[Block]) -> bool {
+        let is_status =
+            |line: &str| attributes::detail_key(line.trim()).is_some_and(|(word, _)| matches!(word, "Status" | "Goal"));
+        let own = after.iter().take_while(|block| !matches!(block, Block::Heading { .. }));
+        let mut paragraphs = own.filter_map(|block| match block {
+            Block::Paragraph(range) => Some(self.reader.source.lines(range.clone())),
+            _ => None,
+        });
+        paragraphs.any(|lines| lines.iter().any(|(_, line)| is_status(line)))
     }
 
     /// Reports whether the first block is a task's heading with a field below it.
@@ -125,8 +225,7 @@ impl Walk<'_, '_> {
         let Some((Block::Heading { text, .. }, after)) = blocks.split_first() else {
             return false;
         };
-        let title = heading::title(self.reader.source.slice(text.clone()));
-        heading::task(after_box(&title)).is_some()
+        heading::task(heading::after_mark(&self.title(text.clone()))).is_some()
             && after
                 .iter()
                 .take_while(|block| !matches!(block, Block::Heading { .. }))
@@ -152,41 +251,173 @@ impl Walk<'_, '_> {
         let Block::Heading { level, text } = block else {
             return false;
         };
+        let title = self.title(text.clone());
         *level <= task_level
-            || heading::task(after_box(&heading::title(self.reader.source.slice(text.clone())))).is_some()
+            || heading::box_of(&title).is_some()
+            || heading::task(heading::after_mark(&title)).is_some()
     }
 
-    fn open_heading(&mut self, level: u8, title: String) {
-        self.headings.retain(|(open, _)| *open < level);
-        let is_title = level == 1 && self.found.title.is_none();
-        if is_title {
-            self.found.title = Some(title.clone());
+    /// Opens the section of a heading that is no task.
+    fn section_heading(&mut self, level: u8, text: Range<usize>) {
+        let title = self.title(text.clone());
+        let line = self.reader.source.line_of(text.start);
+        self.found.notes.push(Note { heading: Some(title.clone()), level, line, text: String::new() });
+        self.close_step(level);
+        if heading::box_of(&title).is_some() {
+            let reason = match self.excluded() {
+                Some(heading) => heading.reason(),
+                None => "it groups the tasks below it".to_owned(),
+            };
+            self.reader.findings.skip(text.start, reason);
+        } else if self.open_step.is_none() && heading::task(heading::after_mark(&title)).is_some() {
+            self.open_step = Some(OpenStep { at: text.start, level, drafts: self.found.drafts.len() });
         }
-        let excludes = !is_title && heading::holds_no_tasks(&title);
-        if heading::is_phase(&title) {
-            self.place.phase += 1;
-            self.place.phase_level = Some(level);
-        } else if self.place.phase_level.is_some_and(|phase| level <= phase) {
-            self.place.phase += 1;
-            self.place.phase_level = None;
+        self.sections.open(level, title, text.start);
+    }
+
+    /// Records a heading `Task N` as skipped if its section is over and held no task.
+    fn close_step(&mut self, level: u8) {
+        if let Some(step) = self.open_step.take_if(|step| level <= step.level)
+            && step.drafts == self.found.drafts.len()
+            && self.excluded().is_none()
+        {
+            let reason = format!("it has neither a box nor fields; {}", self.style.tasks());
+            self.reader.findings.skip(step.at, reason);
         }
-        self.place.section_index += 1;
-        self.place.section = Some(title.clone());
-        self.headings.push((level, excludes.then_some(title)));
     }
 
     /// Returns the enclosing heading, if any, under which boxes are not tasks.
-    fn excluded(&self) -> Option<&str> {
-        self.headings.iter().find_map(|(_, excludes)| excludes.as_deref())
+    fn excluded(&self) -> Option<&OpenSection> {
+        self.sections.excluded(self.style == Style::NoteBoxes)
+    }
+
+    /// Reads a list that is in no other one.
+    fn outer_list(&mut self, items: &[Item]) {
+        let before = (self.found.drafts.len(), self.reader.findings.skipped.len());
+        self.list(items, &Inherited::default());
+        if before != (self.found.drafts.len(), self.reader.findings.skipped.len()) {
+            return;
+        }
+        if self.excluded().is_some() {
+            let said = self.sections.say_excluded();
+            return said.into_iter().for_each(|(at, reason)| self.reader.findings.skip(at, reason));
+        }
+        // A list of work beside the plan's tasks.
+        if self.sections.lists_work() {
+            for item in items {
+                if self.is_ordered(item) {
+                    self.reader.findings.skip(item.range.start, format!("no checkbox; {}", self.style.tasks()));
+                }
+            }
+        }
+    }
+
+    /// Reads a paragraph, which is prose unless it is a table of tasks.
+    fn paragraph(&mut self, block: &Block, range: Range<usize>) {
+        let rows = table::rows(self.reader.source, range);
+        if let Some(rows) = &rows
+            && self.excluded().is_none()
+        {
+            for row in rows {
+                match self.style {
+                    Style::Table => self.row(row),
+                    other => self.reader.findings.skip(row.at, format!("a row of a table; {}", other.tasks())),
+                }
+            }
+        }
+        if rows.is_none() || self.style != Style::Table {
+            self.note(block);
+        }
+    }
+
+    /// Adds a row of a table as a task.
+    fn row(&mut self, row: &Row) {
+        let source = self.reader.source;
+        let said = source.slice(row.status.clone());
+        let status = read_box(said).map(|mark| mark.status).or_else(|| status::of_text(said));
+        let mark = BoxMark { status: status.unwrap_or_default(), optional: false, at: None, rest: 0 };
+        let inline = Inline::new(source, row.title.clone());
+        let mut draft = self.reader.draft_line(&inline, mark, (row.at, false), &self.sections.place);
+        if let Some(id) = &row.id {
+            let text = text::unwrap_marks(source.slice(id.clone())).trim_start_matches('#');
+            draft.set_id(Located { text: text.to_owned(), offset: id.start });
+        }
+        for (column, cell) in &row.others {
+            self.reader.cell(source.slice(column.clone()), cell.clone(), &mut draft);
+        }
+        if status.is_none() {
+            draft.details.push(format!("Status: {said}"));
+        }
+        self.found.drafts.push(draft);
+    }
+
+    fn is_ordered(&self, item: &Item) -> bool {
+        self.reader.source.slice(item.range.clone()).starts_with(|c: char| c.is_ascii_digit())
+    }
+
+    /// Returns the box that a text begins with.
+    fn box_of(&self, text: &str) -> Option<BoxMark> {
+        let mut mark = read_box(text)?;
+        if self.is_kiro && mark.status == TaskStatus::Cancelled {
+            mark.status = TaskStatus::InProgress;
+        }
+        Some(mark)
+    }
+
+    /// Returns the box of an item, or what marks it as a task in the plan's style.
+    fn mark(&self, item: &Item, line: &Inline) -> Option<BoxMark> {
+        if let Some(mark) = self.box_of(&line.text) {
+            return Some(mark);
+        }
+        let own = status::leading_mark(&line.text);
+        let marks_tasks = match self.style {
+            Style::Marks => own.is_some(),
+            Style::OrderedLists => self.is_ordered(item) && self.sections.lists_work(),
+            Style::PhaseBullets => self.sections.place.phase_level.is_some(),
+            _ => false,
+        };
+        if !marks_tasks || line.text.is_empty() {
+            return None;
+        }
+        let is_struck = line.text.starts_with("~~");
+        let status = match own {
+            Some((status, _)) => Some(status),
+            None if is_struck => Some(TaskStatus::Cancelled),
+            None => status::trailing(line.text.lines().next().unwrap_or_default()).map(|(status, _)| status),
+        };
+        let status = status.or_else(|| self.sections.status()).unwrap_or_default();
+        let rest = own.map_or(0, |(_, rest)| line.text.len() - rest.len());
+        Some(BoxMark { status, optional: false, at: None, rest })
     }
 
     fn list(&mut self, items: &[Item], inherited: &Inherited) {
-        let lines: Vec<Inline> = items.iter().map(|item| self.reader.first_line(item)).collect();
-        let any_box = lines.iter().any(|line| read_box(&line.text).is_some());
-        for (item, line) in items.iter().zip(&lines) {
-            match read_box(&line.text) {
-                Some(mark) => self.boxed(item, line, mark, inherited),
-                None => self.unboxed(item, line, any_box, inherited),
+        let entry = |item| {
+            let line = self.reader.first_line(item);
+            let mark = self.mark(item, &line);
+            let text = mark.and_then(|mark| line.text.get(mark.rest..)).unwrap_or_default();
+            let id = identify::leading(text).map(|found| found.id.to_owned());
+            Entry { item, line, mark, id }
+        };
+        let entries: Vec<Entry<'_>> = items.iter().map(entry).collect();
+        self.entries(&entries, inherited, 0);
+    }
+
+    fn entries(&mut self, entries: &[Entry<'_>], inherited: &Inherited, depth: usize) {
+        let any_box = entries.iter().any(|entry| entry.mark.is_some());
+        let mut rest = entries;
+        while let Some((entry, after)) = rest.split_first() {
+            rest = after;
+            let Some(mark) = entry.mark else {
+                self.unboxed(entry.item, &entry.line, any_box, inherited);
+                continue;
+            };
+            let below = if depth < MAX_GROUPS_BESIDE { children_beside(entry, after) } else { 0 };
+            match after.split_at_checked(below) {
+                Some((children, next)) if below > 0 && self.excluded().is_none() => {
+                    rest = next;
+                    self.group_beside(entry, children, inherited, depth);
+                }
+                _ => self.boxed(entry.item, &entry.line, mark, inherited),
             }
         }
     }
@@ -209,7 +440,7 @@ impl Walk<'_, '_> {
 
     fn boxed(&mut self, item: &Item, line: &Inline, mark: BoxMark, inherited: &Inherited) {
         if let Some(heading) = self.excluded() {
-            let reason = format!("under \"{heading}\"");
+            let reason = heading.reason();
             return self.skip_all(item, &reason);
         }
         if line.text.get(mark.rest..).unwrap_or_default().trim().is_empty() {
@@ -233,22 +464,59 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Returns the item's id if all boxes directly below it are numbered under it (`2` above `2.1`).
+    /// Returns the item's id if it only groups the boxes directly below it: they are numbered under it (`2` above
+    /// `2.1`), or it has no id and they have names (`T001`).
     fn group_id(&self, item: &Item, line: &Inline, mark: BoxMark) -> Option<String> {
-        let id = identify::leading(line.text.get(mark.rest..)?)?.id.to_owned();
+        let own = line.text.get(mark.rest..)?;
+        let id = identify::leading(own).map(|found| found.id);
         let mut boxes = 0;
         for child in item.blocks.iter().flat_map(items_of) {
             let line = self.reader.first_line(child);
             let Some(mark) = read_box(&line.text) else { continue };
             let found = identify::leading(line.text.get(mark.rest..)?)?;
-            found.id.strip_prefix(id.as_str())?.strip_prefix('.')?;
+            match id {
+                Some(id) => found.id.strip_prefix(id)?.strip_prefix('.').map(|_| ())?,
+                None => found.id.starts_with(|c: char| c.is_ascii_uppercase()).then_some(())?,
+            }
             boxes += 1;
         }
-        (boxes > 0).then_some(id)
+        (boxes > 0).then(|| id.map_or_else(|| text::without_strong(own), str::to_owned))
     }
 
     fn group(&mut self, item: &Item, line: &Inline, (mark, id): (BoxMark, String), inherited: &Inherited) {
-        let mut parent = self.reader.draft_line(line, mark, (item.range.start, true), &self.place);
+        let own = self.handed_down(item, line, (mark, &id), inherited);
+        let first = self.found.drafts.len();
+        let is_phase = section::phase(&id).is_some();
+        self.sections.place.phase += usize::from(is_phase);
+        for child in item.blocks.iter().flat_map(items_of) {
+            let line = self.reader.first_line(child);
+            if let Some(mark) = self.box_of(&line.text) {
+                self.boxed(child, &line, mark, &own);
+            }
+        }
+        self.sections.place.phase += usize::from(is_phase);
+        self.found.groups.push(Group { id, leaves: first..self.found.drafts.len() });
+    }
+
+    /// Reads a line that sums up the ones after it (`1` before `1.1`, `1.2`) as their group.
+    fn group_beside(&mut self, entry: &Entry<'_>, children: &[Entry<'_>], inherited: &Inherited, depth: usize) {
+        let (Some(mark), Some(id)) = (entry.mark, entry.id.clone()) else { return };
+        let own = self.handed_down(entry.item, &entry.line, (mark, &id), inherited);
+        self.reader.findings.skip(entry.item.range.start, "it groups the tasks after it");
+        let first = self.found.drafts.len();
+        self.entries(children, &own, depth + 1);
+        self.found.groups.push(Group { id, leaves: first..self.found.drafts.len() });
+    }
+
+    /// Returns what a group passes to each of its tasks.
+    fn handed_down(
+        &mut self,
+        item: &Item,
+        line: &Inline,
+        (mark, id): (BoxMark, &str),
+        inherited: &Inherited,
+    ) -> Inherited {
+        let mut parent = self.reader.draft_line(line, mark, (item.range.start, true), &self.sections.place);
         parent.attributes.inherit(&inherited.attributes);
         let withheld =
             Some(parent.status).filter(|status| matches!(status, TaskStatus::Cancelled | TaskStatus::Blocked));
@@ -257,8 +525,8 @@ impl Walk<'_, '_> {
             details: inherited.details.clone(),
             withheld: withheld.or(inherited.withheld),
         };
-        own.details.push(format!("Part of {id}: {}", parent.title));
-        let first = self.found.drafts.len();
+        let named = if id == parent.title { id.to_owned() } else { format!("{id}: {}", parent.title) };
+        own.details.push(format!("Part of {named}"));
         for block in item.blocks.iter().skip(1) {
             match block {
                 Block::List(items) => {
@@ -271,19 +539,23 @@ impl Walk<'_, '_> {
                 other => self.reader.block_detail(other, &mut own.details),
             }
         }
-        let details = own.details.join("\n");
-        own.details = vec![handed_down(&details)];
-        for child in item.blocks.iter().flat_map(items_of) {
-            let line = self.reader.first_line(child);
-            if let Some(mark) = read_box(&line.text) {
-                self.boxed(child, &line, mark, &own);
-            }
-        }
-        self.found.groups.push(Group { id, leaves: first..self.found.drafts.len() });
+        own.details = vec![shortened(&own.details.join("\n"))];
+        own
     }
 
     fn draft(&mut self, item: &Item, line: &Inline, mark: BoxMark, inherited: &Inherited) -> Draft {
-        let mut draft = self.reader.draft_line(line, mark, (item.range.start, false), &self.place);
+        let mut draft = self.reader.draft_line(line, mark, (item.range.start, false), &self.sections.place);
+        if self.is_ordered(item) {
+            let number = self.reader.source.slice(item.range.clone());
+            let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+            draft.counts = true;
+            draft.number.get_or_insert(number.get(..digits).unwrap_or_default().to_owned());
+        }
+        if mark.at.is_none()
+            && let Some((_, title)) = status::trailing(&draft.title)
+        {
+            draft.title = title.to_owned();
+        }
         draft.details.splice(0..0, inherited.details.iter().cloned());
         for block in item.blocks.iter().skip(1) {
             match block {
@@ -302,35 +574,57 @@ impl Walk<'_, '_> {
         draft
     }
 
-    /// Parses a heading of the form `Task N: …` and the blocks below it.
-    fn task_heading(&mut self, range: Range<usize>, body: &[Block]) {
+    /// Parses a heading that is a task, and the blocks below it.
+    fn task_heading(&mut self, level: u8, range: Range<usize>, body: &[Block]) {
         let mut inline = Inline::new(self.reader.source, range.clone());
         let marks = inline.text.len() - inline.text.trim_start_matches(['#', ' ']).len();
         inline = Inline::new(self.reader.source, range.start + marks..range.end);
-        let mark = read_box(&inline.text);
-        let rest = mark.map_or(0, |mark| mark.rest);
-        let plain = BoxMark { status: TaskStatus::Todo, optional: false, rest };
-        let mut draft = self.reader.draft_line(&inline, mark.unwrap_or(plain), (range.start, false), &self.place);
-        draft.box_at = mark.and(draft.box_at);
-        if let Some(found) = heading::task(inline.text.get(rest..).unwrap_or_default()) {
+        let phase = section::phase(&inline.text);
+        if phase.is_some() {
+            self.sections.open(level, self.title(range.clone()), range.start);
+        }
+        let without_box = BoxMark {
+            status: heading::status(&inline.text).unwrap_or_default(),
+            optional: false,
+            at: None,
+            rest: inline.text.len() - heading::after_mark(&inline.text).len(),
+        };
+        let mark = heading::box_of(&inline.text).unwrap_or(without_box);
+        let mut draft = self.reader.draft_line(&inline, mark, (range.start, false), &self.sections.place);
+        // A number before the box is not part of the text after it.
+        let head = if mark.at.is_some_and(|at| at > 1) { 0 } else { mark.rest };
+        let text = inline.text.get(head..).unwrap_or_default();
+        let id = |text: String| Located { text, offset: inline.offset(head) };
+        if let Some(found) = heading::task(text) {
             draft.number = Some(found.number.to_owned());
-            let id = Located { text: found.id, offset: inline.offset(rest) };
-            draft.id.get_or_insert(id);
+            draft.counts |= found.counts;
+            draft.id.get_or_insert(id(found.id));
+        } else if let Some(found) = identify::leading(text).filter(|_| head == 0 && mark.at.is_some()) {
+            draft.set_id(id(found.id.to_owned()));
+        } else if let Some(label) = phase.and_then(|phase| phase.label) {
+            draft.counts = true;
+            draft.id.get_or_insert(id(label));
         }
         if let Some(found) = heading::task(&draft.title) {
             draft.title = draft.title.get(found.rest..).unwrap_or_default().to_owned();
+        }
+        let said = status::trailing(&draft.title).filter(|(status, _)| mark.at.is_none() || *status == draft.status);
+        if let Some((_, title)) = said {
+            draft.title = title.to_owned();
         }
         self.reader.fields(body, &mut draft);
         self.found.drafts.push(draft);
     }
 
-    /// Records every box of an item as skipped.
+    /// Records every box of an item as skipped, or the item itself if its mark is no box.
     fn skip_all(&mut self, item: &Item, reason: &str) {
-        for (offset, line) in self.reader.source.lines(item.range.clone()) {
-            if looks_like_box(line) {
-                self.reader.findings.skip(offset, reason);
-            }
+        let lines = self.reader.source.lines(item.range.clone());
+        let mut boxes: Vec<usize> =
+            lines.iter().filter(|(_, line)| looks_like_box(line)).map(|(offset, _)| *offset).collect();
+        if boxes.is_empty() {
+            boxes.push(item.range.start);
         }
+        boxes.into_iter().for_each(|offset| self.reader.findings.skip(offset, reason));
     }
 
     /// Records lines that look like boxes in a block that is never read for tasks.
@@ -344,8 +638,18 @@ impl Walk<'_, '_> {
     }
 }
 
+/// Returns how many of the items after one are numbered under it.
+fn children_beside(entry: &Entry<'_>, after: &[Entry<'_>]) -> usize {
+    let Some(id) = &entry.id else { return 0 };
+    let is_child = |other: &&Entry<'_>| {
+        let rest = other.id.as_ref().and_then(|child| child.strip_prefix(id.as_str()));
+        other.mark.is_some() && rest.is_some_and(|rest| rest.starts_with('.'))
+    };
+    after.iter().take_while(is_child).count()
+}
+
 /// Truncates the details that a group passes to each of its tasks, so that long ones do not multiply.
-fn handed_down(detail: &str) -> String {
+fn shortened(detail: &str) -> String {
     match detail.char_indices().nth(MAX_HANDED_DOWN_CHARS) {
         Some((end, _)) => format!("{}…", detail.get(..end).unwrap_or_default()),
         None => detail.to_owned(),

@@ -1,57 +1,10 @@
-//! Classifies headings: a phase, a task with fields, or a section whose boxes are not tasks.
+//! Parses headings that may be tasks: `Task N: …`, `1. [ ] …`, and what stands before and after their titles.
 
 use crate::fields::identify;
+use crate::read::checkbox::{BoxMark, read_box};
+use crate::read::status;
 use crate::read::text;
-
-/// Headings that begin with one of these have no tasks below them.
-const NO_TASKS: &[&str] = &[
-    "acceptance",
-    "success criteria",
-    "validation",
-    "checklist",
-    "definition of done",
-    "done when",
-    "notes",
-    "note",
-    "outcomes",
-    "outcome",
-    "progress",
-];
-/// Headings that end with one of these have none either, unless they contain a word of `WORK`.
-const NO_TASKS_AT_END: &[&str] =
-    &["acceptance criteria", "success criteria", "checklist", "definition of done", "notes"];
-/// Words that mark a section as one of work.
-const WORK: &[&str] = &["task", "tasks", "todo", "implementation", "plan", "steps", "phase", "stage"];
-
-/// Reports whether boxes under such a heading are not tasks.
-pub(crate) fn holds_no_tasks(title: &str) -> bool {
-    let title = title.to_lowercase();
-    let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let numbered = words.iter().take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit())).count();
-    let plain = words.get(numbered..).unwrap_or_default().join(" ");
-    let follows = |rest: &str| rest.is_empty() || rest.starts_with(' ');
-    let begins = NO_TASKS.iter().any(|start| plain.strip_prefix(start).is_some_and(follows));
-    let ends = NO_TASKS_AT_END.iter().any(|end| plain.ends_with(end));
-    begins || (ends && !words.iter().any(|word| WORK.contains(word)))
-}
-
-/// Reports whether a heading contains `Phase N` or `Stage N`.
-pub(crate) fn is_phase(title: &str) -> bool {
-    let title = title.to_lowercase();
-    let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    words.windows(2).any(|pair| match pair {
-        ["phase" | "stage", number] => is_number(number),
-        _ => false,
-    })
-}
-
-fn is_number(word: &str) -> bool {
-    let words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
-    word.starts_with(|c: char| c.is_ascii_digit())
-        || word.len() == 1
-        || word.bytes().all(|byte| matches!(byte, b'i' | b'v' | b'x'))
-        || words.contains(&word)
-}
+use orchestrate_core::task::TaskStatus;
 
 /// A heading of the form `Task N: …`, `Step N: …`, `TN: …`, `US-N: …`.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,6 +15,8 @@ pub(crate) struct TaskHeading<'a> {
     pub(crate) rest: usize,
     /// The number alone, for references such as `Tasks 1-4`.
     pub(crate) number: &'a str,
+    /// Whether it counts (`Task 1`, `Step 2`), and so gives an order; `T1` is a name.
+    pub(crate) counts: bool,
 }
 
 /// Parses the heading of a task; `None` for other headings.
@@ -80,11 +35,33 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
             id: format!("{letter}{}", found.id),
             rest: start + word.len() + number_at + found.rest,
             number: found.id,
+            counts: true,
         });
     }
     let found = identify::leading(body)?;
     let number = found.id.strip_prefix("US-").or_else(|| found.id.strip_prefix('T'))?;
-    Some(TaskHeading { id: found.id.to_owned(), rest: start + found.rest, number })
+    Some(TaskHeading { id: found.id.to_owned(), rest: start + found.rest, number, counts: false })
+}
+
+/// Returns the box of a heading, which begins it or follows its number (`1. [ ] Set up`), with the offsets in the
+/// heading.
+pub(crate) fn box_of(title: &str) -> Option<BoxMark> {
+    let rest_of = |text: &str| task(text).map(|found| found.rest).or_else(|| Some(identify::leading(text)?.rest));
+    let at = if read_box(title).is_some() { 0 } else { rest_of(title)? };
+    let mark = read_box(title.get(at..)?)?;
+    Some(BoxMark { at: mark.at.map(|offset| at + offset), rest: at + mark.rest, ..mark })
+}
+
+/// Returns the text after a box or a mark of status; the whole text if it begins with neither.
+pub(crate) fn after_mark(title: &str) -> &str {
+    let after_box = read_box(title).and_then(|mark| title.get(mark.rest..));
+    after_box.or_else(|| status::leading_mark(title).map(|(_, rest)| rest)).unwrap_or(title)
+}
+
+/// Returns the status that a heading without a box says at its beginning or at its end.
+pub(crate) fn status(title: &str) -> Option<TaskStatus> {
+    let leading = status::leading_mark(title).map(|(status, _)| status);
+    leading.or_else(|| status::trailing(title).map(|(status, _)| status))
 }
 
 /// Returns a heading's text without `#` marks, strong emphasis and comments.
@@ -100,44 +77,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_headings_hold_no_tasks() {
-        let table = [
-            ("Acceptance", true),
-            ("Acceptance Criteria", true),
-            ("3. Validation and Acceptance", true),
-            ("Progress", true),
-            ("✅ Definition of Done", true),
-            ("Outcomes & Retrospective", true),
-            ("Release checklist", true),
-            ("Implementation checklist", false),
-            ("Phase 3: Validation", false),
-            ("Tasks", false),
-            ("Progressive rendering", false),
-            ("Notebook support", false),
-        ];
-        for (title, expected) in table {
-            assert_eq!(holds_no_tasks(title), expected, "{title}");
-        }
-    }
-
-    #[test]
-    fn phases_are_told() {
-        let table = [
-            ("Phase 1: Setup", true),
-            ("Stage II", true),
-            ("Phase N: Polish", true),
-            ("phase two", true),
-            ("Phases of the moon", false),
-            ("Setup", false),
-        ];
-        for (title, expected) in table {
-            assert_eq!(is_phase(title), expected, "{title}");
-        }
-    }
-
-    #[test]
     fn task_headings_are_read() {
-        let heading = |id: &str, rest, number| Some(TaskHeading { id: id.to_owned(), rest, number });
+        let heading = |id: &str, rest, number| {
+            let counts = !id.starts_with("US") && id != "T003";
+            Some(TaskHeading { id: id.to_owned(), rest, number, counts })
+        };
         let table = [
             ("Task 1: Do", heading("T1", 8, "1")),
             ("Step 2. Do", heading("S2", 8, "2")),
@@ -150,6 +94,21 @@ mod tests {
         ];
         for (title, expected) in table {
             assert_eq!(task(title), expected, "{title}");
+        }
+    }
+    #[test]
+    fn a_heading_has_its_box_first_or_after_its_number() {
+        let table = [
+            ("[ ] Set up", Some((1, "Set up"))),
+            ("1. [ ] Set up", Some((4, "Set up"))),
+            ("Task 2: [x] Build", Some((9, "Build"))),
+            ("T3 [~] Go", Some((4, "Go"))),
+            ("Set up [ ] later", None),
+            ("1. Set up", None),
+        ];
+        for (title, expected) in table {
+            let found = box_of(title).map(|mark| (mark.at.unwrap(), title.get(mark.rest..).unwrap()));
+            assert_eq!(found, expected, "{title}");
         }
     }
 }

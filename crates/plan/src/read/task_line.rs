@@ -6,12 +6,14 @@ use std::ops::Range;
 
 use crate::check::finding::Findings;
 use crate::fields::attributes;
-use crate::fields::attributes::{Attributes, Field, Key, Located};
+use crate::fields::attributes::{Attributes, Field, Form, Key, Located};
 use crate::fields::identify;
+use crate::fields::value;
 use crate::read::checkbox::{BoxMark, read_box};
 use crate::read::heading;
 use crate::read::outline::{Block, Item};
 use crate::read::source::{Inline, Source};
+use crate::read::status;
 use crate::read::text;
 use orchestrate_core::invisible::without_hidden;
 use orchestrate_core::task::TaskStatus;
@@ -27,6 +29,8 @@ pub(crate) struct Draft {
     pub(crate) id: Option<Located>,
     /// The number of `Task N` or `Step N`, if the title begins so.
     pub(crate) number: Option<String>,
+    /// Whether its number counts (`1.2`, `Task 3`, an item of an ordered list), and so gives an order.
+    pub(crate) counts: bool,
     pub(crate) title: String,
     pub(crate) status: TaskStatus,
     pub(crate) details: Vec<String>,
@@ -35,8 +39,23 @@ pub(crate) struct Draft {
     pub(crate) section_index: usize,
     /// The index of its block; phase barriers separate blocks.
     pub(crate) phase: usize,
+    /// The letter and number of its phase, such as `P2`.
+    pub(crate) phase_label: Option<String>,
     pub(crate) optional: bool,
     pub(crate) attributes: Attributes,
+}
+
+impl Draft {
+    /// Replaces the id.
+    pub(crate) fn set_id(&mut self, id: Located) {
+        self.counts |= counts(&id.text);
+        self.id = Some(id);
+    }
+}
+
+/// Reports whether an id is a number (`3`, `1.2`) rather than a name (`T1`).
+fn counts(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 /// The position of a task in the document.
@@ -47,6 +66,8 @@ pub(crate) struct Location {
     pub(crate) phase: usize,
     /// The level of the enclosing phase's heading, if any.
     pub(crate) phase_level: Option<u8>,
+    /// The letter and number of that phase.
+    pub(crate) phase_label: Option<String>,
 }
 
 /// Parses the text of tasks.
@@ -90,35 +111,33 @@ impl Reader<'_, '_> {
         details = if details.is_empty() { details } else { vec![details.join("\n")] };
         details.extend(line.attributes.labels.iter().map(|label| format!("Story: {label}")));
         let number = heading::task(&title).map(|found| found.number.to_owned());
+        let is_number = id.as_ref().is_some_and(|id| counts(&id.text));
         Draft {
             at,
-            box_at: Some(inline.offset(1)),
+            box_at: mark.at.map(|at| inline.offset(at)),
             id,
             number,
+            counts: is_number,
             title,
             status: mark.status,
             details,
             section: place.section.clone(),
             section_index: place.section_index,
             phase: place.phase,
+            phase_label: place.phase_label.clone(),
             optional: mark.optional,
             attributes: line.attributes,
         }
     }
 
-    /// Parses one bullet below a task: an attribute, or a detail.
+    /// Parses one bullet below a task: an attribute, or a detail. A box is always a detail.
     pub(crate) fn item_detail(&mut self, item: &Item, attributes: &mut Attributes, details: &mut Vec<String>) {
         let line = self.first_line(item);
         let is_box = read_box(&line.text).is_some();
-        if !is_box && let Some((key, mut value)) = attributes::read_detail(&line, self.findings) {
+        if !is_box && let Some((key, mut value)) = attributes::read_detail(&line, Form::Bullet, self.findings) {
             if value.text.is_empty() {
-                value.text = item
-                    .blocks
-                    .iter()
-                    .flat_map(items_of)
-                    .map(|child| self.list_value(child))
-                    .collect::<Vec<_>>()
-                    .join(", ");
+                let children: Vec<&Item> = item.blocks.iter().flat_map(items_of).collect();
+                value.text = self.list_values(key, &children);
             }
             return attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
         }
@@ -126,13 +145,20 @@ impl Reader<'_, '_> {
         push_detail(details, &self.dedented(content..item.range.end));
     }
 
-    /// Returns the value of a bullet below `files:`, without a remark such as `Create:` before it.
-    fn list_value(&self, item: &Item) -> String {
+    /// Returns the values of the bullets below a key, joined by commas.
+    fn list_values(&self, key: Key, items: &[&Item]) -> String {
+        items.iter().map(|item| self.list_value(key, item)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the value of a bullet below a key, without a remark such as `Create:` before it and, of a path, without
+    /// one after it.
+    fn list_value(&self, key: Key, item: &Item) -> String {
         let line = self.first_line(item).text;
-        match attributes::detail_key(&line) {
-            Some((_, value)) => line.get(value..).unwrap_or_default().trim_start_matches(['*', '_']).trim().to_owned(),
-            None => line,
-        }
+        let value = match attributes::detail_key(&line) {
+            Some((_, value)) => line.get(value..).unwrap_or_default().trim_start_matches(['*', '_']).trim(),
+            None => line.as_str(),
+        };
+        if key == Key::Files { value::first_paths(value) } else { value.to_owned() }
     }
 
     /// Adds a block below a task as a detail.
@@ -164,26 +190,31 @@ impl Reader<'_, '_> {
         without_hidden(&kept).trim().to_owned()
     }
 
-    /// Parses the fields below a task's heading; everything else there is a detail.
+    /// Parses the fields below a task's heading; everything else there is a detail. A field without a value takes the
+    /// list after it, up to the first box, which is a step of the task.
     pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) {
         let mut open: Option<(Key, Located)> = None;
         for block in body {
             match block {
                 Block::Paragraph(range) => open = self.field_lines(range.clone(), draft),
-                Block::List(items) => match open.take() {
-                    Some((key, mut value)) => {
-                        value.text = items.iter().map(|item| self.list_value(item)).collect::<Vec<_>>().join(", ");
-                        draft.attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
+                Block::List(items) => {
+                    let is_step = |item: &Item| read_box(&self.first_line(item).text).is_some();
+                    let values = items.iter().take_while(|item| open.is_some() && !is_step(item)).count();
+                    let (values, rest) = items.split_at_checked(values).unwrap_or((&[], items));
+                    if let Some((key, value)) = open.take().filter(|_| !values.is_empty()) {
+                        let text = self.list_values(key, &values.iter().collect::<Vec<_>>());
+                        draft.attributes.set(&Field { key, value: &text, offset: value.offset }, self.findings);
                     }
-                    None => {
-                        for item in items {
-                            if !self.status_field(&self.first_line(item).text, draft) {
-                                self.item_detail(item, &mut draft.attributes, &mut draft.details);
-                            }
+                    for item in rest {
+                        if !self.status_field(&self.first_line(item).text, draft) {
+                            self.item_detail(item, &mut draft.attributes, &mut draft.details);
                         }
                     }
-                },
-                other => self.block_detail(other, &mut draft.details),
+                }
+                other => {
+                    open = None;
+                    self.block_detail(other, &mut draft.details);
+                }
             }
         }
     }
@@ -198,7 +229,7 @@ impl Reader<'_, '_> {
             if self.status_field(&inline.text, draft) {
                 continue;
             }
-            match attributes::read_detail(&inline, self.findings) {
+            match attributes::read_detail(&inline, Form::Line, self.findings) {
                 Some((key, value)) if value.text.is_empty() => open = Some((key, value)),
                 Some((key, value)) => {
                     draft.attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
@@ -215,20 +246,25 @@ impl Reader<'_, '_> {
         let Some((word, value)) = attributes::detail_key(line) else {
             return false;
         };
-        let value = line.get(value..).unwrap_or_default().trim_matches(['*', '_', ' ', '`']).to_lowercase();
-        let status = match value.replace(['-', ' '], "_").as_str() {
-            "todo" | "to_do" | "open" | "pending" => TaskStatus::Todo,
-            "done" | "complete" | "completed" => TaskStatus::Done,
-            "in_progress" => TaskStatus::InProgress,
-            "cancelled" | "canceled" => TaskStatus::Cancelled,
-            "blocked" => TaskStatus::Blocked,
-            _ => return false,
-        };
-        let is_status = word.eq_ignore_ascii_case("status");
-        if is_status {
-            draft.status = status;
+        let value = line.get(value..).unwrap_or_default().trim_matches(['*', '_', ' ', '`']);
+        let status = status::of_text(value).filter(|_| word.eq_ignore_ascii_case("status") && !value.is_empty());
+        draft.status = status.unwrap_or(draft.status);
+        status.is_some()
+    }
+
+    /// Parses a cell of a table's row: an attribute if its column is named like one, else a detail.
+    pub(crate) fn cell(&mut self, column: &str, cell: Range<usize>, draft: &mut Draft) {
+        let column = column.trim_matches(['*', '_', '`', ' ']);
+        let value = self.source.slice(cell.clone());
+        let is_none = matches!(value, "-" | "–" | "—" | "n/a" | "N/A");
+        let key = attributes::key_of(column).filter(|key| matches!(key, Key::Depends | Key::Files | Key::Priority));
+        match key {
+            _ if is_none => {}
+            Some(key) if key != Key::Priority || value::priority(value).is_some() => {
+                draft.attributes.set(&Field { key, value, offset: cell.start }, self.findings);
+            }
+            _ => draft.details.push(format!("{column}: {value}")),
         }
-        is_status
     }
 }
 

@@ -1,0 +1,118 @@
+//! Assigns an id to every task: the written one, made unique where numbers restart, else a slug of its title.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::check::finding::{FindingCode, Findings, Pending};
+use crate::fields::attributes::Located;
+use crate::fields::identify::{Slugs, title_key};
+use crate::read::task_line::Draft;
+use orchestrate_core::ids::TaskId;
+
+/// The names by which a task is referred to.
+#[derive(Clone, Debug)]
+pub(crate) struct Name {
+    pub(crate) id: TaskId,
+    /// The number of `Task N` or of an ordered list.
+    pub(crate) number: Option<String>,
+    /// The key of its title.
+    pub(crate) title: String,
+    /// What stands before the numbers of its part of the plan (`P2-`), if they restart there.
+    pub(crate) prefix: Option<String>,
+}
+
+/// Returns the names of each draft; ids that are not allowed and duplicate ones are errors.
+pub(crate) fn assign(drafts: &[Draft], findings: &mut Findings) -> Vec<Name> {
+    let prefixes = prefixes(drafts, findings);
+    let written: Vec<Option<Located>> =
+        drafts.iter().zip(&prefixes).map(|(draft, prefix)| Some(with_prefix(draft.id.as_ref()?, prefix))).collect();
+    let mut first: HashMap<String, (usize, &str)> = HashMap::new();
+    for (at, id) in written.iter().enumerate() {
+        let Some(id) = id else { continue };
+        if let Some(reason) = TaskId::refusal(&id.text) {
+            let message = format!("invalid id `{}`: {reason}", id.text);
+            findings.error(Pending::new(id.offset, FindingCode::InvalidId, &id.text, message));
+        }
+        let (earlier, known) = *first.entry(TaskId::key(&id.text)).or_insert((at, &id.text));
+        if earlier != at {
+            let message = match known == id.text {
+                true => format!("another task has the id `{}`", id.text),
+                false => format!("the id `{}` is not always distinguishable from `{known}`", id.text),
+            };
+            let found = Pending::new(id.offset, FindingCode::DuplicateId, &id.text, message);
+            findings.error(found.suggest(Some("change the id of one of them".to_owned())));
+        }
+    }
+    let mut slugs = Slugs::new(first.into_keys());
+    let mut names = Vec::with_capacity(drafts.len());
+    for ((draft, id), prefix) in drafts.iter().zip(written).zip(prefixes) {
+        let id = match id {
+            Some(id) => TaskId::new(id.text),
+            None => slugs.give(&draft.title),
+        };
+        names.push(Name { id, number: draft.number.clone(), title: title_key(&draft.title), prefix });
+    }
+    names
+}
+
+/// Returns an id with the prefix before it, if it is one that counts.
+fn with_prefix(id: &Located, prefix: &Option<String>) -> Located {
+    match prefix.as_ref().filter(|_| restarts(&id.text)) {
+        Some(prefix) => Located { text: format!("{prefix}{}", id.text), offset: id.offset },
+        None => id.clone(),
+    }
+}
+
+/// Reports whether an id is one that people begin anew in each part of a plan: `3`, `1.2`, `T1`, `S2`.
+fn restarts(id: &str) -> bool {
+    let number = id.strip_prefix(['T', 'S']).unwrap_or(id);
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+/// A part of a plan within which numbers count on.
+type Part = fn(&Draft) -> usize;
+
+/// Returns what has to stand before the numbers of each draft: nothing, unless the same number stands in several
+/// phases, or in several sections, but only once in each.
+fn prefixes(drafts: &[Draft], findings: &mut Findings) -> Vec<Option<String>> {
+    let none = vec![None; drafts.len()];
+    let parts: [Part; 2] = [|draft| draft.phase, |draft| draft.section_index];
+    let Some(repeated) = repeated(drafts, |_| 0) else { return none };
+    for part in parts {
+        if self::repeated(drafts, part).is_some() {
+            continue;
+        }
+        let message = "the numbers restart, so each id begins with its part of the plan";
+        let labels = labels(drafts, part);
+        let own = drafts.get(repeated).and_then(|draft| Some((draft.id.as_ref()?, labels.get(&part(draft))?)));
+        if let Some((id, label)) = own {
+            let found = Pending::new(id.offset, FindingCode::LookAlike, &id.text, message);
+            findings.warn(found.suggest(Some(format!("this one is `{label}{}`", id.text))));
+        }
+        return drafts.iter().map(|draft| labels.get(&part(draft)).cloned()).collect();
+    }
+    none
+}
+
+/// Returns the first draft whose number an earlier one of the same part has.
+fn repeated(drafts: &[Draft], part: Part) -> Option<usize> {
+    let mut seen = BTreeSet::new();
+    drafts.iter().position(|draft| {
+        let id = draft.id.as_ref().filter(|id| restarts(&id.text));
+        id.is_some_and(|id| !seen.insert((part(draft), TaskId::key(&id.text))))
+    })
+}
+
+/// Returns the prefix of each part: the letter and number of its phase if that is unique, else `P` and its place.
+fn labels(drafts: &[Draft], part: Part) -> HashMap<usize, String> {
+    let mut labels: HashMap<usize, String> = HashMap::new();
+    let mut taken = BTreeSet::new();
+    for draft in drafts {
+        let place = labels.len() + 1;
+        labels.entry(part(draft)).or_insert_with(|| {
+            let own = draft.phase_label.clone().filter(|label| taken.insert(label.clone()));
+            let free = || (place..).map(|at| format!("P{at}")).find(|label| taken.insert(label.clone()));
+            format!("{}-", own.or_else(free).unwrap_or_default())
+        });
+    }
+    labels
+}

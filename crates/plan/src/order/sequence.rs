@@ -1,0 +1,210 @@
+//! The author's order of the tasks between two barriers, with the freedom that the plan gives.
+//!
+//! Tasks go one after another in steps. Neighbours share a step if all of them are marked `[P]`, or if they have no
+//! numbers and name files, none of which two of them write; sections go side by side for the same reason. A task that
+//! names its dependencies waits for nothing else. A flat checklist (one section, no numbers, no marks) gives all
+//! freedom, except that tests and reviews come after what stands before them.
+//!
+//! Every task comes after earlier ones of the given order only, so that no cycle can arise.
+
+use crate::order::overlap::{Pattern, Writers};
+use crate::order::reason::Cause;
+use crate::read::task_line::Draft;
+
+/// First words of a title that tests or reviews what stands before it.
+const CLOSING: &[&str] = &[
+    "test",
+    "tests",
+    "testing",
+    "review",
+    "verify",
+    "validate",
+    "checkpoint",
+    "final",
+    "finally",
+    "finalize",
+    "finalise",
+    "qa",
+    "e2e",
+];
+/// First words of a title that may name a test or a review within the next ones.
+const DOING: &[&str] = &["add", "write", "run", "create", "do", "perform", "execute", "ensure", "make"];
+/// Such a test or review.
+const CHECKS: &[&str] = &["test", "tests", "review", "checkpoint", "verification", "e2e"];
+/// The number of words after a word of [`DOING`] that are looked at.
+const WORDS_AFTER: usize = 3;
+
+/// The tasks that one or several tasks come after.
+pub(crate) struct Wait {
+    pub(crate) tasks: Vec<usize>,
+    pub(crate) earlier: Vec<usize>,
+    pub(crate) cause: Cause,
+}
+
+/// Returns what each of the tasks, given in an order that fits their dependencies, comes after.
+pub(crate) fn waits(drafts: &[Draft], line: &[usize]) -> Vec<Wait> {
+    let tasks: Vec<(usize, &Draft)> = line.iter().filter_map(|at| Some((*at, drafts.get(*at)?))).collect();
+    if is_flat(&tasks) {
+        return closing_waits(&tasks);
+    }
+    let mut waits = Vec::new();
+    // The barrier between two phases orders them already.
+    for phase in tasks.chunk_by(|(_, a), (_, b)| a.phase == b.phase) {
+        let mut sequence = Sequence { block: Block::default(), waits };
+        for section in phase.chunk_by(|(_, a), (_, b)| a.section_index == b.section_index) {
+            sequence.section(section);
+        }
+        waits = sequence.waits;
+    }
+    waits
+}
+
+fn is_flat(tasks: &[(usize, &Draft)]) -> bool {
+    let section = tasks.first().map(|(_, draft)| draft.section_index);
+    let gives_order = |draft: &Draft| draft.counts || draft.attributes.parallel;
+    tasks.iter().all(|(_, draft)| Some(draft.section_index) == section && !gives_order(draft))
+}
+
+/// Makes tests and reviews of a flat checklist come after what stands before them.
+fn closing_waits(tasks: &[(usize, &Draft)]) -> Vec<Wait> {
+    let mut open = Vec::new();
+    let mut waits = Vec::new();
+    for (at, draft) in tasks {
+        if !draft.attributes.names_dependencies() && is_closing(&draft.title) && !open.is_empty() {
+            waits.push(Wait { tasks: vec![*at], earlier: std::mem::take(&mut open), cause: Cause::Closing });
+        }
+        open.push(*at);
+    }
+    waits
+}
+
+/// Reports whether a title says that it tests or reviews what stands before it.
+fn is_closing(title: &str) -> bool {
+    let title = title.to_lowercase();
+    let mut words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    match words.next() {
+        Some(first) if CLOSING.contains(&first) => true,
+        Some(first) if DOING.contains(&first) => words.take(WORDS_AFTER).any(|word| CHECKS.contains(&word)),
+        _ => false,
+    }
+}
+
+/// Reports whether files may give a task freedom: it names some, and neither its number nor its title orders it.
+fn is_free(draft: &Draft) -> bool {
+    !draft.attributes.files.is_empty() && !draft.counts && !is_closing(&draft.title)
+}
+
+/// Sections that go side by side.
+#[derive(Default)]
+struct Block {
+    /// What its sections come after.
+    waits: Vec<usize>,
+    /// The last steps of its sections.
+    last: Vec<usize>,
+    is_free: bool,
+    writers: Writers,
+}
+
+/// Tasks that go side by side.
+#[derive(Default)]
+struct Step {
+    waits: Vec<usize>,
+    members: Vec<usize>,
+    all_marked: bool,
+    all_free: bool,
+    writers: Writers,
+}
+
+struct Sequence {
+    block: Block,
+    waits: Vec<Wait>,
+}
+
+impl Sequence {
+    /// Adds the tasks of a section, beside the sections before it or after them.
+    fn section(&mut self, tasks: &[(usize, &Draft)]) {
+        let is_free = tasks.iter().all(|(_, draft)| is_free(draft));
+        let joins = self.block.is_free && is_free && self.writes_apart(tasks);
+        if !joins {
+            let waits = std::mem::take(&mut self.block.last);
+            self.block = Block { waits, is_free, ..Block::default() };
+            self.writes_apart(tasks);
+        }
+        let last = self.steps(tasks, self.block.waits.clone());
+        self.block.last.extend(last);
+    }
+
+    /// Records what a section writes in its block; reports whether no other section of the block writes it.
+    fn writes_apart(&mut self, tasks: &[(usize, &Draft)]) -> bool {
+        let mut own: Vec<usize> = tasks.iter().map(|(at, _)| *at).collect();
+        own.sort_unstable();
+        let writers = &mut self.block.writers;
+        // Every path is recorded, also after one in common was found.
+        tasks.iter().fold(true, |apart, (at, draft)| {
+            write(writers, *at, draft, |earlier| own.binary_search(&earlier).is_ok()) && apart
+        })
+    }
+
+    /// Adds the tasks of a section step by step, and returns those of its last step.
+    fn steps(&mut self, tasks: &[(usize, &Draft)], waits: Vec<usize>) -> Vec<usize> {
+        let mut step = Step { waits, all_marked: true, all_free: true, ..Step::default() };
+        for (at, draft) in tasks {
+            let marked = draft.attributes.parallel;
+            let free = is_free(draft);
+            let apart = free && write(&mut step.writers, *at, draft, |_| false);
+            let joins = step.members.is_empty() || (marked && step.all_marked) || (free && step.all_free && apart);
+            if draft.attributes.names_dependencies() {
+                step.add(*at, marked, free && apart);
+                continue;
+            }
+            if !joins {
+                step = Step { waits: step.members, all_marked: true, all_free: true, ..Step::default() };
+                write(&mut step.writers, *at, draft, |_| false);
+            }
+            step.add(*at, marked, free);
+            let cause = match draft.counts {
+                _ if is_closing(&draft.title) => Cause::Closing,
+                true => Cause::Numbered,
+                false => Cause::Written,
+            };
+            if !step.waits.is_empty() {
+                self.waits.push(Wait { tasks: vec![*at], earlier: step.waits.clone(), cause });
+            }
+        }
+        step.members
+    }
+}
+
+impl Step {
+    fn add(&mut self, at: usize, marked: bool, free: bool) {
+        self.members.push(at);
+        self.all_marked &= marked;
+        self.all_free &= free;
+    }
+}
+
+/// Records what a task writes; reports whether nobody else does, apart from some tasks.
+fn write(writers: &mut Writers, at: usize, draft: &Draft, except: impl Fn(usize) -> bool) -> bool {
+    let patterns = draft.attributes.files.iter().filter_map(|file| Pattern::new(&file.text).ok());
+    patterns.fold(true, |apart, pattern| {
+        let earlier = writers.record(&pattern, at, |_| false);
+        apart && earlier.is_ok_and(|earlier| earlier.into_iter().all(&except))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_that_close_are_told() {
+        for title in
+            ["Test the parser", "Write unit tests", "Final review", "Run all the tests", "Checkpoint", "Review it"]
+        {
+            assert!(is_closing(title), "{title}");
+        }
+        for title in ["Add a testimonial page", "Build the review queue", "Write the file", "Detest", "Latest news"] {
+            assert!(!is_closing(title), "{title}");
+        }
+    }
+}

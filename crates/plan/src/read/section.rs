@@ -1,0 +1,478 @@
+//! Classifies the sections of a plan by their headings, in the languages that public plans are written in: phases,
+//! sections whose boxes are not tasks, sections that wait for a person, and sections that list work.
+
+/// What the boxes of a section are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Tasks.
+    Work,
+    /// Criteria, notes, prerequisites: tasks only in a plan that has no others.
+    Notes,
+    /// Work of the user, which no run may start.
+    Waiting,
+}
+
+/// Sections that begin with one of these hold notes.
+const NOTES: &[&str] = &[
+    "acceptance",
+    "success criteria",
+    "success metrics",
+    "exit criteria",
+    "validation",
+    "checklist",
+    "definition of done",
+    "done when",
+    "notes",
+    "note",
+    "outcomes",
+    "outcome",
+    "progress",
+    "prerequisites",
+    "prerequisite",
+    "out of scope",
+    "non goals",
+    // German
+    "akzeptanzkriterien",
+    "abnahmekriterien",
+    "abnahme",
+    "erfolgskriterien",
+    "fertig wenn",
+    "notizen",
+    "anmerkungen",
+    "hinweise",
+    "checkliste",
+    "validierung",
+    "ergebnisse",
+    "fortschritt",
+    "voraussetzungen",
+    // French
+    "critères d acceptation",
+    "critères de succès",
+    "critères de réussite",
+    "définition de terminé",
+    "définition de fini",
+    "remarques",
+    "liste de contrôle",
+    "résultats",
+    "progression",
+    "avancement",
+    "prérequis",
+    "pré requis",
+    // Spanish
+    "criterios de aceptación",
+    "criterios de éxito",
+    "definición de hecho",
+    "definición de terminado",
+    "notas",
+    "lista de verificación",
+    "lista de comprobación",
+    "validación",
+    "resultados",
+    "progreso",
+    "requisitos previos",
+    "prerrequisitos",
+    // Portuguese
+    "critérios de aceitação",
+    "critérios de aceite",
+    "critérios de sucesso",
+    "definição de pronto",
+    "observações",
+    "lista de verificação",
+    "validação",
+    "progresso",
+    "pré requisitos",
+    // Italian
+    "criteri di accettazione",
+    "criteri di successo",
+    "definizione di fatto",
+    "definizione di completato",
+    "lista di controllo",
+    "validazione",
+    "risultati",
+    "avanzamento",
+    "prerequisiti",
+    // Russian
+    "критерии приёмки",
+    "критерии приемки",
+    "критерии успеха",
+    "критерии готовности",
+    "определение готовности",
+    "примечания",
+    "заметки",
+    "чек лист",
+    "чеклист",
+    "результаты",
+    "прогресс",
+    "предварительные требования",
+    // Korean
+    "인수 조건",
+    "수락 기준",
+    "완료 조건",
+    "완료 정의",
+    "참고",
+    "메모",
+    "체크리스트",
+];
+
+/// The same in languages that put no blanks between words.
+const NOTES_WITHOUT_BLANKS: &[&str] = &[
+    "验收",
+    "驗收",
+    "完成标准",
+    "完成定义",
+    "完成的定义",
+    "成功标准",
+    "备注",
+    "注意",
+    "说明",
+    "检查清单",
+    "检查表",
+    "结果",
+    "进度",
+    "进展",
+    "前提条件",
+    "先决条件",
+    "受け入れ",
+    "受入",
+    "完了条件",
+    "完了の定義",
+    "成功基準",
+    "備考",
+    "メモ",
+    "チェックリスト",
+    "進捗",
+];
+
+/// Sections that end with one of these hold notes, unless they contain a word of [`WORK_WORDS`].
+const NOTES_AT_END: &[&str] = &["acceptance criteria", "success criteria", "checklist", "definition of done", "notes"];
+
+/// Words that make a section with a checklist one of work.
+const WORK_WORDS: &[&str] = &["task", "tasks", "todo", "implementation", "plan", "steps", "phase", "stage"];
+
+/// Sections that begin with one of these wait for a person.
+const WAITING: &[&str] = &[
+    "manual steps",
+    "manual step",
+    "manual tasks",
+    "manual actions",
+    "manual action",
+    "manual work",
+    "manual testing",
+    "manual tests",
+    "manual verification",
+    "manual validation",
+    "manual setup",
+    "manual configuration",
+    "manual intervention",
+    "manual qa",
+    "manual review",
+    "human steps",
+    "human tasks",
+    "human actions",
+    "human action",
+    "human input",
+    "human review",
+    "human approval",
+    "human verification",
+    "human intervention",
+    "human only",
+    "human required",
+    "waiting for",
+    "waiting on",
+    "awaiting",
+    "blocked on",
+    "blocked by",
+    "blocked tasks",
+    "blocked items",
+    "blocked until",
+    "blocked waiting",
+    "user action",
+    "user actions",
+    "action required",
+    "needs human",
+    "needs user",
+    "needs manual",
+    "requires human",
+    "requires user",
+    "requires manual",
+    "for the user",
+    "for humans",
+    "manuelle schritte",
+    "manuelle aufgaben",
+    "wartet auf",
+    "étapes manuelles",
+    "tâches manuelles",
+    "en attente de",
+    "pasos manuales",
+    "tareas manuales",
+    "esperando",
+    "passos manuais",
+    "tarefas manuais",
+    "aguardando",
+    "passaggi manuali",
+    "attività manuali",
+    "in attesa di",
+    "ручные",
+    "手动",
+    "手動",
+    "人工",
+    "等待",
+];
+
+/// Whole headings that mean the same.
+const WAITING_ALONE: &[&str] = &["manual", "manually", "human", "humans", "blocked", "waiting"];
+
+/// Words of a heading below which an ordered list is work.
+const LIST_WORDS: &[&str] = &[
+    "plan",
+    "task",
+    "tasks",
+    "step",
+    "steps",
+    "todo",
+    "todos",
+    "remaining",
+    "priority",
+    "priorities",
+    "aufgaben",
+    "schritte",
+    "tâches",
+    "étapes",
+    "tareas",
+    "pasos",
+    "tarefas",
+    "passos",
+    "attività",
+    "passi",
+    "piano",
+    "задачи",
+    "шаги",
+    "план",
+    "작업",
+    "계획",
+];
+const LIST_WORDS_WITHOUT_BLANKS: &[&str] = &["任务", "步骤", "计划", "待办", "タスク", "手順", "計画"];
+
+/// Words that name a phase, before its number.
+const PHASES: &[&str] =
+    &["phase", "stage", "milestone", "meilenstein", "fase", "etapa", "étape", "hito", "marco", "этап", "фаза", "단계"];
+const PHASES_WITHOUT_BLANKS: &[&str] = &["阶段", "階段", "里程碑", "フェーズ", "ステージ", "マイルストーン"];
+
+const PRIORITIES: &[&str] = &["priority", "priorität", "priorité", "prioridad", "prioridade", "priorità", "приоритет"];
+const PRIORITIES_WITHOUT_BLANKS: &[&str] = &["高优先", "中优先", "低优先", "优先级", "優先度"];
+const LEVELS: &[&str] = &[
+    "critical",
+    "urgent",
+    "high",
+    "medium",
+    "normal",
+    "low",
+    "hohe",
+    "hoch",
+    "mittlere",
+    "mittel",
+    "niedrige",
+    "niedrig",
+    "haute",
+    "moyenne",
+    "basse",
+    "alta",
+    "media",
+    "média",
+    "baja",
+    "baixa",
+    "bassa",
+    "высокий",
+    "средний",
+    "низкий",
+];
+
+/// Returns a heading's words in lower case.
+fn words(title: &str) -> Vec<String> {
+    let title = title.to_lowercase();
+    let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
+}
+
+/// Returns a heading's words without the number of its section, joined by blanks.
+fn unnumbered(words: &[String]) -> String {
+    let numbers = words.iter().take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit())).count();
+    words.get(numbers..).unwrap_or_default().join(" ")
+}
+
+/// Reports whether a text begins with one of these, as whole words.
+fn begins_with(text: &str, starts: &[&str]) -> bool {
+    let ends_word = |rest: &str| rest.is_empty() || rest.starts_with(' ');
+    starts.iter().any(|start| text.strip_prefix(start).is_some_and(ends_word))
+}
+
+/// Returns what the boxes below such a heading are.
+pub(crate) fn kind(title: &str) -> Kind {
+    let words = words(title);
+    let plain = unnumbered(&words);
+    let waits = begins_with(&plain, WAITING) || WAITING_ALONE.contains(&plain.as_str());
+    if waits || ["手动", "手動", "人工", "等待"].iter().any(|start| plain.starts_with(start)) {
+        return Kind::Waiting;
+    }
+    let begins = begins_with(&plain, NOTES) || NOTES_WITHOUT_BLANKS.iter().any(|start| plain.starts_with(start));
+    let ends = NOTES_AT_END.iter().any(|end| plain.ends_with(end));
+    let is_work = words.iter().any(|word| WORK_WORDS.contains(&word.as_str()));
+    if begins || (ends && !is_work) { Kind::Notes } else { Kind::Work }
+}
+
+/// Reports whether a section says what has to be there before work begins.
+pub(crate) fn is_prerequisites(title: &str) -> bool {
+    let title = title.to_lowercase();
+    let stems = [
+        "prerequisit",
+        "prérequis",
+        "pré-requis",
+        "prerrequisit",
+        "requisitos previos",
+        "voraussetzung",
+        "前提",
+        "先决",
+    ];
+    stems.iter().any(|stem| title.contains(stem))
+}
+
+/// Reports whether an ordered list below such a heading is work.
+pub(crate) fn lists_work(title: &str) -> bool {
+    let words = words(title);
+    let has_word = words.iter().any(|word| LIST_WORDS.contains(&word.as_str()));
+    has_word
+        || words.windows(2).any(|pair| pair.join(" ") == "to do")
+        || LIST_WORDS_WITHOUT_BLANKS.iter().any(|word| title.contains(word))
+}
+
+/// A heading that begins a phase, which waits for the one before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Phase {
+    /// The phase's letter and number (`P2`, `M1`); `None` for a priority.
+    pub(crate) label: Option<String>,
+}
+
+/// Parses a heading that contains `Phase N`, `Stage N` or `Milestone N`, or begins with a priority.
+pub(crate) fn phase(title: &str) -> Option<Phase> {
+    let words = words(title);
+    for pair in words.windows(2) {
+        if let [word, number] = pair
+            && PHASES.contains(&word.as_str())
+            && is_number(number)
+        {
+            let letter = word.chars().next().unwrap_or('p').to_uppercase();
+            return Some(Phase { label: Some(format!("{letter}{}", number.to_uppercase())) });
+        }
+    }
+    let is_named =
+        PHASES_WITHOUT_BLANKS.iter().any(|word| title.contains(word) && title.contains(is_ideographic_number));
+    (is_named || is_priority(&words)).then_some(Phase { label: None })
+}
+
+fn is_ideographic_number(c: char) -> bool {
+    c.is_ascii_digit() || "一二三四五六七八九十".contains(c)
+}
+
+fn is_priority(words: &[String]) -> bool {
+    let plain: Vec<&str> = words.iter().map(String::as_str).collect();
+    let first = plain.first().copied().unwrap_or_default();
+    let is_grade = matches!(first.as_bytes(), [b'p', b'0'..=b'4']);
+    let is_alone = plain.len() == 1 && LEVELS.contains(&first);
+    let head = plain.get(..plain.len().min(3)).unwrap_or_default();
+    let head_begins = head.first().is_some_and(|word| PRIORITIES.contains(word) || LEVELS.contains(word));
+    let names_priority = head.iter().any(|word| PRIORITIES.contains(word));
+    let names_level = head.iter().any(|word| LEVELS.contains(word) || word.bytes().all(|byte| byte.is_ascii_digit()));
+    let in_ideographs = PRIORITIES_WITHOUT_BLANKS.iter().any(|start| first.starts_with(start));
+    is_grade || is_alone || (head_begins && names_priority && names_level) || in_ideographs
+}
+
+fn is_number(word: &str) -> bool {
+    let words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    word.starts_with(|c: char| c.is_ascii_digit())
+        || word.chars().count() == 1
+        || word.bytes().all(|byte| matches!(byte, b'i' | b'v' | b'x'))
+        || words.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_sections_hold_no_tasks() {
+        use Kind::{Notes, Waiting, Work};
+        let table = [
+            ("Acceptance", Notes),
+            ("Acceptance Criteria", Notes),
+            ("3. Validation and Acceptance", Notes),
+            ("Progress", Notes),
+            ("✅ Definition of Done", Notes),
+            ("Outcomes & Retrospective", Notes),
+            ("Release checklist", Notes),
+            ("Prerequisites", Notes),
+            ("Out of scope", Notes),
+            ("Akzeptanzkriterien", Notes),
+            ("Critères d'acceptation", Notes),
+            ("Criterios de aceptación", Notes),
+            ("Critérios de aceitação", Notes),
+            ("Criteri di accettazione", Notes),
+            ("验收标准", Notes),
+            ("受け入れ基準", Notes),
+            ("Критерии приёмки", Notes),
+            ("인수 조건", Notes),
+            ("Implementation checklist", Work),
+            ("Phase 3: Validation", Work),
+            ("Phase 2: Foundational (Blocking Prerequisites)", Work),
+            ("Tasks", Work),
+            ("Progressive rendering", Work),
+            ("Notebook support", Work),
+            ("Human-readable errors", Work),
+            ("Manual page", Work),
+            ("Manual steps", Waiting),
+            ("Waiting for user", Waiting),
+            ("⏸ Blocked on the vendor", Waiting),
+            ("Blocked", Waiting),
+            ("Human", Waiting),
+            ("手动步骤", Waiting),
+        ];
+        for (title, expected) in table {
+            assert_eq!(kind(title), expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn phases_and_priorities_are_told() {
+        let table = [
+            ("Phase 1: Setup", Some(Some("P1"))),
+            ("Stage II", Some(Some("SII"))),
+            ("Milestone 2 — Beta", Some(Some("M2"))),
+            ("Phase N: Polish", Some(Some("PN"))),
+            ("phase two", Some(Some("PTWO"))),
+            ("Fase 3: Pruebas", Some(Some("F3"))),
+            ("阶段一：准备", Some(None)),
+            ("High Priority", Some(None)),
+            ("Medium", Some(None)),
+            ("Priority: Low", Some(None)),
+            ("P0 - Blockers", Some(None)),
+            ("高优先级", Some(None)),
+            ("High-level design", None),
+            ("Low latency", None),
+            ("Phases of the moon", None),
+            ("Setup", None),
+        ];
+        for (title, expected) in table {
+            let expected = expected.map(|label: Option<&str>| Phase { label: label.map(str::to_owned) });
+            assert_eq!(phase(title), expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn headings_of_lists_of_work() {
+        for title in ["Implementation Plan", "To do", "Next steps", "Remaining", "Schritte", "任务列表"] {
+            assert!(lists_work(title), "{title}");
+        }
+        for title in ["Background", "Planning poker", "Overview"] {
+            assert!(!lists_work(title), "{title}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Keeps track of the sections that a place of the document is in.
+
+use crate::read::heading;
+use crate::read::section::{self, Kind};
+use crate::read::task_line::Location;
+use orchestrate_core::task::TaskStatus;
+
+/// The sections that the current place is in.
+#[derive(Default)]
+pub(crate) struct Sections {
+    open: Vec<OpenSection>,
+    /// The place as tasks keep it.
+    pub(crate) place: Location,
+    /// The first heading of level one.
+    pub(crate) title: Option<String>,
+}
+
+/// A section that is not over.
+pub(crate) struct OpenSection {
+    level: u8,
+    /// Its heading.
+    pub(crate) title: String,
+    kind: Kind,
+    /// The status that the heading itself says.
+    status: Option<TaskStatus>,
+    /// Whether its list was recorded as not being work.
+    is_said: bool,
+    at: usize,
+}
+
+impl Sections {
+    /// Opens a section, and closes those that its heading ends.
+    pub(crate) fn open(&mut self, level: u8, title: String, at: usize) {
+        self.open.retain(|open| open.level < level);
+        let is_title = level == 1 && self.title.is_none();
+        if is_title {
+            self.title = Some(title.clone());
+        }
+        let place = &mut self.place;
+        if let Some(phase) = section::phase(&title) {
+            place.phase += 1;
+            place.phase_level = Some(level);
+            place.phase_label = phase.label;
+        } else if place.phase_level.is_some_and(|phase| level <= phase) {
+            place.phase += 1;
+            place.phase_level = None;
+            place.phase_label = None;
+        }
+        place.section_index += 1;
+        place.section = Some(title.clone());
+        let kind = if is_title { Kind::Work } else { section::kind(&title) };
+        let status = heading::status(&title);
+        self.open.push(OpenSection { level, title, kind, status, is_said: false, at });
+    }
+
+    /// Returns the section, if any, whose boxes are not tasks; boxes below notes may be.
+    pub(crate) fn excluded(&self, notes_hold_tasks: bool) -> Option<&OpenSection> {
+        self.open.iter().find(|open| match open.kind {
+            Kind::Work => false,
+            Kind::Notes => !notes_hold_tasks,
+            Kind::Waiting => true,
+        })
+    }
+
+    /// Returns, once, the offset of a section of prerequisites, or of one that waits for a person, and the reason why
+    /// its list is not work.
+    pub(crate) fn say_excluded(&mut self) -> Option<(usize, String)> {
+        let open = self.open.iter_mut().find(|open| open.kind != Kind::Work && !open.is_said)?;
+        if open.kind != Kind::Waiting && !section::is_prerequisites(&open.title) {
+            return None;
+        }
+        open.is_said = true;
+        Some((open.at, format!("the list {}", open.reason())))
+    }
+
+    /// Returns the section that a heading of a level would be in.
+    pub(crate) fn parent(&self, level: u8) -> Option<&OpenSection> {
+        self.open.iter().rfind(|open| open.level < level)
+    }
+
+    /// Reports whether the heading just above lists work.
+    pub(crate) fn lists_work(&self) -> bool {
+        self.open.last().is_some_and(|open| section::lists_work(&open.title))
+    }
+
+    /// Returns the status that the nearest heading with one says.
+    pub(crate) fn status(&self) -> Option<TaskStatus> {
+        self.open.iter().rev().find_map(|open| open.status)
+    }
+}
+
+impl OpenSection {
+    /// Returns the reason why nothing in this section is a task.
+    pub(crate) fn reason(&self) -> String {
+        match self.kind {
+            Kind::Waiting => format!("under \"{}\", which waits for a person", self.title),
+            _ => format!("under \"{}\"", self.title),
+        }
+    }
+}

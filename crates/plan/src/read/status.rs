@@ -1,0 +1,211 @@
+//! Parses the status of a task from an emoji or from words, as tables, headings and bullets show it.
+
+use orchestrate_core::task::TaskStatus;
+
+/// The marks that people put where others have a box. A cross stands for work that is not done yet: a plan says in
+/// words that something is cancelled.
+const MARKS: &[(char, TaskStatus)] = &[
+    ('✅', TaskStatus::Done),
+    ('☑', TaskStatus::Done),
+    ('✔', TaskStatus::Done),
+    ('✓', TaskStatus::Done),
+    ('🟢', TaskStatus::Done),
+    ('⏳', TaskStatus::InProgress),
+    ('⌛', TaskStatus::InProgress),
+    ('🚧', TaskStatus::InProgress),
+    ('🔄', TaskStatus::InProgress),
+    ('🟡', TaskStatus::InProgress),
+    ('❌', TaskStatus::Todo),
+    ('✗', TaskStatus::Todo),
+    ('⬜', TaskStatus::Todo),
+    ('🔲', TaskStatus::Todo),
+    ('☐', TaskStatus::Todo),
+    ('⚪', TaskStatus::Todo),
+    ('🔴', TaskStatus::Todo),
+    ('📋', TaskStatus::Todo),
+    ('🔜', TaskStatus::Todo),
+    ('🚫', TaskStatus::Blocked),
+    ('⏸', TaskStatus::Blocked),
+];
+
+/// What people write for each status; blanks and hyphens count as `_`.
+const WORDS: &[(TaskStatus, &[&str])] = &[
+    (
+        TaskStatus::Todo,
+        &[
+            "",
+            "todo",
+            "to_do",
+            "open",
+            "pending",
+            "planned",
+            "not_started",
+            "not_done",
+            "new",
+            "ready",
+            "next",
+            "backlog",
+            "draft",
+            "proposed",
+            "queued",
+            "offen",
+            "geplant",
+            "à_faire",
+            "pendiente",
+            "pendente",
+            "da_fare",
+            "待办",
+            "未开始",
+            "待处理",
+            "未着手",
+            "не_начато",
+        ],
+    ),
+    (
+        TaskStatus::Done,
+        &[
+            "done",
+            "complete",
+            "completed",
+            "finished",
+            "merged",
+            "shipped",
+            "closed",
+            "implemented",
+            "resolved",
+            "fertig",
+            "erledigt",
+            "abgeschlossen",
+            "terminé",
+            "fait",
+            "hecho",
+            "completado",
+            "feito",
+            "concluído",
+            "fatto",
+            "completato",
+            "已完成",
+            "完成",
+            "完了",
+            "готово",
+            "выполнено",
+        ],
+    ),
+    (
+        TaskStatus::InProgress,
+        &[
+            "in_progress",
+            "wip",
+            "doing",
+            "ongoing",
+            "started",
+            "active",
+            "partial",
+            "partially_done",
+            "in_arbeit",
+            "en_cours",
+            "en_progreso",
+            "em_andamento",
+            "in_corso",
+            "进行中",
+            "進行中",
+            "в_работе",
+        ],
+    ),
+    (
+        TaskStatus::Cancelled,
+        &["cancelled", "canceled", "dropped", "skipped", "abandoned", "obsolete", "rejected", "won't_do", "wontfix"],
+    ),
+    (
+        TaskStatus::Blocked,
+        &["blocked", "on_hold", "paused", "waiting", "deferred", "postponed", "blockiert", "bloqué", "bloqueado"],
+    ),
+];
+
+/// Returns the status of a leading mark, and the text after it.
+pub(crate) fn leading_mark(text: &str) -> Option<(TaskStatus, &str)> {
+    let first = text.chars().next()?;
+    let (_, status) = MARKS.iter().find(|(mark, _)| *mark == first)?;
+    let rest = text.get(first.len_utf8()..)?.trim_start_matches('\u{fe0f}');
+    Some((*status, rest.trim_start_matches([' ', ':', '-'])))
+}
+
+/// Returns the status of words, of a mark, or of a mark and words; of the latter, known words decide. `None` if they
+/// say nothing known.
+pub(crate) fn of_text(text: &str) -> Option<TaskStatus> {
+    let text = text.trim_matches(['*', '_', ' ', '`']);
+    let (mark, rest) = leading_mark(text).map_or((None, text), |(status, rest)| (Some(status), rest));
+    if mark.is_some() && rest.is_empty() {
+        return mark;
+    }
+    of_words(rest).or(mark)
+}
+
+/// Returns the status of words, which a remark in parentheses or after a dash may follow.
+fn of_words(text: &str) -> Option<TaskStatus> {
+    let text = text.split(['(', '–', '—', ',', '.', ';']).next().unwrap_or(text);
+    let word = text.trim_matches(['*', '_', ' ', '`', '[', ']']).to_lowercase().replace(['-', ' '], "_");
+    WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(status, _)| *status)
+}
+
+/// Removes a status at the end of a heading (`… ✅`, `… ✅ COMPLETED`, `… (done)`) and returns it with the rest.
+pub(crate) fn trailing(title: &str) -> Option<(TaskStatus, &str)> {
+    let title = title.trim_end();
+    let is_mark = |c: char| MARKS.iter().any(|(mark, _)| *mark == c);
+    if let Some(at) = title.rfind(is_mark).filter(|at| *at > 0) {
+        let status = of_text(title.get(at..)?)?;
+        let words = leading_mark(title.get(at..)?).map_or("", |(_, rest)| rest);
+        let ends = words.is_empty() || of_words(words).is_some();
+        return ends.then(|| (status, title.get(..at).unwrap_or_default().trim_end_matches([' ', '-', '–', '—'])));
+    }
+    let open = title.strip_suffix([')', ']'])?.rfind(['(', '['])?;
+    let inner = title.get(open + 1..title.len() - 1).filter(|inner| !inner.trim().is_empty())?;
+    Some((of_text(inner)?, title.get(..open)?.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TaskStatus::{Blocked, Cancelled, Done, InProgress, Todo};
+
+    #[test]
+    fn words_and_marks_say_a_status() {
+        let table = [
+            ("✅", Some(Done)),
+            ("✅ Done", Some(Done)),
+            ("⏳ Pending", Some(Todo)),
+            ("⏳", Some(InProgress)),
+            ("🚧 In progress", Some(InProgress)),
+            ("❌", Some(Todo)),
+            ("❌ Cancelled", Some(Cancelled)),
+            ("⬜", Some(Todo)),
+            ("🔲 ", Some(Todo)),
+            ("**Complete**", Some(Done)),
+            ("Not Started", Some(Todo)),
+            ("on hold", Some(Blocked)),
+            ("done (v2)", Some(Done)),
+            ("erledigt", Some(Done)),
+            ("进行中", Some(InProgress)),
+            ("", Some(Todo)),
+            ("50 %", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(of_text(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_heading_may_end_with_its_status() {
+        let table = [
+            ("Phase 1: Setup ✅", Some((Done, "Phase 1: Setup"))),
+            ("Task 2 - Build ✅ COMPLETED", Some((Done, "Task 2 - Build"))),
+            ("Stage 3 (in progress)", Some((InProgress, "Stage 3"))),
+            ("Use ✅ as a mark", None),
+            ("Task 4 (optional)", None),
+            ("Task 5", None),
+        ];
+        for (title, expected) in table {
+            assert_eq!(trailing(title), expected, "{title}");
+        }
+    }
+}

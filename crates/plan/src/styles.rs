@@ -1,0 +1,419 @@
+//! Tests of the styles of public plans: each fixture is written in the manner of one, and each line of the golden
+//! text is one task, wave or skipped line of its `check --json`.
+
+use serde_json::Value;
+
+use crate::{KnownNames, Surroundings, check};
+
+/// Checks a plan, and renders the tasks, the waves with their reasons, the skipped lines and the findings.
+fn golden(source: &str) -> String {
+    let known = KnownNames::roles(["implementer", "reviewer", "tester"]);
+    let settings = orchestrate_core::RunSettings::default();
+    let around = Surroundings { known: &known, settings: &settings, refused: &[], exists: &|_| true };
+    let report = serde_json::to_value(check("plan.md", source, &around)).unwrap();
+    let mut out = String::new();
+    for task in report["tasks"].as_array().unwrap() {
+        out.push_str(&format!("{} [{}] {}", text(&task["id"]), text(&task["status"]), text(&task["title"])));
+        for (name, value) in [("files", &task["files"]), ("details", &task["details"]), ("verify", &task["verify"])] {
+            if !value.is_null() && value != &Value::Array(Vec::new()) {
+                out.push_str(&format!(" | {name} {}", text(value)));
+            }
+        }
+        out.push('\n');
+    }
+    for (wave, why) in report["waves"].as_array().unwrap().iter().zip(report["why"].as_array().unwrap()) {
+        out.push_str(&format!("> {}: {}\n", text(wave), text(why)));
+    }
+    for skipped in report["skipped"].as_array().unwrap() {
+        out.push_str(&format!("line {}: {}\n", skipped["line"], text(&skipped["reason"])));
+    }
+    for kind in ["warnings", "errors"] {
+        for found in report[kind].as_array().unwrap() {
+            out.push_str(&format!("{kind} {}: {}\n", found["line"], text(&found["message"])));
+        }
+    }
+    out
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.replace('\n', " / "),
+        Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join(" / "),
+        other => other.to_string(),
+    }
+}
+
+#[track_caller]
+fn reads(source: &str, expected: &str) {
+    let found = golden(source);
+    assert_eq!(
+        found, expected,
+        "{source}
+--- found
+{found}"
+    );
+}
+
+#[test]
+fn headings_with_a_box_are_tasks_and_boxes_below_are_steps() {
+    let plan = "# Setup\n\n### 1. [ ] Initial setup\n\n**Files:**\n- Create: `src/a.rs` - the crate\n- `src/b.rs`\n\n\
+                Run: `cargo test` and look.\n\n- [ ] **Step 1: Write it**\n- [x] Step 2\n\n### 2. [x] Second ✅\n\nText.\n\n\
+                ### [ ] 3. Third\n\n- Run: the tests\n- verify: cargo test\n";
+    reads(plan, "\
+1 [todo] Initial setup | files src/a.rs / src/b.rs | details Run: `cargo test` and look. / [ ] **Step 1: Write it** / [x] Step 2
+2 [done] Second | details Text.
+3 [todo] Third | details Run: the tests | verify cargo test
+> 1: nothing comes before
+> 3: after 1: its number
+");
+}
+
+#[test]
+fn a_field_ends_with_its_list() {
+    let plan = "### Task 1: Hooks\n\n**Files:**\n- Create: `a.sh`\n- Test: `tests/a.sh`\n- [ ] **Step 1: Write the test**\n\n\
+                **Interfaces:** none\n\nRun: `sh tests/a.sh`\nExpected: FAIL\n\n- Verify: it looks right\n\n\
+                ### Task 2: Docs\n\n**Files:** `docs/a.md`\n\n**Verify:** `make docs`\n";
+    reads(plan, "\
+T1 [todo] Hooks | files a.sh / tests/a.sh | details [ ] **Step 1: Write the test** / **Interfaces:** none / Run: `sh tests/a.sh` / Expected: FAIL / Verify: it looks right
+T2 [todo] Docs | files docs/a.md | verify make docs
+> T1: nothing comes before
+> T2: after T1: its number
+");
+}
+
+#[test]
+fn kiro() {
+    let plan = "# Implementation Plan\n\n- [x] 1. Set up\n  - Create folders\n  - _Requirements: 1.1_\n- [-] 2. Models\n  - \
+                [x] 2.1 User\n    - _Requirements: 1.2_\n  - [-] 2.2 Post\n  - [ ]* 2.3 Write unit tests\n- [ ] 3. Wire\n- \
+                [ ] 4. Final checkpoint\n  - Ensure all tests pass\n";
+    reads(
+        plan,
+        "\
+1 [done] Set up | details Create folders / _Requirements: 1.1_
+2.1 [done] User | details Part of 2: Models / _Requirements: 1.2_
+2.2 [in_progress] Post | details Part of 2: Models
+2.3 [todo] Write unit tests | details Part of 2: Models
+3 [todo] Wire
+4 [todo] Final checkpoint | details Ensure all tests pass
+> 2.2: nothing comes before
+> 2.3: after 2.2: tests and reviews follow the work
+> 3: after 2.3: its number
+> 4: after 3: tests and reviews follow the work
+",
+    );
+}
+
+#[test]
+fn spec_kit() {
+    let plan = "# Tasks: Upload\n\n## Phase 1: Setup\n\n- [ ] T001 Create the crate\n- [ ] T002 [P] Add lints\n- [ ] T003 [P] \
+                Add CI\n\n## Phase 2: User Story 1 (Priority: P1)\n\n### Tests\n\n- [ ] T004 [P] [US1] Contract test in \
+                tests/a.rs\n\n### Implementation\n\n- [ ] T005 [US1] Model\n\n**Checkpoint**: works\n";
+    reads(
+        plan,
+        "\
+T001 [todo] Create the crate
+T002 [todo] Add lints
+T003 [todo] Add CI
+T004 [todo] Contract test in tests/a.rs | details Story: US1
+T005 [todo] Model | details Story: US1
+> T001: nothing comes before
+> T002 / T003: after T001: the plan's order; together: marked [P]
+> T004: after T002, T003: the phase before
+> T005: after T004: the plan's order
+",
+    );
+}
+
+#[test]
+fn priorities_are_barriers_and_sections_wait_for_the_user() {
+    let plan = "# Fix plan\n\n## Completed\n\n- [x] Old\n\n## High Priority\n\n- [ ] Parse dates\n- [ ] Fix time zones\n\n\
+                ## Medium\n\n- [ ] Docs\n\n## Manual steps\n\n- [ ] Ask for a key\n\n## Prerequisites\n\n- Rust\n\n## Low \
+                Priority\n\n- [ ] Logo\n";
+    reads(
+        plan,
+        "\
+old [done] Old
+parse_dates [todo] Parse dates
+fix_time_zones [todo] Fix time zones
+docs [todo] Docs
+logo [todo] Logo
+> parse_dates: nothing comes before
+> fix_time_zones: after parse_dates: the plan's order
+> docs: after fix_time_zones: the phase before
+> logo: after docs: the phase before
+line 18: under \"Manual steps\", which waits for a person
+line 20: the list under \"Prerequisites\"
+",
+    );
+}
+
+#[test]
+fn steps_without_boxes() {
+    let plan = "# Refactor\n\n## Background\n\n1. not work\n\n## Step 1: Extract ✅\n\nMove it.\n\n## Step 2: Rename\n\nRename \
+                it.\n\n- by hand\n\n## Acceptance\n\n- [ ] it works\n";
+    reads(
+        plan,
+        "\
+S1 [done] Extract | details Move it.
+S2 [todo] Rename | details Rename it. / by hand
+> S2: nothing comes before
+line 19: under \"Acceptance\"
+",
+    );
+    let plan = "# Plan\n\n## Implementation steps\n\n### 1. Extract\n\nMove it.\n\n### 2. Rename\n\nRename it.\n\n## Notes\n\nx\n";
+    reads(
+        plan,
+        "\
+1 [todo] Extract | details Move it.
+2 [todo] Rename | details Rename it.
+> 1: nothing comes before
+> 2: after 1: its number
+",
+    );
+}
+
+#[test]
+fn stages_with_a_status() {
+    let plan = "## Stage 1: Parser\n**Goal**: parse\n**Success Criteria**: tests pass\n**Status**: Complete\n\n## Stage 2: \
+                Printer\n**Goal**: print\n**Status**: Not Started\n";
+    reads(
+        plan,
+        "\
+S1 [done] Stage 1: Parser | details **Goal**: parse / **Success Criteria**: tests pass
+S2 [todo] Stage 2: Printer | details **Goal**: print
+> S2: nothing comes before
+",
+    );
+}
+
+#[test]
+fn tables_with_a_status() {
+    let plan = "# Work\n\n| # | Task | Status | Files |\n|---|---|---|---|\n| 1 | Add `a|b` | ✅ Done | `a.rs` |\n| 2 | Wire | \
+                🚧 In progress | - |\n| 3 | Ship | ⬜ | |\n";
+    reads(
+        plan,
+        "\
+1 [done] Add `a|b` | files a.rs
+2 [in_progress] Wire
+3 [todo] Ship
+> 2: nothing comes before
+> 3: after 2: its number
+",
+    );
+}
+
+#[test]
+fn ordered_lists_below_a_heading_of_work() {
+    let plan = "# Notes\n\n## Why\n\n1. slow\n\n## Remaining steps\n\n1. **Cache** the index\n   - in memory\n2. Evict \
+                entries (after: 1)\n3. ~~Tune~~\n";
+    reads(
+        plan,
+        "\
+cache_the_index [todo] Cache the index | details in memory
+evict_entries [todo] Evict entries
+tune [cancelled] ~~Tune~~
+> cache_the_index: nothing comes before
+> evict_entries: after cache_the_index: dependency
+",
+    );
+}
+
+#[test]
+fn bullets_of_milestones() {
+    let plan = "# Roadmap\n\n## Milestone 1: Core ✅\n\n- Parser\n\n## Milestone 2: Shell\n\n- Prompt\n- ⏳ History\n\n## \
+                Ideas\n\n- none\n";
+    reads(
+        plan,
+        "\
+parser [done] Parser
+prompt [todo] Prompt
+history [in_progress] History
+> prompt / history: nothing comes before; together: nothing orders them
+",
+    );
+}
+
+#[test]
+fn marks_instead_of_boxes() {
+    reads(
+        "# Status\n\n- ✅ Parser\n- ⏳ Printer\n- ❌ Linker\n- 🔲 Loader\n- a remark\n",
+        "\
+parser [done] Parser
+printer [in_progress] Printer
+linker [todo] Linker
+loader [todo] Loader
+> printer / linker / loader: nothing comes before; together: nothing orders them
+line 7: no checkbox, unlike its neighbours
+",
+    );
+}
+
+#[test]
+fn boxes_below_a_checklist_are_work_where_nothing_else_is() {
+    reads(
+        "# Release\n\n## Checklist\n\n- [ ] Tag\n- [x] Build\n\n## Waiting for user\n\n- [ ] Announce\n",
+        "\
+tag [todo] Tag
+build [done] Build
+> tag: nothing comes before
+line 10: under \"Waiting for user\", which waits for a person
+",
+    );
+    reads(
+        "# Veröffentlichung\n\n## Akzeptanzkriterien\n\n- [ ] läuft\n\n## Aufgaben\n\n- [ ] Bauen\n",
+        "\
+bauen [todo] Bauen
+> bauen: nothing comes before
+line 5: under \"Akzeptanzkriterien\"
+",
+    );
+}
+
+#[test]
+fn numbers_that_restart_get_their_part_before_them() {
+    let plan = "## Phase 1: Core\n\n- [ ] 1. Parse\n- [ ] 2. Print (depends: 1)\n\n## Phase 2: Shell\n\n- [ ] 1. Prompt\n- [ ] \
+                2. History (depends: 1)\n";
+    reads(
+        plan,
+        "\
+P1-1 [todo] Parse
+P1-2 [todo] Print
+P2-1 [todo] Prompt
+P2-2 [todo] History
+> P1-1: nothing comes before
+> P1-2: after P1-1: dependency
+> P2-1: after P1-2: the phase before
+> P2-2: after P2-1: dependency
+warnings 8: the numbers restart, so each id begins with its part of the plan
+",
+    );
+    reads(
+        "## A\n- [ ] T1 a\n- [ ] T1 b\n",
+        "\
+T1 [todo] a
+T1 [todo] b
+errors 3: another task has the id `T1`
+",
+    );
+}
+
+#[test]
+fn ids_of_other_programs() {
+    let plan = "- [ ] Plan it <!-- id: 0 -->\n  - [ ] look <!-- id: 1 -->\n- [ ] Do it <!-- id: 2 --> (depends: 0)\n- [ ] T-001 \
+                Name it\n- [ ] Mark it {#mark}\n";
+    reads(
+        plan,
+        "\
+0 [todo] Plan it | details [ ] look
+2 [todo] Do it
+T-001 [todo] Name it
+mark [todo] Mark it
+> 0: nothing comes before
+> 2: after 0: dependency
+> T-001: after 2: the plan's order
+> mark: after T-001: the plan's order
+",
+    );
+}
+
+#[test]
+fn a_line_that_sums_up_the_ones_after_it_is_a_group() {
+    let plan = "- [ ] 1. Storage\n- [ ] 1.1 Open\n- [ ] 1.2 Close\n- [ ] 2. Interface (depends: 1)\n";
+    reads(
+        plan,
+        "\
+1.1 [todo] Open | details Part of 1: Storage
+1.2 [todo] Close | details Part of 1: Storage
+2 [todo] Interface
+> 1.1: nothing comes before
+> 1.2: after 1.1: its number
+> 2: after 1.2: dependency
+line 1: it groups the tasks after it
+",
+    );
+    let plan =
+        "- [ ] Phase 1: Storage\n  - [ ] T001 Open\n  - [ ] T002 Close\n- [ ] Phase 2: Interface\n  - [ ] T003 Show\n";
+    reads(
+        plan,
+        "\
+T001 [todo] Open | details Part of Phase 1: Storage
+T002 [todo] Close | details Part of Phase 1: Storage
+T003 [todo] Show | details Part of Phase 2: Interface
+> T001 / T002: nothing comes before; together: nothing orders them
+> T003: after T001, T002: the phase before
+",
+    );
+}
+
+#[test]
+fn the_author_s_order_and_the_freedom_that_the_plan_gives() {
+    let plan = "# P\n\n## Backend\n\n- [ ] T1 a (files: b/a)\n- [ ] T2 b (files: b/b)\n\n## Frontend\n\n- [ ] T3 c (files: \
+                f/c)\n- [ ] T4 d (P)\n- [ ] T5 e (P)\n- [ ] T6 Test it all (files: t)\n";
+    reads(
+        plan,
+        "\
+T1 [todo] a | files b/a
+T2 [todo] b | files b/b
+T3 [todo] c | files f/c
+T4 [todo] d
+T5 [todo] e
+T6 [todo] Test it all | files t
+> T1 / T2: nothing comes before; together: different files
+> T3: after T1, T2: the plan's order
+> T4 / T5: after T3: the plan's order; together: marked [P]
+> T6: after T4, T5: tests and reviews follow the work
+",
+    );
+    reads(
+        "- [ ] Add slugs\n- [ ] Add words\n- [ ] Write tests\n- [ ] Add dates\n- [ ] Final review\n",
+        "\
+add_slugs [todo] Add slugs
+add_words [todo] Add words
+write_tests [todo] Write tests
+add_dates [todo] Add dates
+final_review [todo] Final review
+> add_slugs / add_words / add_dates: nothing comes before; together: nothing orders them
+> write_tests: after add_slugs, add_words: tests and reviews follow the work
+> final_review: after write_tests: tests and reviews follow the work
+",
+    );
+    reads(
+        "---\nparallel: eager\n---\n## Phase 1\n- [ ] 1. a\n- [ ] 2. b\n## Phase 2\n- [ ] 3. c\n",
+        "\
+1 [todo] a
+2 [todo] b
+3 [todo] c
+> 1 / 2 / 3: nothing comes before; together: nothing orders them
+",
+    );
+}
+
+#[test]
+fn prose_below_a_task_is_no_attribute_and_refuses_nothing() {
+    let plan = "- [ ] T1 Add tokens\n  - Tokens: JWT\n  - Model: User\n  - Agent: the user agent string\n  - Run: the whole \
+                suite\n  - Reviews: two\n  - Priority: must have\n  - Verified: by hand\n- [ ] T2 Tune (priority: must) \
+                (tiles: 3)\n";
+    reads(plan, "\
+T1 [todo] Add tokens | details Tokens: JWT / Model: User / Agent: the user agent string / Run: the whole suite / Reviews: two / Priority: must have / Verified: by hand
+T2 [todo] Tune (tiles: 3)
+> T1 / T2: nothing comes before; together: nothing orders them
+warnings 9: this priority has no effect: expected a whole number, high, medium or low
+warnings 9: unknown key `tiles`
+");
+}
+
+#[test]
+fn lines_that_look_like_work_are_said() {
+    let plan = "# P\n\n## Tasks\n\n- [ ] Build\n\n## Next steps\n\n1. Ship\n\n### Task 9: Later\n\nProse.\n\n| Task | Status \
+                |\n|---|---|\n| Sell | open |\n";
+    reads(
+        plan,
+        "\
+build [todo] Build
+> build: nothing comes before
+line 9: no checkbox; the plan's tasks are its boxes
+line 11: it has neither a box nor fields; the plan's tasks are its boxes
+line 17: a row of a table; the plan's tasks are its boxes
+",
+    );
+}

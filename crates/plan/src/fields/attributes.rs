@@ -446,8 +446,8 @@ impl LineReader<'_> {
     }
 }
 
-/// Reports a parenthesis with an unknown key: a typo of one that changes what runs is an error, anything else a warning. Several words, a URL or an
-/// empty value are ignored as prose.
+/// Reports a parenthesis with an unknown key: a typo of one that changes what runs, or in which order, is an error,
+/// anything else a warning. Several words, a URL or an empty value are ignored as prose.
 fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) {
     if word.contains(' ') || value.starts_with("//") || value.trim().is_empty() {
         return;

@@ -25,6 +25,10 @@ const SHORTENED: [&str; 9] = [
 /// Returns a key that is equal for texts that look alike: compatible forms composed (NFKC), case folded, invisible
 /// characters removed.
 pub fn folded(text: &str) -> String {
+    // Composing and folding take most of the time of reading a large plan, whose names are mostly ASCII.
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     let visible = text.chars().filter(|c| !is_invisible(*c));
     let folded = visible.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
     folded.nfkc().collect()

@@ -27,6 +27,9 @@ pub fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
 
 /// Returns a text without the invisible characters that hide something.
 pub fn without_hidden(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_owned();
+    }
     let mut offsets = hidden(text).map(|(at, _)| at).peekable();
     text.char_indices().filter(|(at, _)| offsets.next_if_eq(at).is_none()).map(|(_, c)| c).collect()
 }

@@ -47,8 +47,31 @@ const INPUTS: &[Input] = &[
     ("no tasks", |n| "## Step\n\n- x\n".repeat(n / 13)),
     ("a group of unknown dependencies", |n| group(n, &format!("depends: {}", "T9, ".repeat(2_000)))),
     ("a group of ranges", |n| group(n, &format!("depends: {}", "T1-T900, ".repeat(800)))),
+    ("stories", |n| list(n, r#"{"title": "x", "passes": false, "priority": 1}"#)),
+    ("tasks of task-master", |n| {
+        let task =
+            r#"{"id": "x", "title": "x", "status": "done", "dependencies": ["x", "y"], "subtasks": [{"id": 1}]}"#;
+        format!("{{\"tasks\": {}}}", list(n, task))
+    }),
+    ("issues of beads", |n| {
+        let link = |at: usize| format!(r#"{{"depends_on_id":"b{at}","type":"parent-child"}}"#);
+        let issue = |at: usize| format!("{{\"id\":\"b{at}\",\"title\":\"x\",\"dependencies\":[{}]}}\n", link(at / 2));
+        (0..n / 80).map(issue).collect()
+    }),
+    ("fields that are set again and again", |n| {
+        format!("[{{\"title\": \"x\"{}, \"passes\": true}}]", ", \"title\": \"y\", \"z\": 1".repeat(n / 22))
+    }),
+    ("nested lists", |n| {
+        format!("[{{\"passes\": true, \"title\": \"x\", \"steps\": {}{}}}]", "[".repeat(n / 2), "]".repeat(n / 2))
+    }),
+    ("lines of JSON that end early", |n| format!("{{}}\n{}", "{\n".repeat(n / 2))),
     ("a group of files", |n| group(n, &format!("files: {}", "a/b, ".repeat(200)))),
 ];
+
+/// Creates a JSON list of a record again and again.
+fn list(bytes: usize, record: &str) -> String {
+    format!("[{}]", vec![record; bytes / record.len()].join(","))
+}
 
 /// Creates a group whose tasks all inherit its attributes.
 fn group(bytes: usize, attributes: &str) -> String {

@@ -9,6 +9,7 @@ use orchestrate_core::event::{Event, FailureCause, Recorded, VERSION};
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::run_state::{RunState, TaskState};
 use orchestrate_core::schedule::Schedule;
+use orchestrate_core::task::TaskStatus;
 
 /// Generates random texts from fragments of plans, so that many are nearly plans.
 fn text() -> impl Strategy<Value = String> {
@@ -93,6 +94,40 @@ fn plan() -> impl Strategy<Value = String> {
     })
 }
 
+/// Generates files of other trackers, in one line or in many.
+fn tracker() -> impl Strategy<Value = String> {
+    let record = (0usize..4, prop::collection::vec(0usize..12, 0..3), any::<bool>());
+    let blank = prop::sample::select(vec!["", " ", "\n", "\r\n  ", "\t"]);
+    (0usize..3, blank, prop::collection::vec(record, 1..12)).prop_map(|(format, blank, records)| {
+        let written = |(at, (status, on, is_marked)): (usize, &(usize, Vec<usize>, bool))| {
+            let status = [["false", "true"][status % 2], STATUS[*status], ISSUE_STATUS[*status]][format];
+            let field = [r#""passes""#, r#""status""#, r#""status""#][format];
+            let mark = if *is_marked || at == 0 { format!("{field}{blank}:{blank}{status},") } else { String::new() };
+            let link = |on: &usize| match format {
+                2 => format!(r#"{{"depends_on_id":"t-{on}","type":"blocks"}}"#),
+                _ => format!(r#""t-{on}""#),
+            };
+            let links = on.iter().filter(|on| **on < at).map(link).collect::<Vec<_>>().join(",");
+            format!(r#"{{"id":"t-{at}",{mark}"title":"x","dependencies":[{links}]}}"#)
+        };
+        let records: Vec<String> = records.iter().enumerate().map(written).collect();
+        match format {
+            0 => format!(r#"{blank}{{"userStories":{blank}[{}]}}"#, records.join(&format!(",{blank}"))),
+            1 => format!(r#"{{"tasks":[{}]{blank}}}"#, records.join(&format!("{blank},"))),
+            _ => records.join("\n"),
+        }
+    })
+}
+
+const STATUS: [&str; 4] = [r#""pending""#, r#""in-progress""#, r#""done""#, r#""deferred""#];
+const ISSUE_STATUS: [&str; 4] = [r#""open""#, r#""in_progress""#, r#""closed""#, r#""blocked""#];
+
+/// Removes every word that says whether a task is done.
+fn without_status(text: &str) -> String {
+    let words = STATUS.iter().chain(&ISSUE_STATUS).chain(&["true", "false"]);
+    words.fold(text.to_owned(), |text, word| text.replace(word, ""))
+}
+
 fn parse(source: &str) -> Plan {
     parse::read(source, &KnownNames::roles(["tester"])).0
 }
@@ -106,12 +141,31 @@ proptest! {
         prop_assert_eq!(written.len(), source.len());
         let changed: Vec<usize> = (0..source.len()).filter(|at| written.as_bytes()[*at] != source.as_bytes()[*at]).collect();
         for at in changed {
-            prop_assert!(plan.boxes.values().any(|mark| *mark == at), "byte {} is no box", at);
+            prop_assert!(plan.marks.values().flatten().any(|mark| mark.range.contains(&at)), "byte {} is no box", at);
             prop_assert_eq!(&source[at - 1..at], "[");
             prop_assert_eq!(&source[at + 1..at + 2], "]");
             prop_assert_eq!(&written[at..at + 1], "x");
         }
+        prop_assert_eq!(&write_boxes(&written, &ids), &written);
         prop_assert_eq!(write_boxes(&source, &[]), source);
+    }
+
+    #[test]
+    fn in_json_only_the_status_of_landed_tasks_is_written(source in tracker(), landed in prop::collection::vec(any::<bool>(), 12)) {
+        let plan = Plan::parse(&source, &KnownNames::default()).map_err(|errors| TestCaseError::fail(format!("{errors:?}")))?;
+        let chosen = plan.tasks.iter().zip(landed).filter(|(_, landed)| *landed).map(|(task, _)| task.id.clone());
+        let landed: Vec<TaskId> = chosen.collect();
+        let written = write_boxes(&source, &landed);
+        prop_assert_eq!(without_status(&written), without_status(&source));
+        prop_assert_eq!(&write_boxes(&written, &landed), &written);
+        prop_assert_eq!(&write_boxes(&source, &[]), &source);
+        let again = parse(&written);
+        prop_assert_eq!(again.tasks.len(), plan.tasks.len());
+        for task in &plan.tasks {
+            let is_written = landed.contains(&task.id) && plan.marks.contains_key(&task.id);
+            let now = again.tasks.iter().find(|other| other.id == task.id).map(|task| task.status);
+            prop_assert_eq!(now, Some(if is_written { TaskStatus::Done } else { task.status }));
+        }
     }
 
     #[test]

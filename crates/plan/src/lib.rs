@@ -1,4 +1,4 @@
-//! Parses plans: Markdown, as people already write it, into ordered tasks.
+//! Parses plans: Markdown, as people already write it, and the JSON of other trackers, into ordered tasks.
 //!
 //! Parsing reports every error at once, each with its line, its column and a suggestion. Lines that look like tasks
 //! but are not are reported too ([`Skipped`]). The time is linear in the length of the text, for any input. The
@@ -10,8 +10,10 @@ mod fields;
 mod front_matter;
 #[cfg(test)]
 mod growth;
+mod import;
 #[cfg(test)]
 mod invariants;
+mod mark;
 mod order;
 mod parse;
 mod read;
@@ -29,6 +31,7 @@ pub use check::report::{CheckReport, CheckedTask, Estimate, Surroundings, check,
 pub use fields::names::KnownNames;
 pub use fields::value::duration_ms;
 pub use front_matter::{FrontMatter, Order, front_matter};
+pub use mark::Mark;
 pub use order::reason::{Cause, Reason};
 pub use parse::{MAX_PLAN_BYTES, Plan, notes, section};
 pub use read::note::Note;

@@ -12,7 +12,9 @@ use crate::fields::attributes::{Located, comment_id};
 use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::front_matter;
-use crate::front_matter::FrontMatter;
+use crate::front_matter::{FrontMatter, Order};
+use crate::import;
+use crate::mark::Mark;
 use crate::order::order_of;
 use crate::order::order_of::{Edges, Unordered};
 use crate::order::overlap::Pattern;
@@ -46,12 +48,12 @@ pub struct Plan {
     pub front_matter: FrontMatter,
     /// All tasks in the order of the document, including done ones.
     pub tasks: Vec<Task>,
-    /// The byte offset of the mark in each task's box; a heading without a box has no entry.
-    pub boxes: BTreeMap<TaskId, usize>,
     /// Why a task waits for the ones in its `after`, and for those behind a barrier; a task that waits only for what
     /// it names has no entry.
     #[serde(default)]
     pub reasons: BTreeMap<TaskId, Reason>,
+    /// What is written when a task is done; a heading without a box has no entry.
+    pub marks: BTreeMap<TaskId, Vec<Mark>>,
     /// What it says besides its tasks, section by section.
     #[serde(default)]
     pub notes: Vec<Note>,
@@ -128,12 +130,12 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         front_matter = front_matter::read(source, range, known, findings);
         body = after;
     }
-    let Some(collected) = read_body(source, body, findings) else {
+    let Some((collected, order)) = read_body(source, body, front_matter.parallel, findings) else {
         return Plan { title: front_matter.title.clone(), front_matter, ..Plan::default() };
     };
     let Collected { drafts, groups, notes, title } = collected;
     let names = assign::assign(&drafts, findings);
-    let unordered = Unordered { drafts: &drafts, names: &names, groups: &groups, order: front_matter.parallel };
+    let unordered = Unordered { drafts: &drafts, names: &names, groups: &groups, order };
     let edges = order_of::order(&unordered, findings);
     let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
     alike::check(&drafts, findings);
@@ -141,14 +143,37 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         check_names(draft, known, findings);
     }
     let title = front_matter.title.clone().or(title);
-    let boxes = ids.iter().zip(&drafts).filter_map(|(id, draft)| Some((id.clone(), draft.box_at?))).collect();
+    let marked = ids.iter().zip(&drafts).filter(|(_, draft)| !draft.marks.is_empty());
+    let marks = marked.map(|(id, draft)| (id.clone(), draft.marks.clone())).collect();
     let reasons = ids.iter().zip(&edges.reasons).filter_map(|(id, reason)| Some((id.clone(), (*reason)?))).collect();
     let tasks = tasks(source, drafts, &ids, &edges, front_matter.review);
-    Plan { title, front_matter, tasks, boxes, reasons, notes, ..Plan::default() }
+    Plan { title, front_matter, tasks, marks, reasons, notes, ..Plan::default() }
 }
 
-/// Finds the tasks below the front matter; having none or too many is an error, as is too deep a nesting.
-fn read_body(source: &Source<'_>, body: usize, findings: &mut Findings) -> Option<Collected> {
+/// Finds the tasks below the front matter, and the order that they have; having none or too many is an error.
+fn read_body(source: &Source<'_>, body: usize, order: Order, findings: &mut Findings) -> Option<(Collected, Order)> {
+    let found = if import::is_json(source.slice(body..source.text.len())) {
+        hidden_characters(source, findings);
+        import::read(source, body, findings).map(|imported| (imported.collected, imported.order))?
+    } else {
+        (read_markdown(source, body, findings)?, order)
+    };
+    match found.0.drafts.len() {
+        0 => {
+            no_tasks(findings);
+            None
+        }
+        1..=MAX_TASKS => Some(found),
+        many => {
+            let message = format!("the plan has {many} tasks, at most {MAX_TASKS} are allowed");
+            findings.error(Pending::new(0, FindingCode::TooManyTasks, "", message));
+            None
+        }
+    }
+}
+
+/// Finds the tasks of Markdown; too deep a nesting is an error.
+fn read_markdown(source: &Source<'_>, body: usize, findings: &mut Findings) -> Option<Collected> {
     if let Some(offset) = outline::too_deep(source) {
         let message = format!("lists and quotes are nested deeper than {}", outline::MAX_DEPTH);
         findings.error(Pending::new(offset, FindingCode::TooDeep, "", message));
@@ -157,19 +182,7 @@ fn read_body(source: &Source<'_>, body: usize, findings: &mut Findings) -> Optio
     let blocks = outline::read(source, body);
     hidden_characters(source, findings);
     hidden_comments(source, &blocks, findings);
-    let collected = collect::collect(source, &blocks, findings);
-    match collected.drafts.len() {
-        0 => {
-            no_tasks(findings);
-            None
-        }
-        1..=MAX_TASKS => Some(collected),
-        many => {
-            let message = format!("the plan has {many} tasks, at most {MAX_TASKS} are allowed");
-            findings.error(Pending::new(0, FindingCode::TooManyTasks, "", message));
-            None
-        }
-    }
+    Some(collect::collect(source, &blocks, findings))
 }
 
 fn no_tasks(findings: &mut Findings) {
@@ -186,6 +199,10 @@ fn no_tasks(findings: &mut Findings) {
 fn hidden_characters(source: &Source<'_>, findings: &mut Findings) {
     let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
     for (offset, line) in source.lines(start..source.text.len()) {
+        // No ASCII character is hidden.
+        if line.is_ascii() {
+            continue;
+        }
         if let Some((at, c)) = hidden(line).next() {
             let message = format!("hidden character U+{:04X}", u32::from(c));
             findings.warn(Pending::new(offset + at, FindingCode::HiddenText, "", message));

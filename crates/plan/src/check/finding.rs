@@ -107,6 +107,12 @@ pub enum FindingCode {
     UnknownBase,
     /// A task that depends on one that is never merged.
     NeverMerged,
+    /// The text is meant as JSON but is not valid.
+    Json,
+    /// A file of task-master with open tasks in several tags.
+    SeveralTags,
+    /// A task whose file has no field that says whether it is done.
+    NoStatus,
     /// A repository in which no run would start.
     RepositoryRefused,
 }

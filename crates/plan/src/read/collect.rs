@@ -649,7 +649,7 @@ fn children_beside(entry: &Entry<'_>, after: &[Entry<'_>]) -> usize {
 }
 
 /// Truncates the details that a group passes to each of its tasks, so that long ones do not multiply.
-fn shortened(detail: &str) -> String {
+pub(crate) fn shortened(detail: &str) -> String {
     match detail.char_indices().nth(MAX_HANDED_DOWN_CHARS) {
         Some((end, _)) => format!("{}…", detail.get(..end).unwrap_or_default()),
         None => detail.to_owned(),

@@ -9,6 +9,7 @@ use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Field, Form, Key, Located};
 use crate::fields::identify;
 use crate::fields::value;
+use crate::mark::Mark;
 use crate::read::checkbox::{BoxMark, read_box};
 use crate::read::heading;
 use crate::read::outline::{Block, Item};
@@ -19,12 +20,12 @@ use orchestrate_core::invisible::without_hidden;
 use orchestrate_core::task::TaskStatus;
 
 /// A task as written, before its id and its dependencies are determined.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
     /// The byte offset of its first line.
     pub(crate) at: usize,
-    /// The byte offset of the mark in its box; `None` for a heading without one.
-    pub(crate) box_at: Option<usize>,
+    /// What is written when it is done; empty for a heading without a box.
+    pub(crate) marks: Vec<Mark>,
     /// The written id, if any.
     pub(crate) id: Option<Located>,
     /// The number of `Task N` or `Step N`, if the title begins so.
@@ -114,7 +115,7 @@ impl Reader<'_, '_> {
         let is_number = id.as_ref().is_some_and(|id| counts(&id.text));
         Draft {
             at,
-            box_at: mark.at.map(|at| inline.offset(at)),
+            marks: mark.at.map(|at| Mark::of_box(inline.offset(at))).into_iter().collect(),
             id,
             number,
             counts: is_number,

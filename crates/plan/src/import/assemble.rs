@@ -1,0 +1,191 @@
+//! Makes drafts of records: groups give way to their tasks, and dependencies are resolved by exact ids.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::check::finding::{FindingCode, Findings, Pending};
+use crate::fields::attributes::{Attributes, Located};
+use crate::front_matter::Order;
+use crate::import::record::{MAX_DEPENDENCIES_OF_ONE, Record};
+use crate::read::collect::{Collected, Group, shortened};
+use crate::read::note::Note;
+use crate::read::outline::MAX_DEPTH;
+use crate::read::task_line::Draft;
+use crate::words::nearest;
+use orchestrate_core::ids::TaskId;
+use orchestrate_core::task::TaskStatus;
+
+/// The order of a plan whose tasks name what they wait for: only that, and files that two of them write.
+pub(crate) const BY_DEPENDENCIES: Order = Order::Auto;
+
+/// The rank of a task that names no priority, among those that do.
+const MEDIUM: i64 = 2;
+
+/// The maximum number of suggestions for unknown ids: each compares every id.
+const MAX_SUGGESTIONS: usize = 20;
+
+/// What a tracker's file says.
+#[derive(Default)]
+pub(crate) struct Contents {
+    pub(crate) title: Option<String>,
+    /// What it says beside its tasks.
+    pub(crate) note: String,
+    pub(crate) records: Vec<Record>,
+    /// The ids of records that were deleted: nothing waits for them.
+    pub(crate) deleted: HashSet<String>,
+    pub(crate) order: Order,
+}
+
+/// Makes drafts of a file's records.
+pub(crate) fn assemble(contents: &Contents, findings: &mut Findings) -> Collected {
+    let mut children = vec![Vec::new(); contents.records.len()];
+    let mut known = HashMap::new();
+    for (at, record) in contents.records.iter().enumerate() {
+        if let Some(siblings) = record.parent.and_then(|parent| children.get_mut(parent)) {
+            siblings.push(at);
+        }
+        if let Some(id) = &record.id {
+            known.entry(id.text.clone()).or_insert(at);
+        }
+    }
+    let note = Note { line: 1, text: contents.note.clone(), ..Note::default() };
+    let found = Collected { title: contents.title.clone(), notes: vec![note], ..Collected::default() };
+    let mut assembler = Assembler { contents, children, known, found, findings, suggestions: 0 };
+    for at in (0..contents.records.len()).filter(|at| contents.records.get(*at).is_some_and(|it| it.parent.is_none())) {
+        assembler.place(at, &Inherited::default());
+    }
+    assembler.warn_of_missing_marks();
+    assembler.found
+}
+
+/// What a record has from the groups around it.
+#[derive(Clone, Default)]
+struct Inherited {
+    depends: Vec<Located>,
+    details: Vec<String>,
+    /// The status of a cancelled or blocked group, which applies to all its open tasks.
+    withheld: Option<TaskStatus>,
+    depth: usize,
+}
+
+struct Assembler<'r> {
+    contents: &'r Contents,
+    children: Vec<Vec<usize>>,
+    /// Every record by its id.
+    known: HashMap<String, usize>,
+    found: Collected,
+    findings: &'r mut Findings,
+    suggestions: usize,
+}
+
+impl<'r> Assembler<'r> {
+    fn place(&mut self, at: usize, inherited: &Inherited) {
+        let Some(record) = self.contents.records.get(at) else { return };
+        if inherited.depth > MAX_DEPTH {
+            let message = format!("groups are nested deeper than {MAX_DEPTH}");
+            return self.findings.error(Pending::new(record.at, FindingCode::TooDeep, "", message));
+        }
+        let mut depends = self.resolve(at, record);
+        depends.extend(inherited.depends.iter().cloned());
+        if depends.len() > MAX_DEPENDENCIES_OF_ONE {
+            let message =
+                format!("a task depends on at most {MAX_DEPENDENCIES_OF_ONE} others, with those of its groups");
+            return self.findings.error(Pending::new(record.at, FindingCode::TooManyDependencies, "", message));
+        }
+        let children = self.children.get_mut(at).map(std::mem::take).unwrap_or_default();
+        if children.is_empty() {
+            self.task(record, depends, inherited);
+        } else {
+            self.group(record, &children, depends, inherited);
+        }
+    }
+
+    fn task(&mut self, record: &Record, depends: Vec<Located>, inherited: &Inherited) {
+        let mut attributes = Attributes::default();
+        attributes.depends = depends;
+        attributes.priority = record.rank.map(|rank| MEDIUM.saturating_sub(rank));
+        let mut details = inherited.details.clone();
+        details.extend(record.details.iter().cloned());
+        self.found.drafts.push(Draft {
+            at: record.at,
+            marks: record.marks.clone(),
+            id: record.id.clone(),
+            title: record.title.clone(),
+            status: inherited.withheld.filter(|_| record.status.runs()).unwrap_or(record.status),
+            details,
+            section: record.section.clone(),
+            attributes,
+            ..Draft::default()
+        });
+    }
+
+    fn group(&mut self, record: &Record, children: &[usize], depends: Vec<Located>, inherited: &Inherited) {
+        let id = record.id.as_ref().map(|id| id.text.clone()).unwrap_or_default();
+        let mut details = inherited.details.clone();
+        details.push(format!("Part of {id}: {}", record.title));
+        details.extend(record.details.iter().cloned());
+        let own = Some(record.status).filter(|status| matches!(status, TaskStatus::Cancelled | TaskStatus::Blocked));
+        let passed_on = Inherited {
+            depends,
+            details: vec![shortened(&details.join("\n"))],
+            withheld: own.or(inherited.withheld),
+            depth: inherited.depth + 1,
+        };
+        let first = self.found.drafts.len();
+        for child in children {
+            self.place(*child, &passed_on);
+        }
+        let leaves = first..self.found.drafts.len();
+        let is_done = |draft: &Draft| draft.status == TaskStatus::Done;
+        if record.status.runs() && self.found.drafts.iter().skip(first).all(is_done) {
+            self.findings.skip(record.at, format!("all parts of {id} are done, and it has no other work"));
+        }
+        self.found.groups.push(Group { id, leaves });
+    }
+
+    /// Returns the dependencies of a record that exist. One between a group and its own part says nothing about order.
+    fn resolve(&mut self, at: usize, record: &Record) -> Vec<Located> {
+        let mut found = Vec::new();
+        for on in &record.depends {
+            match self.known.get(&on.text).copied() {
+                Some(other) if other != at && (self.is_part(at, other) || self.is_part(other, at)) => {}
+                // An id that is refused is an error of its own.
+                Some(_) if TaskId::refusal(&on.text).is_some() => {}
+                Some(_) => found.push(on.clone()),
+                None if self.contents.deleted.contains(&on.text) => {}
+                None => self.unknown(on),
+            }
+        }
+        found
+    }
+
+    /// Reports whether a record belongs to a group, directly or not.
+    fn is_part(&self, at: usize, group: usize) -> bool {
+        let parent = |at: &usize| self.contents.records.get(*at).and_then(|record| record.parent);
+        std::iter::successors(Some(at), parent).take(MAX_DEPTH + 2).any(|above| above == group)
+    }
+
+    fn unknown(&mut self, on: &Located) {
+        let message = format!("there is no task `{}`", on.text);
+        let found = Pending::new(on.offset, FindingCode::UnknownDependency, &on.text, message);
+        self.suggestions += 1;
+        let near = if self.suggestions > MAX_SUGGESTIONS { None } else { nearest(&on.text, self.ids()) };
+        let near = near.map(|near| format!("did you mean `{near}`?"));
+        self.findings.error(found.suggest(near));
+    }
+
+    fn ids(&self) -> impl Iterator<Item = &'r str> + use<'r> {
+        self.contents.records.iter().filter_map(|record| Some(record.id.as_ref()?.text.as_str()))
+    }
+
+    /// Warns once of tasks that nothing in the file marks as done.
+    fn warn_of_missing_marks(&mut self) {
+        let mut open = self.found.drafts.iter().filter(|draft| draft.marks.is_empty() && draft.status.runs());
+        let Some(first) = open.next() else { return };
+        let (whose, them) = match open.count() {
+            0 => (format!("`{}` has", first.title), "it"),
+            more => (format!("`{}` and {more} more have", first.title), "them"),
+        };
+        let message = format!("{whose} no status in this file, so landing will not mark {them} as done");
+        self.findings.warn(Pending::new(first.at, FindingCode::NoStatus, "", message));
+    }
+}

@@ -1,0 +1,210 @@
+//! task-master's `tasks.json`: a list of tasks, or several by tag, each with subtasks.
+//!
+//! Subtasks are what their task consists of, told to its agent; their statuses are marked with the task's. They are
+//! tasks of their own where their task has neither details nor a test strategy, or where another task waits for one
+//! of them.
+
+use std::collections::HashSet;
+
+use crate::check::finding::{FindingCode, Pending};
+use crate::fields::attributes::Located;
+use crate::import::assemble::{BY_DEPENDENCIES, Contents};
+use crate::import::json::Json;
+use crate::import::record::{Format, Reader, Record};
+use orchestrate_core::task::TaskStatus;
+
+/// What task-master writes for a finished task.
+const DONE: &str = "done";
+
+const DETAILS: &[(&str, &str)] = &[
+    ("description", ""),
+    ("details", ""),
+    ("testStrategy", "Test strategy"),
+    ("acceptanceCriteria", "Acceptance criteria"),
+    ("notes", "Notes"),
+];
+
+const READ: &[&str] = &["id", "title", "status", "dependencies", "priority", "subtasks"];
+
+const IGNORED: &[&str] = &[
+    "type",
+    "complexity",
+    "complexityScore",
+    "recommendedSubtasks",
+    "expansionPrompt",
+    "complexityReasoning",
+    "metadata",
+    "createdAt",
+    "updatedAt",
+    "completedAt",
+    "effort",
+    "actualEffort",
+    "assignee",
+    "tags",
+    "previousStatus",
+    "parentTaskId",
+    "parentId",
+    "relevantFiles",
+    "codebasePatterns",
+    "existingInfrastructure",
+    "scopeBoundaries",
+    "implementationApproach",
+    "technicalConstraints",
+    "skills",
+    "category",
+];
+
+const TASK: Format = Format { details: DETAILS, read: READ, ignored: IGNORED };
+
+/// The tasks of one tag, or of a file without tags.
+pub(crate) struct Tag<'a> {
+    pub(crate) name: &'a str,
+    /// The byte offset of its list.
+    pub(crate) offset: usize,
+    pub(crate) tasks: Vec<Json<'a>>,
+}
+
+impl<'a> Tag<'a> {
+    pub(crate) fn of(name: &'a str, list: Json<'a>) -> Self {
+        Self { name, offset: list.offset, tasks: list.items() }
+    }
+}
+
+/// A task before it is known whether its subtasks are tasks.
+struct Task {
+    record: Record,
+    subtasks: Vec<Record>,
+    /// Whether it says itself what is to be done.
+    has_own_work: bool,
+}
+
+/// Reads the tasks of each tag. With several tags, an id begins with its tag, since each has numbers of its own.
+pub(crate) fn read<'a>(tags: &[Tag<'a>], reader: &mut Reader<'_, 'a>) -> Contents {
+    let mut records = Vec::new();
+    let mut open: Vec<(&str, usize, usize)> = Vec::new();
+    for tag in tags {
+        let prefix = if tags.len() > 1 { format!("{}.", tag.name) } else { String::new() };
+        let tasks: Vec<Task> = tag.tasks.iter().filter_map(|task| self::task(*task, &prefix, reader)).collect();
+        let first = records.len();
+        add(tasks, &mut records);
+        let of_tag = records.iter_mut().skip(first);
+        let mut running = 0;
+        for record in of_tag {
+            record.section = (tags.len() > 1).then(|| tag.name.to_owned());
+            running += usize::from(record.status.runs());
+        }
+        if running > 0 {
+            open.push((tag.name, running, tag.offset));
+        }
+    }
+    if let [_, (_, _, second), ..] = open.as_slice() {
+        let names =
+            open.iter().map(|(name, running, _)| format!("`{name}` ({running})")).collect::<Vec<_>>().join(", ");
+        let message = format!("several tags have open tasks, and a run follows one: {names}");
+        let advice = "copy the tag that is meant into a file of its own, and run that";
+        reader
+            .findings
+            .error(Pending::new(*second, FindingCode::SeveralTags, "", message).suggest(Some(advice.to_owned())));
+    }
+    Contents { records, order: BY_DEPENDENCIES, ..Contents::default() }
+}
+
+/// Adds the tasks, with their subtasks as records of their own where those are tasks.
+fn add(tasks: Vec<Task>, records: &mut Vec<Record>) {
+    let named = named_elsewhere(&tasks);
+    for Task { mut record, subtasks, has_own_work } in tasks {
+        let is_named = |subtask: &Record| subtask.id.as_ref().is_some_and(|id| named.contains(&id.text));
+        let are_tasks = !has_own_work || subtasks.iter().any(is_named);
+        let parent = records.len();
+        if are_tasks {
+            records.push(record);
+            records.extend(subtasks.into_iter().map(|subtask| Record { parent: Some(parent), ..subtask }));
+        } else {
+            subtasks.into_iter().for_each(|subtask| fold(&mut record, subtask));
+            records.push(record);
+        }
+    }
+}
+
+/// Returns the ids that a task names, or a subtask of another task.
+fn named_elsewhere(tasks: &[Task]) -> HashSet<String> {
+    let mut named = HashSet::new();
+    for task in tasks {
+        let own = task.record.id.as_ref().map(|id| format!("{}.", id.text)).unwrap_or_default();
+        let lists = task.subtasks.iter().chain([&task.record]).flat_map(|record| &record.depends);
+        named.extend(lists.filter(|on| !on.text.starts_with(&own)).map(|on| on.text.clone()));
+    }
+    named
+}
+
+/// Makes a subtask part of what its task says.
+fn fold(task: &mut Record, subtask: Record) {
+    let id = subtask.id.as_ref().map_or("", |id| id.text.as_str());
+    let own = task.id.as_ref().map(|id| id.text.clone()).unwrap_or_default();
+    let state = match subtask.status {
+        TaskStatus::Todo => "",
+        TaskStatus::InProgress => " (in progress)",
+        TaskStatus::Done => " (done already)",
+        TaskStatus::Cancelled => " (cancelled: leave it)",
+        TaskStatus::Blocked => " (blocked: leave it)",
+    };
+    let mut text = format!("Subtask {id}{state}: {}", subtask.title);
+    for detail in &subtask.details {
+        text.push_str("\n  ");
+        text.push_str(&detail.replace('\n', "\n  "));
+    }
+    task.details.push(text);
+    if subtask.status.runs() {
+        task.marks.extend(subtask.marks);
+    }
+    let within = format!("{own}.");
+    task.depends.extend(subtask.depends.into_iter().filter(|on| on.text != own && !on.text.starts_with(&within)));
+}
+
+fn task<'a>(task: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>) -> Option<Task> {
+    let fields = reader.fields(task, &TASK);
+    let mut record = reader.record(&fields, &TASK)?;
+    if let Some(id) = &mut record.id {
+        id.text.insert_str(0, prefix);
+    }
+    if let Some(status) = fields.get("status") {
+        reader.status(&mut record, status, DONE);
+    }
+    if let Some(priority) = fields.get("priority") {
+        reader.priority(&mut record, priority);
+    }
+    let depends = fields.get("dependencies").map(|ids| reader.ids(ids)).unwrap_or_default();
+    record.depends = depends.into_iter().map(|on| Located { text: format!("{prefix}{}", on.text), ..on }).collect();
+    let own = record.id.as_ref().map(|id| id.text.clone()).unwrap_or_default();
+    let subtasks = fields.get("subtasks").map(Json::items).unwrap_or_default();
+    let subtasks = subtasks.into_iter().filter_map(|subtask| self::subtask(subtask, &own, reader)).collect();
+    let subtasks = siblings_resolved(subtasks, &own, prefix);
+    let is_said = |name| fields.get(name).is_some_and(|value| !value.prose().is_empty());
+    let has_own_work = subtasks.is_empty() || is_said("details") || is_said("testStrategy");
+    Some(Task { record, subtasks, has_own_work })
+}
+
+fn subtask<'a>(subtask: Json<'a>, own: &str, reader: &mut Reader<'_, 'a>) -> Option<Record> {
+    let fields = reader.fields(subtask, &TASK);
+    let mut record = reader.record(&fields, &TASK)?;
+    if let Some(id) = &mut record.id {
+        // Some files write the whole id, `1.2`.
+        let last = id.text.rsplit('.').next().unwrap_or_default();
+        id.text = format!("{own}.{last}");
+    }
+    if let Some(status) = fields.get("status") {
+        reader.status(&mut record, status, DONE);
+    }
+    record.depends = fields.get("dependencies").map(|ids| reader.ids(ids)).unwrap_or_default();
+    Some(record)
+}
+
+/// Gives the dependencies of subtasks their whole ids: `2` is a sibling if there is one, else a task.
+fn siblings_resolved(mut subtasks: Vec<Record>, own: &str, prefix: &str) -> Vec<Record> {
+    let ids: HashSet<String> = subtasks.iter().filter_map(|subtask| Some(subtask.id.as_ref()?.text.clone())).collect();
+    for on in subtasks.iter_mut().flat_map(|subtask| &mut subtask.depends) {
+        let sibling = format!("{own}.{}", on.text);
+        on.text = if ids.contains(&sibling) { sibling } else { format!("{prefix}{}", on.text) };
+    }
+    subtasks
+}

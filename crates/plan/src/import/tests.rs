@@ -1,0 +1,353 @@
+//! Tests of the formats of other trackers: each row is a file and everything that is read from it.
+
+use crate::{KnownNames, Plan, write_boxes};
+use orchestrate_core::ids::TaskId;
+use orchestrate_core::task::Task;
+
+/// Renders a task in one line: line, id, title, and the fields that are not the default.
+fn line(task: &Task) -> String {
+    let ids = |ids: &[TaskId]| ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(" ");
+    let fields = [
+        ("is", if task.status == Default::default() { String::new() } else { format!("{:?}", task.status) }),
+        ("depends", ids(&task.depends)),
+        ("after", ids(&task.after)),
+        ("priority", if task.priority == 0 { String::new() } else { task.priority.to_string() }),
+        ("section", task.section.clone().unwrap_or_default()),
+        ("details", task.details.join(" / ")),
+    ];
+    let mut out = format!("{} {}: {}", task.line, task.id, task.title);
+    for (name, value) in fields.iter().filter(|(_, value)| !value.is_empty()) {
+        out.push_str(&format!(" | {name} {value}"));
+    }
+    out
+}
+
+/// Requires the tasks of a file, its skipped lines and its warnings.
+#[track_caller]
+fn reads(source: &str, tasks: &[&str], noted: &[&str]) {
+    let plan = Plan::parse(source, &KnownNames::default()).unwrap_or_else(|errors| panic!("{source}\n{errors:#?}"));
+    assert_eq!(plan.tasks.iter().map(line).collect::<Vec<_>>(), tasks, "{source}");
+    let skipped = plan.skipped.iter().map(|skipped| format!("line {}: {}", skipped.line, skipped.reason));
+    let found: Vec<String> = skipped.chain(plan.warnings.iter().map(ToString::to_string)).collect();
+    assert_eq!(found, noted, "{source}");
+}
+
+#[track_caller]
+fn fails(source: &str, expected: &[&str]) {
+    let errors = Plan::parse(source, &KnownNames::default()).expect_err(source);
+    assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expected, "{source}");
+}
+
+const PRD: &str = r#"{
+  "project": "Shop",
+  "branchName": "ralph/cart",
+  "description": "A cart that survives a restart.",
+  "userStories": [
+    {
+      "id": "US-002",
+      "title": "Show the cart",
+      "description": "As a buyer, I see what I chose.",
+      "acceptanceCriteria": ["It lists each item", "Typecheck passes"],
+      "priority": 2,
+      "passes": false,
+      "notes": ""
+    },
+    { "id": "US-001", "title": "Store the cart", "priority": 1, "passes": true },
+    { "id": "US-003", "title": "Empty the cart", "priority": 2, "passes": false, "notes": "Ask\nfirst." },
+    { "id": "US-004", "title": "Pay", "passes": false }
+  ]
+}
+"#;
+
+#[test]
+fn stories_follow_each_other_by_priority() {
+    let expected = [
+        "15 US-001: Store the cart | is Done | priority 1",
+        "6 US-002: Show the cart | details As a buyer, I see what I chose. / Acceptance criteria:\n- It lists each item\n\
+         - Typecheck passes",
+        "16 US-003: Empty the cart | after US-002 | details Notes:\nAsk\nfirst.",
+        "17 US-004: Pay | after US-003",
+    ];
+    reads(PRD, &expected, &[]);
+    let plan = Plan::parse(PRD, &KnownNames::default()).unwrap();
+    assert_eq!(plan.title.as_deref(), Some("Shop"));
+    assert_eq!(
+        plan.notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>(),
+        ["A cart that survives a restart."]
+    );
+}
+
+#[test]
+fn stories_that_name_dependencies_wait_for_those_alone() {
+    reads(
+        r#"{"userStories": [{"id": 1, "title": "a", "priority": "low", "passes": false},
+{"id": 2, "title": "b", "priority": "high", "dependsOn": [1], "passes": false},
+{"id": "3", "title": "c", "passes": false}]}"#,
+        &["1 1: a | priority -1", "2 2: b | depends 1 | priority 1", "3 3: c"],
+        &[],
+    );
+}
+
+#[test]
+fn a_plain_list_of_features_has_titles_of_its_descriptions() {
+    reads(
+        r#"[
+  {
+    "category": "functional",
+    "description": "New chat opens",
+    "steps": ["Open the page", "Click"],
+    "passes": false
+  },
+  {"id": "F2", "description": "The page is readable on a phone that is held upright, and in the dark mode of it, too", "passes": true}
+]"#,
+        &[
+            "2 new_chat_opens: New chat opens | details Steps:\n- Open the page\n- Click",
+            "8 F2: The page is readable on a phone that is held upright, \
+             and in the dark mode of… | is Done | details The page is readable on a phone that is held upright, and in \
+             the dark mode of it, too",
+        ],
+        &[],
+    );
+}
+
+const TASKS: &str = r#"{
+  "tasks": [
+    {"id": 1, "title": "Set up", "status": "done", "dependencies": [], "priority": "high"},
+    {"id": 2, "title": "Log in", "description": "With a form.", "details": "Use the session.\nNo cookies.",
+     "testStrategy": "Try a wrong password.", "status": "pending", "dependencies": [1], "priority": "high",
+     "subtasks": [
+       {"id": 1, "title": "The form", "status": "done", "dependencies": [], "details": "Plain."},
+       {"id": "2", "title": "The check", "status": "pending", "dependencies": [1]}
+     ]},
+    {"id": "3", "title": "Pages", "status": "in-progress", "dependencies": ["2"],
+     "subtasks": [
+       {"id": 1, "title": "Start", "status": "pending"},
+       {"id": "3.2", "title": "Profile", "status": "pending", "dependencies": [1]}
+     ]},
+    {"id": 4, "title": "Later", "status": "deferred", "priority": "low"}
+  ],
+  "metadata": {"version": "1"}
+}
+"#;
+
+#[test]
+fn subtasks_are_steps_of_a_task_with_details_and_tasks_of_one_without() {
+    let form = "Subtask 2.1 (done already): The form\n  Plain.";
+    let login = format!(
+        "4 2: Log in | depends 1 | priority 1 | details With a form. / Use the session.\nNo cookies. / Test strategy: Try \
+         a wrong password. / {form} / Subtask 2.2: The check"
+    );
+    let expected = [
+        "3 1: Set up | is Done | priority 1",
+        &login,
+        "12 3.1: Start | depends 2 | details Part of 3: Pages",
+        "13 3.2: Profile | depends 2 3.1 | details Part of 3: Pages",
+        "15 4: Later | is Blocked | priority -1",
+    ];
+    reads(TASKS, &expected, &[]);
+}
+
+#[test]
+fn a_subtask_that_another_task_waits_for_is_a_task() {
+    reads(
+        r#"{"tasks": [
+{"id": 1, "title": "a", "details": "x", "status": "pending", "subtasks": [
+  {"id": 1, "title": "b", "status": "pending"}, {"id": 2, "title": "c", "status": "pending"}]},
+{"id": 2, "title": "d", "status": "pending", "dependencies": ["1.1"]},
+{"id": 3, "title": "e", "status": "pending", "dependencies": [1]}]}"#,
+        &[
+            "3 1.1: b | details Part of 1: a\nx",
+            "3 1.2: c | details Part of 1: a\nx",
+            "4 2: d | depends 1.1",
+            "5 3: e | depends 1.1 1.2",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn one_tag_may_have_open_tasks() {
+    let file = |status: &str| {
+        format!(
+            r#"{{"master": {{"tasks": [{{"id": 1, "title": "a", "status": "{status}"}}], "metadata": {{}}}},
+"auth": {{"tasks": [{{"id": 1, "title": "b", "status": "pending"}},
+{{"id": 2, "title": "c", "status": "pending", "dependencies": [1]}}]}}}}"#
+        )
+    };
+    let expected = [
+        "1 master.1: a | is Done | section master",
+        "2 auth.1: b | section auth",
+        "3 auth.2: c | depends auth.1 | section auth",
+    ];
+    reads(&file("done"), &expected, &[]);
+    let error = "line 2, column 19: several tags have open tasks, and a run follows one: `master` (1), `auth` (2) (copy \
+                 the tag that is meant into a file of its own, and run that)";
+    fails(&file("pending"), &[error]);
+    let one = r#"{"master": {"tasks": [{"id": 1, "title": "a", "status": "pending"}]}}"#;
+    reads(one, &["1 1: a"], &[]);
+}
+
+const ISSUES: &str = r#"{"id":"bd-e","title":"The parser","description":"Fast.","status":"open","priority":1,"issue_type":"epic","created_at":"2026-01-01T00:00:00Z"}
+{"id":"bd-a1","title":"Lexer","description":"By hand.","design":"One pass.","status":"closed","priority":1,"issue_type":"task","dependencies":[{"issue_id":"bd-a1","depends_on_id":"bd-e","type":"parent-child"}]}
+{"id":"bd-b2","title":"Grammar","status":"open","priority":0,"issue_type":"task","dependencies":[{"issue_id":"bd-b2","depends_on_id":"bd-e","type":"parent-child"},{"issue_id":"bd-b2","depends_on_id":"bd-a1","type":"blocks"},{"issue_id":"bd-b2","depends_on_id":"bd-gone","type":"blocks"}]}
+{"id":"bd-c3","title":"Docs","status":"open","priority":2,"issue_type":"chore","acceptance_criteria":"Each rule has an example.","dependencies":[{"issue_id":"bd-c3","depends_on_id":"bd-e","type":"blocks"},{"issue_id":"bd-c3","depends_on_id":"bd-d4","type":"related"}]}
+{"id":"bd-d4","title":"Odd","status":"blocked","priority":4,"issue_type":"bug","dependencies":[{"issue_id":"bd-d4","depends_on_id":"bd-c3","type":"discovered-from"}]}
+{"id":"bd-gone","title":"Gone","status":"tombstone","priority":2,"issue_type":"task"}
+{"id":"bd-m","title":"Hello","status":"open","priority":2,"issue_type":"message"}
+"#;
+
+#[test]
+fn issues_wait_for_what_blocks_them_and_epics_are_groups() {
+    reads(
+        ISSUES,
+        &[
+            "2 bd-a1: Lexer | is Done | priority 1 | details Part of bd-e: The parser\nFast. / By hand. / Design: One pass.",
+            "3 bd-b2: Grammar | depends bd-a1 | priority 2 | details Part of bd-e: The parser\nFast.",
+            "4 bd-c3: Docs | depends bd-a1 bd-b2 | details Acceptance criteria: Each rule has an example.",
+            "5 bd-d4: Odd | is Blocked | priority -2",
+        ],
+        &["line 7: its type is `message`, which is no work"],
+    );
+}
+
+#[test]
+fn a_group_and_its_own_parts_do_not_wait_for_each_other() {
+    let link =
+        |of: &str, on: &str, kind: &str| format!(r#"{{"issue_id":"{of}","depends_on_id":"{on}","type":"{kind}"}}"#);
+    let issue = |id: &str, status: &str, links: &[String]| {
+        format!(
+            "{{\"id\":\"{id}\",\"title\":\"{id}\",\"status\":\"{status}\",\"dependencies\":[{}]}}\n",
+            links.join(",")
+        )
+    };
+    let part = [link("x-1", "x", "parent-child"), link("x-1", "x", "blocks")];
+    let source = issue("x", "open", &[link("x", "x-1", "blocks")]) + &issue("x-1", "open", &part);
+    reads(&source, &["2 x-1: x-1 | details Part of x: x"], &[]);
+    let done = issue("x", "open", &[]) + &issue("x-1", "closed", &part);
+    let noted = "line 1: all parts of x are done, and it has no other work";
+    reads(&done, &["2 x-1: x-1 | is Done | details Part of x: x"], &[noted]);
+    let circle =
+        issue("x", "open", &[link("x", "y", "parent-child")]) + &issue("y", "open", &[link("y", "x", "parent-child")]);
+    fails(&circle, &["line 1, column 1: `x` is part of itself"]);
+}
+
+#[test]
+fn errors_have_their_places() {
+    let table: [(&str, &[&str]); 9] = [
+        (
+            "{\n  \"tasks\": [\n    {\"id\": 1,}\n  ]\n}\n",
+            &["line 3, column 14: this is not valid JSON: trailing comma"],
+        ),
+        ("{ userStories: [] }", &["line 1, column 3: this is not valid JSON: key must be a string"]),
+        (
+            "{\"id\":\"a\",\"title\":\"b\"}\n{\"id\":\n\n{\"id\":\"c\"",
+            &[
+                "line 2, column 6: this is not valid JSON: EOF while parsing a value",
+                "line 4, column 9: this is not valid JSON: EOF while parsing an object",
+            ],
+        ),
+        (
+            "{\"name\": \"app\", \"version\": \"1.0.0\"}",
+            &["line 1, column 1: this JSON is no plan that is known (known are Ralph's `userStories` with `passes`, \
+               task-master's `tasks`, and the issues of beads, one on each line)"],
+        ),
+        (
+            "{\"tasks\": [{\"id\": \"a b\", \"title\": \"x\"}]}",
+            &["line 1, column 19: invalid id `a b`: an id is made of letters, digits, `.`, `_` and `-`"],
+        ),
+        (
+            "{\"tasks\": [{\"id\": 1, \"title\": \"x\"},\n{\"id\": 1, \"title\": \"y\"}]}",
+            &["line 2, column 8: another task has the id `1` (change the id of one of them)"],
+        ),
+        (
+            "{\"tasks\": [{\"id\": \"api-1\", \"title\": \"x\"},\n{\"id\": 2, \"title\": \"y\", \"dependencies\": [\"api-2\"]}]}",
+            &["line 2, column 41: there is no task `api-2` (did you mean `api-1`?)"],
+        ),
+        (
+            "{\"tasks\": [{\"id\": 1, \"title\": \"x\", \"dependencies\": [2]},\n\
+             {\"id\": 2, \"title\": \"y\", \"dependencies\": [1]}]}",
+            &["line 1, column 53: these tasks depend on each other: 1 → 2 → 1 (remove one of these dependencies)"],
+        ),
+        (
+            "{\"tasks\": [{\"id\": 1, \"title\": \"x\", \"title\": \"y\"}]}",
+            &["line 1, column 44: the field `title` is set twice for one task"],
+        ),
+    ];
+    for (source, expected) in table {
+        fails(source, expected);
+    }
+}
+
+#[test]
+fn what_is_odd_is_said_once() {
+    reads(
+        "[{\"title\": \"a\", \"passes\": false, \"colour\": 1},\n{\"title\": \"b\", \"passes\": false, \"colour\": 2, \"size\": 3},\n\
+         {\"passes\": false}]",
+        &["1 a: a", "2 b: b | after a"],
+        &[
+            "line 3: it has no title",
+            "line 1, column 44: fields that are not known here have no effect: `colour` (2), `size` (1)",
+        ],
+    );
+    reads(
+        r#"{"tasks": [{"id": 1, "title": "a\u200bb\u001b", "status": "paused"}, {"id": 2, "title": "c"}]}"#,
+        &["1 1: ab | is Blocked", "1 2: c"],
+        &[
+            "line 1, column 31: hidden character U+200B",
+            "line 1, column 59: unknown status `paused`: this task is not run (known: pending, in-progress, done, \
+             blocked, deferred, review, cancelled)",
+            "line 1, column 70: `c` has no status in this file, so landing will not mark it as done",
+        ],
+    );
+}
+
+#[test]
+fn markdown_that_begins_with_a_bracket_stays_markdown() {
+    for text in ["[link](x)\n\n- [ ] a\n", "{{< toc >}}\n\n- [ ] a\n", "{% raw %}\n\n- [ ] a\n", "{: .no}\n\n- [ ] a\n"]
+    {
+        let plan = Plan::parse(text, &KnownNames::default()).unwrap();
+        assert_eq!(plan.tasks.iter().map(|task| task.title.as_str()).collect::<Vec<_>>(), ["a"], "{text}");
+    }
+}
+
+#[test]
+fn only_the_status_of_landed_tasks_is_written() {
+    let table = [
+        (
+            PRD,
+            vec!["US-002", "US-001"],
+            vec![("\"priority\": 2,\n      \"passes\": false", "\"priority\": 2,\n      \"passes\": true")],
+        ),
+        (
+            TASKS,
+            vec!["2", "3.1"],
+            vec![
+                ("password.\", \"status\": \"pending\"", "password.\", \"status\": \"done\""),
+                ("\"The check\", \"status\": \"pending\"", "\"The check\", \"status\": \"done\""),
+                ("\"Start\", \"status\": \"pending\"", "\"Start\", \"status\": \"done\""),
+            ],
+        ),
+        (ISSUES, vec!["bd-b2"], vec![("\"Grammar\",\"status\":\"open\"", "\"Grammar\",\"status\":\"closed\"")]),
+    ];
+    for (source, landed, changes) in table {
+        for source in [source.to_owned(), format!("\u{feff}{}", source.replace('\n', "\r\n"))] {
+            let ends = |text: &str| if source.contains('\r') { text.replace('\n', "\r\n") } else { text.to_owned() };
+            let mut expected = source.clone();
+            for (before, after) in &changes {
+                assert_eq!(expected.matches(&ends(before)).count(), 1, "{before}");
+                expected = expected.replace(&ends(before), &ends(after));
+            }
+            let landed: Vec<TaskId> = landed.iter().map(|id| TaskId::new(*id)).collect();
+            let written = write_boxes(&source, &landed);
+            assert_eq!(written, expected);
+            assert_eq!(write_boxes(&written, &landed), written);
+            assert_eq!(write_boxes(&source, &[]), source);
+        }
+    }
+}
+
+#[test]
+fn a_task_without_a_status_is_not_written() {
+    let source = r#"{"tasks": [{"id": 1, "title": "a"}]}"#;
+    assert_eq!(write_boxes(source, &[TaskId::new("1")]), source);
+}

@@ -1,6 +1,6 @@
-//! Ticks the boxes of landed tasks in the user's plan file, and restores them.
+//! Marks landed tasks as done in the user's plan file, by their boxes or, in JSON, their statuses, and restores them.
 //!
-//! The file is written only if it is the plan that the run read, apart from boxes of these tasks; everything else in
+//! The file is written only if it is the plan that the run read, apart from the marks of these tasks; everything else in
 //! it stays byte for byte, and it is replaced atomically. The edit stays uncommitted.
 
 use std::path::{Path, PathBuf};
@@ -51,9 +51,9 @@ pub(crate) fn write(
     let landed = state.landings.iter().flat_map(|landing| landing.tasks.clone());
     let ours: Vec<TaskId> = merged.iter().cloned().chain(landed).collect();
     let ours_apart = write_boxes(&source, &ours);
-    let wanted = match target {
+    let wanted = match &target {
         Target::Ticked => write_boxes(&source, &merged),
-        Target::Before(landed) => write_boxes(&source, &landed),
+        Target::Before(landed) => write_boxes(&source, landed),
     };
     let left = |reason: &str| Boxes::Left { plan: plan.clone(), reason: reason.to_owned() };
     let mut found = None;
@@ -63,7 +63,8 @@ pub(crate) fn write(
         let Ok(bytes) = read_plain(&path, Links::Anywhere, MAX_PLAN_BYTES as u64) else { continue };
         let Ok(text) = String::from_utf8(bytes) else { continue };
         if text == wanted {
-            return Ok(Boxes::Nothing);
+            let has_no_mark = target == Target::Ticked && wanted == source && !merged.is_empty();
+            return Ok(if has_no_mark { left("no landed task has a box or a status in it") } else { Boxes::Nothing });
         }
         if write_boxes(&text, &ours) == ours_apart {
             if foreign.is_some_and(|foreign| path.starts_with(foreign)) {

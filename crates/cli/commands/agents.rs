@@ -31,7 +31,7 @@ fn list(roles: &Roles, as_json: bool) -> Result<(), CommandError> {
     let mut text = String::new();
     for (name, found) in roles.iter() {
         let about = output::one_line(&found.role.description, 80);
-        text.push_str(&format!("{name:<14} {about}  ({})\n", output::one_line(&found.origin.to_string(), 200)));
+        text.push_str(&format!("{name:<14} {about}  ({})\n", output::one_line(&origin(found), 200)));
     }
     output::result(&text)
 }
@@ -53,10 +53,18 @@ fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
     output::result(&format!(
         "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\n\n{}",
         found.role.description,
-        found.origin,
+        origin(found),
         found.role.model.as_deref().unwrap_or("the run's model"),
         output::quoted(found.role.prompt.trim_end())
     ))
+}
+
+/// Returns a role's origin, with the roles of the same name that it takes precedence over.
+fn origin(found: &FoundRole) -> String {
+    match found.shadowed.as_slice() {
+        [] => found.origin.clone(),
+        shadowed => format!("{}; instead of {}", found.origin, shadowed.join(", ")),
+    }
 }
 
 fn object(name: &str, found: &FoundRole) -> Value {
@@ -64,9 +72,11 @@ fn object(name: &str, found: &FoundRole) -> Value {
         "name": name,
         "description": found.role.description,
         "origin": found.origin,
+        "shadowed": found.shadowed,
         "model": found.role.model,
         "tools": found.role.tools,
         "prompt": found.role.prompt,
+        "unknown": found.role.unknown,
         "warnings": found.warnings,
     })
 }

@@ -290,6 +290,10 @@ const CONFIGURATION: &[&str] =
         "/agents/*.md",
         "/.claude/agents/",
         "/.agents/agents/",
+        "/.github/agents/",
+        "/.gemini/agents/",
+        "/.opencode/agents/",
+        "/.opencode/agent/",
         "*.tool",
         "*~*.too",
     ];

@@ -8,6 +8,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("Read", "read_file"),
     ("read", "read_file"),
     ("view", "read_file"),
+    ("read_many_files", "read_file"),
     ("Write", "write_file"),
     ("create_file", "write_file"),
     ("Edit", "update_file"),
@@ -18,13 +19,16 @@ const ALIASES: &[(&str, &str)] = &[
     ("shell", "run_shell_command"),
     ("execute", "run_shell_command"),
     ("run_command", "run_shell_command"),
+    ("exec_command", "run_shell_command"),
     ("Grep", "grep"),
     ("grep_search", "grep"),
     ("Glob", "search_files"),
     ("LS", "list_directory"),
     ("list_dir", "list_directory"),
+    ("list", "list_directory"),
     ("WebFetch", "fetch_url"),
     ("web_fetch", "fetch_url"),
+    ("web", "fetch_url"),
     ("WebSearch", "web_search"),
     ("google_search", "web_search"),
     ("google_web_search", "web_search"),
@@ -70,6 +74,24 @@ pub fn family(name: &str) -> Vec<String> {
     let members = match name.trim() {
         "Read" | "read" => READ,
         "Edit" | "edit" | "Write" | "MultiEdit" => EDIT,
+        other => return vec![canonical(other)],
+    };
+    members.iter().map(|&member| member.to_owned()).collect()
+}
+
+/// Returns the tools that a name in a role's list grants or withholds.
+///
+/// Two products have one name for several tools; every other name means one tool.
+///
+/// ```
+/// use orchestrate_core::tool_names::listed;
+/// assert_eq!(listed("edit"), ["update_file", "write_file"]);
+/// assert_eq!(listed("Edit"), ["update_file"]);
+/// ```
+pub fn listed(name: &str) -> Vec<String> {
+    let members: &[&str] = match name.trim() {
+        "edit" => &["update_file", "write_file"],
+        "search" => &["grep", "search_files"],
         other => return vec![canonical(other)],
     };
     members.iter().map(|&member| member.to_owned()).collect()

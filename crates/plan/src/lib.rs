@@ -7,6 +7,7 @@
 
 mod check;
 mod fields;
+mod front_and_body;
 mod front_matter;
 #[cfg(test)]
 mod growth;

@@ -8,8 +8,12 @@
 
 mod definition;
 mod front;
+mod product;
 
 pub use definition::{DEFAULT_TOOLS, Delivers, MAX_NAME_BYTES, MAX_ROLE_BYTES, Role, RoleError, RoleWarning};
+pub use product::Product;
+
+use crate::front_and_body::{normalized, split};
 
 impl Role {
     /// Parses a role; `file_stem` is its name unless the file sets one.
@@ -26,15 +30,26 @@ impl Role {
     /// # Errors
     /// The first problem of a file that is not a valid role.
     pub fn parse(file_stem: &str, text: &str) -> Result<(Self, Vec<RoleWarning>), RoleError> {
+        Self::parse_as(Product::Own, file_stem, text)
+    }
+
+    /// Parses a role that is written for a product; `file_name` is its name by [`Product::role_name`].
+    ///
+    /// # Errors
+    /// As [`Role::parse`]; also for a role that the file disables.
+    pub fn parse_as(product: Product, file_name: &str, text: &str) -> Result<(Self, Vec<RoleWarning>), RoleError> {
         if text.len() > MAX_ROLE_BYTES {
-            return Err(RoleError::TooLarge { role: file_stem.to_owned(), bytes: text.len() });
+            return Err(RoleError::TooLarge { role: file_name.to_owned(), bytes: text.len() });
         }
-        let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-        let (front, body) = split(&text).ok_or_else(|| RoleError::OpenFrontMatter(file_stem.to_owned()))?;
+        let text = normalized(text);
+        let (front, body) = split(&text).ok_or_else(|| RoleError::OpenFrontMatter(file_name.to_owned()))?;
+        if front.is_none() && product.names_by_file() {
+            return Err(RoleError::NoFrontMatter(file_name.to_owned()));
+        }
         let prompt = body.trim();
-        let mut reader = front::Reader::new(file_stem, front);
+        let mut reader = front::Reader::new(file_name, product, front);
         let keys = reader.keys()?;
-        let mut role = Self::bare(file_stem, prompt);
+        let mut role = Self::bare(file_name, prompt);
         for (key, value) in &keys {
             reader.store(&mut role, key, value)?;
         }
@@ -52,20 +67,7 @@ impl Role {
     }
 }
 
-/// Splits a file into front matter and body, which may contain `---` lines; `None` if the front matter is not closed.
-fn split(text: &str) -> Option<(Option<&str>, &str)> {
-    let mut lines = text.split_inclusive('\n');
-    let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else { return Some((None, text)) };
-    let mut end = first.len();
-    for line in lines {
-        if line.trim_end() == "---" {
-            return Some((text.get(first.len()..end), text.get(end + line.len()..).unwrap_or_default()));
-        }
-        end += line.len();
-    }
-    None
-}
-
+/// Reports whether a role may have this name.
 fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let ends = |byte: Option<u8>| byte.is_some_and(plain);

@@ -9,7 +9,7 @@ use std::path::Path;
 use orchestrate_core::Oid;
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;
-use orchestrate_plan::role::{MAX_ROLE_BYTES, Role};
+use orchestrate_plan::role::{MAX_ROLE_BYTES, Product, Role};
 use orchestrate_tools::builtin_names;
 
 use crate::error::CoordinatorError;
@@ -25,8 +25,20 @@ const SHIPPED: [(&str, &str); 6] = [
     ("coordinator", include_str!("../../../../agents/coordinator.md")),
 ];
 
-/// The folders of a project's roles, nearest first.
-const PROJECT_FOLDERS: [&str; 4] = [".orchestrate/agents", "agents", ".agents/agents", ".claude/agents"];
+/// The folders of a project's roles, nearest first, with the products that they are written for.
+const PROJECT_FOLDERS: [(&str, Product); 8] = [
+    (".orchestrate/agents", Product::Own),
+    ("agents", Product::Own),
+    (".agents/agents", Product::Own),
+    (".claude/agents", Product::Claude),
+    (".github/agents", Product::Copilot),
+    (".gemini/agents", Product::Gemini),
+    (".opencode/agents", Product::OpenCode),
+    (".opencode/agent", Product::OpenCode),
+];
+
+/// The origin of a shipped role.
+const OF_PROGRAM: &str = "shipped";
 
 /// A role and its origin.
 #[derive(Clone, Debug)]
@@ -35,6 +47,8 @@ pub struct FoundRole {
     pub role: Role,
     /// `shipped`, or the file.
     pub origin: String,
+    /// The origins of farther roles of the same name, which have no effect, nearest first.
+    pub shadowed: Vec<String>,
     /// Warnings about the file.
     pub warnings: Vec<String>,
 }
@@ -58,13 +72,12 @@ impl Roles {
     /// Fails if a file cannot be read.
     pub fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
         let mut roles = Self::without_project(user_folder)?;
-        for folder in PROJECT_FOLDERS.iter().rev() {
-            for path in repo.store().list_files(base, Path::new(folder))? {
-                if path.extension().is_none_or(|extension| extension != "md") {
-                    continue;
-                }
+        for (folder, product) in PROJECT_FOLDERS.into_iter().rev() {
+            // The last one added counts, which is the first of a folder's files of one name.
+            for path in repo.store().list_files(base, Path::new(folder))?.into_iter().rev() {
+                let Some(name) = role_name(product, &path) else { continue };
                 let Some(text) = project_text(repo, base, &path)? else { continue };
-                roles.add(&stem(&path), &text, path.display().to_string());
+                roles.add(RoleFile { product, name: &name, text: &text, origin: path.display().to_string() });
             }
         }
         Ok(roles)
@@ -76,26 +89,29 @@ impl Roles {
     ///
     /// Fails if a file cannot be read.
     pub fn without_project(user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
-        let mut roles = Self::default();
+        let (mut roles, product) = (Self::default(), Product::Own);
         for (name, text) in SHIPPED {
-            roles.add(name, text, "shipped".to_owned());
+            roles.add(RoleFile { product, name, text, origin: OF_PROGRAM.to_owned() });
         }
         if let Some(folder) = user_folder {
-            for path in files_in(&folder.join("agents"))? {
+            for path in files_in(&folder.join("agents"))?.into_iter().rev() {
+                let Some(name) = role_name(product, &path) else { continue };
                 let failed = |source| CoordinatorError::Io { path: path.clone(), source };
                 let bytes = read_plain(&path, Links::Anywhere, MAX_ROLE_BYTES as u64).map_err(failed)?;
                 let text = String::from_utf8(bytes).map_err(|error| failed(std::io::Error::other(error)))?;
-                roles.add(&stem(&path), &text, path.display().to_string());
+                roles.add(RoleFile { product, name: &name, text: &text, origin: path.display().to_string() });
             }
         }
         Ok(roles)
     }
 
-    fn add(&mut self, stem: &str, text: &str, origin: String) {
-        let (role, warnings) = match Role::parse(stem, text) {
+    fn add(&mut self, file: RoleFile<'_>) {
+        let RoleFile { product, name, text, origin } = file;
+        let (role, warnings) = match Role::parse_as(product, name, text) {
             Ok(parsed) => parsed,
             Err(error) => {
-                for name in [Some(stem), name_in(text)].into_iter().flatten() {
+                let written = name_in(text).filter(|_| !product.names_by_file());
+                for name in [Some(name), written].into_iter().flatten() {
                     self.found.remove(name);
                 }
                 self.left_out.push(format!("{origin} is not a valid role and is ignored: failed to {error}"));
@@ -104,8 +120,17 @@ impl Roles {
         };
         // An unknown tool would silently be missing.
         let unknown = role.unknown_tools(&builtin_names());
-        let warnings = warnings.iter().chain(&unknown).map(ToString::to_string).collect();
-        self.found.insert(role.name.clone(), FoundRole { role, origin, warnings });
+        let mut warnings: Vec<String> = warnings.iter().chain(&unknown).map(ToString::to_string).collect();
+        let shadowed = match self.found.remove(&role.name) {
+            Some(farther) => {
+                if Path::new(&farther.origin).parent() == Path::new(&origin).parent() {
+                    warnings.push(format!("{} has the same name, `{}`, and no effect", farther.origin, role.name));
+                }
+                std::iter::once(farther.origin).chain(farther.shadowed).collect()
+            }
+            None => Vec::new(),
+        };
+        self.found.insert(role.name.clone(), FoundRole { role, origin, shadowed, warnings });
     }
 
     /// Returns the files that are not valid roles, with the reasons.
@@ -139,6 +164,15 @@ impl Roles {
     }
 }
 
+/// A file that may be a role.
+struct RoleFile<'a> {
+    product: Product,
+    /// The name of its role, unless the text sets one.
+    name: &'a str,
+    text: &'a str,
+    origin: String,
+}
+
 /// Returns the name in a front matter that may be malformed elsewhere.
 fn name_in(text: &str) -> Option<&str> {
     let is_fence = |line: &&str| line.trim_end() == "---";
@@ -148,8 +182,8 @@ fn name_in(text: &str) -> Option<&str> {
     Some(name.split(" #").next().unwrap_or(name).trim().trim_matches(['"', '\'']))
 }
 
-fn stem(path: &Path) -> String {
-    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+fn role_name(product: Product, path: &Path) -> Option<String> {
+    product.role_name(&path.file_name()?.to_string_lossy())
 }
 
 fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> {
@@ -169,11 +203,16 @@ fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> 
 mod tests {
     use super::*;
 
+    fn add(roles: &mut Roles, product: Product, origin: &str, text: &str) {
+        let name = role_name(product, Path::new(origin)).unwrap();
+        roles.add(RoleFile { product, name: &name, text, origin: origin.to_owned() });
+    }
+
     #[test]
     fn a_tool_that_nobody_has_is_warned_of_and_no_shipped_role_names_one() {
         let mut roles = Roles::without_project(None).unwrap();
         let text = "---\nname: mine\ndescription: Mine.\ntools: Read, Raed\n---\nYou work.\n";
-        roles.add("mine", text, "mine.md".to_owned());
+        add(&mut roles, Product::Own, "mine.md", text);
         let warned: Vec<(&str, bool)> =
             roles.iter().filter_map(|(name, found)| Some((name, found.warnings.first()?.contains("`Raed`")))).collect();
         assert_eq!((warned, roles.left_out()), (vec![("mine", true)], &[][..]));
@@ -184,7 +223,7 @@ mod tests {
         for name in ["reviewer", "\"reviewer\"", "reviewer   # ours"] {
             let mut roles = Roles::without_project(None).unwrap();
             let text = format!("---\nname: {name}\ntools: [Read\n---\nYou review.\nname: tester\n");
-            roles.add("our-review", &text, ".orchestrate/agents/our-review.md".to_owned());
+            add(&mut roles, Product::Own, ".orchestrate/agents/our-review.md", &text);
             assert!(roles.role("reviewer").is_err() && roles.role("tester").is_ok(), "{name}");
             assert_eq!(roles.left_out().len(), 1);
         }
@@ -193,8 +232,8 @@ mod tests {
     #[test]
     fn a_file_that_is_no_role_hides_the_one_of_its_name_and_nothing_else() {
         let mut roles = Roles::without_project(None).unwrap();
-        roles.add("README", "# Our agents\n", "agents/README.md".to_owned());
-        roles.add("tester", "---\ntools: 7\n---\nx\n", "agents/tester.md".to_owned());
+        add(&mut roles, Product::Own, "agents/README.md", "# Our agents\n");
+        add(&mut roles, Product::Own, "agents/tester.md", "---\ntools: 7\n---\nx\n");
         let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["coordinator", "implementer", "researcher", "resolver", "reviewer"]);
         assert!(
@@ -202,5 +241,29 @@ mod tests {
                 .starts_with("agents/README.md is not a valid role and is ignored: failed to name a role")
         );
         assert_eq!(roles.left_out().len(), 2);
+    }
+
+    #[test]
+    fn the_nearest_role_of_a_name_counts_and_names_the_others() {
+        let mut roles = Roles::without_project(None).unwrap();
+        let text = "---\nname: tester\ndescription: Tests.\n---\nYou test.\n";
+        for origin in [".gemini/agents/tester.md", ".claude/agents/two.md", ".claude/agents/one.md"] {
+            add(&mut roles, Product::Claude, origin, text);
+        }
+        let found = &roles.found["tester"];
+        assert_eq!(found.origin, ".claude/agents/one.md");
+        assert_eq!(found.shadowed, [".claude/agents/two.md", ".gemini/agents/tester.md", "shipped"]);
+        assert_eq!(found.warnings, [".claude/agents/two.md has the same name, `tester`, and no effect"]);
+    }
+
+    #[test]
+    fn a_role_of_a_product_that_names_by_file_has_the_name_of_its_file() {
+        let mut roles = Roles::default();
+        let text = "---\nname: Tests Everything\ndescription: Tests.\n---\nYou test.\n";
+        add(&mut roles, Product::Copilot, ".github/agents/CSharpExpert.agent.md", text);
+        add(&mut roles, Product::OpenCode, ".opencode/agent/docs.md", text);
+        add(&mut roles, Product::Copilot, ".github/agents/README.md", "# Our agents\n");
+        let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
+        assert_eq!((names, roles.left_out().len()), (vec!["csharpexpert", "docs"], 1));
     }
 }

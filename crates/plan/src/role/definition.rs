@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question};
 use orchestrate_core::settings::RuleText;
@@ -43,6 +44,8 @@ pub struct Role {
     pub channels: Vec<String>,
     /// Permission rules from a `permission` map.
     pub rules: Vec<RuleText>,
+    /// The keys that this version does not know, with their values.
+    pub unknown: Map<String, Value>,
 }
 
 /// The tools of a role that names none: every built-in tool, none of which reaches the network.
@@ -139,6 +142,15 @@ pub enum RoleError {
         /// The values that it accepts.
         expected: Cow<'static, str>,
     },
+    /// The file has no front matter, which its product requires; it may be something else.
+    #[error("read role `{0}`: it has no front matter with a description")]
+    NoFrontMatter(String),
+    /// The file switches the role off.
+    #[error("use role `{0}`: its file disables it")]
+    Disabled(String),
+    /// The role describes an agent that runs elsewhere.
+    #[error("use role `{0}`: it is a remote agent, and agents run on this machine only")]
+    Remote(String),
     /// There is no prompt below the front matter.
     #[error("read role `{0}`: it has no prompt")]
     NoPrompt(String),
@@ -173,6 +185,14 @@ pub enum RoleWarning {
         line: usize,
         /// The key as written.
         key: String,
+    },
+    /// A model that only another product knows.
+    #[error("line {line}: the model `{model}` has no effect, since it names no provider; write provider/model")]
+    ForeignModel {
+        /// The line in the file, from 1.
+        line: usize,
+        /// The model as written.
+        model: String,
     },
     /// A tool with a pattern, which would restrict it in other products but not here.
     #[error(
@@ -237,6 +257,7 @@ impl Role {
             permissions: None,
             channels: Vec::new(),
             rules: Vec::new(),
+            unknown: Map::new(),
         }
     }
 

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use orchestrate_core::policy::Permission;
+use orchestrate_core::policy::{Permission, Rule};
 use orchestrate_core::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, RuleDecision, RuleText};
 use orchestrate_core::tool_names;
 use serde_json::{Map, Value};
 
 use super::definition::{Role, RoleError, RoleWarning};
+use super::product::Product;
+use crate::front_and_body::{self, text};
 use crate::words::nearest;
 
 /// The key below `metadata` for what a role delivers.
@@ -24,6 +26,10 @@ enum Key {
     MaxTurns,
     Permission,
     Metadata,
+    /// Whether the role is switched off.
+    Disabled,
+    /// `local`, or `remote` for an agent that runs elsewhere.
+    Kind,
     /// A key of other products that has no meaning here and is ignored silently.
     Cosmetic,
     /// A key of other products that is ignored with a warning, since its author expects an effect.
@@ -44,8 +50,10 @@ const KEYS: &[(&str, Key)] = &[
     ("steps", Key::MaxTurns),
     ("permission", Key::Permission),
     ("metadata", Key::Metadata),
+    ("disable", Key::Disabled),
+    ("disabled", Key::Disabled),
+    ("kind", Key::Kind),
     ("color", Key::Cosmetic),
-    ("kind", Key::Cosmetic),
     ("mode", Key::Cosmetic),
     ("isolation", Key::Cosmetic),
     ("license", Key::Cosmetic),
@@ -53,6 +61,8 @@ const KEYS: &[(&str, Key)] = &[
     ("user-invocable", Key::Cosmetic),
     ("argument-hint", Key::Cosmetic),
     ("hidden", Key::Cosmetic),
+    ("infer", Key::Cosmetic),
+    ("disable-model-invocation", Key::Cosmetic),
     ("temperature", Key::Unused),
     ("top_p", Key::Unused),
     ("permissionMode", Key::Unused),
@@ -65,6 +75,13 @@ const KEYS: &[(&str, Key)] = &[
     ("effort", Key::Unused),
     ("initialPrompt", Key::Unused),
     ("handoffs", Key::Unused),
+    ("prompt", Key::Unused),
+    ("variant", Key::Unused),
+    ("timeout_mins", Key::Unused),
+    ("omitClaudeMd", Key::Unused),
+    ("autoCompactWindow", Key::Unused),
+    ("observer", Key::Unused),
+    ("observerMessage", Key::Unused),
 ];
 
 /// Model aliases of other products; a role that names one uses the run's own model.
@@ -83,14 +100,15 @@ const SETTINGS: &[&str] = &[
 /// Parses front matter into a role.
 pub(super) struct Reader<'a> {
     role: &'a str,
+    product: Product,
     text: &'a str,
     pub(super) warnings: Vec<RoleWarning>,
 }
 
 impl<'a> Reader<'a> {
     /// Creates a reader; `None` counts as empty front matter.
-    pub(super) fn new(role: &'a str, text: Option<&'a str>) -> Self {
-        Self { role, text: text.unwrap_or_default(), warnings: Vec::new() }
+    pub(super) fn new(role: &'a str, product: Product, text: Option<&'a str>) -> Self {
+        Self { role, product, text: text.unwrap_or_default(), warnings: Vec::new() }
     }
 
     /// Parses the YAML into its top-level keys.
@@ -98,29 +116,16 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// The text is not a YAML mapping.
     pub(super) fn keys(&self) -> Result<Map<String, Value>, RoleError> {
-        if self.text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-            return Ok(Map::new());
-        }
-        serde_saphyr::from_str(self.text).or_else(|error| {
-            // The error describes the text as written, not the quoted one.
-            serde_saphyr::from_str(&with_quotes(self.text)).map_err(|_| self.unread(&error))
+        front_and_body::mapping(self.text).map_err(|wrong| RoleError::FrontMatter {
+            role: self.role.to_owned(),
+            line: wrong.line,
+            reason: wrong.reason,
         })
-    }
-
-    fn unread(&self, error: &serde_saphyr::Error) -> RoleError {
-        let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
-        let said = error.to_string();
-        let reason = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        // The parser counts from the first line of the front matter, which is the second of the file.
-        let reason =
-            reason.split_once(": ").filter(|(place, _)| place.starts_with("line ")).map_or(reason, |(_, why)| why);
-        RoleError::FrontMatter { role: self.role.to_owned(), line: line + 1, reason: reason.to_owned() }
     }
 
     /// Returns the line of a key in the file, from 1.
     fn line(&self, key: &str) -> usize {
-        let is_key = |line: &str| line.trim_start().trim_start_matches(['"', '\'']).starts_with(key);
-        self.text.lines().position(is_key).map_or(1, |at| at + 2)
+        front_and_body::line_of(self.text, key)
     }
 
     /// Stores one key's value, or warns that it has no effect.
@@ -130,12 +135,14 @@ impl<'a> Reader<'a> {
     pub(super) fn store(&mut self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
         let Some((_, known)) = KEYS.iter().find(|(name, _)| *name == key) else {
             self.unknown(key, KEYS.iter().map(|(name, _)| *name));
+            role.unknown.insert(key.to_owned(), value.clone());
             return Ok(());
         };
         if value.is_null() {
             return Ok(());
         }
         match known {
+            Key::Name if self.product.names_by_file() => {}
             Key::Name => role.name = self.require(text(value), key, "a text")?,
             Key::Description => role.description = self.require(text(value), key, "a text")?,
             Key::Tools => {
@@ -145,21 +152,32 @@ impl<'a> Reader<'a> {
             Key::Disallowed => {
                 self.patterns(key, value);
                 let names = self.require(list(value), key, "a list of tools")?;
-                role.disallowed.extend(names.iter().map(|name| tool(name)));
+                role.disallowed.extend(names.iter().flat_map(|name| tools_of(name)));
             }
-            Key::Model => {
-                let model = self.require(text(value), key, "provider/model or `inherit`")?;
-                role.model = Some(model).filter(|model| model != "inherit");
-                if role.model.as_deref().is_some_and(|model| OTHERS_MODELS.contains(&model)) {
-                    self.warnings.push(RoleWarning::UnusedKey { line: self.line(key), key: key.to_owned() });
-                    role.model = None;
-                }
-            }
+            Key::Model => self.model(role, key, value)?,
             Key::MaxTurns => role.max_turns = Some(self.require(number(value), key, "a number of turns")?),
             Key::Permission => self.rules(role, key, value)?,
             Key::Metadata => self.metadata(role, key, value)?,
-            Key::Cosmetic => {}
+            Key::Disabled if *value == Value::Bool(true) => return Err(RoleError::Disabled(self.role.to_owned())),
+            Key::Kind if *value == "remote" => return Err(RoleError::Remote(self.role.to_owned())),
+            Key::Cosmetic | Key::Disabled | Key::Kind => {}
             Key::Unused => self.warnings.push(RoleWarning::UnusedKey { line: self.line(key), key: key.to_owned() }),
+        }
+        Ok(())
+    }
+
+    /// Parses the model. One that only its own product knows has no effect, since the run has a model anyway.
+    fn model(&mut self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
+        let requires_provider = self.product.requires_provider();
+        let named = text(value).filter(|name| name != "inherit");
+        let is_known =
+            |name: &&String| !OTHERS_MODELS.contains(&name.as_str()) && (!requires_provider || name.contains('/'));
+        role.model = named.as_ref().filter(is_known).cloned();
+        if !requires_provider {
+            self.require(text(value), key, "provider/model or `inherit`")?;
+        }
+        if role.model.is_none() && text(value).as_deref() != Some("inherit") {
+            self.warnings.push(RoleWarning::ForeignModel { line: self.line(key), model: shown(value) });
         }
         Ok(())
     }
@@ -190,12 +208,12 @@ impl<'a> Reader<'a> {
                 let mut allowed = Vec::new();
                 for (name, value) in map {
                     let names = if allows(value)? { &mut allowed } else { &mut role.disallowed };
-                    names.push(tool(name));
+                    names.extend(tools_of(name));
                 }
                 // A map that only forbids tools keeps the default set.
                 (!allowed.is_empty()).then_some(allowed)
             }
-            other => Some(self.require(list(other), key, expected)?.iter().map(|name| tool(name)).collect()),
+            other => Some(self.require(list(other), key, expected)?.iter().flat_map(|name| tools_of(name)).collect()),
         };
         role.tools = allowed.filter(|names| !names.iter().any(|name| name == "*")).map(unique);
         Ok(())
@@ -219,24 +237,31 @@ impl<'a> Reader<'a> {
         }));
     }
 
-    /// Parses a map from tool to `allow`, `ask`, `deny`, or to a map from pattern to one of these.
+    /// Parses `allow`, `ask` or `deny` for all tools, or a map from tool to one of these, or to a map from pattern to
+    /// one of these.
     fn rules(&self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
         let expected = "a map from tool to allow, ask or deny";
         let decide = |value: &Value| self.require(decision(value), key, expected);
-        for (name, value) in self.require(value.as_object(), key, expected)? {
-            let parts: Vec<(String, RuleDecision)> = match value {
-                Value::Object(patterns) => {
-                    let rule = |(pattern, value): (&String, &Value)| Ok((format!("{name}({pattern})"), decide(value)?));
-                    patterns.iter().map(rule).collect::<Result<_, RoleError>>()?
+        let mut rules = Vec::new();
+        match value {
+            Value::Object(tools) => {
+                for (name, value) in tools {
+                    match value {
+                        Value::Object(patterns) => {
+                            for (pattern, value) in patterns {
+                                rules.push((format!("{name}({pattern})"), decide(value)?));
+                            }
+                        }
+                        value => rules.push((name.clone(), decide(value)?)),
+                    }
                 }
-                value => vec![(name.clone(), decide(value)?)],
-            };
-            let source = format!("role {}", self.role);
-            role.rules.extend(parts.into_iter().map(|(rule, decision)| RuleText {
-                decision,
-                rule,
-                source: source.clone(),
-            }));
+            }
+            value => rules.push(("*".to_owned(), decide(value)?)),
+        }
+        for (rule, decision) in rules {
+            let rule = RuleText { decision, rule, source: format!("role {}", self.role) };
+            self.require(Rule::parse(&rule).ok(), key, "names of tools and patterns such as `git *`")?;
+            role.rules.push(rule);
         }
         Ok(())
     }
@@ -271,30 +296,6 @@ impl<'a> Reader<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// Quotes the values of `name` and `description`, since other products write them with colons and quotes and read
-/// them to the end of the line. In every other value a comment must stay a comment: as part of `disallowedTools` it
-/// would change which tool is forbidden.
-fn with_quotes(text: &str) -> String {
-    let quoted = text.lines().map(|line| match line.split_once(": ") {
-        Some((key, value))
-            if matches!(key, "name" | "description")
-                && !value.trim_start().starts_with(['"', '\'', '[', '{', '|', '>', '&', '*']) =>
-        {
-            format!("{key}: {}\n", Value::from(value.trim()))
-        }
-        _ => format!("{line}\n"),
-    });
-    quoted.collect()
-}
-
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.trim().to_owned()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
     }
 }
 
@@ -340,5 +341,19 @@ fn decision(value: &Value) -> Option<RuleDecision> {
 
 /// Returns the canonical name of a tool in a list, without a pattern such as that of `Bash(git:*)`.
 fn tool(name: &str) -> String {
-    tool_names::canonical(name.split('(').next().unwrap_or(name))
+    tool_names::canonical(without_pattern(name))
+}
+
+/// Returns the canonical names of the tools that a name in a list stands for.
+fn tools_of(name: &str) -> Vec<String> {
+    tool_names::listed(without_pattern(name))
+}
+
+fn without_pattern(name: &str) -> &str {
+    name.split('(').next().unwrap_or(name)
+}
+
+/// Returns a value as it is shown in a warning.
+fn shown(value: &Value) -> String {
+    text(value).unwrap_or_else(|| value.to_string())
 }

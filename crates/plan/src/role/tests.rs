@@ -29,6 +29,7 @@ fn every_key_is_read() {
         permissions: Some([Permission::FileRead, Permission::CodeExecution].into()),
         channels: names(&["review", "coordinator"]),
         rules: Vec::new(),
+        unknown: serde_json::Map::new(),
     };
     assert_eq!(read(text), (expected, Vec::new()));
 }
@@ -51,7 +52,7 @@ fn what_other_products_write_is_read_as_they_read_it() {
         (role.name.as_str(), role.model, role.tools),
         ("code-reviewer", None, Some(names(&["read_file", "grep"])))
     );
-    assert_eq!(warnings, [RoleWarning::UnusedKey { line: 5, key: "model".to_owned() }]);
+    assert_eq!(warnings, [RoleWarning::ForeignModel { line: 5, model: "sonnet".to_owned() }]);
 }
 
 #[test]
@@ -69,6 +70,8 @@ fn tools_are_a_text_a_list_or_a_map() {
         ("", None, Vec::new()),
         ("tools: []", Some(Vec::new()), Vec::new()),
         ("tools: [Read, mcp__x__y]", Some(names(&["read_file", "mcp__x__y"])), Vec::new()),
+        ("tools: [read, search, Edit]", Some(names(&["read_file", "grep", "search_files", "update_file"])), Vec::new()),
+        ("tools: [edit]", Some(names(&["update_file", "write_file"])), Vec::new()),
         ("tools: Agent(*), Grep", Some(names(&["spawn_child_agent", "grep"])), Vec::new()),
         ("tools: [\"*\"]", None, Vec::new()),
         ("tools: {read: true, bash: false}", Some(names(&["read_file"])), names(&["run_shell_command"])),
@@ -118,6 +121,13 @@ fn aliases_and_permission_maps() {
 }
 
 #[test]
+fn a_permission_for_all_tools_is_one_rule() {
+    let (role, warnings) = read("---\npermission: ask\n---\nx\n");
+    let rule = RuleText { decision: RuleDecision::Ask, rule: "*".to_owned(), source: "role helper".to_owned() };
+    assert_eq!((role.rules, warnings), (vec![rule], Vec::new()));
+}
+
+#[test]
 fn keys_without_effect_are_reported() {
     let text =
         "---\ndissallowedTools: Bash\nhooks: {}\nfavourite: x\nmetadata:\n  orchestrate-deliver: report\n---\nx\n";
@@ -131,6 +141,74 @@ fn keys_without_effect_are_reported() {
             "line 6: unknown key `orchestrate-deliver`: did you mean `orchestrate-delivers`?",
         ]
     );
+}
+
+#[test]
+fn a_key_that_is_unknown_is_kept() {
+    let (role, _) = read("---\nfavourite: [x, 1]\ncolor: blue\n---\nx\n");
+    assert_eq!(serde_json::Value::from(role.unknown), serde_json::json!({"favourite": ["x", 1]}));
+}
+
+#[test]
+fn each_product_names_its_roles_and_models_in_its_own_way() {
+    let text = "---\nname: shown\ndescription: Helps.\nmodel: gpt-9\n---\nx\n";
+    let warning = RoleWarning::ForeignModel { line: 4, model: "gpt-9".to_owned() };
+    let table = [
+        (Product::Own, "shown", Some("gpt-9"), Vec::new()),
+        (Product::Claude, "shown", None, vec![warning.clone()]),
+        (Product::Gemini, "shown", None, vec![warning.clone()]),
+        (Product::Copilot, "helper", None, vec![warning.clone()]),
+        (Product::OpenCode, "helper", None, vec![warning]),
+    ];
+    for (product, name, model, expected) in table {
+        let (role, warnings) = Role::parse_as(product, "helper", text).unwrap();
+        assert_eq!((role.name.as_str(), role.model.as_deref(), warnings), (name, model, expected), "{product:?}");
+    }
+    let several = "---\ndescription: Helps.\nmodel: [One, Two]\n---\nx\n";
+    let (role, warnings) = Role::parse_as(Product::Copilot, "helper", several).unwrap();
+    let expected = RoleWarning::ForeignModel { line: 3, model: "[\"One\",\"Two\"]".to_owned() };
+    assert_eq!((role.model, warnings), (None, vec![expected]));
+}
+
+#[test]
+fn a_file_of_a_product_that_is_no_agent_of_this_machine_says_why() {
+    let table = [
+        (Product::Copilot, "# Our agents\n", "read role `helper`: it has no front matter with a description"),
+        (
+            Product::OpenCode,
+            "---\ndescription: Helps.\ndisable: true\n---\nx\n",
+            "use role `helper`: its file disables it",
+        ),
+        (
+            Product::Gemini,
+            "---\nname: helper\nkind: remote\n---\nx\n",
+            "use role `helper`: it is a remote agent, and agents run on this machine only",
+        ),
+        (
+            Product::OpenCode,
+            "---\ndescription: Helps.\npermission:\n  \"a b\": deny\n---\nx\n",
+            "read role `helper`, line 3: `permission` expects names of tools and patterns such as `git *`",
+        ),
+    ];
+    for (product, text, expected) in table {
+        assert_eq!(Role::parse_as(product, "helper", text).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn the_name_of_a_file_is_the_name_of_its_role_where_the_product_says_so() {
+    let table = [
+        (Product::Copilot, "CSharpExpert.agent.md", Some("csharpexpert")),
+        (Product::Copilot, "api architect.md", Some("api-architect")),
+        (Product::OpenCode, "docs.md", Some("docs")),
+        (Product::Claude, "code_review.md", Some("code_review")),
+        (Product::Claude, "x.agent.md", Some("x.agent")),
+        (Product::Gemini, "x.txt", None),
+        (Product::Own, ".md", None),
+    ];
+    for (product, file, expected) in table {
+        assert_eq!(product.role_name(file).as_deref(), expected, "{file}");
+    }
 }
 
 #[test]

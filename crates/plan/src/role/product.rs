@@ -1,0 +1,46 @@
+//! The products whose role files are read, as far as their files mean different things.
+
+/// The product that a role file is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// This program.
+    Own,
+    /// Claude Code.
+    Claude,
+    /// GitHub Copilot.
+    Copilot,
+    /// Gemini CLI.
+    Gemini,
+    /// opencode.
+    OpenCode,
+}
+
+impl Product {
+    /// Reports whether a role's name is that of its file; a `name` in the file is for display only.
+    pub fn names_by_file(self) -> bool {
+        matches!(self, Product::Copilot | Product::OpenCode)
+    }
+
+    /// Reports whether a file's model has to name its provider: a bare name means something in its own product only.
+    pub(super) fn requires_provider(self) -> bool {
+        self != Product::Own
+    }
+
+    /// Returns the name of the role in a file, from the file's name; `None` if it is not a role file.
+    ///
+    /// ```
+    /// use orchestrate_plan::role::Product;
+    /// assert_eq!(Product::Copilot.role_name("CSharpExpert.agent.md").as_deref(), Some("csharpexpert"));
+    /// assert_eq!(Product::Own.role_name("tester.md").as_deref(), Some("tester"));
+    /// assert_eq!(Product::Own.role_name("tester.txt"), None);
+    /// ```
+    pub fn role_name(self, file_name: &str) -> Option<String> {
+        let stem = file_name.strip_suffix(".md").filter(|stem| !stem.is_empty())?;
+        if !self.names_by_file() {
+            return Some(stem.to_owned());
+        }
+        let stem = stem.strip_suffix(".agent").unwrap_or(stem).to_ascii_lowercase();
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        Some(stem.chars().map(plain).collect::<String>().trim_matches(['-', '_']).to_owned())
+    }
+}

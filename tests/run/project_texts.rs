@@ -1,4 +1,4 @@
-//! A project's own texts for agents: descriptions of tools in XML, and roles that only read.
+//! A project's own texts for agents: descriptions of tools, roles of this and other products, and instructions.
 
 use std::path::Path;
 
@@ -7,7 +7,10 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 
 use super::models::play;
-use crate::support::{Case, Home, ModelServer, Outcome, Reply, Repository, World, case, fail, sandboxed, says};
+use crate::support::{
+    Case, Home, ModelServer, Outcome, Played, Reply, Repository, Script, World, case, done, fail, sandboxed,
+    says, write,
+};
 
 /// A description in the reference's format, with one element for each parameter.
 const REFERENCE_FORM: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -32,6 +35,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("project_texts::what_has_no_effect_is_named", what_has_no_effect_is_named),
         case("project_texts::what_is_no_file_hangs_and_shows_nothing", what_is_no_file_hangs_and_shows_nothing),
         case("project_texts::a_role_that_only_reads_delivers_a_report", a_role_that_only_reads_delivers_a_report),
+        case("project_texts::roles_of_other_products_are_known", roles_of_other_products_are_known),
+        case("project_texts::instructions_follow_the_files_of_a_task", instructions_follow_the_files_of_a_task),
     ]
 }
 
@@ -178,4 +183,100 @@ fn a_role_that_only_reads_delivers_a_report() -> Outcome {
         (state, cause) if state == "merged" && cause == "no_changes" => Ok(()),
         _ => fail(report.to_string()),
     }
+}
+
+fn roles_of_other_products_are_known() -> Outcome {
+    let world = World::plain()?;
+    let front = "description: Works.\ntools: [\"read\", \"search\"]\nmodel: Big Model 5\nfavourite: x";
+    for (path, front) in [
+        (".github/agents/CSharpExpert.agent.md", &format!("name: C# Expert\n{front}")),
+        (".gemini/agents/planner.md", &format!("name: planner\nkind: local\n{front}")),
+        (".opencode/agent/docs.md", &"description: Works.\nmode: subagent\npermission:\n  edit: deny".to_owned()),
+        (".claude/agents/review.md", &format!("name: reviewer\n{front}")),
+        ("agents/reviewer.md", &"name: reviewer\ndescription: Works.".to_owned()),
+    ] {
+        world.repository.write(path, &format!("---\n{front}\n---\nYou work.\n"))?;
+    }
+    world.repository.write("plan.md", "- [ ] T1 look (agent: csharpexpert)\n- [ ] T2 look (agent: docs)\n")?;
+    world.repository.commit_all("Add roles")?;
+    let listed = world.types(&["agents", "list", "--json"], 0)?.json()?;
+    let origins: Vec<Value> = listed
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|role| json!([role["name"], role["origin"], role["shadowed"]]))
+        .collect();
+    for expected in [
+        json!(["csharpexpert", ".github/agents/CSharpExpert.agent.md", []]),
+        json!(["planner", ".gemini/agents/planner.md", []]),
+        json!(["docs", ".opencode/agent/docs.md", []]),
+        json!(["reviewer", "agents/reviewer.md", [".claude/agents/review.md", "shipped"]]),
+    ] {
+        if !origins.contains(&expected) {
+            return fail(format!("{expected} is not in {origins:?}"));
+        }
+    }
+    says(
+        &world.types(&["agents", "list"], 0)?,
+        &["(agents/reviewer.md; instead of .claude/agents/review.md, shipped)"],
+    )?;
+    let warned = [
+        ".github/agents/CSharpExpert.agent.md: line 5: the model `Big Model 5` has no effect, since it names no provider",
+        ".github/agents/CSharpExpert.agent.md: line 6: unknown key `favourite` has no effect",
+    ];
+    says(&world.types(&["check", "plan.md"], 0)?, &warned)
+}
+
+/// Returns what follows a role's prompt in the system text of a task's first request.
+fn added(played: &Played, of: &str) -> Result<String, Failed> {
+    let requests = played.requests()?;
+    let request = requests.iter().find(|request| request.origin.task.as_str() == of);
+    let system = &request.ok_or("the task had no request")?.system;
+    let role = include_str!("../../agents/implementer.md").trim_end();
+    let last = role.lines().last().unwrap_or_default();
+    match system.split_once(last) {
+        Some((_, added)) => Ok(added.to_owned()),
+        None => fail(system),
+    }
+}
+
+fn instructions_follow_the_files_of_a_task() -> Outcome {
+    let world = World::plain()?;
+    for (path, text) in [
+        ("AGENTS.md", "Use tabs.\n"),
+        ("core/CLAUDE.md", "@../AGENTS.md\n"),
+        ("core/io/AGENTS.md", "Use spaces.\n"),
+        ("core/io/AGENTS.override.md", "Use two spaces.\n"),
+        ("docs/AGENTS.md", &"Write plainly. ".repeat(500)),
+    ] {
+        world.repository.write(path, text)?;
+    }
+    std::os::unix::fs::symlink("../AGENTS.md", world.repository.path().join("core/AGENTS.md"))?;
+    world.repository.commit_all("Instruct agents")?;
+    let plan = "\
+- [ ] T1 One (files: core/io/one.rs, AGENTS.md)
+- [ ] T2 Two (files: core/two.rs) (depends: T1)
+- [ ] T3 Three (files: docs/three.md) (depends: T1)
+";
+    let rewrite = write("T1", "AGENTS.md", "Use nothing.\n");
+    let script = Script::default()
+        .rule(rewrite)
+        .rule(done("T1"))
+        .rule(write("T2", "core/two.rs", "2\n"))
+        .rule(done("T2"))
+        .rule(write("T3", "docs/three.md", "3\n"))
+        .rule(done("T3"));
+    let played = world.play(plan, &script, |_| ())?;
+    let expected = "\n\nInstructions of this project's owner; where they differ, the last one counts:\n\n\
+                    ### AGENTS.md\n\nUse tabs.\n\n### core/io/AGENTS.override.md\n\nUse two spaces.";
+    let first = added(&played, "T1")?;
+    // T1 has changed the file on the integration branch by now; the base commit counts.
+    let second = added(&played, "T2")?;
+    let third = added(&played, "T3")?;
+    if first != expected || second != "\n\nInstructions of this project's owner:\n\n### AGENTS.md\n\nUse tabs." {
+        return fail(format!("{first}\n{second}"));
+    }
+    let is_cut = third.contains(" bytes left out …]")
+        && third.ends_with("too long: all of `AGENTS.md`, a part of `docs/AGENTS.md`. `read_file` shows these files.");
+    if is_cut && third.len() < 7_000 { Ok(()) } else { fail(third) }
 }

@@ -261,7 +261,7 @@ impl CoordinatorError {
             }
             Self::Model(error) if error.blames_endpoint() => Some(FailureCause::Endpoint),
             Self::Model(_) => Some(FailureCause::Model),
-            Self::UnknownRole { .. } | Self::Plan(_) => Some(FailureCause::Setup),
+            Self::UnknownRole { .. } | Self::BadFile { .. } | Self::Plan(_) => Some(FailureCause::Setup),
             Self::Sandbox(_) => Some(FailureCause::Internal),
             _ => None,
         }

@@ -84,8 +84,10 @@ mod tests {
             max_output_tokens: 100,
             max_turns: 3,
         };
-        let texts =
-            |path: &str| Ok::<_, std::convert::Infallible>((path == "AGENTS.md").then(|| "Use tabs.".to_owned()));
+        let texts = |path: &str| {
+            let is_prompt = path == ".orchestrate/prompts/system/agent.md";
+            Ok::<_, std::convert::Infallible>(is_prompt.then(|| "Use tabs.".to_owned()))
+        };
         let assignment = Assignment {
             run: "r-abcdef".into(),
             agent: "T1".into(),

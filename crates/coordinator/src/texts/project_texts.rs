@@ -13,6 +13,7 @@ use orchestrate_plan::nearest;
 use orchestrate_tools::{PromptFile, ToolRegistry, builtin_names, builtin_tools, unknown_parameters};
 
 use crate::error::CoordinatorError;
+use crate::texts::instructions::Instructions;
 use crate::texts::prompts;
 use crate::texts::prompts::{Prompts, project_text};
 use crate::texts::roles::Roles;
@@ -44,12 +45,23 @@ impl ProjectTexts {
     /// Fails with the first file that cannot be read.
     pub(crate) fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
         let words = tool_words(repo, base)?;
+        // Every agent gets those of the root; those of other folders are read for the tasks that need them.
+        instructions(repo, base, &[])?;
         Ok(Self {
             roles: Roles::load(repo, base, user_folder)?,
             prompts: Prompts::of_project(|path| project_text(repo, base, Path::new(path)))?,
             tools: builtin_tools(&|name| words.get(name).cloned())?,
         })
     }
+}
+
+/// Reads the instructions at a commit for a task with these files.
+///
+/// # Errors
+///
+/// Fails with the first file that cannot be read.
+pub(crate) fn instructions(repo: &Repo, base: &Oid, files: &[String]) -> Result<Instructions, CoordinatorError> {
+    Instructions::of_files(files, |path| project_text(repo, base, path))
 }
 
 /// Reads the project's own descriptions of tools, by tool name.

@@ -30,9 +30,6 @@ const SHIPPED: [(&str, &str); 11] = [
 /// tokens.
 pub(crate) const EVIDENCE_BYTES: usize = 6 * 1024;
 
-/// How much of the project's instructions is included in the system text.
-const INSTRUCTIONS_BYTES: usize = 6 * 1024;
-
 /// The maximum size of a project's text in bytes: far more than fits into any context, and small enough to be part of
 /// every assignment.
 const PROJECT_TEXT_BYTES: usize = 256 * 1024;
@@ -41,12 +38,11 @@ const PROJECT_TEXT_BYTES: usize = 256 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Prompts {
     project: BTreeMap<String, String>,
-    instructions: Option<String>,
 }
 
 impl Prompts {
-    /// Loads the project's own prompts (`.orchestrate/prompts/system/<name>.md`) and instructions (`AGENTS.md`), both
-    /// from the base commit, so that no agent can change another agent's instructions.
+    /// Loads the project's own prompts (`.orchestrate/prompts/system/<name>.md`) from the base commit, so that no agent
+    /// can change another agent's instructions.
     ///
     /// # Errors
     ///
@@ -58,11 +54,7 @@ impl Prompts {
                 project.insert(name.to_owned(), text);
             }
         }
-        let instructions = match read("AGENTS.md")? {
-            None => read("CLAUDE.md")?,
-            found => found,
-        };
-        Ok(Self { project, instructions })
+        Ok(Self { project })
     }
 
     /// Returns a prompt with its placeholders filled in.
@@ -81,16 +73,9 @@ impl Prompts {
         self.render(name, &places)
     }
 
-    /// Returns an agent's complete system text.
+    /// Returns an agent's system text: what holds for every agent, and its role.
     pub(crate) fn system(&self, role_body: &str) -> String {
-        let mut text = self.render("agent", &[]);
-        text.push('\n');
-        text.push_str(role_body.trim());
-        if let Some(instructions) = &self.instructions {
-            text.push_str("\n\nInstructions of this project's owner:\n\n");
-            text.push_str(&cut(instructions.trim(), INSTRUCTIONS_BYTES));
-        }
-        text
+        format!("{}\n{}", self.render("agent", &[]), role_body.trim())
     }
 }
 
@@ -186,14 +171,12 @@ mod tests {
     }
 
     #[test]
-    fn a_project_overrides_a_text_and_adds_instructions() {
+    fn a_project_overrides_a_text() {
         let read = |path: &str| match path {
-            ".orchestrate/prompts/system/agent.md" => Ok(Some("Ours.".to_owned())),
-            "AGENTS.md" => Ok(Some("Use tabs.".to_owned())),
-            "CLAUDE.md" => Err("the second choice is not read"),
+            ".orchestrate/prompts/system/agent.md" => Ok::<_, std::convert::Infallible>(Some("Ours.".to_owned())),
             _ => Ok(None),
         };
         let prompts = Prompts::of_project(read).unwrap();
-        assert_eq!(prompts.system("Role."), "Ours.\nRole.\n\nInstructions of this project's owner:\n\nUse tabs.");
+        assert_eq!(prompts.system("Role."), "Ours.\nRole.");
     }
 }

@@ -15,9 +15,10 @@ use orchestrate_plan::role::{Delivers, Role};
 use crate::error::CoordinatorError;
 use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
 use crate::run::codec::value_bytes;
-use crate::run::context::RunContext;
+use crate::run::context::{RunContext, blocking};
 use crate::run::shutdown::Shutdown;
 use crate::texts::models::preferences;
+use crate::texts::project_texts;
 use crate::texts::task_message::{self, Delivery, Sources};
 use crate::worker::link::WorkerLink;
 use crate::worker::work;
@@ -116,7 +117,7 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
     context.decide(decided).await
 }
 
-/// Creates an agent's specification: its role, the project's instructions, its tools and its limits.
+/// Creates an agent's specification: its system text, its first message, its tools and its limits.
 async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) -> Result<AgentSpec, CoordinatorError> {
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
@@ -126,13 +127,21 @@ async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) 
     Ok(AgentSpec {
         task: task.id.clone(),
         model: context.host.models.choose(&preferences(settings, task, role)).await?,
-        system: context.host.redactor.owned(context.prompts.system(&role.prompt)),
+        system: context.host.redactor.owned(system(context, task, &role.prompt).await?),
         tools: context.host.executor.specs(&role.grant()),
         instruction: context.host.redactor.owned(instruction),
         context_tokens,
         max_output_tokens: role.max_output_tokens.unwrap_or(settings.max_output_tokens),
         max_turns: task.turns.or(role.max_turns).unwrap_or(settings.max_turns).min(settings.max_turns),
     })
+}
+
+/// Composes the agent's system text: its role, and the instructions that apply to its files.
+async fn system(context: &RunContext, task: &Task, role_prompt: &str) -> Result<String, CoordinatorError> {
+    let (repo, base, files) = (context.repo.clone(), context.state().base.clone(), task.files.clone());
+    let read = move || project_texts::instructions(&repo, &base, &files);
+    let instructions = blocking("a reader of instructions", read).await?;
+    Ok(format!("{}{}", context.prompts.system(role_prompt), instructions.render()))
 }
 
 /// Composes the agent's first message from the task, the plan's prose and the work of its dependencies.

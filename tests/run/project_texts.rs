@@ -1,4 +1,4 @@
-//! A project's own texts for agents: descriptions of tools, roles of this and other products, and instructions.
+//! A project's own texts for agents: descriptions of tools, roles of this and other products, instructions, and skills.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::models::play;
 use crate::support::{
-    Case, Home, ModelServer, Outcome, Played, Reply, Repository, Script, World, case, done, fail, sandboxed,
+    Case, Home, ModelServer, Outcome, Played, Reply, Repository, Rule, Script, World, case, done, fail, sandboxed,
     says, write,
 };
 
@@ -37,6 +37,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("project_texts::a_role_that_only_reads_delivers_a_report", a_role_that_only_reads_delivers_a_report),
         case("project_texts::roles_of_other_products_are_known", roles_of_other_products_are_known),
         case("project_texts::instructions_follow_the_files_of_a_task", instructions_follow_the_files_of_a_task),
+        case("project_texts::a_skill_is_listed_and_read_on_demand", a_skill_is_listed_and_read_on_demand),
+        case("project_texts::a_skill_that_breaks_the_rules_is_named", a_skill_that_breaks_the_rules_is_named),
     ]
 }
 
@@ -279,4 +281,64 @@ fn instructions_follow_the_files_of_a_task() -> Outcome {
     let is_cut = third.contains(" bytes left out …]")
         && third.ends_with("too long: all of `AGENTS.md`, a part of `docs/AGENTS.md`. `read_file` shows these files.");
     if is_cut && third.len() < 7_000 { Ok(()) } else { fail(third) }
+}
+
+fn a_skill_is_listed_and_read_on_demand() -> Outcome {
+    let world = World::plain()?;
+    let skill = |name: &str, body: &str| format!("---\nname: {name}\ndescription: Helps with {name}.\n---\n{body}\n");
+    world.repository.write(".claude/skills/release/SKILL.md", &skill("release", "Tag it; see references/tags.md."))?;
+    world.repository.write(".claude/skills/release/references/tags.md", "Tags begin with v.\n")?;
+    world.repository.commit_all("Add a skill")?;
+    let config = world.home.path().join("config/orchestrate");
+    std::fs::create_dir_all(config.join("skills/greet"))?;
+    std::fs::write(config.join("skills/greet/SKILL.md"), skill("greet", "Say hello."))?;
+    std::fs::write(config.join("secret"), "canary-51\n")?;
+    let reads = [
+        json!({"name": "release"}),
+        json!({"name": "release", "file": "references/tags.md"}),
+        json!({"name": "greet"}),
+        json!({"name": "greet", "file": "../../secret"}),
+        json!({"name": "deploy"}),
+    ];
+    let rule = reads.iter().fold(Rule::task("T1").turn(1), |rule, read| rule.call("read_skill", read));
+    let script =
+        Script::default().rule(rule.call("write_file", &json!({"path": "one", "content": "1"}))).rule(done("T1"));
+    let played = world.play("- [ ] T1 One\n", &script, |settings| settings.user_config_dir = Some(config.clone()))?;
+    let list = added(&played, "T1")?;
+    let told = "\n\nThe project's owner or the user wrote these skills. If one fits your task, read it with `read_skill` \
+                and follow it:\n<data-";
+    let lines: Vec<&str> =
+        list.lines().filter(|line| line.starts_with("greet") || line.starts_with("release")).collect();
+    if !list.starts_with(told) || lines != ["greet: Helps with greet.", "release: Helps with release."] {
+        return fail(list);
+    }
+    played.require_told(
+        "T1",
+        &[
+            "Skill release; its files are in the worktree, below .claude/skills/release",
+            "Tag it; see references/tags.md.",
+            "Tags begin with v.",
+            "Skill greet; only `read_skill` shows its files",
+            "the skill `greet` has no file `../../secret`",
+            "there is no skill `deploy`; the skills: greet, release",
+        ],
+    )?;
+    if played.told("T1")?.contains("canary-51") { fail("a file outside of a skill was shown") } else { Ok(()) }
+}
+
+fn a_skill_that_breaks_the_rules_is_named() -> Outcome {
+    let world = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
+    world.repository.write(".agents/skills/one/SKILL.md", "---\nname: two\ndescription: Two.\n---\nDo it.\n")?;
+    world.repository.write(".claude/skills/three/SKILL.md", "Do it.\n")?;
+    world.repository.write(".claude/skills/README.md", "Our skills.\n")?;
+    world.repository.commit_all("Add skills")?;
+    let checked = world.types(&["check", "plan.md"], 0)?;
+    let named = [
+        ".agents/skills/one/SKILL.md is not a valid skill and is ignored: failed to read skill `one`: line 2: its name is \
+         `two`, which must be the name of its folder",
+        ".claude/skills/three/SKILL.md is not a valid skill and is ignored: failed to read skill `three`: it has no front \
+         matter with a name and a description",
+    ];
+    says(&checked, &named)?;
+    if checked.stderr.contains("README") { fail(checked.stderr) } else { Ok(()) }
 }

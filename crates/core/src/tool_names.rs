@@ -38,6 +38,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("update_plan", "todo_write"),
     ("Agent", "spawn_child_agent"),
     ("Task", "spawn_child_agent"),
+    ("Skill", "read_skill"),
+    ("activate_skill", "read_skill"),
     ("SendMessage", "send_message_to_agent"),
     ("send_message", "send_message_to_agent"),
 ];

@@ -1,4 +1,4 @@
-//! Divides the Markdown files of roles into YAML front matter and body, and parses the former.
+//! Divides the Markdown files of roles and skills into YAML front matter and body, and parses the former.
 //!
 //! Other products write these files, with byte order marks, any line ends and descriptions that are not quite YAML.
 

@@ -19,6 +19,7 @@ mod order;
 mod parse;
 mod read;
 pub mod role;
+pub mod skill;
 #[cfg(test)]
 mod styles;
 #[cfg(test)]
@@ -38,5 +39,6 @@ pub use parse::{MAX_PLAN_BYTES, Plan, notes, section};
 pub use read::note::Note;
 pub use read::outline::MAX_DEPTH;
 pub use role::Role;
+pub use skill::Skill;
 pub use words::nearest;
 pub use write_back::write_boxes;

@@ -28,6 +28,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("include", "glob"),
     ("output_mode", "mode"),
     ("start_line", "offset"),
+    ("skill", "name"),
+    ("path", "file"),
 ];
 /// Arguments that models add for other products' tools, and that are dropped unless the schema has them.
 const IGNORED: &[&str] = &["description", "explanation"];

@@ -27,7 +27,7 @@ use crate::registry::ToolRegistry;
 use crate::scope::{CallLimits, CallScope, WorktreeScope};
 use crate::services::{
     AgentService, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitChange, GitCommit, GitService,
-    GitStatus, OutgoingMessage, PageRange, PlanService, Services,
+    GitStatus, OutgoingMessage, PageRange, PlanService, Services, SkillService,
 };
 
 /// The default maximum size of a result in tokens.
@@ -63,6 +63,7 @@ impl ToolHarness {
             git: Arc::new(FakeGit),
             agents: Arc::clone(&agents) as Arc<dyn AgentService>,
             plan: Arc::new(FakePlan),
+            skills: Arc::new(FakeSkills),
             recorder: Arc::clone(&recorder) as Arc<dyn CallRecorder>,
             artifacts: Arc::new(FakeArtifacts::default()),
         };
@@ -304,6 +305,19 @@ impl PlanService for FakePlan {
         match section {
             None | Some("Goal") => Ok("## Goal\n\nOne log.\n".to_owned()),
             Some(other) => Err(ServiceError::Invalid(format!("the plan has no section `{other}`; it has: Goal"))),
+        }
+    }
+}
+
+/// One skill, `release`, without other files.
+struct FakeSkills;
+
+#[async_trait]
+impl SkillService for FakeSkills {
+    async fn read(&self, name: &str, file: Option<&str>) -> Result<String, ServiceError> {
+        match (name, file) {
+            ("release", None) => Ok("Tag the commit.\n".to_owned()),
+            _ => Err(ServiceError::Invalid(format!("there is no skill `{name}`; the skills: release"))),
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct Services {
     pub agents: Arc<dyn AgentService>,
     /// The plan of the run.
     pub plan: Arc<dyn PlanService>,
+    /// The skills of the run.
+    pub skills: Arc<dyn SkillService>,
     /// Records the starts and ends of calls.
     pub recorder: Arc<dyn CallRecorder>,
     /// Stores complete texts of which a result shows a part.
@@ -98,6 +100,14 @@ pub trait PlanService: Send + Sync {
     /// Returns the plan's text, or one section of it by its heading. Fails with
     /// [`ServiceError::Invalid`] if the run has no plan, or the plan no such heading.
     async fn read(&self, section: Option<&str>) -> Result<String, ServiceError>;
+}
+
+/// The skills that the project and the user provide.
+#[async_trait]
+pub trait SkillService: Send + Sync {
+    /// Returns a skill's body, or a file below its folder. Fails with [`ServiceError::Invalid`] if
+    /// there is no such skill, or no such text file below its folder.
+    async fn read(&self, name: &str, file: Option<&str>) -> Result<String, ServiceError>;
 }
 
 /// A message to send.

@@ -370,7 +370,7 @@ impl Coordinator {
     /// Builds the shared context of a run; roles and prompts are those of the run's base commit.
     fn context(&self, journal: Journal) -> Result<RunContext, CoordinatorError> {
         let state = journal.state();
-        let ProjectTexts { roles, prompts, tools } = self.texts(&state.base)?;
+        let ProjectTexts { roles, prompts, tools, skills } = self.texts(&state.base)?;
         let environment: Environment = self.settings.environment.clone().into_iter().collect();
         // The endpoint is part of the run: the process that takes it over may be configured with another one.
         let models = Models::new(self.settings.model.clone(), environment, state.settings.base_url.clone());
@@ -397,6 +397,7 @@ impl Coordinator {
             }),
             roles,
             prompts,
+            skills,
             retries: Retries::default(),
             journal,
         })

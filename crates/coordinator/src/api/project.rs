@@ -20,6 +20,7 @@ use crate::run::layout::{Layout, require_own_state};
 use crate::run::secrets::redactor_of;
 use crate::texts::project_texts;
 use crate::texts::roles::Roles;
+use crate::texts::skills::Skills;
 
 /// The MCP server configuration that other programs read from a project.
 const MCP_FILE: &str = ".mcp.json";
@@ -156,6 +157,7 @@ impl Project {
     ) -> Result<Vec<String>, CoordinatorError> {
         let base = self.base(base)?;
         let mut found = project_texts::without_effect(&self.repo, &base)?;
+        found.extend_from_slice(Skills::load(&self.repo, &base, user_config_dir)?.left_out());
         let is_there = |path: &Path| path.symlink_metadata().is_ok();
         if is_there(&self.workdir().join(MCP_FILE)) || commit_may_have(&self.repo, &base, MCP_FILE) {
             found.push(format!("{MCP_FILE}: MCP servers are not available yet, so this file has no effect"));

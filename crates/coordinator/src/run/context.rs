@@ -20,6 +20,7 @@ use crate::run::layout::Layout;
 use crate::run::retries::Retries;
 use crate::texts::prompts::Prompts;
 use crate::texts::roles::Roles;
+use crate::texts::skills::Skills;
 
 /// The shared context of one run.
 pub(crate) struct RunContext {
@@ -34,6 +35,7 @@ pub(crate) struct RunContext {
     pub(crate) no_gc: Arc<NoGc>,
     pub(crate) roles: Roles,
     pub(crate) prompts: Prompts,
+    pub(crate) skills: Skills,
     pub(crate) retries: Retries,
     /// The machine where workers run: this one.
     pub(crate) host: Arc<Host>,

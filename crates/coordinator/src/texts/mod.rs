@@ -5,4 +5,5 @@ pub(crate) mod models;
 pub(crate) mod project_texts;
 pub(crate) mod prompts;
 pub(crate) mod roles;
+pub(crate) mod skills;
 pub(crate) mod task_message;

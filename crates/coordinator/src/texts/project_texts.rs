@@ -1,4 +1,4 @@
-//! A run's input from its project besides the plan: roles, prompts, descriptions of tools, and instructions.
+//! A run's input from its project besides the plan: roles, prompts, descriptions of tools, skills, and instructions.
 //!
 //! All of it is read from the run's base commit, so that no agent can change another agent's instructions, and before
 //! the run starts: ignoring an unreadable text would silently change the run.
@@ -17,6 +17,7 @@ use crate::texts::instructions::Instructions;
 use crate::texts::prompts;
 use crate::texts::prompts::{Prompts, project_text};
 use crate::texts::roles::Roles;
+use crate::texts::skills::Skills;
 
 /// The folder of a project's own descriptions of tools.
 const TOOL_WORDS: &str = ".orchestrate/prompts/tools";
@@ -35,10 +36,11 @@ pub(crate) struct ProjectTexts {
     pub(crate) prompts: Prompts,
     /// The tools, with the project's descriptions.
     pub(crate) tools: ToolRegistry,
+    pub(crate) skills: Skills,
 }
 
 impl ProjectTexts {
-    /// Reads the project's texts at a commit, and the roles of the user's folder.
+    /// Reads the project's texts at a commit, and the roles and skills of the user's folder.
     ///
     /// # Errors
     ///
@@ -51,6 +53,7 @@ impl ProjectTexts {
             roles: Roles::load(repo, base, user_folder)?,
             prompts: Prompts::of_project(|path| project_text(repo, base, Path::new(path)))?,
             tools: builtin_tools(&|name| words.get(name).cloned())?,
+            skills: Skills::load(repo, base, user_folder)?,
         })
     }
 }

@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 use crate::error::CoordinatorError;
 use crate::run::context::{RunContext, blocking};
 use crate::run::retries::Retry;
+use crate::texts::skills::SkillRefused;
 use crate::worker::task_end;
 use crate::worktree::link::GitLink;
 
@@ -128,6 +129,18 @@ impl WorkerLink {
             Some(plan) => self.context.blob_text(plan).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Returns a skill's body, or a file below its folder: of the project's skills, as the base commit has it.
+    pub(crate) async fn skill(
+        &self,
+        name: &str,
+        file: Option<&str>,
+    ) -> Result<Result<String, SkillRefused>, CoordinatorError> {
+        let (context, base) = (Arc::clone(&self.context), self.context.state().base.clone());
+        let (name, file) = (name.to_owned(), file.map(str::to_owned));
+        let read = move || context.skills.read(&context.repo, &base, &name, file.as_deref());
+        blocking("a reader of skills", read).await
     }
 
     /// Reads a blob.

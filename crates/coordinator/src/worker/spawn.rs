@@ -5,6 +5,7 @@ use std::sync::Arc;
 use orchestrate_core::event::Event;
 use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::Grant;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentSpec, RunState, Task, TaskId, TaskRecord, WorkStep};
@@ -23,6 +24,9 @@ use crate::texts::task_message::{self, Delivery, Sources};
 use crate::worker::link::WorkerLink;
 use crate::worker::work;
 use crate::worktree::commit;
+
+/// The tool that is offered only where there are skills.
+const READ_SKILL: &str = "read_skill";
 
 /// Runs a worker for a task until the worker ends.
 pub(crate) async fn start(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
@@ -124,11 +128,15 @@ async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) 
     let context_tokens = role.context_tokens.map_or(settings.context_tokens, |own| own.min(settings.context_tokens));
     let reads_only = role.delivers == Delivers::Report;
     let instruction = instruction(context, task, reads_only, task_message::bound(context_tokens)).await?;
+    let mut grant = role.grant();
+    if context.skills.is_empty() {
+        grant.tools.remove(READ_SKILL);
+    }
     Ok(AgentSpec {
         task: task.id.clone(),
         model: context.host.models.choose(&preferences(settings, task, role)).await?,
-        system: context.host.redactor.owned(system(context, task, &role.prompt).await?),
-        tools: context.host.executor.specs(&role.grant()),
+        system: context.host.redactor.owned(system(context, task, &role.prompt, &grant).await?),
+        tools: context.host.executor.specs(&grant),
         instruction: context.host.redactor.owned(instruction),
         context_tokens,
         max_output_tokens: role.max_output_tokens.unwrap_or(settings.max_output_tokens),
@@ -136,12 +144,18 @@ async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) 
     })
 }
 
-/// Composes the agent's system text: its role, and the instructions that apply to its files.
-async fn system(context: &RunContext, task: &Task, role_prompt: &str) -> Result<String, CoordinatorError> {
+/// Composes the agent's system text: its role, the instructions that apply to its files, and the list of skills.
+async fn system(
+    context: &RunContext,
+    task: &Task,
+    role_prompt: &str,
+    grant: &Grant,
+) -> Result<String, CoordinatorError> {
     let (repo, base, files) = (context.repo.clone(), context.state().base.clone(), task.files.clone());
     let read = move || project_texts::instructions(&repo, &base, &files);
     let instructions = blocking("a reader of instructions", read).await?;
-    Ok(format!("{}{}", context.prompts.system(role_prompt), instructions.render()))
+    let skills = if grant.tools.contains(READ_SKILL) { context.skills.list() } else { String::new() };
+    Ok(format!("{}{}{skills}", context.prompts.system(role_prompt), instructions.render()))
 }
 
 /// Composes the agent's first message from the task, the plan's prose and the work of its dependencies.

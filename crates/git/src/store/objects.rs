@@ -138,6 +138,18 @@ impl Store<'_> {
     /// # Errors
     /// If the commit is missing.
     pub fn list_files(&self, treeish: &Oid, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
+        self.list(treeish, folder, git2::ObjectType::Blob)
+    }
+
+    /// Lists the folders directly in a folder of a commit (or tree). Empty if there is no such folder.
+    ///
+    /// # Errors
+    /// If the commit is missing.
+    pub fn list_folders(&self, treeish: &Oid, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
+        self.list(treeish, folder, git2::ObjectType::Tree)
+    }
+
+    fn list(&self, treeish: &Oid, folder: &Path, kind: git2::ObjectType) -> Result<Vec<PathBuf>, GitError> {
         let handle = self.repo.handle()?;
         let tree = tree_of(&handle, treeish)?;
         let failed = || GitError::library(format!("read {} of {treeish}", folder.display()));
@@ -148,8 +160,8 @@ impl Store<'_> {
             Err(error) => return Err(failed()(error)),
         };
         let entries = handle.find_tree(entry.id()).map_err(failed())?;
-        let files = entries.iter().filter(|entry| entry.kind() == Some(git2::ObjectType::Blob));
-        Ok(files.map(|entry| folder.join(path_of(entry.name_bytes()))).collect())
+        let found = entries.iter().filter(|entry| entry.kind() == Some(kind));
+        Ok(found.map(|entry| folder.join(path_of(entry.name_bytes()))).collect())
     }
 }
 

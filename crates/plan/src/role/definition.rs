@@ -49,7 +49,7 @@ pub struct Role {
 }
 
 /// The tools of a role that names none: every built-in tool, none of which reaches the network.
-pub const DEFAULT_TOOLS: [&str; 16] = [
+pub const DEFAULT_TOOLS: [&str; 17] = [
     "read_file",
     "write_file",
     "update_file",
@@ -65,6 +65,7 @@ pub const DEFAULT_TOOLS: [&str; 16] = [
     "git_commit",
     "todo_write",
     "read_plan",
+    "read_skill",
     "send_message_to_agent",
 ];
 

@@ -71,7 +71,7 @@ fn tools_are_a_text_a_list_or_a_map() {
         ("tools: []", Some(Vec::new()), Vec::new()),
         ("tools: [Read, mcp__x__y]", Some(names(&["read_file", "mcp__x__y"])), Vec::new()),
         ("tools: [read, search, Edit]", Some(names(&["read_file", "grep", "search_files", "update_file"])), Vec::new()),
-        ("tools: [edit]", Some(names(&["update_file", "write_file"])), Vec::new()),
+        ("tools: [edit, Skill]", Some(names(&["update_file", "write_file", "read_skill"])), Vec::new()),
         ("tools: Agent(*), Grep", Some(names(&["spawn_child_agent", "grep"])), Vec::new()),
         ("tools: [\"*\"]", None, Vec::new()),
         ("tools: {read: true, bash: false}", Some(names(&["read_file"])), names(&["run_shell_command"])),

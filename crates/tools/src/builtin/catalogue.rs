@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{agents, exec, files, git, plan, todo};
+use super::{agents, exec, files, git, plan, skill, todo};
 use crate::error::ToolsError;
 use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
@@ -38,6 +38,7 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("git_commit", git::GitCommit),
     built_in!("todo_write", todo::TodoWrite),
     built_in!("read_plan", plan::ReadPlan),
+    built_in!("read_skill", skill::ReadSkill),
     built_in!("send_message_to_agent", agents::SendMessageToAgent),
 ];
 

@@ -8,6 +8,7 @@ mod facts;
 mod files;
 mod git;
 mod plan;
+mod skill;
 mod todo;
 
 pub use catalogue::{Overrides, builtin_names, builtin_tools, unknown_parameters};

@@ -31,6 +31,7 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
         ("git_commit", json!({"message": "Begin"}), Some(json!({"message": "nothing"}))),
         ("todo_write", json!({"items": [{"content": "Begin", "status": "in_progress"}]}), None),
         ("read_plan", json!({"section": "Goal"}), Some(json!({"section": "nowhere"}))),
+        ("read_skill", json!({"name": "release"}), Some(json!({"name": "nowhere"}))),
         (
             "send_message_to_agent",
             json!({"agent_id": "T2", "message": "hello"}),

@@ -12,7 +12,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
 use orchestrate_tools::{
     AgentService, Artifact, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitCommit, GitService,
-    GitStatus, OutgoingMessage, PageRange, PlanService, ServiceError, Services, ToolOutput,
+    GitStatus, OutgoingMessage, PageRange, PlanService, ServiceError, Services, SkillService, ToolOutput,
 };
 
 use super::call_end::{CallOf, finished};
@@ -60,6 +60,7 @@ pub(super) fn services(desk: &Arc<AgentServices>) -> Services {
         git: Arc::clone(desk) as Arc<dyn GitService>,
         agents: Arc::clone(desk) as Arc<dyn AgentService>,
         plan: Arc::clone(desk) as Arc<dyn PlanService>,
+        skills: Arc::clone(desk) as Arc<dyn SkillService>,
         recorder: Arc::clone(desk) as Arc<dyn CallRecorder>,
         artifacts: Arc::clone(desk) as Arc<dyn ArtifactStore>,
     }
@@ -115,6 +116,14 @@ impl PlanService for AgentServices {
         };
         let found = orchestrate_plan::section(&text, heading).map(str::to_owned);
         found.map_err(|known| ServiceError::Invalid(headings(known)))
+    }
+}
+
+#[async_trait]
+impl SkillService for AgentServices {
+    async fn read(&self, name: &str, file: Option<&str>) -> Result<String, ServiceError> {
+        let text = self.workplace.link.skill(name, file).await.map_err(|error| service_error(&error))?;
+        text.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
 

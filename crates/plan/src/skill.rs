@@ -1,8 +1,8 @@
 //! Agent Skills: procedures that an agent reads when its task calls for them.
 //!
-//! A skill is a folder with a `SKILL.md`: front matter with a name and a description, which every agent sees, and a body,
-//! which an agent reads on demand. The rules are those of the public specification (agentskills.io). Keys that it does
-//! not define are ignored, since products add their own.
+//! A skill is a folder with a `SKILL.md`: front matter with a name and a description, which every agent sees, and a
+//! body, which an agent reads on demand. The rules are those of the public specification (agentskills.io). Keys that it
+//! does not define are ignored, since products add their own.
 
 use serde_json::{Map, Value};
 
@@ -66,7 +66,8 @@ pub enum SkillProblem {
     Missing(&'static str),
     /// The name contains characters that are not allowed.
     #[error(
-        "line {line}: the name `{name}` is not 1 to {MAX_NAME} lower-case letters, digits and single hyphens between them"
+        "line {line}: the name `{name}` is not 1 to {MAX_NAME} lower-case letters, digits and single hyphens between \
+        them"
     )]
     Name {
         /// The line in the file, from 1.

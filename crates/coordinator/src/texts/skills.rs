@@ -1,7 +1,7 @@
 //! The Agent Skills of a run: those of the project at the base commit, and the user's.
 //!
 //! Agents see the name and the description of each; the tool `read_skill` returns the body, and other files of its
-//! folder. A skill that breaks the specification is left out and named in a warning, since other programs may accept it.
+//! folder. A skill that breaks the specification is left out and named in a warning.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -150,29 +150,30 @@ impl Skills {
         self.found.iter().filter(|(_, found)| !found.skill.is_for_people).map(|(name, found)| (name.as_str(), found))
     }
 
-    /// Returns the part of the system text that lists the skills; empty if there are none.
-    pub(crate) fn list(&self) -> String {
+    /// Returns the part of the system text that lists the skills; empty if there are none. In a small context, the list
+    /// takes up a sixteenth, since a token is about four bytes.
+    pub(crate) fn list(&self, context_tokens: u64) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let most = usize::try_from(context_tokens / 4).unwrap_or(usize::MAX).min(LIST_BYTES);
         let (mut lines, mut more) = (String::new(), Vec::new());
         for (name, found) in self.offered() {
             let line = format!("{name}: {}\n", shortened(&found.skill.description));
-            if lines.len() + line.len() <= LIST_BYTES {
+            if lines.len() + line.len() <= most {
                 lines.push_str(&line);
             } else {
                 more.push(name);
             }
         }
-        if lines.is_empty() {
-            return String::new();
-        }
-        let block = block(&["skills"], lines.trim_end());
-        let mut text = format!(
-            "\n\nThe project's owner or the user wrote these skills. If one fits your task, read it with `read_skill` and \
-             follow it:\n{block}"
-        );
         if !more.is_empty() {
-            text.push_str(&format!("\nMore skills, whose descriptions are left out for length: {}", more.join(", ")));
+            lines.push_str(&format!("without their descriptions, for length: {}\n", more.join(", ")));
         }
-        text
+        format!(
+            "\n\nThe project's owner or the user wrote these skills. If one fits your task, read it with `read_skill` \
+             and follow it:\n{}",
+            block(&["skills"], lines.trim_end())
+        )
     }
 
     /// Returns the body of a skill, or a file below its folder; those of the project are read from the base commit.
@@ -335,19 +336,21 @@ mod tests {
         let other = skills(&[(".agents/skills/a/SKILL.md", &one), (".claude/skills/a/SKILL.md", &two)]);
         let expected = ".claude/skills/a/SKILL.md: a skill of this name is in .agents/skills/a, which counts";
         assert_eq!(other.left_out(), [expected]);
-        assert!(other.list().contains("\na: One.\n"));
+        assert!(other.list(16_000).contains("\na: One.\n"));
     }
 
     #[test]
     fn the_list_is_bounded_and_names_every_skill() {
-        assert_eq!(Skills::default().list(), "");
+        assert_eq!(Skills::default().list(16_000), "");
         let long = "word ".repeat(200);
         let many: Vec<(String, String)> =
             (10..40).map(|number| (format!("s/s{number}/SKILL.md"), skill(&format!("s{number}"), &long))).collect();
         let many: Vec<(&str, &str)> = many.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        let list = skills(&many).list();
-        assert!(list.len() < LIST_BYTES + 600, "{}", list.len());
-        assert!((10..40).all(|number| list.contains(&format!("s{number}"))), "{list}");
+        for (context, most) in [(3_000, 1_200), (16_000, LIST_BYTES + 400), (1_000_000, LIST_BYTES + 400)] {
+            let list = skills(&many).list(context);
+            assert!(list.len() < most, "{}", list.len());
+            assert!((10..40).all(|number| list.contains(&format!("s{number}"))), "{list}");
+        }
     }
 
     #[test]

@@ -135,7 +135,7 @@ async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) 
     Ok(AgentSpec {
         task: task.id.clone(),
         model: context.host.models.choose(&preferences(settings, task, role)).await?,
-        system: context.host.redactor.owned(system(context, task, &role.prompt, &grant).await?),
+        system: context.host.redactor.owned(system(context, task, &role.prompt, &grant, context_tokens).await?),
         tools: context.host.executor.specs(&grant),
         instruction: context.host.redactor.owned(instruction),
         context_tokens,
@@ -150,11 +150,13 @@ async fn system(
     task: &Task,
     role_prompt: &str,
     grant: &Grant,
+    context_tokens: u64,
 ) -> Result<String, CoordinatorError> {
     let (repo, base, files) = (context.repo.clone(), context.state().base.clone(), task.files.clone());
     let read = move || project_texts::instructions(&repo, &base, &files);
     let instructions = blocking("a reader of instructions", read).await?;
-    let skills = if grant.tools.contains(READ_SKILL) { context.skills.list() } else { String::new() };
+    let may_read = grant.tools.contains(READ_SKILL);
+    let skills = if may_read { context.skills.list(context_tokens) } else { String::new() };
     Ok(format!("{}{}{skills}", context.prompts.system(role_prompt), instructions.render()))
 }
 

@@ -12,6 +12,7 @@ mod project_texts;
 mod repair;
 mod signals;
 mod task_message;
+mod trackers;
 mod verifier;
 
 use crate::support::{Case, Need};
@@ -31,6 +32,7 @@ pub(crate) fn cases() -> Vec<Case> {
         repair::cases,
         signals::cases,
         task_message::cases,
+        trackers::cases,
         verifier::cases,
     ];
     let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));

@@ -15,6 +15,7 @@ mod commands;
 mod figure;
 mod fleet;
 mod merges;
+mod plans;
 mod processor;
 mod program;
 mod shells;
@@ -37,11 +38,12 @@ use crate::figure::{Figure, HEADER};
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
 
 /// The groups, by the names that select them.
-const GROUPS: [(&str, Measure); 8] = [
+const GROUPS: [(&str, Measure); 9] = [
     ("turns", turns::measure),
     ("commands", commands::measure),
     ("fleet", fleet::measure),
     ("shells", shells::measure),
+    ("plans", plans::measure),
     ("check", program::measure_check),
     ("start", program::measure_start),
     ("merges", merges::measure),

@@ -70,7 +70,7 @@ fn endpoints_that_refuse_say_what_to_do() -> Outcome {
         let world = world()?;
         let before = world.repository.fingerprint()?;
         let plan = world.write("plan.md", "- [ ] T1 Write it\n- [ ] T2 Make it (run: touch made)\n")?;
-        let arguments = ["run", &plan, "--model", "openai/test", "--outage-patience", "1ms"];
+        let arguments = ["run", &plan, "--model", "openai/test", "--outage-patience", "1s"];
         let typed = world.orchestrate(&arguments);
         let ran = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", &base).run()?.exits(1)?;
         require_words(&ran.stdout, &["T1    failed", "T2    merged", words, next])?;

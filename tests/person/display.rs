@@ -179,7 +179,7 @@ fn status_tells_what_an_agent_does() -> Outcome {
     })?;
     says(&status, &["T1 waits in turn 2\n", "T2 runs its command\n", "orchestrate log\n", "orchestrate stop\n"])?;
     let working = world.types(&["status", "--json"], 0)?.json()?;
-    let first = json!({"task": "T1", "state": "waiting", "turns": 2, "last_tool": "write_file"});
+    let first = json!({"task": "T1", "state": "waiting", "turns": 2, "last_tool": "write_file", "outage": null});
     let is_told = *at(&working, "/working/0")? == first;
     world.types(&["stop", "--kill"], 0)?;
     running.end()?.exits(130)?;

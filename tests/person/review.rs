@@ -344,17 +344,14 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     world.repository.git(&["-C", &place.to_string(), "add", "file"])?;
     says(&world.types(&["retry", "T2", "-m", "Mended."], 1)?, &["conflict markers in file:1"])?;
     std::fs::write(two.join("file"), "both\n")?;
-    let rejected = world.types(&["retry", "T2", "-m", "Mended."], 3)?;
-    let file = world.repository.show(&format!("{}~0", branch_of(&rejected.stdout, "T2")?), "file")?;
-    if file == "both" { Ok(()) } else { fail(format!("{file}\n{}", rejected.stdout)) }
+    world.types(&["retry", "T2", "-m", "Mended."], 3)?;
+    let status = world.types(&["status", "--json"], 0)?.json()?;
+    let branch = at(&status, "/tasks/1/branch")?.as_str().unwrap_or_default().to_owned();
+    let file = world.repository.show(&branch, "file")?;
+    if file == "both" { Ok(()) } else { fail(format!("{file}\n{status}")) }
 }
 
 /// Returns a task's branch in a report.
-fn branch_of<'a>(report: &'a str, task: &str) -> Result<&'a str, Failed> {
-    let branches = report.split_whitespace().filter(|word| word.starts_with("orchestrate/"));
-    branches.into_iter().find(|word| word.ends_with(task)).ok_or_else(|| Failed::from(report))
-}
-
 /// A user leaves the branch of a task's worktree, for example to commit as `clean` advises, and
 /// only then rejects the work.
 fn a_worktree_on_another_branch_is_brought_back() -> Outcome {

@@ -66,8 +66,10 @@ pub(crate) fn render(report: &Report) -> String {
         STOPPED => "stopped after",
         other => &format!("{other} in"),
     };
+    let has_branches = report.tasks.iter().any(|task| task.branch.is_some());
+    let branches = if has_branches { format!("branches: orchestrate/{}/TASK\n", report.run_id) } else { String::new() };
     text.push_str(&format!(
-        "\nrun {}: {how} {:.1} s, {} tokens\nresult: {} at {}\n",
+        "\nrun {}: {how} {:.1} s, {} tokens\n{branches}result: {} at {}\n",
         report.run_id,
         seconds(report.duration_ms),
         tokens(report.usage.input_tokens + report.usage.output_tokens),

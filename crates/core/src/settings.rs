@@ -16,8 +16,8 @@ pub const MERGE_ROUNDS: u32 = 2;
 pub const MAX_TURNS: u32 = 60;
 /// Default maximum size of a reply in tokens.
 pub const MAX_OUTPUT_TOKENS: u32 = 4_096;
-/// Default time for which a request is repeated while the model's endpoint does not answer, in milliseconds: longer than
-/// a provider's usual incident.
+/// Default time for which a request is repeated while the model's endpoint does not answer, in milliseconds: longer
+/// than a provider's usual incident.
 pub const OUTAGE_PATIENCE_MS: u64 = 1_800_000;
 /// Default time limit of one `run:` or `verify` command in milliseconds.
 pub const COMMAND_TIMEOUT_MS: u64 = 600_000;

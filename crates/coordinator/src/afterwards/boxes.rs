@@ -1,7 +1,7 @@
 //! Marks landed tasks as done in the user's plan file, by their boxes or, in JSON, their statuses, and restores them.
 //!
-//! The file is written only if it is the plan that the run read, apart from the marks of these tasks; everything else in
-//! it stays byte for byte, and it is replaced atomically. The edit stays uncommitted.
+//! The file is written only if it is the plan that the run read, apart from the marks of these tasks; everything else
+//! in it stays byte for byte, and it is replaced atomically. The edit stays uncommitted.
 
 use std::path::{Path, PathBuf};
 

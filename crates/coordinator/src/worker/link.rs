@@ -84,8 +84,8 @@ impl WorkerLink {
         Ok(self.context.store.events_of_task(&self.context.run, &self.task, 0, usize::MAX)?)
     }
 
-    /// Resolves when the attempt's time is used up; never if it has no limit. While the agent waits for a model that does
-    /// not answer, its time stands still.
+    /// Resolves when the attempt's time is used up; never if it has no limit. While the agent waits for a model that
+    /// does not answer, its time stands still.
     pub(crate) async fn out_of_time(&self) {
         let mut changes = self.context.journal.watch();
         loop {

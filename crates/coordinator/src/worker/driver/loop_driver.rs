@@ -261,8 +261,8 @@ fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
     decided.collect()
 }
 
-/// Sends a request until it is answered or fails; `None` if the agent is stopped meanwhile. An outage is recorded once it
-/// lasts, so that its time does not count.
+/// Sends a request until it is answered or fails; `None` if the agent is stopped meanwhile. An outage is recorded once
+/// it lasts, so that its time does not count.
 async fn complete(
     workplace: &Workplace,
     model: &dyn Model,

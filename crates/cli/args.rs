@@ -367,6 +367,19 @@ pub(crate) struct LandArgs {
     /// Undo the landing, if the branch has not moved since
     #[arg(long)]
     pub(crate) undo: bool,
+    /// Land the whole result as one commit
+    #[arg(long, group = "style", conflicts_with = "undo")]
+    pub(crate) squash: bool,
+    /// Land one commit for each merged task, without merge commits
+    #[arg(long, group = "style", conflicts_with_all = ["undo", "message"])]
+    pub(crate) rebase: bool,
+    /// The message of the merge or the squash; {title}, {run} and {tasks} are replaced
+    #[arg(long, short, value_name = "TEXT", value_parser = words, conflicts_with = "undo")]
+    pub(crate) message: Option<String>,
+    /// Run your git hooks for the commit's message and after the merge; never use this with a repository that you do
+    /// not trust
+    #[arg(long, conflicts_with = "undo")]
+    pub(crate) hooks: bool,
     /// Do not tick the plan's boxes
     #[arg(long)]
     pub(crate) no_write_back: bool,

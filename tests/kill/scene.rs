@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Archive, Cancel, CleanOptions, Coordinator, LandOptions, PlanInput, Settings, Takeover};
+use orchestrate_coordinator::{
+    Archive, Cancel, CleanOptions, Coordinator, LandOptions, LandStyle, PlanInput, Settings, Takeover,
+};
 use orchestrate_core::event::Event;
 use orchestrate_core::request::Request;
 use orchestrate_core::{RunId, TaskId};
@@ -162,7 +164,8 @@ fn carry_out(home: &Path, deed: Deed) -> Result<String, Failed> {
         Deed::Land | Deed::Undo | Deed::Clean => {
             let runs = Archive::open(&here, settings(home))?;
             let run = runs.store().latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
-            let options = LandOptions { directory: here, write_back: true, cancel: Cancel::new() };
+            let (directory, style, cancel) = (here, LandStyle::Merge, Cancel::new());
+            let options = LandOptions { directory, write_back: true, style, message: None, hooks: false, cancel };
             Ok(match deed {
                 Deed::Land => format!("{:?}", runs.land(&run, &options)?),
                 Deed::Undo => format!("{:?}", runs.unland(&run, &options)?),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{
-    Archive, Boxes, Cancel, CleanOptions, CoordinatorError, LandOptions, Landed, PlanInput, Refusal, Settings,
+    Archive, Boxes, Brought, Cancel, CleanOptions, CoordinatorError, LandOptions, LandStyle, Landed, PlanInput,
+    Refusal, Settings,
 };
 use orchestrate_core::{Oid, Report, RunId, RunSettings};
 use serde_json::json;
@@ -78,7 +79,15 @@ impl Ended {
     }
 
     fn options(&self) -> LandOptions {
-        LandOptions { directory: self.world.repository.path().to_owned(), write_back: true, cancel: Cancel::new() }
+        let directory = self.world.repository.path().to_owned();
+        LandOptions {
+            directory,
+            write_back: true,
+            style: LandStyle::Merge,
+            message: None,
+            hooks: false,
+            cancel: Cancel::new(),
+        }
     }
 
     fn land(&self) -> Result<Landed, CoordinatorError> {
@@ -167,10 +176,12 @@ fn a_fast_forward_lands_and_is_undone() -> Outcome {
         branch: "main".to_owned(),
         from: base.clone(),
         to: ended.report.integration_commit.clone(),
-        merged: false,
+        brought: Brought::FastForward,
         checkout: Some(repository.path().to_owned()),
         boxes: Boxes::Written(plan),
         is_empty: false,
+        is_signed: None,
+        skipped_hooks: Vec::new(),
         warnings: Vec::new(),
     };
     same(&landed, &expected)?;
@@ -202,7 +213,7 @@ fn new_commits_are_merged_and_checked() -> Outcome {
     let tip = commit_on_main(&ended, "meanwhile.txt", "m\n")?;
     let before = ended.look()?;
     let landed = ended.land()?;
-    same(&(landed.merged, landed.from), &(true, tip.clone()))?;
+    same(&(landed.brought, landed.from), &(Brought::Merge, tip.clone()))?;
     let parents = ended.git(&["log", "-1", "--format=%P %s", "main"])?;
     let title = format!("{tip} {} Merge run {}: Words", ended.report.integration_commit, ended.run());
     same(&parents, &title)?;
@@ -259,7 +270,7 @@ fn the_check_has_what_every_worktree_has() -> Outcome {
     // Otherwise the files that the run's own checks left would be enough for this check, too.
     ended.runs()?.clean(ended.run(), CleanOptions { ignored: true, ..CleanOptions::default() })?;
     commit_on_main(&ended, "meanwhile.txt", "m\n")?;
-    same(&ended.land()?.merged, &true)
+    same(&ended.land()?.brought, &Brought::Merge)
 }
 
 fn a_red_merge_is_refused() -> Outcome {
@@ -423,7 +434,7 @@ fn what_a_killed_landing_left_is_used_up() -> Outcome {
     let half_written = format!(".plan.md.{}", ended.run());
     repository.write(&half_written, "half")?;
     let landed = ended.land()?;
-    same(&(landed.merged, landed.boxes), &(true, Boxes::Written(repository.path().join("plan.md"))))?;
+    same(&(landed.brought, landed.boxes), &(Brought::Merge, Boxes::Written(repository.path().join("plan.md"))))?;
     same(&[lock, repository.path().join(half_written)].map(|path| path.exists()), &[false, false])
 }
 

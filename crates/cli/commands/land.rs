@@ -1,6 +1,6 @@
 //! `land`: merges a run's result into the branch that it started from, or undoes that.
 
-use orchestrate_coordinator::{Boxes, Landed};
+use orchestrate_coordinator::{Boxes, Brought, LandOptions, LandStyle, Landed};
 use orchestrate_core::{Recorded, RunId};
 use orchestrate_journal::Store;
 use orchestrate_settings::Layer;
@@ -10,7 +10,7 @@ use crate::args::LandArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::display::Format;
-use crate::follow::landing::{bring, until_signalled, words};
+use crate::follow::landing::{until_signalled, words};
 use crate::follow::run;
 use crate::show::output;
 
@@ -23,15 +23,20 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     if arguments.no_write_back {
         typed.push(("no_write_back", "true".to_owned()));
     }
+    typed.extend(arguments.message.clone().map(|message| ("land.message", message)));
     let loaded = context.load(typed, Layer::default())?;
     let style = run::style(&loaded.resolved, context.terminal);
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let begun = store.state(&run)?.seq;
     let landed = if arguments.undo {
-        until_signalled(context, &loaded, |runs, options| runs.unland(&run, options))?
+        until_signalled(context, &loaded, |runs, options| runs.unland(&run, &options))?
     } else {
-        bring(context, &loaded, &run)?
+        let (style, hooks) = (arguments.style(), arguments.hooks);
+        until_signalled(context, &loaded, |runs, options| runs.land(&run, &LandOptions { style, hooks, ..options }))?
     };
+    if arguments.message.is_some() && landed.brought == Brought::FastForward {
+        output::warning("the message was not used, since a fast-forward makes no commit");
+    }
     landed.warnings.iter().for_each(|warning| output::warning(warning));
     match style.format {
         Format::Text => output::result(&words(&landed, arguments.undo)),
@@ -39,6 +44,16 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
         Format::StreamJson => stream((&store, &run), begun, &object(&landed, arguments.undo)),
     }
     .map(|()| 0)
+}
+
+impl LandArgs {
+    fn style(&self) -> LandStyle {
+        match (self.squash, self.rebase) {
+            (true, _) => LandStyle::Squash,
+            (_, true) => LandStyle::Rebase,
+            _ => LandStyle::Merge,
+        }
+    }
 }
 
 /// Prints the events that a landing has recorded; the object replaces the last, as the report does at a run's end.
@@ -65,7 +80,10 @@ fn object(landed: &Landed, undone: bool) -> Value {
         "branch": landed.branch,
         "from": landed.from,
         "to": landed.to,
-        "merged": landed.merged,
+        "merged": landed.brought == Brought::Merge,
+        "brought": landed.brought.as_str(),
+        "signed": landed.is_signed,
+        "skipped_hooks": landed.skipped_hooks,
         "warnings": landed.warnings,
         "boxes": boxes,
     })

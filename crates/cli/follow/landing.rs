@@ -1,6 +1,8 @@
 //! Landing, for the command `land` and for runs whose settings ask for it.
 
-use orchestrate_coordinator::{Archive, Boxes, Cancel, CoordinatorError, LandOptions, Landed, Refusal};
+use orchestrate_coordinator::{
+    Archive, Boxes, Brought, Cancel, CoordinatorError, LandOptions, LandStyle, Landed, Refusal,
+};
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_NEEDS_HUMAN, EXIT_TERMINATED, EXIT_USAGE, status_name};
 use orchestrate_core::{Report, RunId, RunState};
@@ -50,19 +52,19 @@ fn not_landed(report: &mut Report, error: &CommandError) {
 
 /// Lands a run.
 pub(crate) fn bring(context: &Context, loaded: &Loaded, run: &RunId) -> Result<Landed, CommandError> {
-    until_signalled(context, loaded, |runs, options| runs.land(run, options))
+    until_signalled(context, loaded, |runs, options| runs.land(run, &options))
 }
 
 /// Lands, or undoes a landing, unless a signal asks to stop before anything has moved.
 pub(crate) fn until_signalled(
     context: &Context,
     loaded: &Loaded,
-    act: impl FnOnce(&Archive, &LandOptions) -> Result<Landed, CoordinatorError>,
+    act: impl FnOnce(&Archive, LandOptions) -> Result<Landed, CoordinatorError>,
 ) -> Result<Landed, CommandError> {
     let attention = Attention::listen()?;
     let (runs, options) = open(context, loaded)?;
     let options = LandOptions { cancel: attention.cancel.clone(), ..options };
-    act(&runs, &options).map_err(|error| match error {
+    act(&runs, options).map_err(|error| match error {
         CoordinatorError::Refused(Refusal::Interrupted { .. }) => {
             CommandError::from(error).of_kind(ErrorKind::Interrupted(attention.exit_code()))
         }
@@ -74,24 +76,36 @@ fn open(context: &Context, loaded: &Loaded) -> Result<(Archive, LandOptions), Co
     let runs = Archive::open(&context.directory, context.settings(loaded)?)?;
     let runs = if loaded.resolved.is_on("quiet") { runs } else { runs.telling(output::note) };
     let write_back = !loaded.resolved.is_on("no_write_back");
-    Ok((runs, LandOptions { directory: context.directory.clone(), write_back, cancel: Cancel::new() }))
+    let (directory, style, cancel) = (context.directory.clone(), LandStyle::Merge, Cancel::new());
+    let message = loaded.resolved.text("land.message");
+    Ok((runs, LandOptions { directory, write_back, style, message, hooks: false, cancel }))
 }
 
 /// Describes the result of landing, or of undoing it, for people.
 pub(crate) fn words(landed: &Landed, undone: bool) -> String {
     let Landed { run, branch, from, to, .. } = landed;
     let (from, to) = (short(from.as_str()), short(to.as_str()));
-    let mut text = match (undone, from == to, landed.merged) {
-        (false, true, _) if landed.is_empty => format!(
+    let moved = format!("run {run} has landed: {branch} went from {from} to {to}");
+    let mut text = match landed.brought {
+        _ if undone => format!("the landing of run {run} is undone: {branch} is back at {to}\n"),
+        Brought::Nothing if landed.is_empty => format!(
             "run {run} has nothing to land, since none of its work was merged; `orchestrate review {run}` shows its branches\n"
         ),
-        (true, ..) => format!("the landing of run {run} is undone: {branch} is back at {to}\n"),
-        (false, true, _) => format!("{branch} already contains run {run}, at {to}\n"),
-        (false, false, true) => {
-            format!("run {run} has landed: {branch} went from {from} to {to}, merged with its new commits\n")
-        }
-        (false, false, false) => format!("run {run} has landed: {branch} went from {from} to {to}, a fast-forward\n"),
+        Brought::Nothing => format!("{branch} already contains run {run}, at {to}\n"),
+        Brought::FastForward => format!("{moved}, a fast-forward\n"),
+        Brought::Merge => format!("{moved}, merged with its new commits\n"),
+        Brought::Squash => format!("{moved}, as one commit\n"),
+        Brought::Rebase => format!("{moved}, one commit for each task\n"),
     };
+    if landed.is_signed == Some(false) {
+        text.push_str(
+            "the agents' own commits are not signed; `orchestrate land --squash` or `--rebase` signs all that lands\n",
+        );
+    }
+    if !landed.skipped_hooks.is_empty() {
+        let hooks = landed.skipped_hooks.join(", ");
+        text.push_str(&format!("hooks not run: {hooks} (`--hooks` runs those for the message and after the merge)\n"));
+    }
     match &landed.boxes {
         Boxes::Written(path) => {
             let done = if undone { "are as before" } else { "were ticked; the edit is not committed" };

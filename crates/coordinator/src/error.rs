@@ -203,7 +203,10 @@ impl CoordinatorError {
     /// request helps.
     pub fn is_refusal(&self) -> bool {
         match self {
-            Self::Git(error) => matches!(error, GitError::Refused { .. } | GitError::UnknownRevision { .. }),
+            Self::Git(error) => matches!(
+                error,
+                GitError::Refused { .. } | GitError::UnknownRevision { .. } | GitError::NotSigned { .. }
+            ),
             Self::Journal(error) => matches!(
                 error,
                 JournalError::NoSuchRun(_)
@@ -303,6 +306,7 @@ impl CoordinatorError {
                     | GitError::LocalChanges { .. }
                     | GitError::InConflict { .. }
                     | GitError::NotFastForward { .. }
+                    | GitError::HookFailed { .. }
                     | GitError::RefMoved { .. }
             ),
             _ => false,

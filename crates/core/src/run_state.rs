@@ -459,6 +459,11 @@ impl RunState {
         self.landings.last().filter(|landing| landing.is_done)
     }
 
+    /// Returns the landing that has begun and is not complete.
+    pub fn landing_begun(&self) -> Option<&Landing> {
+        self.landings.last().filter(|landing| !landing.is_done)
+    }
+
     /// Reports whether all merged work has landed.
     pub fn is_landed(&self) -> bool {
         self.landed().is_some_and(|landing| landing.result == self.integration)

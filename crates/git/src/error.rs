@@ -264,6 +264,26 @@ pub enum GitError {
         /// The files, relative to the checkout.
         paths: Vec<PathBuf>,
     },
+    /// The user signs commits, and the commit that a landing needs cannot be signed.
+    #[error(
+        "sign the commit of the landing: {reason}; nothing has landed: correct `user.signingKey` and `gpg.format` in your \
+        own git configuration, or switch signing off for this once with `GIT_CONFIG_COUNT=1 \
+        GIT_CONFIG_KEY_0=commit.gpgSign GIT_CONFIG_VALUE_0=false`"
+    )]
+    NotSigned {
+        /// What git said.
+        reason: String,
+    },
+    /// A hook of the user's, which was run on request, refused the message of a commit.
+    #[error("run the hook {name}: it ended with exit code {code}; nothing has landed: {said}")]
+    HookFailed {
+        /// The hook.
+        name: &'static str,
+        /// Its exit code.
+        code: i32,
+        /// What it wrote.
+        said: String,
+    },
     /// The branch to land on no longer exists.
     #[error("land on {branch}: the branch is gone; recreate it with `git branch {} COMMIT`", shell_word(.branch))]
     BranchGone {

@@ -25,6 +25,7 @@ mod store;
 mod worktree;
 
 pub use error::{GitError, LibraryError};
+pub use land::commit::Origin;
 pub use land::door::Landing;
 pub use land::landing::Move;
 pub use merge::conflict::WrittenConflict;

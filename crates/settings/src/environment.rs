@@ -28,7 +28,8 @@ const PROXIES: &[&str] =
     &["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
 
 /// The author and the committer, as git itself reads them; they override git's configuration.
-const IDENTITIES: &[&str] = &["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
+const IDENTITIES: &[&str] =
+    &["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"];
 
 /// Variables of agent loops written for other programs, each with the key that it sets.
 const ALIASES: &[(&str, &str)] = &[("RALPH_MAX_AGENTS", "max_agents"), ("RALPH_MAX_DEPTH", "max_depth")];
@@ -376,6 +377,7 @@ mod tests {
             ("quiet", "true"),
             ("verbose", "true"),
             ("no_write_back", "true"),
+            ("land.message", "{title}"),
             ("worktree.setup", "true"),
             ("tools", "x"),
         ];
@@ -383,7 +385,7 @@ mod tests {
         let unpromised: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| !names.contains(name)).collect();
         assert_eq!(unpromised, [""; 0]);
         // Settings that only the terminal reads are not frozen by a run.
-        let of_the_terminal = ["base", "output_format", "quiet", "verbose"];
+        let of_the_terminal = ["base", "output_format", "quiet", "verbose", "land.message"];
         let nothing = Resolved::of(&[]);
         let frozen = |resolved: &Resolved| resolved.run_settings(&Switches::default(), true);
         for (name, value) in promised {

@@ -134,6 +134,7 @@ pub const KEYS: &[Key] = &[
     key("verbose", Kind::Switch, Class::Preference, "false", "Print every event as it happens."),
     key("no_write_back", Kind::Switch, Class::Preference, "false", "Do not tick the plan's boxes when landing."),
     key("land", Kind::Switch, Class::Personal, "false", "Land the result if the run succeeds."),
+    key("land.message", Kind::Text, Class::Personal, "", "The message of a landing's merge or squash: `{title}`, `{run}` and `{tasks}` are replaced."),
     key("no_sandbox", Kind::Switch, Class::TypedOnly, "", "Run commands without a sandbox."),
     key("worktree.setup", Kind::Text, Class::Preference, "", "A shell command that runs once in every new worktree."),
     key("tools", Kind::Text, Class::NotYet, "", "Limits of individual tools."),

@@ -1,7 +1,7 @@
 //! Landing: merges a run's result into the branch that it started from, and undoes that.
 //!
-//! This is the only step that moves a user's branch: by fast-forward if possible; if the branch has new commits, by a
-//! merge whose exact tree passes the run's check first. The beginning is recorded before the branch moves, the
+//! This is the only step that moves a user's branch: by fast-forward if possible, otherwise to a commit of its own
+//! (`course.rs`). The beginning is recorded before the branch moves, the
 //! completion after, so the next landing detects one that was killed in between, and completes it. Undoing moves the
 //! branch back only if it has not moved since; it is recorded last, so a killed one is repeated.
 
@@ -9,27 +9,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use orchestrate_core::event::Event;
-use orchestrate_core::invisible::shown;
 use orchestrate_core::report::Standing;
 use orchestrate_core::request::Purpose;
 use orchestrate_core::run_state::Landing;
 use orchestrate_core::{LandingConcern, Oid, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_git::{CommitSpec, GitError, Merge, Move};
+use orchestrate_git::{GitError, Move};
 use orchestrate_journal::Journal;
 use orchestrate_sandbox::Cancel;
 
 use crate::afterwards::archive::Archive;
 use crate::afterwards::boxes;
 use crate::afterwards::boxes::{Boxes, Target};
+use crate::afterwards::course::{Brought, Course, LandStyle};
 use crate::afterwards::refusal::Refusal;
-use crate::api::coordinator::sandbox;
 use crate::error::CoordinatorError;
-use crate::merge::checks::{Check, run_check_blocking};
 use crate::merge::integration_branch;
 use crate::merge::integration_branch::Position;
-use crate::merge::verifier;
-use crate::texts::prompts::{EVIDENCE_BYTES, cut};
-use crate::worktree::commit::unix_seconds;
+
+/// The hook that runs once the checkout is updated.
+const POST_MERGE: &str = "post-merge";
+/// The hooks that check or change the message of a commit.
+const MESSAGE_HOOKS: [&str; 2] = ["prepare-commit-msg", "commit-msg"];
 
 /// How a run is landed.
 #[derive(Clone, Debug)]
@@ -38,6 +38,12 @@ pub struct LandOptions {
     pub directory: PathBuf,
     /// Whether to write the plan's boxes, unless the run's settings forbid it.
     pub write_back: bool,
+    /// How the result is brought into the branch.
+    pub style: LandStyle,
+    /// The message of a merge or a squash, with the placeholders `{title}`, `{run}` and `{tasks}`.
+    pub message: Option<String>,
+    /// Whether to run the user's hooks for the message, and after the merge.
+    pub hooks: bool,
     /// Stops a landing that has not started to move anything; one that has completes.
     pub cancel: Cancel,
 }
@@ -53,14 +59,19 @@ pub struct Landed {
     pub from: Oid,
     /// Its new tip; the same if there was nothing to land.
     pub to: Oid,
-    /// Whether the branch had new commits and was merged.
-    pub merged: bool,
+    /// How the branch has changed.
+    pub brought: Brought,
     /// The checkout whose files changed, or `None` if the branch is checked out nowhere.
     pub checkout: Option<PathBuf>,
     /// The result of writing the plan's boxes.
     pub boxes: Boxes,
     /// Whether nothing of the run was merged, so that there was nothing to land.
     pub is_empty: bool,
+    /// Whether every new commit is signed; `None` if the user signs no commits, or there is none. Agents'
+    /// own commits never are.
+    pub is_signed: Option<bool>,
+    /// The hooks that are present, that git would have run, and that were not run.
+    pub skipped_hooks: Vec<&'static str>,
     /// Rejected work that is part of the result, work built on it, and work that is not part of it.
     pub warnings: Vec<String>,
 }
@@ -89,7 +100,10 @@ impl Archive {
         let branch = state.base_branch.clone().ok_or_else(detached)?;
         self.settle(&journal, &branch)?;
         let state = journal.state();
-        let (step, merged) = self.course(&state, &branch, &options.cancel)?;
+        let (style, message) = (options.style, options.message.as_deref());
+        let (hooks, cancel) = (options.hooks, &options.cancel);
+        let course = Course { runs: self, state: &state, branch: &branch, style, message, hooks, cancel };
+        let (step, brought) = course.choose()?;
         if options.cancel.is_cancelled() {
             return Err(Refusal::Interrupted { run: run.clone() }.into());
         }
@@ -101,8 +115,24 @@ impl Archive {
             journal.append_blocking(Event::RunLanded { branch, from, to })?;
         }
         let is_empty = state.integration == state.base;
-        let warnings = warnings(&state).into_iter().chain(strange).collect();
-        Ok(Landed { run: run.clone(), branch, from, to, merged, checkout, boxes, is_empty, warnings })
+        let is_signed = (from != to && self.repo.landing().signs()).then_some(brought.is_all_new());
+        let mut warnings: Vec<String> = warnings(&state).into_iter().chain(strange).collect();
+        warnings.extend(self.unused_signing());
+        let mut landed = Landed {
+            run: run.clone(),
+            branch,
+            from,
+            to,
+            brought,
+            checkout,
+            boxes,
+            is_empty,
+            is_signed,
+            skipped_hooks: Vec::new(),
+            warnings,
+        };
+        self.finish_hooks(&mut landed, options.hooks)?;
+        Ok(landed)
     }
 
     /// Undoes a landing: the branch returns to its previous tip; local changes and later runs are kept.
@@ -130,8 +160,41 @@ impl Archive {
         let before = Target::Before(self.still_landed(&state)?);
         let boxes = self.boxes(&state, options, &branch, before)?;
         journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
-        let (run, merged, checkout) = (run.clone(), false, None);
-        Ok(Landed { run, branch, from, to, merged, checkout, boxes, is_empty: false, warnings: Vec::new() })
+        let (run, brought, warnings) = (run.clone(), Brought::Nothing, Vec::new());
+        let (checkout, is_empty, is_signed) = (None, false, None);
+        let skipped_hooks = Vec::new();
+        Ok(Landed { run, branch, from, to, brought, checkout, boxes, is_empty, is_signed, skipped_hooks, warnings })
+    }
+
+    /// Runs the hook for an updated checkout if it is wanted, and lists those that were not run.
+    ///
+    /// The hooks before a commit are never run: they would find the merged files neither in the checkout nor in its
+    /// index.
+    fn finish_hooks(&self, landed: &mut Landed, is_wanted: bool) -> Result<(), CoordinatorError> {
+        let landing = self.repo.landing();
+        let mut skipped = landing.hooks_present(landed.brought.hooks());
+        if is_wanted {
+            let is_safe = !landing.changes_hooks(&landed.from, &landed.to)?;
+            let has_run = |name: &str| match name {
+                POST_MERGE => is_safe && landed.checkout.is_some(),
+                name => MESSAGE_HOOKS.contains(&name),
+            };
+            if skipped.contains(&POST_MERGE) && has_run(POST_MERGE) {
+                landed.warnings.extend(landing.run_post_merge(landed.brought == Brought::Squash)?);
+            }
+            skipped.retain(|name| !has_run(name));
+        }
+        landed.skipped_hooks = skipped;
+        Ok(())
+    }
+
+    /// Returns a warning if only the repository's own configuration says how to sign commits.
+    fn unused_signing(&self) -> Option<String> {
+        let keys = self.repo.landing().ignored_settings();
+        (!keys.is_empty()).then(|| {
+            let keys = keys.join(", ");
+            format!("{keys} in the repository's own git configuration is not used for signing; set it in your own")
+        })
     }
 
     fn newest_landed(&self) -> Result<Option<RunId>, CoordinatorError> {
@@ -143,86 +206,6 @@ impl Archive {
         Ok(None)
     }
 
-    /// Returns the move of the branch, and whether it is a merge with the branch's new commits.
-    fn course(&self, state: &RunState, branch: &str, cancel: &Cancel) -> Result<(Move, bool), CoordinatorError> {
-        let (repo, result) = (&self.repo, &state.integration);
-        let from = repo.branch_tip(branch)?;
-        if !repo.contains(&from, &state.base)? {
-            let (branch, result, base) = (branch.to_owned(), result.to_string(), state.base.to_string());
-            return Err(Refusal::BaseLost { branch, result, base }.into());
-        }
-        let course = |to: Oid, merged| (Move { branch: branch.to_owned(), from: from.clone(), to }, merged);
-        if repo.contains(&from, result)? {
-            return Ok(course(from.clone(), false));
-        }
-        if let Some(begun) = begun(state) {
-            return Ok(course(begun.to.clone(), begun.to != *result));
-        }
-        if repo.contains(result, &from)? {
-            return Ok(course(result.clone(), false));
-        }
-        let merged = self.merge_with(state, branch, &from, cancel)?;
-        Ok(course(merged, true))
-    }
-
-    /// Merges the result with the branch's new commits and checks that exact tree.
-    fn merge_with(&self, state: &RunState, branch: &str, tip: &Oid, cancel: &Cancel) -> Result<Oid, CoordinatorError> {
-        let run = &state.run_id;
-        // No task has this name: it is reserved for the merged branch.
-        let prefix = format!("{}{}", run.keep_prefix(), orchestrate_core::TaskId::INTEGRATION);
-        let tree = match self.repo.merging().merge(tip, &state.integration)? {
-            Merge::Clean { tree } => tree,
-            Merge::Conflict { files, .. } => {
-                let files = files.iter().map(|file| shown(&file.to_string())).collect();
-                let (branch, result) = (branch.to_owned(), state.integration.to_string());
-                return Err(Refusal::Conflict { branch, result, files }.into());
-            }
-        };
-        let title = state.title.as_deref().map(|title| format!(": {title}")).unwrap_or_default();
-        let commit = self.repo.commit(&CommitSpec {
-            tree,
-            parents: vec![tip.clone(), state.integration.clone()],
-            message: format!("Merge run {run}{title}"),
-            trailers: vec![("Orchestrate-Run".to_owned(), run.to_string())],
-            by: self.repo.identities(&self.settings.environment).ok_or(CoordinatorError::NoIdentity)?,
-            time_unix: unix_seconds(),
-        })?;
-        self.repo.keep(&format!("{prefix}/landing-{commit}"), &commit)?;
-        self.require_green(state, branch, &commit, cancel)?;
-        Ok(commit)
-    }
-
-    fn require_green(
-        &self,
-        state: &RunState,
-        branch: &str,
-        commit: &Oid,
-        cancel: &Cancel,
-    ) -> Result<(), CoordinatorError> {
-        let Some(command) = &state.settings.verify else { return Ok(()) };
-        // The check would see other files than a filter produces.
-        self.repo.require_plain_tree(commit)?;
-        (self.progress)(&format!("{branch} has new commits: checking their merge with the result: `{command}`"));
-        let (sandbox, verifier) =
-            (sandbox(&self.settings)?, verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?);
-        let worktree = verifier.worktree();
-        let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
-        for command in verifier::commands(&state.settings, command) {
-            let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
-            let result = run_check_blocking(&sandbox, &check, cancel)?;
-            if result.cancelled {
-                return Err(Refusal::Interrupted { run: state.run_id.clone() }.into());
-            }
-            if !result.passed {
-                let output = cut(result.output.trim(), EVIDENCE_BYTES).into();
-                let (branch, command) = (branch.to_owned(), command.to_owned());
-                let (result, exit) = (state.integration.to_string(), result.exit);
-                return Err(Refusal::RedCheck { branch, result, command, exit, output }.into());
-            }
-        }
-        Ok(verifier.note_passed()?)
-    }
-
     /// Records the move, then moves the branch; or records why git refuses.
     fn carry_out(&self, journal: &Journal, state: &RunState, step: &Move) -> Result<Option<PathBuf>, CoordinatorError> {
         let Move { branch, from, to } = step.clone();
@@ -231,7 +214,7 @@ impl Archive {
             let landed = state.landed().filter(|landed| landed.to == to);
             return Ok(landed.map(|landed| self.repo.landing().land(&step_of(landed))).transpose()?.flatten());
         }
-        if begun(state).is_none() {
+        if state.landing_begun().is_none() {
             let branch = branch.clone();
             journal.append_blocking(Event::LandingStarted { branch, from, to })?;
         }
@@ -313,11 +296,6 @@ impl Archive {
 
 fn step_of(landing: &Landing) -> Move {
     Move { branch: landing.branch.clone(), from: landing.from.clone(), to: landing.to.clone() }
-}
-
-/// Returns the landing that has begun and is not complete.
-fn begun(state: &RunState) -> Option<&Landing> {
-    state.landings.last().filter(|landing| !landing.is_done)
 }
 
 /// Returns warnings about rejected work that is part of the result, work that was built on it, and work that is not

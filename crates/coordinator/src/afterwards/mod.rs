@@ -3,7 +3,9 @@
 pub(crate) mod archive;
 pub(crate) mod boxes;
 pub(crate) mod clean;
+pub(crate) mod course;
 pub(crate) mod land;
 pub(crate) mod moved;
 pub(crate) mod refusal;
 pub(crate) mod review;
+pub(crate) mod wording;

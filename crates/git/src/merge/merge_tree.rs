@@ -19,7 +19,7 @@ use orchestrate_core::{Oid, git_path};
 use crate::error::GitError;
 use crate::merge::door::Merging;
 use crate::repo::program::{Ended, Run};
-use crate::repo::repository::{theirs, tree_of};
+use crate::repo::repository::{CommitSpec, Identities, Identity, theirs, tree_of};
 use crate::repo::scratch_repo::Room;
 use crate::repo::version::ATTR_SOURCE;
 use crate::store::openat::path_of;
@@ -88,6 +88,30 @@ impl Merging<'_> {
             return Ok(Merge::Clean { tree: self.repo.tree_of(candidate)? });
         }
         self.merge_by(target, candidate, self.repo.program.version() >= ATTR_SOURCE)
+    }
+
+    /// Applies to `target` what `candidate` has changed since `base`, without a checkout, whatever the three commits
+    /// have in common otherwise.
+    ///
+    /// # Errors
+    /// As [`Merging::merge`].
+    pub fn apply(&self, base: &Oid, target: &Oid, candidate: &Oid) -> Result<Merge, GitError> {
+        let tree = |commit: &Oid| self.repo.tree_of(commit);
+        if tree(base)? == tree(target)? {
+            return Ok(Merge::Clean { tree: tree(candidate)? });
+        }
+        // Git finds the base of a merge in the history, and only newer versions can be given one.
+        let from = self.stand_in(base, Vec::new())?;
+        let [target, candidate] = [self.stand_in(target, vec![from.clone()])?, self.stand_in(candidate, vec![from])?];
+        self.merge_by(&target, &candidate, self.repo.program.version() >= ATTR_SOURCE)
+    }
+
+    /// Creates a commit with the files of another, which no ref ever holds.
+    fn stand_in(&self, of: &Oid, parents: Vec<Oid>) -> Result<Oid, GitError> {
+        let nobody = || Identity { name: "orchestrate".to_owned(), email: "orchestrate@localhost".to_owned() };
+        let by = Identities { author: nobody(), committer: nobody() };
+        let (tree, message, trailers) = (self.repo.tree_of(of)?, format!("Stand in for {of}"), Vec::new());
+        self.repo.commit(&CommitSpec { tree, parents, message, trailers, by, time_unix: 0 })
     }
 
     /// Merges; `told` says whether git can be told where attributes come from, or must find them as files.

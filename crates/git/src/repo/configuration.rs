@@ -44,6 +44,19 @@ const ABOUT_FILES: [&str; 15] = [
     "index.version",
 ];
 
+/// The settings by which git signs a commit.
+const SIGNING: [&str; 7] = [
+    "gpg.format",
+    "gpg.openpgp.program",
+    "gpg.program",
+    "gpg.ssh.defaultkeycommand",
+    "gpg.ssh.program",
+    "gpg.x509.program",
+    "user.signingkey",
+];
+/// The setting that asks for signed commits.
+const SIGN: &str = "commit.gpgsign";
+
 /// The settings that git found, in its order: of two values for one key the later applies.
 #[derive(Debug)]
 pub(crate) struct Configuration {
@@ -150,10 +163,7 @@ impl Configuration {
 
     /// Reports whether a boolean setting is true.
     pub(crate) fn is_on(&self, key: &str) -> bool {
-        self.value(key).is_some_and(|entry| match entry.value.as_deref() {
-            None => true,
-            Some(value) => git2::Config::parse_bool(value).unwrap_or(false),
-        })
+        self.value(key).is_some_and(Entry::is_true)
     }
 
     /// Reports whether a remote has promised to send missing objects (a partial clone).
@@ -199,11 +209,43 @@ impl Configuration {
         theirs.filter_map(|entry| Some((String::from_utf8(entry.key.clone()).ok()?, entry.handed_over()?))).collect()
     }
 
+    /// Returns the settings with which to sign the user's own commits, or `None` if these are not signed.
+    ///
+    /// Only the user's and the machine's configuration count, because a repository's could name any key or program.
+    /// It can only switch signing off.
+    pub(crate) fn signing(&self) -> Option<Vec<(String, OsString)>> {
+        let is_wanted = self.users_value(SIGN).is_some_and(Entry::is_true) && self.is_on(SIGN);
+        let settings =
+            || SIGNING.iter().filter_map(|key| Some(((*key).to_owned(), self.users_value(key)?.handed_over()?)));
+        is_wanted.then(|| settings().collect())
+    }
+
+    /// Lists the settings of signing in the repository's own configuration that have no effect.
+    pub(crate) fn ignored_signing(&self) -> Vec<String> {
+        let is_own = |key: &&str| self.value(key).is_some_and(|entry| entry.is_own);
+        match self.signing() {
+            Some(_) => SIGNING.into_iter().filter(is_own).map(str::to_owned).collect(),
+            None if is_own(&SIGN) && self.is_on(SIGN) => vec![SIGN.to_owned()],
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the entry that would apply for a key, which must be in lower case, without the repository's own
+    /// configuration.
+    fn users_value(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().rev().find(|entry| !entry.is_own && entry.key == key.as_bytes())
+    }
+
     /// Returns the settings that disable the hooks that the configuration names, for git in the real repository.
     pub(crate) fn without_hooks(&self) -> Vec<(String, OsString)> {
         let keys = self.entries.iter().filter_map(|entry| std::str::from_utf8(&entry.key).ok());
         let names = keys.filter_map(|key| Some(key.strip_prefix("hook.")?.rsplit_once('.')?.0));
         names.map(|name| (format!("hook.{name}.enabled"), OsString::from("false"))).collect()
+    }
+
+    /// Returns the folder that `core.hooksPath` names, if it is set.
+    pub(crate) fn hooks_folder(&self) -> Option<PathBuf> {
+        self.for_library().ok()?.get_path("core.hookspath").ok()
     }
 
     /// Returns the file of attributes that `core.attributesFile` names, if it is set.
@@ -213,6 +255,11 @@ impl Configuration {
 }
 
 impl Entry {
+    /// Reports whether the value means true.
+    fn is_true(&self) -> bool {
+        self.value.as_deref().is_none_or(|value| git2::Config::parse_bool(value).unwrap_or(false))
+    }
+
     /// Returns the value as it is passed to a process.
     fn handed_over(&self) -> Option<OsString> {
         Some(OsString::from_vec(self.value.clone().unwrap_or_else(|| b"true".to_vec())))
@@ -372,5 +419,33 @@ mod tests {
         let environment = variables.into_iter().map(|(name, value)| (name.into(), value)).collect();
         let ours = Configuration::of_user(&Program::find().unwrap().with(environment)).unwrap();
         assert_eq!(ours.text("user.name"), "global");
+    }
+
+    #[test]
+    fn only_the_user_says_how_commits_are_signed() {
+        let of = |texts: &[(&str, &str)]| {
+            let listed = texts.iter().map(|(scope, setting)| format!("{scope}\0{}\0", setting.replacen('=', "\n", 1)));
+            Configuration::parse(listed.collect::<String>().as_bytes()).unwrap()
+        };
+        let (on, off) = ("commit.gpgsign=true", "commit.gpgsign=false");
+        let (key, program) = ("user.signingkey=k", "gpg.ssh.program=p");
+        let table: [(&[(&str, &str)], Option<usize>, &[&str]); 7] = [
+            (&[], None, &[]),
+            (&[("global", on), ("global", key)], Some(1), &[]),
+            (&[("global", on), ("local", off)], None, &[]),
+            (&[("local", on), ("local", program)], None, &["commit.gpgsign"]),
+            (
+                &[("global", on), ("local", key), ("worktree", program)],
+                Some(0),
+                &["gpg.ssh.program", "user.signingkey"],
+            ),
+            (&[("command", on), ("system", key), ("local", key)], Some(1), &["user.signingkey"]),
+            (&[("global", off), ("global", key)], None, &[]),
+        ];
+        for (settings, handed_over, ignored) in table {
+            let configuration = of(settings);
+            assert_eq!(configuration.signing().map(|given| given.len()), handed_over, "{settings:?}");
+            assert_eq!(configuration.ignored_signing(), ignored, "{settings:?}");
+        }
     }
 }

@@ -35,6 +35,23 @@ const KEPT_ENVIRONMENT: [&str; 6] = ["PATH", "HOME", "XDG_CONFIG_HOME", "USER", 
 /// [`NUMBERED_CONFIGURATION`].
 const CONFIGURATION_ENVIRONMENT: [&str; 5] =
     ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"];
+/// Further variables for a commit of the user's: its dates, and what a signing program needs to find the user's
+/// keys and to ask for a passphrase.
+const COMMIT_ENVIRONMENT: [&str; 13] = [
+    "GIT_AUTHOR_DATE",
+    "GIT_COMMITTER_DATE",
+    "TZ",
+    "GNUPGHOME",
+    "GPG_TTY",
+    "TERM",
+    "SSH_AUTH_SOCK",
+    "SSH_ASKPASS",
+    "SSH_ASKPASS_REQUIRE",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+];
 /// The prefixes of the variables whose number is in `GIT_CONFIG_COUNT`.
 const NUMBERED_CONFIGURATION: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
 /// Variables that are always set: English messages, no prompts, no optional locks, no replaced
@@ -101,6 +118,12 @@ impl Environment {
         self.variables.iter().find(|(found, _)| found == name).map(|(_, path)| path.into())
     }
 
+    /// Returns the variables that only a commit of the user's needs.
+    fn of_commit(&self) -> impl Iterator<Item = (&'static str, OsString)> {
+        let value = |name| Some(self.variables.iter().find(|(found, _)| found == name)?.1.clone());
+        COMMIT_ENVIRONMENT.into_iter().filter_map(move |name| Some((name, value(name)?)))
+    }
+
     /// Returns the variables that say where the user's programs and files are.
     fn kept(&self) -> impl Iterator<Item = &(OsString, OsString)> {
         self.variables.iter().filter(|(name, _)| KEPT_ENVIRONMENT.iter().any(|kept| name == kept))
@@ -113,7 +136,8 @@ impl FromIterator<(OsString, OsString)> for Environment {
             let name = name.to_string_lossy();
             let is_numbered = NUMBERED_CONFIGURATION.iter().any(|begin| name.starts_with(begin));
             let is_named = |names: &[&str]| names.contains(&name.as_ref());
-            is_numbered || is_named(&KEPT_ENVIRONMENT) || is_named(&CONFIGURATION_ENVIRONMENT)
+            let is_of_commit = is_named(&COMMIT_ENVIRONMENT);
+            is_numbered || is_of_commit || is_named(&KEPT_ENVIRONMENT) || is_named(&CONFIGURATION_ENVIRONMENT)
         };
         Self { variables: variables.into_iter().filter(|(name, _)| counts(name)).collect() }
     }
@@ -213,11 +237,7 @@ impl Program {
     /// Runs git until it ends, with any exit code.
     pub(crate) fn run(&self, run: &Run<'_>) -> Result<Ended, GitError> {
         let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
-        let output = output(&self.prepare(run), &name)?;
-        let failed = |reason: String| GitError::Program { command: name, reason };
-        let code = output.status.code().ok_or_else(|| failed(format!("it ended with {}", output.status)))?;
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        Ok(Ended { code, stdout: output.stdout, stderr })
+        ended(&self.prepare(run), &name)
     }
 
     /// Runs git until it ends, and returns its standard output. Fails if the exit code is not 0.
@@ -225,6 +245,18 @@ impl Program {
         let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
         let ended = self.run(run)?;
         if ended.code == 0 { Ok(ended.stdout) } else { Err(ended.failure(&name)) }
+    }
+
+    /// Runs a hook in the user's checkout, with the configuration that the user's own git would find.
+    pub(crate) fn run_hook(
+        &self,
+        checkout: &Path,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Ended, GitError> {
+        let variables = self.environment.variables.iter();
+        let begun = variables.fold(trusted(&self.path).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));
+        let begun = begun.args(["hook", "run", "--ignore-missing"]).args(args);
+        ended(&begun.current_dir(checkout).killed_by(&self.cancel), "hook run")
     }
 
     /// Lists the configuration of a repository and its user: for each setting its scope, a zero
@@ -277,6 +309,11 @@ impl Program {
     /// Returns the user's home folder, if `HOME` is set.
     pub(crate) fn home(&self) -> Option<PathBuf> {
         self.environment.path("HOME")
+    }
+
+    /// Returns the user's variables for a commit of the user's: its dates, and what a signing program needs.
+    pub(crate) fn commit_environment(&self) -> impl Iterator<Item = (&'static str, OsString)> {
+        self.environment.of_commit()
     }
 
     fn prepare(&self, run: &Run<'_>) -> Trusted {
@@ -349,9 +386,13 @@ impl Ended {
     }
 }
 
-/// Runs a git process until it ends.
-fn output(trusted: &Trusted, command: &str) -> Result<TrustedOutput, GitError> {
-    understood(trusted.output(), command)
+/// Runs a git process until it ends, with any exit code.
+fn ended(trusted: &Trusted, command: &str) -> Result<Ended, GitError> {
+    let output = understood(trusted.output(), command)?;
+    let failed = |reason: String| GitError::Program { command: command.to_owned(), reason };
+    let code = output.status.code().ok_or_else(|| failed(format!("it ended with {}", output.status)))?;
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok(Ended { code, stdout: output.stdout, stderr })
 }
 
 /// Converts an error of the sandbox to one of this crate.

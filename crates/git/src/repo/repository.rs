@@ -126,7 +126,10 @@ impl Identities {
         let find = |who: &str, what: &str| {
             let keys = [format!("{}.{what}", who.to_lowercase()), format!("user.{what}")];
             let configured = || keys.iter().find_map(|key| config.get_string(key).ok());
-            variables.get(&format!("GIT_{who}_{}", what.to_uppercase())).cloned().or_else(configured)
+            let variable = |name: &str| variables.get(name).cloned();
+            let named = variable(&format!("GIT_{who}_{}", what.to_uppercase())).or_else(configured);
+            // The last resort of git itself that does not depend on the machine's name.
+            named.or_else(|| if what == "email" { variable("EMAIL") } else { None })
         };
         let identity = |who: &str| {
             let (name, email) = (find(who, "name")?, find(who, "email")?);
@@ -322,7 +325,7 @@ impl Repo {
 
     /// Returns the author and committer that git would use, from these variables (`GIT_AUTHOR_NAME`,
     /// `GIT_AUTHOR_EMAIL` and the same of `GIT_COMMITTER`) or else from the user's configuration
-    /// (`author.name`, and else `user.name`). Returns `None` if one of the values is missing.
+    /// (`author.name`, and else `user.name`), or else from `EMAIL`. Returns `None` if one of the values is missing.
     pub fn identities(&self, variables: &BTreeMap<String, String>) -> Option<Identities> {
         Identities::found(&self.handle().ok()?.config().ok()?, variables)
     }
@@ -483,7 +486,7 @@ impl CommitSpec {
     /// Returns the message as it is stored. Its text may come from a model: control characters
     /// except tabs are dropped, because they could truncate the message or move a terminal's
     /// cursor, and a line that would sign off for someone is marked as quoted.
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for line in self.message.trim_end().lines() {
             let signs = line.trim_start().to_ascii_lowercase().starts_with("signed-off-by:");

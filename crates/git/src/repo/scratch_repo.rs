@@ -101,6 +101,13 @@ impl Room {
         orchestrate_files::write(&path, text).map_err(GitError::io("write", &path))
     }
 
+    /// Writes a message for git to read, and returns its path.
+    pub(crate) fn leave_message(&self, text: &str) -> Result<PathBuf, GitError> {
+        let name = "message";
+        self.write(name, text.as_bytes())?;
+        Ok(self.folder.join(name))
+    }
+
     /// Returns the room's git directory.
     pub(crate) fn git_dir(&self) -> &Path {
         &self.folder

@@ -52,6 +52,23 @@ impl Store<'_> {
             .collect()
     }
 
+    /// Lists the commits from `base` to `tip` along the first parents, oldest first and without `base`.
+    ///
+    /// # Errors
+    /// If a commit is missing.
+    pub fn first_parents(&self, base: &Oid, tip: &Oid) -> Result<Vec<CommitInfo>, GitError> {
+        let handle = self.repo.handle()?;
+        let failed = || GitError::library(format!("read the history of {tip}"));
+        let mut walk = handle.revwalk().map_err(failed())?;
+        walk.simplify_first_parent().map_err(failed())?;
+        walk.push(theirs(tip)?).map_err(failed())?;
+        walk.hide(theirs(base)?).map_err(failed())?;
+        let commits = walk.map(|oid| Ok(commit_info(&handle.find_commit(oid.map_err(failed())?).map_err(failed())?)));
+        let mut commits: Vec<CommitInfo> = commits.collect::<Result<_, GitError>>()?;
+        commits.reverse();
+        Ok(commits)
+    }
+
     /// Returns the details of a commit.
     ///
     /// # Errors

@@ -1,0 +1,268 @@
+//! The commit that a landing moves the user's branch to: the run's result, or a commit of its own made from it.
+//!
+//! A commit of its own is made as the user's `git commit` would make it. Its exact tree passes the run's check before
+//! the branch moves, unless it is the result's tree, which has passed.
+
+use orchestrate_core::invisible::shown;
+use orchestrate_core::{Oid, RunState, TaskId};
+use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge, Move, Origin};
+use orchestrate_sandbox::Cancel;
+
+use crate::afterwards::archive::Archive;
+use crate::afterwards::refusal::Refusal;
+use crate::afterwards::wording::Wording;
+use crate::api::coordinator::sandbox;
+use crate::error::CoordinatorError;
+use crate::merge::checks::{Check, run_check_blocking};
+use crate::merge::verifier;
+use crate::texts::prompts::{EVIDENCE_BYTES, cut};
+use crate::worktree::commit::unix_seconds;
+
+/// How a result is brought into a branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LandStyle {
+    /// By fast-forward if possible, otherwise by a merge.
+    #[default]
+    Merge,
+    /// As one commit.
+    Squash,
+    /// As one commit for each merged task, in the order of their merges.
+    Rebase,
+}
+
+/// How a landing has changed a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Brought {
+    /// Not at all: it had landed already, there was nothing to land, or a landing was undone.
+    Nothing,
+    /// By fast-forward to the run's own commits.
+    FastForward,
+    /// By a merge with the branch's new commits.
+    Merge,
+    /// By one commit.
+    Squash,
+    /// By one commit for each merged task.
+    Rebase,
+}
+
+/// What decides about the commits of a landing.
+pub(crate) struct Course<'a> {
+    pub(crate) runs: &'a Archive,
+    pub(crate) state: &'a RunState,
+    pub(crate) branch: &'a str,
+    pub(crate) style: LandStyle,
+    /// The template of the message of a merge or a squash.
+    pub(crate) message: Option<&'a str>,
+    /// Whether to run the user's hooks for the message.
+    pub(crate) hooks: bool,
+    pub(crate) cancel: &'a Cancel,
+}
+
+impl Brought {
+    /// Returns its name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::FastForward => "fast_forward",
+            Self::Merge => "merge",
+            Self::Squash => "squash",
+            Self::Rebase => "rebase",
+        }
+    }
+
+    /// Returns the hooks that git would run for it, in their order.
+    pub(crate) fn hooks(self) -> &'static [&'static str] {
+        match self {
+            Self::Nothing => &[],
+            Self::FastForward | Self::Rebase => &["post-merge"],
+            Self::Merge => &["pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-merge"],
+            Self::Squash => &["pre-commit", "prepare-commit-msg", "commit-msg", "post-merge"],
+        }
+    }
+
+    /// Reports whether the landing has made every new commit itself.
+    pub fn is_all_new(self) -> bool {
+        matches!(self, Self::Squash | Self::Rebase)
+    }
+}
+
+impl Course<'_> {
+    /// Returns the move of the branch, and what it amounts to. Creates the commit that it needs.
+    pub(crate) fn choose(&self) -> Result<(Move, Brought), CoordinatorError> {
+        let (repo, result) = (&self.runs.repo, &self.state.integration);
+        let from = repo.branch_tip(self.branch)?;
+        if !repo.contains(&from, &self.state.base)? {
+            let (branch, base) = (self.branch.to_owned(), self.state.base.to_string());
+            return Err(Refusal::BaseLost { branch, result: result.to_string(), base }.into());
+        }
+        let to = |to: &Oid| Move { branch: self.branch.to_owned(), from: from.clone(), to: to.clone() };
+        if self.state.is_landed() || repo.contains(&from, result)? {
+            return Ok((to(&from), Brought::Nothing));
+        }
+        if let Some(begun) = self.state.landing_begun() {
+            return Ok((to(&begun.to), self.kind_of(&from, &begun.to)?));
+        }
+        if self.style == LandStyle::Merge && repo.contains(result, &from)? {
+            return Ok((to(result), Brought::FastForward));
+        }
+        let (made, brought) = self.make(&from)?;
+        Ok((to(&made), brought))
+    }
+
+    /// Returns what a landing that has begun amounts to, from the shape of its commits.
+    fn kind_of(&self, from: &Oid, to: &Oid) -> Result<Brought, CoordinatorError> {
+        if *to == self.state.integration {
+            return Ok(Brought::FastForward);
+        }
+        let parents = self.runs.repo.store().commit_info(to)?.parents;
+        Ok(match parents.as_slice() {
+            [only] if only == from => Brought::Squash,
+            [_] => Brought::Rebase,
+            _ => Brought::Merge,
+        })
+    }
+
+    /// Creates the commit to land on top of the branch's tip, and checks its tree.
+    fn make(&self, from: &Oid) -> Result<(Oid, Brought), CoordinatorError> {
+        let (repo, run) = (&self.runs.repo, &self.state.run_id);
+        let (commit, brought) = match self.style {
+            LandStyle::Merge => (self.merge(from)?, Brought::Merge),
+            LandStyle::Squash => (self.squash(from)?, Brought::Squash),
+            LandStyle::Rebase => (self.rebase(from)?, Brought::Rebase),
+        };
+        // No task has this name: it is reserved for the merged branch.
+        let prefix = format!("{}{}", run.keep_prefix(), TaskId::INTEGRATION);
+        repo.keep(&format!("{prefix}/landing-{commit}"), &commit)?;
+        if repo.tree_of(&commit)? != repo.tree_of(&self.state.integration)? {
+            self.require_green(&commit)?;
+        }
+        Ok((commit, brought))
+    }
+
+    fn merge(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
+        let wording = Wording { state: self.state, since: None };
+        let (tree, parents) = (self.merged_tree(from)?, vec![from.clone(), self.state.integration.clone()]);
+        let trailers = vec![("Orchestrate-Run".to_owned(), self.state.run_id.to_string())];
+        self.commit(tree, parents, (wording.of_merge(self.message), trailers))
+    }
+
+    fn squash(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
+        let (tree, since) = (self.merged_tree(from)?, self.landed_before(from)?);
+        let earlier = since.map(|since| self.tasks_in(&since)).transpose()?;
+        let wording = Wording { state: self.state, since: earlier };
+        self.commit(tree, vec![from.clone()], (wording.of_squash(self.message), wording.trailers()))
+    }
+
+    /// Repeats each merge of the run as one commit of the merged task, on top of the branch's tip.
+    fn rebase(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
+        let (repo, result) = (&self.runs.repo, &self.state.integration);
+        let base = self.landed_before(from)?.unwrap_or_else(|| self.state.base.clone());
+        let mut tip = from.clone();
+        for merge in repo.store().first_parents(&base, result)? {
+            let Some(before) = merge.parents.first() else { continue };
+            if repo.contains(from, &merge.id)? {
+                continue;
+            }
+            let tree = self.clean(repo.merging().apply(before, &tip, &merge.id)?)?;
+            // The branch may have this work already.
+            if tree != repo.tree_of(&tip)? {
+                tip = self.repeat(&merge, tree, tip)?;
+            }
+        }
+        Ok(tip)
+    }
+
+    fn repeat(&self, merge: &CommitInfo, tree: Oid, parent: Oid) -> Result<Oid, CoordinatorError> {
+        let repo = &self.runs.repo;
+        let work = merge.parents.get(1).map(|work| repo.store().commit_info(work)).transpose()?;
+        let CommitInfo { author, message, time_unix, .. } = work.as_ref().unwrap_or(merge).clone();
+        let by = Identities { author, ..self.identities()? };
+        let spec = CommitSpec { tree, parents: vec![parent], message, trailers: Vec::new(), by, time_unix };
+        Ok(repo.landing().commit(&spec, Origin::Repeated(time_unix))?)
+    }
+
+    fn commit(
+        &self,
+        tree: Oid,
+        parents: Vec<Oid>,
+        (message, trailers): (String, Vec<(String, String)>),
+    ) -> Result<Oid, CoordinatorError> {
+        let (by, time_unix) = (self.identities()?, unix_seconds());
+        let spec = CommitSpec { tree, parents, message, trailers, by, time_unix };
+        let kind = if self.style == LandStyle::Squash { "squash" } else { "merge" };
+        let hooks_for = self.hooks.then_some(kind);
+        Ok(self.runs.repo.landing().commit(&spec, Origin::New { hooks_for })?)
+    }
+
+    fn identities(&self) -> Result<Identities, CoordinatorError> {
+        let found = self.runs.repo.identities(&self.runs.settings.environment);
+        found.ok_or(CoordinatorError::NoIdentity)
+    }
+
+    /// Returns the tree of the branch's tip merged with what has not landed of the result.
+    fn merged_tree(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
+        let (merging, result) = (self.runs.repo.merging(), &self.state.integration);
+        let merged = match self.landed_before(from)? {
+            Some(before) => merging.apply(&before, from, result)?,
+            None => merging.merge(from, result)?,
+        };
+        self.clean(merged)
+    }
+
+    /// Returns the result of the landing that the branch's tip contains in other commits, so that git would not find
+    /// it in the history.
+    fn landed_before(&self, from: &Oid) -> Result<Option<Oid>, CoordinatorError> {
+        let Some(landed) = self.state.landed() else { return Ok(None) };
+        let is_found = self.runs.repo.contains(from, &landed.result)?;
+        Ok((!is_found).then(|| landed.result.clone()))
+    }
+
+    /// Returns the tasks whose newest merged work is in an earlier result.
+    fn tasks_in(&self, result: &Oid) -> Result<Vec<TaskId>, CoordinatorError> {
+        let mut tasks = Vec::new();
+        for record in self.state.tasks() {
+            if let Some(newest) = record.merged().last()
+                && self.runs.repo.contains(result, &newest.commit)?
+            {
+                tasks.push(record.task.id.clone());
+            }
+        }
+        Ok(tasks)
+    }
+
+    fn clean(&self, merged: Merge) -> Result<Oid, CoordinatorError> {
+        match merged {
+            Merge::Clean { tree } => Ok(tree),
+            Merge::Conflict { files, .. } => {
+                let files = files.iter().map(|file| shown(&file.to_string())).collect();
+                let (branch, result) = (self.branch.to_owned(), self.state.integration.to_string());
+                Err(Refusal::Conflict { branch, result, files }.into())
+            }
+        }
+    }
+
+    fn require_green(&self, commit: &Oid) -> Result<(), CoordinatorError> {
+        let (runs, state, branch) = (self.runs, self.state, self.branch);
+        let Some(command) = &state.settings.verify else { return Ok(()) };
+        // The check would see other files than a filter produces.
+        runs.repo.require_plain_tree(commit)?;
+        (runs.progress)(&format!("{branch} has new commits: checking their merge with the result: `{command}`"));
+        let verifier = verifier::bring(&runs.repo, &runs.layout, &state.run_id, commit)?;
+        let (sandbox, worktree) = (sandbox(&runs.settings)?, verifier.worktree());
+        let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
+        for command in verifier::commands(&state.settings, command) {
+            let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
+            let result = run_check_blocking(&sandbox, &check, self.cancel)?;
+            if result.cancelled {
+                return Err(Refusal::Interrupted { run: state.run_id.clone() }.into());
+            }
+            if !result.passed {
+                let output = cut(result.output.trim(), EVIDENCE_BYTES).into();
+                let (branch, command) = (branch.to_owned(), command.to_owned());
+                let (result, exit) = (state.integration.to_string(), result.exit);
+                return Err(Refusal::RedCheck { branch, result, command, exit, output }.into());
+            }
+        }
+        Ok(verifier.note_passed()?)
+    }
+}

@@ -1,0 +1,340 @@
+//! The commits that a landing makes: squashed, rebased, worded, and signed as the user's own.
+
+use std::path::Path;
+
+use libtest_mimic::Failed;
+use serde_json::json;
+
+use crate::support::{Case, Invocation, Need, Outcome, Rule, Script, World, at, case, done, fail, says, write};
+
+const PLAN: &str = "# Words\n\n- [ ] T1 one\n- [ ] T2 two\n";
+
+const SSH_KEYGEN: Need = Need::new("ssh-keygen", "apt install openssh-client", || {
+    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .any(|folder| folder.join("ssh-keygen").exists())
+});
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("land_styles::a_squash_lands_one_commit_and_is_undone", a_squash_lands_one_commit_and_is_undone),
+        case("land_styles::a_rebase_lands_a_commit_for_each_task", a_rebase_lands_a_commit_for_each_task),
+        case("land_styles::what_new_commits_change_is_checked_again", what_new_commits_change_is_checked_again),
+        case("land_styles::a_conflict_lands_nothing_in_any_style", a_conflict_lands_nothing_in_any_style),
+        case("land_styles::only_new_work_lands_after_a_squash", only_new_work_lands_after_a_squash),
+        case("land_styles::the_users_template_words_the_commit", the_users_template_words_the_commit),
+        case("land_styles::the_identity_is_that_of_git_commit", the_identity_is_that_of_git_commit),
+        case("land_styles::hooks_are_named_and_not_run", hooks_are_named_and_not_run),
+        case("land_styles::hooks_run_as_gits_own_on_request", hooks_run_as_gits_own_on_request),
+        case("land_styles::a_hook_that_lands_is_not_run", a_hook_that_lands_is_not_run),
+        case("land_styles::a_landing_signs_its_commits", a_landing_signs_its_commits).needs(SSH_KEYGEN),
+        case("land_styles::what_cannot_be_signed_does_not_land", what_cannot_be_signed_does_not_land),
+        case("land_styles::a_repositorys_signing_program_is_not_run", a_repositorys_signing_program_is_not_run),
+    ]
+}
+
+/// Returns a world with a run of two tasks that has succeeded, each with a file and a summary.
+fn ended(options: &[&str]) -> Result<World, Failed> {
+    let world = World::with_plan(PLAN)?;
+    let script = Script::default()
+        .rule(Rule::task("T1").last_contains("write 2").call("write_file", &json!({"path": "one", "content": "2\n"})))
+        .rule(write("T1", "one", "1\n"))
+        .rule(Rule::task("T1").text("Wrote one.\n\nSigned-off-by: Nobody <nobody@example.invalid>"))
+        .rule(write("T2", "two", "2\n"))
+        .rule(done("T2"));
+    let model = world.script(&script)?;
+    world.types(&[&["run", "plan.md", "--model", &model], options].concat(), 0)?;
+    Ok(world)
+}
+
+fn same(actual: &str, expected: &str) -> Outcome {
+    if actual == expected { Ok(()) } else { fail(format!("got {actual:?}\ninstead of {expected:?}")) }
+}
+
+/// Commits a file to the user's branch, as the user would meanwhile.
+fn meanwhile(world: &World, file: &str, text: &str) -> Outcome {
+    world.repository.write(file, text)?;
+    world.repository.git(&["add", file])?;
+    world.repository.git(&["commit", "-q", "-m", "Meanwhile", "--", file]).map(drop)
+}
+
+fn a_squash_lands_one_commit_and_is_undone() -> Outcome {
+    let world = ended(&[])?;
+    let before = world.repository.git(&["rev-parse", "main"])?;
+    let landed = world.types(&["land", "--squash", "--json"], 0)?.json()?;
+    if *at(&landed, "/brought")? != "squash" || *at(&landed, "/signed")? != json!(null) {
+        return fail(landed.to_string());
+    }
+    same(&world.repository.git(&["log", "--format=%s", &format!("{before}..main")])?, "Words")?;
+    let body = world.repository.git(&["log", "-1", "--format=%b", "main"])?;
+    let tasks = "- T1: one\n  Wrote one.\n\n  Signed-off-by: Nobody <nobody@example.invalid>\n- T2: two\n";
+    if !body.contains(&tasks.replace("  Signed", ">   Signed")) || !body.contains("Assisted-by: orchestrate:script") {
+        return fail(body);
+    }
+    same(&world.repository.git(&["status", "--porcelain"])?, "?? plan.md")?;
+    says(&world.types(&["land"], 0)?, &["main already contains run"])?;
+    says(&world.types(&["land", "--squash"], 0)?, &["main already contains run"])?;
+    world.types(&["land", "--undo"], 0)?;
+    same(&world.repository.git(&["rev-parse", "main"])?, &before)
+}
+
+fn a_rebase_lands_a_commit_for_each_task() -> Outcome {
+    for is_behind in [false, true] {
+        let world = ended(&["--verify", "test -e one || test -e two"])?;
+        if is_behind {
+            meanwhile(&world, "mine", "m\n")?;
+        }
+        let before = world.repository.git(&["rev-parse", "main"])?;
+        says(&world.types(&["land", "--rebase"], 0)?, &["one commit for each task"])?;
+        let commits =
+            world.repository.git(&["log", "--format=%s %an", "--min-parents=1", &format!("{before}..main")])?;
+        let mut commits: Vec<&str> = commits.lines().collect();
+        commits.sort_unstable();
+        let merges = world.repository.git(&["log", "--merges", "--format=%s", &format!("{before}..main")])?;
+        if commits != ["one Test", "two Test"] || !merges.is_empty() {
+            return fail(format!("{commits:?} {merges}"));
+        }
+        same(&format!("{}{}", world.repository.read("one")?, world.repository.read("two")?), "1\n2\n")?;
+        world.types(&["land", "--undo"], 0)?;
+        same(&world.repository.git(&["rev-parse", "main"])?, &before)?;
+    }
+    Ok(())
+}
+
+fn what_new_commits_change_is_checked_again() -> Outcome {
+    for style in ["--squash", "--rebase"] {
+        let world = ended(&["--verify", "test ! -e red"])?;
+        meanwhile(&world, "red", "1\n")?;
+        let before = world.repository.git(&["rev-parse", "main"])?;
+        says(&world.types(&["land", style], 3)?, &["`test ! -e red` ended with exit code 1"])?;
+        same(&world.repository.git(&["rev-parse", "main"])?, &before)?;
+        world.repository.git(&["rm", "-q", "red"])?;
+        world.repository.git(&["commit", "-q", "-m", "Repair"])?;
+        world.types(&["land", style], 0)?;
+    }
+    Ok(())
+}
+
+fn a_conflict_lands_nothing_in_any_style() -> Outcome {
+    let world = ended(&[])?;
+    meanwhile(&world, "one", "mine\n")?;
+    let before = world.repository.git(&["rev-parse", "main"])?;
+    for style in [&["land"][..], &["land", "--squash"], &["land", "--rebase"]] {
+        says(&world.types(style, 3)?, &["conflict with the result", "in one ("])?;
+    }
+    same(&world.repository.git(&["rev-parse", "main"])?, &before)
+}
+
+/// The squashed commit is not in the result's history, so git alone would see a conflict in `one`.
+fn only_new_work_lands_after_a_squash() -> Outcome {
+    for (style, subject) in [("--squash", "Words"), ("--rebase", "one")] {
+        let world = ended(&[])?;
+        world.types(&["land", "--squash"], 0)?;
+        meanwhile(&world, "mine", "m\n")?;
+        let before = world.repository.git(&["rev-parse", "main"])?;
+        world.types(&["reject", "T1", "-m", "write 2"], 0)?;
+        world.types(&["land", style], 0)?;
+        same(&world.repository.read("one")?, "2\n")?;
+        same(&world.repository.git(&["diff", "--name-only", &before, "main"])?, "one")?;
+        same(&world.repository.git(&["log", "--format=%s", &format!("{before}..main")])?, subject)?;
+        if world.repository.git(&["log", "-1", "--format=%b", "main"])?.contains("T2: two") {
+            return fail("the message has a task that landed before");
+        }
+    }
+    Ok(())
+}
+
+fn the_users_template_words_the_commit() -> Outcome {
+    let world = ended(&[])?;
+    let config = world.home.path().join("config/orchestrate");
+    std::fs::create_dir_all(&config)?;
+    std::fs::write(config.join("config.toml"), "[land]\nmessage = \"feat: {title} ({run}) {other}\"\n")?;
+    world.types(&["land", "--squash"], 0)?;
+    let subject = world.repository.git(&["log", "-1", "--format=%s", "main"])?;
+    if !subject.starts_with("feat: Words (r-") || !subject.ends_with(") {other}") {
+        return fail(subject);
+    }
+    world.types(&["land", "--undo"], 0)?;
+    world.types(&["land", "--squash", "-m", "typed {title}"], 0)?;
+    same(&world.repository.git(&["log", "-1", "--format=%s", "main"])?, "typed Words")?;
+    world.types(&["land", "--undo"], 0)?;
+    says(&world.types(&["land", "-m", "typed"], 0)?, &["warning: the message was not used"])?;
+    world.repository.write("orchestrate.toml", "[land]\nmessage = \"theirs\"\n")?;
+    says(&world.types(&["land"], 2)?, &["`land.message` is never read from a repository"]).map(drop)
+}
+
+/// Compares the landing's commit with one of `git commit` in the same environment.
+fn the_identity_is_that_of_git_commit() -> Outcome {
+    let world = ended(&[])?;
+    world.repository.git(&["config", "--unset", "user.name"])?;
+    world.repository.git(&["config", "--unset", "user.email"])?;
+    let included = world.write("included", "[user]\n\tname = Included\n[author]\n\tname = Author\n")?;
+    let folder = world.repository.path().display();
+    user_config(&world, &format!("[includeIf \"gitdir:{folder}/\"]\n\tpath = {included}\n"))?;
+    let dressed = |invocation: Invocation| {
+        let named = invocation.env("EMAIL", "by@variable.invalid").env("GIT_COMMITTER_NAME", "Committer");
+        named.env("GIT_AUTHOR_DATE", "2001-02-03 04:05:06 +0700").env("TZ", "UTC-3")
+    };
+    let git = world.home.command("git", world.repository.path(), &["commit", "-q", "--allow-empty", "-m", "Mine"]);
+    dressed(git).run()?.exits(0)?;
+    dressed(world.orchestrate(&["land", "--squash"])).run()?.exits(0)?;
+    let format = "--format=%an|%ae|%ai|%cn|%ce|%(trailers:key=none)%cd";
+    let log = world.repository.git(&["log", "-2", format, "--date=format:%z", "main"])?;
+    match log.lines().collect::<Vec<_>>().as_slice() {
+        [landed, mine] if landed == mine && mine.ends_with("by@variable.invalid|+0300") => Ok(()),
+        other => fail(format!("{other:?}")),
+    }
+}
+
+/// Appends to the user's own configuration of git.
+fn user_config(world: &World, text: &str) -> Outcome {
+    let home = world.home.path().join("home");
+    std::fs::create_dir_all(&home)?;
+    let path = home.join(".gitconfig");
+    let before = if path.exists() { std::fs::read_to_string(&path)? } else { String::new() };
+    Ok(std::fs::write(path, before + text)?)
+}
+
+/// Lets the user sign with a new key, which `git verify-commit` accepts.
+fn sign_by_ssh(world: &World) -> Outcome {
+    let key = world.file("key");
+    let typed = ["-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", &key];
+    world.home.command("ssh-keygen", world.repository.path(), &typed).run()?.exits(0)?;
+    let public = std::fs::read_to_string(Path::new(&key).with_extension("pub"))?;
+    let signers = world.write("signers", &format!("test@example.invalid {public}"))?;
+    let of_ssh = format!("[gpg]\n\tformat = ssh\n[gpg \"ssh\"]\n\tallowedSignersFile = {signers}\n");
+    user_config(world, &format!("[commit]\n\tgpgSign = true\n[user]\n\tsigningKey = {key}\n{of_ssh}"))
+}
+
+fn verified(world: &World, commit: &str) -> Result<bool, Failed> {
+    let verify = world.home.command("git", world.repository.path(), &["verify-commit", commit]).run()?;
+    Ok(verify.code == 0)
+}
+
+fn a_landing_signs_its_commits() -> Outcome {
+    let world = ended(&[])?;
+    sign_by_ssh(&world)?;
+    says(&world.types(&["land"], 0)?, &["the agents' own commits are not signed"])?;
+    if verified(&world, "main")? {
+        return fail("a fast-forward cannot be signed");
+    }
+    for (style, commits) in [("--squash", 1), ("--rebase", 2)] {
+        world.types(&["land", "--undo"], 0)?;
+        let landed = world.types(&["land", style], 0)?;
+        let signed = ["main", "main~1"].iter().map(|commit| verified(&world, commit));
+        let signed = signed.collect::<Result<Vec<_>, _>>()?.iter().filter(|signed| **signed).count();
+        if signed != commits || landed.stdout.contains("not signed") {
+            return fail(format!("{style}: {signed} signed\n{}", landed.stdout));
+        }
+    }
+    world.types(&["land", "--undo"], 0)?;
+    meanwhile(&world, "mine", "m\n")?;
+    let landed = world.types(&["land", "--json"], 0)?.json()?;
+    if verified(&world, "main")? && *at(&landed, "/signed")? == json!(false) {
+        Ok(())
+    } else {
+        fail(landed.to_string())
+    }
+}
+
+fn what_cannot_be_signed_does_not_land() -> Outcome {
+    let world = ended(&[])?;
+    user_config(&world, "[commit]\n\tgpgSign = true\n[gpg]\n\tprogram = false\n")?;
+    let before = world.repository.fingerprint()?;
+    says(&world.types(&["land", "--squash"], 2)?, &["failed to sign the commit of the landing", "nothing has landed"])?;
+    before.require_same(&world.repository.fingerprint()?)?;
+    world.repository.git(&["config", "commit.gpgSign", "false"])?;
+    world.types(&["land", "--squash"], 0).map(drop)
+}
+
+fn a_repositorys_signing_program_is_not_run() -> Outcome {
+    let world = ended(&[])?;
+    let (marker, program) = (world.file("ran"), world.file("program"));
+    std::fs::write(&program, format!("#!/bin/sh\ntouch {marker}\nexit 1\n"))?;
+    world.home.command("chmod", world.repository.path(), &["755", &program]).run()?.exits(0)?;
+    let keys =
+        ["gpg.program", "gpg.openpgp.program", "gpg.ssh.program", "gpg.x509.program", "gpg.ssh.defaultKeyCommand"];
+    for key in keys {
+        world.repository.git(&["config", key, &program])?;
+    }
+    world.repository.git(&["config", "commit.gpgSign", "true"])?;
+    let landed = world.types(&["land", "--squash"], 0)?;
+    says(&landed, &["warning: commit.gpgsign in the repository's own git configuration is not used"])?;
+    world.types(&["land", "--undo"], 0)?;
+    // The user's own signing does not take anything from there either.
+    for format in ["openpgp", "ssh", "x509"] {
+        world.repository.git(&["config", "gpg.format", format])?;
+        user_config(&world, "[commit]\n\tgpgSign = true\n[gpg]\n\tprogram = false\n")?;
+        says(&world.types(&["land", "--squash"], 2)?, &["failed to sign the commit of the landing"])?;
+    }
+    if Path::new(&marker).exists() { fail("the repository's program was run") } else { Ok(()) }
+}
+
+/// Writes an executable hook of the repository.
+fn hook(world: &World, name: &str, script: &str) -> Outcome {
+    let path = world.repository.path().join(".git/hooks").join(name);
+    std::fs::create_dir_all(world.repository.path().join(".git/hooks"))?;
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
+    let path = path.display().to_string();
+    world.home.command("chmod", world.repository.path(), &["755", &path]).run()?.exits(0).map(drop)
+}
+
+fn hooks_are_named_and_not_run() -> Outcome {
+    let world = ended(&[])?;
+    let marker = world.file("ran");
+    for name in ["pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-merge", "post-checkout"] {
+        hook(&world, name, &format!("touch {marker}"))?;
+    }
+    says(&world.types(&["land"], 0)?, &["hooks not run: post-merge ("])?;
+    world.types(&["land", "--undo"], 0)?;
+    let skipped = world.types(&["land", "--squash", "--json"], 0)?.json()?;
+    if *at(&skipped, "/skipped_hooks")? != json!(["pre-commit", "prepare-commit-msg", "commit-msg", "post-merge"]) {
+        return fail(skipped.to_string());
+    }
+    world.types(&["land", "--undo"], 0)?;
+    meanwhile_without_hooks(&world, "mine")?;
+    says(
+        &world.types(&["land"], 0)?,
+        &["hooks not run: pre-merge-commit, prepare-commit-msg, commit-msg, post-merge ("],
+    )?;
+    if Path::new(&marker).exists() { fail("a hook was run") } else { Ok(()) }
+}
+
+fn meanwhile_without_hooks(world: &World, file: &str) -> Outcome {
+    world.repository.write(file, "m\n")?;
+    world.repository.git(&["add", file])?;
+    let none = ["-c", "core.hooksPath=/dev/null"];
+    world.repository.git(&[&none[..], &["commit", "-q", "-m", "Meanwhile", "--", file]].concat()).map(drop)
+}
+
+fn hooks_run_as_gits_own_on_request() -> Outcome {
+    let world = ended(&[])?;
+    meanwhile_without_hooks(&world, "mine")?;
+    let log = world.file("log");
+    hook(&world, "prepare-commit-msg", &format!("echo prepare $2 >> {log}; echo 'Change-Id: I1' >> \"$1\""))?;
+    hook(&world, "commit-msg", &format!("echo message $(git config user.name) >> {log}; grep -q Change-Id \"$1\""))?;
+    hook(&world, "post-merge", &format!("echo merged $1 $(cat one) >> {log}"))?;
+    says(&world.types(&["land", "--hooks"], 0)?, &["merged with its new commits"])?;
+    same(&std::fs::read_to_string(&log)?, "prepare merge\nmessage Test\nmerged 0 1\n")?;
+    if !world.repository.git(&["log", "-1", "--format=%B", "main"])?.contains("Change-Id: I1") {
+        return fail("the hook's message was not used");
+    }
+    world.types(&["land", "--undo"], 0)?;
+    hook(&world, "commit-msg", "echo no such ticket; exit 3")?;
+    let before = world.repository.git(&["rev-parse", "main"])?;
+    let refused = world.types(&["land", "--squash", "--hooks"], 3)?;
+    says(&refused, &["failed to run the hook commit-msg: it ended with exit code 3", "no such ticket"])?;
+    same(&world.repository.git(&["rev-parse", "main"])?, &before)
+}
+
+/// An agent must not choose what runs unconfined in the user's checkout.
+fn a_hook_that_lands_is_not_run() -> Outcome {
+    let world = World::plain()?;
+    world.repository.git(&["config", "core.hooksPath", "hooks"])?;
+    let marker = world.file("ran");
+    world.repository.write("plan.md", &format!(
+        "- [ ] T1 hook (run: mkdir -p hooks && printf '#!/bin/sh\\ntouch {marker}\\n' > hooks/post-merge && chmod 755 hooks/post-merge)\n"
+    ))?;
+    world.types(&["run", "plan.md"], 0)?;
+    says(&world.types(&["land", "--hooks"], 0)?, &["hooks not run: post-merge ("])?;
+    if Path::new(&marker).exists() { fail("it was run") } else { Ok(()) }
+}

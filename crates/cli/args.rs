@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Reject(RejectArgs),
     /// Retry a task that did not succeed
     Retry(RetryArgs),
+    /// Take a task's work out of the result, which is rebuilt and checked without it
+    Drop(DropArgs),
     /// Merge the result into the branch that the run started from
     Land(LandArgs),
     /// Continue a run that was stopped or killed
@@ -358,6 +360,20 @@ pub(crate) struct RetryArgs {
     pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DropArgs {
+    /// The task
+    pub(crate) task: String,
+    /// Also drop the tasks that were built on it
+    #[arg(long)]
+    pub(crate) with_dependents: bool,
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
 }
 
 #[derive(Debug, Args)]

@@ -84,6 +84,7 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Approve(arguments) => commands::approve::execute(context, arguments),
         Command::Reject(arguments) => commands::reject::execute(context, arguments),
         Command::Retry(arguments) => commands::retry::execute(context, arguments),
+        Command::Drop(arguments) => commands::drop::execute(context, arguments),
         Command::Land(arguments) => commands::land::execute(context, arguments),
         Command::Resume(arguments) => commands::resume::execute(context, arguments),
         Command::Stop(arguments) => commands::stop::execute(context, arguments),

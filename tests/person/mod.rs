@@ -3,6 +3,7 @@
 mod approvals;
 mod cli;
 mod display;
+mod dropping;
 mod land;
 mod land_styles;
 mod next_steps;
@@ -22,7 +23,7 @@ use crate::support::{Case, Need};
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
     let others = [cli::cases, next_steps::cases, settings::cases, status::cases, subcommands::cases];
-    let afterwards = [land::cases, land_styles::cases, review::cases, run_land::cases];
+    let afterwards = [dropping::cases, land::cases, land_styles::cases, review::cases, run_land::cases];
     let runs = [approvals::cases, display::cases, output::cases, waiting::cases];
     let runs = runs.iter().chain(&afterwards).flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(runs).collect()

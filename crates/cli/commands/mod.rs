@@ -9,6 +9,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod drop;
 pub(crate) mod init;
 pub(crate) mod land;
 pub(crate) mod log;

@@ -64,12 +64,17 @@ pub(crate) fn until_signalled(
     let attention = Attention::listen()?;
     let (runs, options) = open(context, loaded)?;
     let options = LandOptions { cancel: attention.cancel.clone(), ..options };
-    act(&runs, options).map_err(|error| match error {
+    act(&runs, options).map_err(|error| interruptible(error, &attention))
+}
+
+/// Converts an error; an interruption gets the exit code of its signal.
+pub(crate) fn interruptible(error: CoordinatorError, attention: &Attention) -> CommandError {
+    match error {
         CoordinatorError::Refused(Refusal::Interrupted { .. }) => {
             CommandError::from(error).of_kind(ErrorKind::Interrupted(attention.exit_code()))
         }
         error => error.into(),
-    })
+    }
 }
 
 fn open(context: &Context, loaded: &Loaded) -> Result<(Archive, LandOptions), CommandError> {

@@ -44,6 +44,17 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
 fn of_refusal(refusal: &Refusal) -> Option<String> {
     Some(match refusal {
         Refusal::Unfinished { run } => format!("`orchestrate resume {run}` completes it"),
+        Refusal::Rejected { run, tasks } => undecided(run, tasks),
+        Refusal::Entangled { run, task, .. } | Refusal::RedWithout { run, task, .. } => {
+            format!("`orchestrate retry {task} -m TEXT --run {run}` replaces its work instead")
+        }
+        Refusal::NotDropped { run, why: RequestRefused::HasDependents { task, .. } } => {
+            format!("`orchestrate drop {task} --with-dependents --run {run}` drops them too")
+        }
+        Refusal::NotDropped { run, why: RequestRefused::Landed { .. } } => {
+            format!("`orchestrate land --undo {run}` undoes the landing first")
+        }
+        Refusal::NotDropped { run, why } => next_step(run, why),
         Refusal::Interrupted { run } => format!("`orchestrate land {run}` lands it"),
         Refusal::DetachedHead { result, .. } => format!("`git merge {result}` merges it into the current branch"),
         Refusal::BaseLost { result, .. } | Refusal::Conflict { result, .. } | Refusal::RedCheck { result, .. } => {
@@ -58,6 +69,17 @@ fn of_refusal(refusal: &Refusal) -> Option<String> {
         Refusal::BranchTaken { .. } => "choose another name with `--branch`".to_owned(),
         _ => return None,
     })
+}
+
+/// Describes how to decide about rejected work that is part of a result.
+fn undecided(run: &RunId, tasks: &[TaskId]) -> String {
+    let ways = tasks.iter().map(|task| {
+        format!(
+            "`orchestrate drop {task} --run {run}` takes it out of the result; \
+             `orchestrate retry {task} -m TEXT --run {run}` has it done again"
+        )
+    });
+    ways.collect::<Vec<_>>().join("; ")
 }
 
 /// Describes how to move a branch of a run back, keeping what was added to it.

@@ -18,6 +18,7 @@ pub use afterwards::archive::Archive;
 pub use afterwards::boxes::Boxes;
 pub use afterwards::clean::{CleanOptions, Cleaned, KeptCommit, KeptWorktree};
 pub use afterwards::course::{Brought, LandStyle};
+pub use afterwards::dropping::Dropped;
 pub use afterwards::land::{LandOptions, Landed};
 pub use afterwards::moved::Moved;
 pub use afterwards::refusal::Refusal;

@@ -6,6 +6,8 @@
 
 mod outcome;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -509,6 +511,20 @@ pub enum Event {
         /// The result, to which that checkout can be fast-forwarded.
         commit: Oid,
     },
+    /// The user dropped tasks, and the integration branch was rebuilt without their work; the ref is updated after this
+    /// event.
+    #[serde(rename = "tasks.dropped")]
+    TasksDropped {
+        /// The tasks.
+        tasks: Vec<TaskId>,
+        /// The integration branch's previous tip.
+        target: Oid,
+        /// Its new tip.
+        commit: Oid,
+        /// The merges of other tasks that were made again, each with the commit that replaces it.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        merges: BTreeMap<Oid, Oid>,
+    },
     /// Worktrees of the run were removed; branches and snapshots are kept.
     #[serde(rename = "run.cleaned")]
     RunCleaned {
@@ -530,6 +546,7 @@ impl Event {
             | Event::RunLanded { .. }
             | Event::RunUnlanded { .. }
             | Event::RunCleaned { .. }
+            | Event::TasksDropped { .. }
             | Event::IntegrationHeld { .. }
             | Event::MachineSlept { .. } => None,
             Event::TaskAdded { task, .. } => Some(&task.id),

@@ -79,6 +79,9 @@ pub enum Illegal {
     /// No landing is in progress.
     #[error("no landing has begun")]
     NoLanding,
+    /// The integration branch is not at this commit.
+    #[error("the result is not {0}")]
+    OtherResult(Oid),
     /// There is no landing to undo.
     #[error("nothing has landed")]
     NothingLanded,

@@ -152,6 +152,11 @@ impl MergeQueue {
         }
     }
 
+    /// Abandons the merge in progress, because the integration branch is another one now.
+    pub(crate) fn restart(&mut self) {
+        self.current = None;
+    }
+
     fn reached(&mut self, task: &TaskId, stage: Stage) -> Result<(), Illegal> {
         match &mut self.current {
             Some(current) if current.task == *task => {

@@ -124,6 +124,8 @@ pub enum Purpose {
     Land,
     /// It removes the run's worktrees; it answers no requests.
     Clean,
+    /// It rebuilds the run's result without some tasks; it answers no requests.
+    Drop,
 }
 
 /// New limits of a run, which include what it has used already; `None` leaves a limit unchanged.
@@ -342,7 +344,7 @@ impl RunState {
         RequestRefused::OutOfTime { limit_ms: self.settings.timeout_ms.unwrap_or_default() }
     }
 
-    fn known(&self, task: &TaskId) -> Result<&TaskRecord, RequestRefused> {
+    pub(crate) fn known(&self, task: &TaskId) -> Result<&TaskRecord, RequestRefused> {
         self.task(task).ok_or_else(|| {
             let known = self.tasks().map(|record| record.task.id.clone()).collect();
             RequestRefused::NoSuchTask { task: task.clone(), known }

@@ -5,6 +5,8 @@
 //! The state decides what is ready, what is skipped and when nothing more can be done; the coordinator only asks. It
 //! is cheap to clone: records are shared until they change.
 
+mod dropping;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +60,8 @@ pub struct RunState {
     pub budget: BudgetTree,
     /// The landings that have not been undone, oldest first; the newest may be incomplete.
     pub landings: Vec<Landing>,
+    /// Earlier results, which a drop of tasks has replaced, oldest first.
+    pub replaced: Vec<Oid>,
     /// The result whose landing was undone last, unless another landing has begun since.
     pub taken_back: Option<Oid>,
     schedule: Schedule,
@@ -151,6 +155,7 @@ impl RunState {
             merges: MergeQueue::default(),
             budget: BudgetTree::new(settings.budget_tokens),
             landings: Vec::new(),
+            replaced: Vec::new(),
             taken_back: None,
             schedule: Schedule::default(),
             tasks: BTreeMap::new(),
@@ -269,6 +274,7 @@ impl RunState {
                 }
                 Ok(())
             }
+            Event::TasksDropped { tasks, target, commit, merges } => self.dropped(tasks, [target, commit], merges),
             Event::RunCleaned { tasks } => {
                 for task in tasks {
                     if let Some(record) = self.tasks.get_mut(task) {
@@ -674,10 +680,10 @@ impl RunState {
 /// Reports whether an event is recorded by a process that found the run idle: to take it over, to clean up or to land
 /// it.
 fn is_from_outside(event: &Event) -> bool {
-    use Event::{LandingFailed, LandingStarted, RunCleaned, RunLanded, RunResumed, RunUnlanded};
+    use Event::{LandingFailed, LandingStarted, RunCleaned, RunLanded, RunResumed, RunUnlanded, TasksDropped};
     let is_of_landing =
         matches!(event, LandingStarted { .. } | LandingFailed { .. } | RunLanded { .. } | RunUnlanded { .. });
-    is_of_landing || matches!(event, RunResumed { .. } | RunCleaned { .. })
+    is_of_landing || matches!(event, RunResumed { .. } | RunCleaned { .. } | TasksDropped { .. })
 }
 
 /// Reports whether with this event an agent ends its work, and reads no more messages unless the work is returned.

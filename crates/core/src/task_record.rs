@@ -9,7 +9,7 @@ mod branch;
 mod stage;
 mod started;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::conversation::Usage;
 use crate::event::{Event, ReturnCause};
@@ -417,6 +417,26 @@ impl TaskRecord {
     pub(crate) fn lose_worktree(&mut self) {
         if let Some(started) = self.started_mut() {
             started.branch.worktree = Worktree::Missing;
+        }
+    }
+
+    /// Removes its work from the result, and cancels it.
+    pub(crate) fn drop_work(&mut self) {
+        let end = End::Cancelled { message: Some("it was dropped".to_owned()) };
+        self.is_stale = false;
+        match &mut self.life {
+            Life::Started(started) => started.drop_work(end),
+            Life::Unstarted(unstarted) => *unstarted = Unstarted::Ended(end),
+        }
+    }
+
+    /// Replaces commits of the integration branch that were made again.
+    pub(crate) fn replace_merges(&mut self, merges: &BTreeMap<Oid, Oid>) {
+        let attempts = self.started_mut().map(|started| started.merged.as_mut_slice()).unwrap_or_default();
+        for attempt in attempts {
+            if let Some(new) = merges.get(&attempt.commit) {
+                attempt.commit = new.clone();
+            }
         }
     }
 

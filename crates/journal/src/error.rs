@@ -230,6 +230,7 @@ fn purpose_in_words(purpose: Purpose) -> &'static str {
         Purpose::Run => "works on it",
         Purpose::Land => "is landing it; try again when it is done",
         Purpose::Clean => "is cleaning it; try again when it is done",
+        Purpose::Drop => "is dropping a task of it; try again when it is done",
     }
 }
 

@@ -10,12 +10,9 @@ use orchestrate_sandbox::Cancel;
 
 use crate::afterwards::archive::Archive;
 use crate::afterwards::refusal::Refusal;
+use crate::afterwards::tree_check::RedTree;
 use crate::afterwards::wording::Wording;
-use crate::api::coordinator::sandbox;
 use crate::error::CoordinatorError;
-use crate::merge::checks::{Check, run_check_blocking};
-use crate::merge::verifier;
-use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worktree::commit::unix_seconds;
 
 /// How a result is brought into a branch.
@@ -243,26 +240,11 @@ impl Course<'_> {
 
     fn require_green(&self, commit: &Oid) -> Result<(), CoordinatorError> {
         let (runs, state, branch) = (self.runs, self.state, self.branch);
-        let Some(command) = &state.settings.verify else { return Ok(()) };
-        // The check would see other files than a filter produces.
-        runs.repo.require_plain_tree(commit)?;
-        (runs.progress)(&format!("{branch} has new commits: checking their merge with the result: `{command}`"));
-        let verifier = verifier::bring(&runs.repo, &runs.layout, &state.run_id, commit)?;
-        let (sandbox, worktree) = (sandbox(&runs.settings)?, verifier.worktree());
-        let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
-        for command in verifier::commands(&state.settings, command) {
-            let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
-            let result = run_check_blocking(&sandbox, &check, self.cancel)?;
-            if result.cancelled {
-                return Err(Refusal::Interrupted { run: state.run_id.clone() }.into());
-            }
-            if !result.passed {
-                let output = cut(result.output.trim(), EVIDENCE_BYTES).into();
-                let (branch, command) = (branch.to_owned(), command.to_owned());
-                let (result, exit) = (state.integration.to_string(), result.exit);
-                return Err(Refusal::RedCheck { branch, result, command, exit, output }.into());
-            }
+        if let Some(command) = &state.settings.verify {
+            (runs.progress)(&format!("{branch} has new commits: checking their merge with the result: `{command}`"));
         }
-        Ok(verifier.note_passed()?)
+        let Some(RedTree { command, exit, output }) = runs.check(state, commit, self.cancel)? else { return Ok(()) };
+        let (branch, result) = (branch.to_owned(), state.integration.to_string());
+        Err(Refusal::RedCheck { branch, result, command, exit, output }.into())
     }
 }

@@ -100,6 +100,10 @@ impl Archive {
         let branch = state.base_branch.clone().ok_or_else(detached)?;
         self.settle(&journal, &branch)?;
         let state = journal.state();
+        let rejected = state.rejected_in_result();
+        if !rejected.is_empty() && !state.is_landed() && state.landing_begun().is_none() {
+            return Err(Refusal::Rejected { run: run.clone(), tasks: rejected }.into());
+        }
         let (style, message) = (options.style, options.message.as_deref());
         let (hooks, cancel) = (options.hooks, &options.cancel);
         let course = Course { runs: self, state: &state, branch: &branch, style, message, hooks, cancel };
@@ -267,9 +271,7 @@ impl Archive {
         if self.repo.read_ref(&state.run_id.integration_ref())?.is_none() {
             return Ok(None);
         }
-        let Position::Elsewhere { found, .. } =
-            integration_branch::follow(&self.repo, &state.run_id, &state.integration)?
-        else {
+        let Position::Elsewhere { found, .. } = integration_branch::follow(&self.repo, state)? else {
             return Ok(None);
         };
         let branch = state.run_id.integration_branch();

@@ -1,6 +1,7 @@
 //! Why an operation on a finished run was refused: nothing has changed, and the user decides.
 
-use orchestrate_core::RunId;
+use orchestrate_core::request::RequestRefused;
+use orchestrate_core::{RunId, TaskId};
 
 /// Why a run was not landed, a landing not undone, or a snapshot not restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,6 +12,46 @@ pub enum Refusal {
     Unfinished {
         /// The run.
         run: RunId,
+    },
+    /// Work that was rejected is part of the result.
+    #[error("land run {run}: {} was rejected after the merge, and nothing has replaced it", listed(.tasks))]
+    Rejected {
+        /// The run.
+        run: RunId,
+        /// The tasks with that work.
+        tasks: Vec<TaskId>,
+    },
+    /// The work of other tasks does not fit together without the dropped one.
+    #[error("drop {task} of run {run}: without it, the work merged after it conflicts in {}", .files.join(", "))]
+    Entangled {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+        /// The files in conflict, with git's name of each conflict.
+        files: Vec<String>,
+    },
+    /// The result without the dropped task fails the run's check.
+    #[error("drop {task} of run {run}: without it, `{command}` ended with {exit}\n{output}")]
+    RedWithout {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+        /// The check.
+        command: String,
+        /// How it ended.
+        exit: String,
+        /// The end of its output.
+        output: Box<str>,
+    },
+    /// The request to drop a task is refused.
+    #[error("drop a task of run {run}: {why}")]
+    NotDropped {
+        /// The run.
+        run: RunId,
+        /// Why.
+        why: RequestRefused,
     },
     /// No branch was checked out when the run began.
     #[error("land run {run}: HEAD was detached when it began, so there is no branch to land its result {result} on")]
@@ -96,4 +137,8 @@ pub enum Refusal {
         /// The branch.
         branch: String,
     },
+}
+
+fn listed(tasks: &[TaskId]) -> String {
+    tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -105,7 +105,7 @@ impl Project {
     ///
     /// Fails if the repository cannot be read.
     pub fn strange_tip(&self, state: &RunState) -> Result<Option<Oid>, CoordinatorError> {
-        Ok(integration_branch::strange_tip(&self.repo, &state.run_id, &state.integration)?)
+        Ok(integration_branch::strange_tip(&self.repo, state)?)
     }
 
     /// Returns the roles that a run from this revision knows; `None` means HEAD.

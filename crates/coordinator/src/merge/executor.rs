@@ -5,7 +5,7 @@
 
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::{MergeStep, Oid, RunState, TaskId};
-use orchestrate_git::{CommitSpec, Merge};
+use orchestrate_git::{CommitSpec, GitError, Merge, Repo};
 use orchestrate_journal::Batch;
 
 use crate::error::CoordinatorError;
@@ -66,18 +66,33 @@ async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) 
     if context.state().merges.current() != Some(&task) {
         return Ok(());
     }
-    let (ours, theirs) = (target.clone(), candidate.clone());
-    let outcome = match context.git(move |repo| repo.merging().merge(&ours, &theirs)).await? {
+    let (state, ours, theirs) = (context.state(), target.clone(), candidate.clone());
+    let (merged, is_joined) = context.git(move |repo| combine(repo, &state, &ours, &theirs)).await?;
+    let outcome = match merged {
         Merge::Conflict { files, .. } => {
             let files = files.iter().map(ToString::to_string).collect();
             Event::MergeConflicted { task, files }
         }
         Merge::Clean { tree } => {
-            let commit = commit_merge(context, &task, tree.clone(), vec![target, candidate]).await?;
+            let parents = if is_joined { vec![target, candidate] } else { vec![target] };
+            let commit = commit_merge(context, &task, tree.clone(), parents).await?;
             Event::MergePrepared { task, commit, tree }
         }
     };
     conclude(context, step, outcome).await
+}
+
+/// Merges a candidate, and reports whether its history joins the result's. Of one that was built on an earlier result,
+/// only what it has changed since is taken: the rest contains the work of tasks that were dropped.
+fn combine(repo: &Repo, state: &RunState, target: &Oid, candidate: &Oid) -> Result<(Merge, bool), GitError> {
+    for replaced in state.replaced.iter().rev() {
+        if let Some(base) = repo.merge_base(replaced, candidate)?
+            && !repo.contains(target, &base)?
+        {
+            return Ok((repo.merging().apply(&base, target, candidate)?, false));
+        }
+    }
+    Ok((repo.merging().merge(target, candidate)?, true))
 }
 
 /// Records the outcome of a merge, together with the advance of the branch if nothing else has to be done before.

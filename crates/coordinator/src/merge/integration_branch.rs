@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use orchestrate_core::event::Event;
-use orchestrate_core::{Oid, RunId};
+use orchestrate_core::{Oid, RunState};
 use orchestrate_git::{GitError, Repo};
 
 use crate::error::CoordinatorError;
@@ -20,17 +20,21 @@ pub(crate) enum Position {
     Elsewhere { found: Oid, checkout: Option<PathBuf> },
 }
 
-/// Returns the commit that a run's integration branch was moved to from outside: one that the result does not
-/// contain.
-pub(crate) fn strange_tip(repo: &Repo, run: &RunId, result: &Oid) -> Result<Option<Oid>, GitError> {
-    match repo.read_ref(&run.integration_ref())? {
-        Some(found) if !repo.contains(result, &found)? => Ok(Some(found)),
-        _ => Ok(None),
+/// Returns the commit that a run's integration branch was moved to from outside: one that neither the result contains,
+/// nor an earlier result that was replaced.
+pub(crate) fn strange_tip(repo: &Repo, state: &RunState) -> Result<Option<Oid>, GitError> {
+    let Some(found) = repo.read_ref(&state.run_id.integration_ref())? else { return Ok(None) };
+    for result in std::iter::once(&state.integration).chain(&state.replaced) {
+        if repo.contains(result, &found)? {
+            return Ok(None);
+        }
     }
+    Ok(Some(found))
 }
 
 /// Moves a run's integration branch to its result, unless that would lose commits or affect a checkout.
-pub(crate) fn follow(repo: &Repo, run: &RunId, result: &Oid) -> Result<Position, GitError> {
+pub(crate) fn follow(repo: &Repo, state: &RunState) -> Result<Position, GitError> {
+    let (run, result) = (&state.run_id, &state.integration);
     let reference = run.integration_ref();
     let found = repo.read_ref(&reference)?;
     match &found {
@@ -38,7 +42,7 @@ pub(crate) fn follow(repo: &Repo, run: &RunId, result: &Oid) -> Result<Position,
         _ => {}
     }
     let checkout = repo.landing().checkout_of(&run.integration_branch())?;
-    if let Some(found) = strange_tip(repo, run, result)? {
+    if let Some(found) = strange_tip(repo, state)? {
         return Ok(Position::Elsewhere { found, checkout });
     }
     if let Some(checkout) = checkout {
@@ -59,9 +63,9 @@ pub(crate) async fn settle(context: &RunContext) -> Result<(), CoordinatorError>
 /// Moves the integration branch of a run to its recorded position; fails if it was moved from outside. If it is
 /// checked out, it stays, and the checkout is returned: the events and one of our refs hold the result.
 pub(crate) async fn bring(context: &RunContext) -> Result<Option<PathBuf>, CoordinatorError> {
-    let (run, result) = (context.run.clone(), context.state().integration.clone());
-    let commit = result.clone();
-    match context.git(move |repo| follow(repo, &run, &result)).await? {
+    let state = context.state();
+    let commit = state.integration.clone();
+    match context.git(move |repo| follow(repo, &state)).await? {
         Position::AtResult => Ok(None),
         Position::CheckedOut(checkout) => Ok(Some(checkout)),
         Position::Elsewhere { found, checkout } => Err(CoordinatorError::BranchMoved {

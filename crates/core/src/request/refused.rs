@@ -62,6 +62,28 @@ pub enum RequestRefused {
         /// The task.
         task: TaskId,
     },
+    /// The task was dropped or cancelled before.
+    #[error("{task} is {}: there is nothing to drop", state.as_str())]
+    NothingToDrop {
+        /// The task.
+        task: TaskId,
+        /// The state of the task.
+        state: TaskState,
+    },
+    /// Other tasks were built on the task that is to be dropped.
+    #[error("{task} cannot be dropped alone: {} depend on it", joined(dependents))]
+    HasDependents {
+        /// The task.
+        task: TaskId,
+        /// The tasks that were built on it.
+        dependents: Vec<TaskId>,
+    },
+    /// The work of the task has landed.
+    #[error("{task} has landed, so it cannot be dropped")]
+    Landed {
+        /// The task.
+        task: TaskId,
+    },
     /// The task has no work to return.
     #[error("{task} {}", nothing_to_return(*state))]
     NothingToReturn {

@@ -359,6 +359,14 @@ impl Started {
         Ok(())
     }
 
+    /// Ends the task without any work; its branch stays.
+    pub(super) fn drop_work(&mut self, end: End) {
+        self.merged.clear();
+        self.rejection_stands = false;
+        self.enter(Stage::Ended(end));
+        self.earlier = None;
+    }
+
     /// Reports whether a rejection may be withdrawn.
     pub(super) fn may_take_rejection_back(&self, task: &Task) -> bool {
         let is_unchanged = matches!(self.stage, Stage::Ended(End::Failed { cause: FailureCause::NoChanges, .. }));

@@ -1,0 +1,38 @@
+//! `drop`: takes a task's work out of a run's result.
+
+use orchestrate_coordinator::{Archive, Dropped};
+use orchestrate_core::TaskId;
+use orchestrate_settings::Layer;
+use serde_json::json;
+
+use crate::args::DropArgs;
+use crate::context::{Context, task_of};
+use crate::error::CommandError;
+use crate::follow::landing::interruptible;
+use crate::follow::signals::Attention;
+use crate::show::next;
+use crate::show::output;
+use crate::show::progress::short;
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, CommandError> {
+    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let task = task_of(&store.state(&run)?, &arguments.task)?;
+    let loaded = context.load(Vec::new(), Layer::default())?;
+    let attention = Attention::listen()?;
+    let runs = Archive::open(&context.directory, context.settings(&loaded)?)?.telling(output::note);
+    let dropped = runs.drop_task(&run, &task, arguments.with_dependents, &attention.cancel);
+    let Dropped { run, tasks, result, is_rebuilt } = dropped.map_err(|error| interruptible(error, &attention))?;
+    if arguments.json.json {
+        let object = json!({"run_id": run, "dropped": tasks, "integration_commit": result, "rebuilt": is_rebuilt});
+        return output::json(&object).map(|()| 0);
+    }
+    let names = tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
+    let mut text = match is_rebuilt {
+        true => format!("{names} dropped: the result of run {run} is {} without it\n", short(result.as_str())),
+        false => format!("{names} dropped: the result of run {run} did not contain it\n"),
+    };
+    text.push_str("branches and snapshots are kept\n");
+    text.push_str(&next::render(&[format!("orchestrate review {run}"), format!("orchestrate land {run}")]));
+    output::result(&text).map(|()| 0)
+}

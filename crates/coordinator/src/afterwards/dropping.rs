@@ -1,0 +1,173 @@
+//! Dropping tasks: rebuilds a run's result without their work.
+//!
+//! The merges before the first dropped one stay as they are. Each later one is made again: what it changed is applied
+//! to the new result. So nothing of a dropped task is left in the files or in the history. The new result passes the
+//! run's check before the event is recorded; the integration branch moves after that, and the old result stays held by
+//! a ref of ours.
+
+use std::collections::BTreeMap;
+
+use orchestrate_core::event::Event;
+use orchestrate_core::invisible::shown;
+use orchestrate_core::report::outcome;
+use orchestrate_core::request::Purpose;
+use orchestrate_core::{Oid, RunId, RunState, TaskId};
+use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge};
+use orchestrate_journal::Journal;
+use orchestrate_sandbox::Cancel;
+
+use crate::afterwards::archive::Archive;
+use crate::afterwards::refusal::Refusal;
+use crate::afterwards::tree_check::RedTree;
+use crate::error::CoordinatorError;
+use crate::merge::integration_branch;
+
+/// Tasks that were dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The run.
+    pub run: RunId,
+    /// The tasks: the requested one, and those that were built on it.
+    pub tasks: Vec<TaskId>,
+    /// The run's result without them.
+    pub result: Oid,
+    /// Whether the result has changed.
+    pub is_rebuilt: bool,
+}
+
+/// What rebuilding has made so far.
+struct Rebuilt {
+    tip: Oid,
+    /// The merges that were made again, with their new commits.
+    merges: BTreeMap<Oid, Oid>,
+    /// The commits whose history must not become part of the result.
+    unwanted: Vec<Oid>,
+}
+
+impl Archive {
+    /// Drops a task, and those that were built on it if that is requested.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the request is refused, if the remaining work conflicts or fails the run's check, or if another process
+    /// works on the run. Nothing has changed then.
+    pub fn drop_task(
+        &self,
+        run: &RunId,
+        task: &TaskId,
+        with_dependents: bool,
+        cancel: &Cancel,
+    ) -> Result<Dropped, CoordinatorError> {
+        let journal = Journal::resume_for(&self.store, run, Purpose::Drop)?;
+        let state = journal.state();
+        if state.exit_code.is_none() || state.landing_begun().is_some() {
+            return Err(Refusal::Unfinished { run: run.clone() }.into());
+        }
+        let refused = |why| Refusal::NotDropped { run: run.clone(), why };
+        let tasks = state.decide_drop(task, with_dependents).map_err(refused)?;
+        let Rebuilt { tip, merges, .. } = self.rebuild(&state, task, &tasks)?;
+        let target = state.integration.clone();
+        if tip != target {
+            self.require_green_without(&state, task, &tip, cancel)?;
+        }
+        let (commit, is_rebuilt) = (tip.clone(), tip != target);
+        journal.append_blocking(Event::TasksDropped { tasks: tasks.clone(), target, commit, merges })?;
+        self.conclude(&journal)?;
+        Ok(Dropped { run: run.clone(), tasks, result: tip, is_rebuilt })
+    }
+
+    /// Makes the result again from the merges of all other tasks.
+    fn rebuild(&self, state: &RunState, task: &TaskId, dropped: &[TaskId]) -> Result<Rebuilt, CoordinatorError> {
+        let mut rebuilt = Rebuilt { tip: state.base.clone(), merges: BTreeMap::new(), unwanted: Vec::new() };
+        let gone = dropped.iter().filter_map(|task| state.task(task));
+        let gone: Vec<&Oid> = gone.flat_map(|record| record.merged()).map(|attempt| &attempt.commit).collect();
+        for merge in self.repo.store().first_parents(&state.base, &state.integration)? {
+            let before = merge.parents.first().unwrap_or(&state.base);
+            if gone.contains(&&merge.id) {
+                rebuilt.unwanted.push(merge.id.clone());
+                rebuilt.unwanted.extend(merge.parents.get(1).cloned());
+            } else if *before == rebuilt.tip {
+                rebuilt.tip = merge.id;
+            } else {
+                let tree = match self.repo.merging().apply(before, &rebuilt.tip, &merge.id)? {
+                    Merge::Clean { tree } => tree,
+                    Merge::Conflict { files, .. } => {
+                        let files = files.iter().map(|file| shown(&file.to_string())).collect();
+                        let (run, task) = (state.run_id.clone(), task.clone());
+                        return Err(Refusal::Entangled { run, task, files }.into());
+                    }
+                };
+                self.make_again(state, &merge, tree, &mut rebuilt)?;
+            }
+        }
+        Ok(rebuilt)
+    }
+
+    fn make_again(
+        &self,
+        state: &RunState,
+        merge: &CommitInfo,
+        tree: Oid,
+        rebuilt: &mut Rebuilt,
+    ) -> Result<(), CoordinatorError> {
+        let mut parents = vec![rebuilt.tip.clone()];
+        for work in merge.parents.iter().skip(1) {
+            if !self.contains_any(work, &rebuilt.unwanted)? {
+                parents.push(work.clone());
+            }
+        }
+        let by = self.repo.identities(&self.settings.environment).ok_or(CoordinatorError::NoIdentity)?;
+        let by = Identities { author: merge.author.clone(), ..by };
+        let (message, trailers, time_unix) = (merge.message.clone(), Vec::new(), merge.time_unix);
+        let made = self.repo.commit(&CommitSpec { tree, parents, message, trailers, by, time_unix })?;
+        let name = format!("{}{}/rebuilt-{made}", state.run_id.keep_prefix(), TaskId::INTEGRATION);
+        self.repo.keep(&name, &made)?;
+        rebuilt.merges.insert(merge.id.clone(), made.clone());
+        rebuilt.tip = made;
+        Ok(())
+    }
+
+    fn contains_any(&self, commit: &Oid, others: &[Oid]) -> Result<bool, CoordinatorError> {
+        for other in others {
+            if self.repo.contains(commit, other)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn require_green_without(
+        &self,
+        state: &RunState,
+        task: &TaskId,
+        commit: &Oid,
+        cancel: &Cancel,
+    ) -> Result<(), CoordinatorError> {
+        if *commit == state.base {
+            // Nothing is left, so there is nothing to check.
+            return Ok(());
+        }
+        if let Some(command) = &state.settings.verify {
+            (self.progress)(&format!("checking the result without {task}: `{command}`"));
+        }
+        let Some(RedTree { command, exit, output }) = self.check(state, commit, cancel)? else { return Ok(()) };
+        let (run, task) = (state.run_id.clone(), task.clone());
+        Err(Refusal::RedWithout { run, task, command, exit, output }.into())
+    }
+
+    /// Moves the integration branch, which has no stranger's commits, and records how the run ends now.
+    fn conclude(&self, journal: &Journal) -> Result<(), CoordinatorError> {
+        let state = journal.state();
+        let old = state.replaced.last().unwrap_or(&state.base);
+        self.repo.keep(&format!("{}{}/replaced-{old}", state.run_id.keep_prefix(), TaskId::INTEGRATION), old)?;
+        // A branch that stays behind because it is checked out, or was moved from outside, follows at the landing.
+        integration_branch::follow(&self.repo, &state)?;
+        for fact in state.due_facts() {
+            journal.append_blocking(fact)?;
+        }
+        if let Some((status, exit_code)) = outcome(&journal.state()) {
+            journal.append_blocking(Event::RunFinished { status, exit_code })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! Dropping tasks: deciding which, and what remains of them in the state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::ids::{Oid, TaskId};
+use crate::illegal::Illegal;
+use crate::request::RequestRefused;
+use crate::run_state::{RunState, TaskRecord};
+
+impl RunState {
+    /// Decides which tasks are dropped: the task, and those that were built on it if they are to go, too.
+    ///
+    /// # Errors
+    /// Fails with the reason if the task does not exist, has nothing to drop or has landed, or if others depend on it.
+    pub fn decide_drop(&self, task: &TaskId, with_dependents: bool) -> Result<Vec<TaskId>, RequestRefused> {
+        let record = self.known(task)?;
+        if self.landings.iter().any(|landing| landing.tasks.contains(task)) {
+            return Err(RequestRefused::Landed { task: task.clone() });
+        }
+        if record.is_dropped() {
+            return Err(RequestRefused::NothingToDrop { task: task.clone(), state: record.state() });
+        }
+        let begun = |id: &TaskId| self.task(id).is_some_and(|record| record.attempt() > 0 && !record.is_dropped());
+        let dependents: Vec<TaskId> = self.schedule.dependents(task).into_iter().filter(begun).collect();
+        if !dependents.is_empty() && !with_dependents {
+            return Err(RequestRefused::HasDependents { task: task.clone(), dependents });
+        }
+        Ok(std::iter::once(task.clone()).chain(dependents).collect())
+    }
+
+    /// Returns the tasks whose work was rejected after it was merged, and is still part of the result.
+    pub fn rejected_in_result(&self) -> Vec<TaskId> {
+        let rejected = self.tasks().filter(|record| record.is_rejected_in_result());
+        rejected.map(|record| record.task.id.clone()).collect()
+    }
+
+    /// Applies the drop of tasks, with the commits that replace the merges of the others.
+    pub(super) fn dropped(
+        &mut self,
+        tasks: &[TaskId],
+        [target, commit]: [&Oid; 2],
+        merges: &BTreeMap<Oid, Oid>,
+    ) -> Result<(), Illegal> {
+        if *target != self.integration {
+            return Err(Illegal::OtherResult(target.clone()));
+        }
+        if let Some(unknown) = tasks.iter().find(|task| self.task(task).is_none()) {
+            return Err(Illegal::NoTask(unknown.clone()));
+        }
+        for (id, record) in &mut self.tasks {
+            let record = Arc::make_mut(record);
+            if tasks.contains(id) {
+                record.drop_work();
+                self.budget.release(id);
+            } else {
+                record.replace_merges(merges);
+            }
+        }
+        // A merge into the previous result would bring the dropped work back.
+        self.merges.restart();
+        if commit != target {
+            self.replaced.push(target.clone());
+            self.integration = commit.clone();
+        }
+        Ok(())
+    }
+}
+
+impl TaskRecord {
+    /// Reports whether the task is cancelled, and nothing of it is in the result.
+    fn is_dropped(&self) -> bool {
+        self.merged().is_empty() && matches!(self.state(), super::TaskState::Cancelled)
+    }
+}

@@ -1,0 +1,160 @@
+//! Taking a task out of a result, and what must not land before someone has decided.
+
+use libtest_mimic::Failed;
+use serde_json::json;
+
+use crate::support::{Case, Outcome, Rule, Script, World, at, case, done, fail, says, write};
+
+/// The second task is built on the first, the third on neither.
+const PLAN: &str = "- [ ] T1 one\n- [ ] T2 two (depends: T1)\n- [ ] T3 three\n";
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("drop::a_dropped_task_leaves_nothing_in_the_result", a_dropped_task_leaves_nothing_in_the_result),
+        case("drop::dependents_are_named_and_go_on_request", dependents_are_named_and_go_on_request),
+        case("drop::the_result_without_a_task_is_checked", the_result_without_a_task_is_checked),
+        case("drop::what_was_built_before_the_dropped_task_stays", what_was_built_before_the_dropped_task_stays),
+        case("drop::later_work_does_not_bring_it_back", later_work_does_not_bring_it_back),
+        case("drop::rejected_work_does_not_land", rejected_work_does_not_land),
+        case("drop::what_has_landed_is_not_dropped", what_has_landed_is_not_dropped),
+    ]
+}
+
+fn ended(plan: &str, options: &[&str]) -> Result<World, Failed> {
+    let world = World::with_plan(plan)?;
+    let script = Script::default()
+        .rule(write("T1", "one", "1\n"))
+        .rule(write("T2", "two", "2\n"))
+        .rule(write("T3", "three", "3\n"))
+        .rule(done("T1"))
+        .rule(done("T2"))
+        .rule(done("T3"));
+    let model = world.script(&script)?;
+    world.types(&[&["run", "plan.md", "--model", &model], options].concat(), 0)?;
+    Ok(world)
+}
+
+/// Returns the branch with the run's result.
+fn integration(world: &World) -> Result<String, Failed> {
+    let branches = world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate"])?;
+    let found = branches.lines().find(|name| name.ends_with("/integration")).map(str::to_owned);
+    found.ok_or_else(|| Failed::from(branches))
+}
+
+fn files(world: &World, commit: &str) -> Result<Vec<String>, Failed> {
+    let listed = world.repository.git(&["ls-tree", "--name-only", commit])?;
+    Ok(listed.lines().filter(|name| ["one", "two", "three"].contains(name)).map(str::to_owned).collect())
+}
+
+fn require_files(world: &World, commit: &str, expected: &[&str]) -> Outcome {
+    let found = files(world, commit)?;
+    if found == expected { Ok(()) } else { fail(format!("{found:?} instead of {expected:?}")) }
+}
+
+fn a_dropped_task_leaves_nothing_in_the_result() -> Outcome {
+    let world = ended("- [ ] T1 one\n- [ ] T2 two\n- [ ] T3 three\n", &["--verify", "test ! -e red"])?;
+    let before = world.repository.fingerprint()?;
+    says(&world.types(&["drop", "T1"], 0)?, &["T1 dropped: the result of run", "orchestrate land"])?;
+    before.require_same(&world.repository.fingerprint()?)?;
+    let branch = integration(&world)?;
+    require_files(&world, &branch, &["three", "two"])?;
+    let history = world.repository.git(&["log", "--format=%s", &format!("main..{branch}")])?;
+    if history.lines().any(|subject| subject == "one" || subject.contains("T1")) {
+        return fail(history);
+    }
+    let report = world.types(&["status", "--json"], 0)?.json()?;
+    if *at(&report, "/tasks/0/state")? != "cancelled" || *at(&report, "/status")? != "succeeded" {
+        return fail(report.to_string());
+    }
+    says(&world.types(&["drop", "T1"], 3)?, &["there is nothing to drop"])?;
+    world.types(&["land"], 0)?;
+    require_files(&world, "main", &["three", "two"])?;
+    if world.repository.read("plan.md")?.contains("[x] T1") { fail("T1 is ticked") } else { Ok(()) }
+}
+
+fn dependents_are_named_and_go_on_request() -> Outcome {
+    let world = ended(PLAN, &[])?;
+    says(&world.types(&["drop", "T1"], 3)?, &["T2 depend on it", "orchestrate drop T1 --with-dependents"])?;
+    require_files(&world, &integration(&world)?, &["one", "three", "two"])?;
+    let dropped = world.types(&["drop", "T1", "--with-dependents", "--json"], 0)?.json()?;
+    if *at(&dropped, "/dropped")? != json!(["T1", "T2"]) {
+        return fail(dropped.to_string());
+    }
+    require_files(&world, &integration(&world)?, &["three"])?;
+    // The branches stay.
+    let branch = integration(&world)?.replace("/integration", "/T2");
+    require_files(&world, &branch, &["one", "two"])
+}
+
+fn the_result_without_a_task_is_checked() -> Outcome {
+    let world = ended(PLAN, &["--verify", "test -e one || test ! -e three"])?;
+    let before = world.repository.git(&["rev-parse", &integration(&world)?])?;
+    let refused = world.types(&["drop", "T1", "--with-dependents"], 3)?;
+    says(&refused, &["without it, `test -e one || test ! -e three` ended with exit code 1", "orchestrate retry T1"])?;
+    if world.repository.git(&["rev-parse", &integration(&world)?])? == before { Ok(()) } else { fail("it has moved") }
+}
+
+/// Each task continues the file of the one before.
+fn what_was_built_before_the_dropped_task_stays() -> Outcome {
+    let plan = "- [ ] T1 one (run: echo 1 > one)\n- [ ] T2 two (run: echo 2 >> one) (depends: T1)\n- [ ] T3 three \
+                (run: sed -i s/2/3/ one) (depends: T2)\n";
+    let world = World::with_plan(plan)?;
+    world.types(&["run", "plan.md"], 0)?;
+    let before = world.repository.git(&["rev-parse", &integration(&world)?])?;
+    says(&world.types(&["drop", "T2"], 3)?, &["T3 depend on it"])?;
+    world.types(&["drop", "T2", "--with-dependents"], 0)?;
+    if world.repository.git(&["rev-parse", &integration(&world)?])? == before {
+        return fail("nothing was dropped");
+    }
+    let one = world.repository.git(&["show", &format!("{}:one", integration(&world)?)])?;
+    if one == "1" { Ok(()) } else { fail(one) }
+}
+
+/// The second task starts from a result that contains the first, without depending on it.
+fn later_work_does_not_bring_it_back() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
+    let again = Rule::task("T2").last_contains("write 3").call("write_file", &json!({"path": "two", "content": "3\n"}));
+    let script = Script::default()
+        .rule(again)
+        .rule(write("T1", "one", "1\n"))
+        .rule(write("T2", "two", "2\n"))
+        .rule(done("T1"))
+        .rule(done("T2"));
+    let model = world.script(&script)?;
+    world.types(&["run", "plan.md", "--model", &model, "--max-agents", "1"], 0)?;
+    require_files(&world, &integration(&world)?, &["one", "two"])?;
+    world.types(&["drop", "T1"], 0)?;
+    require_files(&world, &integration(&world)?, &["two"])?;
+    world.types(&["reject", "T2", "-m", "write 3"], 0)?;
+    let branch = integration(&world)?;
+    require_files(&world, &branch, &["two"])?;
+    let two = world.repository.git(&["show", &format!("{branch}:two")])?;
+    if two == "3" { Ok(()) } else { fail(two) }
+}
+
+fn rejected_work_does_not_land() -> Outcome {
+    let world = ended("- [ ] T1 one\n- [ ] T2 two\n", &[])?;
+    // The scripted agent changes nothing more, so the rejection stands.
+    let rejected = world.orchestrate(&["reject", "T1", "-m", "No."]).run()?;
+    if rejected.code == 0 {
+        return fail(rejected.stdout);
+    }
+    let refused = world.types(&["land"], 3)?;
+    says(&refused, &["T1 was rejected after the merge", "orchestrate drop T1", "orchestrate retry T1"])?;
+    if !files(&world, "main")?.is_empty() {
+        return fail("it has landed");
+    }
+    world.types(&["drop", "T1"], 0)?;
+    world.types(&["land"], 0)?;
+    require_files(&world, "main", &["two"])
+}
+
+fn what_has_landed_is_not_dropped() -> Outcome {
+    let world = ended(PLAN, &[])?;
+    world.types(&["land"], 0)?;
+    says(&world.types(&["drop", "T3"], 3)?, &["T3 has landed", "orchestrate land --undo"])?;
+    world.types(&["land", "--undo"], 0)?;
+    world.types(&["drop", "T3"], 0)?;
+    world.types(&["land"], 0)?;
+    require_files(&world, "main", &["one", "two"])
+}

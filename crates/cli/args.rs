@@ -392,6 +392,9 @@ pub(crate) struct LandArgs {
     /// The message of the merge or the squash; {title}, {run} and {tasks} are replaced
     #[arg(long, short, value_name = "TEXT", value_parser = words, conflicts_with = "undo")]
     pub(crate) message: Option<String>,
+    /// Push the result and open a pull request (with gh or glab) instead of landing it here
+    #[arg(long, conflicts_with_all = ["undo", "style", "hooks", "no_write_back"])]
+    pub(crate) pr: bool,
     /// Run your git hooks for the commit's message and after the merge; never use this with a repository that you do
     /// not trust
     #[arg(long, conflicts_with = "undo")]

@@ -1,9 +1,9 @@
 //! `land`: merges a run's result into the branch that it started from, or undoes that.
 
-use orchestrate_coordinator::{Boxes, Brought, LandOptions, LandStyle, Landed};
+use orchestrate_coordinator::{Archive, Boxes, Brought, LandOptions, LandStyle, Landed, Proposed};
 use orchestrate_core::{Recorded, RunId};
 use orchestrate_journal::Store;
-use orchestrate_settings::Layer;
+use orchestrate_settings::{Layer, Loaded};
 use serde_json::{Value, json};
 
 use crate::args::LandArgs;
@@ -12,6 +12,7 @@ use crate::error::CommandError;
 use crate::follow::display::Format;
 use crate::follow::landing::{until_signalled, words};
 use crate::follow::run;
+use crate::show::next;
 use crate::show::output;
 
 /// More events than a landing records: at most the outcome of an older one, its own beginning, and its end.
@@ -27,6 +28,9 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     let loaded = context.load(typed, Layer::default())?;
     let style = run::style(&loaded.resolved, context.terminal);
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
+    if arguments.pr {
+        return propose(context, &loaded, &run, style.format);
+    }
     let begun = store.state(&run)?.seq;
     let landed = if arguments.undo {
         until_signalled(context, &loaded, |runs, options| runs.unland(&run, &options))?
@@ -44,6 +48,24 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
         Format::StreamJson => stream((&store, &run), begun, &object(&landed, arguments.undo)),
     }
     .map(|()| 0)
+}
+
+/// Pushes the result and opens a pull request.
+fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> Result<u8, CommandError> {
+    let runs = Archive::open(&context.directory, context.settings(loaded)?)?.telling(output::note);
+    let Proposed { run, remote, head, base, opened, commands } =
+        runs.propose(run, loaded.resolved.text("land.message").as_deref())?;
+    if format != Format::Text {
+        let object = json!({"type": "run.proposed", "run_id": run, "exit_code": 0, "remote": remote, "head": head,
+            "base": base, "opened": opened, "commands": commands});
+        return output::json(&object).map(|()| 0);
+    }
+    let mut text = format!("run {run} is pushed to {remote} as {head}, for {base}\n");
+    match opened {
+        Some(said) => text.push_str(&format!("{said}\n")),
+        None => text.push_str(&next::render(&commands)),
+    }
+    output::result(&text).map(|()| 0)
 }
 
 impl LandArgs {

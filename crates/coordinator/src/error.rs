@@ -205,7 +205,10 @@ impl CoordinatorError {
         match self {
             Self::Git(error) => matches!(
                 error,
-                GitError::Refused { .. } | GitError::UnknownRevision { .. } | GitError::NotSigned { .. }
+                GitError::Refused { .. }
+                    | GitError::UnknownRevision { .. }
+                    | GitError::NotSigned { .. }
+                    | GitError::NoRemote { .. }
             ),
             Self::Journal(error) => matches!(
                 error,

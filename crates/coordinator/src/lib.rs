@@ -21,6 +21,7 @@ pub use afterwards::course::{Brought, LandStyle};
 pub use afterwards::dropping::Dropped;
 pub use afterwards::land::{LandOptions, Landed};
 pub use afterwards::moved::Moved;
+pub use afterwards::propose::Proposed;
 pub use afterwards::refusal::Refusal;
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings, require_confinement};

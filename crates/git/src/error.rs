@@ -284,6 +284,28 @@ pub enum GitError {
         /// What it wrote.
         said: String,
     },
+    /// There is no remote to push to.
+    #[error("push for {branch}: no remote is configured for it; add one with `git remote add origin ADDRESS`")]
+    NoRemote {
+        /// The short name of the branch.
+        branch: String,
+    },
+    /// The server refused a branch, or could not be reached.
+    #[error("push to {remote}: {reason}")]
+    NotPushed {
+        /// The remote's name.
+        remote: String,
+        /// What git said.
+        reason: String,
+    },
+    /// The program that opens pull requests failed; the branch has been pushed.
+    #[error("open a pull request with {program}: {reason}")]
+    Forge {
+        /// The program.
+        program: &'static str,
+        /// How it ended, and what it wrote.
+        reason: String,
+    },
     /// The branch to land on no longer exists.
     #[error("land on {branch}: the branch is gone; recreate it with `git branch {} COMMIT`", shell_word(.branch))]
     BranchGone {

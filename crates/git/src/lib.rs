@@ -28,6 +28,7 @@ pub use error::{GitError, LibraryError};
 pub use land::commit::Origin;
 pub use land::door::Landing;
 pub use land::landing::Move;
+pub use land::publish::{PullRequest, Remote};
 pub use merge::conflict::WrittenConflict;
 pub use merge::door::Merging;
 pub use merge::merge_tree::{ConflictFile, Merge};

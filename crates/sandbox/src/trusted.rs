@@ -1,8 +1,8 @@
 //! The only other way to start a process: runs the git program unconfined, with a clean
 //! environment.
 //!
-//! Used by `crates/git/src/repo/program.rs` alone; everything that an agent causes goes through
-//! [`crate::Sandbox`].
+//! Used by `crates/git/src/repo/program.rs` alone, which also starts the program that opens a pull
+//! request if the user asks for one; everything that an agent causes goes through [`crate::Sandbox`].
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;

@@ -100,9 +100,8 @@ impl Archive {
         let branch = state.base_branch.clone().ok_or_else(detached)?;
         self.settle(&journal, &branch)?;
         let state = journal.state();
-        let rejected = state.rejected_in_result();
-        if !rejected.is_empty() && !state.is_landed() && state.landing_begun().is_none() {
-            return Err(Refusal::Rejected { run: run.clone(), tasks: rejected }.into());
+        if !state.is_landed() && state.landing_begun().is_none() {
+            require_landable(&state)?;
         }
         let (style, message) = (options.style, options.message.as_deref());
         let (hooks, cancel) = (options.hooks, &options.cancel);
@@ -294,6 +293,16 @@ impl Archive {
         let foreign = is_elsewhere.then(|| self.repo.workdir());
         boxes::write(&self.store, state, (&folders, foreign), target)
     }
+}
+
+/// Refuses a result that is not complete, or that contains rejected work.
+pub(crate) fn require_landable(state: &RunState) -> Result<(), Refusal> {
+    let run = state.run_id.clone();
+    if state.exit_code.is_none() {
+        return Err(Refusal::Unfinished { run });
+    }
+    let tasks = state.rejected_in_result();
+    if tasks.is_empty() { Ok(()) } else { Err(Refusal::Rejected { run, tasks }) }
 }
 
 fn step_of(landing: &Landing) -> Move {

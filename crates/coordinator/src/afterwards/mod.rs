@@ -7,6 +7,7 @@ pub(crate) mod course;
 pub(crate) mod dropping;
 pub(crate) mod land;
 pub(crate) mod moved;
+pub(crate) mod propose;
 pub(crate) mod refusal;
 pub(crate) mod review;
 pub(crate) mod tree_check;

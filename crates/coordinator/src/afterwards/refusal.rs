@@ -13,6 +13,12 @@ pub enum Refusal {
         /// The run.
         run: RunId,
     },
+    /// Nothing of the run was merged.
+    #[error("propose run {run}: none of its work was merged")]
+    NothingToPropose {
+        /// The run.
+        run: RunId,
+    },
     /// Work that was rejected is part of the result.
     #[error("land run {run}: {} was rejected after the merge, and nothing has replaced it", listed(.tasks))]
     Rejected {

@@ -38,6 +38,13 @@ impl Wording<'_> {
         self.filled(template.unwrap_or("{title}\n\n{tasks}"))
     }
 
+    /// Returns the title and the description of a pull request: the first line of the message, and the rest.
+    pub(crate) fn of_request(&self, template: Option<&str>) -> (String, String) {
+        let message = self.of_squash(template);
+        let (title, body) = message.split_once('\n').unwrap_or((&message, ""));
+        (title.trim().to_owned(), body.trim().to_owned())
+    }
+
     /// Returns the trailers of that commit: each model once, and the run.
     pub(crate) fn trailers(&self) -> Vec<(String, String)> {
         let mut trailers: Vec<(String, String)> = Vec::new();

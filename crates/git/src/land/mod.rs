@@ -5,4 +5,5 @@ pub(crate) mod door;
 pub(crate) mod hooks;
 pub(crate) mod landing;
 pub(crate) mod note;
+pub(crate) mod publish;
 pub(crate) mod switching;

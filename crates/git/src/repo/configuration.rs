@@ -243,6 +243,16 @@ impl Configuration {
         names.map(|name| (format!("hook.{name}.enabled"), OsString::from("false"))).collect()
     }
 
+    /// Returns the remote that git would push a branch to, and its address, if both are configured.
+    pub(crate) fn push_remote(&self, branch: &str) -> Option<(String, String)> {
+        let own =
+            [format!("branch.{branch}.pushremote"), "remote.pushdefault".to_owned(), format!("branch.{branch}.remote")];
+        let text = |key: &str| String::from_utf8(self.value(key)?.value.clone()?).ok();
+        let name = own.iter().find_map(|key| text(key)).unwrap_or_else(|| "origin".to_owned());
+        let address = text(&format!("remote.{name}.pushurl")).or_else(|| text(&format!("remote.{name}.url")))?;
+        Some((name, address))
+    }
+
     /// Returns the folder that `core.hooksPath` names, if it is set.
     pub(crate) fn hooks_folder(&self) -> Option<PathBuf> {
         self.for_library().ok()?.get_path("core.hookspath").ok()

@@ -19,6 +19,7 @@ use orchestrate_sandbox::{Cancel, SandboxError, Trusted, TrustedOutput, trusted,
 use crate::error::GitError;
 use crate::repo::lock::Held;
 use crate::repo::refusal::Refusal;
+use crate::repo::scratch_repo::Room;
 use crate::repo::version::{OLDEST, Version};
 
 /// The time limit for one git process. An index of 100,000 files is written in seconds, so a
@@ -51,6 +52,24 @@ const COMMIT_ENVIRONMENT: [&str; 13] = [
     "WAYLAND_DISPLAY",
     "XDG_RUNTIME_DIR",
     "DBUS_SESSION_BUS_ADDRESS",
+];
+/// Further variables for a push of the user's: how to reach a server, and who opens pull requests there.
+const PUSH_ENVIRONMENT: [&str; 15] = [
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_ASKPASS",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "http_proxy",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "GH_HOST",
+    "GITLAB_TOKEN",
+    "GITLAB_HOST",
 ];
 /// The prefixes of the variables whose number is in `GIT_CONFIG_COUNT`.
 const NUMBERED_CONFIGURATION: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
@@ -136,8 +155,8 @@ impl FromIterator<(OsString, OsString)> for Environment {
             let name = name.to_string_lossy();
             let is_numbered = NUMBERED_CONFIGURATION.iter().any(|begin| name.starts_with(begin));
             let is_named = |names: &[&str]| names.contains(&name.as_ref());
-            let is_of_commit = is_named(&COMMIT_ENVIRONMENT);
-            is_numbered || is_of_commit || is_named(&KEPT_ENVIRONMENT) || is_named(&CONFIGURATION_ENVIRONMENT)
+            let is_of_user = is_named(&COMMIT_ENVIRONMENT) || is_named(&PUSH_ENVIRONMENT);
+            is_numbered || is_of_user || is_named(&KEPT_ENVIRONMENT) || is_named(&CONFIGURATION_ENVIRONMENT)
         };
         Self { variables: variables.into_iter().filter(|(name, _)| counts(name)).collect() }
     }
@@ -253,10 +272,38 @@ impl Program {
         checkout: &Path,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Ended, GitError> {
+        let run = self.as_user(&self.path).args(["hook", "run", "--ignore-missing"]).args(args);
+        ended(&run.current_dir(checkout), "hook run")
+    }
+
+    /// Runs git in a room with the user's configuration alone, to reach a server.
+    pub(crate) fn run_push(
+        &self,
+        room: &Room,
+        objects: &Path,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Ended, GitError> {
+        let run = self.as_user(&self.path).env("GIT_DIR", room.git_dir()).env("GIT_TERMINAL_PROMPT", "0");
+        let run = run.env("GIT_OBJECT_DIRECTORY", objects).env("LC_ALL", "C").arg("push").args(args);
+        ended(&run.current_dir(room.work_tree()), "push")
+    }
+
+    /// Finds a program that opens pull requests, in the trusted folders of the search path.
+    pub(crate) fn find_forge(&self, name: &str) -> Option<PathBuf> {
+        trusted_program(self.environment.path("PATH")?.as_os_str(), name)
+    }
+
+    /// Runs a program that opens pull requests in the user's checkout.
+    pub(crate) fn run_forge(&self, forge: &Path, checkout: &Path, args: &[String]) -> Result<Ended, GitError> {
+        let name = forge.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        ended(&self.as_user(forge).args(args).current_dir(checkout), &name)
+    }
+
+    /// Prepares a program that sees the user's environment and configuration as if the user had typed it.
+    fn as_user(&self, program: &Path) -> Trusted {
         let variables = self.environment.variables.iter();
-        let begun = variables.fold(trusted(&self.path).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));
-        let begun = begun.args(["hook", "run", "--ignore-missing"]).args(args);
-        ended(&begun.current_dir(checkout).killed_by(&self.cancel), "hook run")
+        let begun = variables.fold(trusted(program).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));
+        begun.killed_by(&self.cancel)
     }
 
     /// Lists the configuration of a repository and its user: for each setting its scope, a zero

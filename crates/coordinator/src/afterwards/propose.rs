@@ -1,0 +1,58 @@
+//! Proposing a run's result: pushes it, and opens a pull request for it, instead of landing it here.
+
+use orchestrate_core::RunId;
+use orchestrate_core::request::Purpose;
+use orchestrate_git::PullRequest;
+use orchestrate_journal::Journal;
+
+use crate::afterwards::archive::Archive;
+use crate::afterwards::land::require_landable;
+use crate::afterwards::refusal::Refusal;
+use crate::afterwards::wording::Wording;
+use crate::error::CoordinatorError;
+
+/// A result that was pushed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposed {
+    /// The run.
+    pub run: RunId,
+    /// The name of the remote.
+    pub remote: String,
+    /// The branch of the remote that was pushed to.
+    pub head: String,
+    /// The branch that it is to be merged into.
+    pub base: String,
+    /// What the program that opened the pull request printed: its address. `None` if there is no such program.
+    pub opened: Option<String>,
+    /// The commands that open the pull request, if no program for it is installed.
+    pub commands: Vec<String>,
+}
+
+impl Archive {
+    /// Pushes a run's result to the remote of the branch that the run started from, and opens a pull request.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the result must not land, if there is no remote, or if the push or the program for pull requests fails.
+    pub fn propose(&self, run: &RunId, message: Option<&str>) -> Result<Proposed, CoordinatorError> {
+        let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
+        let state = journal.state();
+        let result = state.integration.to_string();
+        let detached = || Refusal::DetachedHead { run: run.clone(), result };
+        let base = state.base_branch.clone().ok_or_else(detached)?;
+        require_landable(&state)?;
+        if state.integration == state.base {
+            return Err(Refusal::NothingToPropose { run: run.clone() }.into());
+        }
+        let (landing, head) = (self.repo.landing(), run.integration_branch());
+        let remote = landing.push_remote(&base)?;
+        (self.progress)(&format!("pushing {head} to {} ({})", remote.name, remote.address));
+        landing.push(&remote, &state.integration, &head)?;
+        let (title, body) = Wording { state: &state, since: None }.of_request(message);
+        let request = PullRequest { head, base, title, body };
+        let opened = landing.open_request(&remote, &request)?;
+        let commands = if opened.is_none() { landing.request_commands(&remote, &request) } else { Vec::new() };
+        let PullRequest { head, base, .. } = request;
+        Ok(Proposed { run: run.clone(), remote: remote.name, head, base, opened, commands })
+    }
+}

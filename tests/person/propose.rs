@@ -1,0 +1,121 @@
+//! Pull requests for a result.
+
+use std::path::Path;
+
+use libtest_mimic::Failed;
+use serde_json::json;
+
+use crate::support::{Case, Outcome, World, at, case, fail, git_program, says, with_program};
+
+const PLAN: &str = "# Words\n\n- [ ] T1 one (run: touch one)\n";
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("propose::the_branch_is_pushed_and_the_request_opened", the_branch_is_pushed_and_the_request_opened),
+        case("propose::without_a_program_the_commands_are_printed", without_a_program_the_commands_are_printed),
+        case("propose::what_cannot_be_pushed_is_said", what_cannot_be_pushed_is_said),
+        case("propose::a_repositorys_programs_do_not_push", a_repositorys_programs_do_not_push),
+    ]
+}
+
+/// Returns a world whose run has ended, with a bare repository as its remote.
+fn ended() -> Result<World, Failed> {
+    let world = World::with_plan(PLAN)?;
+    let remote = world.file("remote.git");
+    world.repository.git(&["init", "-q", "--bare", &remote])?;
+    world.repository.git(&["remote", "add", "team", &remote])?;
+    world.repository.git(&["config", "remote.pushDefault", "team"])?;
+    world.types(&["run", "plan.md"], 0)?;
+    Ok(world)
+}
+
+fn result(world: &World) -> Result<String, Failed> {
+    let report = world.types(&["status", "--json"], 0)?.json()?;
+    let branch = at(&report, "/integration_branch")?.as_str().map(str::to_owned);
+    branch.ok_or_else(|| Failed::from(report.to_string()))
+}
+
+fn require_pushed(world: &World) -> Outcome {
+    let branch = result(world)?;
+    let pushed = world.repository.git(&["ls-remote", &world.file("remote.git")])?;
+    let commit = world.repository.git(&["rev-parse", &branch])?;
+    if pushed == format!("{commit}\trefs/heads/{branch}") { Ok(()) } else { fail(pushed) }
+}
+
+fn the_branch_is_pushed_and_the_request_opened() -> Outcome {
+    let world = ended()?;
+    let log = world.file("log");
+    let script = format!("printf '%s|' \"$@\" > {log}\necho https://example.invalid/pull/1");
+    let path = with_program(&world.home, "gh", &script)?;
+    let before = world.repository.fingerprint()?;
+    let opened = world.orchestrate(&["land", "--pr", "--json"]).env("PATH", &path).run()?.exits(0)?.json()?;
+    before.require_same(&world.repository.fingerprint()?)?;
+    require_pushed(&world)?;
+    let typed = std::fs::read_to_string(&log)?;
+    let expected = format!("pr|create|--head|{}|--base|main|--title|Words|--body|- T1: one|", result(&world)?);
+    if typed != expected || *at(&opened, "/opened")? != "https://example.invalid/pull/1" {
+        return fail(format!("{typed}\n{opened}"));
+    }
+    // The branch has not landed here.
+    if world.repository.path().join("one").exists() { fail("it has landed") } else { Ok(()) }
+}
+
+/// Returns a search path with git alone.
+fn only_git(world: &World) -> Result<String, Failed> {
+    let folder = world.home.path().join("only");
+    std::fs::create_dir_all(&folder)?;
+    std::os::unix::fs::symlink(git_program(&world.home)?, folder.join("git"))?;
+    Ok(folder.display().to_string())
+}
+
+fn without_a_program_the_commands_are_printed() -> Outcome {
+    let world = ended()?;
+    let path = only_git(&world)?;
+    let printed = world.orchestrate(&["land", "--pr", "-m", "Add {title}"]).env("PATH", &path).run()?.exits(0)?;
+    require_pushed(&world)?;
+    let branch = result(&world)?;
+    says(
+        &printed,
+        &[
+            &format!("is pushed to team as {branch}, for main"),
+            &format!("gh pr create --head {branch} --base main --title 'Add Words' --body ''"),
+            &format!("glab mr create --source-branch {branch} --target-branch main --title 'Add Words'"),
+        ],
+    )
+}
+
+fn what_cannot_be_pushed_is_said() -> Outcome {
+    let world = ended()?;
+    world.repository.git(&["config", "remote.pushDefault", "elsewhere"])?;
+    says(&world.types(&["land", "--pr"], 2)?, &["no remote is configured"])?;
+    world.repository.git(&["remote", "add", "elsewhere", &world.file("nowhere")])?;
+    let refused = world.orchestrate(&["land", "--pr"]).run()?;
+    says(&refused, &["failed to push to elsewhere"])?;
+    if refused.code == 0 { fail("it was pushed") } else { Ok(()) }
+}
+
+fn a_repositorys_programs_do_not_push() -> Outcome {
+    let world = ended()?;
+    let (marker, path) = (world.file("ran"), only_git(&world)?);
+    let touch = format!("touch {marker}; false");
+    let receive = format!("touch {marker}; git-receive-pack");
+    for (key, value) in [
+        ("core.sshCommand", touch.as_str()),
+        ("core.askPass", &touch),
+        ("credential.helper", &touch),
+        ("remote.team.receivepack", &receive),
+        ("remote.team.vcs", "evil"),
+    ] {
+        world.repository.git(&["config", key, value])?;
+    }
+    let hooks = world.repository.path().join(".git/hooks");
+    std::fs::create_dir_all(&hooks)?;
+    std::fs::write(hooks.join("pre-push"), format!("#!/bin/sh\ntouch {marker}\n"))?;
+    let hook = hooks.join("pre-push").display().to_string();
+    world.home.command("chmod", world.repository.path(), &["755", &hook]).run()?.exits(0)?;
+    world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?.exits(0)?;
+    require_pushed(&world)?;
+    world.repository.git(&["config", "remote.team.pushurl", &format!("ext::sh -c touch% {marker}")])?;
+    let refused = world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?;
+    if refused.code == 0 || Path::new(&marker).exists() { fail(refused.stderr) } else { Ok(()) }
+}

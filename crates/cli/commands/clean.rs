@@ -1,7 +1,9 @@
-//! `clean`: removes a run's worktrees whose files are stored elsewhere; branches and snapshots are kept.
+//! `clean`: removes a run's worktrees whose files are stored elsewhere; `--landed` also removes the branches and
+//! snapshots of runs that have landed.
 
-use orchestrate_coordinator::{CleanOptions, KeptWorktree};
+use orchestrate_coordinator::{Archive, CleanOptions, KeptWorktree, PrunedRun};
 use orchestrate_core::report::{EXIT_FAILED, EXIT_OK};
+use orchestrate_settings::Layer;
 use serde_json::{Value, json};
 
 use crate::args::CleanArgs;
@@ -12,6 +14,9 @@ use crate::show::output;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {
+    if arguments.landed {
+        return prune(context, arguments);
+    }
     let (_, run) = context.find_run(arguments.which.run.as_deref())?;
     let options = CleanOptions { dry_run: arguments.dry_run, ignored: arguments.ignored };
     let cleaned = context.runs()?.clean(&run, options)?;
@@ -48,4 +53,31 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     }
     text.push_str(&next::render(&commands));
     output::result(&text).map(|()| code)
+}
+
+/// Removes what has landed of older runs.
+fn prune(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {
+    context.store()?;
+    let loaded = context.load(Vec::new(), Layer::default())?;
+    let keep_runs = loaded.resolved.keep_runs();
+    let options = CleanOptions { dry_run: arguments.dry_run, ignored: arguments.ignored };
+    let pruned = Archive::open(&context.directory, context.settings(&loaded)?)?.prune(keep_runs, options)?;
+    if arguments.json.json {
+        let object = |pruned: &PrunedRun| {
+            let worktrees: Vec<_> = pruned.cleaned.removed.iter().map(|(_, path)| path).collect();
+            json!({"run_id": pruned.run, "worktrees": worktrees, "refs": pruned.refs, "kept_refs": pruned.kept_refs})
+        };
+        let runs: Vec<Value> = pruned.iter().map(object).collect();
+        return output::json(&json!({"dry_run": arguments.dry_run, "keep_runs": keep_runs, "runs": runs})).map(|()| 0);
+    }
+    let done = if arguments.dry_run { "would remove" } else { "removed" };
+    let mut text = String::new();
+    for PrunedRun { run, cleaned, refs, kept_refs } in &pruned {
+        let (worktrees, refs, kept) = (cleaned.removed.len(), refs.len(), kept_refs.len());
+        text.push_str(&format!("run {run}: {done} {worktrees} worktrees and {refs} refs; kept {kept} refs\n"));
+    }
+    if pruned.is_empty() {
+        text = format!("nothing to remove: no landed run beside the newest {keep_runs} runs has branches\n");
+    }
+    output::result(&text).map(|()| 0)
 }

@@ -42,12 +42,26 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
         output::warning("the message was not used, since a fast-forward makes no commit");
     }
     landed.warnings.iter().for_each(|warning| output::warning(warning));
+    if !arguments.undo && style.format == Format::Text {
+        offer_pruning(context, &loaded)?;
+    }
     match style.format {
         Format::Text => output::result(&words(&landed, arguments.undo)),
         Format::Json => output::json(&object(&landed, arguments.undo)),
         Format::StreamJson => stream((&store, &run), begun, &object(&landed, arguments.undo)),
     }
     .map(|()| 0)
+}
+
+/// Says how to remove what older runs have left, if some of it has landed.
+fn offer_pruning(context: &Context, loaded: &Loaded) -> Result<(), CommandError> {
+    let keep_runs = loaded.resolved.keep_runs();
+    if Archive::open(&context.directory, context.settings(loaded)?)?.has_prunable(keep_runs)? {
+        output::note(&format!(
+            "landed runs older than the newest {keep_runs} still have branches: `orchestrate clean --landed` removes them"
+        ));
+    }
+    Ok(())
 }
 
 /// Pushes the result and opens a pull request.

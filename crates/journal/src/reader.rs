@@ -142,7 +142,8 @@ impl Store {
         found.into_iter().map(SummaryRow::summary).collect()
     }
 
-    /// Returns the run that was started last, or `None` if there is none.
+    /// Returns the run that was started last, or `None` if there is none. A run that has ended without any attempt at
+    /// a task, such as one of a plan that was done already, counts only if there is no other.
     ///
     /// # Errors
     ///
@@ -150,7 +151,13 @@ impl Store {
     pub fn latest_run(&self) -> Result<Option<RunId>, JournalError> {
         let found: Option<String> = self.query(|connection| {
             connection
-                .prepare_cached("SELECT run FROM runs ORDER BY id DESC LIMIT 1")?
+                .prepare_cached(
+                    "SELECT run FROM runs
+                     ORDER BY EXISTS (SELECT 1 FROM events WHERE run = runs.id AND type = 'agent.spawned')
+                              OR NOT EXISTS (SELECT 1 FROM events WHERE run = runs.id AND type = 'run.finished') DESC,
+                              id DESC
+                     LIMIT 1",
+                )?
                 .query_row([], |row| row.get(0))
                 .optional()
         })?;

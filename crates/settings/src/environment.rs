@@ -378,6 +378,7 @@ mod tests {
             ("verbose", "true"),
             ("no_write_back", "true"),
             ("land.message", "{title}"),
+            ("clean.keep_runs", "3"),
             ("worktree.setup", "true"),
             ("tools", "x"),
         ];
@@ -385,7 +386,7 @@ mod tests {
         let unpromised: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| !names.contains(name)).collect();
         assert_eq!(unpromised, [""; 0]);
         // Settings that only the terminal reads are not frozen by a run.
-        let of_the_terminal = ["base", "output_format", "quiet", "verbose", "land.message"];
+        let of_the_terminal = ["base", "output_format", "quiet", "verbose", "land.message", "clean.keep_runs"];
         let nothing = Resolved::of(&[]);
         let frozen = |resolved: &Resolved| resolved.run_settings(&Switches::default(), true);
         for (name, value) in promised {

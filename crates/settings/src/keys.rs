@@ -14,6 +14,8 @@ use orchestrate_plan::duration_ms;
 /// The maximum number of agents at work at once: beyond it, file handles run out before anything is
 /// gained.
 const MOST_AGENTS: u64 = 1_000;
+/// How many runs keep their branches and worktrees by default.
+const KEEP_RUNS: u64 = 10;
 /// The longest duration: a year, which also keeps milliseconds far from overflow.
 const LONGEST_SECONDS: u64 = 365 * 24 * 3600;
 
@@ -135,6 +137,7 @@ pub const KEYS: &[Key] = &[
     key("no_write_back", Kind::Switch, Class::Preference, "false", "Do not tick the plan's boxes when landing."),
     key("land", Kind::Switch, Class::Personal, "false", "Land the result if the run succeeds."),
     key("land.message", Kind::Text, Class::Personal, "", "The message of a landing's merge or squash: `{title}`, `{run}` and `{tasks}` are replaced."),
+    key("clean.keep_runs", number(0, u32::MAX as u64), Class::Personal, "10", "How many of the newest runs keep their branches and worktrees when landed runs are cleaned."),
     key("no_sandbox", Kind::Switch, Class::TypedOnly, "", "Run commands without a sandbox."),
     key("worktree.setup", Kind::Text, Class::Preference, "", "A shell command that runs once in every new worktree."),
     key("tools", Kind::Text, Class::NotYet, "", "Limits of individual tools."),
@@ -170,6 +173,7 @@ impl Key {
             "outage_patience" => Some(Value::Number(OUTAGE_PATIENCE_MS)),
             "worktree_mib" => Some(Value::Number(WORKTREE_MIB)),
             "context_tokens" => Some(Value::Number(CHILD_CONTEXT_TOKENS)),
+            "clean.keep_runs" => Some(Value::Number(KEEP_RUNS)),
             "cache" => Some(Value::Text("off".to_owned())),
             "output_format" => Some(Value::Text("text".to_owned())),
             "quiet" | "verbose" | "no_write_back" | "land" | "no_sandbox" => Some(Value::Switch(false)),

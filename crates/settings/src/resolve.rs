@@ -114,6 +114,11 @@ impl Resolved {
         }
     }
 
+    /// Returns how many of the newest runs keep everything when landed runs are cleaned.
+    pub fn keep_runs(&self) -> usize {
+        self.size("clean.keep_runs", 0)
+    }
+
     /// Returns the settings that the run freezes.
     ///
     /// `headless` means that no user can be asked for approval.

@@ -8,6 +8,7 @@ pub(crate) mod dropping;
 pub(crate) mod land;
 pub(crate) mod moved;
 pub(crate) mod propose;
+pub(crate) mod prune;
 pub(crate) mod refusal;
 pub(crate) mod review;
 pub(crate) mod tree_check;

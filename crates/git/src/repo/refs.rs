@@ -1,4 +1,4 @@
-//! Refs: reading them and moving them by compare-and-swap. No ref is ever deleted.
+//! Refs: reading them, moving them by compare-and-swap, and deleting those whose work is known to be elsewhere.
 
 use std::path::PathBuf;
 
@@ -13,6 +13,9 @@ use crate::repo::retry;
 
 /// The message of our moves in a ref's log.
 const LOG_MESSAGE: &str = "orchestrate";
+
+/// The folders of the refs of runs.
+const OUR_REFS: [&str; 2] = ["refs/heads/orchestrate/", "refs/orchestrate/"];
 
 /// A ref and its target.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,7 +143,7 @@ impl Repo {
     ///
     /// If the ref already names another object (a step that was killed is repeated and made another
     /// commit), that object is kept too, by a ref of the same name with its object id appended. An
-    /// object that was kept is never released.
+    /// object that was kept is released only by [`Repo::delete`].
     ///
     /// # Errors
     /// If the name is not below `refs/orchestrate/`, or is not allowed.
@@ -153,6 +156,36 @@ impl Repo {
             self.advance(&format!("{name}-{before}"), None, before)?;
         }
         self.advance(name, before.as_ref(), target)
+    }
+
+    /// Deletes a ref of a run if it still has this target. Returns whether it did: a branch that is checked out stays.
+    ///
+    /// The caller has made sure that its commits are held elsewhere.
+    ///
+    /// # Errors
+    /// If the ref is not one of ours, or cannot be deleted.
+    pub fn delete(&self, entry: &RefEntry) -> Result<bool, GitError> {
+        let RefEntry { name, target } = entry;
+        if OUR_REFS.iter().all(|prefix| !name.starts_with(prefix)) {
+            return Err(GitError::BadRefName { name: name.clone() });
+        }
+        if let Some(branch) = name.strip_prefix("refs/heads/")
+            && self.landing().checkout_of(branch)?.is_some()
+        {
+            return Ok(false);
+        }
+        let (handle, target) = (self.handle()?, theirs(target)?);
+        let failed = || GitError::library(format!("delete {name}"));
+        let mut found = match handle.find_reference(name) {
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(false),
+            found => found.map_err(failed())?,
+        };
+        if found.target() != Some(target) {
+            return Ok(false);
+        }
+        // Fails if the ref has moved since it was read.
+        retry::while_locked(|| found.delete()).map_err(failed())?;
+        Ok(true)
     }
 
     /// Lists a run's snapshots and attempts that are kept by refs of ours.

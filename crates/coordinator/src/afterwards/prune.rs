@@ -1,0 +1,135 @@
+//! Pruning: removes the worktrees, branches and snapshots of runs that have landed long ago.
+//!
+//! A run has landed if its whole result has, and if the user's branch still contains that landing. A ref is deleted
+//! only if the result that landed contains its commit, so work that was rejected, dropped or never merged stays.
+
+use std::collections::BTreeSet;
+
+use orchestrate_core::request::Purpose;
+use orchestrate_core::{RunId, RunState};
+use orchestrate_git::{GitError, RefEntry};
+use orchestrate_journal::{Journal, JournalError};
+
+use crate::afterwards::archive::Archive;
+use crate::afterwards::clean::{CleanOptions, Cleaned};
+use crate::error::CoordinatorError;
+
+/// What was removed of a run that has landed, or would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrunedRun {
+    /// The run.
+    pub run: RunId,
+    /// Its worktrees.
+    pub cleaned: Cleaned,
+    /// The names of the refs that are gone.
+    pub refs: Vec<String>,
+    /// The names of the refs that stay, because they hold work that has not landed, or are checked out.
+    pub kept_refs: Vec<String>,
+}
+
+impl Archive {
+    /// Reports whether there is something of a landed run to prune.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a journal or the refs cannot be read.
+    pub fn has_prunable(&self, keep_runs: usize) -> Result<bool, CoordinatorError> {
+        for run in self.older(keep_runs)? {
+            let state = self.store.state(&run)?;
+            for entry in self.refs_of(&run)? {
+                if self.has_landed(&state)? && self.is_within_result(&state, &entry)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Prunes all runs that have landed, except the newest `keep_runs` runs. Runs that a process works on are skipped.
+    ///
+    /// # Errors
+    ///
+    /// Fails on an I/O error; what was removed before stays removed, and pruning again continues.
+    pub fn prune(&self, keep_runs: usize, options: CleanOptions) -> Result<Vec<PrunedRun>, CoordinatorError> {
+        let mut pruned = Vec::new();
+        for run in self.older(keep_runs)? {
+            if !self.has_landed(&self.store.state(&run)?)? {
+                continue;
+            }
+            let cleaned = match self.clean(&run, options) {
+                Err(CoordinatorError::Journal(JournalError::Held { .. })) => continue,
+                cleaned => cleaned?,
+            };
+            let (refs, kept_refs) = self.prune_refs(&run, options.dry_run)?;
+            if !refs.is_empty() || !cleaned.removed.is_empty() {
+                pruned.push(PrunedRun { run, cleaned, refs, kept_refs });
+            }
+        }
+        Ok(pruned)
+    }
+
+    /// Returns the runs that have refs, except the newest `keep_runs` runs.
+    fn older(&self, keep_runs: usize) -> Result<Vec<RunId>, CoordinatorError> {
+        let mut older = Vec::new();
+        for run in self.store.runs()?.into_iter().skip(keep_runs).map(|summary| summary.run_id) {
+            if !self.refs_of(&run)?.is_empty() {
+                older.push(run);
+            }
+        }
+        Ok(older)
+    }
+
+    fn refs_of(&self, run: &RunId) -> Result<Vec<RefEntry>, GitError> {
+        let mut refs = self.repo.refs_below(&format!("refs/heads/orchestrate/{run}/"))?;
+        refs.extend(self.repo.kept(run)?);
+        Ok(refs)
+    }
+
+    /// Reports whether a run's whole result has landed, and its branch still contains the landing.
+    fn has_landed(&self, state: &RunState) -> Result<bool, CoordinatorError> {
+        let Some(landed) = state.landed().filter(|_| state.is_landed()) else { return Ok(false) };
+        let tip = match self.repo.branch_tip(&landed.branch) {
+            Err(GitError::BranchGone { .. }) => return Ok(false),
+            tip => tip?,
+        };
+        Ok(self.repo.contains(&tip, &landed.to)?)
+    }
+
+    /// Deletes the refs whose commits have landed, and returns the names of those that are gone and that stay.
+    fn prune_refs(&self, run: &RunId, dry_run: bool) -> Result<(Vec<String>, Vec<String>), CoordinatorError> {
+        // Nobody may continue the run meanwhile, nor undo its landing.
+        let _held = if dry_run { None } else { Some(Journal::resume_for(&self.store, run, Purpose::Clean)?) };
+        let state = self.store.state(run)?;
+        let (mut gone, mut kept) = (Vec::new(), Vec::new());
+        if !self.has_landed(&state)? {
+            return Ok((gone, kept));
+        }
+        // Branches of tasks that need their worktree, or whose worktree stays, are needed, too.
+        let needed = self.needed_branches(&state);
+        for entry in self.refs_of(run)? {
+            let is_removable = !needed.contains(&entry.name) && self.is_within_result(&state, &entry)?;
+            if is_removable && (dry_run || self.repo.delete(&entry)?) {
+                gone.push(entry.name);
+            } else {
+                kept.push(entry.name);
+            }
+        }
+        Ok((gone, kept))
+    }
+
+    fn needed_branches(&self, state: &RunState) -> BTreeSet<String> {
+        let stays = |path: std::path::PathBuf| path.exists();
+        let needed = state
+            .tasks()
+            .filter(|record| record.needs_worktree() || stays(self.layout.worktree(&state.run_id, &record.task.id)));
+        needed.filter_map(|record| Some(format!("refs/heads/{}", record.branch()?))).collect()
+    }
+
+    /// Reports whether the landed result contains what a ref holds. The tree of a conflict is nobody's work.
+    fn is_within_result(&self, state: &RunState, entry: &RefEntry) -> Result<bool, CoordinatorError> {
+        let is_commit = self.repo.store().find_commit(&entry.target)?.is_some();
+        let Some(landed) = state.landed() else { return Ok(false) };
+        let holds = |tip| self.repo.contains(tip, &entry.target);
+        Ok(!is_commit || holds(&landed.result)? || holds(&landed.to)?)
+    }
+}

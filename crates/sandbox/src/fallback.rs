@@ -15,7 +15,7 @@ use orchestrate_files::TemporaryFolder;
 
 use crate::error::SandboxError;
 use crate::helper::machine_facts;
-use crate::host::{self, Toolchain};
+use crate::host::{self, RustHomes};
 use crate::view::Checked;
 
 /// The private directories of one job, removed on drop.
@@ -27,7 +27,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Creates the directories, accessible to their owner alone.
-    pub(crate) fn make(toolchain: &Toolchain) -> Result<Self, SandboxError> {
+    pub(crate) fn make(toolchain: &RustHomes) -> Result<Self, SandboxError> {
         let dir = TemporaryFolder::create("orchestrate-job-", None);
         let dir = dir.map_err(SandboxError::io("make a scratch directory"))?;
         let real = dir.path().canonicalize().map_err(SandboxError::io("find the scratch directory"))?;
@@ -36,7 +36,7 @@ impl Scratch {
         Ok(scratch)
     }
 
-    fn fill(&self, toolchain: &Toolchain) -> std::io::Result<()> {
+    fn fill(&self, toolchain: &RustHomes) -> std::io::Result<()> {
         for dir in [self.home(), self.temporary()] {
             orchestrate_files::create_folder(&dir)?;
         }
@@ -60,7 +60,7 @@ impl Scratch {
     }
 
     /// Returns the location of cargo's home for a job.
-    pub(crate) fn cargo_home(&self, toolchain: &Toolchain) -> Option<PathBuf> {
+    pub(crate) fn cargo_home(&self, toolchain: &RustHomes) -> Option<PathBuf> {
         let home = toolchain.cargo_home.clone()?;
         Some(if toolchain.shows_cargo_home() { home } else { self.own_cargo_home() })
     }
@@ -70,12 +70,14 @@ impl Scratch {
     }
 }
 
-/// Lists what may be read and executed, if it exists: the system, the toolchains, and the view's
-/// read-only roots except what is masked.
-pub(crate) fn readable(view: &Checked, toolchain: &Toolchain) -> Vec<OsString> {
+/// Lists what may be read and executed, if it exists: the system, the toolchains, the user's
+/// programs, and the view's read-only roots except what is masked.
+pub(crate) fn readable(view: &Checked, toolchain: &RustHomes) -> Vec<OsString> {
     let system = host::SYSTEM.iter().chain(&host::SETTINGS).chain(&host::ACCOUNTS).map(OsString::from);
     let cargo = toolchain.cargo_shared().map(|(_, path)| path).chain(toolchain.cargo_config().map(|(path, _)| path));
     let toolchains = cargo.chain(toolchain.rustup_home.clone());
     let roots = view.read_only().flat_map(|root| view.readable_around_masks(root));
-    system.chain(machine_facts()).chain(toolchains.map(OsString::from)).chain(roots.map(OsString::from)).collect()
+    let programs = host::programs_of_user().read_only.iter().cloned();
+    let paths = toolchains.chain(programs).chain(roots);
+    system.chain(machine_facts()).chain(paths.map(OsString::from)).collect()
 }

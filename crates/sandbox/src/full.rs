@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::error::SandboxError;
-use crate::host::{self, Toolchain};
+use crate::host::{self, RustHomes};
 use crate::job::Content;
+use crate::programs::{Link, Programs};
 use crate::view::Checked;
 
 /// The job's home, empty and in memory.
@@ -45,7 +46,8 @@ impl Arguments {
         arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
         arguments.private_directories();
         arguments.system()?;
-        arguments.toolchain(Toolchain::of_user())?;
+        arguments.rust(RustHomes::of_user())?;
+        arguments.programs(host::programs_of_user());
         let mut composed = Vec::new();
         for root in &view.roots {
             match (root.writable, view.readable_around_masks(&root.path)) {
@@ -131,7 +133,7 @@ impl Arguments {
         Ok(())
     }
 
-    fn toolchain(&mut self, toolchain: &Toolchain) -> Result<(), SandboxError> {
+    fn rust(&mut self, toolchain: &RustHomes) -> Result<(), SandboxError> {
         if let Some(home) = &toolchain.rustup_home {
             self.bind("--ro-bind", home);
         }
@@ -145,6 +147,15 @@ impl Arguments {
             self.bind("--ro-bind", &path);
         }
         toolchain.cargo_config().map_or(Ok(()), |(_, config)| self.file(&home.join("config.toml"), &config))
+    }
+
+    fn programs(&mut self, programs: &Programs) {
+        for path in &programs.read_only {
+            self.bind("--ro-bind-try", path);
+        }
+        for Link { path, target } in &programs.links {
+            self.list.extend([OsStr::new("--symlink"), target.as_os_str(), path.as_os_str()].map(OsStr::to_owned));
+        }
     }
 
     fn masks(&mut self, view: &Checked) -> Result<(), SandboxError> {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::programs::{PathFolder, Programs, Shell, is_executable};
+
 /// Why the full tier cannot even be tried.
 pub(crate) const NO_BUBBLEWRAP: &str = "bubblewrap is not installed; fix: apt install bubblewrap \
      (dnf install bubblewrap, pacman -S bubblewrap, apk add bubblewrap)";
@@ -57,16 +59,16 @@ pub(crate) const CARGO_SHARED: [&str; 3] = ["registry", "git", "bin"];
 
 /// The homes of the Rust toolchain; `None` if they do not exist.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Toolchain {
+pub(crate) struct RustHomes {
     pub(crate) cargo_home: Option<PathBuf>,
     pub(crate) rustup_home: Option<PathBuf>,
 }
 
-impl Toolchain {
-    /// Returns the user's toolchain, found once in the way of cargo and rustup.
+impl RustHomes {
+    /// Returns the user's homes, found once in the way of cargo and rustup.
     #[expect(clippy::disallowed_methods, reason = "finds the user's toolchain, once")]
     pub(crate) fn of_user() -> &'static Self {
-        static FOUND: OnceLock<Toolchain> = OnceLock::new();
+        static FOUND: OnceLock<RustHomes> = OnceLock::new();
         let home = |variable: &str, below_home: &str| {
             let named = std::env::var_os(variable).map(PathBuf::from);
             let usual = || Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home));
@@ -156,23 +158,50 @@ pub(crate) fn bubblewrap() -> Option<&'static Path> {
     FOUND.get_or_init(find).as_deref()
 }
 
-/// Returns a `PATH` of `first`, the coordinator's folders below one of `visible`, and the usual
-/// ones.
-pub(crate) fn search_path(first: Option<PathBuf>, visible: &[&Path]) -> OsString {
-    let seen = |dir: &PathBuf| visible.iter().any(|root| dir.starts_with(root));
-    let mut dirs: Vec<PathBuf> = Vec::new();
-    let usual = DEFAULT_PATH.into_iter().map(PathBuf::from);
-    for dir in first.into_iter().chain(absolute_path_entries().filter(seen)).chain(usual) {
-        if !dirs.contains(&dir) {
-            dirs.push(dir);
-        }
-    }
-    std::env::join_paths(dirs).unwrap_or_else(|_| OsString::from(DEFAULT_PATH.join(":")))
+/// Returns what a job sees of the user's programs, decided once.
+#[expect(clippy::disallowed_methods, reason = "finds the user's programs, once")]
+pub(crate) fn programs_of_user() -> &'static Programs {
+    static FOUND: OnceLock<Programs> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        Programs::of(&Shell {
+            home: std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default(),
+            path: std::env::split_paths(&own_path()).filter(|folder| folder.is_absolute()).collect(),
+            variable: &|name| std::env::var_os(name),
+            visible: visible(),
+        })
+    })
 }
 
-fn absolute_path_entries() -> impl Iterator<Item = PathBuf> {
-    let dirs: Vec<PathBuf> = std::env::split_paths(&own_path()).filter(|dir| dir.is_absolute()).collect();
-    dirs.into_iter()
+/// Returns a job's `PATH`: the user's folders that it sees, those below one of the view's `roots`
+/// included, then cargo's programs and the usual folders.
+pub(crate) fn search_path<'a>(roots: impl Iterator<Item = &'a Path>) -> OsString {
+    let folders = search_folders(roots);
+    std::env::join_paths(folders).unwrap_or_else(|_| OsString::from(DEFAULT_PATH.join(":")))
+}
+
+/// Returns the folders of [`search_path`].
+pub(crate) fn search_folders<'a>(roots: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
+    let roots: Vec<&Path> = roots.collect();
+    let in_view = |folder: &PathFolder| {
+        let is_seen = roots.iter().any(|root| folder.outside.starts_with(root));
+        is_seen.then(|| folder.outside.clone())
+    };
+    let of_user = programs_of_user().path.iter().filter_map(|folder| folder.inside.clone().or_else(|| in_view(folder)));
+    let cargo = RustHomes::of_user().cargo_shared().find(|(name, _)| *name == "bin").map(|(_, path)| path);
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for folder in of_user.chain(cargo).chain(DEFAULT_PATH.map(PathBuf::from)) {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
+}
+
+/// Lists what every job sees besides the user's programs: the system, and Rust's toolchain.
+pub(crate) fn visible() -> Vec<PathBuf> {
+    let rust = RustHomes::of_user();
+    let shared = rust.cargo_shared().map(|(_, path)| path).chain(rust.rustup_home.clone());
+    SYSTEM.map(PathBuf::from).into_iter().chain(shared).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "finds the machine's programs")]
@@ -188,7 +217,7 @@ fn own_path() -> OsString {
 pub fn trusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
     let is_trusted_program = |path: &PathBuf| {
         let folder = || path.canonicalize().ok()?.parent().map(Path::to_owned);
-        is_program(path) && folder().is_some_and(|folder| is_trusted(&folder))
+        is_executable(path) && folder().is_some_and(|folder| is_trusted(&folder))
     };
     trusted_folders(search).map(|folder| folder.join(name)).find(is_trusted_program)
 }
@@ -197,13 +226,8 @@ pub fn trusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
 /// search path.
 #[must_use]
 pub fn untrusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
-    let passed_over = || std::env::split_paths(search).map(|folder| folder.join(name)).find(|path| is_program(path));
+    let passed_over = || std::env::split_paths(search).map(|folder| folder.join(name)).find(|path| is_executable(path));
     if trusted_program(search, name).is_none() { passed_over() } else { None }
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// Removes from a search path what [`trusted_program`] skips.

@@ -14,7 +14,7 @@ use crate::fallback::{self, Scratch};
 use crate::full::{self, Arguments, memory_file};
 use crate::helper::protocol::Spec;
 use crate::helper::{HELPER_ARG, helper_installed};
-use crate::host::{self, Toolchain};
+use crate::host::{self, RustHomes};
 use crate::job::Job;
 use crate::spawner;
 use crate::tier::{Confinement, Tier};
@@ -37,7 +37,7 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     }
     let view = Checked::of(job)?;
     let scratch = match tier.confinement {
-        Confinement::Fallback => Some(Scratch::make(Toolchain::of_user())?),
+        Confinement::Fallback => Some(Scratch::make(RustHomes::of_user())?),
         _ => None,
     };
     let folders: Vec<OsString> = view.writable().map(OsString::from).collect();
@@ -115,7 +115,7 @@ fn bubblewrap(view: &Checked, given: &mut Given) -> Result<Command, SandboxError
 }
 
 fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Scratch>) -> Spec {
-    let toolchain = Toolchain::of_user();
+    let toolchain = RustHomes::of_user();
     let roots = view.writable().map(OsString::from);
     let (writable, read_only) = match (confinement, scratch) {
         (Confinement::Unconfined, _) => (Vec::new(), Vec::new()),
@@ -143,7 +143,7 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
 }
 
 /// Lists the private folders that the full tier creates in memory.
-fn memory_folders(confinement: Confinement, toolchain: &Toolchain) -> Vec<OsString> {
+fn memory_folders(confinement: Confinement, toolchain: &RustHomes) -> Vec<OsString> {
     if confinement != Confinement::Full {
         return Vec::new();
     }
@@ -157,7 +157,7 @@ fn environment(
     view: &Checked,
     scratch: Option<&Scratch>,
 ) -> BTreeMap<OsString, OsString> {
-    let toolchain = Toolchain::of_user();
+    let toolchain = RustHomes::of_user();
     let mut all: BTreeMap<OsString, OsString> = match confinement {
         Confinement::Unconfined => host::harmless_variables().into_iter().collect(),
         _ => BTreeMap::new(),
@@ -174,8 +174,9 @@ fn environment(
         // The system's configuration is unreadable in one tier and absent in the other; only its
         // absence is no error to git.
         set("GIT_CONFIG_NOSYSTEM", OsStr::new("1"));
-        set("PATH", &path(toolchain, view.read_only()));
+        set("PATH", &host::search_path(view.read_only()));
         all.extend(toolchain.variables(cargo_home.as_deref()));
+        all.extend(host::programs_of_user().variables.clone());
     }
     all.extend(job.env.clone());
     all
@@ -183,12 +184,5 @@ fn environment(
 
 /// Returns the search path for programs in both confined tiers, without the folders of a view.
 pub fn confined_search_path() -> OsString {
-    path(Toolchain::of_user(), std::iter::empty())
-}
-
-/// Returns the `PATH` of a job, without the folders that the job itself can write to.
-fn path<'a>(toolchain: &Toolchain, read_only: impl Iterator<Item = &'a Path>) -> OsString {
-    let cargo = toolchain.cargo_shared().find(|(name, _)| *name == "bin").map(|(_, path)| path);
-    let visible: Vec<&Path> = host::SYSTEM.map(Path::new).into_iter().chain(read_only).collect();
-    host::search_path(cargo, &visible)
+    host::search_path(std::iter::empty())
 }

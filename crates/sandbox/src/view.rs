@@ -80,7 +80,9 @@ fn shows_already(mask: &Mask) -> bool {
     }
 }
 
-fn around(path: &Path, hidden: &[&Path]) -> Vec<PathBuf> {
+/// Lists what is left of a path without the hidden ones below it: the siblings along the way,
+/// instead of the path itself.
+pub(crate) fn around(path: &Path, hidden: &[&Path]) -> Vec<PathBuf> {
     if hidden.contains(&path) {
         return Vec::new();
     }

@@ -19,6 +19,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         ("refuses_a_directory_outside_as_cwd", refuses_a_directory_outside_as_cwd),
         ("refuses_wrong_roots", refuses_wrong_roots),
         ("hides_the_users_home", hides_the_users_home),
+        ("starts_the_programs_of_the_users_path", starts_the_programs_of_the_users_path),
         ("hides_the_machines_settings", hides_the_machines_settings),
     ];
     if confinement != Confinement::Unconfined {
@@ -56,29 +57,20 @@ fn writes_in_its_root(room: &Room) {
     assert_eq!(std::fs::read_to_string(room.root.path().join("c")).unwrap(), "hi\n");
 }
 
+/// Uses a home and a `PATH` without toolchains, of which each has variables.
 fn gets_only_the_named_environment(room: &Room) {
     let mut job = room.job("env", &[]);
     job.env.insert("GIVEN".into(), "1".into());
-    let text = room.run(&job).stdout.text();
+    assert!(room.run(&job).stdout.text().lines().any(|line| line == "GIVEN=1"));
+    let mut coordinator = coordinator_of(room, "env");
+    coordinator.env_clear().env("HOME", room.outside.path()).env("PATH", "/usr/bin:/bin").env("TOKEN", "1");
+    let text = String::from_utf8(coordinator.output().unwrap().stdout).unwrap();
     let mut names: Vec<&str> = text.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
-    names.retain(|name| {
-        ![
-            "PATH",
-            "HOME",
-            "TMPDIR",
-            "LANG",
-            "LC_ALL",
-            "USER",
-            "LOGNAME",
-            "SHELL",
-            "CARGO_HOME",
-            "RUSTUP_HOME",
-            "CARGO_NET_OFFLINE",
-            "GIT_CONFIG_NOSYSTEM",
-        ]
-        .contains(name)
-    });
-    assert_eq!(names, ["GIVEN"], "{text}");
+    // The shell sets the last two.
+    let known = ["PATH", "HOME", "TMPDIR", "LANG", "USER", "LOGNAME", "GIT_CONFIG_NOSYSTEM", "PWD", "OLDPWD"];
+    assert!(names.contains(&"PATH"), "{text}");
+    names.retain(|name| !known.contains(name));
+    assert_eq!(names, [""; 0], "{text}");
 }
 
 fn refuses_a_directory_outside_as_cwd(room: &Room) {
@@ -146,6 +138,51 @@ fn hides_the_users_home(room: &Room) {
     // Without a sandbox, everything is read; within one, only what builds need.
     let is_confined = room.sandbox.confinement() != Confinement::Unconfined;
     assert_eq!(said, if is_confined { "shown\n" } else { "id\n.bashrc\ncredentials.toml\nshown\n" });
+}
+
+/// A manager of versions, a folder of programs alone, and one that also leads to what is private.
+fn starts_the_programs_of_the_users_path(room: &Room) {
+    let home = room.outside.path().canonicalize().unwrap();
+    let programs = [
+        (".pyenv/shims/tool", "exec $PYENV_ROOT/versions/3/bin/tool"),
+        (".pyenv/versions/3/bin/tool", "echo version 3"),
+        (".local/bin/alone", "echo alone"),
+        (".local/share/uv/tools/x/bin/led", "cat $(dirname $(readlink -f $0))/../lib; echo led"),
+        ("bin/mixed", "echo mixed"),
+        ("opt/far/far", "echo far"),
+        ("project/.venv/bin/checkout", "echo the checkout"),
+    ];
+    let at = |name: &str| home.join(name);
+    for (name, line) in programs {
+        std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+        std::fs::write(at(name), format!("#!/bin/sh\n{line}\n")).unwrap();
+        std::fs::set_permissions(at(name), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let private =
+        ["bin/notes", ".ssh", ".npmrc", ".pyenv/versions/3/pip.conf", ".local/share/uv/tools/x/lib", "opt/far/x"];
+    private.iter().for_each(|name| std::fs::write(at(name), format!("{name}\n")).unwrap());
+    std::fs::create_dir(at("project/.git")).unwrap();
+    symlink(at(".local/share/uv/tools/x/bin/led"), at(".local/bin/led")).unwrap();
+    symlink(at("opt/far/far"), at("bin/far")).unwrap();
+    symlink(at(".ssh"), at("bin/key")).unwrap();
+    let path = ["project/.venv/bin", ".pyenv/shims", ".local/bin", "bin"].map(at);
+    let path = std::env::join_paths(path.into_iter().chain(["/usr/bin".into(), "/bin".into()])).unwrap();
+    let script = format!(
+        "tool; alone; led; mixed; far; echo x > {0}/bin/new; echo x >> {0}/bin/mixed; cd {0}; \
+         cat bin/notes bin/key .npmrc .pyenv/versions/3/pip.conf opt/far/x; checkout; exit 0",
+        home.display()
+    );
+    let mut coordinator = coordinator_of(room, &script);
+    coordinator.env("HOME", &home).env("PATH", path).env("PYENV_ROOT", at(".pyenv"));
+    let said = String::from_utf8(coordinator.output().unwrap().stdout).unwrap();
+    let started = "version 3\nalone\n.local/share/uv/tools/x/lib\nled\nmixed\nfar\n";
+    if room.sandbox.confinement() == Confinement::Unconfined {
+        let all = ["bin/notes", ".ssh", ".npmrc", ".pyenv/versions/3/pip.conf", "opt/far/x", "the checkout", ""];
+        assert!(said.ends_with(&all.join("\n")), "the control: {said}");
+        return;
+    }
+    assert_eq!(said, started);
+    assert!(!at("bin/new").exists());
 }
 
 fn hides_the_machines_settings(room: &Room) {

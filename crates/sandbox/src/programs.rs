@@ -1,0 +1,374 @@
+//! Decides which programs of the user's `PATH` a job sees, and what they need to start.
+//!
+//! A folder of `PATH` below the home is shown if it belongs to a toolchain of the table, or if it
+//! holds nothing but programs. Of any other folder, each program is shown by itself. What is shown
+//! is read-only; a job sees the folders in the user's order, so it starts the same programs.
+//!
+//! Folders and links of repositories are not shown: a worktree has its own copy, and a check must
+//! not test another one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use crate::toolchains::{INSTALLATIONS, PRIVATE, SECRETS, TOOLCHAINS, Toolchain};
+use crate::view::around;
+
+/// The maximum number of entries of a folder of programs; a larger one is a drive of another
+/// system, which takes seconds to read.
+const MAX_ENTRIES: usize = 2_000;
+/// The maximum number of programs that are shown one by one: each costs every start a mount.
+const MAX_SINGLE: usize = 100;
+/// How many folders deep an installation is searched for files with secrets: a manager keeps it in
+/// `versions/node/v20`.
+const SECRETS_DEPTH: usize = 3;
+
+/// Where the user's shell looks for programs.
+pub(crate) struct Shell<'a> {
+    pub(crate) home: PathBuf,
+    pub(crate) path: Vec<PathBuf>,
+    pub(crate) variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// What jobs see anyway: the system, and Rust's toolchain.
+    pub(crate) visible: Vec<PathBuf>,
+}
+
+/// What a job sees of the user's programs.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Programs {
+    /// The folders of `PATH`, in the user's order.
+    pub(crate) path: Vec<PathFolder>,
+    /// Paths that are shown besides what every job sees.
+    pub(crate) read_only: Vec<PathBuf>,
+    /// Links to programs in folders that are not shown as a whole.
+    pub(crate) links: Vec<Link>,
+    /// The variables of the toolchains.
+    pub(crate) variables: BTreeMap<OsString, OsString>,
+    /// Folders of `PATH` and programs in them that are not shown.
+    pub(crate) hidden: Vec<Hidden>,
+    /// The projects whose toolchains are shown.
+    pub(crate) toolchains: Vec<&'static str>,
+}
+
+/// A folder of `PATH`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathFolder {
+    /// Its path as the user has set it.
+    pub(crate) outside: PathBuf,
+    /// The path at which a job finds it, if it sees it.
+    pub(crate) inside: Option<PathBuf>,
+}
+
+/// A symbolic link to a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) path: PathBuf,
+    pub(crate) target: PathBuf,
+}
+
+/// A path that is not shown, and the reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hidden {
+    pub(crate) path: PathBuf,
+    pub(crate) reason: Reason,
+}
+
+/// Why a job does not see a program of the user's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// It is in the repository at this path.
+    InRepository(PathBuf),
+    /// It is in a folder that may contain passwords or tokens.
+    Private,
+    /// It is neither a script nor a native program, so it may be any file.
+    NoProgram,
+    /// Its folder has too many entries.
+    TooMany,
+    /// Its folder cannot be read.
+    Unreadable,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InRepository(root) => {
+                write!(f, "it is in the repository {}, of which each worktree has its own copy", root.display())
+            }
+            Self::Private => f.write_str("its folder may contain passwords or tokens"),
+            Self::NoProgram => f.write_str("it is neither a script nor a native program"),
+            Self::TooMany => f.write_str("its folder has too many entries"),
+            Self::Unreadable => f.write_str("its folder cannot be read"),
+        }
+    }
+}
+
+/// An entry of a folder of programs.
+enum Entry {
+    /// A program that is a file of the folder.
+    Program,
+    /// A link to a program outside the folder.
+    Link(PathBuf),
+    /// Nothing that could be started.
+    Other,
+}
+
+impl Programs {
+    /// Decides what a job sees.
+    pub(crate) fn of(shell: &Shell<'_>) -> Self {
+        let mut programs = Self::default();
+        let targets = link_targets(shell);
+        for toolchain in TOOLCHAINS {
+            if let Some(folder) = in_use(toolchain, shell, &targets) {
+                programs.show_toolchain(toolchain, &folder, shell);
+            }
+        }
+        for folder in &shell.path {
+            if !programs.path.iter().any(|known| known.outside == *folder) {
+                let inside = programs.add(folder, shell);
+                programs.path.push(PathFolder { outside: folder.clone(), inside });
+            }
+        }
+        programs.read_only.sort();
+        programs
+    }
+
+    /// Reports whether a job sees a path.
+    fn shows(&self, path: &Path, shell: &Shell<'_>) -> bool {
+        self.read_only.iter().chain(&shell.visible).any(|root| path.starts_with(root))
+    }
+
+    fn show_toolchain(&mut self, toolchain: &Toolchain, folder: &Path, shell: &Shell<'_>) {
+        let before = self.read_only.len();
+        let hidden: Vec<PathBuf> = toolchain.hidden.iter().map(|name| folder.join(name)).collect();
+        for part in toolchain.shown.iter().flat_map(|part| parts(folder, part)) {
+            self.show(&part, &hidden);
+        }
+        if self.read_only.len() > before {
+            let variables = toolchain.variables_for(folder, shell.variable);
+            self.variables.extend(variables.into_iter().map(|(name, value)| (name.into(), value)));
+            self.toolchains.push(toolchain.name);
+        }
+    }
+
+    /// Shows a path and what it leads to, without the files that may contain secrets.
+    fn show(&mut self, path: &Path, hidden: &[PathBuf]) {
+        let Ok(real) = path.canonicalize() else { return };
+        for path in BTreeSet::from([path, &real]) {
+            let mut without = secrets_below(path, SECRETS_DEPTH);
+            without.extend(hidden.iter().flat_map(|path| [Some(path.clone()), path.canonicalize().ok()]).flatten());
+            let without: Vec<&Path> = without.iter().map(PathBuf::as_path).collect();
+            for shown in around(path, &without) {
+                if !self.read_only.iter().any(|root| shown.starts_with(root)) {
+                    self.read_only.push(shown);
+                }
+            }
+        }
+    }
+
+    /// Shows a folder of `PATH`; returns the path at which a job finds it.
+    fn add(&mut self, folder: &Path, shell: &Shell<'_>) -> Option<PathBuf> {
+        // In a folder that does not exist, the user's shell finds nothing either.
+        let real = folder.canonicalize().ok().filter(|real| real.is_dir())?;
+        let seen = [folder, &real].into_iter().find(|path| self.shows(path, shell)).map(Path::to_owned);
+        if seen.is_some() {
+            // A manager may be a link to a program elsewhere.
+            if real.starts_with(home_of(shell)) {
+                self.show_links(&real, shell);
+            }
+            return seen;
+        }
+        let added = match refusal(&real, shell) {
+            Some(reason) => Err(reason),
+            None => entries(&real).and_then(|names| self.add_programs(folder, &real, &names, shell)),
+        };
+        added.map_err(|reason| self.hidden.push(Hidden { path: folder.to_owned(), reason })).ok()?;
+        Some(folder.to_owned())
+    }
+
+    /// Shows the libraries of the installation that a folder of programs belongs to.
+    fn show_installation(&mut self, bin: &Path) {
+        let Some(root) = bin.parent().filter(|_| bin.file_name() == Some(OsStr::new("bin"))) else { return };
+        let of_kind = INSTALLATIONS.iter().find(|kind| kind.marks.iter().all(|mark| root.join(mark).exists()));
+        for part in of_kind.into_iter().flat_map(|kind| kind.shown) {
+            self.show(&root.join(part), &[]);
+        }
+    }
+
+    /// Shows a folder as a whole if it holds programs alone, and otherwise each program in it.
+    fn add_programs(
+        &mut self,
+        folder: &Path,
+        real: &Path,
+        names: &[OsString],
+        shell: &Shell<'_>,
+    ) -> Result<(), Reason> {
+        self.show_installation(real);
+        let (mut single, mut links, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
+        let mut holds_others = false;
+        for path in names.iter().map(|name| folder.join(name)) {
+            match self.classify(&path, shell) {
+                Ok(Entry::Program) => single.push(path),
+                Ok(Entry::Link(target)) => links.push(Link { path, target }),
+                Ok(Entry::Other) => holds_others = true,
+                Err(reason) => hidden.push(Hidden { path, reason }),
+            }
+        }
+        holds_others |= !hidden.is_empty() || *real == home_of(shell);
+        if holds_others && single.len() + links.len() > MAX_SINGLE {
+            return Err(Reason::TooMany);
+        }
+        self.hidden.append(&mut hidden);
+        for link in &links {
+            self.show_target(&link.target, shell);
+        }
+        if holds_others {
+            self.read_only.extend(single);
+            self.links.extend(links);
+        } else {
+            self.show(folder, &[]);
+        }
+        Ok(())
+    }
+
+    fn show_links(&mut self, folder: &Path, shell: &Shell<'_>) {
+        for name in entries(folder).unwrap_or_default() {
+            let path = folder.join(name);
+            if !path.is_symlink() {
+                continue;
+            }
+            match self.classify(&path, shell) {
+                Ok(Entry::Link(target)) => self.show_target(&target, shell),
+                Ok(Entry::Program | Entry::Other) => {}
+                Err(reason) => self.hidden.push(Hidden { path, reason }),
+            }
+        }
+    }
+
+    fn show_target(&mut self, target: &Path, shell: &Shell<'_>) {
+        if let Some(folder) = target.parent().filter(|_| !self.shows(target, shell)) {
+            self.show_installation(folder);
+            if !self.shows(target, shell) {
+                self.read_only.push(target.to_owned());
+            }
+        }
+    }
+
+    /// Reports what an entry of a folder of programs is, or why a program is not shown.
+    fn classify(&self, path: &Path, shell: &Shell<'_>) -> Result<Entry, Reason> {
+        let Ok(target) = path.canonicalize() else { return Ok(Entry::Other) };
+        if !is_executable(&target) {
+            return Ok(Entry::Other);
+        }
+        if !path.is_symlink() {
+            return if is_program(&target) { Ok(Entry::Program) } else { Err(Reason::NoProgram) };
+        }
+        if !self.shows(&target, shell) {
+            if let Some(reason) = refusal(&target, shell) {
+                return Err(reason);
+            }
+            if !is_program(&target) {
+                return Err(Reason::NoProgram);
+            }
+        }
+        Ok(Entry::Link(target))
+    }
+}
+
+/// Returns a toolchain's folder if a program that uses it is found on `PATH`.
+fn in_use(toolchain: &Toolchain, shell: &Shell<'_>, targets: &[PathBuf]) -> Option<PathBuf> {
+    let folder = toolchain.folder(&shell.home, shell.variable)?;
+    let real = folder.canonicalize().ok()?;
+    let shown: Vec<PathBuf> = toolchain.shown.iter().flat_map(|part| parts(&real, part)).collect();
+    let leads_in = |path: &PathBuf| {
+        let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+        target == real || shown.iter().any(|part| target.starts_with(part))
+    };
+    let has_program = |name: &str| shell.path.iter().any(|bin| is_executable(&bin.join(name)));
+    let found =
+        shell.path.iter().chain(targets).any(leads_in) || toolchain.programs.iter().any(|name| has_program(name));
+    found.then_some(folder)
+}
+
+/// Lists what the links in the folders of `PATH` below the home lead to.
+fn link_targets(shell: &Shell<'_>) -> Vec<PathBuf> {
+    let home = home_of(shell);
+    let below = shell.path.iter().filter_map(|folder| folder.canonicalize().ok());
+    let below = below.filter(|folder| folder.starts_with(&home));
+    let paths = below.flat_map(|folder| {
+        let names = entries(&folder).unwrap_or_default();
+        names.into_iter().map(move |name| folder.join(name))
+    });
+    paths.filter(|path| path.is_symlink()).filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+fn home_of(shell: &Shell<'_>) -> PathBuf {
+    shell.home.canonicalize().unwrap_or_else(|_| shell.home.clone())
+}
+
+/// Returns why nothing at this real path is shown, unless the table lists it.
+fn refusal(real: &Path, shell: &Shell<'_>) -> Option<Reason> {
+    let home = home_of(shell);
+    if PRIVATE.iter().any(|name| real.starts_with(home.join(name))) {
+        return Some(Reason::Private);
+    }
+    // A home may be a repository of settings; that makes nothing in it a project.
+    let above = real.ancestors().take_while(|above| **above != home);
+    let repository = above.into_iter().find(|above| above.join(".git").symlink_metadata().is_ok());
+    repository.map(|root| Reason::InRepository(root.to_owned()))
+}
+
+/// Lists the existing parts of a folder that a pattern of the table names.
+fn parts(folder: &Path, part: &str) -> Vec<PathBuf> {
+    let path = if part == "." { folder.to_owned() } else { folder.join(part) };
+    let Some(start) = part.strip_suffix('*') else {
+        return path.exists().then_some(path).into_iter().collect();
+    };
+    let (above, start) = start.rsplit_once('/').unwrap_or(("", start));
+    let above = folder.join(above);
+    let starts = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(start));
+    entries(&above).unwrap_or_default().into_iter().filter(starts).map(|name| above.join(name)).collect()
+}
+
+/// Lists the names in a folder, in order.
+fn entries(folder: &Path) -> Result<Vec<OsString>, Reason> {
+    let listed = std::fs::read_dir(folder).map_err(|_| Reason::Unreadable)?;
+    let mut names = Vec::new();
+    for entry in listed.take(MAX_ENTRIES + 1) {
+        names.push(entry.map_err(|_| Reason::Unreadable)?.file_name());
+    }
+    if names.len() > MAX_ENTRIES {
+        return Err(Reason::TooMany);
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Lists the files that may contain secrets in installations below a path.
+fn secrets_below(path: &Path, depth: usize) -> Vec<PathBuf> {
+    let here = SECRETS.iter().map(|name| path.join(name)).filter(|path| path.symlink_metadata().is_ok());
+    let mut found: Vec<PathBuf> = here.collect();
+    // An installation holds no other one.
+    if depth > 0 && !path.join("bin").is_dir() {
+        let listed = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let folders = listed.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let folders = folders.filter(|entry| entry.file_name() != "site-packages");
+        found.extend(folders.flat_map(|entry| secrets_below(&entry.path(), depth - 1)));
+    }
+    found
+}
+
+pub(crate) fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Reports whether a file begins like a native program or a script.
+fn is_program(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(4).read_to_end(&mut start));
+    read.is_ok() && (start == b"\x7fELF" || start.starts_with(b"#!"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! The toolchains that people install below their home: how each is recognised, and what of it a
+//! job may see.
+//!
+//! Only folders of programs, libraries and packages are listed, never one that may hold a
+//! password or a token. Everything that is shown is read-only, so a cache is listed only if its
+//! tool works with one that it cannot write.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// A toolchain, or the packages that one has downloaded.
+pub(crate) struct Toolchain {
+    /// The name of its project.
+    pub(crate) name: &'static str,
+    /// Where its folder may be; the first that exists counts.
+    pub(crate) homes: &'static [Home],
+    /// The programs that use its folder, wherever they are installed. It is also in use if a folder
+    /// of `PATH`, or a link in one, leads into its folder.
+    pub(crate) programs: &'static [&'static str],
+    /// The parts of its folder that are shown; `.` is all of it, and a last `*` stands for the rest
+    /// of a name.
+    pub(crate) shown: &'static [&'static str],
+    /// What is not shown of these parts.
+    pub(crate) hidden: &'static [&'static str],
+    /// The variables that its programs need.
+    pub(crate) variables: &'static [(&'static str, Value)],
+}
+
+/// A place of a toolchain's folder.
+pub(crate) enum Home {
+    /// The folder that this variable names.
+    Named(&'static str),
+    /// A folder below the one that this variable names.
+    BelowNamed(&'static str, &'static str),
+    /// A folder below the user's home, or an absolute one.
+    Usual(&'static str),
+}
+
+/// The value of a variable in a job.
+pub(crate) enum Value {
+    /// The toolchain's folder.
+    Folder,
+    /// This text; `{}` stands for the toolchain's folder.
+    Text(&'static str),
+    /// What the user has set, if anything.
+    OfUser,
+}
+
+/// A kind of installation that is recognised by its files, wherever it is: the parent of a `bin`
+/// folder.
+pub(crate) struct Installation {
+    /// The files or folders that all exist in it.
+    pub(crate) marks: &'static [&'static str],
+    /// See [`Toolchain::shown`].
+    pub(crate) shown: &'static [&'static str],
+}
+
+/// Files of installations that may contain a password or a token, wherever they are below what is
+/// shown.
+pub(crate) const SECRETS: [&str; 5] =
+    ["etc/npmrc", "pip.conf", "conf/settings.xml", "lib/node_modules/npm/npmrc", "conf/management/jmxremote.password"];
+
+/// The folders and files of a home in which nothing is ever shown, except what the table lists.
+pub(crate) const PRIVATE: [&str; 20] = [
+    ".config",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".password-store",
+    ".mozilla",
+    ".thunderbird",
+    ".m2",
+    ".gradle",
+    ".cargo",
+    ".local/state",
+    ".local/share/keyrings",
+    ".local/share/uv/credentials",
+];
+
+use Home::{BelowNamed, Named, Usual};
+use Value::{Folder, OfUser, Text};
+
+const fn row(name: &'static str, homes: &'static [Home], shown: &'static [&'static str]) -> Toolchain {
+    Toolchain { name, homes, programs: &[], shown, hidden: &[], variables: &[] }
+}
+
+/// All toolchains. Rust's is not in the table: its folder is made anew for each job, because cargo
+/// writes its locks there.
+#[rustfmt::skip]
+pub(crate) const TOOLCHAINS: &[Toolchain] = &[
+    Toolchain {
+        variables: &[("PYENV_ROOT", Folder), ("PYENV_VERSION", OfUser)],
+        ..row("pyenv", &[Named("PYENV_ROOT"), Usual(".pyenv")], &["bin", "libexec", "plugins", "pyenv.d", "shims", "version", "versions"])
+    },
+    Toolchain {
+        variables: &[("RBENV_ROOT", Folder), ("RBENV_VERSION", OfUser)],
+        ..row("rbenv", &[Named("RBENV_ROOT"), Usual(".rbenv")], &["bin", "libexec", "plugins", "rbenv.d", "shims", "version", "versions"])
+    },
+    Toolchain {
+        variables: &[("NODENV_ROOT", Folder), ("NODENV_VERSION", OfUser)],
+        ..row("nodenv", &[Named("NODENV_ROOT"), Usual(".nodenv")], &["bin", "libexec", "plugins", "nodenv.d", "shims", "version", "versions"])
+    },
+    Toolchain {
+        programs: &["uv", "uvx"],
+        variables: &[("UV_PYTHON_INSTALL_DIR", Folder), ("UV_PYTHON_DOWNLOADS", Text("never")), ("UV_OFFLINE", Text("1"))],
+        ..row("uv", &[Named("UV_PYTHON_INSTALL_DIR"), Usual(".local/share/uv/python")], &["."])
+    },
+    Toolchain {
+        ..row("uv tools", &[Named("UV_TOOL_DIR"), Usual(".local/share/uv/tools")], &["."])
+    },
+    row("pipx", &[Named("PIPX_HOME"), Usual(".local/share/pipx"), Usual(".local/pipx")], &["venvs", "shared", "py"]),
+    Toolchain {
+        programs: &["python3", "python", "pip", "pip3"],
+        variables: &[("PYTHONUSERBASE", Folder)],
+        ..row("pip --user", &[Named("PYTHONUSERBASE"), Usual(".local")], &["lib/python3*"])
+    },
+    row("poetry", &[Named("POETRY_HOME"), Usual(".local/share/pypoetry")], &["venv"]),
+    Toolchain {
+        variables: &[("NVM_DIR", Folder)],
+        ..row("nvm", &[Named("NVM_DIR"), Usual(".nvm"), Usual(".config/nvm")], &["alias", "nvm.sh", "nvm-exec", "versions"])
+    },
+    Toolchain {
+        variables: &[("FNM_DIR", Folder)],
+        ..row("fnm", &[Named("FNM_DIR"), Usual(".local/share/fnm"), Usual(".fnm")], &["aliases", "node-versions"])
+    },
+    Toolchain {
+        variables: &[("VOLTA_HOME", Folder)],
+        ..row("volta", &[Named("VOLTA_HOME"), Usual(".volta")], &["bin", "layout.*", "tools"])
+    },
+    Toolchain {
+        variables: &[("PNPM_HOME", Folder)],
+        ..row("pnpm", &[Named("PNPM_HOME"), Usual(".local/share/pnpm")], &[".tools", "bin", "global", "nodejs"])
+    },
+    Toolchain {
+        variables: &[("ASDF_DATA_DIR", Folder), ("ASDF_DIR", OfUser)],
+        ..row("asdf", &[Named("ASDF_DATA_DIR"), Usual(".asdf")], &["asdf.sh", "bin", "installs", "lib", "libexec", "plugins", "shims"])
+    },
+    Toolchain {
+        // A configuration that is trusted here runs nothing outside the sandbox.
+        variables: &[("MISE_DATA_DIR", Folder), ("MISE_TRUSTED_CONFIG_PATHS", Text("/")), ("MISE_OFFLINE", Text("1"))],
+        ..row("mise", &[Named("MISE_DATA_DIR"), Usual(".local/share/mise")], &["installs", "plugins", "shims"])
+    },
+    Toolchain {
+        variables: &[("SDKMAN_DIR", Folder)],
+        ..row("sdkman", &[Named("SDKMAN_DIR"), Usual(".sdkman")], &["candidates"])
+    },
+    Toolchain {
+        programs: &["java", "mvn", "gradle"],
+        variables: &[("JAVA_HOME", Folder)],
+        ..row("java", &[Named("JAVA_HOME")], &["bin", "conf", "include", "jmods", "lib", "release"])
+    },
+    row("deno", &[Named("DENO_INSTALL"), Usual(".deno")], &["bin"]),
+    Toolchain {
+        variables: &[("BUN_INSTALL", Folder)],
+        ..row("bun", &[Named("BUN_INSTALL"), Usual(".bun")], &["bin", "install/global"])
+    },
+    row("homebrew", &[Named("HOMEBREW_PREFIX"), Usual("/home/linuxbrew/.linuxbrew")], &["Cellar", "bin", "include", "lib", "libexec", "opt", "sbin", "share"]),
+    Toolchain {
+        programs: &["go"],
+        // A repository of the version control may name an address with a password.
+        hidden: &["cache/vcs"],
+        variables: &[
+            ("GOMODCACHE", Folder),
+            ("GOPROXY", Text("off")),
+            ("GOFLAGS", OfUser),
+            ("GOTOOLCHAIN", OfUser),
+            ("GOPRIVATE", OfUser),
+            ("GONOSUMDB", OfUser),
+            ("GOSUMDB", OfUser),
+        ],
+        ..row("go modules", &[Named("GOMODCACHE"), BelowNamed("GOPATH", "pkg/mod"), Usual("go/pkg/mod")], &["."])
+    },
+    Toolchain {
+        programs: &["mvn", "mvnw"],
+        // Since 3.9, Maven reads a second repository that it does not write.
+        variables: &[("MAVEN_ARGS", Text("-o -Dmaven.repo.local.tail={} -Dmaven.repo.local.tail.ignoreAvailability=true"))],
+        ..row("maven packages", &[Usual(".m2/repository")], &["."])
+    },
+    Toolchain {
+        programs: &["gradle", "gradlew", "java"],
+        variables: &[("GRADLE_RO_DEP_CACHE", Folder)],
+        ..row("gradle packages", &[BelowNamed("GRADLE_USER_HOME", "caches"), Usual(".gradle/caches")], &["modules-2"])
+    },
+];
+
+/// The kinds of installations that are recognised by their files.
+pub(crate) const INSTALLATIONS: &[Installation] = &[
+    Installation {
+        marks: &["bin/go", "src/runtime"],
+        shown: &["VERSION", "bin", "go.env", "lib", "misc", "pkg", "src"],
+    },
+    Installation { marks: &["lib/node_modules"], shown: &["include/node", "lib/node_modules"] },
+    Installation { marks: &["conda-meta"], shown: &["conda-meta", "include", "lib", "libexec", "ssl"] },
+    Installation { marks: &["pyvenv.cfg"], shown: &["include", "lib", "lib64", "pyvenv.cfg"] },
+    Installation { marks: &["bin/java", "lib/modules"], shown: &["conf", "include", "jmods", "lib", "release"] },
+];
+
+impl Toolchain {
+    /// Returns its folder if it exists, as named.
+    pub(crate) fn folder(&self, home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+        let named = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let at = |place: &Home| match place {
+            Named(name) => named(name),
+            BelowNamed(name, below) => Some(named(name)?.join(below)),
+            Usual(below) => Some(home.join(below)),
+        };
+        self.homes.iter().filter_map(at).find(|path| path.is_dir())
+    }
+
+    /// Returns the variables of a job that sees the folder.
+    pub(crate) fn variables_for(
+        &self,
+        folder: &Path,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Vec<(&'static str, OsString)> {
+        let value = |kind: &Value| match kind {
+            Folder => Some(folder.as_os_str().to_owned()),
+            // A folder whose name would be split into words is not passed in a text.
+            Text(text) if text.contains("{}") => {
+                let name = folder.to_str().filter(|name| !name.contains(char::is_whitespace))?;
+                Some(text.replace("{}", name).into())
+            }
+            Text(text) => Some(text.into()),
+            OfUser => None,
+        };
+        let of_user = |kind: &Value, name: &str| if matches!(kind, OfUser) { variable(name) } else { None };
+        let all = self.variables.iter();
+        all.filter_map(|(name, kind)| Some((*name, value(kind).or_else(|| of_user(kind, name))?))).collect()
+    }
+}

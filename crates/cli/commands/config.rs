@@ -98,7 +98,7 @@ fn require_rules(layer: Layer) -> Result<(), CommandError> {
     if problems.is_empty() { Ok(()) } else { Err(problems.into()) }
 }
 
-/// Sets a key, or adds a rule to its list, leaving every other byte unchanged; returns the text and the new value.
+/// Sets a key, or adds an item to its list, leaving every other byte unchanged; returns the text and the new value.
 /// `None` if the text is not TOML, or has something else at that place.
 fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     let mut file: DocumentMut = before.parse().ok()?;
@@ -108,7 +108,7 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     };
     let place = table.entry(name).or_insert(Item::None);
     let mut value: Value = match key.kind {
-        Kind::Rules => with_rule(place, given)?.into(),
+        Kind::Rules | Kind::Paths | Kind::Variables => with_item(place, given)?.into(),
         // Anything else becomes a string, for which the parser's error names the key.
         Kind::Number { .. } | Kind::Switch | Kind::Duration => given.trim().parse().unwrap_or_else(|_| given.into()),
         Kind::Text | Kind::Merge | Kind::OneOf(_) => given.into(),
@@ -126,13 +126,13 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     Some((after, now))
 }
 
-/// Returns the list of rules at a place with one more, or `None` if the place has something else.
-fn with_rule(place: &Item, rule: &str) -> Option<Array> {
-    let mut rules = if place.is_none() { Array::new() } else { place.as_array()?.clone() };
-    if !rules.iter().any(|there| there.as_str() == Some(rule)) {
-        rules.push(rule);
+/// Returns the list at a place with one more item, or `None` if the place has something else.
+fn with_item(place: &Item, item: &str) -> Option<Array> {
+    let mut items = if place.is_none() { Array::new() } else { place.as_array()?.clone() };
+    if !items.iter().any(|there| there.as_str() == Some(item)) {
+        items.push(item);
     }
-    Some(rules)
+    Some(items)
 }
 
 /// Renders a value for people, without comments.

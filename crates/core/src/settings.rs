@@ -80,6 +80,10 @@ pub struct RunSettings {
     pub worktree_mib: u64,
     /// Shell command that runs once in every new worktree.
     pub worktree_setup: Option<String>,
+    /// Absolute paths, or paths below `~/`, that commands may read besides the system and the user's programs.
+    pub sandbox_read: Vec<String>,
+    /// Names of variables of the user's environment that commands get.
+    pub sandbox_env: Vec<String>,
     /// Permission rules, in the order in which they were given.
     pub rules: Vec<RuleText>,
     /// Whether the user typed `--no-sandbox`.
@@ -114,6 +118,8 @@ impl Default for RunSettings {
             command_memory_mib: None,
             worktree_mib: WORKTREE_MIB,
             worktree_setup: None,
+            sandbox_read: Vec::new(),
+            sandbox_env: Vec::new(),
             rules: Vec::new(),
             no_sandbox: false,
             ask_parks: false,

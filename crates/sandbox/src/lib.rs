@@ -48,7 +48,7 @@ pub use machine::memory_bytes;
 pub use open_files::allow_open_files;
 pub use probe::{Probe, probe};
 pub use protect::protect_process;
-pub use sandbox::{Bounds, Sandbox};
+pub use sandbox::{Additions, Bounds, Sandbox};
 pub use seen::{SeenProgram, seen_program};
 pub use tier::{Confinement, Helper};
 pub use trusted::{Trusted, TrustedOutput, trusted};

@@ -1,9 +1,13 @@
 //! The only entry point to confined processes: selects a tier and a helper, and runs jobs.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 use crate::accounts::Accounts;
 use crate::cancel::Cancel;
 use crate::error::SandboxError;
-use crate::job::{Finished, Job};
+use crate::job::{Finished, Job, View};
 use crate::tier::{Confinement, Helper, Tier};
 use crate::{drive, probe};
 
@@ -12,6 +16,16 @@ use crate::{drive, probe};
 pub struct Sandbox {
     tier: Tier,
     bounds: Bounds,
+    additions: Additions,
+}
+
+/// What every job sees and gets besides its own view and variables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Additions {
+    /// Absolute paths that may only be read; those that do not exist are skipped.
+    pub read_only: Vec<PathBuf>,
+    /// Variables by name; those of a job override them.
+    pub env: BTreeMap<OsString, OsString>,
 }
 
 /// The limits of jobs that set none themselves.
@@ -51,7 +65,17 @@ impl Sandbox {
     }
 
     fn unbounded(confinement: Confinement, helper: Helper) -> Self {
-        Self { tier: Tier { confinement, helper, accounts: Accounts::default() }, bounds: Bounds::default() }
+        Self {
+            tier: Tier { confinement, helper, accounts: Accounts::default() },
+            bounds: Bounds::default(),
+            additions: Additions::default(),
+        }
+    }
+
+    /// Adds to what every job sees and gets.
+    #[must_use]
+    pub fn adding(self, additions: Additions) -> Self {
+        Self { additions, ..self }
     }
 
     /// Sets the limits of jobs that set none themselves.
@@ -60,7 +84,18 @@ impl Sandbox {
         Self { bounds, ..self }
     }
 
-    fn bounded(&self, mut job: Job) -> Job {
+    /// Returns the paths that every job may read besides its own view.
+    #[must_use]
+    pub fn added_paths(&self) -> &[PathBuf] {
+        &self.additions.read_only
+    }
+
+    fn completed(&self, mut job: Job) -> Job {
+        let View::Host(view) = &mut job.view;
+        view.optional.extend_from_slice(&self.additions.read_only);
+        for (name, value) in &self.additions.env {
+            job.env.entry(name.clone()).or_insert_with(|| value.clone());
+        }
         job.limits.memory_bytes = job.limits.memory_bytes.or(self.bounds.memory_bytes);
         job.limits.disk_bytes = job.limits.disk_bytes.or(self.bounds.disk_bytes);
         job
@@ -77,7 +112,7 @@ impl Sandbox {
     /// # Errors
     /// Fails if the program could not be started as asked; never because the program failed.
     pub fn run(&self, job: &Job, cancel: &Cancel) -> Result<Finished, SandboxError> {
-        drive::run(&self.tier, &self.bounded(job.clone()), &[cancel])
+        drive::run(&self.tier, &self.completed(job.clone()), &[cancel])
     }
 
     /// Runs a job to its end on tokio's blocking pool. Dropping the future stops the job.
@@ -92,7 +127,7 @@ impl Sandbox {
                 self.0.cancel();
             }
         }
-        let (tier, job) = (self.tier.clone(), self.bounded(job));
+        let (tier, job) = (self.tier.clone(), self.completed(job));
         let abandon = Abandon(Cancel::new());
         let abandoned = abandon.0.clone();
         let task = tokio::task::spawn_blocking(move || drive::run(&tier, &job, &[&cancel, &abandoned]));

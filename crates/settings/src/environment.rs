@@ -380,6 +380,8 @@ mod tests {
             ("land.message", "{title}"),
             ("clean.keep_runs", "3"),
             ("worktree.setup", "true"),
+            ("sandbox.read", "~/tools"),
+            ("sandbox.env", "CI"),
             ("tools", "x"),
         ];
         let names: Vec<&str> = promised.iter().map(|(name, _)| *name).collect();

@@ -92,7 +92,7 @@ impl Reader<'_> {
             let text: &str = name.get_ref();
             match (text, value.get_ref()) {
                 (ENVIRONMENT_TABLE, DeValue::Table(table)) => self.environment(name.span(), table),
-                ("clean" | "land" | "worktree", DeValue::Table(table)) => self.subtable(text, table),
+                ("clean" | "land" | "sandbox" | "worktree", DeValue::Table(table)) => self.subtable(text, table),
                 _ => self.entry(text, name.span(), value),
             }
         }
@@ -184,18 +184,17 @@ fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Spanned<std::borrow::Cow
     entries
 }
 
-fn read_value(kind: Kind, value: &DeValue<'_>) -> Result<Value, Expected> {
+fn read_value<'v>(kind: Kind, value: &'v DeValue<'_>) -> Result<Value, Expected> {
     match (kind, value) {
         (Kind::Number { .. } | Kind::Duration, DeValue::Integer(number)) => {
             let parsed = u64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
             kind.number(parsed.map_err(|_| Expected(kind))?)
         }
         (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
-        (Kind::Rules, DeValue::Array(rules)) => rules
-            .iter()
-            .map(|rule| rule.get_ref().as_str().map(str::to_owned).ok_or(Expected(kind)))
-            .collect::<Result<_, _>>()
-            .map(Value::Rules),
+        (Kind::Rules | Kind::Paths | Kind::Variables, DeValue::Array(items)) => {
+            let text = |item: &'v Spanned<DeValue<'_>>| item.get_ref().as_str().ok_or(Expected(kind));
+            kind.list(items.iter().map(text).collect::<Result<Vec<&str>, _>>()?)
+        }
         (Kind::Text | Kind::Duration | Kind::Merge | Kind::OneOf(_), DeValue::String(text)) => kind.parse(text),
         _ => Err(Expected(kind)),
     }
@@ -253,6 +252,33 @@ mod tests {
                 "o.toml:6:1: `cache` as `use` is not available yet",
                 "o.toml:8:1: there is no key `worktree.setpu` (did you mean `worktree.setup`?)",
                 "o.toml:9:2: keys and endpoints are never taken from a repository",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_the_user_adds_to_what_commands_see() {
+        let text = "[sandbox]\nread = ['~/tools', '/srv']\nenv = ['CI']\n";
+        assert_eq!(
+            lines(parse(text, Source::User, "config.toml")),
+            ["config.toml:2:1 sandbox.read = ~/tools, /srv", "config.toml:3:1 sandbox.env = CI"]
+        );
+        let refused = |line: usize, key: &str| {
+            format!(
+                "o.toml:{line}:1: `sandbox.{key}` is never read from a repository (set it in your own configuration \
+                 file: `orchestrate config set sandbox.{key} VALUE`)"
+            )
+        };
+        assert_eq!(lines(parse(text, Source::Project, "o.toml")), [refused(2, "read"), refused(3, "env")]);
+        let wrong = "[sandbox]\nread = ['tools']\nenv = ['A=1']\nwrite = ['~/x']\n";
+        assert_eq!(
+            lines(parse(wrong, Source::User, "config.toml")),
+            [
+                "config.toml:2:8: invalid value `['tools']` for `sandbox.read`: expected a list of paths such as \
+                 [\"~/tools\", \"/srv/data\"]",
+                "config.toml:3:7: invalid value `['A=1']` for `sandbox.env`: expected a list of names of variables \
+                 such as [\"CI\"]",
+                "config.toml:4:1: there is no key `sandbox.write`",
             ]
         );
     }

@@ -54,6 +54,10 @@ pub enum Kind {
     Merge,
     /// A list of permission rules.
     Rules,
+    /// A list of absolute paths, or paths below `~/`.
+    Paths,
+    /// A list of names of environment variables.
+    Variables,
     /// `true` or `false`.
     Switch,
     /// One of these words.
@@ -86,8 +90,8 @@ pub enum Value {
     Number(u64),
     /// A value of [`Kind::Merge`].
     Merge(MergeMode),
-    /// A value of [`Kind::Rules`].
-    Rules(Vec<String>),
+    /// A value of [`Kind::Rules`], [`Kind::Paths`] or [`Kind::Variables`].
+    List(Vec<String>),
     /// A value of [`Kind::Switch`].
     Switch(bool),
 }
@@ -140,6 +144,8 @@ pub const KEYS: &[Key] = &[
     key("clean.keep_runs", number(0, u32::MAX as u64), Class::Personal, "10", "How many of the newest runs keep their branches and worktrees when landed runs are cleaned."),
     key("no_sandbox", Kind::Switch, Class::TypedOnly, "", "Run commands without a sandbox."),
     key("worktree.setup", Kind::Text, Class::Preference, "", "A shell command that runs once in every new worktree."),
+    key("sandbox.read", Kind::Paths, Class::Personal, "", "Files and folders that commands may read besides the system and your programs."),
+    key("sandbox.env", Kind::Variables, Class::Personal, "", "Variables of your environment that commands get."),
     key("tools", Kind::Text, Class::NotYet, "", "Limits of individual tools."),
 ];
 
@@ -198,7 +204,9 @@ impl Kind {
             }
             Kind::Duration => duration(text).map(Value::Number).ok_or(Expected(self)),
             Kind::Merge => merge_mode(text).map(Value::Merge).ok_or(Expected(self)),
-            Kind::Rules => Ok(Value::Rules(vec![text.to_owned()])),
+            Kind::Rules => Ok(Value::List(vec![text.to_owned()])),
+            Kind::Paths => self.list(text.split(':')),
+            Kind::Variables => self.list(text.split(',')),
             Kind::Switch => switch(text).map(Value::Switch).ok_or(Expected(self)),
             Kind::OneOf(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
             Kind::OneOf(_) => Err(Expected(self)),
@@ -217,6 +225,21 @@ impl Kind {
         }
     }
 
+    /// Returns the value for a list.
+    ///
+    /// # Errors
+    /// Fails if the key has no lists, or one of the texts cannot be in its list.
+    pub fn list<'a>(self, texts: impl IntoIterator<Item = &'a str>) -> Result<Value, Expected> {
+        let is_allowed = |text: &str| match self {
+            Kind::Rules => true,
+            Kind::Paths => text.starts_with('/') || text.starts_with("~/"),
+            Kind::Variables => is_variable(text),
+            _ => false,
+        };
+        let one = |text: &str| if is_allowed(text) { Ok(text.to_owned()) } else { Err(Expected(self)) };
+        texts.into_iter().map(|text| one(text.trim())).collect::<Result<_, _>>().map(Value::List)
+    }
+
     /// Returns an example for users to change, as written in a configuration file.
     pub fn example(self) -> &'static str {
         match self {
@@ -224,7 +247,7 @@ impl Kind {
             Kind::Number { .. } => "1000000",
             Kind::Duration => "\"1h\"",
             Kind::Merge => "\"auto\"",
-            Kind::Rules => "[]",
+            Kind::Rules | Kind::Paths | Kind::Variables => "[]",
             Kind::Switch => "false",
             Kind::OneOf(_) => "\"\"",
         }
@@ -249,6 +272,8 @@ impl std::fmt::Display for Expected {
             Kind::Duration => out.write_str("a time such as 30s, 5m or 1h"),
             Kind::Merge => out.write_str("auto, review or none"),
             Kind::Rules => out.write_str("a list of rules such as [\"run_shell_command(git push:*)\"]"),
+            Kind::Paths => out.write_str("a list of paths such as [\"~/tools\", \"/srv/data\"]"),
+            Kind::Variables => out.write_str("a list of names of variables such as [\"CI\"]"),
             Kind::Switch => out.write_str("true or false"),
             Kind::OneOf(words) => write!(out, "one of {}", words.join(", ")),
         }
@@ -258,6 +283,12 @@ impl std::fmt::Display for Expected {
 /// Parses a duration of at least a second and at most a year into milliseconds.
 fn duration(text: &str) -> Option<u64> {
     duration_ms(text).filter(|milliseconds| (1000..=LONGEST_SECONDS * 1000).contains(milliseconds))
+}
+
+/// Reports whether a text can be the name of an environment variable (POSIX).
+fn is_variable(text: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    text.chars().all(is_letter) && text.starts_with(|first: char| !first.is_ascii_digit())
 }
 
 fn merge_mode(text: &str) -> Option<MergeMode> {
@@ -285,7 +316,7 @@ impl fmt::Display for Value {
             Value::Merge(MergeMode::Auto) => f.write_str("auto"),
             Value::Merge(MergeMode::Review) => f.write_str("review"),
             Value::Merge(MergeMode::None) => f.write_str("none"),
-            Value::Rules(rules) => f.write_str(&rules.join(", ")),
+            Value::List(items) => f.write_str(&items.join(", ")),
             Value::Switch(on) => write!(f, "{on}"),
         }
     }
@@ -342,6 +373,12 @@ mod tests {
             ("merge", "review", Some(Value::Merge(MergeMode::Review))),
             ("merge", "yes", None),
             ("quiet", "1", Some(Value::Switch(true))),
+            ("sandbox.read", "~/a:/b", Some(Value::List(vec!["~/a".to_owned(), "/b".to_owned()]))),
+            ("sandbox.read", "a", None),
+            ("sandbox.read", "~", None),
+            ("sandbox.env", "CI, A_1", Some(Value::List(vec!["CI".to_owned(), "A_1".to_owned()]))),
+            ("sandbox.env", "1A", None),
+            ("sandbox.env", "A=1", None),
             ("cache", "sometimes", None),
             ("verify", "  ", None),
         ];

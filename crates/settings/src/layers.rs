@@ -161,7 +161,7 @@ impl Layer {
             }
             Class::Personal if shared => {
                 refuse(ProblemCode::NotAllowedHere, format!("`{}` is never read from a repository", key.name))
-                    .map_err(|problem| problem.suggest("set it in your own configuration file, or use the option"))
+                    .map_err(|problem| problem.suggest(elsewhere(key)))
             }
             _ => match not_built(key, &value) {
                 Some(what) => refuse(ProblemCode::NotAvailable, format!("{what} is not available yet")),
@@ -233,6 +233,15 @@ impl Layer {
             }
         }
         (layer, problems)
+    }
+}
+
+/// Returns where to set a key that a repository may not.
+fn elsewhere(key: &Key) -> String {
+    match key.name.split_once('.') {
+        // Keys of tables have no option.
+        Some(_) => format!("set it in your own configuration file: `orchestrate config set {} VALUE`", key.name),
+        None => "set it in your own configuration file, or use the option".to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! values applies. Nothing here prompts the user: commands that need consent are returned to the
 //! caller.
 
+mod additions;
 pub mod consent;
 mod environment;
 mod files;
@@ -13,6 +14,7 @@ mod layers;
 mod load;
 mod resolve;
 
+pub use additions::Additions;
 pub use environment::{Directories, Switches, project_root};
 pub use files::{ConfigFile, parse};
 pub use keys::{Class, Expected, KEYS, Key, Kind, Value, named};

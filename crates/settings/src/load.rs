@@ -5,6 +5,7 @@
 //! values applies. Nothing here prompts the user: commands that need consent are returned to the
 //! caller.
 
+use crate::additions::Additions;
 use crate::environment::{Directories, Switches, project_root};
 use crate::files::{ConfigFile, load_file};
 use crate::keys::{self, Key};
@@ -60,6 +61,8 @@ pub struct Loaded {
     pub environment: BTreeMap<String, String>,
     /// Commands from the project's file that apply; they run only with consent.
     pub commands: Vec<ProjectCommand>,
+    /// What the user adds to what commands see.
+    pub additions: Additions,
 }
 
 impl Inputs {
@@ -82,10 +85,12 @@ impl Inputs {
             let message = "the sandbox is required here by RALPH_SANDBOX_MODE or ORCHESTRATE_SANDBOX_MODE";
             problems.push(Problem::new(place, ProblemCode::NotAllowedHere, message));
         }
+        let additions = keep(&mut problems, Additions::of(&resolved, &self.variables, &self.directories));
         if !problems.is_empty() {
             return Err(problems);
         }
         Ok(Loaded {
+            additions,
             run: resolved.run_settings(&switches, self.headless),
             environment: environment::secrets(&self.variables, &user.environment),
             commands: self.commands(&resolved),

@@ -60,7 +60,7 @@ impl Resolved {
 
     fn take_rules(&mut self, given: &[&Given]) {
         for given in given {
-            let Value::Rules(rules) = &given.value else { continue };
+            let Value::List(rules) = &given.value else { continue };
             let decision = match given.key.name {
                 "allow" => RuleDecision::Allow,
                 "ask" => RuleDecision::Ask,
@@ -99,6 +99,14 @@ impl Resolved {
         match &self.chosen.get(key)?.value {
             Value::Text(text) => Some(text.clone()),
             _ => None,
+        }
+    }
+
+    /// Returns the list that applies for a key, or an empty one.
+    pub fn list(&self, key: &str) -> Vec<String> {
+        match self.chosen.get(key).map(|chosen| &chosen.value) {
+            Some(Value::List(items)) => items.clone(),
+            _ => Vec::new(),
         }
     }
 
@@ -158,6 +166,8 @@ impl Resolved {
             command_memory_mib: self.number("command_memory_mib"),
             worktree_mib: self.number("worktree_mib").unwrap_or(standard.worktree_mib),
             worktree_setup: self.text("worktree.setup"),
+            sandbox_read: self.list("sandbox.read"),
+            sandbox_env: self.list("sandbox.env"),
             rules: self.rules.clone(),
             no_sandbox: self.is_on("no_sandbox"),
             ask_parks: switches.ask_parks.unwrap_or(!headless),

@@ -16,6 +16,7 @@ use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
 use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store, unix_ms};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, require_base_url};
 use orchestrate_sandbox::{Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
+use orchestrate_settings::Additions;
 use orchestrate_tools::Executor;
 
 use crate::afterwards::moved;
@@ -61,6 +62,8 @@ pub struct Settings {
     pub script_pace: Duration,
     /// How commands are confined.
     pub confinement: ConfinementChoice,
+    /// What the user adds to what commands see.
+    pub additions: Additions,
     /// The revision that runs start from; `None` means HEAD.
     pub base: Option<String>,
     /// The user's configuration folder, for roles.
@@ -81,6 +84,7 @@ impl Settings {
             model: None,
             script_pace: Duration::ZERO,
             confinement: ConfinementChoice::Strongest,
+            additions: Additions::default(),
             base: None,
             user_config_dir: None,
             waiting: |_| (),
@@ -477,6 +481,9 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> 
         ConfinementChoice::Exactly(confinement) => Sandbox::with(confinement, helper)?,
     };
     let allowed = settings.run.command_memory_mib.map(|mib| mib.saturating_mul(MIB));
+    let Additions { read, variables } = settings.additions.clone();
+    let env = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let sandbox = sandbox.adding(orchestrate_sandbox::Additions { read_only: read, env });
     Ok(sandbox.within(Bounds {
         memory_bytes: allowed.or_else(|| Some(memory_bytes()? / SHARE_OF_MEMORY)),
         disk_bytes: Some(settings.run.worktree_mib.saturating_mul(MIB)),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use orchestrate_sandbox::{Confinement, Content, Exit, Job, Mask, SandboxError, View};
+use orchestrate_sandbox::{Additions, Confinement, Content, Exit, Job, Mask, SandboxError, View};
 
 use crate::support::{Room, coordinator_of, unique_seconds};
 use crate::{Body, Named};
@@ -24,6 +24,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     ];
     if confinement != Confinement::Unconfined {
         all.push(("reads_but_does_not_write_a_read_only_root", reads_but_does_not_write_a_read_only_root));
+        all.push(("sees_what_the_user_adds", sees_what_the_user_adds));
         all.push(("does_not_write_through_a_link", does_not_write_through_a_link));
         all.push(("has_an_empty_private_home", has_an_empty_private_home));
         all.push(("hides_a_masked_file_of_a_read_only_root", hides_a_masked_file_of_a_read_only_root));
@@ -99,6 +100,32 @@ fn reads_but_does_not_write_a_read_only_root(room: &Room) {
     assert_eq!((finished.exit, finished.stdout.text().as_str()), (Exit::Code(0), "shown"));
     let left: Vec<_> = std::fs::read_dir(shown).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!((left, std::fs::read_to_string(shown.join("f")).unwrap()), (vec!["f".into()], "shown".to_owned()));
+}
+
+/// A path that does not exist is skipped, and a job's own variable counts.
+fn sees_what_the_user_adds(room: &Room) {
+    let added = room.outside.path();
+    std::fs::create_dir(added.join("shown")).unwrap();
+    for name in ["shown/f", "not"] {
+        std::fs::write(added.join(name), "content\n").unwrap();
+    }
+    let variables = [("ADDED", "1"), ("OWN", "added")];
+    let additions = Additions {
+        read_only: vec![added.join("shown"), added.join("absent")],
+        env: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+    };
+    let adding = Room {
+        sandbox: room.sandbox.clone().adding(additions),
+        root: tempfile::tempdir().unwrap(),
+        outside: tempfile::tempdir().unwrap(),
+    };
+    let script = format!("cd {}; cat shown/f not; echo x > shown/f; echo $ADDED $OWN", added.display());
+    let mut job = adding.sh(&script);
+    job.env.insert("OWN".into(), "own".into());
+    assert_eq!(adding.run(&job).stdout.text(), "content\n1 own\n");
+    assert_eq!(std::fs::read_to_string(added.join("shown/f")).unwrap(), "content\n");
+    // The control: without the addition, nothing of it is seen.
+    assert_eq!(room.run(&room.sh(&script)).stdout.text(), "\n");
 }
 
 fn does_not_write_through_a_link(room: &Room) {

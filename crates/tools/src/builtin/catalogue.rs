@@ -130,7 +130,7 @@ mod tests {
         let git = ["git_commit", "git_diff", "git_log", "git_status"];
         assert_eq!(names(registry.tools(Some(Category::Git))), git);
         assert_eq!(names(registry.search("SANDBOX")), ["run_shell_command"]);
-        assert_eq!(registry.nearest("read_fil"), ["read_file", "read_plan", "write_file"]);
+        assert_eq!(registry.nearest("read_fil"), ["read_file", "read_skill", "read_plan"]);
     }
 
     /// Keeps the fixed part of a request small; a token of such text has about four bytes.

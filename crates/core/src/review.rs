@@ -74,10 +74,19 @@ const BUILD_FOLDERS: [&str; 2] = [".cargo", ".orchestrate"];
 const LOCK_FILES: [&str; 5] = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "bun.lockb"];
 
 /// Files that instruct agents or configure git, in lower case.
-const RULE_FILES: [&str; 7] =
-    ["agents.md", "claude.md", "orchestrate.toml", ".worktreeinclude", ".mcp.json", ".gitattributes", ".gitmodules"];
+const RULE_FILES: [&str; 9] = [
+    "agents.md",
+    "agents.override.md",
+    "claude.md",
+    "skill.md",
+    "orchestrate.toml",
+    ".worktreeinclude",
+    ".mcp.json",
+    ".gitattributes",
+    ".gitmodules",
+];
 /// Folders whose Markdown files are roles of agents.
-const ROLE_FOLDER: &str = "agents";
+const ROLE_FOLDERS: [&str; 2] = ["agents", "agent"];
 
 /// One file that a branch changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -299,7 +308,7 @@ fn kind(path: &str) -> Option<Kind> {
     let name = folders.pop().unwrap_or_default();
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let is_within = |known: &[&str]| folders.iter().any(|folder| known.contains(folder));
-    let is_role = name.ends_with(".md") && folders.last() == Some(&ROLE_FOLDER);
+    let is_role = name.ends_with(".md") && folders.last().is_some_and(|folder| ROLE_FOLDERS.contains(folder));
     let is_test = is_within(&TEST_FOLDERS)
         || TEST_FILES.contains(&name)
         || stem.starts_with("test_")
@@ -349,6 +358,9 @@ mod tests {
             "WORKTR~1",
             "web/.gitattributes",
             ".claude/agents/reviewer.md",
+            ".opencode/agent/reviewer.md",
+            ".claude/skills/release/SKILL.md",
+            "web/AGENTS.override.md",
         ];
         let low = ["src/lib.rs", "docs/testing.md", "src/contest.rs", "src/builder.rs", "README.md", "lock.txt"];
         let is_risky = |files: &[ChangedFile]| !risk_reasons(files).is_empty();

@@ -10,6 +10,7 @@ pub mod agent_loop;
 mod approval;
 mod block;
 pub mod budget;
+mod check_hint;
 mod check_output;
 pub mod context;
 pub mod conversation;
@@ -45,6 +46,7 @@ pub use actions::Action;
 pub use agent_loop::{AgentFact, AgentLoop, AgentSpec, Finish, Step};
 pub use approval::{is_whole, shown_hash};
 pub use block::block;
+pub use check_hint::check_hint;
 pub use check_output::failing_lines;
 pub use context::{ByteBound, Context, TokenCounter};
 pub use conversation::{

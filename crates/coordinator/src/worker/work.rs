@@ -21,7 +21,7 @@ use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::link::WorkerLink;
-use crate::worker::send_back::{after_red_check, merge_return, send_back_conflict, send_back_unstored};
+use crate::worker::send_back::{after_red_check, merge_return, send_back_conflict, send_back_unstored, with_hint};
 use crate::worker::workplace::Workplace;
 
 /// The maximum number of files named if only ignored files were written.
@@ -102,6 +102,7 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
         if !result.passed && !result.cancelled {
             let output = cut(result.output.trim(), EVIDENCE_BYTES);
             let text = format!("the worktree's setup `{command}` ended with {}\n{output}", result.exit);
+            let text = with_hint(text, &result.output);
             workplace.link.fail(FailureCause::Setup, text).await?;
         }
         if !result.passed {

@@ -1,0 +1,108 @@
+//! What to type when a check or a setup fails for a known cause that no agent can fix.
+//!
+//! Only output of tools themselves is recognised, by words that a project's own tests hardly print.
+
+/// What a tool prints for a known cause, and what to type.
+struct Cause {
+    /// The words that all stand in one line of the output, in lower case.
+    words: &'static [&'static str],
+    /// What to type or set.
+    hint: &'static str,
+}
+
+/// The hint for crates that are not in cargo's registry on this machine.
+const FETCH_CRATES: &str = "commands have no network: type `cargo fetch` in your checkout";
+/// The hint for a missing package of Node.
+const NODE_PACKAGES: &str = "the worktree has no such package: add `node_modules` to .worktreeinclude, or install the packages \
+                             with `[worktree] setup`";
+/// The hint for a missing package of Python.
+const PYTHON_PACKAGES: &str = "the worktree has no such package: add `.venv` to .worktreeinclude and call its programs \
+                               (`.venv/bin/python`), or install it where your PATH finds it";
+/// The hint for a missing module of Go.
+const GO_MODULES: &str = "commands have no network: type `go mod download` in your checkout";
+/// The hint for a missing package of Maven.
+const MAVEN_PACKAGES: &str =
+    "commands have no network: type `mvn dependency:go-offline` in your checkout (needs Maven 3.9)";
+/// The hint for a program that commands do not see.
+const PROGRAM: &str = "type `orchestrate doctor`: it shows which programs commands see; `sandbox.read` in your own \
+                       configuration adds a folder";
+/// The hint for a full disk.
+const DISK: &str = "free space on the disk of the worktrees: `orchestrate clean`";
+/// The hint for anything that needs a network.
+const NETWORK: &str = "commands have no network: download what they need beforehand, in your checkout";
+
+const fn cause(words: &'static [&'static str], hint: &'static str) -> Cause {
+    Cause { words, hint }
+}
+
+/// The known causes; the first that fits counts, so that what names a tool comes first.
+const CAUSES: &[Cause] = &[
+    cause(&["no space left on device"], DISK),
+    cause(&["disk quota exceeded"], DISK),
+    cause(&["attempting to make an http request, but --offline was specified"], FETCH_CRATES),
+    cause(&["failed to download", "--offline was specified"], FETCH_CRATES),
+    cause(&["no matching package named", "found"], FETCH_CRATES),
+    cause(&["as a reminder, you're using offline mode"], FETCH_CRATES),
+    cause(&["module lookup disabled by goproxy=off"], GO_MODULES),
+    cause(&["dial tcp: lookup proxy.golang.org"], GO_MODULES),
+    cause(&["cannot access", "in offline mode and the artifact"], MAVEN_PACKAGES),
+    cause(&["modulenotfounderror: no module named"], PYTHON_PACKAGES),
+    cause(&["no module named pytest"], PYTHON_PACKAGES),
+    cause(&["error: cannot find module"], NODE_PACKAGES),
+    cause(&["err_module_not_found"], NODE_PACKAGES),
+    cause(&["npm error code enotcached"], NETWORK),
+    cause(&["npm error code enotfound"], NETWORK),
+    cause(&["npm error code eai_again"], NETWORK),
+    cause(&["err_pnpm_no_offline_tarball"], NETWORK),
+    cause(&["getaddrinfo eai_again"], NETWORK),
+    cause(&["temporary failure in name resolution"], NETWORK),
+    cause(&["could not resolve host"], NETWORK),
+    cause(&["network is unreachable"], NETWORK),
+    cause(&["network was disabled", "uv"], NETWORK),
+    cause(&["rustup could not choose a version of"], PROGRAM),
+    cause(&["pyenv:", "command not found"], PROGRAM),
+    cause(&["is not installed (set by"], PROGRAM),
+    cause(&["sh:", "not found"], PROGRAM),
+    cause(&["bash:", "command not found"], PROGRAM),
+    cause(&["env:", "no such file or directory"], PROGRAM),
+];
+
+/// Returns what to type if the output of a failed check shows a known cause.
+pub fn check_hint(output: &str) -> Option<&'static str> {
+    let lines: Vec<String> = output.lines().map(str::to_lowercase).collect();
+    let shows = |cause: &&Cause| lines.iter().any(|line| cause.words.iter().all(|word| line.contains(word)));
+    CAUSES.iter().find(shows).map(|cause| cause.hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_cause_has_a_hint() {
+        let table = [
+            ("error: no matching package named `serde` found\nlocation searched: crates.io index", Some(FETCH_CRATES)),
+            (
+                "error: failed to download `itoa v1.0.1`\n\nCaused by:\n  attempting to make an HTTP request, but \
+                 --offline was specified",
+                Some(FETCH_CRATES),
+            ),
+            ("main.go:3:8: example.org/x@v1: module lookup disabled by GOPROXY=off", Some(GO_MODULES)),
+            ("E   ModuleNotFoundError: No module named 'yaml'", Some(PYTHON_PACKAGES)),
+            ("/usr/bin/python3: No module named pytest", Some(PYTHON_PACKAGES)),
+            ("Error: Cannot find module 'left-pad'\nRequire stack:", Some(NODE_PACKAGES)),
+            ("npm error code ENOTCACHED", Some(NETWORK)),
+            ("curl: (6) Could not resolve host: example.org", Some(NETWORK)),
+            ("/bin/sh: 1: just: not found", Some(PROGRAM)),
+            ("bash: line 1: just: command not found", Some(PROGRAM)),
+            ("pyenv: version `3.13' is not installed (set by /w/.python-version)", Some(PROGRAM)),
+            ("ld: final link failed: No space left on device", Some(DISK)),
+            ("assertion `left == right` failed", None),
+            ("test not_found ... FAILED\nthread panicked: user not found", None),
+            ("", None),
+        ];
+        for (output, expected) in table {
+            assert_eq!(check_hint(output), expected, "{output}");
+        }
+    }
+}

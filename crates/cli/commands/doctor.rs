@@ -40,6 +40,9 @@ fn render(diagnosis: &Diagnosis) -> String {
             }
         }
     }
+    for program in diagnosis.programs.iter().filter(|program| program.reason.is_none()) {
+        text.push_str(&format!("ok       {:<16}  {}\n", "program", program.found()));
+    }
     let has_model = diagnosis.checks.iter().any(|check| check.name == "model" && check.status == CheckStatus::Ok);
     text.push_str(if diagnosis.ok && !has_model {
         "\nready for plans of `run:` tasks; agents need a model; next: `orchestrate check PLAN`\n"

@@ -31,6 +31,7 @@ pub use api::preflight::{MissingPrograms, confinement_of, missing_programs, requ
 pub use api::programs::may_find;
 pub use api::project::{Project, known_names};
 pub use api::sample::lay_out_sample;
+pub use api::seen_programs::ProgramSeen;
 pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::CoordinatorError;
 pub use orchestrate_sandbox::{Cancel, Confinement, protect_process, run_helper_if_asked};

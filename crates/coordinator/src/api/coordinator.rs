@@ -481,13 +481,20 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> 
         ConfinementChoice::Exactly(confinement) => Sandbox::with(confinement, helper)?,
     };
     let allowed = settings.run.command_memory_mib.map(|mib| mib.saturating_mul(MIB));
-    let Additions { read, variables } = settings.additions.clone();
-    let env = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-    let sandbox = sandbox.adding(orchestrate_sandbox::Additions { read_only: read, env });
+    let sandbox = sandbox.adding(additions_of(&settings.additions));
     Ok(sandbox.within(Bounds {
         memory_bytes: allowed.or_else(|| Some(memory_bytes()? / SHARE_OF_MEMORY)),
         disk_bytes: Some(settings.run.worktree_mib.saturating_mul(MIB)),
     }))
+}
+
+/// Converts the user's additions for the sandbox.
+pub(crate) fn additions_of(additions: &Additions) -> orchestrate_sandbox::Additions {
+    let variables = additions.variables.iter();
+    orchestrate_sandbox::Additions {
+        read_only: additions.read.clone(),
+        env: variables.map(|(name, value)| (name.into(), value.into())).collect(),
+    }
 }
 
 /// Without merging, the dependencies of an open task never become part of the result.

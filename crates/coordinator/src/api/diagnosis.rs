@@ -5,10 +5,12 @@ use std::path::Path;
 
 use orchestrate_git::{GitError, Identities, Refusal, installed};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
-use orchestrate_sandbox::{Helper, probe};
+use orchestrate_sandbox::{Confinement, Helper, Sandbox, probe};
 use serde::Serialize;
 
+use crate::api::coordinator::additions_of;
 use crate::api::project::Project;
+use crate::api::seen_programs::{ProgramSeen, seen_programs};
 use crate::error::CoordinatorError;
 use crate::run::layout::require_own_state;
 use crate::run::open_files::OpenFiles;
@@ -21,6 +23,8 @@ pub struct Diagnosis {
     pub ok: bool,
     /// The tests, in the order in which a run needs them.
     pub checks: Vec<Check>,
+    /// What a confined command sees of the user's programs.
+    pub programs: Vec<ProgramSeen>,
 }
 
 /// One test.
@@ -59,12 +63,15 @@ impl Diagnosis {
         // With too few open files no tier can be tested, and each would be blamed.
         let is_tried = files.status == CheckStatus::Ok;
         checks.push(files);
+        let mut programs = Vec::new();
         if is_tried {
             checks.extend(sandbox(settings));
+            programs = of_commands(settings).await;
         }
+        checks.extend(programs.iter().filter(|program| program.reason.is_some()).map(of_program));
         checks.extend(models(settings).await);
         let ok = checks.iter().all(|check| check.status != CheckStatus::Missing);
-        Self { ok, checks }
+        Self { ok, checks, programs }
     }
 }
 
@@ -182,6 +189,21 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
         checks.push(check("sandbox limits", CheckStatus::Warning, found).fix("run orchestrate as an ordinary user"));
     }
     checks
+}
+
+/// Finds the user's programs in the sandbox of a run; none if no tier starts, which is reported already.
+async fn of_commands(settings: &Loaded) -> Vec<ProgramSeen> {
+    let strongest = match settings.switches.strict_sandbox {
+        true => Sandbox::with(Confinement::Full, Helper::default()),
+        false => Sandbox::strongest(Helper::default()),
+    };
+    let Ok(sandbox) = strongest else { return Vec::new() };
+    seen_programs(sandbox.adding(additions_of(&settings.additions)), settings).await
+}
+
+/// Warns of a program that commands do not see as the user's shell does.
+fn of_program(program: &ProgramSeen) -> Check {
+    check("program", CheckStatus::Warning, program.found())
 }
 
 fn level(is_needed: bool) -> CheckStatus {

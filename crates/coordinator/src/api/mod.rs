@@ -7,3 +7,4 @@ pub(crate) mod preflight;
 pub(crate) mod programs;
 pub(crate) mod project;
 pub(crate) mod sample;
+pub(crate) mod seen_programs;

@@ -18,10 +18,11 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the edit distance (a transposition counts as one edit) if it is at most `limit`. Words of very different
-/// lengths are not compared, since comparing takes time in the product of both lengths.
+/// Returns the edit distance (a transposition counts as one edit) if it is at most `limit`. Words whose lengths
+/// differ by more are not compared, since comparing takes time in the product of both lengths.
 pub(crate) fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
-    if a.len().abs_diff(b.len()) > limit.saturating_mul(char::MAX_LEN_UTF8) {
+    let is_far = a.len().abs_diff(b.len()) > limit.saturating_mul(char::MAX_LEN_UTF8);
+    if is_far || a.chars().count().abs_diff(b.chars().count()) > limit {
         return None;
     }
     Some(strsim::osa_distance(a, b)).filter(|distance| *distance <= limit)

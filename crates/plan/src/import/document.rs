@@ -102,15 +102,20 @@ fn recognise<'a>(values: &[Json<'a>]) -> Option<Format<'a>> {
 
 fn of_object<'a>(file: Json<'a>) -> Option<Format<'a>> {
     let members = file.members();
-    let has_passes = |list: &Json<'_>| list.items().first().is_some_and(|item| item.member("passes").is_some());
-    let lists = || members.iter().filter(|member| member.value.is_array());
-    let stories =
-        lists().find(|list| STORIES.contains(&list.name)).or_else(|| lists().find(|list| has_passes(&list.value)));
-    if let Some(stories) = stories {
+    let list = |names: &[&str]| members.iter().find(|member| names.contains(&member.name) && member.value.is_array());
+    if let Some(stories) = list(STORIES) {
         return Some(Format::Ralph { file: Some(file), stories: stories.value.items() });
     }
-    if let Some(tasks) = lists().find(|list| list.name == "tasks") {
-        return Some(Format::TaskMaster(vec![Tag::of(tasks.name, tasks.value)]));
+    if let Some(tasks) = list(&["tasks"]) {
+        let tag = Tag::of(tasks.name, tasks.value);
+        return Some(match have_passes(&tag.tasks) {
+            true => Format::Ralph { file: Some(file), stories: tag.tasks },
+            false => Format::TaskMaster(vec![tag]),
+        });
+    }
+    let lists = members.iter().map(|member| member.value).filter(|value| value.is_array());
+    if let Some(stories) = lists.map(Json::items).find(|items| have_passes(items)) {
+        return Some(Format::Ralph { file: Some(file), stories });
     }
     let tags: Vec<Tag<'_>> = members.iter().filter_map(tagged).collect();
     let is_issue = ["id", "title"].iter().all(|name| members.iter().any(|member| member.name == *name));
@@ -118,6 +123,11 @@ fn of_object<'a>(file: Json<'a>) -> Option<Format<'a>> {
         false => Some(Format::TaskMaster(tags)),
         true => is_issue.then(|| Format::Beads(vec![file])),
     }
+}
+
+/// Reports whether the first of some records says whether it passes, as Ralph's do.
+fn have_passes(items: &[Json<'_>]) -> bool {
+    items.first().is_some_and(|item| item.member("passes").is_some())
 }
 
 /// Returns the tasks of a tag, if the member is one.

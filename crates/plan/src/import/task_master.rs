@@ -179,7 +179,7 @@ fn task<'a>(task: Json<'a>, prefix: &str, reader: &mut Reader<'_, 'a>) -> Option
     let subtasks = fields.get("subtasks").map(Json::items).unwrap_or_default();
     let subtasks = subtasks.into_iter().filter_map(|subtask| self::subtask(subtask, &own, reader)).collect();
     let subtasks = siblings_resolved(subtasks, &own, prefix);
-    let is_said = |name| fields.get(name).is_some_and(|value| !value.prose().is_empty());
+    let is_said = |name| fields.get(name).is_some_and(|value| !matches!(value.raw(), "\"\"" | "[]" | "{}"));
     let has_own_work = subtasks.is_empty() || is_said("details") || is_said("testStrategy");
     Some(Task { record, subtasks, has_own_work })
 }

@@ -51,9 +51,10 @@ pub(crate) fn write(
     let landed = state.landings.iter().flat_map(|landing| landing.tasks.clone());
     let ours: Vec<TaskId> = merged.iter().cloned().chain(landed).collect();
     let ours_apart = write_boxes(&source, &ours);
-    let wanted = match &target {
+    let is_landing = target == Target::Ticked;
+    let wanted = match target {
         Target::Ticked => write_boxes(&source, &merged),
-        Target::Before(landed) => write_boxes(&source, landed),
+        Target::Before(landed) => write_boxes(&source, &landed),
     };
     let left = |reason: &str| Boxes::Left { plan: plan.clone(), reason: reason.to_owned() };
     let mut found = None;
@@ -63,7 +64,7 @@ pub(crate) fn write(
         let Ok(bytes) = read_plain(&path, Links::Anywhere, MAX_PLAN_BYTES as u64) else { continue };
         let Ok(text) = String::from_utf8(bytes) else { continue };
         if text == wanted {
-            let has_no_mark = target == Target::Ticked && wanted == source && !merged.is_empty();
+            let has_no_mark = is_landing && wanted == source && !merged.is_empty();
             return Ok(if has_no_mark { left("no landed task has a box or a status in it") } else { Boxes::Nothing });
         }
         if write_boxes(&text, &ours) == ours_apart {

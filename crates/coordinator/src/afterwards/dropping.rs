@@ -151,7 +151,7 @@ impl Archive {
             (self.progress)(&format!("checking the result without {task}: `{command}`"));
         }
         let Some(RedTree { command, exit, output }) = self.check(state, commit, cancel)? else { return Ok(()) };
-        let (run, task) = (state.run_id.clone(), task.clone());
+        let (run, task, command, exit) = (state.run_id.clone(), task.clone(), command.into(), exit.into());
         Err(Refusal::RedWithout { run, task, command, exit, output }.into())
     }
 

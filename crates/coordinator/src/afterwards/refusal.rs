@@ -45,9 +45,9 @@ pub enum Refusal {
         /// The task.
         task: TaskId,
         /// The check.
-        command: String,
+        command: Box<str>,
         /// How it ended.
-        exit: String,
+        exit: Box<str>,
         /// The end of its output.
         output: Box<str>,
     },

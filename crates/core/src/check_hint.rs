@@ -24,10 +24,10 @@ const GO_MODULES: &str = "commands have no network: type `go mod download` in yo
 const MAVEN_PACKAGES: &str =
     "commands have no network: type `mvn dependency:go-offline` in your checkout (needs Maven 3.9)";
 /// The hint for a program that commands do not see.
-const PROGRAM: &str = "type `orchestrate doctor`: it shows which programs commands see; `sandbox.read` in your own \
-                       configuration adds a folder";
+const PROGRAM: &str = "commands do not see this program: the doctor shows which ones they see, and `sandbox.read` in \
+                       your own configuration adds a folder";
 /// The hint for a full disk.
-const DISK: &str = "free space on the disk of the worktrees: `orchestrate clean`";
+const DISK: &str = "free space on the disk of the worktrees, for example by cleaning runs that have landed";
 /// The hint for anything that needs a network.
 const NETWORK: &str = "commands have no network: download what they need beforehand, in your checkout";
 

@@ -265,8 +265,7 @@ mod tests {
         );
         let refused = |line: usize, key: &str| {
             format!(
-                "o.toml:{line}:1: `sandbox.{key}` is never read from a repository (set it in your own configuration \
-                 file: `orchestrate config set sandbox.{key} VALUE`)"
+                "o.toml:{line}:1: `sandbox.{key}` is never read from a repository (set it in your own configuration file)"
             )
         };
         assert_eq!(lines(parse(text, Source::Project, "o.toml")), [refused(2, "read"), refused(3, "env")]);

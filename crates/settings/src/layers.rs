@@ -238,11 +238,9 @@ impl Layer {
 
 /// Returns where to set a key that a repository may not.
 fn elsewhere(key: &Key) -> String {
-    match key.name.split_once('.') {
-        // Keys of tables have no option.
-        Some(_) => format!("set it in your own configuration file: `orchestrate config set {} VALUE`", key.name),
-        None => "set it in your own configuration file, or use the option".to_owned(),
-    }
+    // Keys of tables have no option.
+    let option = if key.name.contains('.') { "" } else { ", or use the option" };
+    format!("set it in your own configuration file{option}")
 }
 
 /// Describes a value that is recognised but not implemented yet; returns `None` for all others.

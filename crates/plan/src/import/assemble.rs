@@ -15,7 +15,7 @@ use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 
 /// The order of a plan whose tasks name what they wait for: only that, and files that two of them write.
-pub(crate) const BY_DEPENDENCIES: Order = Order::Auto;
+pub(crate) const BY_DEPENDENCIES: Order = Order::Eager;
 
 /// The rank of a task that names no priority, among those that do.
 const MEDIUM: i64 = 2;

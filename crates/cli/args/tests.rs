@@ -1,0 +1,56 @@
+use super::*;
+
+fn typed(text: &str) -> Vec<OsString> {
+    std::iter::once("orchestrate").chain(text.split_whitespace()).map(OsString::from).collect()
+}
+
+#[test]
+fn the_definition_holds_together() {
+    Arguments::command().debug_assert();
+}
+
+#[test]
+fn a_plan_alone_is_run() {
+    let table = [
+        ("plan.md", "run plan.md"),
+        ("--quiet plan.md", "run --quiet plan.md"),
+        ("check plan.md", "check plan.md"),
+        ("--help", "--help"),
+        ("", ""),
+    ];
+    for (given, expected) in table {
+        assert_eq!(with_run(typed(given)), typed(expected), "{given}");
+    }
+}
+
+#[test]
+fn the_format_is_found_where_it_is_typed() {
+    let table = [
+        ("run p --json", Some("json"), true),
+        ("run p --output-format stream-json", Some("stream-json"), true),
+        ("run p --output-format=json --bogus", Some("json"), true),
+        ("run p --output-format text", Some("text"), true),
+        ("land --output-format", None, true),
+        ("status --json", Some("json"), false),
+        ("tool run -- x --json", None, false),
+    ];
+    for (given, format, has) in table {
+        let found = (typed_format(&typed(given)), has_format(&typed(given)));
+        assert_eq!(found, (format.map(str::to_owned), has), "{given}");
+    }
+}
+
+#[test]
+fn every_option_of_a_run_is_a_setting() {
+    let text = "run p --model m --base-url u --agent a --max-agents 1 --max-depth 1 --max-children-per-agent 1 \
+        --context-tokens 1 --root-context-tokens 1 --budget-tokens 1 --budget-usd 1 --verify v --merge auto \
+        --base b --timeout 1 --outage-patience 1 --land --no-sandbox --allow r --ask r --deny r --cache off \
+        --no-write-back --output-format text --verbose";
+    let Command::Run(run) = Arguments::try_parse_from(typed(text)).unwrap().command else {
+        panic!("no run");
+    };
+    let typed: Vec<&str> = run.settings.values().into_iter().chain(run.output.values()).map(|(name, _)| name).collect();
+    let known: Vec<&str> = orchestrate_settings::KEYS.iter().map(|key| key.name).collect();
+    assert!(typed.iter().all(|name| known.contains(name)), "{typed:?}");
+    assert_eq!(typed.len(), 24);
+}

@@ -582,7 +582,7 @@ fn a_check_refuses_what_a_run_refuses() {
     assert_eq!(brief(&report.errors), ["2:1 unknown_base x", "9:1 never_merged  → remove `merge: none`"]);
     assert_eq!(
         brief(&report.warnings),
-        ["3:1 program_not_found nosuch → install `nosuch` under `/usr`, or correct the command"]
+        ["3:1 program_not_found nosuch → install `nosuch` outside of repositories, or correct the command"]
     );
     assert_eq!((report.waves, report.estimate.tokens), (Vec::<Vec<TaskId>>::new(), [9, 9]));
     let plan = Plan::parse("- [ ] T1 a @tester\n- [ ] T2 b\n", &known()).unwrap();
@@ -613,9 +613,9 @@ fn the_report_of_a_check() {
         "why": ["nothing comes before", "after T1: dependency"],
         "skipped": [{"line": 9, "reason": "no checkbox, unlike its neighbours"}],
         "warnings": [{"line": 6, "column": 1, "code": "program_not_found", "text": "nosuch --now",
-                      "message": "the program `nosuch` is not available to sandboxed commands, which see the system's \
-                                  programs and cargo's",
-                      "suggestion": "install `nosuch` under `/usr`, or correct the command"}],
+                      "message": "the program `nosuch` is not available to sandboxed commands, which see the programs of \
+                                  the system and of your PATH, but none of a repository",
+                      "suggestion": "install `nosuch` outside of repositories, or correct the command"}],
         "errors": [],
         "estimate": {"tokens": [7500, 1205760], "cost_usd": null}
     });
@@ -636,8 +636,8 @@ Tokens: 7500 to 1205760; cost unknown
 
 Not tasks:
   line 9: no checkbox, unlike its neighbours
-warning: line 6, column 1: the program `nosuch` is not available to sandboxed commands, which see the system's \
-programs and cargo's (install `nosuch` under `/usr`, or correct the command)
+warning: line 6, column 1: the program `nosuch` is not available to sandboxed commands, which see the programs of the \
+system and of your PATH, but none of a repository (install `nosuch` outside of repositories, or correct the command)
 ";
     assert_eq!(report.render(), text);
 }

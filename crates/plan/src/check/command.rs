@@ -69,9 +69,10 @@ impl<'a> PlannedCommand<'a> {
         let (message, suggestion) = match self.first {
             FirstWord::Program(name) if confined => (
                 format!(
-                    "the program `{name}` is not available to sandboxed commands, which see the system's programs and cargo's"
+                    "the program `{name}` is not available to sandboxed commands, which see the programs of the system \
+                     and of your PATH, but none of a repository"
                 ),
-                format!("install `{name}` under `/usr`, or correct the command"),
+                format!("install `{name}` outside of repositories, or correct the command"),
             ),
             FirstWord::Program(name) => {
                 (format!("the program `{name}` is not found"), format!("install `{name}`, or correct the command"))

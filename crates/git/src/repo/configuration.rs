@@ -439,7 +439,9 @@ mod tests {
         };
         let (on, off) = ("commit.gpgsign=true", "commit.gpgsign=false");
         let (key, program) = ("user.signingkey=k", "gpg.ssh.program=p");
-        let table: [(&[(&str, &str)], Option<usize>, &[&str]); 7] = [
+        /// The settings with their scopes, how many are handed over, and which are ignored.
+        type Row<'t> = (&'t [(&'t str, &'t str)], Option<usize>, &'t [&'t str]);
+        let table: [Row<'_>; 7] = [
             (&[], None, &[]),
             (&[("global", on), ("global", key)], Some(1), &[]),
             (&[("global", on), ("local", off)], None, &[]),

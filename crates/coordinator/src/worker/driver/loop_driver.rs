@@ -38,6 +38,9 @@ const LEAST_RESULT_TOKENS: u64 = 128;
 /// The length from which an outage is recorded and its time does not count: shorter ones are part of every day.
 const LASTING_OUTAGE: Duration = Duration::from_secs(5);
 
+/// How many outages of one request are noted: one, since it lasts until the request is answered.
+const OUTAGES: usize = 1;
+
 /// Drives one agent with a model.
 pub(crate) struct LoopDriver {
     agent: AgentLoop,
@@ -268,13 +271,13 @@ async fn complete(
     model: &dyn Model,
     request: &ModelRequest,
 ) -> Result<Option<Result<ModelReply, ModelError>>, CoordinatorError> {
-    let (outage, mut outages) = mpsc::unbounded_channel();
+    let (outage, mut outages) = mpsc::channel(OUTAGES);
     let mut tell = |delta: Delta<'_>| {
         if let Delta::Retry { attempt, wait, waited, patience, cause } = delta {
             let (task, error) = (workplace.task().clone(), cause.to_string());
             if patience.is_some() && waited + wait >= LASTING_OUTAGE {
-                // Fails only if this request is over.
-                let _ = outage.send(error.clone());
+                // Full if this one is noted already.
+                let _ = outage.try_send(error.clone());
             }
             workplace.link.tell(Retry { task, error, attempt, wait, waited, patience });
         }

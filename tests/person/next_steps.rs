@@ -49,7 +49,7 @@ fn they_name_a_run_that_is_not_the_newest() -> Outcome {
         (&["review", "T3", "--run", &older], 0),
         (&["log", &older], 0),
         (&["retry", "T2", "--run", &older], 2),
-        (&["reject", "T3", "-m", "Again.", "--run", &older], 1),
+        (&["reject", "T2", "-m", "Again.", "--run", &older], 1),
         (&["approve", "T1", "--tree", "0123", "--run", &older], 2),
         (&["approve", "T1", "--run", &older], 1),
     ];
@@ -60,11 +60,13 @@ fn they_name_a_run_that_is_not_the_newest() -> Outcome {
             return fail(format!("{arguments:?}: {astray:?} of {named:?}"));
         }
     }
-    let landed = world.types(&["status", &older], 0)?;
-    let land =
-        commands(&landed).into_iter().find(|command| command.starts_with("orchestrate land")).unwrap_or_default();
-    world.types(&land.split_whitespace().skip(1).collect::<Vec<_>>(), 0)?;
-    if world.repository.path().join("two").exists() { Ok(()) } else { fail(land) }
+    for step in ["orchestrate drop", "orchestrate land"] {
+        let status = world.types(&["status", &older], 0)?;
+        let next = commands(&status).into_iter().find(|command| command.starts_with(step)).unwrap_or_default();
+        world.types(&next.split_whitespace().skip(1).collect::<Vec<_>>(), 0)?;
+    }
+    let has_landed = |file: &str| world.repository.path().join(file).exists();
+    if has_landed("one") && !has_landed("two") { Ok(()) } else { fail("the rejected work has landed") }
 }
 
 fn a_red_landing_names_the_merge_by_hand() -> Outcome {

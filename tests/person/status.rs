@@ -14,7 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         sandboxed("status::nothing_is_called_running_of_a_dead_run", nothing_is_called_running_of_a_dead_run),
         sandboxed("status::a_command_with_nothing_left_to_do_has_no_commit", a_command_with_nothing_left_to_do),
-        sandboxed("status::work_built_on_rejected_work_is_stale", work_built_on_rejected_work_is_stale),
+        sandboxed("status::rejected_work_is_to_be_dropped", rejected_work_is_to_be_dropped),
         sandboxed("status::boxes_of_another_branch_are_left", boxes_of_another_branch_are_left),
         sandboxed("status::what_was_not_merged_is_not_landed", what_was_not_merged_is_not_landed),
         case("status::a_rejection_without_a_merge_is_taken_back", a_rejection_without_a_merge_is_taken_back),
@@ -96,7 +96,7 @@ fn a_command_with_nothing_left_to_do() -> Outcome {
 }
 
 /// T1's agent writes a file that T2's command builds on. T1's second attempt changes nothing, so it fails.
-fn work_built_on_rejected_work_is_stale() -> Outcome {
+fn rejected_work_is_to_be_dropped() -> Outcome {
     let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two (depends: T1) (run: cp one.txt two.txt)\n")?;
     let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
     world.types(&["run", "plan.md", "--model", &model], 0)?;
@@ -109,8 +109,10 @@ fn work_built_on_rejected_work_is_stale() -> Outcome {
             return fail(report);
         }
     }
-    let refused = world.types(&["land"], 3)?;
-    says(&refused, &["T1 was rejected after the merge", "orchestrate drop T1", "orchestrate retry T1"])
+    says(&world.types(&["land", "--json"], 3)?, &["T1 was rejected after the merge"])?;
+    let status = world.types(&["status"], 0)?;
+    says(&status, &["  orchestrate drop T1 --with-dependents\n"])?;
+    if status.stdout.contains("orchestrate land") { fail(status.stdout) } else { Ok(()) }
 }
 
 fn boxes_of_another_branch_are_left() -> Outcome {

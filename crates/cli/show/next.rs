@@ -26,6 +26,9 @@ fn command(named: Named<'_>, run: &RunId, action: &Action) -> String {
         Action::Approve(task) => named.within(format!("approve {task}")),
         Action::Reject(task) => named.within(format!("reject {task} -m TEXT")),
         Action::Retry(task) => named.within(format!("retry {task} -m TEXT")),
+        Action::Drop { task, with_dependents } => {
+            named.within(format!("drop {task}{}", if *with_dependents { " --with-dependents" } else { "" }))
+        }
         Action::Land => named.whole("land"),
         Action::MergeByHand(result) => format!("git merge {result}"),
         Action::RunAnotherPlan => "orchestrate run PLAN".to_owned(),

@@ -35,6 +35,13 @@ pub enum Action {
     Reject(TaskId),
     /// Retries a task that did not succeed.
     Retry(TaskId),
+    /// Takes rejected work out of the result.
+    Drop {
+        /// The task.
+        task: TaskId,
+        /// Whether the tasks that were built on it have to go, too.
+        with_dependents: bool,
+    },
     /// Merges the result into the branch that the run started from.
     Land,
     /// Merges this result by hand, since the run started without a branch.
@@ -51,7 +58,7 @@ impl RunState {
             TaskState::AwaitingReview => vec![Action::Approve(task.clone()), Action::Reject(task.clone())],
             TaskState::Merged => {
                 let reject = record.may_be_returned(ReturnCause::Rejected).then(|| Action::Reject(task.clone()));
-                let land = (!self.is_landed()).then_some(Action::Land);
+                let land = (!self.is_landed() && self.rejected_in_result().is_empty()).then_some(Action::Land);
                 reject.into_iter().chain(land).collect()
             }
             TaskState::Failed | TaskState::Conflicted => self.ways_on(record),
@@ -75,8 +82,21 @@ impl RunState {
         take_back.into_iter().chain([go_on]).collect()
     }
 
+    /// Returns the action that drops a task, or `None` if it would be refused.
+    fn drop_of(&self, task: &TaskId) -> Option<Action> {
+        let with_dependents = self.decide_drop(task, false).is_err();
+        self.decide_drop(task, with_dependents).ok()?;
+        Some(Action::Drop { task: task.clone(), with_dependents })
+    }
+
     /// Returns the actions on the result of a finished run.
     fn actions_on_result(&self) -> Vec<Action> {
+        let rejected = self.rejected_in_result();
+        if !rejected.is_empty() {
+            // It would be refused to land it.
+            let drops = rejected.iter().filter_map(|task| self.drop_of(task));
+            return std::iter::once(Action::Review(None)).chain(drops).collect();
+        }
         let by_hand = || Action::MergeByHand(self.integration.clone());
         let land = if self.base_branch.is_some() { Action::Land } else { by_hand() };
         vec![Action::Review(None), land]

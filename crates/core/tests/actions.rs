@@ -201,8 +201,12 @@ fn require_accepted(state: &RunState, action: &Action) -> Result<(), TestCaseErr
             prop_assert!(matches!(resumed, Ok(Some(_))), "{:?}: {:?}", action, resumed);
             return Ok(());
         }
+        Action::Drop { task, with_dependents } => {
+            prop_assert!(state.decide_drop(&task, with_dependents).is_ok(), "{:?}", action);
+            return Ok(());
+        }
         Action::Land | Action::MergeByHand(_) => {
-            prop_assert!(!state.is_landed(), "{:?}", action);
+            prop_assert!(!state.is_landed() && state.rejected_in_result().is_empty(), "{:?}", action);
             return Ok(());
         }
         _ => return Ok(()),

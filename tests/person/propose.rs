@@ -46,15 +46,18 @@ fn require_pushed(world: &World) -> Outcome {
 
 fn the_branch_is_pushed_and_the_request_opened() -> Outcome {
     let world = ended()?;
-    let log = world.file("log");
-    let script = format!("printf '%s|' \"$@\" > {log}\necho https://example.invalid/pull/1");
+    let (log, checkout) = (world.file("log"), world.repository.path().display());
+    let script = format!(
+        "printf '%s|' \"$@\" > {log}; case $PWD in {checkout}*) exit 1 ;; esac\necho https://example.invalid/pull/1"
+    );
     let path = with_program(&world.home, "gh", &script)?;
     let before = world.repository.fingerprint()?;
     let opened = world.orchestrate(&["land", "--pr", "--json"]).env("PATH", &path).run()?.exits(0)?.json()?;
     before.require_same(&world.repository.fingerprint()?)?;
     require_pushed(&world)?;
     let typed = std::fs::read_to_string(&log)?;
-    let expected = format!("pr|create|--head|{}|--base|main|--title|Words|--body|- T1: one|", result(&world)?);
+    let (head, remote) = (result(&world)?, world.file("remote.git"));
+    let expected = format!("pr|create|--head|{head}|--base|main|--title|Words|--body|- T1: one|--repo|{remote}|");
     if typed != expected || *at(&opened, "/opened")? != "https://example.invalid/pull/1" {
         return fail(format!("{typed}\n{opened}"));
     }
@@ -119,6 +122,18 @@ fn a_repositorys_programs_do_not_push() -> Outcome {
     require_pushed(&world)?;
     world.repository.git(&["config", "remote.team.pushurl", &format!("ext::sh -c touch% {marker}")])?;
     let refused = world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?;
+    if refused.code == 0 {
+        return fail(refused.stderr);
+    }
+    // A bare repository that came with this one, and its hook.
+    world.repository.git(&["init", "-q", "--bare", "vendor/mirror.git"])?;
+    let hook = world.repository.path().join("vendor/mirror.git/hooks/pre-receive");
+    std::fs::create_dir_all(hook.parent().unwrap_or(&hook))?;
+    std::fs::write(&hook, format!("#!/bin/sh\ntouch {marker}\n"))?;
+    world.home.command("chmod", world.repository.path(), &["755", &hook.display().to_string()]).run()?.exits(0)?;
+    world.repository.git(&["config", "remote.team.pushurl", "vendor/mirror.git"])?;
+    let refused = world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?;
+    says(&refused, &["a folder of this repository"])?;
     if refused.code == 0 || Path::new(&marker).exists() { fail(refused.stderr) } else { Ok(()) }
 }
 

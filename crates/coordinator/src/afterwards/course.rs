@@ -210,6 +210,9 @@ impl Course<'_> {
     /// it in the history.
     fn landed_before(&self, from: &Oid) -> Result<Option<Oid>, CoordinatorError> {
         let Some(landed) = self.state.landed() else { return Ok(None) };
+        if !self.runs.repo.contains(from, &landed.to)? {
+            return Ok(None);
+        }
         let is_found = self.runs.repo.contains(from, &landed.result)?;
         Ok((!is_found).then(|| landed.result.clone()))
     }

@@ -125,11 +125,11 @@ impl Archive {
         needed.filter_map(|record| Some(format!("refs/heads/{}", record.branch()?))).collect()
     }
 
-    /// Reports whether the landed result contains what a ref holds. The tree of a conflict is nobody's work.
+    /// Reports whether the landing contains what a ref holds. The tree of a conflict is nobody's work.
     fn is_within_result(&self, state: &RunState, entry: &RefEntry) -> Result<bool, CoordinatorError> {
         let is_commit = self.repo.store().find_commit(&entry.target)?.is_some();
         let Some(landed) = state.landed() else { return Ok(false) };
-        let holds = |tip| self.repo.contains(tip, &entry.target);
-        Ok(!is_commit || holds(&landed.result)? || holds(&landed.to)?)
+        // After a squash or a rebase the branch does not contain the agents' commits: their refs stay.
+        Ok(!is_commit || self.repo.contains(&landed.to, &entry.target)?)
     }
 }

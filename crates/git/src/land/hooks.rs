@@ -31,8 +31,13 @@ impl Landing<'_> {
     /// If a commit cannot be read.
     pub fn changes_hooks(&self, from: &Oid, to: &Oid) -> Result<bool, GitError> {
         let folder = self.hooks_folder();
-        let Ok(below) = folder.strip_prefix(self.repo.workdir()) else { return Ok(false) };
-        Ok(self.repo.store().changed_paths(from, to)?.iter().any(|path| path.starts_with(below)))
+        let below = |path: &Path| path.strip_prefix(self.repo.workdir()).ok().map(Path::to_owned);
+        // Hook managers keep the hooks that they call in the folder above the one that git is told of.
+        let above = folder.parent().and_then(below).filter(|above| !above.as_os_str().is_empty());
+        let called = folder.join(AFTERWARDS).canonicalize().ok().and_then(|real| below(&real));
+        let places: Vec<PathBuf> = below(&folder).into_iter().chain(above).chain(called).collect();
+        let changed = self.repo.store().changed_paths(from, to)?;
+        Ok(changed.iter().any(|path| places.iter().any(|place| path.starts_with(place))))
     }
 
     /// Runs the hook for an updated checkout, and returns its complaint if it fails.

@@ -4,6 +4,8 @@
 //! configuration alone: a program for connecting or for passwords that only the repository's configuration names is
 //! not run.
 
+use std::path::Path;
+
 use orchestrate_core::{Oid, shell_word};
 
 use crate::error::GitError;
@@ -92,8 +94,13 @@ impl Landing<'_> {
     /// Pushes a commit to a branch of a remote, which is only ever moved forward.
     ///
     /// # Errors
-    /// [`GitError::NotPushed`].
+    /// [`GitError::NotPushed`]; also for a remote that is a folder of this repository, whose hooks may have come with
+    /// it.
     pub fn push(&self, remote: &Remote, commit: &Oid, branch: &str) -> Result<(), GitError> {
+        let refused = |reason: &str| GitError::NotPushed { remote: remote.name.clone(), reason: reason.to_owned() };
+        if self.is_own_folder(&self.resolved(remote)) {
+            return Err(refused("its address is a folder of this repository"));
+        }
         let room = Room::new()?;
         let update = format!("{commit}:{}", branch_ref(branch));
         let objects = self.repo.common_dir().join("objects");
@@ -102,7 +109,16 @@ impl Landing<'_> {
         if ended.code == 0 {
             return Ok(());
         }
-        Err(GitError::NotPushed { remote: remote.name.clone(), reason: ended.stderr.trim().to_owned() })
+        Err(refused(ended.stderr.trim()))
+    }
+
+    fn is_own_folder(&self, address: &str) -> bool {
+        let path = Path::new(address.strip_prefix("file://").unwrap_or(address));
+        let Ok(real) = path.canonicalize() else { return false };
+        [self.repo.workdir(), self.repo.common_dir()]
+            .iter()
+            .filter_map(|own| own.canonicalize().ok())
+            .any(|own| real.starts_with(own))
     }
 
     /// Opens a pull request with the program for the remote's server, and returns what it printed, or `None` if that
@@ -116,7 +132,11 @@ impl Landing<'_> {
             Some((forge, program))
         });
         let Some((forge, program)) = found else { return Ok(None) };
-        let ended = self.repo.program.run_forge(&program, self.repo.workdir(), &forge.arguments(request))?;
+        let mut arguments = forge.arguments(request);
+        arguments.extend(["--repo".to_owned(), remote.address.clone()]);
+        // Not in the checkout: these programs start git there, which may run what the repository's configuration names.
+        let room = Room::new()?;
+        let ended = self.repo.program.run_forge(&program, room.work_tree(), &arguments)?;
         if ended.code != 0 {
             let complaint = ended.stderr.trim().to_owned();
             let reason = format!("exit code {}: {complaint}", ended.code);

@@ -22,6 +22,9 @@ use crate::repo::refusal::Refusal;
 use crate::repo::scratch_repo::Room;
 use crate::repo::version::{OLDEST, Version};
 
+/// The protocols by which git pushes; any other one is a program that an address names.
+const PUSH_PROTOCOLS: &str = "https:http:ssh:git:file";
+
 /// The time limit for one git process. An index of 100,000 files is written in seconds, so a
 /// process that takes longer hangs.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -284,6 +287,7 @@ impl Program {
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Ended, GitError> {
         let run = self.as_user(&self.path).env("GIT_DIR", room.git_dir()).env("GIT_TERMINAL_PROMPT", "0");
+        let run = run.env("GIT_ALLOW_PROTOCOL", PUSH_PROTOCOLS);
         let run = run.env("GIT_OBJECT_DIRECTORY", objects).env("LC_ALL", "C").arg("push").args(args);
         ended(&run.current_dir(room.work_tree()), "push")
     }
@@ -293,10 +297,10 @@ impl Program {
         trusted_program(self.environment.path("PATH")?.as_os_str(), name)
     }
 
-    /// Runs a program that opens pull requests in the user's checkout.
-    pub(crate) fn run_forge(&self, forge: &Path, checkout: &Path, args: &[String]) -> Result<Ended, GitError> {
+    /// Runs a program that opens pull requests in a folder that is no repository.
+    pub(crate) fn run_forge(&self, forge: &Path, folder: &Path, args: &[String]) -> Result<Ended, GitError> {
         let name = forge.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        ended(&self.as_user(forge).args(args).current_dir(checkout), &name)
+        ended(&self.as_user(forge).args(args).current_dir(folder), &name)
     }
 
     /// Prepares a program that sees the user's environment and configuration as if the user had typed it.

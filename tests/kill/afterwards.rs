@@ -12,6 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::a_rejection_is_resumed_to_the_same_end", || sent_back(Deed::Reject, &plays::obedient())),
         case("kill::a_retry_is_resumed_to_the_same_end", || sent_back(Deed::Retry, &plays::lazy())),
         case("kill::cleaning_loses_nothing_and_is_finished_by_the_next", cleaning),
+        case("kill::a_drop_is_finished_by_the_next", dropping),
     ]
 }
 
@@ -61,6 +62,32 @@ fn cleaning() -> Outcome {
         if left.lines().count() != 2 {
             return fail(format!("{fault} left worktrees:\n{left}"));
         }
+    }
+    Ok(())
+}
+
+fn dropping() -> Outcome {
+    let ended = || {
+        let scene = Scene::of(&plays::half_failing())?;
+        scene.coordinate(NO_FAULT)?.exits(0)?;
+        Ok::<_, Failed>(scene)
+    };
+    let appends: u64 = ended()?.act(Deed::Drop, NO_FAULT)?.exits(0)?.stderr.trim().parse()?;
+    for fault in (1..=appends).flat_map(|k| [format!("before:{k}"), format!("after:{k}")]) {
+        let scene = ended()?;
+        scene.act(Deed::Drop, &fault)?.exits(KILLED)?;
+        // The second one is refused if the first one has recorded its decision.
+        scene.act(Deed::Drop, NO_FAULT)?;
+        let state = scene.state()?;
+        let tip = scene.world.repository.git(&["rev-parse", &state.run_id.integration_branch()])?;
+        if state.exit_code != Some(0) || tip != state.integration.as_str() {
+            return fail(format!("{fault}: {tip} instead of {}, exit code {:?}", state.integration, state.exit_code));
+        }
+        let left = scene.world.repository.git(&["ls-tree", "--name-only", &tip, "log.txt"])?;
+        if !left.is_empty() {
+            return fail(format!("{fault}: the work is still there"));
+        }
+        scene.require_untouched()?;
     }
     Ok(())
 }

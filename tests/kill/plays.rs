@@ -82,6 +82,14 @@ pub(super) fn commands() -> Play {
     Play { plan, script: Script::default() }
 }
 
+/// Returns commands of which one fails, so that the run ends otherwise once it is dropped with what it depends on.
+pub(super) fn half_failing() -> Play {
+    let plan = "- [ ] T1 begin (run: echo 1 >> log.txt)\n\
+                - [ ] T2 fail (depends: T1) (run: exit 1)\n\
+                - [ ] T3 beside (run: echo 3 >> src/lib.txt)\n";
+    Play { plan, script: Script::default() }
+}
+
 /// Returns one task whose agent works at once.
 pub(super) fn obedient() -> Play {
     obeying(Rule::task(SENT_BACK).turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))

@@ -11,7 +11,7 @@ use orchestrate_coordinator::{
 };
 use orchestrate_core::event::Event;
 use orchestrate_core::request::Request;
-use orchestrate_core::{RunId, TaskId};
+use orchestrate_core::{RunId, RunState, TaskId};
 use orchestrate_journal::{Store, fault};
 
 use super::plays::{LOUDER, Play, SENT_BACK};
@@ -40,10 +40,12 @@ pub(super) enum Deed {
     Land,
     Undo,
     Clean,
+    /// Drops [`SENT_BACK`] with its dependents.
+    Drop,
 }
 
 impl Deed {
-    const ALL: [Self; 6] = [Self::Run, Self::Reject, Self::Retry, Self::Land, Self::Undo, Self::Clean];
+    const ALL: [Self; 7] = [Self::Run, Self::Reject, Self::Retry, Self::Land, Self::Undo, Self::Clean, Self::Drop];
 
     fn name(self) -> &'static str {
         match self {
@@ -53,6 +55,7 @@ impl Deed {
             Self::Land => "land",
             Self::Undo => "undo",
             Self::Clean => "clean",
+            Self::Drop => "drop",
         }
     }
 }
@@ -105,6 +108,12 @@ impl Scene {
         let store = self.store()?;
         let facts = store.events(&self.run_in(&store)?, 0, usize::MAX)?;
         Ok(facts.into_iter().map(|fact| fact.event).collect())
+    }
+
+    /// Returns the newest state of the run.
+    pub(super) fn state(&self) -> Result<RunState, Failed> {
+        let store = self.store()?;
+        Ok(store.state(&self.run_in(&store)?)?)
     }
 
     /// Returns the id of the only run.
@@ -161,7 +170,7 @@ fn carry_out(home: &Path, deed: Deed) -> Result<String, Failed> {
     let here = std::env::current_dir()?;
     match deed {
         Deed::Run | Deed::Reject | Deed::Retry => coordinate(home, &here, deed),
-        Deed::Land | Deed::Undo | Deed::Clean => {
+        Deed::Land | Deed::Undo | Deed::Clean | Deed::Drop => {
             let runs = Archive::open(&here, settings(home))?;
             let run = runs.store().latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
             let (directory, style, cancel) = (here, LandStyle::Merge, Cancel::new());
@@ -169,6 +178,7 @@ fn carry_out(home: &Path, deed: Deed) -> Result<String, Failed> {
             Ok(match deed {
                 Deed::Land => format!("{:?}", runs.land(&run, &options)?),
                 Deed::Undo => format!("{:?}", runs.unland(&run, &options)?),
+                Deed::Drop => format!("{:?}", runs.drop_task(&run, &TaskId::new(SENT_BACK), true, &options.cancel)?),
                 _ => format!("{:?}", runs.clean(&run, CleanOptions::default())?),
             })
         }

@@ -15,6 +15,9 @@ pub(crate) fn cases() -> Vec<Case> {
         case("drop::the_result_without_a_task_is_checked", the_result_without_a_task_is_checked),
         case("drop::what_was_built_before_the_dropped_task_stays", what_was_built_before_the_dropped_task_stays),
         case("drop::later_work_does_not_bring_it_back", later_work_does_not_bring_it_back),
+        case("drop::a_retry_brings_back_all_work_of_a_task", a_retry_brings_back_all_work_of_a_task),
+        case("drop::approved_work_does_not_bring_it_back", approved_work_does_not_bring_it_back),
+        case("drop::a_task_that_is_corrected_twice_stays_clean", a_task_that_is_corrected_twice_stays_clean),
         case("drop::rejected_work_does_not_land", rejected_work_does_not_land),
         case("drop::what_has_landed_is_not_dropped", what_has_landed_is_not_dropped),
     ]
@@ -134,6 +137,70 @@ fn later_work_does_not_bring_it_back() -> Outcome {
     require_files(&world, &branch, &["two"])?;
     let two = world.repository.git(&["show", &format!("{branch}:two")])?;
     if two == "3" { Ok(()) } else { fail(two) }
+}
+
+/// The retried agent only changes the file of its first attempt.
+fn a_retry_brings_back_all_work_of_a_task() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
+    let again = Rule::task("T1").last_contains("more").call("write_file", &json!({"path": "three", "content": "3\n"}));
+    let script = Script::default()
+        .rule(again)
+        .rule(write("T1", "one", "1\n"))
+        .rule(write("T2", "two", "2\n"))
+        .rule(done("T1"))
+        .rule(done("T2"));
+    let model = world.script(&script)?;
+    world.types(&["run", "plan.md", "--model", &model, "--max-agents", "1"], 0)?;
+    world.types(&["drop", "T1"], 0)?;
+    require_files(&world, &integration(&world)?, &["two"])?;
+    world.types(&["retry", "T1", "-m", "more"], 0)?;
+    require_files(&world, &integration(&world)?, &["one", "three", "two"])
+}
+
+/// The second task is built on a result with the first, and waits for its review while the first is dropped.
+fn approved_work_does_not_bring_it_back() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one\n- [ ] T3 three\n- [ ] T2 two (review: required)\n")?;
+    let script = Script::default()
+        .rule(write("T1", "one", "1\n"))
+        .rule(write("T2", "two", "2\n"))
+        .rule(write("T3", "three", "3\n"))
+        .rule(done("T1"))
+        .rule(done("T2"))
+        .rule(done("T3"));
+    let model = world.script(&script)?;
+    world.types(&["run", "plan.md", "--model", &model, "--max-agents", "1"], 3)?;
+    world.types(&["drop", "T1"], 0)?;
+    require_files(&world, &integration(&world)?, &["three"])?;
+    world.types(&["approve", "T2"], 0)?;
+    require_files(&world, &integration(&world)?, &["three", "two"])
+}
+
+/// After the drop, the second task's work is in the result without its history.
+fn a_task_that_is_corrected_twice_stays_clean() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one\n- [ ] T2 two\n")?;
+    let write_two = |said: &str, content: &str| {
+        Rule::task("T2").last_contains(said).call("write_file", &json!({"path": "two", "content": content}))
+    };
+    let script = Script::default()
+        .rule(write_two("write 3", "3\n"))
+        .rule(write_two("write 4", "4\n"))
+        .rule(write("T1", "one", "1\n"))
+        .rule(write("T2", "two", "2\n"))
+        .rule(done("T1"))
+        .rule(done("T2"));
+    let model = world.script(&script)?;
+    world.types(&["run", "plan.md", "--model", &model, "--max-agents", "1"], 0)?;
+    world.types(&["drop", "T1"], 0)?;
+    for (said, content) in [("write 3", "3"), ("write 4", "4")] {
+        world.types(&["reject", "T2", "-m", said], 0)?;
+        let branch = integration(&world)?;
+        require_files(&world, &branch, &["two"])?;
+        let two = world.repository.git(&["show", &format!("{branch}:two")])?;
+        if two != content {
+            return fail(two);
+        }
+    }
+    Ok(())
 }
 
 fn rejected_work_does_not_land() -> Outcome {

@@ -63,6 +63,9 @@ impl Archive {
         if state.exit_code.is_none() || state.landing_begun().is_some() {
             return Err(Refusal::Unfinished { run: run.clone() }.into());
         }
+        // A killed drop may have recorded its decision alone.
+        self.conclude(&journal)?;
+        let state = journal.state();
         let refused = |why| Refusal::NotDropped { run: run.clone(), why };
         let tasks = state.decide_drop(task, with_dependents).map_err(refused)?;
         let Rebuilt { tip, merges, .. } = self.rebuild(&state, task, &tasks)?;
@@ -155,17 +158,22 @@ impl Archive {
         Err(Refusal::RedWithout { run, task, command, exit, output }.into())
     }
 
-    /// Moves the integration branch, which has no stranger's commits, and records how the run ends now.
+    /// Moves the integration branch, which has no stranger's commits, and records how the run ends now. Nothing is left
+    /// to do the second time.
     fn conclude(&self, journal: &Journal) -> Result<(), CoordinatorError> {
         let state = journal.state();
-        let old = state.replaced.last().unwrap_or(&state.base);
-        self.repo.keep(&format!("{}{}/replaced-{old}", state.run_id.keep_prefix(), TaskId::INTEGRATION), old)?;
+        if let Some(old) = state.replaced.last() {
+            self.repo.keep(&format!("{}{}/replaced-{old}", state.run_id.keep_prefix(), TaskId::INTEGRATION), old)?;
+        }
         // A branch that stays behind because it is checked out, or was moved from outside, follows at the landing.
         integration_branch::follow(&self.repo, &state)?;
         for fact in state.due_facts() {
             journal.append_blocking(fact)?;
         }
-        if let Some((status, exit_code)) = outcome(&journal.state()) {
+        let state = journal.state();
+        if let Some((status, exit_code)) = outcome(&state)
+            && (state.status, state.exit_code) != (status, Some(exit_code))
+        {
             journal.append_blocking(Event::RunFinished { status, exit_code })?;
         }
         Ok(())

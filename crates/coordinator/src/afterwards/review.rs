@@ -129,7 +129,7 @@ impl Archive {
     /// result when they are rejected, so they are the task's own even if a later attempt has been merged on top.
     fn parts(&self, state: &RunState, record: &TaskRecord) -> Result<Vec<Part>, CoordinatorError> {
         let mut parts = Vec::new();
-        for MergedAttempt { attempt, commit } in record.merged() {
+        for MergedAttempt { attempt, commit, .. } in record.merged() {
             let before = self.repo.store().commit_info(commit)?.parents.into_iter().next();
             parts.extend(before.map(|from| Part { merged: Some(*attempt), from, to: commit.clone() }));
         }

@@ -66,8 +66,8 @@ async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) 
     if context.state().merges.current() != Some(&task) {
         return Ok(());
     }
-    let (state, ours, theirs) = (context.state(), target.clone(), candidate.clone());
-    let (merged, is_joined) = context.git(move |repo| combine(repo, &state, &ours, &theirs)).await?;
+    let (state, id, ours, theirs) = (context.state(), task.clone(), target.clone(), candidate.clone());
+    let (merged, is_joined) = context.git(move |repo| combine(repo, (&state, &id), &ours, &theirs)).await?;
     let outcome = match merged {
         Merge::Conflict { files, .. } => {
             let files = files.iter().map(ToString::to_string).collect();
@@ -82,17 +82,39 @@ async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) 
     conclude(context, step, outcome).await
 }
 
-/// Merges a candidate, and reports whether its history joins the result's. Of one that was built on an earlier result,
-/// only what it has changed since is taken: the rest contains the work of tasks that were dropped.
-fn combine(repo: &Repo, state: &RunState, target: &Oid, candidate: &Oid) -> Result<(Merge, bool), GitError> {
+/// Merges a candidate, and reports whether its history joins the result's.
+fn combine(repo: &Repo, of: (&RunState, &TaskId), target: &Oid, candidate: &Oid) -> Result<(Merge, bool), GitError> {
+    Ok(match replaced_base(repo, of, target, candidate)? {
+        Some(base) => (repo.merging().apply(&base, target, candidate)?, false),
+        None => (repo.merging().merge(target, candidate)?, true),
+    })
+}
+
+/// Returns the commit that a candidate was built on, if the result has replaced it in a drop of tasks: only what has
+/// changed since is taken, because the rest contains the dropped work.
+fn replaced_base(
+    repo: &Repo,
+    (state, task): (&RunState, &TaskId),
+    target: &Oid,
+    candidate: &Oid,
+) -> Result<Option<Oid>, GitError> {
+    let is_base = |commit: &Oid| -> Result<bool, GitError> {
+        Ok(repo.contains(candidate, commit)? && !repo.contains(target, commit)?)
+    };
+    // The result may contain the task's earlier work without its history.
+    if let Some(earlier) = state.task(task).and_then(|record| record.merged().last())
+        && is_base(&earlier.work)?
+    {
+        return Ok(Some(earlier.work.clone()));
+    }
     for replaced in state.replaced.iter().rev() {
-        if let Some(base) = repo.merge_base(replaced, candidate)?
-            && !repo.contains(target, &base)?
-        {
-            return Ok((repo.merging().apply(&base, target, candidate)?, false));
+        for merge in repo.store().first_parents(&state.base, replaced)?.into_iter().rev() {
+            if is_base(&merge.id)? {
+                return Ok(Some(merge.id));
+            }
         }
     }
-    Ok((repo.merging().merge(target, candidate)?, true))
+    Ok(None)
 }
 
 /// Records the outcome of a merge, together with the advance of the branch if nothing else has to be done before.

@@ -30,6 +30,9 @@ pub struct MergedAttempt {
     pub attempt: u32,
     /// The commit on the integration branch that merged it.
     pub commit: Oid,
+    /// The commit with its work, which was merged.
+    #[serde(skip)]
+    pub work: Oid,
 }
 
 /// The data of a task since its first attempt.
@@ -314,8 +317,9 @@ impl Started {
             return Ok(());
         };
         self.require(&[TaskState::Verified])?;
+        let Some(work) = self.work().map(|work| work.commit.clone()) else { return Err(Illegal::NoWork) };
         self.hand_on(|work| Stage::Merged(Some(work)))?;
-        self.merged.push(MergedAttempt { attempt: self.attempt.number, commit: commit.clone() });
+        self.merged.push(MergedAttempt { attempt: self.attempt.number, commit: commit.clone(), work });
         Ok(())
     }
 

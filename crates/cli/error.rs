@@ -146,6 +146,12 @@ impl CommandError {
         self.kind == ErrorKind::BrokenPipe
     }
 
+    /// Returns the problems in one line.
+    pub(crate) fn in_one_line(&self) -> String {
+        let messages: Vec<&str> = self.complaints.iter().map(|complaint| complaint.message.as_str()).collect();
+        messages.join("; ")
+    }
+
     /// Returns the JSON object that is printed instead of a result.
     pub(crate) fn json(&self) -> Value {
         let errors: Vec<Value> = self.complaints.iter().map(|complaint| complaint.json(&self.hints)).collect();

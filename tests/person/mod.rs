@@ -9,6 +9,7 @@ mod land_styles;
 mod next_steps;
 mod output;
 mod propose;
+mod prune;
 mod review;
 mod run_land;
 mod settings;
@@ -24,8 +25,10 @@ use crate::support::{Case, Need};
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
     let others = [cli::cases, next_steps::cases, settings::cases, status::cases, subcommands::cases];
-    let afterwards = [dropping::cases, land::cases, land_styles::cases, propose::cases, review::cases, run_land::cases];
+    let landing = [land::cases, land_styles::cases, propose::cases, prune::cases, run_land::cases];
+    let afterwards = [dropping::cases, review::cases];
     let runs = [approvals::cases, display::cases, output::cases, waiting::cases];
-    let runs = runs.iter().chain(&afterwards).flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
+    let runs =
+        runs.iter().chain(&landing).chain(&afterwards).flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(runs).collect()
 }

@@ -1,9 +1,8 @@
-//! Pull requests for a result, and pruning what has landed.
+//! Pull requests for a result.
 
 use std::path::Path;
 
 use libtest_mimic::Failed;
-use serde_json::json;
 
 use crate::support::{Case, Outcome, World, at, case, fail, git_program, says, with_program};
 
@@ -15,8 +14,6 @@ pub(crate) fn cases() -> Vec<Case> {
         case("propose::without_a_program_the_commands_are_printed", without_a_program_the_commands_are_printed),
         case("propose::what_cannot_be_pushed_is_said", what_cannot_be_pushed_is_said),
         case("propose::a_repositorys_programs_do_not_push", a_repositorys_programs_do_not_push),
-        case("prune::what_has_landed_goes_and_nothing_else", what_has_landed_goes_and_nothing_else),
-        case("prune::an_empty_rerun_is_not_the_latest", an_empty_rerun_is_not_the_latest),
     ]
 }
 
@@ -135,67 +132,4 @@ fn a_repositorys_programs_do_not_push() -> Outcome {
     let refused = world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?;
     says(&refused, &["a folder of this repository"])?;
     if refused.code == 0 || Path::new(&marker).exists() { fail(refused.stderr) } else { Ok(()) }
-}
-
-fn refs(world: &World, run: &str) -> Result<Vec<String>, Failed> {
-    let refs = world.repository.git(&["for-each-ref", "--format=%(refname)"])?;
-    Ok(refs.lines().filter(|name| name.contains(run)).map(str::to_owned).collect())
-}
-
-/// Three runs: one has landed with a failed task beside it, one has not landed, and one is the newest.
-fn what_has_landed_goes_and_nothing_else() -> Outcome {
-    let world = World::plain()?;
-    let mut runs = Vec::new();
-    let plans = [
-        ("- [ ] A1 one (run: touch one)\n- [ ] A2 two (run: touch two; exit 1)\n", 1),
-        ("- [ ] B1 three (run: touch three)\n", 0),
-        ("- [ ] C1 four (run: touch four)\n", 0),
-    ];
-    for (plan, code) in plans {
-        world.repository.write("plan.md", plan)?;
-        let report = world.types(&["run", "plan.md", "--json"], code)?.json()?;
-        runs.push(at(&report, "/run_id")?.as_str().unwrap_or_default().to_owned());
-        if runs.len() != 2 {
-            world.types(&["land"], 0)?;
-        }
-    }
-    let [landed, unlanded, newest] = runs.as_slice() else { return fail(format!("{runs:?}")) };
-    let before = [refs(&world, unlanded)?, refs(&world, newest)?];
-    let config = world.home.path().join("config/orchestrate");
-    std::fs::create_dir_all(&config)?;
-    std::fs::write(config.join("config.toml"), "[clean]\nkeep_runs = 1\n")?;
-    says(&world.types(&["land"], 0)?, &["`orchestrate clean --landed` removes them"])?;
-    let held = refs(&world, landed)?;
-    says(&world.types(&["clean", "--landed", "--dry-run"], 0)?, &[&format!("run {landed}: would remove")])?;
-    if refs(&world, landed)? != held {
-        return fail("a dry run has removed refs");
-    }
-    let pruned = world.types(&["clean", "--landed", "--json"], 0)?.json()?;
-    if *at(&pruned, "/keep_runs")? != json!(1) || *at(&pruned, "/runs/0/run_id")? != json!(landed) {
-        return fail(pruned.to_string());
-    }
-    // The failed task's branch is where the run began, and its files are in a snapshot.
-    let is_work_of_failed = |name: &&String| name.starts_with("refs/orchestrate/keep/") && name.contains("/a2_two/");
-    let expected: Vec<String> = held.iter().filter(is_work_of_failed).cloned().collect();
-    if expected.is_empty() || refs(&world, landed)? != expected {
-        return fail(format!("{held:?}\n{:?}", refs(&world, landed)?));
-    }
-    if before != [refs(&world, unlanded)?, refs(&world, newest)?] {
-        return fail("refs of other runs are gone");
-    }
-    says(&world.types(&["clean", "--landed"], 0)?, &["nothing to remove"])?;
-    let quiet = world.types(&["land"], 0)?;
-    if quiet.stderr.contains("clean --landed") { fail(quiet.stderr) } else { Ok(()) }
-}
-
-fn an_empty_rerun_is_not_the_latest() -> Outcome {
-    let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
-    let first = world.types(&["run", "plan.md", "--json"], 0)?.json()?;
-    world.repository.write("plan.md", "- [x] T1 one (run: touch one)\n")?;
-    world.types(&["run", "plan.md"], 0)?;
-    let status = world.types(&["status", "--json"], 0)?.json()?;
-    if at(&status, "/run_id")? != at(&first, "/run_id")? {
-        return fail(status.to_string());
-    }
-    says(&world.types(&["land"], 0)?, &["has landed: main went from"])
 }

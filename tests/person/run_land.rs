@@ -21,6 +21,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("run_land::what_was_reset_by_hand_is_not_landed_again", what_was_reset_by_hand_is_not_landed_again),
         case("run_land::new_work_lands_after_the_old_was_taken_back", new_work_lands_after_the_old_was_taken_back),
         case("run_land::new_work_lands_after_the_old_was_reset", new_work_lands_after_the_old_was_reset),
+        case("run_land::all_landings_that_were_reset_are_noticed", all_landings_that_were_reset_are_noticed),
         case("run_land::a_killed_landing_that_was_taken_back_stays_so", a_killed_landing_taken_back_stays_so),
         case("run_land::whoever_approves_the_last_task_lands_it", whoever_approves_the_last_task_lands_it),
         case("run_land::what_was_taken_back_is_not_landed_again", what_was_taken_back_is_not_landed_again),
@@ -147,6 +148,19 @@ fn new_work_lands_after_the_old_was_reset() -> Outcome {
     world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
     says(&world.types(&["resume"], 0)?, &["has landed: main went from"])?;
     if has_landed(&world) { Ok(()) } else { fail("it has not") }
+}
+
+fn all_landings_that_were_reset_are_noticed() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one (run: date +%N >> one)\n- [ ] T2 two (run: touch two)\n")?;
+    world.types(&["run", "plan.md", "--land"], 0)?;
+    let before = world.repository.git(&["rev-list", "--max-parents=0", "main"])?;
+    world.types(&["reject", "T1", "-m", "Again."], 0)?;
+    world.types(&["land"], 0)?;
+    world.repository.git(&["reset", "-q", "--hard", &before])?;
+    world.types(&["land"], 0)?;
+    world.types(&["land", "--undo"], 0)?;
+    // It was part of the first landing, and of the last one.
+    world.types(&["drop", "T2"], 0).map(drop)
 }
 
 fn a_killed_landing_taken_back_stays_so() -> Outcome {

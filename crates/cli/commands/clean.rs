@@ -62,22 +62,28 @@ fn prune(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {
     let keep_runs = loaded.resolved.keep_runs();
     let options = CleanOptions { dry_run: arguments.dry_run, ignored: arguments.ignored };
     let pruned = Archive::open(&context.directory, context.settings(&loaded)?)?.prune(keep_runs, options)?;
+    let failed = pruned.failed.into_iter();
+    let failed = failed.map(|(run, error)| format!("run {run}: {}", CommandError::from(error).in_one_line()));
+    let warnings: Vec<String> = failed.collect();
+    warnings.iter().for_each(|warning| output::warning(warning));
+    let code = if warnings.is_empty() { EXIT_OK } else { EXIT_FAILED };
     if arguments.json.json {
         let object = |pruned: &PrunedRun| {
             let worktrees: Vec<_> = pruned.cleaned.removed.iter().map(|(_, path)| path).collect();
             json!({"run_id": pruned.run, "worktrees": worktrees, "refs": pruned.refs, "kept_refs": pruned.kept_refs})
         };
-        let runs: Vec<Value> = pruned.iter().map(object).collect();
-        return output::json(&json!({"dry_run": arguments.dry_run, "keep_runs": keep_runs, "runs": runs})).map(|()| 0);
+        let runs: Vec<Value> = pruned.runs.iter().map(object).collect();
+        let object = json!({"dry_run": arguments.dry_run, "keep_runs": keep_runs, "runs": runs, "warnings": warnings});
+        return output::json(&object).map(|()| code);
     }
     let done = if arguments.dry_run { "would remove" } else { "removed" };
     let mut text = String::new();
-    for PrunedRun { run, cleaned, refs, kept_refs } in &pruned {
+    for PrunedRun { run, cleaned, refs, kept_refs } in &pruned.runs {
         let (worktrees, refs, kept) = (cleaned.removed.len(), refs.len(), kept_refs.len());
         text.push_str(&format!("run {run}: {done} {worktrees} worktrees and {refs} refs; kept {kept} refs\n"));
     }
-    if pruned.is_empty() {
+    if pruned.runs.is_empty() && warnings.is_empty() {
         text = format!("nothing to remove: no landed run beside the newest {keep_runs} runs has branches\n");
     }
-    output::result(&text).map(|()| 0)
+    output::result(&text).map(|()| code)
 }

@@ -43,7 +43,7 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     }
     landed.warnings.iter().for_each(|warning| output::warning(warning));
     if !arguments.undo && style.format == Format::Text {
-        offer_pruning(context, &loaded)?;
+        offer_pruning(context, &loaded);
     }
     match style.format {
         Format::Text => output::result(&words(&landed, arguments.undo)),
@@ -54,14 +54,20 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
 }
 
 /// Says how to remove what older runs have left, if some of it has landed.
-fn offer_pruning(context: &Context, loaded: &Loaded) -> Result<(), CommandError> {
+fn offer_pruning(context: &Context, loaded: &Loaded) {
     let keep_runs = loaded.resolved.keep_runs();
-    if Archive::open(&context.directory, context.settings(loaded)?)?.has_prunable(keep_runs)? {
-        output::note(&format!(
+    let settings = context.settings(loaded);
+    let found = settings.and_then(|settings| Ok(Archive::open(&context.directory, settings)?.has_prunable(keep_runs)?));
+    match found {
+        Ok(true) => output::note(&format!(
             "landed runs older than the newest {keep_runs} still have branches: `orchestrate clean --landed` removes them"
-        ));
+        )),
+        Ok(false) => {}
+        // The result has landed whatever is wrong with older runs.
+        Err(error) => {
+            output::warning(&format!("older runs that have landed cannot be listed: {}", error.in_one_line()))
+        }
     }
-    Ok(())
 }
 
 /// Pushes the result and opens a pull request.

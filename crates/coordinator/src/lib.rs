@@ -22,7 +22,7 @@ pub use afterwards::dropping::Dropped;
 pub use afterwards::land::{LandOptions, Landed};
 pub use afterwards::moved::Moved;
 pub use afterwards::propose::Proposed;
-pub use afterwards::prune::PrunedRun;
+pub use afterwards::prune::{Pruned, PrunedRun};
 pub use afterwards::refusal::Refusal;
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings, require_confinement};

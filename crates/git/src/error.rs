@@ -8,7 +8,7 @@ use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, shell_word};
 
 use crate::repo::lock_holder::Holder;
-use crate::repo::refusal::Refusal;
+use crate::repo::refusal::{Operation, Refusal};
 
 /// The text with which the system reports a full disk.
 pub(crate) const NO_SPACE: &str = "No space left";
@@ -158,6 +158,23 @@ pub enum GitError {
     StagedAlone {
         /// The worktree's folder.
         path: PathBuf,
+    },
+    /// A person has detached HEAD in a worktree, whose commits may be held by nothing else, so it is not removed.
+    #[error(
+        "remove the worktree at {path}: no branch is checked out there, so its commits may be held by nothing else; give \
+         them a branch, in that folder, with `git switch -c NAME`"
+    )]
+    HeadAlone {
+        /// The worktree's folder.
+        path: PathBuf,
+    },
+    /// A person has not finished an operation in a worktree, which may hold changes of its own, so it is not removed.
+    #[error("remove the worktree at {path}: {operation} is in progress; finish it in that folder, or abort it")]
+    UnfinishedOperation {
+        /// The worktree's folder.
+        path: PathBuf,
+        /// The operation.
+        operation: Operation,
     },
     /// A merge that a person started in a worktree is not finished.
     #[error(

@@ -152,6 +152,7 @@ impl Archive {
             return Err(Refusal::NotLanded { run: run.clone(), other: self.newest_landed()? }.into());
         };
         let step = step_of(&landing);
+        self.keep_landing(run, &landing)?;
         let (branch, from, to) = (landing.branch, landing.to, landing.from);
         let found = self.repo.branch_tip(&branch)?;
         if found != from && found != to {
@@ -167,6 +168,15 @@ impl Archive {
         let (checkout, is_empty, is_signed) = (None, false, None);
         let skipped_hooks = Vec::new();
         Ok(Landed { run, branch, from, to, brought, checkout, boxes, is_empty, is_signed, skipped_hooks, warnings })
+    }
+
+    /// Holds a landing that is about to be undone: the run's own branches may have been pruned since.
+    fn keep_landing(&self, run: &RunId, landing: &Landing) -> Result<(), CoordinatorError> {
+        for commit in [&landing.to, &landing.result] {
+            let name = format!("{}{}/landed-{commit}", run.keep_prefix(), TaskId::INTEGRATION);
+            self.repo.keep(&name, commit)?;
+        }
+        Ok(())
     }
 
     /// Runs the hook for an updated checkout if it is wanted, and lists those that were not run.
@@ -240,19 +250,27 @@ impl Archive {
         Ok(if stays { before.tasks.clone() } else { Vec::new() })
     }
 
-    /// Records the outcome of the newest landing: a killed one may be complete, or the branch may have moved on
-    /// without it, in which case its files are restored; and the user may have undone it by hand.
+    /// Records the outcome of the newest landings, until one is found that the branch contains.
     fn settle(&self, journal: &Journal, branch: &str) -> Result<(), CoordinatorError> {
+        while self.settle_newest(journal, branch)? {}
+        Ok(())
+    }
+
+    /// Records the outcome of the newest landing: a killed one may be complete, or the branch may have moved on
+    /// without it, in which case its files are restored; and the user may have undone it by hand. Returns whether the
+    /// branch lacks it, so that an earlier landing is now the newest.
+    fn settle_newest(&self, journal: &Journal, branch: &str) -> Result<bool, CoordinatorError> {
         let state = journal.state();
-        let Some(landing) = state.landings.last() else { return Ok(()) };
+        let Some(landing) = state.landings.last() else { return Ok(false) };
         let Landing { from, to, result, is_done, .. } = landing;
         let tip = self.repo.branch_tip(branch)?;
         let branch = branch.to_owned();
-        let fact = match (is_done, self.repo.contains(&tip, to)?) {
-            (true, true) => return Ok(()),
+        let is_contained = self.repo.contains(&tip, to)?;
+        let fact = match (is_done, is_contained) {
+            (true, true) => return Ok(false),
             (true, false) => Event::RunUnlanded { branch, to: tip },
             (false, true) => Event::RunLanded { branch, from: from.clone(), to: to.clone() },
-            (false, false) if tip == *from && *result == state.integration => return Ok(()),
+            (false, false) if tip == *from && *result == state.integration => return Ok(false),
             (false, false) => {
                 self.repo.landing().take_back_files(&step_of(landing))?;
                 let message = format!("it was interrupted, and {branch} is at {tip} without it");
@@ -260,7 +278,7 @@ impl Archive {
             }
         };
         journal.append_blocking(fact)?;
-        Ok(())
+        Ok(!is_contained)
     }
 
     /// Moves the integration branch to the result, if it stayed behind because it was checked out; one that is gone,

@@ -14,6 +14,15 @@ use crate::afterwards::archive::Archive;
 use crate::afterwards::clean::{CleanOptions, Cleaned};
 use crate::error::CoordinatorError;
 
+/// The result of pruning.
+#[derive(Debug, Default)]
+pub struct Pruned {
+    /// The runs of which something was removed, or would be.
+    pub runs: Vec<PrunedRun>,
+    /// The runs that could not be pruned, and why; pruning again continues.
+    pub failed: Vec<(RunId, CoordinatorError)>,
+}
+
 /// What was removed of a run that has landed, or would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrunedRun {
@@ -49,23 +58,27 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// Fails on an I/O error; what was removed before stays removed, and pruning again continues.
-    pub fn prune(&self, keep_runs: usize, options: CleanOptions) -> Result<Vec<PrunedRun>, CoordinatorError> {
-        let mut pruned = Vec::new();
+    /// Fails if the runs or their refs cannot be listed.
+    pub fn prune(&self, keep_runs: usize, options: CleanOptions) -> Result<Pruned, CoordinatorError> {
+        let mut pruned = Pruned::default();
         for run in self.older(keep_runs)? {
-            if !self.has_landed(&self.store.state(&run)?)? {
-                continue;
-            }
-            let cleaned = match self.clean(&run, options) {
-                Err(CoordinatorError::Journal(JournalError::Held { .. })) => continue,
-                cleaned => cleaned?,
-            };
-            let (refs, kept_refs) = self.prune_refs(&run, options.dry_run)?;
-            if !refs.is_empty() || !cleaned.removed.is_empty() {
-                pruned.push(PrunedRun { run, cleaned, refs, kept_refs });
+            match self.prune_run(&run, options) {
+                Ok(None) | Err(CoordinatorError::Journal(JournalError::Held { .. })) => {}
+                Ok(Some(of_run)) => pruned.runs.push(of_run),
+                Err(error) => pruned.failed.push((run, error)),
             }
         }
         Ok(pruned)
+    }
+
+    fn prune_run(&self, run: &RunId, options: CleanOptions) -> Result<Option<PrunedRun>, CoordinatorError> {
+        if !self.has_landed(&self.store.state(run)?)? {
+            return Ok(None);
+        }
+        let cleaned = self.clean(run, options)?;
+        let (refs, kept_refs) = self.prune_refs(run, options.dry_run)?;
+        let is_pruned = !refs.is_empty() || !cleaned.removed.is_empty();
+        Ok(is_pruned.then(|| PrunedRun { run: run.clone(), cleaned, refs, kept_refs }))
     }
 
     /// Returns the runs that have refs, except the newest `keep_runs` runs.

@@ -29,10 +29,12 @@ pub enum Work {
     Worktree,
     /// Cleans up what a killed process left.
     Reconciling,
+    /// Deletes refs of a run that has landed.
+    Pruning,
 }
 
 /// All of [`Work`], for reading a signature.
-const WORKS: [Work; 4] = [Work::Landing, Work::Undo, Work::Worktree, Work::Reconciling];
+const WORKS: [Work; 5] = [Work::Landing, Work::Undo, Work::Worktree, Work::Reconciling, Work::Pruning];
 
 impl Work {
     fn word(self) -> &'static str {
@@ -41,6 +43,7 @@ impl Work {
             Self::Undo => "undo",
             Self::Worktree => "worktree",
             Self::Reconciling => "reconciling",
+            Self::Pruning => "pruning",
         }
     }
 
@@ -59,6 +62,7 @@ impl fmt::Display for Work {
             Self::Undo => "undoes a landing",
             Self::Worktree => "creates or removes a worktree",
             Self::Reconciling => "cleans up after a killed run",
+            Self::Pruning => "deletes refs of a landed run",
         })
     }
 }

@@ -7,7 +7,8 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::repo::lock::Held;
-use crate::repo::program::Run;
+use crate::repo::lock_holder::Work;
+use crate::repo::program::{Ended, Run};
 use crate::repo::repository::{Repo, ours, theirs};
 use crate::repo::retry;
 
@@ -93,8 +94,7 @@ impl Repo {
         }
     }
 
-    /// Like [`Repo::advance`], for a ref of the user's. The process runs to its end even if we are
-    /// killed, because the lock file that it would leave behind would obstruct the user.
+    /// Like [`Repo::advance`], for a ref of the user's, which is moved even if we are killed.
     ///
     /// # Errors
     /// As [`Repo::advance`].
@@ -105,11 +105,7 @@ impl Repo {
         new: &Oid,
         held: &Held,
     ) -> Result<(), GitError> {
-        let args = ["update-ref", "-m", LOG_MESSAGE, name, new.as_str(), expected.as_str()];
-        let wait = ("core.filesRefLockTimeout".to_owned(), retry::LOCKED_PATIENCE.as_millis().to_string().into());
-        let run = Run::new(&self.shared.git_dir, self.workdir(), args).settings([wait]);
-        let run = run.settings(self.shared.configuration.without_hooks()).outlives_us(held);
-        let ended = self.program.run(&run)?;
+        let ended = self.update_ref(["-m", LOG_MESSAGE, name, new.as_str(), expected.as_str()], held)?;
         if ended.code == 0 || self.is_there(name, Some(expected), new)? {
             return Ok(());
         }
@@ -174,18 +170,30 @@ impl Repo {
         {
             return Ok(false);
         }
-        let (handle, target) = (self.handle()?, theirs(target)?);
-        let failed = || GitError::library(format!("delete {name}"));
-        let mut found = match handle.find_reference(name) {
-            Err(error) if error.code() == ErrorCode::NotFound => return Ok(false),
-            found => found.map_err(failed())?,
-        };
-        if found.target() != Some(target) {
+        let has_target = || Ok::<_, GitError>(self.read_ref(name)?.as_ref() == Some(target));
+        if !has_target()? {
             return Ok(false);
         }
-        // Fails if the ref has moved since it was read.
-        retry::while_locked(|| found.delete()).map_err(failed())?;
-        Ok(true)
+        // Not libgit2: it would write a packed file of refs that it has read before git packed others.
+        let held = self.lock(Work::Pruning)?;
+        let ended = self.update_ref(["-d", name.as_str(), target.as_str()], &held)?;
+        if ended.code == 0 {
+            return Ok(true);
+        }
+        let lock = self.lock_of(name);
+        if lock.exists() {
+            return Err(GitError::Locked { path: lock });
+        }
+        if has_target()? { Err(ended.failure("update-ref")) } else { Ok(false) }
+    }
+
+    /// Runs `git update-ref` without hooks. The process runs to its end even if we are killed, because the lock file
+    /// that it would leave behind would obstruct the user.
+    fn update_ref<'a>(&self, args: impl IntoIterator<Item = &'a str>, held: &Held) -> Result<Ended, GitError> {
+        let wait = ("core.filesRefLockTimeout".to_owned(), retry::LOCKED_PATIENCE.as_millis().to_string().into());
+        let args = std::iter::once("update-ref").chain(args);
+        let run = Run::new(&self.shared.git_dir, self.workdir(), args).settings([wait]);
+        self.program.run(&run.settings(self.shared.configuration.without_hooks()).outlives_us(held))
     }
 
     /// Lists a run's snapshots and attempts that are kept by refs of ours.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::repo::probe;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::{ours, theirs, tree_of};
 use crate::worktree::door::Worktrees;
@@ -15,11 +16,14 @@ impl Worktrees<'_> {
     /// Checks that a worktree's files, and its staged changes, are stored: the tree of each must be
     /// that of the branch, or of a ref of ours.
     ///
-    /// Files that are in no tree are not considered: see [`Worktrees::uncommitted`].
+    /// Files that are in no tree are not considered: see [`Worktrees::uncommitted`]. Commits that no branch holds, and
+    /// an operation that a person has not finished, such as a rebase, would be lost with the worktree, too.
     ///
     /// # Errors
-    /// [`GitError::Unkept`] or [`GitError::StagedAlone`] if they are not.
+    /// [`GitError::Unkept`], [`GitError::StagedAlone`], [`GitError::HeadAlone`] or [`GitError::UnfinishedOperation`] if
+    /// they are not.
     pub fn require_kept(&self, worktree: &Worktree) -> Result<(), GitError> {
+        self.require_at_rest_in(worktree)?;
         let (files, kept) = (self.repo.store().current_tree(worktree)?, self.kept_trees(worktree)?);
         if !kept.contains(&files) || !self.is_stored(&files)? {
             return Err(GitError::Unkept { path: worktree.path().to_owned() });
@@ -29,6 +33,18 @@ impl Worktrees<'_> {
         } else {
             Err(GitError::StagedAlone { path: worktree.path().to_owned() })
         }
+    }
+
+    fn require_at_rest_in(&self, worktree: &Worktree) -> Result<(), GitError> {
+        let handle = self.repo.open_git_dir(worktree.admin_dir())?;
+        let path = || worktree.path().to_owned();
+        if let Some(operation) = probe::operation(handle.state()) {
+            return Err(GitError::UnfinishedOperation { path: path(), operation });
+        }
+        if worktree.branch().is_none() {
+            return Err(GitError::HeadAlone { path: path() });
+        }
+        Ok(())
     }
 
     /// Reports whether all objects below a tree exist: a concurrent `git gc --prune=now` may have removed some.

@@ -1,0 +1,197 @@
+//! Pruning what has landed, and what undoing a landing needs afterwards.
+
+use std::path::Path;
+
+use libtest_mimic::Failed;
+use serde_json::json;
+
+use crate::support::{Case, Outcome, World, at, case, fail, says};
+
+/// Keeps the refs of the newest run only.
+const KEEP_ONE: &str = "[clean]\nkeep_runs = 1\n";
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("prune::what_has_landed_goes_and_nothing_else", what_has_landed_goes_and_nothing_else),
+        case("prune::an_empty_rerun_is_not_the_latest", an_empty_rerun_is_not_the_latest),
+        case("prune::an_undone_landing_is_still_held", an_undone_landing_is_still_held),
+        case("prune::a_packed_ref_is_deleted_while_git_packs_others", a_packed_ref_is_deleted),
+        case("prune::a_broken_run_does_not_obstruct_the_others", a_broken_run_does_not_obstruct_the_others),
+        case("clean::a_rebase_in_progress_is_kept", a_rebase_in_progress_is_kept),
+        case("clean::commits_without_a_branch_are_kept", commits_without_a_branch_are_kept),
+    ]
+}
+
+fn keep_one(world: &World) -> Outcome {
+    let config = world.home.path().join("config/orchestrate");
+    std::fs::create_dir_all(&config)?;
+    Ok(std::fs::write(config.join("config.toml"), KEEP_ONE)?)
+}
+
+/// Runs a plan with one command, and returns the run's id.
+fn run(world: &World, name: &str) -> Result<String, Failed> {
+    world.repository.write("plan.md", &format!("- [ ] T1 one (run: touch {name})\n"))?;
+    let report = world.types(&["run", "plan.md", "--json"], 0)?.json()?;
+    Ok(at(&report, "/run_id")?.as_str().unwrap_or_default().to_owned())
+}
+
+/// Returns a world in which a run has landed, and another one has not; with the id of the first.
+fn landed() -> Result<(World, String), Failed> {
+    let world = World::plain()?;
+    keep_one(&world)?;
+    let first = run(&world, "one")?;
+    run(&world, "two")?;
+    world.types(&["land", &first], 0)?;
+    Ok((world, first))
+}
+
+fn refs(world: &World, run: &str) -> Result<Vec<String>, Failed> {
+    let refs = world.repository.git(&["for-each-ref", "--format=%(refname)"])?;
+    Ok(refs.lines().filter(|name| name.contains(run)).map(str::to_owned).collect())
+}
+
+/// Three runs: one has landed with a failed task beside it, one has not landed, and one is the newest.
+fn what_has_landed_goes_and_nothing_else() -> Outcome {
+    let world = World::plain()?;
+    let mut runs = Vec::new();
+    let plans = [
+        ("- [ ] A1 one (run: touch one)\n- [ ] A2 two (run: touch two; exit 1)\n", 1),
+        ("- [ ] B1 three (run: touch three)\n", 0),
+        ("- [ ] C1 four (run: touch four)\n", 0),
+    ];
+    for (plan, code) in plans {
+        world.repository.write("plan.md", plan)?;
+        let report = world.types(&["run", "plan.md", "--json"], code)?.json()?;
+        runs.push(at(&report, "/run_id")?.as_str().unwrap_or_default().to_owned());
+        if runs.len() != 2 {
+            world.types(&["land"], 0)?;
+        }
+    }
+    let [landed, unlanded, newest] = runs.as_slice() else { return fail(format!("{runs:?}")) };
+    let before = [refs(&world, unlanded)?, refs(&world, newest)?];
+    keep_one(&world)?;
+    says(&world.types(&["land"], 0)?, &["`orchestrate clean --landed` removes them"])?;
+    let held = refs(&world, landed)?;
+    says(&world.types(&["clean", "--landed", "--dry-run"], 0)?, &[&format!("run {landed}: would remove")])?;
+    if refs(&world, landed)? != held {
+        return fail("a dry run has removed refs");
+    }
+    let pruned = world.types(&["clean", "--landed", "--json"], 0)?.json()?;
+    if *at(&pruned, "/keep_runs")? != json!(1) || *at(&pruned, "/runs/0/run_id")? != json!(landed) {
+        return fail(pruned.to_string());
+    }
+    // The failed task's branch is where the run began, and its files are in a snapshot.
+    let is_work_of_failed = |name: &&String| name.starts_with("refs/orchestrate/keep/") && name.contains("/a2_two/");
+    let expected: Vec<String> = held.iter().filter(is_work_of_failed).cloned().collect();
+    if expected.is_empty() || refs(&world, landed)? != expected {
+        return fail(format!("{held:?}\n{:?}", refs(&world, landed)?));
+    }
+    if before != [refs(&world, unlanded)?, refs(&world, newest)?] {
+        return fail("refs of other runs are gone");
+    }
+    says(&world.types(&["clean", "--landed"], 0)?, &["nothing to remove"])?;
+    let quiet = world.types(&["land"], 0)?;
+    if quiet.stderr.contains("clean --landed") { fail(quiet.stderr) } else { Ok(()) }
+}
+
+fn an_empty_rerun_is_not_the_latest() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
+    let first = world.types(&["run", "plan.md", "--json"], 0)?.json()?;
+    world.repository.write("plan.md", "- [x] T1 one (run: touch one)\n")?;
+    world.types(&["run", "plan.md"], 0)?;
+    let status = world.types(&["status", "--json"], 0)?.json()?;
+    if at(&status, "/run_id")? != at(&first, "/run_id")? {
+        return fail(status.to_string());
+    }
+    says(&world.types(&["land"], 0)?, &["has landed: main went from"])
+}
+
+fn an_undone_landing_is_still_held() -> Outcome {
+    let (world, first) = landed()?;
+    world.types(&["clean", "--landed"], 0)?;
+    if !refs(&world, &first)?.is_empty() {
+        return fail("nothing was pruned");
+    }
+    let landed = world.repository.git(&["rev-parse", "main"])?;
+    world.types(&["land", "--undo", &first], 0)?;
+    let holders = world.repository.git(&["for-each-ref", "--contains", &landed, "--format=%(refname)"])?;
+    if holders.is_empty() {
+        return fail("only the reflog holds the work");
+    }
+    world.types(&["land", &first], 0)?;
+    if world.repository.path().join("one").exists() { Ok(()) } else { fail("it has not landed again") }
+}
+
+fn a_packed_ref_is_deleted() -> Outcome {
+    let (world, first) = landed()?;
+    world.repository.git(&["pack-refs", "--all"])?;
+    // Git does not delete a packed ref while another process writes the file.
+    let lock = world.repository.path().join(".git/packed-refs.lock");
+    std::fs::write(&lock, "")?;
+    let refused = world.types(&["clean", "--landed"], 1)?;
+    says(&refused, &[&format!("run {first}: "), "packed-refs.lock"])?;
+    std::fs::remove_file(&lock)?;
+    world.types(&["clean", "--landed"], 0)?;
+    if refs(&world, &first)?.is_empty() { Ok(()) } else { fail("the refs are still there") }
+}
+
+fn a_broken_run_does_not_obstruct_the_others() -> Outcome {
+    let (world, first) = landed()?;
+    world.types(&["land"], 0)?;
+    let second = run(&world, "three")?;
+    world.types(&["land"], 0)?;
+    run(&world, "four")?;
+    // A ref of the newer one of both cannot be deleted.
+    let held = refs(&world, &second)?;
+    let Some(locked) = held.iter().find(|name| name.contains("/heads/")) else { return fail(format!("{held:?}")) };
+    let lock = world.repository.path().join(format!(".git/{locked}.lock"));
+    std::fs::write(&lock, "")?;
+    says(&world.types(&["clean", "--landed"], 1)?, &[&format!("run {second}: ")])?;
+    if !refs(&world, &first)?.is_empty() {
+        return fail("the other run was not pruned");
+    }
+    std::fs::remove_file(&lock)?;
+    world.types(&["clean", "--landed"], 0).map(drop)
+}
+
+/// Returns a world whose only task was merged, and the task's worktree.
+fn merged() -> Result<(World, String), Failed> {
+    let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
+    world.types(&["run", "plan.md"], 0)?;
+    let places = world.repository.git(&["worktree", "list", "--porcelain"])?;
+    let found = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|path| path.ends_with("/T1"));
+    let place = found.ok_or_else(|| Failed::from(places.clone()))?.to_owned();
+    Ok((world, place))
+}
+
+fn git_in(world: &World, place: &str, arguments: &[&str], code: i32) -> Outcome {
+    world.home.command("git", Path::new(place), arguments).run()?.exits(code).map(drop)
+}
+
+fn require_cleaned(world: &World, place: &str, kept_because: &str) -> Outcome {
+    says(&world.types(&["clean"], 0)?, &[&format!("kept {place}"), kept_because])?;
+    if Path::new(place).exists() { Ok(()) } else { fail("the worktree is gone") }
+}
+
+/// The user has stopped at the end of an interactive rebase, and git has stashed an edit.
+fn a_rebase_in_progress_is_kept() -> Outcome {
+    let (world, place) = merged()?;
+    std::fs::write(Path::new(&place).join("one"), "an edit\n")?;
+    let rebase = ["-c", "sequence.editor=echo break >>", "rebase", "-i", "--autostash", "HEAD~1"];
+    git_in(&world, &place, &rebase, 0)?;
+    require_cleaned(&world, &place, "rebase is in progress")?;
+    git_in(&world, &place, &["rebase", "--abort"], 0)?;
+    git_in(&world, &place, &["checkout", "--", "one"], 0)?;
+    world.types(&["clean"], 0)?;
+    if Path::new(&place).exists() { fail("it was not cleaned") } else { Ok(()) }
+}
+
+fn commits_without_a_branch_are_kept() -> Outcome {
+    let (world, place) = merged()?;
+    git_in(&world, &place, &["checkout", "-q", "--detach"], 0)?;
+    git_in(&world, &place, &["commit", "-q", "--allow-empty", "-m", "mine"], 0)?;
+    require_cleaned(&world, &place, "no branch is checked out")?;
+    git_in(&world, &place, &["switch", "-q", "-c", "mine"], 0)?;
+    world.types(&["clean"], 0)?;
+    if Path::new(&place).exists() { fail("it was not cleaned") } else { Ok(()) }
+}

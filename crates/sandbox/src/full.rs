@@ -124,13 +124,31 @@ impl Arguments {
                 Err(_) => {}
             }
         }
-        for path in host::SETTINGS.map(Path::new).into_iter().filter(|path| path.exists()) {
-            self.bind("--ro-bind", path);
+        for path in host::SETTINGS.map(Path::new) {
+            match File::open(path) {
+                Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => self.copy(path, file.into()),
+                Ok(_) => self.bind("--ro-bind", path),
+                Err(_) => {}
+            }
         }
         for (path, content) in host::ACCOUNTS.into_iter().zip(accounts()) {
-            self.file(Path::new(path), content.as_bytes())?;
+            self.copy(Path::new(path), memory_file("file", content.as_bytes())?);
         }
         Ok(())
+    }
+
+    /// Copies a file into the view's own root, which is read-only in the end: that takes a fraction of the time of a
+    /// mount.
+    fn copy(&mut self, path: &Path, content: OwnedFd) {
+        let descriptor = content.as_raw_fd().to_string();
+        self.list.extend([
+            "--perms".into(),
+            "0444".into(),
+            "--file".into(),
+            descriptor.into(),
+            path.as_os_str().to_owned(),
+        ]);
+        self.data.push(content);
     }
 
     fn rust(&mut self, toolchain: &RustHomes) -> Result<(), SandboxError> {

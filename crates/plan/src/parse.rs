@@ -31,7 +31,7 @@ use crate::read::task_line::Draft;
 use crate::read::text;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::invisible::hidden;
-use orchestrate_core::task::{Task, Work};
+use orchestrate_core::task::Task;
 
 /// The maximum size of a plan: a thousand tasks need a tenth of it.
 pub const MAX_PLAN_BYTES: usize = 4 * 1024 * 1024;
@@ -269,38 +269,9 @@ fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: &Edges,
             depends: named(edges.depends.get(at)),
             after: named(edges.after.get(at)),
             review_required: draft.attributes.review.unwrap_or(review),
-            ..task(draft, id.clone())
+            ..draft.into_task(id.clone())
         })
         .collect()
-}
-
-fn task(draft: Draft, id: TaskId) -> Task {
-    let attributes = draft.attributes;
-    let agent = attributes.agent.map(|agent| agent.text);
-    let mut files: Vec<String> = Vec::new();
-    for file in attributes.files {
-        if !files.contains(&file.text) {
-            files.push(file.text);
-        }
-    }
-    Task {
-        id,
-        title: draft.title,
-        status: draft.status,
-        details: draft.details,
-        section: draft.section,
-        files,
-        work: attributes.run.map_or(Work::Agent(agent), Work::Run),
-        verify: attributes.verify,
-        model: attributes.model.map(|model| model.text),
-        tokens: attributes.tokens,
-        turns: attributes.turns,
-        timeout_ms: attributes.timeout_ms,
-        priority: attributes.priority.unwrap_or_default(),
-        parallel: attributes.parallel,
-        optional: draft.optional,
-        ..Task::default()
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Parses one task: its line, its attributes, and the fields and details below it.
+//! How a line of a plan becomes a task: its box, its attributes, and the fields and details below it.
 //!
-//! [`crate::read::collect`] finds the tasks.
+//! [`crate::read::collect`] finds the lines. Ids are assigned once all lines are known ([`crate::fields::assign`]).
 
 use std::ops::Range;
 
@@ -16,8 +16,9 @@ use crate::read::outline::{Block, Item};
 use crate::read::source::{Inline, Source};
 use crate::read::status;
 use crate::read::text;
+use orchestrate_core::ids::TaskId;
 use orchestrate_core::invisible::without_hidden;
-use orchestrate_core::task::TaskStatus;
+use orchestrate_core::task::{Task, TaskStatus, Work};
 
 /// A task as written, before its id and its dependencies are determined.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +52,36 @@ impl Draft {
     pub(crate) fn set_id(&mut self, id: Located) {
         self.counts |= counts(&id.text);
         self.id = Some(id);
+    }
+
+    /// Returns the task. Its line, its dependencies and its review follow from the rest of the plan.
+    pub(crate) fn into_task(self, id: TaskId) -> Task {
+        let attributes = self.attributes;
+        let agent = attributes.agent.map(|agent| agent.text);
+        let mut files: Vec<String> = Vec::new();
+        for file in attributes.files {
+            if !files.contains(&file.text) {
+                files.push(file.text);
+            }
+        }
+        Task {
+            id,
+            title: self.title,
+            status: self.status,
+            details: self.details,
+            section: self.section,
+            files,
+            work: attributes.run.map_or(Work::Agent(agent), Work::Run),
+            verify: attributes.verify,
+            model: attributes.model.map(|model| model.text),
+            tokens: attributes.tokens,
+            turns: attributes.turns,
+            timeout_ms: attributes.timeout_ms,
+            priority: attributes.priority.unwrap_or_default(),
+            parallel: attributes.parallel,
+            optional: self.optional,
+            ..Task::default()
+        }
     }
 }
 

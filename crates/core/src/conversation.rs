@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::block::block;
 use crate::event::ReturnCause;
 use crate::ids::{CallId, TaskId};
+use crate::untrusted_text::block;
 
 /// One complete request to a model: only the provider's framing is added to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fold::folded;
+use crate::case_folding::folded;
 use crate::invisible::is_invisible;
 
 macro_rules! text_id {

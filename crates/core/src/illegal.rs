@@ -1,8 +1,8 @@
 //! Why an event is not valid in the current state. Neither a model nor a person can cause this: it means a defect, or a
 //! journal that something else has written.
 
+use crate::admission::MessageRefused;
 use crate::ids::{AgentId, CallHash, Oid, RunId, TaskId};
-use crate::refused::MessageRefused;
 use crate::schedule::ScheduleError;
 use crate::task_state::TaskState;
 

@@ -6,10 +6,11 @@
 //! these decide and record what happened; they decide nothing.
 
 mod actions;
+mod admission;
 pub mod agent_loop;
 mod approval;
-mod block;
 pub mod budget;
+pub mod case_folding;
 mod check_hint;
 mod check_output;
 pub mod context;
@@ -17,7 +18,6 @@ pub mod conversation;
 pub mod event;
 #[cfg(test)]
 mod event_schema;
-pub mod fold;
 pub mod git_path;
 mod hex;
 pub mod ids;
@@ -27,7 +27,6 @@ pub mod merge_queue;
 pub mod message;
 pub mod policy;
 mod redact;
-mod refused;
 pub mod report;
 pub mod request;
 pub mod review;
@@ -40,12 +39,12 @@ mod task_failure;
 mod task_record;
 mod task_state;
 pub mod tool_names;
+mod untrusted_text;
 mod work_step;
 
 pub use actions::Action;
 pub use agent_loop::{AgentFact, AgentLoop, AgentSpec, Finish, Step};
 pub use approval::{is_whole, shown_hash};
-pub use block::block;
 pub use check_hint::check_hint;
 pub use check_output::failing_lines;
 pub use context::{ByteBound, Context, TokenCounter};
@@ -66,4 +65,5 @@ pub use settings::RunSettings;
 pub use shell::shell_word;
 pub use task::Task;
 pub use task_failure::{AfterFault, GivenUp};
+pub use untrusted_text::block;
 pub use work_step::{LandingConcern, WorkStep};

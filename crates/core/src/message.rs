@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::block;
 use crate::ids::AgentId;
+use crate::untrusted_text::block;
 
 /// The maximum number of undelivered messages per agent; further senders are told that the mailbox is full.
 ///

@@ -19,7 +19,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fold::folded_path;
+use crate::case_folding::folded_path;
 use crate::settings::{RuleDecision, RuleText};
 use crate::tool_names;
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::fold::folded_path;
+use crate::case_folding::folded_path;
 use crate::ids::{Oid, TaskId};
 use crate::invisible::shown;
 use crate::report::{ReportUsage, Standing};

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use crate::admission::{MessageRefused, SpawnRefused};
 use crate::budget::BudgetTree;
 use crate::event::{Event, FailureCause, Recorded, RunStatus};
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 pub use crate::illegal::{Illegal, IllegalEvent};
 use crate::merge_queue::{MergeQueue, MergeStep, Situation};
 use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
-pub use crate::refused::{MessageRefused, SpawnRefused};
 use crate::schedule::{Progress, Schedule};
 use crate::settings::{MergeMode, RunSettings};
 pub use crate::task_record::{MergedAttempt, Outage, Repair, Snapshot, TaskRecord};

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::accounts::Account;
 use crate::cancel::Cancel;
 use crate::capture::Capture;
+use crate::disk_usage::Account;
 use crate::error::SandboxError;
 use crate::helper::protocol::{Order, Report};
 use crate::job::{Captured, Exit, Finished, Job};

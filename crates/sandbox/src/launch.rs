@@ -9,9 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::bubblewrap::{self, Arguments, memory_file};
 use crate::error::SandboxError;
 use crate::fallback::{self, Scratch};
-use crate::full::{self, Arguments, memory_file};
 use crate::helper::protocol::Spec;
 use crate::helper::{HELPER_ARG, helper_installed};
 use crate::host::{self, RustHomes};
@@ -148,7 +148,7 @@ fn memory_folders(confinement: Confinement, toolchain: &RustHomes) -> Vec<OsStri
         return Vec::new();
     }
     let cargo = toolchain.cargo_home.clone().map(OsString::from);
-    ["/tmp", full::HOME, "/dev/shm"].map(OsString::from).into_iter().chain(cargo).collect()
+    ["/tmp", bubblewrap::HOME, "/dev/shm"].map(OsString::from).into_iter().chain(cargo).collect()
 }
 
 fn environment(
@@ -165,10 +165,10 @@ fn environment(
     if confinement != Confinement::Unconfined {
         let cargo_home = scratch.map_or_else(|| toolchain.cargo_home.clone(), |scratch| scratch.cargo_home(toolchain));
         let mut set = |name: &str, value: &OsStr| all.insert(name.into(), value.to_owned());
-        set("HOME", scratch.map_or_else(|| PathBuf::from(full::HOME), Scratch::home).as_os_str());
+        set("HOME", scratch.map_or_else(|| PathBuf::from(bubblewrap::HOME), Scratch::home).as_os_str());
         set("TMPDIR", scratch.map_or_else(|| PathBuf::from("/tmp"), Scratch::temporary).as_os_str());
         set("LANG", OsStr::new("C.UTF-8"));
-        let user = if rustix::process::getuid().is_root() { "root" } else { full::USER };
+        let user = if rustix::process::getuid().is_root() { "root" } else { bubblewrap::USER };
         set("USER", OsStr::new(user));
         set("LOGNAME", OsStr::new(user));
         // The system's configuration is unreadable in one tier and absent in the other; only its

@@ -13,13 +13,13 @@
 //! such files, or show caches read-only). The fallback tier also reveals the names, sizes and times
 //! of files outside (`stat`), and ignores masks below writable roots.
 
-mod accounts;
+mod bubblewrap;
 mod cancel;
 mod capture;
+mod disk_usage;
 mod drive;
 mod error;
 mod fallback;
-mod full;
 mod helper;
 mod host;
 mod job;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::accounts::Accounts;
 use crate::cancel::Cancel;
+use crate::disk_usage::Accounts;
 use crate::drive;
 use crate::error::SandboxError;
 use crate::host::NO_BUBBLEWRAP;

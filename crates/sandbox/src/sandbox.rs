@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::accounts::Accounts;
 use crate::cancel::Cancel;
+use crate::disk_usage::Accounts;
 use crate::error::SandboxError;
 use crate::job::{Finished, Job, View};
 use crate::tier::{Confinement, Helper, Tier};

@@ -18,7 +18,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use crate::dispatch::board::{Board, Effect, Input};
 use crate::dispatch::requests;
 use crate::error::CoordinatorError;
-use crate::merge::executor;
+use crate::merge::step;
 use crate::run::context::RunContext;
 use crate::run::handle::RunHandle;
 use crate::run::retries::{Retries, Retry};
@@ -234,7 +234,7 @@ impl Dispatcher {
             }
             Effect::StartMerge(step) => {
                 let shutdown = self.shutdown.clone();
-                self.spawn(Job::Merge, async move { executor::carry_out(&context, step, &shutdown).await });
+                self.spawn(Job::Merge, async move { step::carry_out(&context, step, &shutdown).await });
             }
             Effect::GiveUp(task) => {
                 self.fail(task, FailureCause::Internal, "its workers keep ending without progress");

@@ -1,7 +1,7 @@
 //! Merges tasks into the integration branch: one step at a time, each verified before the branch moves.
 
 pub(crate) mod checks;
-pub(crate) mod executor;
 pub(crate) mod integration_branch;
 mod return_to_agent;
+pub(crate) mod step;
 pub(crate) mod verifier;

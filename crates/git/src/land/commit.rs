@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use orchestrate_core::Oid;
 
 use crate::error::{GitError, NO_SPACE};
-use crate::land::door::Landing;
+use crate::land::handle::Landing;
 use crate::repo::program::{Ended, Run};
 use crate::repo::repository::{CommitSpec, Identity, theirs};
 use crate::repo::scratch_repo::Room;

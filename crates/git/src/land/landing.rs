@@ -17,7 +17,7 @@ use git2::{IndexEntryExtendedFlag, IndexEntryFlag, Status};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::land::door::Landing;
+use crate::land::handle::Landing;
 use crate::repo::lock::Held;
 use crate::repo::lock_holder::Work;
 use crate::repo::probe;

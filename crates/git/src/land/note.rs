@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::land::door::Landing;
+use crate::land::handle::Landing;
 use crate::repo::repository::theirs;
 use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;

@@ -9,7 +9,7 @@ use std::path::Path;
 use orchestrate_core::{Oid, shell_word};
 
 use crate::error::GitError;
-use crate::land::door::Landing;
+use crate::land::handle::Landing;
 use crate::repo::refs::branch_ref;
 use crate::repo::scratch_repo::Room;
 

@@ -26,7 +26,7 @@ use git2::{Index, IndexEntry};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::land::door::Landing;
+use crate::land::handle::Landing;
 use crate::land::note::{OldFile, Stage, Switch};
 use crate::repo::configuration::Configuration;
 use crate::repo::full_disk;

@@ -17,7 +17,7 @@ use orchestrate_core::Oid;
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::merge::door::Merging;
+use crate::merge::handle::Merging;
 use crate::merge::merge_tree::{ConflictFile, Merge};
 use crate::repo::repository::{ours, theirs, tree_of};
 use crate::store::openat;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::merge::door::Merging;
+use crate::merge::handle::Merging;
 
 /// The starts of the lines that begin and end a conflict. The lines between sides are not distinctive.
 const MARKERS: [&[u8]; 2] = [b"<<<<<<< ", b">>>>>>> "];

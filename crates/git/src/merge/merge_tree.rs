@@ -17,7 +17,7 @@ use std::sync::PoisonError;
 use orchestrate_core::{Oid, git_path};
 
 use crate::error::GitError;
-use crate::merge::door::Merging;
+use crate::merge::handle::Merging;
 use crate::repo::program::{Ended, Run};
 use crate::repo::repository::{CommitSpec, Identities, Identity, theirs, tree_of};
 use crate::repo::scratch_repo::Room;

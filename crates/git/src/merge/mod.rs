@@ -1,6 +1,6 @@
 //! Merges without a checkout, and their conflicts.
 
 pub(crate) mod conflict;
-pub(crate) mod door;
+pub(crate) mod handle;
 pub(crate) mod markers;
 pub(crate) mod merge_tree;

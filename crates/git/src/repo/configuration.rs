@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::MemfdFlags;
 
 use crate::error::GitError;
-use crate::repo::endless;
 use crate::repo::program::Program;
 use crate::repo::refusal::Refusal;
+use crate::repo::unreadable_config;
 
 /// An additional setting for libgit2: sync objects and refs when they are written.
 const DURABLE: &str = "[core]\n\tfsyncObjectFiles = true\n";
@@ -86,7 +86,8 @@ impl Configuration {
     ) -> Result<Configuration, GitError> {
         let listed = program.list_configuration(git_dir, work_tree).map_err(|error| match error {
             GitError::Refused { path, refusal: Refusal::EndlessConfiguration { seconds, .. } } => {
-                let refusal = Refusal::EndlessConfiguration { file: endless::find(program, git_dir), seconds };
+                let refusal =
+                    Refusal::EndlessConfiguration { file: unreadable_config::find(program, git_dir), seconds };
                 GitError::Refused { path, refusal }
             }
             error => error,

@@ -2,7 +2,6 @@
 
 pub(crate) mod configuration;
 pub(crate) mod create;
-pub(crate) mod endless;
 pub(crate) mod full_disk;
 pub(crate) mod gc;
 pub(crate) mod lock;
@@ -15,4 +14,5 @@ pub(crate) mod repository;
 pub(crate) mod retry;
 pub(crate) mod scratch_repo;
 pub(crate) mod secrets;
+pub(crate) mod unreadable_config;
 pub(crate) mod version;

@@ -7,7 +7,7 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::repo::repository::tree_of;
-use crate::store::door::Store;
+use crate::store::handle::Store;
 use crate::store::openat::path_of;
 
 /// One file that differs between two trees.

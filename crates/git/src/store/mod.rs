@@ -3,8 +3,8 @@
 
 pub(crate) mod bounds;
 pub(crate) mod diff;
-pub(crate) mod door;
 pub(crate) mod glob;
+pub(crate) mod handle;
 pub(crate) mod ignore;
 pub(crate) mod objects;
 pub(crate) mod openat;

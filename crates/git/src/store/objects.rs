@@ -6,7 +6,7 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::repo::repository::{Identity, ours, theirs, tree_of};
-use crate::store::door::Store;
+use crate::store::handle::Store;
 use crate::store::openat::path_of;
 
 /// The most links in a chain that are followed; a longer chain is taken for a circle.

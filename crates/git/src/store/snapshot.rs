@@ -14,7 +14,7 @@ use crate::error::GitError;
 use crate::repo::repository::{Repo, ours, tree_of};
 use crate::repo::retry;
 use crate::store::diff::{FileChange, plain_diff};
-use crate::store::door::Store;
+use crate::store::handle::Store;
 use crate::store::openat::path_of;
 use crate::store::stage::{Staged, stage};
 use crate::worktree::worktrees::Worktree;

@@ -17,7 +17,7 @@ use crate::store::bounds;
 use crate::store::openat;
 use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
-use crate::worktree::door::Worktrees;
+use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
 /// The file with the patterns, at the top of the user's checkout.

@@ -8,7 +8,7 @@ use crate::error::GitError;
 use crate::repo::probe;
 use crate::repo::refs::branch_ref;
 use crate::repo::repository::{ours, theirs, tree_of};
-use crate::worktree::door::Worktrees;
+use crate::worktree::handle::Worktrees;
 use crate::worktree::unfinished::drop_conflicts;
 use crate::worktree::worktrees::Worktree;
 

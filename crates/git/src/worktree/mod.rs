@@ -1,7 +1,7 @@
 //! The worktrees of agents, and code that reads the user's checkout.
 
 pub(crate) mod checkout;
-pub(crate) mod door;
+pub(crate) mod handle;
 pub(crate) mod include;
 pub(crate) mod kept;
 pub(crate) mod on_files;

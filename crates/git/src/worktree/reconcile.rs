@@ -10,7 +10,7 @@ use crate::error::GitError;
 use crate::repo::lock::Held;
 use crate::repo::lock_holder::Work;
 use crate::repo::scratch_repo;
-use crate::worktree::door::Worktrees;
+use crate::worktree::handle::Worktrees;
 
 /// The lock files of git and libgit2 for one worktree.
 const WORKTREE_LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];

@@ -15,7 +15,7 @@ use crate::repo::repository::theirs;
 use crate::repo::retry;
 use crate::store::openat;
 use crate::store::walk::{Found, Walk};
-use crate::worktree::door::Worktrees;
+use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
 impl Worktrees<'_> {

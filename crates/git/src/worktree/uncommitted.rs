@@ -14,7 +14,7 @@ use crate::error::GitError;
 use crate::store::ignore::{Rules, Standard};
 use crate::store::openat;
 use crate::store::openat::{join, path_of};
-use crate::worktree::door::Worktrees;
+use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
 /// A search for ignored files that exist only in a worktree.

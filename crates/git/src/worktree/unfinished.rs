@@ -14,7 +14,7 @@ use crate::merge::merge_tree::Merge;
 use crate::repo::repository::ours;
 use crate::store::openat;
 use crate::store::openat::path_of;
-use crate::worktree::door::Worktrees;
+use crate::worktree::handle::Worktrees;
 use crate::worktree::worktrees::Worktree;
 
 /// The bits of an index entry's flags with its stage, which is a side of a conflict or 0 without one.

@@ -26,7 +26,7 @@ use crate::repo::refusal::{Operation, Refusal};
 use crate::repo::repository::{ours, tree_of};
 use crate::store::openat;
 use crate::worktree::checkout::Checkout;
-use crate::worktree::door::Worktrees;
+use crate::worktree::handle::Worktrees;
 use crate::worktree::reconcile;
 use crate::worktree::shown;
 

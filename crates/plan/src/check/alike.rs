@@ -10,7 +10,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::identify;
 use crate::read::task_line::Draft;
-use orchestrate_core::fold::folded;
+use orchestrate_core::case_folding::folded;
 use orchestrate_core::invisible::{shown, without_hidden};
 
 /// Warns of all such titles and paths in these tasks.

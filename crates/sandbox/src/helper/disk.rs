@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::memory::{NAMELESS, has_descriptors_waiting};
 use super::protocol::Spec;
-use crate::accounts::Account;
+use crate::disk_usage::Account;
 use crate::sys;
 
 /// The kernel's unit of `st_blocks` (stat(2)).

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::Account;
+use crate::disk_usage::Account;
 use crate::tier::Confinement;
 
 /// What the helper has to run, and its restrictions.

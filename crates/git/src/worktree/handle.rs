@@ -1,4 +1,4 @@
-//! The door to a repository's worktrees; the other files of this folder hold its methods.
+//! The handle for a repository's worktrees; the other files of this folder hold its methods.
 
 use crate::repo::repository::Repo;
 

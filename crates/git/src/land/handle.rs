@@ -1,4 +1,4 @@
-//! The door to landing; the other files of this folder hold its methods.
+//! The handle for landing; the other files of this folder hold its methods.
 
 use crate::repo::repository::Repo;
 

@@ -1,4 +1,4 @@
-//! The door to what a repository stores; the other files of this folder hold its methods.
+//! The handle for what a repository stores; the other files of this folder hold its methods.
 
 use crate::repo::repository::Repo;
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::message::Sender;
 use orchestrate_core::report::TaskReport;
-use orchestrate_core::request::Request;
+use orchestrate_core::request::{Decision, Request, RequestRefused};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord};
@@ -180,15 +180,17 @@ impl ChildHandle {
     async fn approve(&self) -> Result<(), CoordinatorError> {
         let id = self.id.clone();
         let approve = move |state: &RunState| {
-            let tree = state.task(&id).filter(|record| record.state().awaits_review());
-            let tree = tree.and_then(|record| record.tree().cloned());
-            let fact = tree.map(|tree| Event::ReviewApproved { task: id.clone(), tree });
-            Ok::<_, std::convert::Infallible>(Batch::from(fact.into_iter().collect::<Vec<_>>()))
+            let record = state.task(&id).filter(|record| record.state().awaits_review());
+            // It may have been returned or have ended meanwhile.
+            let Some(tree) = record.and_then(|record| record.tree().cloned()) else { return Ok(Batch::default()) };
+            let accepted = state.decide(&Request::Approve { task: id.clone(), tree })?;
+            Ok::<_, RequestRefused>(match accepted.decision {
+                Decision::Record(fact) => Batch::from(fact),
+                _ => Batch::default(),
+            })
         };
-        match self.run.context()?.journal.append_if(approve).await? {
-            Ok(_) => Ok(()),
-            Err(never) => match never {},
-        }
+        let decided = self.run.context()?.journal.append_if(approve).await?;
+        decided.map(drop).map_err(|refused| CoordinatorError::Plan(refused.to_string()))
     }
 }
 

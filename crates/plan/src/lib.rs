@@ -21,7 +21,7 @@ mod read;
 pub mod role;
 pub mod skill;
 #[cfg(test)]
-mod styles;
+mod style_tests;
 #[cfg(test)]
 mod tests;
 mod words;

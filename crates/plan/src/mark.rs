@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The place where a plan says whether a task is done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// The bytes of the source: the mark in a box, or the value of a field of JSON.
+    /// The bytes of the source: the mark in a box, the status in a table or a heading, or the value of a field of JSON.
     pub range: Range<usize>,
     /// What stands there once the task is done.
     pub done: String,

@@ -10,7 +10,9 @@ use crate::check::finding::Findings;
 use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Located};
 use crate::fields::identify;
+use crate::mark::Mark;
 use crate::read::checkbox::{BoxMark, looks_like_box, odd_box, read_box};
+use crate::read::done;
 use crate::read::heading;
 use crate::read::note::Note;
 use crate::read::outline::{Block, Item, Opaque};
@@ -348,6 +350,11 @@ impl Walk<'_, '_> {
         if status.is_none() {
             draft.details.push(format!("Status: {said}"));
         }
+        // A row that is too short has no such cell.
+        if row.status.start > row.at {
+            let of_box = read_box(said).and_then(|mark| mark.at).map(|at| Mark::of_box(row.status.start + at));
+            draft.marks.extend(of_box.or_else(|| done::mark_of_cell(said, row.status.start)));
+        }
         self.found.drafts.push(draft);
     }
 
@@ -551,10 +558,11 @@ impl Walk<'_, '_> {
             draft.counts = true;
             draft.number.get_or_insert(number.get(..digits).unwrap_or_default().to_owned());
         }
-        if mark.at.is_none()
-            && let Some((_, title)) = status::trailing(&draft.title)
-        {
-            draft.title = title.to_owned();
+        if mark.at.is_none() {
+            draft.marks.extend(own_status(line));
+            if let Some((_, title)) = status::trailing(&draft.title) {
+                draft.title = title.to_owned();
+            }
         }
         draft.details.splice(0..0, inherited.details.iter().cloned());
         for block in item.blocks.iter().skip(1) {
@@ -591,6 +599,9 @@ impl Walk<'_, '_> {
         };
         let mark = heading::box_of(&inline.text).unwrap_or(without_box);
         let mut draft = self.reader.draft_line(&inline, mark, (range.start, false), &self.sections.place);
+        if mark.at.is_none() {
+            draft.marks.extend(own_status(&inline));
+        }
         // A number before the box is not part of the text after it.
         let head = if mark.at.is_some_and(|at| at > 1) { 0 } else { mark.rest };
         let text = inline.text.get(head..).unwrap_or_default();
@@ -636,6 +647,13 @@ impl Walk<'_, '_> {
             }
         }
     }
+}
+
+/// Returns the place of the status that the first line of a task without a box says.
+fn own_status(line: &Inline) -> Option<Mark> {
+    let first = line.text.lines().next().unwrap_or_default();
+    let place = status::place(first)?;
+    done::mark(first.get(place.clone())?, line.offset(place.start))
 }
 
 /// Returns how many of the items after one are numbered under it.

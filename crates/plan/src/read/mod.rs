@@ -2,6 +2,7 @@
 
 pub(crate) mod checkbox;
 pub(crate) mod collect;
+pub(crate) mod done;
 pub(crate) mod heading;
 pub(crate) mod note;
 pub(crate) mod outline;

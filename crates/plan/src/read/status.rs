@@ -1,5 +1,7 @@
 //! Parses the status of a task from an emoji or from words, as tables, headings and bullets show it.
 
+use std::ops::Range;
+
 use orchestrate_core::task::TaskStatus;
 
 /// The marks that people put where others have a box. A cross stands for work that is not done yet: a plan says in
@@ -143,24 +145,60 @@ pub(crate) fn of_text(text: &str) -> Option<TaskStatus> {
 
 /// Returns the status of words, which a remark in parentheses or after a dash may follow.
 fn of_words(text: &str) -> Option<TaskStatus> {
-    let text = text.split(['(', '–', '—', ',', '.', ';']).next().unwrap_or(text);
-    let word = text.trim_matches(['*', '_', ' ', '`', '[', ']']).to_lowercase().replace(['-', ' '], "_");
+    let word = key_of(text);
     WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(status, _)| *status)
+}
+
+/// Returns the part of a text that may be a status, without a remark after it, as it stands in the table.
+pub(crate) fn key_of(text: &str) -> String {
+    without_remark(text).to_lowercase().replace(['-', ' '], "_")
+}
+
+fn without_remark(text: &str) -> &str {
+    let text = text.split(['(', '–', '—', ',', '.', ';']).next().unwrap_or(text);
+    text.trim_matches(['*', '_', ' ', '`', '[', ']'])
+}
+
+/// Returns the place of the words in a text that say a status; an empty range at 0 if none do.
+pub(crate) fn known_words(text: &str) -> Range<usize> {
+    let words = without_remark(text);
+    match (words.is_empty(), of_words(text), text.find(words)) {
+        (false, Some(_), Some(at)) => at..at + words.len(),
+        _ => 0..0,
+    }
 }
 
 /// Removes a status at the end of a heading (`… ✅`, `… ✅ COMPLETED`, `… (done)`) and returns it with the rest.
 pub(crate) fn trailing(title: &str) -> Option<(TaskStatus, &str)> {
+    let (status, rest, _) = split_trailing(title)?;
+    Some((status, rest))
+}
+
+/// Returns the place of the status that a line says at its beginning or at its end.
+pub(crate) fn place(line: &str) -> Option<Range<usize>> {
+    match leading_mark(line) {
+        Some((_, rest)) => {
+            let mark = line.get(..line.len() - rest.len())?.trim_end_matches([' ', ':', '-']);
+            Some(0..mark.len())
+        }
+        None => split_trailing(line).map(|(_, _, place)| place),
+    }
+}
+
+/// Splits a line into its status at the end, the text before it, and the place of the status.
+fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
     let title = title.trim_end();
     let is_mark = |c: char| MARKS.iter().any(|(mark, _)| *mark == c);
     if let Some(at) = title.rfind(is_mark).filter(|at| *at > 0) {
         let status = of_text(title.get(at..)?)?;
         let words = leading_mark(title.get(at..)?).map_or("", |(_, rest)| rest);
         let ends = words.is_empty() || of_words(words).is_some();
-        return ends.then(|| (status, title.get(..at).unwrap_or_default().trim_end_matches([' ', '-', '–', '—'])));
+        let rest = title.get(..at).unwrap_or_default().trim_end_matches([' ', '-', '–', '—']);
+        return ends.then_some((status, rest, at..title.len()));
     }
     let open = title.strip_suffix([')', ']'])?.rfind(['(', '['])?;
     let inner = title.get(open + 1..title.len() - 1).filter(|inner| !inner.trim().is_empty())?;
-    Some((of_text(inner)?, title.get(..open)?.trim_end()))
+    Some((of_text(inner)?, title.get(..open)?.trim_end(), open + 1..title.len() - 1))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::fields::identify;
 use crate::fields::value;
 use crate::mark::Mark;
 use crate::read::checkbox::{BoxMark, read_box};
+use crate::read::done;
 use crate::read::heading;
 use crate::read::outline::{Block, Item};
 use crate::read::source::{Inline, Source};
@@ -238,7 +239,7 @@ impl Reader<'_, '_> {
                         draft.attributes.set(&Field { key, value: &text, offset: value.offset }, self.findings);
                     }
                     for item in rest {
-                        if !self.status_field(&self.first_line(item).text, draft) {
+                        if !self.status_field(&self.first_line(item), draft) {
                             self.item_detail(item, &mut draft.attributes, &mut draft.details);
                         }
                     }
@@ -258,7 +259,7 @@ impl Reader<'_, '_> {
         for (offset, line) in self.source.lines(range) {
             open = None;
             let inline = Inline::new(self.source, offset..offset + line.len());
-            if self.status_field(&inline.text, draft) {
+            if self.status_field(&inline, draft) {
                 continue;
             }
             match attributes::read_detail(&inline, Form::Line, self.findings) {
@@ -274,13 +275,17 @@ impl Reader<'_, '_> {
     }
 
     /// Parses a line such as `**Status**: done`; returns whether it set the status.
-    fn status_field(&self, line: &str, draft: &mut Draft) -> bool {
-        let Some((word, value)) = attributes::detail_key(line) else {
+    fn status_field(&self, line: &Inline, draft: &mut Draft) -> bool {
+        let Some((word, at)) = attributes::detail_key(&line.text) else {
             return false;
         };
-        let value = line.get(value..).unwrap_or_default().trim_matches(['*', '_', ' ', '`']);
+        let said = line.text.get(at..).unwrap_or_default();
+        let value = said.trim_matches(['*', '_', ' ', '`']);
         let status = status::of_text(value).filter(|_| word.eq_ignore_ascii_case("status") && !value.is_empty());
-        draft.status = status.unwrap_or(draft.status);
+        if let (Some(status), Some(start)) = (status, said.find(value)) {
+            draft.status = status;
+            draft.marks.extend(done::mark(value, line.offset(at + start)));
+        }
         status.is_some()
     }
 

@@ -1,9 +1,11 @@
 //! Tests of the styles of public plans: each fixture is written in the manner of one, and each line of the golden
 //! text is one task, wave or skipped line of its `check --json`.
 
+use orchestrate_core::{TaskId, task::TaskStatus};
 use serde_json::Value;
 
-use crate::{KnownNames, Surroundings, check};
+use crate::parse::read;
+use crate::{KnownNames, Plan, Surroundings, check, write_boxes};
 
 /// Checks a plan, and renders the tasks, the waves with their reasons, the skipped lines and the findings.
 fn golden(source: &str) -> String {
@@ -416,4 +418,41 @@ line 11: it has neither a box nor fields; the plan's tasks are its boxes
 line 17: a row of a table; the plan's tasks are its boxes
 ",
     );
+}
+
+/// Reads a plan, marks these tasks as done, and requires that only their statuses differ, and that they are read so.
+#[track_caller]
+fn written(source: &str, landed: &[&str], expected: &str) {
+    let landed: Vec<TaskId> = landed.iter().map(|id| TaskId::from(*id)).collect();
+    let written = write_boxes(source, &landed);
+    assert_eq!(written, expected);
+    assert_eq!(write_boxes(&written, &landed), written);
+    let parsed = |source: &str| -> Plan { read(source, &KnownNames::default()).0 };
+    let (before, after) = (parsed(source), parsed(&written));
+    assert_eq!(before.tasks.len(), after.tasks.len());
+    for (before, after) in before.tasks.iter().zip(&after.tasks) {
+        let status = if landed.contains(&before.id) { TaskStatus::Done } else { before.status };
+        assert_eq!((&after.id, after.status), (&before.id, status));
+    }
+}
+
+#[test]
+fn a_status_is_written_in_the_plans_own_form() {
+    written(
+        "| # | Task | Status |\n|---|---|---|\n| 1 | Parse | ⏳ Pending |\n| 2 | Print | [ ] |\n| 3 | Link | |\n",
+        &["1", "2", "3"],
+        "| # | Task | Status |\n|---|---|---|\n| 1 | Parse | ✅ Done |\n| 2 | Print | [x] |\n| 3 | Link | Done |\n",
+    );
+    written(
+        "# Stand\n\n- ✅ Parser\n- ⏳ Printer\n- ❌ Linker\n",
+        &["printer"],
+        "# Stand\n\n- ✅ Parser\n- ✅ Printer\n- ❌ Linker\n",
+    );
+    written(
+        "## Task 1: Parse ⏳\n\nText.\n\n## Task 2: Print (todo)\n\n## Task 3: Link\n\n**Status**: `in progress`\n",
+        &["T1", "T2", "T3"],
+        "## Task 1: Parse ✅\n\nText.\n\n## Task 2: Print (done)\n\n## Task 3: Link\n\n**Status**: `done`\n",
+    );
+    // A field that says otherwise than the box would undo it.
+    written("### [ ] Task 1: Parse\n\n**Status**: Offen\n", &["T1"], "### [x] Task 1: Parse\n\n**Status**: Erledigt\n");
 }

@@ -12,8 +12,8 @@ use orchestrate_settings::consent::{ConsentError, Consents, ProjectCommand};
 use orchestrate_settings::{Directories, Inputs, Layer, Loaded, named};
 
 use crate::error::{CommandError, ErrorKind};
-use crate::show::asked;
 use crate::show::output;
+use crate::show::parked_call;
 use crate::show::terminal::Terminal;
 
 /// The context of a command.
@@ -149,9 +149,9 @@ impl Context {
                 "{} wants to run this command in the sandbox, as `{}`\n{}",
                 command.place,
                 command.key,
-                asked::argument("command", &command.command)
+                parked_call::argument("command", &command.command)
             );
-            if !asked::show(&whole)? || !output::confirm("Allow it in this repository from now on? [y/N] ") {
+            if !parked_call::show(&whole)? || !output::confirm("Allow it in this repository from now on? [y/N] ") {
                 return Err(refusal(command));
             }
             consents.give(command.clone()).map_err(|error| of_consents(&error))?;
@@ -235,7 +235,7 @@ fn refusal(command: &ProjectCommand) -> CommandError {
         "{}: the project's command for `{}` needs your consent; nothing was run:\n{}",
         command.place,
         command.key,
-        asked::argument("command", &command.command).trim_end()
+        parked_call::argument("command", &command.command).trim_end()
     );
     CommandError::new(ErrorKind::Usage, message)
         .hint("inspect it, then type `orchestrate config trust`")

@@ -370,7 +370,7 @@ fn files_of_a_lost_landing_go_back() -> Outcome {
     repository.write(".git/info/attributes", "kept.txt filter=mine\n")?;
     let landing = ended.world.orchestrate(&["land", ended.run().as_str()]);
     let landed = landing.env("GIT_CONFIG_GLOBAL", &configuration).run()?;
-    if !landed.stderr.contains("already has the files of") {
+    if !landed.stderr.contains("already contains the files of") {
         return fail(landed.stdout + &landed.stderr);
     }
     ended.require_refusal(is(|refusal| matches!(refusal, Refusal::Conflict { .. })))?;

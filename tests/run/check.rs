@@ -183,7 +183,7 @@ fn what_a_run_refuses_in_the_repository_is_an_error() -> Outcome {
     repository.write("plan.md", "- [ ] T1 a\n")?;
     repository.git(&["config", "--unset", "user.name"])?;
     let said = home.orchestrate(repository.path(), &["check", "plan.md"]).run()?.exits(2)?.stdout;
-    if said.contains("a run would fail to commit: git knows no user.name") { Ok(()) } else { fail(said) }
+    if said.contains("a run would fail to commit: git's user.name") { Ok(()) } else { fail(said) }
 }
 
 /// Every git command fails if a file that is included depending on remotes configures remotes itself.

@@ -12,10 +12,10 @@ use crate::args::ApproveArgs;
 use crate::context::{Context, Subject, subject_of};
 use crate::error::{CommandError, ErrorKind};
 use crate::follow::inbox;
-use crate::show::asked;
-use crate::show::named::Named;
 use crate::show::output;
+use crate::show::parked_call;
 use crate::show::progress::short;
+use crate::show::run_argument::Named;
 
 /// The minimum number of digits of a hash that identify what was shown.
 const MIN_HASH_DIGITS: usize = 8;
@@ -51,7 +51,7 @@ fn require_shown(
         return Err(CommandError::usage(format!("call {call} has been answered already")));
     };
     let (short, hash, named) = (short(call.as_str()), shown_hash(call, approval), Named::new(store, &state.run_id)?);
-    if !asked::is_whole(approval) {
+    if !parked_call::is_whole(approval) {
         let message = format!(
             "call {short} cannot be approved: it cannot be shown in full, because part of it was cut or redacted \
             (`[redacted:…]`)"
@@ -61,7 +61,7 @@ fn require_shown(
             "`{reject}` lets its agent ask again; tell it that the call must contain neither a secret nor `[redacted:…]`"
         )));
     }
-    let whole = || format!("{}\ncall {short}, hash {hash}", asked::whole(approval));
+    let whole = || format!("{}\ncall {short}, hash {hash}", parked_call::whole(approval));
     let by_hash = named.within(format!("approve {short} --hash {hash}"));
     match &arguments.hash {
         Some(typed) if typed.len() >= MIN_HASH_DIGITS && hash.starts_with(typed.as_str()) => Ok(()),
@@ -70,7 +70,7 @@ fn require_shown(
             Err(CommandError::usage(message).hint(format!("`{}` shows it", named.within(format!("approve {short}")))))
         }
         None if context.terminal.can_ask => {
-            let is_seen = asked::show(&whole())?;
+            let is_seen = parked_call::show(&whole())?;
             if is_seen && output::confirm("Let it run? [y/N] ") {
                 return Ok(());
             }

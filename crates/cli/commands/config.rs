@@ -11,8 +11,8 @@ use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 use crate::args::{ConfigArgs, ConfigCommand, JsonArgs};
 use crate::context::{Context, of_consents};
 use crate::error::CommandError;
-use crate::show::asked;
 use crate::show::output;
+use crate::show::parked_call;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ConfigArgs) -> Result<u8, CommandError> {
@@ -173,7 +173,7 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
     // Each is shown in full before the user consents, even if the JSON list follows.
     for command in &commands {
         let state = if consents.covers(command) { "consented" } else { "not consented" };
-        let text = asked::argument("command", &command.command);
+        let text = parked_call::argument("command", &command.command);
         let shown = format!("{state}: {} of {}\n{text}", command.key, command.place);
         if format.json { output::note(shown.trim_end()) } else { output::result(&shown)? }
     }
@@ -211,5 +211,5 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
         return false;
     }
     // The whole command was printed above.
-    output::confirm(&format!("consent to {} = {}? [y/N] ", command.key, asked::line(&command.command, 200)))
+    output::confirm(&format!("consent to {} = {}? [y/N] ", command.key, parked_call::line(&command.command, 200)))
 }

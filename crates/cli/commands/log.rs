@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::args::LogArgs;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
-use crate::show::asked;
 use crate::show::output;
+use crate::show::parked_call;
 use crate::show::progress;
 use crate::show::table;
 
@@ -88,7 +88,7 @@ impl Reader {
             Event::ToolStarted { arguments: given, .. } | Event::ApprovalRequested { arguments: given, .. }
                 if arguments.tools && !given.is_null() =>
             {
-                output::result(&asked::arguments(given))
+                output::result(&parked_call::arguments(given))
             }
             Event::MessageSent { envelope } if arguments.messages => output::result(&output::quoted(&envelope.body)),
             // The output of a failed check is shown even without `--tools`.

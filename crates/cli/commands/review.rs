@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use crate::args::ReviewArgs;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
-use crate::show::named::Named;
 use crate::show::next;
 use crate::show::output;
 use crate::show::pager;
 use crate::show::patch;
 use crate::show::progress::{short, tokens};
+use crate::show::run_argument::Named;
 use crate::show::table::{STALE, aligned, check, cost, standing};
 
 const HEAD: [&str; 8] = ["TASK", "STATE", "CHECK", "SIZE", "RISK", "OVERLAPS", "TOKENS", "COST"];

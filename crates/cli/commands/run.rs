@@ -14,7 +14,7 @@ use crate::follow::landing;
 use crate::follow::run;
 use crate::plan_file;
 use crate::plan_file::PlanFile;
-use crate::show::idle;
+use crate::show::nothing_to_do;
 use crate::show::output;
 
 /// Runs the command.
@@ -31,8 +31,8 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let style = run::style(&loaded.resolved, context.terminal);
     run::log(style);
     warn(context, &file, &plan, &project)?;
-    if idle::is_idle(&plan) {
-        return idle::say(&plan, project.base_commit(loaded.resolved.text("base").as_deref())?, style);
+    if nothing_to_do::is_idle(&plan) {
+        return nothing_to_do::say(&plan, project.base_commit(loaded.resolved.text("base").as_deref())?, style);
     }
     context.require_consent(&loaded.commands)?;
     let path = place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::args::StatusArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::show::asked;
-use crate::show::named::Named;
 use crate::show::next;
 use crate::show::output;
+use crate::show::parked_call;
 use crate::show::progress::{is_at_work, short};
+use crate::show::run_argument::Named;
 use crate::show::table;
 use crate::show::table::RUNNING;
 
@@ -46,7 +46,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
             "call {} of {} waits for your decision; `approve` shows it in full and asks: {}\n",
             short(call.as_str()),
             approval.task,
-            asked::line(&approval.summary, MAX_CALL_CHARS)
+            parked_call::line(&approval.summary, MAX_CALL_CHARS)
         ));
     }
     text.push_str(&table::unread(state.unread()));
@@ -102,7 +102,7 @@ fn with_what_waits(report: &Report, state: &RunState) -> Value {
         .map(|(call, approval)| {
             json!({"call": call.as_str(), "task": approval.task.as_str(), "tool": approval.tool,
                    "summary": approval.summary, "arguments": approval.arguments, "rule": approval.rule,
-                   "hash": asked::is_whole(approval).then(|| shown_hash(call, approval))})
+                   "hash": parked_call::is_whole(approval).then(|| shown_hash(call, approval))})
         })
         .collect();
     if let Some(object) = value.as_object_mut() {

@@ -19,9 +19,9 @@ use crate::error::CommandError;
 use crate::follow::display::{Display, Format, Style};
 use crate::follow::live::TICK;
 use crate::follow::signals::Signals;
-use crate::show::named::Named;
 use crate::show::next;
 use crate::show::output;
+use crate::show::run_argument::Named;
 use crate::show::table;
 use crate::show::terminal::Terminal;
 

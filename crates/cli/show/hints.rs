@@ -135,5 +135,5 @@ fn reopen(run: &RunId, task: &TaskId, reopening: Reopening) -> String {
 }
 
 fn resuming(run: &RunId) -> String {
-    format!("`orchestrate resume {run}` continues a run that no process works on")
+    format!("`orchestrate resume {run}` continues the run if no process is working on it")
 }

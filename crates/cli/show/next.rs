@@ -2,8 +2,8 @@
 
 use orchestrate_core::{Action, RunId};
 
-use crate::show::named::Named;
 use crate::show::progress::short;
+use crate::show::run_argument::Named;
 
 /// Returns the commands for these actions on a run.
 pub(crate) fn commands(named: Named<'_>, run: &RunId, actions: &[Action]) -> Vec<String> {

@@ -9,10 +9,10 @@ use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::Sender;
 use orchestrate_core::{Event, Recorded, RunId, RunState, TaskRecord, Usage};
 
-use crate::show::asked::line as line_of;
 use crate::show::columns;
-use crate::show::named::Named;
 use crate::show::output::{names, one_line, quoted};
+use crate::show::parked_call::line as line_of;
+use crate::show::run_argument::Named;
 
 /// The minimum wait that is worth a line.
 const NOTICED: Duration = Duration::from_secs(2);

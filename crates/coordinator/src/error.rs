@@ -78,7 +78,7 @@ pub enum CoordinatorError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// Git has no name and email address for commits.
-    #[error("commit: git knows no user.name and user.email")]
+    #[error("commit: git's user.name and user.email are not set")]
     NoIdentity,
     /// The library user's program does not start the helper.
     #[error(

@@ -1,4 +1,4 @@
-//! Hides tasks and channels: dispatches agents, routes messages, merges their work.
+//! Tasks and channels: dispatches agents, routes messages, merges their work.
 //!
 //! [`Coordinator`] is the entry point of the library. It decides nothing: what is ready, what a call may do, what is
 //! merged and how a run ends are pure functions of the recorded events in `orchestrate-core`, and this crate carries
@@ -39,7 +39,7 @@ pub use orchestrate_tools::builtin_names;
 pub use run::codec::text_of_result;
 pub use run::layout::Layout;
 pub use run::open_files::{raise_open_files, require_open_files};
-pub use run::retries::Retry;
+pub use run::retry_notices::Retry;
 pub use run::secrets::redactor_of;
 pub use run::shutdown::{Shutdown, ShutdownLevel};
 pub use texts::roles::{FoundRole, Roles};

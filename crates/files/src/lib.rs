@@ -1,5 +1,4 @@
-//! Hides how our own files are created, replaced and removed, and how files written by others are
-//! opened.
+//! Creates, replaces and removes our own files, and opens files written by others.
 //!
 //! Our own files are all those that we keep outside of worktrees. They are readable by their owner
 //! alone, whatever the umask, and can be removed however deep they are nested. Worktrees are the

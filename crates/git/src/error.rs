@@ -341,8 +341,8 @@ pub enum GitError {
     },
     /// A checkout's files were updated, its branch could not be moved, and the files could not be restored.
     #[error(
-        "land on {branch}: {path} already has the files of {to}, but it failed to {unmoved}, and then to {ahead}; \
-        fix this and land again to complete it"
+        "land on {branch}: {path} already contains the files of {to}, but the branch could not be moved (failed to {unmoved}), \
+         and the files could not be restored (failed to {ahead}); fix the cause and land again"
     )]
     FilesAhead {
         /// The short name of the branch.

@@ -1,4 +1,4 @@
-//! Hides git: libgit2 and the git program.
+//! Wraps git: libgit2 and the git program.
 //!
 //! Each of the two does one job. The `git` program creates and fills worktrees and merges; libgit2
 //! discovers repositories, reads objects and history, stores what agents wrote and moves refs by

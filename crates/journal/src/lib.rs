@@ -1,4 +1,4 @@
-//! Hides SQLite: the sequencer that makes facts durable and folds them into the run's state.
+//! Wraps SQLite: the sequencer that makes facts durable and folds them into the run's state.
 //!
 //! A repository has one [`Store`], which any number of processes can read and send requests to. A
 //! run has at most one [`Journal`], which holds the run's lease and is the only way to record

@@ -1,4 +1,4 @@
-//! Hides which provider answers a request, which protocol it uses, and how its tokens are counted.
+//! Sends requests to models, whichever provider and protocol they use, and counts their tokens.
 //!
 //! [`Models`] chooses and opens models by name; each is a [`Model`]. There are two protocols, whose
 //! readers do no IO (`wire`). `transport` makes one attempt at a request, `retry` repeats it where

@@ -22,9 +22,9 @@ pub mod role;
 pub mod skill;
 #[cfg(test)]
 mod style_tests;
+mod suggest;
 #[cfg(test)]
 mod tests;
-mod words;
 mod write_back;
 
 pub use check::command::{FirstWord, PlannedCommand, commands_of_checks};
@@ -40,5 +40,5 @@ pub use read::note::Note;
 pub use read::outline::MAX_DEPTH;
 pub use role::Role;
 pub use skill::Skill;
-pub use words::nearest;
+pub use suggest::nearest;
 pub use write_back::write_boxes;

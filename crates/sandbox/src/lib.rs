@@ -1,4 +1,4 @@
-//! Hides processes, and what the kernel lets them do.
+//! Starts processes, confined by the kernel.
 //!
 //! Every process of orchestrate is started here: confined by a [`Sandbox`] in one of the tiers of
 //! [`Confinement`], or, for the git program alone, by [`trusted`]. The kernel is the boundary; the

@@ -1,4 +1,4 @@
-//! Hides what tools do: one permissioned, sandboxed executor and the built-in tools.
+//! Runs tools: one permissioned, sandboxed executor and the built-in tools.
 //!
 //! [`Executor::call`] runs one call within a [`CallScope`]. A [`Tool`] receives a [`ToolContext`],
 //! which holds the [`Permit`] that only the executor can create, and reaches everything outside its

@@ -8,7 +8,7 @@ use orchestrate_core::{RunId, TaskId};
 #[non_exhaustive]
 pub enum Refusal {
     /// The run was killed before it was complete.
-    #[error("land run {run}: it was interrupted and must be completed first")]
+    #[error("use the result of run {run}: the run was interrupted and must be completed first")]
     Unfinished {
         /// The run.
         run: RunId,

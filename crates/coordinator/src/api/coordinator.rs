@@ -30,7 +30,7 @@ use crate::run::context::RunContext;
 use crate::run::host::Host;
 use crate::run::layout::{Layout, require_own_state};
 use crate::run::open_files::require_open_files;
-use crate::run::retries::Retries;
+use crate::run::retry_notices::Retries;
 use crate::run::secrets::{redactor_of, require_none_in};
 use crate::texts::models;
 use crate::texts::models::Models;

@@ -21,7 +21,7 @@ use crate::error::CoordinatorError;
 use crate::merge::step;
 use crate::run::context::RunContext;
 use crate::run::handle::RunHandle;
-use crate::run::retries::{Retries, Retry};
+use crate::run::retry_notices::{Retries, Retry};
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::worker::{spawn, task_end};
 

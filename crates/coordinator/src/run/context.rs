@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::error::CoordinatorError;
 use crate::run::host::Host;
 use crate::run::layout::Layout;
-use crate::run::retries::Retries;
+use crate::run::retry_notices::Retries;
 use crate::texts::prompts::Prompts;
 use crate::texts::roles::Roles;
 use crate::texts::skills::Skills;

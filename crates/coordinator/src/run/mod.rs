@@ -7,6 +7,6 @@ pub(crate) mod handle;
 pub(crate) mod host;
 pub(crate) mod layout;
 pub(crate) mod open_files;
-pub(crate) mod retries;
+pub(crate) mod retry_notices;
 pub(crate) mod secrets;
 pub(crate) mod shutdown;

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::CoordinatorError;
 use crate::run::context::{RunContext, blocking};
-use crate::run::retries::Retry;
+use crate::run::retry_notices::Retry;
 use crate::texts::skills::SkillRefused;
 use crate::worker::task_end;
 use crate::worktree::link::GitLink;

@@ -15,7 +15,7 @@ use crate::fields::identify::Label;
 use crate::fields::value;
 use crate::read::source::Inline;
 use crate::read::text;
-use crate::words::{edit_distance, nearest};
+use crate::suggest::{edit_distance, nearest};
 use orchestrate_core::ids::TaskId;
 
 /// The key of an attribute.

@@ -8,7 +8,7 @@ use crate::fields::assign::Name;
 use crate::fields::attributes::Located;
 use crate::fields::identify;
 use crate::read::collect::Group;
-use crate::words::nearest;
+use crate::suggest::nearest;
 
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
 const MAX_SUGGESTIONS: usize = 20;

@@ -10,7 +10,7 @@ use crate::read::collect::{Collected, Group, shortened};
 use crate::read::note::Note;
 use crate::read::outline::MAX_DEPTH;
 use crate::read::task_line::Draft;
-use crate::words::nearest;
+use crate::suggest::nearest;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 

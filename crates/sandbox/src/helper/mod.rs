@@ -9,16 +9,16 @@
 //! Deliberately absent: any decision. What is allowed is in the [`protocol::Spec`].
 
 mod attributes;
-mod awaited;
 mod confine;
 mod disk;
 mod entry;
+mod filter_table;
 mod guardian;
 mod landlock;
 mod memory;
 mod modes;
+mod poll_set;
 pub(crate) mod protocol;
-mod search;
 mod seccomp;
 mod supervisor;
 mod tree;

@@ -15,8 +15,8 @@ use seccompiler::{
 };
 
 use super::attributes::FCHMODAT2;
+use super::filter_table::{self, ALLOW, ASK_LISTENER, Call, RETURN};
 use super::modes;
-use super::search::{self, ALLOW, ASK_LISTENER, Call, RETURN};
 use crate::sys;
 use crate::tier::Confinement;
 
@@ -215,7 +215,7 @@ const SOCKET_TYPE: u64 = 0xf;
 /// Compiles the filter of a tier. `signals_scoped` is whether Landlock keeps signals inside.
 pub(super) fn compile(confinement: Confinement, signals_scoped: bool) -> Result<Filter, String> {
     let rules = RulesOfTier::of(confinement, signals_scoped)?;
-    Ok(Filter { program: search::filter(&rules.calls()?)?, asks: confinement == Confinement::Fallback })
+    Ok(Filter { program: filter_table::filter(&rules.calls()?)?, asks: confinement == Confinement::Fallback })
 }
 
 /// The rules of a tier for system calls. If a call is in several, the strictest applies.
@@ -256,13 +256,13 @@ impl RulesOfTier {
         let numbers: BTreeSet<c_long> = self.refused.keys().chain(&self.absent).chain(&self.asked).copied().collect();
         let call = |number: c_long| {
             let otherwise = match number {
-                _ if self.absent.contains(&number) => search::refusal(libc::ENOSYS),
+                _ if self.absent.contains(&number) => filter_table::refusal(libc::ENOSYS),
                 _ if self.asked.contains(&number) => ASK_LISTENER,
                 _ => ALLOW,
             };
             let program = match self.refused.get(&number).map(Vec::as_slice) {
-                None => vec![search::verdict(otherwise)],
-                Some([]) => vec![search::verdict(search::refusal(libc::EPERM))],
+                None => vec![filter_table::verdict(otherwise)],
+                Some([]) => vec![filter_table::verdict(filter_table::refusal(libc::EPERM))],
                 Some(rules) => conditional(number, rules, otherwise)?,
             };
             Ok(Call { number: u32::try_from(number).map_err(text)?, program })
@@ -475,8 +475,8 @@ mod tests {
                     let given = [first, second, second, first, first, second];
                     let says = |program| returned(program, number, given) != ALLOW;
                     let expected = match () {
-                        () if says(&refused) => search::refusal(libc::EPERM),
-                        () if says(&absent) => search::refusal(libc::ENOSYS),
+                        () if says(&refused) => filter_table::refusal(libc::EPERM),
+                        () if says(&absent) => filter_table::refusal(libc::ENOSYS),
                         () if says(&asked) => ASK_LISTENER,
                         () => ALLOW,
                     };
@@ -494,7 +494,7 @@ mod tests {
         assert!(filter.len() < 2_000, "{}", filter.len());
         if cfg!(target_arch = "x86_64") {
             let number = u32::try_from(libc::SYS_getpid).unwrap() | 0x4000_0000;
-            assert_eq!(returned(&filter, number, [0; 6]), search::refusal(libc::ENOSYS));
+            assert_eq!(returned(&filter, number, [0; 6]), filter_table::refusal(libc::ENOSYS));
         }
     }
 }

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, getpid, getppid};
 
-use super::awaited::Awaited;
 use super::confine::Restrictions;
 use super::disk::Disk;
 use super::guardian::{self, Half};
 use super::modes::Modes;
+use super::poll_set::Awaited;
 use super::protocol::{Order, Report, Spec, report};
 use super::{memory, tree};
 use crate::sys;

@@ -27,7 +27,7 @@ use super::call_end::{CallOf, finished};
 use super::replay::replay;
 use crate::error::CoordinatorError;
 use crate::run::codec::value_bytes;
-use crate::run::retries::Retry;
+use crate::run::retry_notices::Retry;
 use crate::run::shutdown::ShutdownLevel;
 use crate::worker::link::{Announced, WorkerLink};
 use crate::worker::workplace::Workplace;

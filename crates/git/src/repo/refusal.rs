@@ -98,6 +98,16 @@ pub enum Refusal {
         /// How many they name.
         files: usize,
     },
+    /// A file that would be copied to every worktree, or that every worktree has, leads back into the checkout.
+    #[error(
+        "{}{link}, so a check would use the checkout's files instead of the worktree's; {}", shown_path(.path), link.fix()
+    )]
+    LeadsBack {
+        /// The file.
+        path: PathBuf,
+        /// How it leads back.
+        link: BackLink,
+    },
     /// The checkout is sparse.
     #[error("its checkout is sparse, which is not supported yet; run `git sparse-checkout disable`")]
     Sparse,
@@ -177,6 +187,53 @@ pub enum Refusal {
     /// The index cannot be read.
     #[error("its index cannot be read ({0}); run `git status` for details")]
     UnreadableIndex(String),
+}
+
+/// How a file leads back into the checkout, in a form that cannot be changed exactly.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackLink {
+    /// It is no text.
+    #[error(":{line} names this checkout, but is not text")]
+    NotText {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// It is the result of a configuration, as many other files are.
+    #[error(":{line} configures a build for this checkout")]
+    Configured {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// It is a script whose first line would become one that cannot be executed.
+    #[error(":1 names an interpreter in this checkout, and its path in the worktree is too long or has spaces")]
+    Shebang,
+    /// It is outside the checkout, behind a link that is copied.
+    #[error(":{line}, which `{}` links to, names this checkout", shown_path(.through))]
+    Behind {
+        /// The link, below the checkout.
+        through: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// It is committed.
+    #[error(":{line} names this checkout by its absolute path")]
+    Committed {
+        /// The line, from 1.
+        line: usize,
+    },
+}
+
+impl BackLink {
+    fn fix(&self) -> &'static str {
+        match self {
+            Self::Behind { .. } => {
+                "replace the link by a folder of its own, or create it in each worktree with `[worktree] setup`"
+            }
+            Self::Committed { .. } => "use a relative path there, and commit it",
+            _ => "do not list it in .worktreeinclude, but create it in each worktree with `[worktree] setup`",
+        }
+    }
 }
 
 impl Refusal {

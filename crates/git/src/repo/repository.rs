@@ -217,7 +217,7 @@ impl Repo {
     pub fn require_ready(&self) -> Result<(), GitError> {
         self.require_at_rest()?;
         self.require_plain_tree(&self.head()?.commit)?;
-        self.worktrees().included().map(drop)
+        self.worktrees().require_includable()
     }
 
     /// Like [`Repo::require_ready`] without examining the files of HEAD, for landing the result of
@@ -278,7 +278,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Refuses a commit whose tree has something unsupported: submodules, LFS files, filters or encodings.
+    /// Refuses a commit whose tree has something unsupported: submodules, LFS files, filters or encodings, or files
+    /// that name the checkout by its absolute path where a tool would follow it.
     ///
     /// [`Repo::require_ready`] checks HEAD; call this for another base.
     ///
@@ -289,7 +290,7 @@ impl Repo {
         let tree = tree_of(&handle, commit)?;
         match probe::tree_refusal(&handle, &self.shared.configuration, &tree)? {
             Some(refusal) => Err(GitError::Refused { path: self.shared.workdir.clone(), refusal }),
-            None => Ok(()),
+            None => self.worktrees().require_no_path_back(commit),
         }
     }
 

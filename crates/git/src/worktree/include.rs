@@ -4,24 +4,56 @@
 //! A file is copied only if git ignores it *and* the patterns match it. Tracked and merely new
 //! files are never copied, and a file that the worktree already has is not overwritten. Git
 //! computes both lists, in the user's own checkout.
+//!
+//! A file that leads back into the checkout, such as an editable install, leads into the worktree
+//! afterwards, or is refused ([`links_back`](crate::worktree::links_back)).
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
+use orchestrate_core::Oid;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::repo::refusal::{MAX_INCLUDED, Refusal};
+use crate::repo::refusal::{BackLink, MAX_INCLUDED, Refusal};
 use crate::store::bounds;
 use crate::store::openat;
 use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::handle::Worktrees;
+use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
 use crate::worktree::worktrees::Worktree;
 
 /// The file with the patterns, at the top of the user's checkout.
 const PATTERNS: &str = ".worktreeinclude";
+/// Stands for a worktree that does not exist yet.
+const ANY_WORKTREE: &str = "/worktree";
+/// Committed files that may name folders by absolute paths.
+const COMMITTED: &[&str] = &["go.work", "go.mod", ".cargo/config.toml", ".cargo/config"];
+
+/// What is read of a file of the checkout.
+enum Read {
+    /// The target of a link.
+    Link(Vec<u8>),
+    /// The content and the mode of a file that may lead back.
+    File(Kind, Vec<u8>, u32),
+    /// Nothing: the file is copied as it is.
+    Unsearched,
+}
+
+/// What a file of the checkout becomes in a worktree.
+enum Entry {
+    /// A copy of the file in this folder.
+    Same(OwnedFd),
+    /// A file with this content and mode.
+    Content(Vec<u8>, u32),
+    /// A link with this target.
+    Link(Vec<u8>),
+}
 
 impl Worktrees<'_> {
     /// Copies the ignored files that `.worktreeinclude` names from the user's checkout into a
@@ -36,42 +68,177 @@ impl Worktrees<'_> {
         }
         worktree.verify_untampered()?;
         let from = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
+        let relocation = Relocation::new(self.repo.workdir(), worktree.path());
         let mut copied = Vec::new();
         for path in files {
-            let (folder, name) = openat::split(&path);
-            let failed = || GitError::errno("copy", self.repo.workdir().join(path_of(&path)));
-            let source = match openat::open_folder(&from, folder) {
-                Err(error) if has_changed(error) => continue,
-                opened => opened.map_err(failed())?,
-            };
-            // Anything that is neither a regular file nor a link is skipped.
-            let kind = openat::look(&source, name).map_err(failed())?.as_ref().map(openat::kind);
-            let Some(kind @ (FileType::RegularFile | FileType::Symlink)) = kind else { continue };
-            let target = match openat::open_folder(worktree.root(), folder) {
-                Err(Errno::NOENT) => openat::make_folder(worktree.root(), folder),
-                // The worktree has a file or a link in the folder's place.
-                Err(Errno::NOTDIR | Errno::LOOP) => continue,
-                opened => opened,
-            };
-            let target = target.map_err(failed())?;
-            if openat::look(&target, name).map_err(failed())?.is_some() {
-                continue;
-            }
-            let done = match kind {
-                FileType::Symlink => {
-                    openat::read_link(&source, name).and_then(|leads| openat::write_link(&target, name, &leads))
-                }
-                _ => openat::copy(&source, &target, name),
-            };
-            match done {
-                Err(error) if has_changed(error) => {}
-                done => {
-                    done.map_err(failed())?;
-                    copied.push(path_of(&path));
-                }
+            if self.copy_one(&from, worktree, &relocation, &path)? {
+                copied.push(path_of(&path));
             }
         }
         Ok(copied)
+    }
+
+    /// Copies one file; returns whether it did.
+    fn copy_one(
+        &self,
+        from: &OwnedFd,
+        worktree: &Worktree,
+        relocation: &Relocation,
+        path: &[u8],
+    ) -> Result<bool, GitError> {
+        let failed = || GitError::errno("copy", self.repo.workdir().join(path_of(path)));
+        let (folder, name) = openat::split(path);
+        let Some(entry) = self.relocated(from, relocation, path)? else { return Ok(false) };
+        let target = match openat::open_folder(worktree.root(), folder) {
+            Err(Errno::NOENT) => openat::make_folder(worktree.root(), folder),
+            // The worktree has a file or a link in the folder's place.
+            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+            opened => opened,
+        };
+        let target = target.map_err(failed())?;
+        if openat::look(&target, name).map_err(failed())?.is_some() {
+            return Ok(false);
+        }
+        let done = match &entry {
+            Entry::Link(leads) => openat::write_link(&target, name, leads),
+            Entry::Content(bytes, mode) => openat::write(&target, name, bytes, mode & 0o111 != 0),
+            Entry::Same(source) => openat::copy(source, &target, name),
+        };
+        match done {
+            Err(error) if has_changed(error) => Ok(false),
+            done => done.map(|()| true).map_err(failed()),
+        }
+    }
+
+    /// Returns what a file of the checkout becomes in a worktree; `None` if it is left out, or is neither a regular
+    /// file nor a link.
+    fn relocated(&self, from: &OwnedFd, relocation: &Relocation, path: &[u8]) -> Result<Option<Entry>, GitError> {
+        let failed = || GitError::errno("copy", self.repo.workdir().join(path_of(path)));
+        let (folder, name) = openat::split(path);
+        let source = match openat::open_folder(from, folder) {
+            Err(error) if has_changed(error) => return Ok(None),
+            opened => opened.map_err(failed())?,
+        };
+        let Some(stat) = openat::look(&source, name).map_err(failed())? else { return Ok(None) };
+        let read = match openat::kind(&stat) {
+            FileType::Symlink => openat::read_link(&source, name).map(Read::Link),
+            FileType::RegularFile => match Kind::of(path) {
+                None => Ok(Read::Unsearched),
+                Some(kind) => openat::read(&source, name, MAX_SEARCHED)
+                    .map(|read| read.map_or(Read::Unsearched, |(bytes, stat)| Read::File(kind, bytes, stat.st_mode))),
+            },
+            _ => return Ok(None),
+        };
+        let read = match read {
+            Err(error) if has_changed(error) => return Ok(None),
+            read => read.map_err(failed())?,
+        };
+        let relative = path_of(path);
+        match read {
+            Read::Unsearched => Ok(Some(Entry::Same(source))),
+            Read::Link(leads) => match relocation.link(&relative, Path::new(OsStr::from_bytes(&leads))) {
+                Relocated::Other(leads) => Ok(Some(Entry::Link(leads))),
+                _ => {
+                    self.require_nothing_behind(relocation, &relative)?;
+                    Ok(Some(Entry::Link(leads)))
+                }
+            },
+            Read::File(kind, bytes, mode) => match relocation.content(kind, &bytes) {
+                Ok(Relocated::Same) => Ok(Some(Entry::Same(source))),
+                Ok(Relocated::Other(bytes)) => Ok(Some(Entry::Content(bytes, mode))),
+                Ok(Relocated::LeftOut) => Ok(None),
+                Err(link) => Err(self.leads_back(relative, link)),
+            },
+        }
+    }
+
+    /// Refuses a link to a folder outside the checkout in which a file leads back into it: it cannot be changed there.
+    fn require_nothing_behind(&self, relocation: &Relocation, link: &Path) -> Result<(), GitError> {
+        let Ok(real) = self.repo.workdir().join(link).canonicalize() else { return Ok(()) };
+        if !real.is_dir() || relocation.holds(&real) {
+            return Ok(());
+        }
+        let mut folders = vec![real];
+        let mut left = MAX_INCLUDED;
+        while let Some(folder) = folders.pop() {
+            // A folder that this user cannot read is of no use to a command.
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                left = left.saturating_sub(1);
+                if left == 0 {
+                    return Ok(());
+                }
+                let path = entry.path();
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push(path),
+                    Ok(kind) if kind.is_file() => {
+                        if let Some(line) = relocation.line_in(&path) {
+                            let link = BackLink::Behind { through: link.to_owned(), line };
+                            return Err(self.leads_back(path, link));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses files to be copied that lead back into the checkout and cannot be changed.
+    ///
+    /// # Errors
+    /// [`Refusal::LeadsBack`], and those of [`copy_included`](Self::copy_included).
+    pub(crate) fn require_includable(&self) -> Result<(), GitError> {
+        let from = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
+        let relocation = Relocation::new(self.repo.workdir(), Path::new(ANY_WORKTREE));
+        for path in self.included()? {
+            self.relocated(&from, &relocation, &path)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a commit with a workspace or an override that names the checkout by its absolute path.
+    ///
+    /// # Errors
+    /// [`Refusal::LeadsBack`]; also fails if the commit cannot be read.
+    pub(crate) fn require_no_path_back(&self, commit: &Oid) -> Result<(), GitError> {
+        let relocation = Relocation::new(self.repo.workdir(), Path::new(ANY_WORKTREE));
+        let tree = self.repo.tree_of(commit)?;
+        for name in COMMITTED {
+            let Some(bytes) = self.repo.store().read_stored(&tree, Path::new(name))? else { continue };
+            if let Some(line) = relocation.line_of_first(&bytes) {
+                return Err(self.leads_back(name.into(), BackLink::Committed { line }));
+            }
+        }
+        Ok(())
+    }
+
+    fn leads_back(&self, path: PathBuf, link: BackLink) -> GitError {
+        let refusal = Refusal::LeadsBack { path, link };
+        GitError::Refused { path: self.repo.workdir().to_owned(), refusal }
+    }
+
+    /// Returns bytes that change with the files that are copied to each worktree: their names, sizes, modes and times
+    /// of modification. They are empty if there are none.
+    ///
+    /// # Errors
+    /// See [`copy_included`](Self::copy_included).
+    pub fn included_fingerprint(&self) -> Result<Vec<u8>, GitError> {
+        let files = self.included()?;
+        let root = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
+        let mut bytes = Vec::new();
+        for path in files {
+            let failed = || GitError::errno("look at", self.repo.workdir().join(path_of(&path)));
+            let found = match openat::look(&root, &path) {
+                Err(error) if has_changed(error) => None,
+                found => found.map_err(failed())?,
+            };
+            let Some(stat) = found else { continue };
+            bytes.extend_from_slice(&path);
+            let facts = [stat.st_size, stat.st_mtime, stat.st_mtime_nsec.cast_signed(), i64::from(stat.st_mode)];
+            bytes.push(0);
+            bytes.extend(facts.into_iter().flat_map(i64::to_le_bytes));
+        }
+        Ok(bytes)
     }
 
     /// Lists the files that are copied to each worktree.

@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use orchestrate_git::{GitError, Refusal, Worktree};
+use orchestrate_git::{BackLink, GitError, Refusal, Worktree};
 
 use crate::support::{Fixture, git_in, make_pipe, write_files};
 
@@ -124,6 +125,214 @@ fn what_is_in_the_worktree_stays() {
     assert_eq!(std::fs::read_link(worktree.path().join("linked")).unwrap(), outside);
     assert_eq!(read(&outside.join("kept")), "outside");
     assert_eq!(git_in(worktree.path(), &["status", "--porcelain"]), "");
+}
+
+/// Creates a repository whose checkout has a virtual environment, made by hand as pip and uv make it.
+fn with_venv() -> Fixture {
+    let fixture = Fixture::new(&[
+        (".gitignore", ".venv/\n"),
+        (".worktreeinclude", ".venv/\n"),
+        ("src/canary.py", "WHERE = 'committed'\n"),
+    ]);
+    let project = fixture.project();
+    let (checkout, site) = (project.display(), ".venv/lib/python3/site-packages");
+    write_files(
+        &project,
+        &[
+            (".venv/pyvenv.cfg", &format!("home = /usr/bin\ncommand = /usr/bin/python3 -m venv {checkout}/.venv\n")),
+            (".venv/bin/tool", &format!("#!{checkout}/.venv/bin/python\nprint('tool')\n")),
+            (".venv/bin/activate", &format!("VIRTUAL_ENV='{checkout}/.venv'\n")),
+            (&format!("{site}/_canary.pth"), &format!("{checkout}/src\n")),
+            (&format!("{site}/canary-1.dist-info/direct_url.json"), &format!("{{\"url\":\"file://{checkout}\"}}")),
+            (&format!("{site}/__editable___other_finder.py"), &format!("MAPPING = {{'other': '{checkout}/other'}}\n")),
+            (&format!("{site}/__pycache__/__editable___other_finder.cpython-312.pyc"), "\u{0}compiled"),
+        ],
+    );
+    std::fs::set_permissions(project.join(".venv/bin/tool"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    // What the user has changed since, which no check of a worktree may see.
+    write_files(&project, &[("src/canary.py", "WHERE = 'checkout'\n")]);
+    fixture
+}
+
+#[test]
+fn an_editable_install_leads_into_the_worktree() {
+    let fixture = with_venv();
+    let (worktree, copied) = included(&fixture);
+    assert_eq!(copied.unwrap().len(), 6);
+    let checkout = fixture.project().display().to_string();
+    let read = |path: &str| std::fs::read_to_string(worktree.path().join(path)).unwrap();
+    let site = ".venv/lib/python3/site-packages";
+    for path in [
+        ".venv/pyvenv.cfg",
+        ".venv/bin/tool",
+        ".venv/bin/activate",
+        &format!("{site}/_canary.pth"),
+        &format!("{site}/canary-1.dist-info/direct_url.json"),
+        &format!("{site}/__editable___other_finder.py"),
+    ] {
+        let text = read(path);
+        assert!(!text.contains(&checkout), "{path}: {text}");
+        assert!(text.contains(&worktree.path().display().to_string()), "{path}: {text}");
+    }
+    assert!(!worktree.path().join(site).join("__pycache__").exists());
+    let mode = std::fs::metadata(worktree.path().join(".venv/bin/tool")).unwrap().permissions().mode();
+    assert_ne!(mode & 0o100, 0);
+}
+
+/// Runs a program in a folder, and returns what it prints; `None` if the program is not installed.
+fn printed(program: &str, folder: &Path, arguments: &[&str]) -> Option<String> {
+    let ran = match Command::new(program).args(arguments).current_dir(folder).output() {
+        Err(_) => {
+            assert!(std::env::var_os("ORCHESTRATE_REQUIRE").is_none(), "needs {program}");
+            return None;
+        }
+        Ok(ran) => ran,
+    };
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    Some(String::from_utf8(ran.stdout).unwrap())
+}
+
+/// The canary of pip and uv: python itself imports the worktree's code.
+#[test]
+fn python_imports_from_the_worktree() {
+    let fixture = with_venv();
+    let (worktree, copied) = included(&fixture);
+    copied.unwrap();
+    let script = "import site; site.addsitedir('.venv/lib/python3/site-packages'); import canary; print(canary.WHERE)";
+    let imported = |root: &Path| printed("python3", root, &["-I", "-B", "-c", script]);
+    let Some(before) = imported(&fixture.project()) else { return };
+    assert_eq!([before, imported(worktree.path()).unwrap()], ["checkout\n", "committed\n"]);
+}
+
+/// The canary of npm and pnpm: absolute links, links by way of a global folder, and shims.
+#[test]
+fn node_requires_from_the_worktree() {
+    let fixture = Fixture::new(&[
+        (".gitignore", "node_modules/\n"),
+        (".worktreeinclude", "node_modules/\n"),
+        ("packages/lib/index.js", "module.exports = 'committed';\n"),
+    ]);
+    let (project, global) = (fixture.project(), fixture.path().join("global"));
+    let shim = format!("#!/bin/sh\nexport NODE_PATH=\"{}/node_modules/.pnpm\"\n", project.display());
+    write_files(&project, &[("node_modules/.bin/tool", &shim), ("node_modules/.keep", "")]);
+    std::fs::create_dir(&global).unwrap();
+    symlink(project.join("packages/lib"), global.join("lib")).unwrap();
+    for (name, target) in [
+        ("absolute", project.join("packages/lib")),
+        ("linked", global.join("lib")),
+        ("climbing", "../../global/lib".into()),
+        ("relative", "../packages/lib".into()),
+    ] {
+        symlink(target, project.join("node_modules").join(name)).unwrap();
+    }
+    write_files(&project, &[("packages/lib/index.js", "module.exports = 'checkout';\n")]);
+    let (worktree, copied) = included(&fixture);
+    assert_eq!(copied.unwrap().len(), 6);
+    for name in ["absolute", "linked", "climbing", "relative"] {
+        let leads = worktree.path().join("node_modules").join(name).canonicalize().unwrap();
+        assert_eq!(leads, worktree.path().canonicalize().unwrap().join("packages/lib"), "{name}");
+    }
+    let shim = std::fs::read_to_string(worktree.path().join("node_modules/.bin/tool")).unwrap();
+    assert!(shim.contains(&format!("\"{}/node_modules/.pnpm\"", worktree.path().display())), "{shim}");
+    let script = "console.log(['absolute', 'linked', 'climbing', 'relative'].map((name) => require(name)).join())";
+    let required = |root: &Path| printed("node", root, &["-e", script]);
+    let Some(before) = required(&project) else { return };
+    let expected = ["checkout", "committed"].map(|word| format!("{}\n", [word; 4].join(",")));
+    assert_eq!([before, required(worktree.path()).unwrap()], expected);
+}
+
+/// The canary of cargo and go: overrides that git ignores are changed, and committed ones are refused.
+#[test]
+fn overrides_lead_into_the_worktree_or_are_refused() {
+    let written = |checkout: &Path| {
+        let checkout = checkout.display();
+        [
+            (".cargo/config.toml", format!("# ours\npaths = [\"{checkout}/vendored/lib\"]\n")),
+            ("go.work", format!("go 1.22\nuse {checkout}/module\n")),
+        ]
+    };
+    let fixture = Fixture::new(&[
+        (".gitignore", ".cargo/\ngo.work\n"),
+        (".worktreeinclude", ".cargo/\ngo.work\n"),
+        ("tracked", "1\n"),
+    ]);
+    for (name, text) in written(&fixture.project()) {
+        write_files(&fixture.project(), &[(name, &text)]);
+    }
+    let (worktree, copied) = included(&fixture);
+    assert_eq!(copied.unwrap().len(), 2);
+    for (name, text) in written(worktree.path()) {
+        assert_eq!(std::fs::read_to_string(worktree.path().join(name)).unwrap(), text);
+    }
+    for at in [0, 1] {
+        let fixture = Fixture::new(&[("tracked", "1\n")]);
+        let (name, text) = &written(&fixture.project())[at];
+        fixture.commit_files(&[(name, text)], "override");
+        let refused = fixture.repo().require_ready();
+        let expected = Refusal::LeadsBack { path: name.into(), link: BackLink::Committed { line: 2 } };
+        assert!(matches!(&refused, Err(GitError::Refused { refusal, .. }) if *refusal == expected), "{refused:?}");
+    }
+}
+
+/// Requires that a run is refused before it starts, and that nothing is copied.
+fn require_refused(fixture: &Fixture, path: &Path, link: BackLink) {
+    let expected = Refusal::LeadsBack { path: path.to_owned(), link };
+    let refused = fixture.repo().require_ready();
+    assert!(matches!(&refused, Err(GitError::Refused { refusal, .. }) if *refusal == expected), "{refused:?}");
+    let (worktree, copied) = included(fixture);
+    assert!(matches!(&copied, Err(GitError::Refused { refusal, .. }) if *refusal == expected), "{copied:?}");
+    assert_eq!(git_in(worktree.path(), &["status", "--porcelain", "--ignored"]), "");
+}
+
+#[test]
+fn what_cannot_be_changed_is_refused_with_its_line() {
+    let fixture = naming("local/\n");
+    let cache = format!("A=1\nCMAKE_HOME_DIRECTORY:INTERNAL={}\n", fixture.project().display());
+    write_files(&fixture.project(), &[("local/CMakeCache.txt", &cache)]);
+    require_refused(&fixture, Path::new("local/CMakeCache.txt"), BackLink::Configured { line: 2 });
+    let fixture = naming("local/\n");
+    let finder = format!("\u{0}\n\nM = '{}/src'\n", fixture.project().display());
+    write_files(&fixture.project(), &[("local/__editable___x_finder.py", &finder)]);
+    require_refused(&fixture, Path::new("local/__editable___x_finder.py"), BackLink::NotText { line: 3 });
+}
+
+/// The folder behind a link belongs to the user, so nothing is changed there.
+#[test]
+fn what_leads_back_from_behind_a_link_is_refused() {
+    let fixture = naming("venv.env\n");
+    let outside = fixture.path().join("venvs/project");
+    let site = outside.join("lib/python3/site-packages");
+    write_files(&site, &[("_canary.pth", &format!("# ours\n{}/src\n", fixture.project().display()))]);
+    symlink(&outside, fixture.project().join("venv.env")).unwrap();
+    let link = BackLink::Behind { through: "venv.env".into(), line: 2 };
+    require_refused(&fixture, &site.join("_canary.pth"), link);
+    write_files(&site, &[("_canary.pth", "/elsewhere/src\n")]);
+    fixture.repo().require_ready().unwrap();
+}
+
+/// The user may name the checkout by a path with links.
+#[test]
+fn a_path_through_links_leads_into_the_worktree() {
+    let fixture = naming("local/\n");
+    let aliases = [fixture.path().join("alias/project"), fixture.path().join("another")];
+    std::fs::create_dir(fixture.path().join("alias")).unwrap();
+    for alias in &aliases {
+        symlink(fixture.project(), alias).unwrap();
+    }
+    let [named, other] = aliases.map(|alias| alias.display().to_string());
+    write_files(
+        &fixture.project(),
+        &[
+            ("local/pyvenv.cfg", &format!("command = python -m venv {named}/local\n")),
+            ("local/a.pth", &format!("{other}\n{named}\n")),
+        ],
+    );
+    let (worktree, copied) = included(&fixture);
+    assert_eq!(copied.unwrap().len(), 2);
+    let (read, at) =
+        (|name: &str| std::fs::read_to_string(worktree.path().join(name)).unwrap(), worktree.path().display());
+    assert_eq!(read("local/pyvenv.cfg"), format!("command = python -m venv {at}/local\n"));
+    assert_eq!(read("local/a.pth"), format!("{at}\n{at}\n"));
 }
 
 #[test]

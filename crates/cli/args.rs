@@ -167,6 +167,9 @@ pub(crate) struct SettingsArgs {
     /// A command that must exit 0 on every merged tree
     #[arg(long, value_name = "CMD")]
     verify: Option<String>,
+    /// Do not require that the base passes `--verify` before any agent starts
+    #[arg(long)]
+    no_verify_base: bool,
     /// What happens to finished branches: auto, review or none
     #[arg(long, value_name = "MODE")]
     merge: Option<String>,
@@ -560,6 +563,7 @@ impl SettingsArgs {
             .filter_map(|(name, value)| Some((name, value.clone()?)))
             .chain(lists.into_iter().flat_map(|(name, rules)| rules.iter().map(move |rule| (name, rule.clone()))))
             .chain(on(&switches))
+            .chain(self.no_verify_base.then(|| ("verify_base", "false".to_owned())))
             .collect()
     }
 }

@@ -112,7 +112,7 @@ fn doctor_counts_open_files() -> Outcome {
 
 fn landing_needs_files_for_no_agents() -> Outcome {
     let world = world()?;
-    let run = ["run", &world.file("plan.md"), "--max-agents", "1", "--verify", "test -e made"];
+    let run = ["run", &world.file("plan.md"), "--max-agents", "1", "--verify", "test -e made", "--no-verify-base"];
     with_open_files(&world, "-n 64", &run)?.exits(0)?;
     world.repository.git(&["commit", "-q", "--allow-empty", "-m", "Go on"])?;
     // A low soft limit is raised.

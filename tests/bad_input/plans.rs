@@ -163,7 +163,7 @@ fn a_check_that_may_pass_without_its_program_is_warned_of() -> Outcome {
     world.repository.write("orchestrate.toml", "verify = 'no-such-program'\n[worktree]\nsetup = 'true'\n")?;
     world.types(&["config", "trust", "--yes"], 0)?;
     world.write("plan.md", PLAN)?;
-    let ran = world.types(&["run", &world.file("plan.md")], 1)?;
+    let ran = world.types(&["run", &world.file("plan.md"), "--no-verify-base"], 1)?;
     require_words(&ran.stderr, &["warning: orchestrate.toml:1:1: the program `no-such-program` is not available"])?;
     require_words(&ran.stdout, &["exit code 127: a command was not found", "orchestrate retry T1 -m TEXT"])?;
     world.write("plan.md", "- [ ] T1 Make it (run: touch made) (verify: ./no-such-script)\n")?;

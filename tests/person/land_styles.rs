@@ -79,7 +79,7 @@ fn a_squash_lands_one_commit_and_is_undone() -> Outcome {
 
 fn a_rebase_lands_a_commit_for_each_task() -> Outcome {
     for is_behind in [false, true] {
-        let world = ended(&["--verify", "test -e one || test -e two"])?;
+        let world = ended(&["--verify", "test -e one || test -e two", "--no-verify-base"])?;
         if is_behind {
             meanwhile(&world, "mine", "m\n")?;
         }

@@ -61,7 +61,7 @@ fn others_words_move_no_cursor() -> Outcome {
     let model = script.write_to(&world.home.path().join("script.jsonl"))?;
     world.repository.write("plan.md", &format!("- [ ] T1 Write {CLEAR} it\n"))?;
     let check = format!("printf '::add-mask::z\\n{CLEAR}'; exit 1");
-    let run = ["run", "plan.md", "--model", &model, "--verify", &check, "--verbose"];
+    let run = ["run", "plan.md", "--model", &model, "--verify", &check, "--no-verify-base", "--verbose"];
     is_plain(&world.types(&run, 3)?)?;
     let listings: [&[&str]; 9] = [
         &["agents", "list"],

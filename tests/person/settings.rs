@@ -74,7 +74,7 @@ fn a_projects_command_runs_only_with_consent() -> Outcome {
     let world = World::plain()?;
     world.repository.write("orchestrate.toml", "verify = 'test -f made'\n")?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
-    let run = || world.orchestrate(&["run", "plan.md", "--output-format", "json"]);
+    let run = || world.orchestrate(&["run", "plan.md", "--output-format", "json", "--no-verify-base"]);
     let refused = run().run()?.exits(2)?;
     if !refused.stderr.contains("orchestrate config trust") {
         return fail(refused.stderr);
@@ -87,7 +87,7 @@ fn a_projects_command_runs_only_with_consent() -> Outcome {
     // A changed command needs consent again, and one that is typed needs none.
     world.repository.write("orchestrate.toml", "verify = 'test -f  made'\n")?;
     run().run()?.exits(2)?;
-    let typed = ["run", "plan.md", "--verify", "test -f made", "--output-format", "json"];
+    let typed = ["run", "plan.md", "--verify", "test -f made", "--output-format", "json", "--no-verify-base"];
     world.types(&typed, 0)?;
     Ok(())
 }

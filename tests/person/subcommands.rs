@@ -93,7 +93,7 @@ fn consent_is_typed_once() -> Outcome {
     world.repository.write("orchestrate.toml", "verify = 'test -f made'\n")?;
     world.repository.write("plan.md", PLAN)?;
     let answered = |keys: &str| {
-        let terminal = world.orchestrate(&["run", "plan.md"]).start_in_terminal()?;
+        let terminal = world.orchestrate(&["run", "plan.md", "--no-verify-base"]).start_in_terminal()?;
         terminal.shows(QUESTION)?;
         terminal.types(keys)?;
         terminal.end()
@@ -109,7 +109,7 @@ fn consent_is_typed_once() -> Outcome {
     if !allowed.stdout.contains("orchestrate.toml:1:1 wants to run this command in the sandbox, as `verify`") {
         return fail(allowed.stdout);
     }
-    let terminal = world.orchestrate(&["run", "plan.md"]).start_in_terminal()?;
+    let terminal = world.orchestrate(&["run", "plan.md", "--no-verify-base"]).start_in_terminal()?;
     let again = terminal.end()?.exits(0)?;
     if again.stdout.contains(QUESTION) { fail(again.stdout) } else { Ok(()) }
 }

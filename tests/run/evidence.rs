@@ -181,11 +181,10 @@ fn a_red_merge_is_no_conflict() -> Outcome {
     let message = error.map(|error| error.message).unwrap_or_default();
     let says = message.starts_with("the branch merges cleanly, but its check fails (");
     let shows = message.ends_with("\nit is broken: error 42");
-    let again = message.contains("again after its command was rerun") && message.contains("it has no agent");
-    if !says || !shows || !again || message.contains("returned") {
+    // It is not rerun on the files that it had started from: it would end as before.
+    if !says || !shows || message.contains("rerun") || message.contains("returned") {
         return fail(played.story());
     }
-    // The command was rerun, each time on the files that it had started from.
     let text = world.repository.show(&played.report.run_id.task_branch(&"T1".into()), "one.txt")?;
     if text == "1" { Ok(()) } else { fail(text) }
 }
@@ -197,7 +196,7 @@ fn a_red_merge_of_an_agent_is_no_conflict() -> Outcome {
     world.repository.write("orchestrate.toml", "merge_rounds = 0\n")?;
     world.repository.commit_all("Return nothing")?;
     let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
-    let run = world.types(&["run", "plan.md", "--model", &model, "--verify", "false"], 3)?;
+    let run = world.types(&["run", "plan.md", "--model", &model, "--verify", "false", "--no-verify-base"], 3)?;
     let shown = [
         run,
         world.types(&["status"], 0)?,

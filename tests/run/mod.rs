@@ -1,5 +1,6 @@
 //! A run from its plan to its merged result: agents, models, messages, checks, conflicts, and being stopped.
 
+mod base;
 mod cancel;
 mod check;
 mod children;
@@ -22,6 +23,7 @@ use crate::support::{Case, Need};
 pub(crate) fn cases() -> Vec<Case> {
     let others = [check::cases, demo::cases];
     let runs = [
+        base::cases,
         cancel::cases,
         children::cases,
         end_to_end::cases,

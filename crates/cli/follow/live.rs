@@ -46,7 +46,10 @@ impl Live {
             let since = *self.since.entry(record.task.id.clone()).or_insert_with(Instant::now);
             self.lines.push((progress::agent_line(record), since));
         }
-        self.lines.push((progress::total_line(state, hidden.len()), self.begun));
+        self.lines.push((
+            progress::base_line(state).unwrap_or_else(|| progress::total_line(state, hidden.len())),
+            self.begun,
+        ));
         self.draw(columns);
     }
 

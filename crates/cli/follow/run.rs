@@ -105,10 +105,17 @@ pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Fol
         output::note("::endgroup::");
     }
     let report = match ended {
-        Ok(ended) => ended.map_err(|error| CommandError::from(error).hint(kept(&id)))?,
+        Ok(ended) => ended.map_err(|error| of_end(error, &id))?,
         Err(Killed(code)) => killed(store.state(&id)?, code),
     };
     Ok(Followed { report, store, style, seq: news.seen, is_heard })
+}
+
+/// Returns the error of a run that could not continue.
+fn of_end(error: CoordinatorError, run: &RunId) -> CommandError {
+    let has_begun = !matches!(error, CoordinatorError::RedBase(_));
+    let error = CommandError::from(error);
+    if has_begun { error.hint(kept(run)) } else { error }
 }
 
 fn kept(run: &RunId) -> String {

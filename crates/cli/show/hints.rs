@@ -14,6 +14,7 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
     match error {
         CoordinatorError::CannotGoOn { run, why } => Some(next_step(run, why)),
         CoordinatorError::Refused(refusal) => of_refusal(refusal),
+        CoordinatorError::RedBase(failure) => Some(red_base(&failure.run, failure.fix)),
         CoordinatorError::Journal(JournalError::NoSuchRun(_)) => {
             Some("`orchestrate status --all` lists the runs of this repository".to_owned())
         }
@@ -39,6 +40,15 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Describes what to do about a base that does not pass the run's check.
+fn red_base(run: &RunId, fix: Option<&str>) -> String {
+    let ways = format!(
+        "no agent was started; fix the base and run again, choose another check with `--verify`, or skip this check with \
+         `--no-verify-base` if it is red until the work is done; `orchestrate log {run}` shows the run"
+    );
+    fix.map_or_else(|| ways.clone(), |fix| format!("{fix}; `orchestrate resume {run}` then checks again ({ways})"))
 }
 
 fn of_refusal(refusal: &Refusal) -> Option<String> {

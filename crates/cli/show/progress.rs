@@ -67,6 +67,16 @@ fn milestone(event: &Event) -> Option<String> {
             let how = if *passed { "passed".to_owned() } else { format!("FAILED ({exit})") };
             format!("{task}: {what} {how}: {}", one_line(command, WIDTH))
         }
+        Event::BaseVerifying { command, .. } => format!("verifying the base: {}", one_line(command, WIDTH)),
+        Event::BaseVerified { command, passed: true, output: None, .. } => {
+            format!("the base passed its check before: {}", one_line(command, WIDTH))
+        }
+        Event::BaseVerified { command, passed: true, .. } => {
+            format!("check of the base passed: {}", one_line(command, WIDTH))
+        }
+        Event::BaseVerified { command, exit, .. } => {
+            format!("check of the base FAILED ({exit}): {}", one_line(command, WIDTH))
+        }
         Event::MergeConflicted { task, files, .. } => {
             format!("{task}: conflicts in {}", names(files, WIDTH))
         }
@@ -236,6 +246,11 @@ pub(crate) fn agent_line(record: &TaskRecord) -> String {
         tokens(record.usage().total()),
         one_line(tool, 30)
     )
+}
+
+/// Returns the line of a base that is being verified, while all agents wait for it.
+pub(crate) fn base_line(state: &RunState) -> Option<String> {
+    state.base_check().map(|command| format!("verifying the base: {}", one_line(command, WIDTH)))
 }
 
 /// Returns the line of totals; `hidden` working agents have no line of their own.

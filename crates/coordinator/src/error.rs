@@ -165,6 +165,9 @@ pub enum CoordinatorError {
         /// Why.
         source: std::io::Error,
     },
+    /// The base of a run does not pass the run's check, so nothing was started.
+    #[error("verify the base {}: `{}` ended with {}{}", .0.base, .0.command, .0.exit, below(&.0.lines))]
+    RedBase(Box<BaseFailure>),
     /// A thread panicked.
     #[error("finish {what}: its thread panicked")]
     Panicked {
@@ -188,6 +191,27 @@ pub enum CoordinatorError {
 fn listed(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths.iter().map(|path| format!("`{}`", shown_path(path))).collect();
     names.join(", ")
+}
+
+/// How the base of a run has failed the run's check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseFailure {
+    /// The run.
+    pub run: RunId,
+    /// The first digits of the base's id.
+    pub base: String,
+    /// The command: the check, or the setup if that failed.
+    pub command: String,
+    /// How it ended, in words.
+    pub exit: String,
+    /// The lines of its output that describe the failure.
+    pub lines: Vec<String>,
+    /// What to type if the cause is known.
+    pub fix: Option<&'static str>,
+}
+
+fn below(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("\n{line}")).collect()
 }
 
 fn no_place(lines: Option<usize>) -> String {
@@ -232,6 +256,7 @@ impl CoordinatorError {
             | Self::UnknownTask { .. }
             | Self::NoPlace { .. }
             | Self::CannotGoOn { .. }
+            | Self::RedBase(_)
             | Self::Spawn { .. }
             | Self::Plan(_) => true,
             _ => false,

@@ -33,7 +33,7 @@ pub use api::project::{Project, known_names};
 pub use api::sample::lay_out_sample;
 pub use api::seen_programs::ProgramSeen;
 pub use dispatch::dispatcher::{Run, Takeover};
-pub use error::CoordinatorError;
+pub use error::{BaseFailure, CoordinatorError};
 pub use orchestrate_sandbox::{Cancel, Confinement, protect_process, run_helper_if_asked};
 pub use orchestrate_tools::builtin_names;
 pub use run::codec::text_of_result;

@@ -75,6 +75,30 @@ pub enum Event {
         /// How long, in milliseconds.
         slept_ms: u64,
     },
+    /// The run's check is about to run on the tree that the run starts from.
+    #[serde(rename = "base.verifying")]
+    BaseVerifying {
+        /// The tree.
+        tree: Oid,
+        /// The command.
+        command: String,
+    },
+    /// The run's check of the tree that the run starts from ended.
+    #[serde(rename = "base.verified")]
+    BaseVerified {
+        /// The tree.
+        tree: Oid,
+        /// The command: the run's check, or the setup if that failed.
+        command: String,
+        /// Whether it passed.
+        passed: bool,
+        /// How it ended, in words: `exit 1`, `timed out`.
+        exit: String,
+        /// The head and tail of its output; `None` if an earlier result was used.
+        output: Option<BlobId>,
+        /// Its duration.
+        duration_ms: u64,
+    },
     /// Nothing more can be done for now; a later `run.resumed` reopens the run.
     #[serde(rename = "run.finished")]
     RunFinished {
@@ -540,6 +564,8 @@ impl Event {
             Event::RunStarted { .. }
             | Event::RunResumed { .. }
             | Event::RunFinished { .. }
+            | Event::BaseVerifying { .. }
+            | Event::BaseVerified { .. }
             | Event::ApprovalDecided { .. }
             | Event::LandingStarted { .. }
             | Event::LandingFailed { .. }

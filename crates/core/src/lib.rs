@@ -9,6 +9,7 @@ mod actions;
 mod admission;
 pub mod agent_loop;
 mod approval;
+mod base_result;
 pub mod budget;
 pub mod case_folding;
 mod check_hint;

@@ -220,7 +220,8 @@ pub struct Situation<'a> {
 
 impl Situation<'_> {
     fn give_back(&self, task: TaskId, cause: ReturnCause, evidence: Evidence) -> MergeStep {
-        let decided = self.current.map(|record| record.after_fault(cause, self.settings.merge_rounds));
+        let decided =
+            self.current.map(|record| record.after_fault(cause, Some(self.integration), self.settings.merge_rounds));
         match decided.unwrap_or(AfterFault::Return) {
             AfterFault::Return => MergeStep::Return { task, cause, onto: self.integration.clone(), evidence },
             AfterFault::GiveUp(end) => MergeStep::GiveUp { task, cause, end, evidence },

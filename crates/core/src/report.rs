@@ -198,6 +198,9 @@ impl From<Usage> for ReportUsage {
 ///
 /// Tasks with a live worker count as work to do, so this may be called only if there are none.
 pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {
+    if state.red_base().is_some() {
+        return Some((RunStatus::Failed, EXIT_USAGE));
+    }
     if !state.due_facts().is_empty() || state.tasks().any(|record| state.can_go_on(record)) {
         return None;
     }

@@ -5,13 +5,17 @@
 //! The state decides what is ready, what is skipped and when nothing more can be done; the coordinator only asks. It
 //! is cheap to clone: records are shared until they change.
 
+mod base;
 mod dropping;
+mod landing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::admission::{MessageRefused, SpawnRefused};
+use crate::base_result::BaseResult;
+pub use crate::base_result::RedBase;
 use crate::budget::BudgetTree;
 use crate::event::{Event, FailureCause, Recorded, RunStatus};
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
@@ -64,6 +68,7 @@ pub struct RunState {
     pub replaced: Vec<Oid>,
     /// The result whose landing was undone last, unless another landing has begun since.
     pub taken_back: Option<Oid>,
+    base_result: BaseResult,
     schedule: Schedule,
     tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
     undelivered: Vec<Envelope>,
@@ -157,6 +162,7 @@ impl RunState {
             landings: Vec::new(),
             replaced: Vec::new(),
             taken_back: None,
+            base_result: BaseResult::default(),
             schedule: Schedule::default(),
             tasks: BTreeMap::new(),
             undelivered: Vec::new(),
@@ -245,6 +251,7 @@ impl RunState {
                 (self.status, self.exit_code) = (RunStatus::Running, None);
                 // The process that had sent them has ended, and new workers repeat their requests.
                 self.budget.release_all();
+                self.forget_red_base();
                 Ok(())
             }
             Event::RunFinished { status, exit_code } => {
@@ -266,7 +273,11 @@ impl RunState {
                 }
                 Ok(())
             }
-            Event::IntegrationHeld { .. } => Ok(()),
+            Event::IntegrationHeld { .. } | Event::BaseVerifying { .. } => Ok(()),
+            Event::BaseVerified { .. } => {
+                self.base_verified(event);
+                Ok(())
+            }
             Event::MachineSlept { slept_ms } => {
                 // An ended run does not work anyway.
                 if self.status == RunStatus::Running {
@@ -372,23 +383,6 @@ impl RunState {
         }
     }
 
-    fn landing_started(&mut self, branch: &str, from: &Oid, to: &Oid) -> Result<(), Illegal> {
-        if self.landings.last().is_some_and(|landing| !landing.is_done) {
-            return Err(Illegal::LandingOpen);
-        }
-        let (tasks, result) = (self.newly_merged(), self.integration.clone());
-        let (branch, from, to) = (branch.to_owned(), from.clone(), to.clone());
-        self.landings.push(Landing { branch, from, to, result, tasks, is_done: false });
-        // A new landing shows that the result is wanted, although a landing of it was undone before.
-        self.taken_back = None;
-        Ok(())
-    }
-
-    fn begun_landing(&mut self) -> Result<&mut Landing, Illegal> {
-        let begun = self.landings.last_mut().filter(|landing| !landing.is_done);
-        begun.ok_or(Illegal::NoLanding)
-    }
-
     fn message_sent(&mut self, envelope: &Envelope) -> Result<(), Illegal> {
         let expected = self.next_sequence(&envelope.from);
         if envelope.sequence != expected {
@@ -458,30 +452,6 @@ impl RunState {
     /// Returns a task's record.
     pub fn task(&self, id: &TaskId) -> Option<&TaskRecord> {
         self.tasks.get(id).map(Arc::as_ref)
-    }
-
-    /// Returns the newest landing, if it is complete.
-    pub fn landed(&self) -> Option<&Landing> {
-        self.landings.last().filter(|landing| landing.is_done)
-    }
-
-    /// Returns the landing that has begun and is not complete.
-    pub fn landing_begun(&self) -> Option<&Landing> {
-        self.landings.last().filter(|landing| !landing.is_done)
-    }
-
-    /// Reports whether all merged work has landed.
-    pub fn is_landed(&self) -> bool {
-        self.landed().is_some_and(|landing| landing.result == self.integration)
-    }
-
-    /// Reports whether the process that has completed the run must land it: this was requested, the run has
-    /// succeeded, its result has not landed, and no landing of this result was undone.
-    pub fn is_to_be_landed(&self) -> bool {
-        self.settings.land
-            && self.status == RunStatus::Succeeded
-            && !self.is_landed()
-            && self.taken_back.as_ref() != Some(&self.integration)
     }
 
     /// Returns the tasks merged by this run whose boxes were open when it began.

@@ -57,6 +57,8 @@ pub struct RunSettings {
     pub max_turns: u32,
     /// Shell command that must exit 0 on every merged tree.
     pub verify: Option<String>,
+    /// Whether that command must pass on the base before any work begins.
+    pub verify_base: bool,
     /// What happens to finished branches.
     pub merge: MergeMode,
     /// How often work is returned to its agent.
@@ -108,6 +110,7 @@ impl Default for RunSettings {
             budget_tokens: None,
             max_turns: MAX_TURNS,
             verify: None,
+            verify_base: true,
             merge: MergeMode::Auto,
             merge_rounds: MERGE_ROUNDS,
             land: false,

@@ -5,6 +5,7 @@
 //! zero again. Tasks whose work is never finished fail for the causes of [`crate::event::FailureCause`].
 
 use crate::event::ReturnCause;
+use crate::ids::Oid;
 use crate::task_record::TaskRecord;
 
 /// What happens to faulty work.
@@ -26,11 +27,13 @@ pub enum GivenUp {
 }
 
 impl TaskRecord {
-    /// Decides what happens to the task's faulty work, if it may be returned `merge_rounds` times in one attempt.
-    pub fn after_fault(&self, fault: ReturnCause, merge_rounds: u32) -> AfterFault {
+    /// Decides what happens to the task's faulty work, if it may be returned `merge_rounds` times in one attempt. A
+    /// fault that was found in a merge names the result that the work was merged into.
+    pub fn after_fault(&self, fault: ReturnCause, merged_into: Option<&Oid>, merge_rounds: u32) -> AfterFault {
         let needs_merge = matches!(fault, ReturnCause::Conflict | ReturnCause::RunCheck);
         // A command fixes nothing: it is only rerun on a newer result, which may contain what it lacked.
-        let can_answer = needs_merge || !self.is_command();
+        let is_on_newer = merged_into.is_some_and(|result| self.base() != Some(result));
+        let can_answer = !self.is_command() || needs_merge && is_on_newer;
         if can_answer && self.rounds() < merge_rounds {
             return AfterFault::Return;
         }
@@ -90,9 +93,20 @@ mod tests {
             (&command, Deletions, failed, failed),
             (&command, Unstorable, failed, failed),
         ] {
-            let decided = [0, 1, 2, 3].map(|rounds| record(work, rounds).after_fault(fault, 2));
+            let newer = "newer".into();
+            let decided = [0, 1, 2, 3].map(|rounds| record(work, rounds).after_fault(fault, Some(&newer), 2));
             assert_eq!(decided, [within, within, beyond, beyond], "{work:?} {fault:?}");
         }
-        assert_eq!(record(&agent, 0).after_fault(Conflict, 0), conflicted);
+        assert_eq!(record(&agent, 0).after_fault(Conflict, None, 0), conflicted);
+    }
+
+    #[test]
+    fn a_command_is_not_rerun_on_the_base_where_it_failed() {
+        let (base, newer): (Oid, Oid) = ("base".into(), "newer".into());
+        let command = record(&Work::Run("make".to_owned()), 0);
+        let decided = [&base, &newer].map(|onto| command.after_fault(ReturnCause::RunCheck, Some(onto), 2));
+        assert_eq!(decided, [AfterFault::GiveUp(GivenUp::Failed), AfterFault::Return]);
+        let agent = record(&Work::Agent(None), 0);
+        assert_eq!(agent.after_fault(ReturnCause::RunCheck, Some(&base), 2), AfterFault::Return);
     }
 }

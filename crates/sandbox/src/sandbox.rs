@@ -9,7 +9,7 @@ use crate::disk_usage::Accounts;
 use crate::error::SandboxError;
 use crate::job::{Finished, Job, View};
 use crate::tier::{Confinement, Helper, Tier};
-use crate::{drive, probe};
+use crate::{drive, host, probe};
 
 /// Runs jobs in one tier, within default limits.
 #[derive(Debug, Clone)]
@@ -88,6 +88,14 @@ impl Sandbox {
     #[must_use]
     pub fn added_paths(&self) -> &[PathBuf] {
         &self.additions.read_only
+    }
+
+    /// Returns a text that is the same for two sandboxes only if they confine commands in the same way, and let them
+    /// find the same programs.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let (confinement, search) = (self.confinement(), host::search_path(std::iter::empty()));
+        format!("{confinement:?} {:?} {:?} {search:?}", self.bounds, self.additions)
     }
 
     fn completed(&self, mut job: Job) -> Job {

@@ -359,6 +359,7 @@ mod tests {
             ("budget_tokens", "5"),
             ("budget_usd", "5"),
             ("verify", "true"),
+            ("verify_base", "false"),
             ("merge", "review"),
             ("merge_rounds", "5"),
             ("base", "other"),

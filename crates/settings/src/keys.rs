@@ -116,6 +116,7 @@ pub const KEYS: &[Key] = &[
     key("base_url", Kind::Text, Class::Personal, "", "Where the model's server listens, instead of its provider's own address."),
     key("agent", Kind::Text, Class::Preference, "\"implementer\"", "The role of tasks that name none."),
     key("verify", Kind::Text, Class::Preference, "", "A shell command that must exit 0 on every merged tree before the merge counts."),
+    key("verify_base", Kind::Switch, Class::Preference, "true", "Whether `verify` must pass on the base before any agent starts."),
     key("merge", Kind::Merge, Class::Limit, "\"auto\"", "What happens to finished branches: auto, review (you approve first) or none."),
     key("merge_rounds", number(0, 100), Class::Limit, "2", "How often a conflict or a failed check is returned to its agent."),
     key("base", Kind::Text, Class::Preference, "", "The revision that the run starts from, instead of HEAD."),
@@ -182,6 +183,7 @@ impl Key {
             "clean.keep_runs" => Some(Value::Number(KEEP_RUNS)),
             "cache" => Some(Value::Text("off".to_owned())),
             "output_format" => Some(Value::Text("text".to_owned())),
+            "verify_base" => Some(Value::Switch(run.verify_base)),
             "quiet" | "verbose" | "no_write_back" | "land" | "no_sandbox" => Some(Value::Switch(false)),
             _ => None,
         }

@@ -156,6 +156,7 @@ impl Resolved {
             context_tokens: self.number("context_tokens").unwrap_or(standard.context_tokens),
             budget_tokens: self.number("budget_tokens"),
             verify: self.text("verify"),
+            verify_base: self.is_on("verify_base"),
             merge,
             merge_rounds: self.count("merge_rounds", standard.merge_rounds),
             land: self.is_on("land"),

@@ -8,6 +8,7 @@ use crate::afterwards::refusal::Refusal;
 use crate::api::coordinator::sandbox;
 use crate::error::CoordinatorError;
 use crate::merge::checks::{Check, run_check_blocking};
+use crate::merge::green::CheckedTree;
 use crate::merge::verifier;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 
@@ -34,6 +35,8 @@ impl Archive {
         self.repo.require_plain_tree(commit)?;
         let verifier = verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?;
         let (sandbox, worktree) = (sandbox(&self.settings)?, verifier.worktree());
+        let of = (&self.repo.tree_of(commit)?, command.as_str());
+        let remembered = CheckedTree::new((&self.repo, &self.layout), &sandbox, &state.settings, of)?;
         let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
         for command in verifier::commands(&state.settings, command) {
             let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
@@ -47,6 +50,7 @@ impl Archive {
             }
         }
         verifier.note_passed()?;
+        remembered.note_green();
         Ok(None)
     }
 }

@@ -26,6 +26,8 @@ pub(crate) enum Input {
     MergeEnded,
     /// The due events are recorded.
     DueRecorded,
+    /// The check of the base has ended.
+    BaseVerified,
 }
 
 /// An effect to carry out.
@@ -33,6 +35,8 @@ pub(crate) enum Input {
 pub(crate) enum Effect {
     /// Record the events that follow from the state alone.
     RecordDue,
+    /// Check the base with this command.
+    VerifyBase(String),
     /// Start a worker for this task.
     StartWorker(TaskId),
     /// Carry out this merge step.
@@ -49,6 +53,7 @@ pub(crate) struct Board {
     workers: BTreeSet<TaskId>,
     merging: bool,
     recording: bool,
+    verifying_base: bool,
     finished: bool,
     /// The state of a task when its worker last ended, and how often in a row workers left it unchanged.
     idle: BTreeMap<TaskId, (TaskRecord, u32)>,
@@ -64,6 +69,7 @@ impl Board {
             Input::WorkerEnded(task) => self.worker_ended(&task, state),
             Input::MergeEnded => self.merging = false,
             Input::DueRecorded => self.recording = false,
+            Input::BaseVerified => self.verifying_base = false,
         }
         let mut effects = Vec::new();
         if self.finished {
@@ -71,7 +77,11 @@ impl Board {
         }
         if level < ShutdownLevel::Drain {
             self.record_due(state, &mut effects);
-            self.start_workers(state, &mut effects);
+            match state.base_check() {
+                Some(command) => self.verify_base(command, &mut effects),
+                None if state.red_base().is_some() => {}
+                None => self.start_workers(state, &mut effects),
+            }
         }
         if level < ShutdownLevel::Stop {
             self.start_merge(state, &mut effects);
@@ -119,6 +129,14 @@ impl Board {
         }
     }
 
+    /// Checks the base, for which all tasks wait.
+    fn verify_base(&mut self, command: &str, effects: &mut Vec<Effect>) {
+        if !self.verifying_base {
+            self.verifying_base = true;
+            effects.push(Effect::VerifyBase(command.to_owned()));
+        }
+    }
+
     fn start_workers(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
         for task in state.workable() {
             if self.workers.len() >= state.settings.max_agents {
@@ -144,12 +162,13 @@ impl Board {
     }
 
     fn finish(&mut self, state: &RunState, level: ShutdownLevel, effects: &mut Vec<Effect>) {
-        let busy = !self.workers.is_empty() || self.merging || self.recording || !effects.is_empty();
-        if busy {
+        let busy = !self.workers.is_empty() || self.merging || self.recording || self.verifying_base;
+        if busy || !effects.is_empty() {
             return;
         }
         let end = match outcome(state) {
-            Some(_) if self.open_ended && level == ShutdownLevel::None => None,
+            // Children that wait for a base whose check has failed would wait for ever.
+            Some(_) if self.open_ended && level == ShutdownLevel::None && state.red_base().is_none() => None,
             Some(end) => Some(end),
             None if level >= ShutdownLevel::Drain => Some((RunStatus::Interrupted, EXIT_INTERRUPTED)),
             None => None,

@@ -18,7 +18,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use crate::dispatch::board::{Board, Effect, Input};
 use crate::dispatch::requests;
 use crate::error::CoordinatorError;
-use crate::merge::step;
+use crate::merge::{base, step};
 use crate::run::context::RunContext;
 use crate::run::handle::RunHandle;
 use crate::run::retry_notices::{Retries, Retry};
@@ -116,13 +116,16 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// Fails if the coordinator could not continue; the run can be resumed then.
+    /// Fails if the coordinator could not continue, or if the base does not pass the run's check
+    /// ([`CoordinatorError::RedBase`]); the run can be resumed then.
     pub async fn wait(self) -> Result<Report, CoordinatorError> {
         match self.ended.await {
             Ok(ended) => ended?,
             Err(_) => return Err(CoordinatorError::Panicked { what: "the dispatcher" }),
         }
-        Ok(Standing { state: Arc::clone(&self.handle.state.borrow()), is_live: false }.report())
+        let state = Arc::clone(&self.handle.state.borrow());
+        let refused = if state.status == RunStatus::Failed { base::refusal(&state, &self.handle.store)? } else { None };
+        refused.map_or_else(|| Ok(Standing { state, is_live: false }.report()), Err)
     }
 }
 
@@ -136,6 +139,7 @@ enum Job {
     /// Failing a task, which counts as active until then.
     Failure(TaskId),
     Merge,
+    Base,
     Due,
     Request,
 }
@@ -232,6 +236,10 @@ impl Dispatcher {
                 self.agents.insert(task.clone(), own.clone());
                 self.spawn(Job::Worker(task.clone()), spawn::start(context, task, own));
             }
+            Effect::VerifyBase(command) => {
+                let shutdown = self.shutdown.clone();
+                self.spawn(Job::Base, async move { base::verify(&context, command, &shutdown).await });
+            }
             Effect::StartMerge(step) => {
                 let shutdown = self.shutdown.clone();
                 self.spawn(Job::Merge, async move { step::carry_out(&context, step, &shutdown).await });
@@ -291,6 +299,7 @@ impl Dispatcher {
             }
             Some(Job::Failure(task)) => outcome.map(|()| Input::WorkerEnded(task)),
             Some(Job::Merge) => outcome.map(|()| Input::MergeEnded),
+            Some(Job::Base) => outcome.map(|()| Input::BaseVerified),
             Some(Job::Due) => outcome.map(|()| Input::DueRecorded),
             Some(Job::Request) | None => outcome.map(|()| Input::Changed),
         }

@@ -9,8 +9,9 @@ use orchestrate_git::{CommitSpec, GitError, Merge, Repo};
 use orchestrate_journal::Batch;
 
 use crate::error::CoordinatorError;
-use crate::merge::checks::{Check, Verification, run_check};
-use crate::merge::{integration_branch, return_to_agent, verifier};
+use crate::merge::checks::Verification;
+use crate::merge::exact_tree::{Checked, ExactTree};
+use crate::merge::{exact_tree, integration_branch, return_to_agent};
 use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;
 use crate::worktree::commit::{keep_commit, trailers, unix_seconds};
@@ -158,27 +159,10 @@ async fn verify(
     shutdown: &Shutdown,
 ) -> Result<(), CoordinatorError> {
     context.record(vec![verification.started()]).await?;
-    let (layout, run) = (context.layout.clone(), context.run.clone());
-    let verifier = context.git(move |repo| verifier::bring(repo, &layout, &run, &commit)).await?;
-    let (view, state) = (verifier.worktree().view(), context.state());
-    let mut result = None;
-    for command in verifier::commands(&state.settings, &verification.command) {
-        let timeout_ms = state.settings.command_timeout_ms;
-        let check = Check { command, worktree: verifier.worktree().path(), view: &view, timeout_ms };
-        let ended = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
-        let goes_on = ended.passed;
-        result = Some(ended);
-        if !goes_on {
-            break;
-        }
-    }
-    let Some(result) = result else { return Ok(()) };
-    if result.cancelled {
+    let of = ExactTree { commit, tree: verification.tree.clone() };
+    let Some(Checked { result, .. }) = exact_tree::check(context, of, &verification.command, shutdown).await? else {
         return Ok(());
-    }
-    if result.passed {
-        context.git(move |_| verifier.note_passed()).await?;
-    }
+    };
     let output = result.output.clone().into_bytes();
     context.record_with(output, |output| verification.finished(&result, output)).await
 }

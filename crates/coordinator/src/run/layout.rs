@@ -69,6 +69,11 @@ impl Layout {
         self.root.join("shown").join(run.as_str()).join(task.branch_component())
     }
 
+    /// Returns the file that lists the trees that passed a check.
+    pub(crate) fn green_trees(&self) -> PathBuf {
+        self.root.join("green-trees")
+    }
+
     /// Returns the folder that removed worktrees are moved to before they are deleted.
     pub fn trash(&self) -> PathBuf {
         self.root.join("trash")

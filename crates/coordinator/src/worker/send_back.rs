@@ -53,7 +53,7 @@ fn can_decide(workplace: &Workplace) -> bool {
 
 /// Reports whether work with this fault is returned to its agent once more.
 fn goes_back(workplace: &Workplace, record: &TaskRecord, fault: ReturnCause) -> bool {
-    record.after_fault(fault, workplace.assignment.limits.merge_rounds) == AfterFault::Return
+    record.after_fault(fault, None, workplace.assignment.limits.merge_rounds) == AfterFault::Return
 }
 
 /// Returns work with unresolved conflicts to its agent, or leaves it to the user; returns whether there is more to do.

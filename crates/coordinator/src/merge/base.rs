@@ -1,0 +1,67 @@
+//! Checks the base of a run before any agent starts: work on a base whose check fails would be wasted.
+
+use orchestrate_core::event::Event;
+use orchestrate_core::{Oid, RunState, check_hint, failing_lines};
+use orchestrate_journal::{Batch, Store};
+
+use crate::error::{BaseFailure, CoordinatorError};
+use crate::merge::exact_tree;
+use crate::merge::exact_tree::{Checked, ExactTree};
+use crate::run::context::RunContext;
+use crate::run::shutdown::Shutdown;
+
+/// Runs the run's check on its base, unless it has passed there before, and records the result. An interrupted check
+/// has none.
+pub(crate) async fn verify(context: &RunContext, command: String, shutdown: &Shutdown) -> Result<(), CoordinatorError> {
+    let commit = context.state().base.clone();
+    let of = commit.clone();
+    let tree = context.git(move |repo| repo.tree_of(&of)).await?;
+    if exact_tree::remembered(context, tree.clone(), &command).await?.is_green() {
+        let exit = "passed before".to_owned();
+        let known = Event::BaseVerified { tree, command, passed: true, exit, output: None, duration_ms: 0 };
+        return context.decide(|state| if_due(state, known)).await;
+    }
+    context.record(vec![Event::BaseVerifying { tree: tree.clone(), command: command.clone() }]).await?;
+    let of = ExactTree { commit, tree: tree.clone() };
+    let Some(Checked { command, result }) = exact_tree::check(context, of, &command, shutdown).await? else {
+        return Ok(());
+    };
+    context
+        .record_with(result.output.into_bytes(), |output| Event::BaseVerified {
+            tree,
+            command,
+            passed: result.passed,
+            exit: result.exit,
+            output: Some(output),
+            duration_ms: result.duration_ms,
+        })
+        .await
+}
+
+/// Returns the event, unless a request has made the check unnecessary meanwhile.
+fn if_due(state: &RunState, known: Event) -> Batch {
+    if state.base_check().is_some() { known.into() } else { Batch::default() }
+}
+
+/// Returns the error of a run whose base does not pass its check, or `None` for any other run.
+pub(crate) fn refusal(state: &RunState, store: &Store) -> Result<Option<CoordinatorError>, CoordinatorError> {
+    let Some(red) = state.red_base() else { return Ok(None) };
+    let output = match &red.output {
+        Some(output) => String::from_utf8_lossy(&store.blob(output)?).into_owned(),
+        None => String::new(),
+    };
+    let failure = BaseFailure {
+        run: state.run_id.clone(),
+        base: short(&state.base),
+        command: red.command.clone(),
+        exit: red.exit.clone(),
+        lines: failing_lines(&output),
+        fix: check_hint(&output),
+    };
+    Ok(Some(CoordinatorError::RedBase(Box::new(failure))))
+}
+
+/// Returns the first digits of a commit's id, enough to type.
+fn short(commit: &Oid) -> String {
+    commit.as_str().chars().take(8).collect()
+}

@@ -1,0 +1,74 @@
+//! Checks the exact tree of a commit in the run's verifier: of a merge, and of the base.
+
+use orchestrate_core::Oid;
+
+use crate::error::CoordinatorError;
+use crate::merge::checks::{Check, CheckResult, run_check};
+use crate::merge::green::CheckedTree;
+use crate::merge::verifier;
+use crate::run::context::{RunContext, blocking};
+use crate::run::shutdown::Shutdown;
+
+/// A commit and its tree.
+#[derive(Clone)]
+pub(crate) struct ExactTree {
+    pub(crate) commit: Oid,
+    pub(crate) tree: Oid,
+}
+
+/// A check that has run to its end.
+pub(crate) struct Checked {
+    /// The last command that ran: the check, or the setup if that failed.
+    pub(crate) command: String,
+    /// Its result.
+    pub(crate) result: CheckResult,
+}
+
+/// Runs the project's setup and the check on a tree, and remembers the tree if it passes; returns `None` if the check
+/// was interrupted.
+pub(crate) async fn check(
+    context: &RunContext,
+    of: ExactTree,
+    command: &str,
+    shutdown: &Shutdown,
+) -> Result<Option<Checked>, CoordinatorError> {
+    // Before the check: if an included file changes meanwhile, the result does not count for the new one.
+    let remembered = remembered(context, of.tree, command).await?;
+    let (layout, run, commit) = (context.layout.clone(), context.run.clone(), of.commit);
+    let verifier = context.git(move |repo| verifier::bring(repo, &layout, &run, &commit)).await?;
+    let (view, state) = (verifier.worktree().view(), context.state());
+    let mut checked = None;
+    for command in verifier::commands(&state.settings, command) {
+        let timeout_ms = state.settings.command_timeout_ms;
+        let check = Check { command, worktree: verifier.worktree().path(), view: &view, timeout_ms };
+        let result = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
+        let goes_on = result.passed;
+        checked = Some(Checked { command: command.to_owned(), result });
+        if !goes_on {
+            break;
+        }
+    }
+    let checked = checked.filter(|checked| !checked.result.cancelled);
+    if checked.as_ref().is_some_and(|checked| checked.result.passed) {
+        context.git(move |_| verifier.note_passed()).await?;
+        let note = move || {
+            remembered.note_green();
+            Ok(())
+        };
+        blocking("a note of a tree", note).await?;
+    }
+    Ok(checked)
+}
+
+/// Returns the entry of a tree for this check among those that have passed.
+pub(crate) async fn remembered(
+    context: &RunContext,
+    tree: Oid,
+    command: &str,
+) -> Result<CheckedTree, CoordinatorError> {
+    let (layout, state, command) = (context.layout.clone(), context.state(), command.to_owned());
+    let sandbox = context.host.sandbox.clone();
+    let entry =
+        context.git(move |repo| CheckedTree::new((repo, &layout), &sandbox, &state.settings, (&tree, &command)));
+    entry.await
+}

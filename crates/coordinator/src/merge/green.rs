@@ -1,0 +1,65 @@
+//! Trees that passed a check, remembered across the runs of a repository.
+//!
+//! A run whose base passed the same check before starts its agents at once. The key of an entry covers all that decides
+//! the result as far as it is known: the tree, the commands, their time limit, the sandbox, and the ignored files that
+//! are copied into each worktree. Only the digest of the key is stored. An entry can become wrong only through the
+//! machine, such as another version of a program; each merge is verified in any case. Losing the file, or an entry when
+//! two runs write at once, costs one check.
+
+use std::path::PathBuf;
+
+use orchestrate_core::{BlobId, Oid, RunSettings};
+use orchestrate_git::{GitError, Repo};
+use orchestrate_journal::Blob;
+use orchestrate_sandbox::Sandbox;
+
+use crate::merge::verifier;
+use crate::run::layout::Layout;
+
+/// The maximum number of trees that are remembered: more than the merges of many runs.
+const MOST_TREES: usize = 1_000;
+
+/// A tree with everything that decides the result of its check.
+pub(crate) struct CheckedTree {
+    key: BlobId,
+    file: PathBuf,
+}
+
+impl CheckedTree {
+    /// Returns the entry of a tree for this check, as it would run now.
+    pub(crate) fn new(
+        (repo, layout): (&Repo, &Layout),
+        sandbox: &Sandbox,
+        settings: &RunSettings,
+        (tree, command): (&Oid, &str),
+    ) -> Result<Self, GitError> {
+        let commands: Vec<&str> = verifier::commands(settings, command).collect();
+        let included = repo.worktrees().included_fingerprint()?;
+        let facts = (tree.as_str(), commands, settings.command_timeout_ms, sandbox.fingerprint(), included);
+        // Debug formatting quotes and escapes each part, so that no two differ only in where one ends.
+        Ok(Self { key: Blob::new(format!("{facts:?}")).id().clone(), file: layout.green_trees() })
+    }
+
+    /// Reports whether it passed before.
+    pub(crate) fn is_green(&self) -> bool {
+        self.known().iter().any(|known| known == self.key.as_str())
+    }
+
+    /// Records that it has passed; the newest entries are kept. A failure costs only another check.
+    pub(crate) fn note_green(&self) {
+        let mut known = self.known();
+        if known.iter().any(|known| known == self.key.as_str()) {
+            return;
+        }
+        known.push(self.key.to_string());
+        let newest = known.split_off(known.len().saturating_sub(MOST_TREES));
+        if let Err(error) = orchestrate_files::replace(&self.file, (newest.join("\n") + "\n").as_bytes()) {
+            tracing::warn!(path = %self.file.display(), %error, "failed to note a tree that passed its check");
+        }
+    }
+
+    fn known(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(&self.file).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}

@@ -53,6 +53,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::before_an_append_the_run_is_resumed_to_the_same_end", || kill_each(two_agents()?, "before")),
         case("kill::after_an_append_commands_are_resumed_to_the_same_end", || kill_each(commands()?, "after")),
         case("kill::before_an_append_commands_are_resumed_to_the_same_end", || kill_each(commands()?, "before")),
+        case("kill::after_an_append_a_review_is_resumed_to_the_same_end", || kill_each(reviewed()?, "after")),
+        case("kill::before_an_append_a_review_is_resumed_to_the_same_end", || kill_each(reviewed()?, "before")),
         case("kill::twice_the_run_is_resumed_to_the_same_end", killed_twice),
         case("kill::during_the_resume_the_run_is_resumed_to_the_same_end", killed_during_resume),
     ];
@@ -151,6 +153,12 @@ fn two_agents() -> Result<&'static Reference, Failed> {
         require_conflict_and_red_check(&events, reference.appends)?;
         Ok(reference)
     })
+}
+
+/// Returns the reference run of a review, which is made once.
+fn reviewed() -> Result<&'static Reference, Failed> {
+    static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
+    once(&MADE, || Ok(Reference::run("a review", SHORTER_FORM, plays::reviewed())?.0))
 }
 
 /// Returns the reference run of commands, which is made once.

@@ -90,6 +90,26 @@ pub(super) fn half_failing() -> Play {
     Play { plan, script: Script::default() }
 }
 
+/// Returns a task whose reviewer requests a change before it approves, and a command that needs the approved work.
+pub(super) fn reviewed() -> Play {
+    let says = |rule: Rule, text: &str| rule.call("write_file", &json!({"path": "one.txt", "content": text}));
+    let judges = |rule: Rule, verdict: &serde_json::Value| rule.call("review_verdict", verdict);
+    let (one, two) = (|| Rule::task("T1"), || Rule::task("T2"));
+    let change = json!({"task": "T1", "text": "say final"});
+    let script = Script::default()
+        .rule(says(one().turn(1), "draft\n"))
+        .rule(says(one().turn(2).last_contains(INTERRUPTED), "draft\n"))
+        .rule(says(one().returned(ReturnCause::ChangesRequested), "final\n"))
+        .rule(says(one().last_contains(INTERRUPTED), "final\n"))
+        .rule(one().text("Done."))
+        .rule(judges(two().last_contains("\tdraft"), &json!({"verdict": "changes", "changes": [change]})))
+        .rule(judges(two().last_contains("\tfinal"), &json!({"verdict": "approve"})))
+        .rule(two().call("read_file", &json!({"path": "one.txt"})));
+    let plan = "- [ ] T1 speak\n- [ ] T2 listen @reviewer (depends: T1)\n\
+                - [ ] T3 repeat (run: cat one.txt > two.txt) (depends: T2)\n";
+    Play { plan, script }
+}
+
 /// Returns one task whose agent works at once.
 pub(super) fn obedient() -> Play {
     obeying(Rule::task(SENT_BACK).turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))

@@ -14,6 +14,7 @@ mod repair;
 mod signals;
 mod task_message;
 mod trackers;
+mod verdict;
 mod verifier;
 
 use crate::support::{Case, Need};
@@ -35,6 +36,7 @@ pub(crate) fn cases() -> Vec<Case> {
         signals::cases,
         task_message::cases,
         trackers::cases,
+        verdict::cases,
         verifier::cases,
     ];
     let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));

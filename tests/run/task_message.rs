@@ -244,10 +244,18 @@ T002 is written.
 
 fn a_reviewer_gets_the_changes() -> Outcome {
     let plan = "- [ ] T1 Write one\n- [ ] T2 Review it @reviewer (depends: T1)\n";
-    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")).rule(done("T2"));
-    let requests = World::lived_in()?.play(plan, &script, |_| ())?.requests()?;
+    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
+    let approves = Rule::task("T2").call("review_verdict", &json!({"verdict": "approve"}));
+    let requests = World::lived_in()?.play(plan, &script.rule(approves), |_| ())?.requests()?;
     let message = first_of(requests, "T2")?;
-    if message.contains("## The changes of T1\n") && message.contains("\n+1\n") { Ok(()) } else { fail(message) }
+    if message.contains("These tasks are merged only after your approval: T1.")
+        && message.contains("## The changes of T1\n")
+        && message.contains("\n+1\n")
+    {
+        Ok(())
+    } else {
+        fail(message)
+    }
 }
 
 /// A context of 8,000 tokens has room for a part of the plan only.

@@ -2,12 +2,13 @@
 //!
 //! Everything here is a pure function; `display` prints the lines.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use orchestrate_coordinator::Retry;
 use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::Sender;
-use orchestrate_core::{Event, Recorded, RunId, RunState, TaskRecord, Usage};
+use orchestrate_core::{Event, Recorded, RequestedChange, RunId, RunState, TaskRecord, Usage, VerdictKind};
 
 use crate::show::columns;
 use crate::show::output::{names, one_line, quoted};
@@ -87,6 +88,11 @@ fn milestone(event: &Event) -> Option<String> {
                 Some(summary) => format!("{task}: reported: {}", one_line(summary, WIDTH)),
                 None => format!("{task}: done, nothing to merge"),
             }
+        }
+        Event::NothingToDo { task, .. } => format!("{task}: nothing to do"),
+        Event::ReviewVerdict { task, verdict, changes, comment } => {
+            let comment = comment.as_deref().map(|text| format!(": {}", one_line(text, WIDTH))).unwrap_or_default();
+            format!("{task}: verdict: {}{comment}", verdict_words(*verdict, changes))
         }
         Event::TaskFailed { task, cause, message } => with_lines(&format!("{task}: FAILED ({cause})"), message),
         Event::TaskConflicted { task, message, .. } => with_lines(&format!("{task}: NOT MERGED"), message),
@@ -176,6 +182,7 @@ fn detail(event: &Event) -> Option<String> {
         Event::MergeStarted { task, .. } => format!("{task}: merging"),
         Event::MergePrepared { task, commit, .. } => format!("{task}: merge prepared {}", short(commit.as_str())),
         Event::ReviewApproved { task, .. } => format!("{task}: approved"),
+        Event::ReviewWaiting { task } => format!("{task}: waits for new work to review"),
         _ => return None,
     })
 }
@@ -208,8 +215,23 @@ fn cause_words(cause: ReturnCause) -> &'static str {
         ReturnCause::RunCheck => "verification of the merged tree failed",
         ReturnCause::Deletions => "most of its files are gone",
         ReturnCause::Unstorable => "git cannot store its files",
+        ReturnCause::ChangesRequested => "changes requested in review",
+        ReturnCause::NoVerdict => "it ended without a verdict",
+        ReturnCause::NewWork => "new work to review",
         ReturnCause::Rejected => "rejected in review",
         ReturnCause::Retried => "retried on request",
+    }
+}
+
+/// Returns a verdict in words, with the tasks that have to change.
+pub(crate) fn verdict_words(verdict: VerdictKind, changes: &[RequestedChange]) -> String {
+    match verdict {
+        VerdictKind::Approve => "approved".to_owned(),
+        VerdictKind::NothingToDo => "nothing to review".to_owned(),
+        VerdictKind::Changes => {
+            let tasks: BTreeSet<String> = changes.iter().map(|change| change.task.to_string()).collect();
+            format!("changes requested of {}", tasks.into_iter().collect::<Vec<_>>().join(", "))
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! The table of tasks at the end of a run and of `status`: branches, commits, checks, tokens.
 
 use orchestrate_core::message::Envelope;
-use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED};
+use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport};
 use orchestrate_core::run_state::{EndCause, Verify};
-use orchestrate_core::{Report, TaskState};
+use orchestrate_core::{Report, ReviewVerdict, TaskId, TaskState};
 
 use crate::show::columns;
 use crate::show::output::one_line;
-use crate::show::progress::{sender, short, tokens};
+use crate::show::progress::{sender, short, tokens, verdict_words};
 
 /// The status of a run that a process works on.
 pub(crate) const RUNNING: &str = "running";
@@ -46,6 +46,7 @@ pub(crate) fn render(report: &Report) -> String {
         if let Some(error) = &task.error {
             text.push_str(&format!("{}: {}: {}\n", task.id, error.cause, one_line(&error.message, MAX_ERROR_CHARS)));
         }
+        text.push_str(&review_of(task));
         if task.stale {
             text.push_str(&format!("{}: {STALE}\n", task.id));
         }
@@ -79,9 +80,30 @@ pub(crate) fn render(report: &Report) -> String {
     text
 }
 
+/// Describes a task's verdict on others, and the verdict that it waits for; empty without any.
+fn review_of(task: &TaskReport) -> String {
+    let mut text = String::new();
+    if let Some(ReviewVerdict { verdict, changes, comment }) = &task.verdict {
+        let comment = comment.as_deref().map(|text| format!(": {}", one_line(text, MAX_ERROR_CHARS)));
+        text.push_str(&format!("{}: {}{}\n", task.id, verdict_words(*verdict, changes), comment.unwrap_or_default()));
+        for change in changes {
+            text.push_str(&format!("  {}: {}\n", change.task, one_line(&change.text, MAX_ERROR_CHARS)));
+        }
+    }
+    if !task.waits_for_verdict_of.is_empty() {
+        let reviewers: Vec<&str> = task.waits_for_verdict_of.iter().map(TaskId::as_str).collect();
+        text.push_str(&format!("{}: waits for the verdict of {}\n", task.id, reviewers.join(", ")));
+    }
+    text
+}
+
 /// Returns the word for a task's state. A task that merges cleanly into a tree whose check fails is not in conflict.
 pub(crate) fn standing(state: TaskState, cause: Option<EndCause>, is_stale: bool) -> String {
-    let word = if state.is_red_merge(cause) { "not merged" } else { state.as_str() };
+    let word = match state {
+        red if red.is_red_merge(cause) => "not merged",
+        nothing if nothing.did_nothing() => "nothing to do",
+        state => state.as_str(),
+    };
     if is_stale { format!("{word}, stale") } else { word.to_owned() }
 }
 

@@ -56,7 +56,11 @@ impl RunState {
         let Some(record) = self.task(task) else { return Vec::new() };
         match record.state() {
             TaskState::AwaitingReview => vec![Action::Approve(task.clone()), Action::Reject(task.clone())],
-            TaskState::Merged => {
+            // The user's approval counts instead of the verdict.
+            TaskState::Verified if self.is_held(record) => {
+                vec![Action::Approve(task.clone()), Action::Reject(task.clone())]
+            }
+            TaskState::Merged | TaskState::NothingToDo => {
                 let reject = record.may_be_returned(ReturnCause::Rejected).then(|| Action::Reject(task.clone()));
                 let land = (!self.is_landed() && self.rejected_in_result().is_empty()).then_some(Action::Land);
                 reject.into_iter().chain(land).collect()
@@ -134,6 +138,8 @@ impl TaskReport {
         let review = || vec![Action::Review(Some(self.id.clone()))];
         match self.state {
             TaskState::AwaitingReview => review(),
+            // While the run goes on, its reviewer may still approve it.
+            TaskState::Verified if !self.waits_for_verdict_of.is_empty() && state.exit_code.is_some() => review(),
             TaskState::Merged if self.stale || self.is_report() => review(),
             TaskState::Failed | TaskState::Conflicted => {
                 let log = Action::Log(Some(self.id.clone()));

@@ -41,6 +41,8 @@ mod task_record;
 mod task_state;
 pub mod tool_names;
 mod untrusted_text;
+pub mod verdict;
+mod verdict_end;
 mod work_step;
 
 pub use actions::Action;
@@ -67,4 +69,6 @@ pub use shell::shell_word;
 pub use task::Task;
 pub use task_failure::{AfterFault, GivenUp};
 pub use untrusted_text::block;
+pub use verdict::{RequestedChange, ReviewVerdict, VerdictKind, VerdictRefused};
+pub use verdict_end::{AfterReview, VerdictEnd};
 pub use work_step::{LandingConcern, WorkStep};

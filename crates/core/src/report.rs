@@ -10,6 +10,7 @@ use crate::ids::{AgentId, Oid, RunId, TaskId};
 use crate::run_state::{EndCause, RunState, TaskError, TaskRecord, TaskState, Verify};
 use crate::settings::MergeMode;
 use crate::task::Work;
+use crate::verdict::ReviewVerdict;
 
 /// Exit code of a run whose every task is merged.
 pub const EXIT_OK: u8 = 0;
@@ -109,6 +110,12 @@ pub struct TaskReport {
     pub error: Option<TaskError>,
     /// Whether it was built on work that was rejected after it was merged.
     pub stale: bool,
+    /// Its newest verdict on the tasks that it reviews.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<ReviewVerdict>,
+    /// The reviewing tasks whose verdict its finished work waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits_for_verdict_of: Vec<TaskId>,
 }
 
 impl Standing {
@@ -135,7 +142,11 @@ impl Standing {
         for record in state.tasks() {
             usage.add(record.usage());
         }
-        let task = |record| TaskReport { state: self.of_task(record), ..TaskReport::of(record) };
+        let task = |record| TaskReport {
+            state: self.of_task(record),
+            waits_for_verdict_of: state.waits_for_verdict_of(record),
+            ..TaskReport::of(record)
+        };
         Report {
             r#type: if state.exit_code.is_some() { "run.finished" } else { "run.status" },
             run_id: state.run_id.clone(),
@@ -169,6 +180,8 @@ impl TaskReport {
             usage: record.usage().into(),
             error: record.error(),
             stale: record.is_stale(),
+            verdict: record.verdict().cloned(),
+            waits_for_verdict_of: Vec::new(),
         }
     }
 
@@ -222,17 +235,16 @@ enum Severity {
 impl Severity {
     fn of(cause: EndCause) -> Severity {
         use FailureCause::{
-            Budget, Check, Command, Context, Denied, Endpoint, Internal, Looping, Model, NoChanges, Panicked, Refused,
-            Setup, Silent, Timeout, Turns, Worktree,
+            Budget, ChangesRequested, Check, Command, Context, Denied, Endpoint, Internal, Looping, Model, NoChanges,
+            NoVerdict, Panicked, Refused, Setup, Silent, Timeout, Turns, Worktree,
         };
         let EndCause::Failed(cause) = cause else { return Severity::Failed };
         match cause {
             Turns | Budget | Timeout | Context => Severity::Limit,
             Denied => Severity::Denied,
             Panicked | Internal => Severity::Internal,
-            Check | NoChanges | Silent | Looping | Refused | Model | Endpoint | Command | Setup | Worktree => {
-                Severity::Failed
-            }
+            Check | ChangesRequested | NoChanges | NoVerdict | Silent | Looping | Refused | Model | Endpoint
+            | Command | Setup | Worktree => Severity::Failed,
         }
     }
 
@@ -250,7 +262,7 @@ impl Severity {
 
 fn severity(state: &RunState, record: &TaskRecord) -> Severity {
     match record.state() {
-        TaskState::Merged | TaskState::Skipped | TaskState::Cancelled => Severity::Fine,
+        TaskState::Merged | TaskState::NothingToDo | TaskState::Skipped | TaskState::Cancelled => Severity::Fine,
         TaskState::Verified if state.settings.merge == MergeMode::None => Severity::Fine,
         TaskState::Failed => record.error().map_or(Severity::Failed, |error| Severity::of(error.cause)),
         _ => Severity::NeedsHuman,

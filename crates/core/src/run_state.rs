@@ -8,6 +8,7 @@
 mod base;
 mod dropping;
 mod landing;
+mod reviewing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 pub use crate::illegal::{Illegal, IllegalEvent};
 use crate::merge_queue::{MergeQueue, MergeStep, Situation};
 use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
-use crate::schedule::{Progress, Schedule};
+use crate::schedule::Schedule;
 use crate::settings::{MergeMode, RunSettings};
 pub use crate::task_record::{MergedAttempt, Outage, Repair, Snapshot, TaskRecord};
 pub use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
@@ -197,6 +198,7 @@ impl RunState {
         }
         let was_paused = self.status != RunStatus::Running || is_from_outside(&fact.event);
         self.apply_event(&fact.event).map_err(|reason| illegal(fact, reason))?;
+        self.note_review(&fact.event);
         self.seq = fact.seq;
         self.note_outage(fact);
         if was_paused {
@@ -456,7 +458,7 @@ impl RunState {
 
     /// Returns the tasks merged by this run whose boxes were open when it began.
     pub fn newly_merged(&self) -> Vec<TaskId> {
-        let merged = self.tasks().filter(|record| record.state() == TaskState::Merged && !record.was_done());
+        let merged = self.tasks().filter(|record| record.state().is_merged() && !record.was_done());
         merged.map(|record| record.task.id.clone()).collect()
     }
 
@@ -596,7 +598,7 @@ impl RunState {
 
     /// Returns the commit of a task that may be merged.
     fn candidate<'r>(&self, record: &'r TaskRecord) -> Option<&'r Oid> {
-        record.candidate(self.needs_review(record))
+        record.candidate(self.needs_review(record) || self.is_held(record))
     }
 
     /// Returns the events that follow from the state alone: tasks that become ready, skipped, or due for review.
@@ -609,6 +611,7 @@ impl RunState {
         let reviews = self
             .tasks()
             .filter(|record| record.state() == TaskState::Verified && self.needs_review(record))
+            .filter(|record| !self.is_held(record))
             .filter(|record| self.settings.merge != MergeMode::None && self.candidate(record).is_none())
             .map(|record| Event::ReviewRequested { task: record.task.id.clone() });
         skipped.chain(ready).chain(reviews).collect()
@@ -617,7 +620,7 @@ impl RunState {
     /// Reports whether a task can continue without the user: by an agent's work, or by being merged.
     pub fn can_go_on(&self, record: &TaskRecord) -> bool {
         let is_to_be_merged = record.state() == TaskState::Verified && self.settings.merge != MergeMode::None;
-        record.state().is_workable() || is_to_be_merged
+        record.state().is_workable() || is_to_be_merged && !self.is_held(record)
     }
 
     /// Returns the tasks that an agent should be working on, those started first.
@@ -627,23 +630,6 @@ impl RunState {
         let mut ready: Vec<&TaskRecord> = ready.collect();
         ready.sort_by_key(|record| std::cmp::Reverse(record.task.priority));
         begun.chain(ready).map(|record| record.task.id.clone()).collect()
-    }
-
-    /// Returns a task's progress for the schedule.
-    fn progress(&self, id: &TaskId) -> Progress {
-        match self.task(id).map(|record| record.state()) {
-            None | Some(TaskState::Pending) => Progress::Waiting,
-            // Nothing is merged in this mode, so work that has passed its check is complete.
-            Some(TaskState::Verified) if self.settings.merge == MergeMode::None => Progress::Parked,
-            Some(TaskState::Ready | TaskState::Running | TaskState::Committed | TaskState::Verified) => {
-                Progress::Active
-            }
-            Some(TaskState::Waiting | TaskState::AwaitingReview) => Progress::Parked,
-            Some(TaskState::Merged) => Progress::Merged,
-            Some(TaskState::Failed | TaskState::Conflicted | TaskState::Skipped | TaskState::Cancelled) => {
-                Progress::Failed
-            }
-        }
     }
 }
 
@@ -658,7 +644,8 @@ fn is_from_outside(event: &Event) -> bool {
 
 /// Reports whether with this event an agent ends its work, and reads no more messages unless the work is returned.
 fn hands_over(event: &Event) -> bool {
-    matches!(event, Event::TaskCommitted { .. } | Event::TaskMerged { commit: None, .. })
+    let is_report = matches!(event, Event::TaskMerged { commit: None, .. } | Event::NothingToDo { .. });
+    is_report || matches!(event, Event::TaskCommitted { .. } | Event::ReviewWaiting { .. })
 }
 
 fn illegal(fact: &Recorded, reason: Illegal) -> IllegalEvent {

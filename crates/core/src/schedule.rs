@@ -22,6 +22,8 @@ pub enum Progress {
     /// It is set aside for the user: its dependents wait, while tasks that only come after it continue, since the
     /// user may take days.
     Parked,
+    /// Like parked, and its work is complete: a task that reviews it may start.
+    Held,
     /// It has ended and is part of the result.
     Merged,
     /// It has ended without being merged.
@@ -75,6 +77,8 @@ struct Graph {
     index: BTreeMap<TaskId, usize>,
     /// Indices, each after everything that it waits for.
     order: Vec<usize>,
+    /// The tasks that end with a verdict.
+    reviewing: Vec<usize>,
     /// Tasks that are named but do not exist yet, with those that name them.
     awaited: BTreeMap<TaskId, Vec<(usize, Wait)>>,
 }
@@ -87,6 +91,10 @@ struct Node {
     /// How many of the tasks that it names do not exist yet.
     missing: usize,
     priority: i64,
+    /// Whether it ends with a verdict on the tasks that it depends on.
+    is_review: bool,
+    /// Those of its dependencies that are merged only after its approval.
+    reviews: BTreeSet<usize>,
     /// Its initial progress.
     begins: Progress,
 }
@@ -122,7 +130,9 @@ impl Schedule {
         self.graph.require_new(&task.id)?;
         if !self.graph.awaited.contains_key(&task.id) && !names(task).any(|(id, _)| *id == task.id) {
             // No task waits for it, so it comes last in the order and closes no cycle.
-            Arc::make_mut(&mut self.graph).append(task);
+            let graph = Arc::make_mut(&mut self.graph);
+            graph.append(task);
+            graph.settle_review(graph.nodes.len() - 1);
             return Ok(());
         }
         let mut graph = Graph::clone(&self.graph);
@@ -164,6 +174,19 @@ impl Schedule {
         ids.filter(|id| *id != of).cloned().collect()
     }
 
+    /// Returns the tasks that are merged only after this one's approval.
+    pub fn reviews(&self, reviewer: &TaskId) -> Vec<TaskId> {
+        let reviews = self.graph.node(reviewer).into_iter().flat_map(|node| &node.reviews);
+        reviews.filter_map(|at| self.graph.nodes.get(*at)).map(|node| node.id.clone()).collect()
+    }
+
+    /// Returns the tasks whose approval a task needs before it is merged.
+    pub fn reviewers<'a>(&'a self, of: &TaskId) -> impl Iterator<Item = &'a TaskId> {
+        let at = self.graph.index.get(of).copied();
+        let reviewing = self.graph.reviewing.iter().filter_map(|reviewer| self.graph.nodes.get(*reviewer));
+        reviewing.filter(move |node| at.is_some_and(|at| node.reviews.contains(&at))).map(|node| &node.id)
+    }
+
     /// Returns the tasks that would run if nothing fails, in groups that could run together.
     pub fn waves(&self) -> Vec<Vec<TaskId>> {
         let begins = |id: &TaskId| self.graph.node(id).map_or(Progress::Waiting, |node| node.begins);
@@ -202,7 +225,7 @@ impl Schedule {
         let mut states = vec![State::default(); self.graph.nodes.len()];
         for at in self.graph.order.iter().copied() {
             let Some(node) = self.graph.nodes.get(at) else { continue };
-            let state = State::of(node, progress(&node.id), &states);
+            let state = State::of(&self.graph, (at, node), progress(&node.id), &states);
             if let Some(slot) = states.get_mut(at) {
                 *slot = state;
             }
@@ -218,33 +241,48 @@ struct State {
     waiting: bool,
     /// It may start.
     ready: bool,
+    /// It is merged itself, though perhaps not what it reviews.
+    merged: bool,
     /// Its dependents may continue.
     satisfied: bool,
+    /// A task that reviews it may start.
+    reviewable: bool,
     /// It waits and can never start, because of this task.
     skipped: Option<usize>,
-    /// It will never be merged in this state of the run.
-    dead: bool,
+    /// Its dependents can never start in this state of the run, because of this task.
+    dead: Option<usize>,
     /// No task waits for its end, nor for the end of those it comes after: a skipped task must not let others
     /// overtake.
     settled: bool,
 }
 
 impl State {
-    fn of(node: &Node, progress: Progress, states: &[State]) -> Self {
+    fn of(graph: &Graph, (at, node): (usize, &Node), progress: Progress, states: &[State]) -> Self {
         let of = |at: &usize| states.get(*at).copied().unwrap_or_default();
         let waiting = progress == Progress::Waiting;
-        let skipped = node.depends.iter().copied().find(|at| waiting && of(at).dead);
-        let satisfied = progress == Progress::Merged;
-        let dead = skipped.is_some() || progress == Progress::Failed;
+        let is_merged = progress == Progress::Merged;
+        let skipped = node.depends.iter().find_map(|at| of(at).dead).filter(|_| waiting);
+        // What comes after an approval needs the approved work, too.
+        let satisfied = is_merged && node.reviews.iter().all(|at| of(at).satisfied);
+        let unmerged = node.reviews.iter().find_map(|at| of(at).dead).filter(|_| is_merged);
+        let is_dead = skipped.is_some() || progress == Progress::Failed;
+        let dead = is_dead.then_some(at).or(unmerged);
         let in_turn = node.after.iter().all(|at| of(at).settled);
-        let complete = node.missing == 0 && node.depends.iter().all(|at| of(at).satisfied);
+        let is_seen = |at: &usize| of(at).satisfied || node.reviews.contains(at) && of(at).reviewable;
+        // Another review of the same work has ended before the work is merged.
+        let is_complete = |at: &usize| is_seen(at) || of(at).merged && graph.reviews_of(*at).all(|at| is_seen(&at));
+        let complete = node.missing == 0 && node.depends.iter().all(is_complete);
+        let is_parked = matches!(progress, Progress::Parked | Progress::Held);
+        let is_concluded = is_merged && node.reviews.iter().all(|at| of(at).settled);
         Self {
             waiting,
+            merged: is_merged,
             ready: waiting && complete && in_turn,
             satisfied,
+            reviewable: satisfied || progress == Progress::Held,
             skipped,
             dead,
-            settled: in_turn && (satisfied || dead || progress == Progress::Parked),
+            settled: in_turn && (is_concluded || is_dead || is_parked),
         }
     }
 
@@ -280,6 +318,8 @@ impl Graph {
             after: BTreeSet::new(),
             missing: 0,
             priority: task.priority,
+            is_review: task.verdict,
+            reviews: BTreeSet::new(),
             begins: Progress::of_box(task.status),
         };
         for (id, wait) in names(task) {
@@ -290,6 +330,9 @@ impl Graph {
                     self.awaited.entry(id.clone()).or_default().push((at, wait));
                 }
             }
+        }
+        if node.is_review {
+            self.reviewing.push(at);
         }
         self.nodes.push(node);
         self.order.push(at);
@@ -305,7 +348,37 @@ impl Graph {
         let waits: Vec<Vec<usize>> = self.nodes.iter().map(|node| node.waits().collect()).collect();
         let ids = |cycle: Vec<usize>| cycle.into_iter().filter_map(|at| Some(self.nodes.get(at)?.id.clone())).collect();
         self.order = topological(&waits).map_err(|cycle| ScheduleError::Cycle(ids(cycle)))?;
+        for at in self.order.clone() {
+            self.settle_review(at);
+        }
         Ok(())
+    }
+
+    /// Returns what a task reviews.
+    fn reviews_of(&self, at: usize) -> impl Iterator<Item = usize> {
+        self.nodes.get(at).into_iter().flat_map(|node| &node.reviews).copied()
+    }
+
+    /// Decides which dependencies of a task are merged only after its approval: all, except those that another task
+    /// that it waits for needs in the result, and tasks that review themselves. Everything that it waits for must be
+    /// decided already.
+    fn settle_review(&mut self, at: usize) {
+        let Some(node) = self.nodes.get(at).filter(|node| node.is_review) else { return };
+        let mut reviews = node.depends.clone();
+        let mut seen: BTreeSet<usize> = node.waits().collect();
+        let mut open: Vec<usize> = seen.iter().copied().collect();
+        while let Some(before) = open.pop().and_then(|at| self.nodes.get(at)) {
+            let needed = before.depends.iter().copied();
+            let needed =
+                needed.flat_map(|at| self.reviews_of(at).chain([at])).filter(|at| !before.reviews.contains(at));
+            let needed: BTreeSet<usize> = needed.collect();
+            reviews.retain(|at| !needed.contains(at));
+            open.extend(before.waits().filter(|at| seen.insert(*at)));
+        }
+        reviews.retain(|at| self.nodes.get(*at).is_some_and(|node| !node.is_review));
+        if let Some(node) = self.nodes.get_mut(at) {
+            node.reviews = reviews;
+        }
     }
 }
 

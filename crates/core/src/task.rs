@@ -59,6 +59,10 @@ pub struct Task {
     /// Whether the user must approve before it is merged.
     #[serde(default)]
     pub review_required: bool,
+    /// Whether it ends with a verdict on the tasks that it depends on, which are merged only after its approval; its
+    /// role decides that.
+    #[serde(default)]
+    pub verdict: bool,
     /// Marked `[P]`.
     #[serde(default)]
     pub parallel: bool,

@@ -78,6 +78,7 @@ mod tests {
     #[test]
     fn work_goes_back_so_often_and_then_ends_by_what_is_wrong_with_it() {
         use AfterFault::{GiveUp, Return};
+        use ReturnCause::ChangesRequested;
         use ReturnCause::{Conflict, Deletions, RunCheck, TaskCheck, Unstorable};
         let (agent, command) = (Work::Agent(None), Work::Run("make".to_owned()));
         let (failed, conflicted) = (GiveUp(GivenUp::Failed), GiveUp(GivenUp::Conflicted));
@@ -87,6 +88,8 @@ mod tests {
             (&agent, TaskCheck, Return, failed),
             (&agent, Deletions, Return, failed),
             (&agent, Unstorable, Return, failed),
+            (&agent, ChangesRequested, Return, failed),
+            (&command, ChangesRequested, failed, failed),
             (&command, Conflict, Return, conflicted),
             (&command, RunCheck, Return, failed),
             (&command, TaskCheck, failed, failed),

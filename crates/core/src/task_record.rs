@@ -6,6 +6,8 @@
 //! budgets) is in [`crate::run_state`] and [`crate::merge_queue`].
 
 mod branch;
+mod review;
+mod reviewing;
 mod stage;
 mod started;
 
@@ -351,17 +353,19 @@ impl TaskRecord {
                 let refusal = self.refusal();
                 let Life::Started(started) = &mut self.life else { return Err(refusal) };
                 started.apply(event, &self.task)?;
-                self.is_stale &= !matches!(event, Event::TaskMerged { .. });
+                self.is_stale &= !matches!(event, Event::TaskMerged { .. } | Event::NothingToDo { .. });
                 Ok(())
             }
         }
     }
 
     fn make_ready(&mut self) -> Result<(), Illegal> {
-        if self.life != Life::Unstarted(Unstarted::Pending) {
-            return Err(self.refusal());
+        let refusal = self.refusal();
+        match &mut self.life {
+            Life::Unstarted(unstarted @ Unstarted::Pending) => *unstarted = Unstarted::Ready,
+            Life::Started(started) if started.stage == Stage::Pending => started.enter(Stage::Ready),
+            _ => return Err(refusal),
         }
-        self.life = Life::Unstarted(Unstarted::Ready);
         Ok(())
     }
 
@@ -466,7 +470,10 @@ impl TaskRecord {
 
     /// Makes a skipped task pending again.
     pub(crate) fn wait_again(&mut self) {
-        self.life = Life::Unstarted(Unstarted::Pending);
+        match &mut self.life {
+            Life::Unstarted(unstarted) => *unstarted = Unstarted::Pending,
+            Life::Started(started) => started.enter(Stage::Pending),
+        }
     }
 
     /// Reopens the task if this is its parked call.

@@ -24,6 +24,8 @@ pub enum TaskState {
     AwaitingReview,
     /// It is in the integration branch, or its report was delivered.
     Merged,
+    /// There was nothing to do; it counts as merged.
+    NothingToDo,
     /// It ended without success.
     Failed,
     /// Its branch could not be merged and is left to the user.
@@ -87,8 +89,8 @@ pub enum Reopening {
 impl TaskState {
     /// Reports whether nothing more happens to the task by itself.
     pub fn is_settled(self) -> bool {
-        use TaskState::{Cancelled, Conflicted, Failed, Merged, Skipped};
-        matches!(self, Merged | Failed | Conflicted | Skipped | Cancelled)
+        use TaskState::{Cancelled, Conflicted, Failed, Merged, NothingToDo, Skipped};
+        matches!(self, Merged | NothingToDo | Failed | Conflicted | Skipped | Cancelled)
     }
 
     /// Reports whether the task's agent will send another request by itself, before which it reads its messages.
@@ -120,10 +122,16 @@ impl TaskState {
         self == TaskState::AwaitingReview
     }
 
-    /// Reports whether the work is in the integration branch, or the report was delivered.
+    /// Reports whether the work is in the integration branch, the report was delivered, or there was nothing to do.
     #[must_use]
     pub fn is_merged(self) -> bool {
-        self == TaskState::Merged
+        matches!(self, TaskState::Merged | TaskState::NothingToDo)
+    }
+
+    /// Reports whether the task ended because there was nothing to do.
+    #[must_use]
+    pub fn did_nothing(self) -> bool {
+        self == TaskState::NothingToDo
     }
 
     /// Reports whether one of the task's dependencies did not succeed.
@@ -142,13 +150,16 @@ impl TaskState {
     /// Reports whether an attempt has ended with work that may still need a decision.
     #[must_use]
     pub fn is_handed_over(self) -> bool {
-        matches!(self, TaskState::Committed | TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged)
+        use TaskState::{AwaitingReview, Committed, Merged, NothingToDo, Verified};
+        matches!(self, Committed | Verified | AwaitingReview | Merged | NothingToDo)
     }
 
     /// Returns how the agent of a task in this state can be made to work again.
     pub fn reopening(self) -> Reopening {
         match self {
-            TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged => Reopening::Reject,
+            TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged | TaskState::NothingToDo => {
+                Reopening::Reject
+            }
             TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled => Reopening::Retry,
             TaskState::Skipped => Reopening::RetryDependency,
             TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting | TaskState::Committed => {
@@ -168,6 +179,7 @@ impl TaskState {
             TaskState::Verified => "verified",
             TaskState::AwaitingReview => "awaiting_review",
             TaskState::Merged => "merged",
+            TaskState::NothingToDo => "nothing_to_do",
             TaskState::Failed => "failed",
             TaskState::Conflicted => "conflicted",
             TaskState::Skipped => "skipped",

@@ -81,7 +81,7 @@ impl TaskRecord {
             Some(LandingConcern::RejectedInResult)
         } else if self.is_stale() && !self.merged().is_empty() {
             Some(LandingConcern::BuiltOnRejected)
-        } else if !matches!(self.state(), TaskState::Merged | TaskState::Cancelled) {
+        } else if !self.state().is_merged() && self.state() != TaskState::Cancelled {
             Some(LandingConcern::NotInResult)
         } else {
             None

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use orchestrate_core::policy::{Grant, Policy};
-use orchestrate_core::{BlobId, CallId, Oid, RunId, TaskId, ToolCall};
+use orchestrate_core::{BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall};
 use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -27,7 +27,7 @@ use crate::registry::ToolRegistry;
 use crate::scope::{CallLimits, CallScope, WorktreeScope};
 use crate::services::{
     AgentService, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitChange, GitCommit, GitService,
-    GitStatus, OutgoingMessage, PageRange, PlanService, Services, SkillService,
+    GitStatus, OutgoingMessage, PageRange, PlanService, ReviewService, Services, SkillService,
 };
 
 /// The default maximum size of a result in tokens.
@@ -64,6 +64,7 @@ impl ToolHarness {
             agents: Arc::clone(&agents) as Arc<dyn AgentService>,
             plan: Arc::new(FakePlan),
             skills: Arc::new(FakeSkills),
+            review: Arc::new(FakeReview),
             recorder: Arc::clone(&recorder) as Arc<dyn CallRecorder>,
             artifacts: Arc::new(FakeArtifacts::default()),
         };
@@ -318,6 +319,19 @@ impl SkillService for FakeSkills {
         match (name, file) {
             ("release", None) => Ok("Tag the commit.\n".to_owned()),
             _ => Err(ServiceError::Invalid(format!("there is no skill `{name}`; the skills: release"))),
+        }
+    }
+}
+
+/// A review of one task, `T2`.
+struct FakeReview;
+
+#[async_trait]
+impl ReviewService for FakeReview {
+    async fn give(&self, verdict: ReviewVerdict) -> Result<(), ServiceError> {
+        match verdict.changes.iter().find(|change| change.task.as_str() != "T2") {
+            Some(other) => Err(ServiceError::Invalid(format!("{} does not wait for your verdict", other.task))),
+            None => Ok(()),
         }
     }
 }

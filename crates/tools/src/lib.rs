@@ -47,6 +47,6 @@ pub use registry::ToolRegistry;
 pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
 pub use services::{
     AgentService, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitChange, GitCommit, GitService,
-    GitStatus, OutgoingMessage, PageRange, PlanService, Services, SkillService,
+    GitStatus, OutgoingMessage, PageRange, PlanService, ReviewService, Services, SkillService,
 };
 pub use tool::{Category, Tool};

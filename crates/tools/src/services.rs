@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::Decision;
-use orchestrate_core::{AgentId, CallHash, CallId, Oid};
+use orchestrate_core::{AgentId, CallHash, CallId, Oid, ReviewVerdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -27,6 +27,8 @@ pub struct Services {
     pub plan: Arc<dyn PlanService>,
     /// The skills of the run.
     pub skills: Arc<dyn SkillService>,
+    /// The reviews of other tasks.
+    pub review: Arc<dyn ReviewService>,
     /// Records the starts and ends of calls.
     pub recorder: Arc<dyn CallRecorder>,
     /// Stores complete texts of which a result shows a part.
@@ -108,6 +110,14 @@ pub trait SkillService: Send + Sync {
     /// Returns a skill's body, or a file below its folder. Fails with [`ServiceError::Invalid`] if
     /// there is no such skill, or no such text file below its folder.
     async fn read(&self, name: &str, file: Option<&str>) -> Result<String, ServiceError>;
+}
+
+/// The review that the agent's task is.
+#[async_trait]
+pub trait ReviewService: Send + Sync {
+    /// Records the verdict, which replaces an earlier one. Fails with [`ServiceError::Invalid`] if
+    /// the task reviews no others, or the verdict does not fit them.
+    async fn give(&self, verdict: ReviewVerdict) -> Result<(), ServiceError>;
 }
 
 /// A message to send.

@@ -35,7 +35,7 @@ use crate::run::secrets::{redactor_of, require_none_in};
 use crate::texts::models;
 use crate::texts::models::Models;
 use crate::texts::project_texts::ProjectTexts;
-use crate::texts::roles::Roles;
+use crate::texts::roles::{Roles, with_verdicts};
 
 /// How many other ids are tried if a run with the same name exists.
 const RUN_ID_TRIES: usize = 8;
@@ -234,7 +234,7 @@ impl Coordinator {
         self.repo.require_plain_tree(&base_commit)?;
         self.identities()?;
         // Unreadable texts are reported before the run exists, since it could never continue.
-        self.texts(&base_commit)?;
+        let tasks = with_verdicts(&self.texts(&base_commit)?.roles, &run.agent, tasks);
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
         let started = Event::RunStarted {
             plan: plan.path,

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use orchestrate_core::task::Work;
 use orchestrate_core::{RunSettings, Task};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
-use orchestrate_plan::role::Delivers;
 use orchestrate_plan::{Finding, FirstWord, Plan, PlannedCommand, commands_of_checks};
 use orchestrate_sandbox::Confinement;
 
@@ -84,7 +83,7 @@ pub async fn missing_programs(
     roles: &Roles,
     settings: &RunSettings,
 ) -> Result<MissingPrograms, CoordinatorError> {
-    let reports = |role: &str| roles.role(role).is_ok_and(|role| role.delivers == Delivers::Report);
+    let reports = |role: &str| roles.role(role).is_ok_and(|role| role.delivers.is_report());
     let checks = commands_of_checks(plan, settings, &reports);
     let names = checks.iter().filter_map(PlannedCommand::program).collect();
     let missing = programs::not_found(coordinator.sandbox(), names).await?;

@@ -13,7 +13,8 @@ use orchestrate_journal::{Batch, Blob};
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
-use crate::worker::send_back::{after_rounds, with_failing_lines};
+use crate::worker::send_back::with_failing_lines;
+use crate::worker::task_end::after_rounds;
 
 /// Returns the facts that return a task's work to its agent, together with the message to it. The work is to be
 /// merged with a commit first, which the integration branch has reached.

@@ -84,7 +84,12 @@ async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) 
 }
 
 /// Merges a candidate, and reports whether its history joins the result's.
-fn combine(repo: &Repo, of: (&RunState, &TaskId), target: &Oid, candidate: &Oid) -> Result<(Merge, bool), GitError> {
+pub(crate) fn combine(
+    repo: &Repo,
+    of: (&RunState, &TaskId),
+    target: &Oid,
+    candidate: &Oid,
+) -> Result<(Merge, bool), GitError> {
     Ok(match replaced_base(repo, of, target, candidate)? {
         Some(base) => (repo.merging().apply(&base, target, candidate)?, false),
         None => (repo.merging().merge(target, candidate)?, true),

@@ -44,6 +44,8 @@ pub(crate) struct Assignment {
 pub(crate) struct AssignedRole {
     /// What it delivers.
     pub(crate) delivers: Delivers,
+    /// Whether a task that changes nothing has succeeded.
+    pub(crate) may_do_nothing: bool,
     /// The tools and permissions that it may use.
     pub(crate) grant: Grant,
     /// The agent's specification.
@@ -95,7 +97,12 @@ mod tests {
             repository: "0123456789abcdef".to_owned(),
             base: "base".into(),
             task: Task { id: "T1".into(), work: Work::Agent(Some("tester".to_owned())), ..Task::default() },
-            role: Some(AssignedRole { delivers: Delivers::Report, grant: Grant::of_tools(["grep"]), spec }),
+            role: Some(AssignedRole {
+                delivers: Delivers::Report,
+                may_do_nothing: true,
+                grant: Grant::of_tools(["grep"]),
+                spec,
+            }),
             rules: vec![RuleText {
                 decision: RuleDecision::Deny,
                 rule: "run_shell_command(rm*)".to_owned(),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::CoordinatorError;
 
 /// The shipped texts by name.
-const SHIPPED: [(&str, &str); 11] = [
+const SHIPPED: [(&str, &str); 14] = [
     ("agent", include_str!("../../../../prompts/system/agent.md")),
     ("task", include_str!("../../../../prompts/system/task.md")),
     ("conflict", include_str!("../../../../prompts/system/conflict.md")),
@@ -24,6 +24,9 @@ const SHIPPED: [(&str, &str); 11] = [
     ("run_check", include_str!("../../../../prompts/system/run_check.md")),
     ("rejected", include_str!("../../../../prompts/system/rejected.md")),
     ("retried", include_str!("../../../../prompts/system/retried.md")),
+    ("changes_requested", include_str!("../../../../prompts/system/changes_requested.md")),
+    ("no_verdict", include_str!("../../../../prompts/system/no_verdict.md")),
+    ("new_work", include_str!("../../../../prompts/system/new_work.md")),
 ];
 
 /// How much of a check's output is returned to an agent: enough to fix the failure, within a context of 16,000

@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use orchestrate_core::Oid;
+use orchestrate_core::task::Work;
+use orchestrate_core::{Oid, Task, TaskId};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;
-use orchestrate_plan::role::{MAX_ROLE_BYTES, Product, Role};
+use orchestrate_plan::role::{Delivers, MAX_ROLE_BYTES, Product, Role};
 use orchestrate_tools::builtin_names;
 
 use crate::error::CoordinatorError;
@@ -39,6 +40,18 @@ const PROJECT_FOLDERS: [(&str, Product); 8] = [
 
 /// The origin of a shipped role.
 const OF_PROGRAM: &str = "shipped";
+
+/// Marks the tasks that end with a verdict: those whose role does, if they depend on tasks that will run.
+pub(crate) fn with_verdicts(roles: &Roles, default_role: &str, tasks: Vec<Task>) -> Vec<Task> {
+    let run: BTreeSet<TaskId> = tasks.iter().filter(|task| task.status.runs()).map(|task| task.id.clone()).collect();
+    let reviews = |task: &Task| {
+        let Work::Agent(named) = &task.work else { return false };
+        let role = roles.role(named.as_deref().unwrap_or(default_role));
+        // An unknown role is reported when its task starts.
+        role.is_ok_and(|role| role.delivers == Delivers::Verdict) && task.depends.iter().any(|on| run.contains(on))
+    };
+    tasks.into_iter().map(|task| Task { verdict: reviews(&task), ..task }).collect()
+}
 
 /// A role and its origin.
 #[derive(Clone, Debug)]

@@ -35,6 +35,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) state: &'a RunState,
     pub(crate) notes: &'a [Note],
     pub(crate) deliveries: Vec<Delivery>,
+    /// The tasks that wait for its verdict.
+    pub(crate) under_review: Vec<TaskId>,
 }
 
 /// One part of the message.
@@ -51,9 +53,21 @@ pub(crate) fn bound(context_tokens: u64) -> usize {
 
 /// Composes the message. The task itself is never left out.
 pub(crate) fn compose(sources: &Sources<'_>, bound: usize) -> String {
-    let mut message = format!("{}\n{}", sources.task_text.trim_end(), limits(sources.task));
-    let mut left_out = Vec::new();
-    for part in parts(sources) {
+    let begin =
+        format!("{}\n{}{}", sources.task_text.trim_end(), limits(sources.task), reviewed(&sources.under_review));
+    join(begin, parts(sources), bound)
+}
+
+/// Composes a message about new deliveries, after its first sentences.
+pub(crate) fn compose_deliveries(begin: String, deliveries: &[Delivery], bound: usize) -> String {
+    let parts = deliveries.iter().map(delivery_part).chain(deliveries.iter().filter_map(diff_part));
+    join(begin, parts.collect(), bound)
+}
+
+/// Appends the parts that fit, and names the others.
+fn join(begin: String, parts: Vec<Part>, bound: usize) -> String {
+    let (mut message, mut left_out) = (begin, Vec::new());
+    for part in parts {
         if message.len() + part.text.len() < bound {
             message.push('\n');
             message.push_str(&part.text);
@@ -68,6 +82,15 @@ pub(crate) fn compose(sources: &Sources<'_>, bound: usize) -> String {
         ));
     }
     message
+}
+
+/// Returns which tasks wait for the verdict of this one.
+fn reviewed(tasks: &[TaskId]) -> String {
+    if tasks.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
+    format!("These tasks are merged only after your approval: {}. End with `review_verdict`.\n", names.join(", "))
 }
 
 /// Returns what the task declares, one line each.

@@ -13,7 +13,9 @@ use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::run_state::{MessageRefused, Verdict};
-use orchestrate_core::{AgentId, BlobId, CallHash, RunState, TaskId, TaskRecord, ToolCall};
+use orchestrate_core::{
+    AgentId, BlobId, CallHash, ReviewVerdict, RunState, TaskId, TaskRecord, ToolCall, VerdictRefused,
+};
 use orchestrate_journal::{Batch, Blob, Slot};
 use serde::de::DeserializeOwned;
 
@@ -21,7 +23,7 @@ use crate::error::CoordinatorError;
 use crate::run::context::{RunContext, blocking};
 use crate::run::retry_notices::Retry;
 use crate::texts::skills::SkillRefused;
-use crate::worker::task_end;
+use crate::worker::{review_end, task_end};
 use crate::worktree::link::GitLink;
 
 /// The maximum length of a call's summary; the user is asked with the full call.
@@ -267,6 +269,22 @@ impl WorkerLink {
             None => Ok(Batch::from(fact)),
         });
         Ok(handed.await?.is_ok())
+    }
+
+    /// Records the verdict of a task that reviews others.
+    pub(crate) async fn give_verdict(
+        &self,
+        verdict: ReviewVerdict,
+    ) -> Result<Result<(), VerdictRefused>, CoordinatorError> {
+        let task = self.task.clone();
+        let given = self.context.journal.append_if(move |state| state.decide_verdict(&task, &verdict).map(Batch::from));
+        Ok(given.await?.map(|_| ()))
+    }
+
+    /// Ends the review with the verdict that was given, unless the agent has to read a message first; returns whether
+    /// it was recorded.
+    pub(crate) async fn conclude_review(&self, summary: String) -> Result<bool, CoordinatorError> {
+        review_end::conclude(&self.context, &self.task, summary).await
     }
 
     /// Fails the task, unless its work has been handed over; its worktree is kept.

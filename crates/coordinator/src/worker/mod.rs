@@ -2,8 +2,10 @@
 
 pub(crate) mod driver;
 pub(crate) mod link;
+pub(crate) mod review_end;
 pub(crate) mod send_back;
 pub(crate) mod spawn;
 pub(crate) mod task_end;
+mod under_review;
 pub(crate) mod work;
 pub(crate) mod workplace;

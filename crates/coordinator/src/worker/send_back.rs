@@ -7,6 +7,7 @@ use orchestrate_core::{AfterFault, Oid, TaskRecord, check_hint, failing_lines};
 use crate::error::CoordinatorError;
 use crate::merge::checks::CheckResult;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
+use crate::worker::task_end::after_rounds;
 use crate::worker::workplace::Workplace;
 use crate::worktree::link::Unresolved;
 
@@ -101,18 +102,6 @@ pub(super) async fn send_back_unstored(
     let returned = |text| Event::TaskReturned { task, cause, text, onto: None };
     workplace.link.record_with(text.into_bytes(), returned).await?;
     Ok(true)
-}
-
-/// Describes how often work was returned to its agent, or its command rerun; empty if it never was.
-pub(crate) fn after_rounds(record: &TaskRecord) -> String {
-    match record.rounds() {
-        0 => String::new(),
-        _ if record.is_command() => {
-            ", again after its command was rerun on the newer result; it has no agent to fix it".to_owned()
-        }
-        1 => ", again after it was returned to its agent once".to_owned(),
-        rounds => format!(", again after it was returned to its agent {rounds} times"),
-    }
 }
 
 /// Appends to a message the lines of an output that describe a failure, and what to type if its cause is known.

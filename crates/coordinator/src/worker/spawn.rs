@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::event::Event;
+use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Grant;
@@ -11,7 +11,7 @@ use orchestrate_core::task::Work;
 use orchestrate_core::{AgentSpec, RunState, Task, TaskId, TaskRecord, WorkStep};
 use orchestrate_git::Repo;
 use orchestrate_journal::{Batch, Blob};
-use orchestrate_plan::role::{Delivers, Role};
+use orchestrate_plan::role::Role;
 
 use crate::error::CoordinatorError;
 use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
@@ -22,11 +22,15 @@ use crate::texts::models::preferences;
 use crate::texts::project_texts;
 use crate::texts::task_message::{self, Delivery, Sources};
 use crate::worker::link::WorkerLink;
+use crate::worker::under_review::{self, UnderReview};
 use crate::worker::work;
 use crate::worktree::commit;
 
 /// The tool that is offered only where there are skills.
 const READ_SKILL: &str = "read_skill";
+
+/// The tool that only reviewing tasks have.
+const REVIEW_VERDICT: &str = "review_verdict";
 
 /// Runs a worker for a task until the worker ends.
 pub(crate) async fn start(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
@@ -53,7 +57,8 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
     let role = match (named, record.spec()) {
         (Some(role), Some(spec)) => Some(AssignedRole {
             delivers: role.delivers,
-            grant: role.grant(),
+            may_do_nothing: role.may_do_nothing,
+            grant: grant(context, &record.task, role),
             spec: context.blob_value(spec, "agent")?,
         }),
         _ => None,
@@ -78,6 +83,20 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
     }))
 }
 
+/// Returns the tools and permissions of an agent.
+fn grant(context: &RunContext, task: &Task, role: &Role) -> Grant {
+    let mut grant = role.grant();
+    if context.skills.is_empty() {
+        grant.tools.remove(READ_SKILL);
+    }
+    if task.verdict {
+        grant.tools.insert(REVIEW_VERDICT.to_owned());
+    } else {
+        grant.tools.remove(REVIEW_VERDICT);
+    }
+    grant
+}
+
 /// Returns the run's rules and those of the role, which narrow them.
 fn rules(of_run: &[RuleText], role: Option<&Role>) -> Vec<RuleText> {
     let own = role.into_iter().flat_map(|role| &role.rules);
@@ -87,7 +106,9 @@ fn rules(of_run: &[RuleText], role: Option<&Role>) -> Vec<RuleText> {
 /// Records the start of an attempt, with the agent's specification.
 async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
     let (record, state) = (context.task(task)?, context.state());
+    let review = under_review::of(context, &state, &record).await?;
     let base = match record.base() {
+        _ if review.is_new => review.base.clone(),
         // Merged work continues from the merged result; other work from where it was left.
         Some(base) if record.returns() > 0 && !record.is_command() && !commit::is_merged(context, &record).await? => {
             base.clone()
@@ -98,11 +119,12 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
         Work::Run(_) => (None, None, None),
         Work::Agent(named) => {
             let role = named.clone().unwrap_or_else(|| state.settings.agent.clone());
-            let spec = agent_spec(context, &record, &role).await?;
+            let spec = agent_spec(context, &record, &role, &review).await?;
             (Some(role), Some(spec.model.clone()), Some(Blob::new(value_bytes(&spec, "agent")?)))
         }
     };
     let (id, attempt) = (task.clone(), record.attempt() + 1);
+    let news = new_work(context, &record, &review).await?.map(|text| Blob::new(text.into_bytes()));
     let spawned = Event::AgentSpawned {
         task: task.clone(),
         attempt,
@@ -112,26 +134,34 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
         base,
         spec: spec.as_ref().map(|blob| blob.id().clone()),
     };
-    let batch = Batch { events: vec![spawned], blobs: spec.into_iter().collect(), ..Batch::default() };
+    let returned = news.as_ref().map(|text| {
+        let (task, text) = (task.clone(), text.id().clone());
+        Event::TaskReturned { task, cause: ReturnCause::NewWork, text, onto: None }
+    });
+    let events = std::iter::once(spawned).chain(returned).collect();
+    let batch = Batch { events, blobs: spec.into_iter().chain(news).collect(), ..Batch::default() };
     // Choosing a model may take a while, and the task may have been cancelled since.
     let decided = move |state: &RunState| {
         let is_next = |record: &TaskRecord| record.next_work() == Some(WorkStep::Begin { attempt });
-        if state.task(&id).is_some_and(is_next) { batch } else { Batch::default() }
+        let is_current = state.work_under_review(&id) == review.trees;
+        if is_current && state.task(&id).is_some_and(is_next) { batch } else { Batch::default() }
     };
     context.decide(decided).await
 }
 
 /// Creates an agent's specification: its system text, its first message, its tools and its limits.
-async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) -> Result<AgentSpec, CoordinatorError> {
+async fn agent_spec(
+    context: &RunContext,
+    record: &TaskRecord,
+    role_name: &str,
+    review: &UnderReview,
+) -> Result<AgentSpec, CoordinatorError> {
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
     let context_tokens = role.context_tokens.map_or(settings.context_tokens, |own| own.min(settings.context_tokens));
-    let reads_only = role.delivers == Delivers::Report;
-    let instruction = instruction(context, task, reads_only, task_message::bound(context_tokens)).await?;
-    let mut grant = role.grant();
-    if context.skills.is_empty() {
-        grant.tools.remove(READ_SKILL);
-    }
+    let diffs = role.delivers.is_report().then_some(review);
+    let instruction = instruction(context, task, diffs, task_message::bound(context_tokens)).await?;
+    let grant = grant(context, task, role);
     Ok(AgentSpec {
         task: task.id.clone(),
         model: context.host.models.choose(&preferences(settings, task, role)).await?,
@@ -160,11 +190,12 @@ async fn system(
     Ok(format!("{}{}{skills}", context.prompts.system(role_prompt), instructions.render()))
 }
 
-/// Composes the agent's first message from the task, the plan's prose and the work of its dependencies.
+/// Composes the agent's first message from the task, the plan's prose and the work of its dependencies; with their
+/// diffs for an agent that only reads.
 async fn instruction(
     context: &RunContext,
     task: &Task,
-    reads_only: bool,
+    diffs: Option<&UnderReview>,
     bound: usize,
 ) -> Result<String, CoordinatorError> {
     let state = context.state();
@@ -172,15 +203,42 @@ async fn instruction(
         Some(plan) => orchestrate_plan::notes(&context.blob_text(plan.clone()).await?),
         None => Vec::new(),
     };
-    let mut deliveries = Vec::new();
-    for dependency in &task.depends {
-        deliveries.extend(delivery(context, &state, dependency, reads_only).await?);
-    }
+    let deliveries = deliveries(context, task, diffs).await?;
     let details = task.details.join("\n");
     let places = [("id", task.id.as_str()), ("title", &task.title), ("details", &details)];
     let task_text = context.prompts.render("task", &places);
-    let sources = Sources { task_text, task, state: &state, notes: &notes, deliveries };
+    let under_review = diffs.map(UnderReview::tasks).unwrap_or_default();
+    let sources = Sources { task_text, task, state: &state, notes: &notes, deliveries, under_review };
     Ok(task_message::compose(&sources, bound))
+}
+
+/// Composes the message about new work to an agent that reviews; `None` for any other, and if nothing is new.
+async fn new_work(
+    context: &RunContext,
+    record: &TaskRecord,
+    review: &UnderReview,
+) -> Result<Option<String>, CoordinatorError> {
+    let Some(spec) = record.spec().filter(|_| review.is_new) else { return Ok(None) };
+    let spec: AgentSpec = context.blob_value(spec, "agent")?;
+    let begin = format!("{}\n", context.prompts.render("new_work", &[]).trim_end());
+    let deliveries = deliveries(context, &record.task, Some(review)).await?;
+    let bound = task_message::bound(spec.context_tokens);
+    let text = task_message::compose_deliveries(begin, &deliveries, bound);
+    Ok(Some(context.host.redactor.owned(text)))
+}
+
+/// Returns what a task's dependencies have delivered.
+async fn deliveries(
+    context: &RunContext,
+    task: &Task,
+    diffs: Option<&UnderReview>,
+) -> Result<Vec<Delivery>, CoordinatorError> {
+    let state = context.state();
+    let mut deliveries = Vec::new();
+    for dependency in &task.depends {
+        deliveries.extend(delivery(context, &state, dependency, diffs).await?);
+    }
+    Ok(deliveries)
 }
 
 /// Returns what a dependency has delivered; `None` if it was done before the run.
@@ -188,20 +246,26 @@ async fn delivery(
     context: &RunContext,
     state: &RunState,
     dependency: &TaskId,
-    with_diff: bool,
+    diffs: Option<&UnderReview>,
 ) -> Result<Option<Delivery>, CoordinatorError> {
     let Some(record) = state.task(dependency).filter(|record| !record.was_done()) else { return Ok(None) };
     let (task, label, summary) = (dependency.clone(), record.task.label(), record.summary().to_owned());
     let mut delivery = Delivery { task, label, summary, ..Delivery::default() };
-    let Some(merged) = record.merged().last() else { return Ok(Some(delivery)) };
-    let commit = merged.commit.clone();
+    let (commit, span) = match diffs.and_then(|review| review.change(dependency)) {
+        Some(change) => (record.commit().cloned(), Some(change.clone())),
+        None => (record.merged().last().map(|merged| merged.commit.clone()), None),
+    };
+    let Some(commit) = commit else { return Ok(Some(delivery)) };
     delivery.commit = Some(commit.clone());
+    let with_diff = diffs.is_some();
     let read = move |repo: &Repo| {
-        let Some(before) = repo.store().commit_info(&commit)?.parents.into_iter().next() else {
-            return Ok((Vec::new(), None));
+        let span = match span {
+            Some(change) => Some((change.before, change.after)),
+            None => repo.store().commit_info(&commit)?.parents.into_iter().next().map(|before| (before, commit)),
         };
-        let files = repo.store().changed_paths(&before, &commit)?.iter().map(|path| shown(&text(path))).collect();
-        let diff = if with_diff { Some(repo.store().diff_text(&before, &commit)?) } else { None };
+        let Some((before, after)) = span else { return Ok((Vec::new(), None)) };
+        let files = repo.store().changed_paths(&before, &after)?.iter().map(|path| shown(&text(path))).collect();
+        let diff = if with_diff { Some(repo.store().diff_text(&before, &after)?) } else { None };
         Ok((files, diff))
     };
     (delivery.files, delivery.diff) = context.git(read).await?;

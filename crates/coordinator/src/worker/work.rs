@@ -7,11 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::event::{Event, FailureCause, VerifyScope};
+use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::task::Work;
 use orchestrate_core::{Oid, TaskRecord, WorkStep};
-use orchestrate_plan::role::Delivers;
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::Verification;
@@ -152,9 +151,10 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
             return send_back_conflict(workplace, record, &left).await;
         }
     }
-    if workplace.assignment.role.as_ref().is_some_and(|role| role.delivers == Delivers::Report) {
+    if workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report()) {
         git.keep().await?;
-        return report(workplace, summary).await;
+        let is_review = record.task.verdict;
+        return if is_review { end_review(workplace, summary).await } else { report(workplace, summary).await };
     }
     let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
     git.commit(&message, &workplace.policy).await?;
@@ -176,6 +176,24 @@ async fn report(workplace: &Workplace, summary: String) -> Result<bool, Coordina
     Ok(!workplace.link.hand_over(merged).await?)
 }
 
+/// Ends a review with its verdict; an agent that has given none is told once. Returns whether there is more to do.
+async fn end_review(workplace: &Workplace, summary: String) -> Result<bool, CoordinatorError> {
+    let (link, record) = (&workplace.link, workplace.link.task()?);
+    if record.given_verdict().is_some() {
+        return Ok(!link.conclude_review(summary).await?);
+    }
+    if record.verdict_told() {
+        let said = cut(summary.trim(), EVIDENCE_BYTES);
+        let text = format!("the agent ended twice without `review_verdict`; its last words: {said}");
+        link.fail(FailureCause::NoVerdict, text).await?;
+        return Ok(false);
+    }
+    let (task, text) = (workplace.task().clone(), workplace.assignment.prompts.render("no_verdict", &[]));
+    let returned = |text| Event::TaskReturned { task, cause: ReturnCause::NoVerdict, text, onto: None };
+    link.record_with(text.into_bytes(), returned).await?;
+    Ok(true)
+}
+
 /// Lists the ignored files in a worktree without changes; empty if there are none.
 async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError> {
     let files = workplace.git.uncommitted().await?;
@@ -191,8 +209,8 @@ async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError>
     })
 }
 
-/// A command that changes nothing has succeeded, unless this same result was rejected; an agent whose role delivers
-/// changes has failed.
+/// A command that changes nothing has succeeded, and so has an agent whose role may have nothing to do, unless this
+/// same result was rejected; any other agent has failed.
 async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
     let ignored = only_ignored(workplace).await?;
     let summary = format!("{ignored}{}", summary.trim());
@@ -200,10 +218,18 @@ async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String)
     let text = match &record.task.work {
         Work::Run(_) if !record.rejection_stands() => return report(workplace, summary).await,
         Work::Run(_) => format!("the command repeated what was rejected; its output: {said}"),
+        Work::Agent(_) if may_do_nothing(workplace) && !record.rejection_stands() => {
+            let nothing = Event::NothingToDo { task: workplace.task().clone(), summary };
+            return Ok(!workplace.link.hand_over(nothing).await?);
+        }
         Work::Agent(_) => format!("the agent ended without changing a file; its report: {said}"),
     };
     workplace.link.fail(FailureCause::NoChanges, text).await?;
     Ok(false)
+}
+
+fn may_do_nothing(workplace: &Workplace) -> bool {
+    workplace.assignment.role.as_ref().is_some_and(|role| role.may_do_nothing)
 }
 
 /// Runs the task's own check; returns whether there is more to do.

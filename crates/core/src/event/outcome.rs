@@ -69,6 +69,12 @@ pub enum ReturnCause {
     Deletions,
     /// Git cannot store the content of its worktree.
     Unstorable,
+    /// A task that reviews it asks for changes.
+    ChangesRequested,
+    /// It has to end with a verdict, and has ended without one.
+    NoVerdict,
+    /// There is new work for it to review.
+    NewWork,
     /// The user rejected it or commented on it: a new attempt.
     Rejected,
     /// The user retried a finished task: a new attempt.
@@ -101,6 +107,10 @@ pub enum FailureCause {
     Check,
     /// The agent changed nothing although its role delivers changes.
     NoChanges,
+    /// A task that reviews it kept asking for changes.
+    ChangesRequested,
+    /// The agent ended without the verdict that its role requires.
+    NoVerdict,
     /// The agent ended with empty replies.
     Silent,
     /// The agent repeated itself.

@@ -28,6 +28,8 @@ pub(super) enum Unstarted {
 /// The stage of a task with an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Stage {
+    /// It reviews other tasks, and waits for their new work.
+    Pending,
     /// Its next attempt waits for a free agent.
     Ready,
     /// An agent works on it, or should.
@@ -55,6 +57,13 @@ pub(super) enum Stage {
     AwaitingReview(Work),
     /// Its work is in the integration branch; a report has none.
     Merged(Option<Work>),
+    /// There was nothing to do.
+    NothingToDo,
+    /// A task that it reviews did not succeed.
+    Skipped {
+        /// The task.
+        because: TaskId,
+    },
     /// Its branch could not be merged and is left to the user.
     Conflicted {
         /// Whether it conflicts, or merges cleanly into a tree whose check fails.
@@ -121,9 +130,7 @@ impl Unstarted {
     pub(super) fn error(&self) -> Option<TaskError> {
         match self {
             Self::Pending | Self::Ready | Self::Done => None,
-            Self::Skipped { because } => {
-                Some(TaskError { cause: EndCause::Dependency, message: format!("{because} did not succeed") })
-            }
+            Self::Skipped { because } => Some(skip_error(because)),
             Self::Ended(end) => end.error(),
         }
     }
@@ -138,6 +145,7 @@ impl Stage {
     /// Returns the state's name.
     pub(super) fn state(&self) -> TaskState {
         match self {
+            Self::Pending => TaskState::Pending,
             Self::Ready => TaskState::Ready,
             Self::Running { .. } => TaskState::Running,
             Self::Waiting { .. } => TaskState::Waiting,
@@ -145,6 +153,8 @@ impl Stage {
             Self::Verified { .. } => TaskState::Verified,
             Self::AwaitingReview(_) => TaskState::AwaitingReview,
             Self::Merged(_) => TaskState::Merged,
+            Self::NothingToDo => TaskState::NothingToDo,
+            Self::Skipped { .. } => TaskState::Skipped,
             Self::Conflicted { .. } => TaskState::Conflicted,
             Self::Ended(end) => end.state(),
         }
@@ -155,9 +165,7 @@ impl Stage {
         match self {
             Self::Committed(work) | Self::Verified { work, .. } | Self::AwaitingReview(work) => Some(work),
             Self::Merged(work) => work.as_ref(),
-            Self::Ready | Self::Running { .. } | Self::Waiting { .. } | Self::Conflicted { .. } | Self::Ended(_) => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -166,9 +174,7 @@ impl Stage {
         match self {
             Self::Committed(work) | Self::Verified { work, .. } | Self::AwaitingReview(work) => Some(work),
             Self::Merged(work) => work,
-            Self::Ready | Self::Running { .. } | Self::Waiting { .. } | Self::Conflicted { .. } | Self::Ended(_) => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -177,9 +183,7 @@ impl Stage {
         match self {
             Self::Committed(work) | Self::Verified { work, .. } | Self::AwaitingReview(work) => Some(work),
             Self::Merged(work) => work.as_mut(),
-            Self::Ready | Self::Running { .. } | Self::Waiting { .. } | Self::Conflicted { .. } | Self::Ended(_) => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -226,9 +230,15 @@ impl Stage {
                 Some(TaskError { cause, message: message.clone() })
             }
             Self::Ended(end) => end.error(),
+            Self::Skipped { because } => Some(skip_error(because)),
             _ => None,
         }
     }
+}
+
+/// Returns the error of a task that is skipped because of another one.
+fn skip_error(because: &TaskId) -> TaskError {
+    TaskError { cause: EndCause::Dependency, message: format!("{because} did not succeed") }
 }
 
 impl End {

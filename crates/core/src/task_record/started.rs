@@ -6,6 +6,7 @@ use std::mem;
 use serde::Serialize;
 
 use super::branch::{Branch, Snapshot, Worktree};
+use super::review::Review;
 use super::stage::{End, Stage, Work};
 use crate::conversation::Usage;
 use crate::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
@@ -61,6 +62,8 @@ pub(super) struct Started {
     pub(super) last_tool: Option<String>,
     /// The agent's final report.
     pub(super) summary: String,
+    /// What it was shown and has decided, if it reviews other tasks.
+    pub(super) review: Review,
 }
 
 /// The newest attempt at a task.
@@ -135,6 +138,7 @@ impl Started {
             usage: Usage::default(),
             last_tool: None,
             summary: String::new(),
+            review: Review::default(),
         }
     }
 
@@ -295,7 +299,7 @@ impl Started {
                 }
                 Ok(())
             }
-            _ => Ok(()),
+            _ => self.apply_review(event),
         }
     }
 
@@ -312,8 +316,8 @@ impl Started {
     fn merged(&mut self, commit: Option<&Oid>) -> Result<(), Illegal> {
         let Some(commit) = commit else {
             self.require_running()?;
-            // Work committed by an earlier attempt is in the result only if it was merged.
-            (self.earlier, self.stage) = (None, Stage::Merged(None));
+            self.review.conclude();
+            self.end_without_work(Stage::Merged(None));
             return Ok(());
         };
         self.require(&[TaskState::Verified])?;
@@ -321,6 +325,11 @@ impl Started {
         self.hand_on(|work| Stage::Merged(Some(work)))?;
         self.merged.push(MergedAttempt { attempt: self.attempt.number, commit: commit.clone(), work });
         Ok(())
+    }
+
+    /// Enters a final stage without work: what an earlier attempt committed is in the result only if it was merged.
+    pub(super) fn end_without_work(&mut self, stage: Stage) {
+        (self.earlier, self.stage) = (None, stage);
     }
 
     /// Applies a return of the work.
@@ -333,6 +342,7 @@ impl Started {
         if let Some(onto) = onto.filter(|_| !task.is_command()) {
             self.branch.return_onto(onto);
         }
+        self.review.returned(cause);
         // Calls that the previous attempt left open will never end.
         if cause.is_new_attempt() {
             self.attempt.tally = Tally::default();
@@ -356,6 +366,9 @@ impl Started {
         let stage = match event {
             Event::TaskConflicted { cause, message, .. } => {
                 Stage::Conflicted { cause: *cause, message: message.clone() }
+            }
+            Event::TaskSkipped { because, .. } if self.stage == Stage::Pending => {
+                Stage::Skipped { because: because.clone() }
             }
             other => Stage::Ended(End::of(other).ok_or_else(|| self.refusal())?),
         };
@@ -391,7 +404,7 @@ impl Started {
         self.stage.open_calls_mut().ok_or(refusal)
     }
 
-    fn require_running(&self) -> Result<(), Illegal> {
+    pub(super) fn require_running(&self) -> Result<(), Illegal> {
         self.require(&[TaskState::Running])
     }
 

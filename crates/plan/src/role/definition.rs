@@ -38,6 +38,8 @@ pub struct Role {
     pub max_output_tokens: Option<u32>,
     /// What its tasks deliver.
     pub delivers: Delivers,
+    /// Whether a task that changes nothing has succeeded, because there was nothing to do.
+    pub may_do_nothing: bool,
     /// Its permissions; `None` means those of its tools.
     pub permissions: Option<BTreeSet<Permission>>,
     /// The channels that it listens to; they have no effect yet.
@@ -102,6 +104,16 @@ pub enum Delivers {
     Changes,
     /// A report; there is no commit.
     Report,
+    /// A verdict on the tasks that its task depends on, which are merged only after its approval; without such
+    /// tasks, a report.
+    Verdict,
+}
+
+impl Delivers {
+    /// Reports whether its tasks have no commit.
+    pub fn is_report(self) -> bool {
+        matches!(self, Self::Report | Self::Verdict)
+    }
 }
 
 /// Why a file is not a valid role.
@@ -255,6 +267,7 @@ impl Role {
             context_tokens: None,
             max_output_tokens: None,
             delivers: Delivers::default(),
+            may_do_nothing: false,
             permissions: None,
             channels: Vec::new(),
             rules: Vec::new(),

@@ -90,6 +90,7 @@ const OTHERS_MODELS: &[&str] = &["sonnet", "opus", "haiku"];
 /// Our own settings below `metadata`.
 const SETTINGS: &[&str] = &[
     DELIVERS,
+    "orchestrate-nothing-to-do",
     "orchestrate-context-tokens",
     "orchestrate-max-output-tokens",
     "orchestrate-max-turns",
@@ -271,7 +272,10 @@ impl<'a> Reader<'a> {
             match key.as_str() {
                 DELIVERS => {
                     let delivers = serde_json::from_value(value.clone()).ok();
-                    role.delivers = self.require(delivers, key, "changes or report")?;
+                    role.delivers = self.require(delivers, key, "changes, report or verdict")?;
+                }
+                "orchestrate-nothing-to-do" => {
+                    role.may_do_nothing = self.require(truth(value), key, "true or false")?;
                 }
                 "orchestrate-context-tokens" => {
                     let enough = number(value).filter(|tokens| *tokens >= LEAST_CONTEXT_TOKENS);
@@ -303,6 +307,12 @@ impl<'a> Reader<'a> {
 fn number<T: TryFrom<u64>>(value: &Value) -> Option<T> {
     let number: u64 = text(value)?.parse().ok()?;
     T::try_from(number).ok().filter(|_| number > 0)
+}
+
+/// Parses `true` or `false`, as a YAML value or as the text that other products require below `metadata`.
+fn truth(value: &Value) -> Option<bool> {
+    let said = value.as_str().and_then(|text| text.trim().parse().ok());
+    said.or_else(|| value.as_bool())
 }
 
 /// Parses a list, which may be one string with commas; commas inside parentheses do not separate.

@@ -14,7 +14,7 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_key_is_read() {
-    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nmodel: openai/x\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-channels: \"review,coordinator\"\r\n  orchestrate-delivers: report\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
+    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nmodel: openai/x\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-channels: \"review,coordinator\"\r\n  orchestrate-delivers: report\r\n  orchestrate-nothing-to-do: \"true\"\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
     let expected = Role {
         name: "builder".to_owned(),
         description: "Builds.".to_owned(),
@@ -26,6 +26,7 @@ fn every_key_is_read() {
         context_tokens: Some(48_000),
         max_output_tokens: Some(8_000),
         delivers: Delivers::Report,
+        may_do_nothing: true,
         permissions: Some([Permission::FileRead, Permission::CodeExecution].into()),
         channels: names(&["review", "coordinator"]),
         rules: Vec::new(),
@@ -231,7 +232,7 @@ fn what_is_no_role_says_why() {
         ),
         (
             "---\nmetadata:\n  orchestrate-delivers: all\n---\nx\n",
-            "read role `helper`, line 3: `orchestrate-delivers` expects changes or report",
+            "read role `helper`, line 3: `orchestrate-delivers` expects changes, report or verdict",
         ),
     ];
     for (text, expected) in table {
@@ -253,7 +254,7 @@ fn the_shipped_roles_are_clean_and_short() {
     let shipped = [
         ("implementer", include_str!("../../../../agents/implementer.md"), Delivers::Changes),
         ("tester", include_str!("../../../../agents/tester.md"), Delivers::Changes),
-        ("reviewer", include_str!("../../../../agents/reviewer.md"), Delivers::Report),
+        ("reviewer", include_str!("../../../../agents/reviewer.md"), Delivers::Verdict),
         ("researcher", include_str!("../../../../agents/researcher.md"), Delivers::Report),
         ("resolver", include_str!("../../../../agents/resolver.md"), Delivers::Changes),
         ("coordinator", include_str!("../../../../agents/coordinator.md"), Delivers::Changes),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{agents, exec, files, git, plan, skill, todo};
+use super::{agents, exec, files, git, plan, skill, todo, verdict};
 use crate::error::ToolsError;
 use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
@@ -39,6 +39,7 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("todo_write", todo::TodoWrite),
     built_in!("read_plan", plan::ReadPlan),
     built_in!("read_skill", skill::ReadSkill),
+    built_in!("review_verdict", verdict::GiveVerdict),
     built_in!("send_message_to_agent", agents::SendMessageToAgent),
 ];
 

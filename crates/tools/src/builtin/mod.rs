@@ -10,5 +10,6 @@ mod git;
 mod plan;
 mod skill;
 mod todo;
+mod verdict;
 
 pub use catalogue::{Overrides, builtin_names, builtin_tools, unknown_parameters};

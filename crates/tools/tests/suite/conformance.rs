@@ -33,6 +33,11 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
         ("read_plan", json!({"section": "Goal"}), Some(json!({"section": "nowhere"}))),
         ("read_skill", json!({"name": "release"}), Some(json!({"name": "nowhere"}))),
         (
+            "review_verdict",
+            json!({"verdict": "approve", "comment": "fine"}),
+            Some(json!({"verdict": "changes", "changes": [{"task": "T9", "text": "mend it"}]})),
+        ),
+        (
             "send_message_to_agent",
             json!({"agent_id": "T2", "message": "hello"}),
             Some(json!({"agent_id": "T9", "message": "hello"})),

@@ -7,12 +7,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use orchestrate_core::TaskId;
 use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
+use orchestrate_core::{RequestedChange, ReviewVerdict, TaskId};
 use orchestrate_tools::{
     AgentService, Artifact, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitCommit, GitService,
-    GitStatus, OutgoingMessage, PageRange, PlanService, ServiceError, Services, SkillService, ToolOutput,
+    GitStatus, OutgoingMessage, PageRange, PlanService, ReviewService, ServiceError, Services, SkillService,
+    ToolOutput,
 };
 
 use super::call_end::{CallOf, finished};
@@ -61,6 +62,7 @@ pub(super) fn services(desk: &Arc<AgentServices>) -> Services {
         agents: Arc::clone(desk) as Arc<dyn AgentService>,
         plan: Arc::clone(desk) as Arc<dyn PlanService>,
         skills: Arc::clone(desk) as Arc<dyn SkillService>,
+        review: Arc::clone(desk) as Arc<dyn ReviewService>,
         recorder: Arc::clone(desk) as Arc<dyn CallRecorder>,
         artifacts: Arc::clone(desk) as Arc<dyn ArtifactStore>,
     }
@@ -124,6 +126,19 @@ impl SkillService for AgentServices {
     async fn read(&self, name: &str, file: Option<&str>) -> Result<String, ServiceError> {
         let text = self.workplace.link.skill(name, file).await.map_err(|error| service_error(&error))?;
         text.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+    }
+}
+
+#[async_trait]
+impl ReviewService for AgentServices {
+    async fn give(&self, verdict: ReviewVerdict) -> Result<(), ServiceError> {
+        let redactor = &self.workplace.host.redactor;
+        let ReviewVerdict { verdict, changes, comment } = verdict;
+        let redacted = |change: RequestedChange| RequestedChange { text: redactor.owned(change.text), ..change };
+        let changes = changes.into_iter().map(redacted).collect();
+        let comment = comment.map(|comment| redactor.owned(comment));
+        let given = self.workplace.link.give_verdict(ReviewVerdict { verdict, changes, comment }).await;
+        given.map_err(|error| service_error(&error))?.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
 

@@ -15,7 +15,7 @@ use orchestrate_core::context::request_tokens;
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::policy::Grant;
 use orchestrate_core::run_state::Verdict;
-use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelReply, ModelRequest, ToolCall};
+use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelReply, ModelRequest, ReviewVerdict, ToolCall};
 use orchestrate_model::{Delta, Model, ModelError};
 use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, ReadLedger, ToolOutput};
@@ -196,6 +196,15 @@ impl LoopDriver {
         Ok(None)
     }
 
+    /// Returns the verdict with which the agent has ended, as its report.
+    fn verdict(&self, workplace: &Workplace) -> Result<Option<String>, CoordinatorError> {
+        // Every call of the reply has its result first.
+        if !workplace.assignment.task.verdict || !self.agent.can_hear() {
+            return Ok(None);
+        }
+        Ok(workplace.link.task()?.given_verdict().map(ReviewVerdict::report))
+    }
+
     fn scope(&self, workplace: &Workplace, cancel: Cancel) -> CallScope {
         let assignment = &workplace.assignment;
         CallScope {
@@ -226,6 +235,9 @@ impl AgentDriver for LoopDriver {
                 return Ok(DriverEnd::Interrupted);
             }
             self.deliver_messages(workplace).await?;
+            if let Some(report) = self.verdict(workplace)? {
+                return Ok(DriverEnd::Finished(report));
+            }
             let ended = match self.agent.next_step(&*workplace.host.counter.current()) {
                 Step::AwaitCounter => {
                     workplace.host.counter.wait().await?;

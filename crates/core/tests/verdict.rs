@@ -1,0 +1,332 @@
+//! Reviews by tasks: when they start, what they hold back, and what a verdict does.
+#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+
+use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION};
+use orchestrate_core::report::outcome;
+use orchestrate_core::request::Request;
+use orchestrate_core::{
+    AfterFault, AfterReview, BlobId, GivenUp, MergeStep, Oid, Recorded, RequestedChange, ReviewVerdict, RunSettings,
+    RunState, Task, TaskId, TaskState, VerdictEnd, VerdictKind, VerdictRefused,
+};
+
+fn id(text: &str) -> TaskId {
+    TaskId::from(text)
+}
+
+/// A run that is fed event by event.
+struct Story(RunState);
+
+impl Story {
+    /// Begins a run of tasks from lines `id: depends < after`; tasks whose names begin with `r` review.
+    fn of(plan: &str) -> Story {
+        let settings = Box::new(RunSettings::default());
+        let started = Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings,
+            base_commit: Oid::from("base"),
+            base_branch: None,
+        };
+        let first = Recorded { run_id: "r-abcdef".into(), seq: 1, ts_ms: 1, v: VERSION, event: started };
+        let mut story = Story(RunState::begin(&first).unwrap());
+        let ids = |text: &str| text.split_whitespace().map(TaskId::from).collect::<Vec<_>>();
+        for line in plan.split(';') {
+            let (name, waits) = line.split_once(':').unwrap_or((line, ""));
+            let (depends, after) = waits.split_once('<').unwrap_or((waits, ""));
+            let (name, verdict) = (name.trim(), name.trim().starts_with('r'));
+            let task = Task { id: id(name), depends: ids(depends), after: ids(after), verdict, ..Task::default() };
+            story.tell(Event::TaskAdded { task: Box::new(task), parent: None });
+        }
+        story
+    }
+
+    fn tell(&mut self, event: Event) -> &mut Self {
+        let seq = self.0.seq + 1;
+        self.0.apply(&Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event }).unwrap();
+        self
+    }
+
+    fn due(&mut self) -> &mut Self {
+        for fact in self.0.due_facts() {
+            self.tell(fact);
+        }
+        self
+    }
+
+    /// Starts the next attempt of a task that is ready.
+    fn start(&mut self, task: &str) -> &mut Self {
+        self.due();
+        let attempt = self.0.task(&id(task)).unwrap().attempt() + 1;
+        self.tell(Event::AgentSpawned {
+            task: id(task),
+            attempt,
+            agent: None,
+            model: None,
+            branch: format!("orchestrate/r-abcdef/{task}"),
+            base: "base".into(),
+            spec: None,
+        })
+    }
+
+    /// Hands work over.
+    fn commit(&mut self, task: &str, commit: &str) -> &mut Self {
+        let (commit, tree) = (Oid::from(commit), Oid::new(format!("tree of {commit}")));
+        self.tell(Event::TaskCommitted { task: id(task), commit, tree, summary: String::new() })
+    }
+
+    fn give(&mut self, task: &str, verdict: &ReviewVerdict) -> &mut Self {
+        let given = self.0.decide_verdict(&id(task), verdict).unwrap();
+        self.tell(given)
+    }
+
+    /// Gives a verdict, and records what follows.
+    fn end(&mut self, task: &str, verdict: &ReviewVerdict) -> &mut Self {
+        self.give(task, verdict);
+        let task = id(task);
+        match self.0.verdict_end(&task).unwrap() {
+            VerdictEnd::Approve => self.tell(Event::TaskMerged { task, commit: None, target: None, summary: None }),
+            VerdictEnd::NothingToDo => self.tell(Event::NothingToDo { task, summary: String::new() }),
+            VerdictEnd::Await(after) => {
+                self.tell(Event::ReviewWaiting { task });
+                for AfterReview { change, after } in after {
+                    let (task, text) = (change.task, BlobId::from("text"));
+                    let (cause, message) = (ReturnCause::ChangesRequested, String::new());
+                    match after {
+                        AfterFault::Return => self.tell(Event::TaskReturned { task, cause, text, onto: None }),
+                        AfterFault::GiveUp(_) => {
+                            self.tell(Event::TaskFailed { task, cause: FailureCause::ChangesRequested, message })
+                        }
+                    };
+                }
+                self
+            }
+        }
+    }
+
+    /// Merges everything that may be merged, and returns it.
+    fn merge(&mut self) -> String {
+        let mut merged = Vec::new();
+        while let Some(MergeStep::Merge { task, target, candidate }) = self.0.next_merge() {
+            let commit = Oid::new(format!("merge of {task}"));
+            merged.push(task.to_string());
+            self.tell(Event::MergeStarted { task: task.clone(), target: target.clone(), candidate });
+            let (prepared, tree) = (commit.clone(), Oid::from("merged"));
+            self.tell(Event::MergePrepared { task: task.clone(), commit: prepared, tree });
+            self.tell(Event::TaskMerged { task, commit: Some(commit), target: Some(target), summary: None });
+        }
+        merged.join(" ")
+    }
+
+    /// Returns the due events, in words.
+    fn ready(&self) -> String {
+        let words = self.0.due_facts().into_iter().map(|due| match due {
+            Event::TaskReady { task } => task.to_string(),
+            Event::TaskSkipped { task, because } => format!("{task}({because})"),
+            other => format!("{other:?}"),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    fn state(&self, task: &str) -> TaskState {
+        self.0.task(&id(task)).unwrap().state()
+    }
+
+    fn request(&mut self, request: &Request) -> &mut Self {
+        use orchestrate_core::request::Decision;
+        match self.0.decide(request).unwrap().decision {
+            Decision::Record(event) => self.tell(event),
+            Decision::Return(again) => {
+                for task in again.tasks {
+                    let (cause, text) = (again.cause, BlobId::from("text"));
+                    self.tell(Event::TaskReturned { task, cause, text, onto: None });
+                }
+                self
+            }
+            Decision::Stop => self,
+        }
+    }
+}
+
+fn approve() -> ReviewVerdict {
+    ReviewVerdict { verdict: VerdictKind::Approve, changes: Vec::new(), comment: None }
+}
+
+fn changes(of: &[&str]) -> ReviewVerdict {
+    let changes = of.iter().map(|task| RequestedChange { task: id(task), text: "mend it".to_owned() }).collect();
+    ReviewVerdict { verdict: VerdictKind::Changes, changes, comment: None }
+}
+
+fn nothing() -> ReviewVerdict {
+    ReviewVerdict { verdict: VerdictKind::NothingToDo, ..approve() }
+}
+
+/// Tells a run in which `r` reviews `a` and `b`, up to its start.
+fn reviewing() -> Story {
+    let mut story = Story::of("a; b; r: a b; x: r");
+    story.start("a").commit("a", "a1");
+    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", ""));
+    story.start("b").commit("b", "b1");
+    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", "r"));
+    story.start("r");
+    story
+}
+
+#[test]
+fn what_a_task_reviews() {
+    let table = [
+        ("a; b; r: a b", "a b"),
+        ("a; b; r: a < b", "a"),
+        // The author's order does not keep b from starting: like work that waits for the user, a is set aside.
+        ("a; b: < a; r: a b", "a b"),
+        // b needs a in the result, and the review needs b.
+        ("a; b: a; r: a b", "b"),
+        ("a; b: a; c: b; r: a < c", ""),
+        // Another review does not need it there.
+        ("a; r1: a; r: a r1", "a"),
+        ("a; b; r1: a; c: r1; r: a b c", "b c"),
+    ];
+    for (plan, expected) in table {
+        let story = Story::of(plan);
+        let reviewed: Vec<String> = ["a", "b", "c"]
+            .into_iter()
+            .filter(|name| story.0.task(&id(name)).is_some())
+            .filter(|name| reviewers(plan, name).contains(&"r".to_owned()))
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(reviewed.join(" "), expected, "{plan}");
+    }
+}
+
+/// Returns the tasks whose verdict a task waits for once its work is done.
+fn reviewers(plan: &str, task: &str) -> Vec<String> {
+    let mut story = Story::of(plan);
+    story.tell(Event::TaskReady { task: id(task) }).start(task).commit(task, "work");
+    let record = story.0.task(&id(task)).unwrap();
+    story.0.waits_for_verdict_of(record).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn approved_work_is_merged_and_then_what_depends_on_the_review_starts() {
+    let mut story = reviewing();
+    story.end("r", &approve());
+    assert_eq!((story.state("r"), story.ready().as_str()), (TaskState::Merged, ""));
+    assert_eq!(story.merge(), "a b");
+    assert_eq!(story.ready(), "x");
+}
+
+#[test]
+fn changed_work_is_reviewed_again_before_it_is_merged() {
+    let mut story = reviewing();
+    story.end("r", &changes(&["a"]));
+    assert_eq!((story.state("a"), story.state("b"), story.state("r")), {
+        (TaskState::Running, TaskState::Verified, TaskState::Pending)
+    });
+    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", ""));
+    story.commit("a", "a2");
+    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", "r"));
+    story.start("r").end("r", &approve());
+    assert_eq!(story.merge(), "a b");
+}
+
+#[test]
+fn out_of_rounds_the_work_fails_and_the_review_is_skipped() {
+    let mut story = reviewing();
+    for round in 0..2 {
+        story.end("r", &changes(&["a"])).commit("a", &format!("a{round}")).start("r");
+    }
+    story.give("r", &changes(&["a"]));
+    let change = RequestedChange { task: id("a"), text: "mend it".to_owned() };
+    let after = AfterFault::GiveUp(GivenUp::Failed);
+    assert_eq!(story.0.verdict_end(&id("r")), Some(VerdictEnd::Await(vec![AfterReview { change, after }])));
+    story.end("r", &changes(&["a"]));
+    assert_eq!(story.ready(), "r(a) x(r)");
+    story.due();
+    assert_eq!((story.state("a"), story.state("r")), (TaskState::Failed, TaskState::Skipped));
+    assert_eq!((story.merge().as_str(), outcome(&story.0)), ("", Some((RunStatus::Failed, 1))));
+    // The user starts another attempt, and the review takes place after all.
+    story.request(&Request::Retry { task: id("a"), message: None }).start("a").commit("a", "a9");
+    assert_eq!((story.state("x"), story.ready().as_str()), (TaskState::Pending, "r"));
+    story.start("r").end("r", &approve());
+    assert_eq!(story.merge(), "a b");
+}
+
+#[test]
+fn an_approval_holds_for_the_reviewed_trees_only() {
+    // Returned by the user during the review.
+    let mut story = reviewing();
+    story.request(&Request::Reject { task: id("a"), message: String::new(), at: None });
+    story.end("r", &approve());
+    assert_eq!((story.state("r"), story.merge().as_str()), (TaskState::Pending, "b"));
+    story.start("a").commit("a", "a2");
+    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", "r"));
+    story.start("r").end("r", &approve());
+    assert_eq!(story.merge(), "a");
+
+    // Returned after the review, because it conflicts.
+    let mut story = reviewing();
+    story.end("r", &approve());
+    let (task, cause, text) = (id("a"), ReturnCause::Conflict, BlobId::from("text"));
+    story.tell(Event::TaskReturned { task, cause, text, onto: Some("base".into()) });
+    assert_eq!((story.state("r"), story.merge().as_str()), (TaskState::Pending, "b"));
+    story.commit("a", "a2");
+    assert_eq!((story.merge().as_str(), story.ready().as_str()), ("", "r"));
+}
+
+#[test]
+fn the_users_word_counts_instead_of_a_verdict() {
+    let tree = || Oid::from("tree of a1");
+    let mut story = reviewing();
+    story.request(&Request::Approve { task: id("a"), tree: tree() });
+    assert_eq!(story.merge(), "a");
+
+    // The reviewer fails; the work stays, and is merged once the user has approved it or dropped the review.
+    let failed = || Event::TaskFailed { task: id("r"), cause: FailureCause::NoVerdict, message: String::new() };
+    let mut story = reviewing();
+    story.tell(failed()).due();
+    assert_eq!((story.merge().as_str(), outcome(&story.0)), ("", Some((RunStatus::Failed, 1))));
+    story.request(&Request::Approve { task: id("a"), tree: tree() });
+    assert_eq!(story.merge(), "a");
+    let dropped = story.0.decide_drop(&id("r"), true).unwrap();
+    let (target, commit) = (story.0.integration.clone(), story.0.integration.clone());
+    story.tell(Event::TasksDropped { tasks: dropped, target, commit, merges: [].into() });
+    assert_eq!(story.merge(), "b");
+
+    let mut story = reviewing();
+    story.tell(failed()).due().request(&Request::Retry { task: id("r"), message: None });
+    story.start("r").end("r", &approve());
+    assert_eq!(story.merge(), "a b");
+}
+
+#[test]
+fn a_verdict_that_does_not_fit_is_refused() {
+    let mut story = reviewing();
+    let waiting = || vec![id("a"), id("b")];
+    let beside = ReviewVerdict { verdict: VerdictKind::Approve, ..changes(&["a"]) };
+    let table = [
+        ("a", approve(), VerdictRefused::NotAReviewer),
+        ("r", changes(&[]), VerdictRefused::NothingRequested),
+        ("r", beside, VerdictRefused::RequestedBeside),
+        ("r", changes(&["x"]), VerdictRefused::NotWaiting { task: id("x"), waiting: waiting() }),
+        ("r", nothing(), VerdictRefused::SomethingToDo { waiting: waiting() }),
+    ];
+    for (task, verdict, refused) in table {
+        assert_eq!(story.0.decide_verdict(&id(task), &verdict), Err(refused), "{verdict:?}");
+    }
+    // The last verdict counts.
+    story.give("r", &changes(&["a"])).end("r", &approve());
+    assert_eq!(story.merge(), "a b");
+}
+
+#[test]
+fn nothing_to_do_counts_as_done() {
+    let mut story = Story::of("a; r: a; x: r; y: a");
+    story.start("a").tell(Event::NothingToDo { task: id("a"), summary: String::new() });
+    assert_eq!(story.ready(), "r y");
+    story.start("r").end("r", &nothing());
+    assert_eq!((story.state("a"), story.state("r")), (TaskState::NothingToDo, TaskState::NothingToDo));
+    assert_eq!(story.ready(), "x");
+    // The user knows better.
+    story.request(&Request::Reject { task: id("a"), message: String::new(), at: None }).start("a").commit("a", "a1");
+    assert_eq!((story.merge().as_str(), story.state("r")), ("", TaskState::Pending));
+}

@@ -1,0 +1,28 @@
+//! `review_verdict`: how a task that reviews others ends.
+
+use async_trait::async_trait;
+use orchestrate_core::ReviewVerdict;
+use serde_json::{Value, json};
+
+use super::arguments::read;
+use super::facts::facts;
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+
+/// The `review_verdict` tool.
+pub(super) struct GiveVerdict(pub(super) Prompt);
+
+#[async_trait]
+impl Tool for GiveVerdict {
+    facts!("review_verdict", Agents, None);
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let verdict: ReviewVerdict = read(arguments)?;
+        let data = json!(verdict);
+        context.services().review.give(verdict).await?;
+        Ok(Answer::new("The verdict is recorded.", data))
+    }
+}

@@ -162,7 +162,7 @@ pub(crate) struct SettingsArgs {
     #[arg(long, value_name = "N")]
     budget_tokens: Option<String>,
     /// Cost limit of the whole run, in US dollars
-    #[arg(long, value_name = "USD", hide = true)]
+    #[arg(long, value_name = "USD")]
     budget_usd: Option<String>,
     /// A command that must exit 0 on every merged tree
     #[arg(long, value_name = "CMD")]
@@ -179,6 +179,9 @@ pub(crate) struct SettingsArgs {
     /// Time limit of the whole run: 30s, 5m, 1h
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
+    /// Models that take over while the first one does not answer: openai/…,anthropic/…
+    #[arg(long, value_name = "MODELS")]
+    fallback_models: Option<String>,
     /// How long to wait for a model that does not answer: 30m by default
     #[arg(long, value_name = "TIME")]
     outage_patience: Option<String>,
@@ -450,6 +453,9 @@ pub(crate) struct ResumeArgs {
     /// New token limit of the whole run; tasks that the old one stopped continue
     #[arg(long, value_name = "N")]
     pub(crate) budget_tokens: Option<String>,
+    /// New cost limit of the whole run, in US dollars; tasks that the old one stopped continue
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget_usd: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -553,6 +559,7 @@ impl SettingsArgs {
             ("merge", &self.merge),
             ("base", &self.base),
             ("timeout", &self.timeout),
+            ("fallback_models", &self.fallback_models),
             ("outage_patience", &self.outage_patience),
             ("cache", &self.cache),
         ];

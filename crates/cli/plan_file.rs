@@ -8,8 +8,8 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrate_coordinator::{Project, Roles, known_names};
-use orchestrate_core::shell_word;
+use orchestrate_coordinator::{Project, Roles, known_names, price_of, prices_date};
+use orchestrate_core::{Task, shell_word};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_plan::{
     self, CheckReport, Finding, FindingCode, FirstWord, KnownNames, MAX_PLAN_BYTES, Plan, Surroundings,
@@ -122,7 +122,10 @@ impl PlanFile {
     /// Returns the report of what a run of the plan would do, and of its problems.
     pub(crate) fn check(&self, exists: &dyn Fn(FirstWord<'_>) -> bool) -> CheckReport {
         let (known, settings, refused) = (&self.known, &self.loaded.run, self.refused.as_slice());
-        orchestrate_plan::check(&self.shown, &self.text, &Surroundings { known, settings, refused, exists })
+        let price = &|task: &Task| price_of(&self.loaded, &self.roles, task);
+        let prices_date = Some(prices_date());
+        let around = Surroundings { known, settings, price, prices_date, refused, exists };
+        orchestrate_plan::check(&self.shown, &self.text, &around)
     }
 }
 

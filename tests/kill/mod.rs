@@ -88,8 +88,9 @@ fn without_what_differs(mut report: Value) -> Value {
         ["run_id", "integration_branch", "integration_commit", "base_commit", "duration_ms", "usage", "branch"];
     let drop_from = |fields: &mut Value| {
         if let Some(fields) = fields.as_object_mut() {
-            fields
-                .retain(|name, _| !differing.contains(&name.as_str()) && !["commit", "turns"].contains(&name.as_str()));
+            fields.retain(|name, _| {
+                !differing.contains(&name.as_str()) && !["commit", "turns", "model"].contains(&name.as_str())
+            });
         }
     };
     drop_from(&mut report);

@@ -280,7 +280,7 @@ fn worked_on(world: &World, of_run: Option<u64>, of_task: Option<u64>) -> Result
 }
 
 fn within(time: Duration) -> Allowance {
-    Allowance { time: Some(time), tokens: None }
+    Allowance { time: Some(time), ..Allowance::default() }
 }
 
 fn resuming_gives_no_new_time() -> Outcome {

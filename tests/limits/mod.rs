@@ -1,6 +1,7 @@
 //! What limits a run: budgets, time, resources, the policy, privacy and secrets.
 
 mod bounds;
+mod costs;
 mod private;
 mod programs;
 mod secrets;
@@ -11,7 +12,7 @@ use crate::support::{Case, Need};
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
     let others = [programs::cases, private::cases];
-    let runs = [bounds::cases, secrets::cases];
+    let runs = [bounds::cases, costs::cases, secrets::cases];
     let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(runs).collect()
 }

@@ -68,18 +68,17 @@ fn wrong_usage_exits_2_and_says_what_to_type() -> Outcome {
 fn what_is_not_built_yet_is_never_ignored() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
-    world.repository.write("dollars.md", "---\nbudget_usd: 3\n---\n- [ ] T1 Make it (run: touch made)\n")?;
-    let table: [&[&str]; 11] = [
+    world.repository.write("replay.md", "---\nmodel: replay:r-abcdef\n---\n- [ ] T1 Make it (run: touch made)\n")?;
+    let table: [&[&str]; 10] = [
         &["watch"],
         &["tool", "run", "--", "true", "--help"],
         &["audit", "verify"],
         &["blame", "README.md:1"],
-        &["run", "plan.md", "--budget-usd", "3"],
         &["run", "plan.md", "--cache", "use"],
         &["run", "plan.md", "--output-format", "markers"],
         &["run", "plan.md", "--model", "replay:r-abcdef"],
-        &["run", "dollars.md"],
-        &["check", "dollars.md"],
+        &["run", "replay.md"],
+        &["check", "replay.md"],
         &["run", "plan.md", "--root-context-tokens", "9000"],
     ];
     for arguments in table {

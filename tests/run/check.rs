@@ -68,7 +68,10 @@ fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
             "- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n- [ ] T3 c (depends: T3)\n",
             &[(1, 22, "cycle"), (3, 22, "cycle")],
         ),
-        ("---\nbase: nosuch\nbudget_usd: 3\n---\n- [ ] T1 a\n", &[(2, 1, "unknown_base"), (3, 1, "not_available")]),
+        (
+            "---\nbase: nosuch\nmodel: replay:r-abcdef\n---\n- [ ] T1 a\n",
+            &[(2, 1, "unknown_base"), (3, 1, "not_available")],
+        ),
         ("---\nmerge: none\n---\n- [ ] T1 a\n- [ ] T2 b (depends: T1)\n", &[(5, 1, "never_merged")]),
     ];
     for (plan, expected) in table {

@@ -7,6 +7,7 @@ mod children;
 mod demo;
 mod end_to_end;
 mod evidence;
+mod fallback;
 mod messages;
 mod models;
 mod project_texts;
@@ -29,6 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
         children::cases,
         end_to_end::cases,
         evidence::cases,
+        fallback::cases,
         messages::cases,
         models::cases,
         project_texts::cases,

@@ -34,7 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-fn reach(settings: &mut Settings, openai: &str, anthropic: &str) {
+pub(super) fn reach(settings: &mut Settings, openai: &str, anthropic: &str) {
     let variables = [
         ("OPENAI_BASE_URL", openai),
         ("OPENAI_API_KEY", KEY),
@@ -50,7 +50,7 @@ pub(crate) fn play(world: &World, plan: &str, server: &ModelServer) -> Result<Pl
 }
 
 /// Returns how many messages of the conversation are the model's own.
-fn replies_in(body: &Value) -> usize {
+pub(super) fn replies_in(body: &Value) -> usize {
     body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "assistant").count()
 }
 

@@ -74,6 +74,7 @@ fn object(name: &str, found: &FoundRole) -> Value {
         "origin": found.origin,
         "shadowed": found.shadowed,
         "model": found.role.model,
+        "fallback": found.role.fallback,
         "tools": found.role.tools,
         "prompt": found.role.prompt,
         "unknown": found.role.unknown,

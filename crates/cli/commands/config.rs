@@ -108,9 +108,11 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     };
     let place = table.entry(name).or_insert(Item::None);
     let mut value: Value = match key.kind {
-        Kind::Rules | Kind::Paths | Kind::Variables => with_item(place, given)?.into(),
+        Kind::Rules | Kind::Paths | Kind::Variables | Kind::Models => with_item(place, given)?.into(),
         // Anything else becomes a string, for which the parser's error names the key.
-        Kind::Number { .. } | Kind::Switch | Kind::Duration => given.trim().parse().unwrap_or_else(|_| given.into()),
+        Kind::Number { .. } | Kind::Switch | Kind::Duration | Kind::Limits | Kind::Dollars | Kind::Prices => {
+            given.trim().parse().unwrap_or_else(|_| given.into())
+        }
         Kind::Text | Kind::Merge | Kind::OneOf(_) => given.into(),
     };
     let now = in_one_line(&value);

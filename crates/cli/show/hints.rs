@@ -116,9 +116,10 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
         RequestRefused::OutOfTime { .. } => {
             format!("`orchestrate resume {run} --timeout TIME` extends it and continues what it stopped")
         }
-        RequestRefused::StillOutOfTime { more_tokens, .. } => {
+        RequestRefused::StillOutOfTime { more_tokens, more_money, .. } => {
             let tokens = if *more_tokens { " --budget-tokens N" } else { "" };
-            format!("`orchestrate resume {run}{tokens} --timeout TIME` raises the limits")
+            let money = if *more_money { " --budget-usd N" } else { "" };
+            format!("`orchestrate resume {run}{tokens}{money} --timeout TIME` raises the limits")
         }
         RequestRefused::Message(refused) => of_message(run, refused),
         _ => format!("`orchestrate status {run}` shows its state"),

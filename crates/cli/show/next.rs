@@ -12,10 +12,11 @@ pub(crate) fn commands(named: Named<'_>, run: &RunId, actions: &[Action]) -> Vec
 
 fn command(named: Named<'_>, run: &RunId, action: &Action) -> String {
     match action {
-        Action::Resume { more_tokens, more_time } => {
+        Action::Resume { more_tokens, more_money, more_time } => {
             let tokens = if *more_tokens { " --budget-tokens N" } else { "" };
+            let money = if *more_money { " --budget-usd N" } else { "" };
             let time = if *more_time { " --timeout TIME" } else { "" };
-            format!("orchestrate resume {run}{tokens}{time}")
+            format!("orchestrate resume {run}{tokens}{money}{time}")
         }
         Action::Stop => named.whole("stop"),
         Action::Log(None) => named.whole("log"),

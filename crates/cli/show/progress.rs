@@ -8,6 +8,7 @@ use std::time::Duration;
 use orchestrate_coordinator::Retry;
 use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::Sender;
+use orchestrate_core::price::dollars;
 use orchestrate_core::{Event, Recorded, RequestedChange, RunId, RunState, TaskRecord, Usage, VerdictKind};
 
 use crate::show::columns;
@@ -55,6 +56,10 @@ fn milestone(event: &Event) -> Option<String> {
             let by = model.as_deref().map(|model| format!(" with {}", one_line(model, WIDTH))).unwrap_or_default();
             let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
             format!("{task}: started {who}{by}{again}")
+        }
+        Event::ModelSwitched { task, turn, from, to, error } => {
+            let [from, to] = [from, to].map(|model| one_line(model, WIDTH));
+            format!("{task}: {to} takes over from {from} in turn {turn}: failed to {}", one_line(error, 2 * WIDTH))
         }
         Event::TaskCommitted { task, commit, .. } => format!("{task}: committed {}", short(commit.as_str())),
         Event::SnapshotTaken { task, on_branch: true, left_out, .. } if !left_out.is_empty() => {
@@ -145,7 +150,7 @@ fn detail(event: &Event) -> Option<String> {
         Event::ModelRequested { task, turn, model, reserved_tokens, .. } => {
             format!("{task}: request {turn} to {}, {reserved_tokens} tokens reserved", one_line(model, WIDTH))
         }
-        Event::BudgetWaited { task, turn, tokens } => {
+        Event::BudgetWaited { task, turn, tokens, .. } => {
             format!("{task}: request {turn} waits for {tokens} tokens that other requests may release")
         }
         Event::ModelReplied { task, turn, usage, .. } => format!("{task}: reply {turn}, {} tokens", usage.total()),
@@ -261,11 +266,12 @@ pub(crate) fn agent_line(record: &TaskRecord) -> String {
     let tool = record.last_tool().unwrap_or("-");
     let tool = record.outage().map_or(tool, |_| "no answer from its model");
     format!(
-        "{} {:<9} turn {:<3} {:>8} tokens  cost -  {}",
+        "{} {:<9} turn {:<3} {:>8} tokens  cost {}  {}",
         columns::padded(&one_line(record.task.id.as_str(), 12), 12),
         record.state().as_str(),
         record.turns(),
         tokens(record.usage().total()),
+        cost(record.cost().micro_usd()),
         one_line(tool, 30)
     )
 }
@@ -283,7 +289,20 @@ pub(crate) fn total_line(state: &RunState, hidden: usize) -> String {
     let merged = state.tasks().filter(|record| record.state().is_merged()).count();
     let working = state.tasks().filter(|record| is_at_work(record)).count();
     let hidden = if hidden > 0 { format!(" ({hidden} not shown)") } else { String::new() };
-    format!("{merged} of {all} merged, {working} at work{hidden}, {} tokens, cost -", tokens(usage.total()))
+    format!(
+        "{merged} of {all} merged, {working} at work{hidden}, {} tokens, cost {}",
+        tokens(usage.total()),
+        cost(state.cost().micro_usd())
+    )
+}
+
+/// Formats a cost: `-` if nothing was paid, `?` if a price is not known.
+pub(crate) fn cost(micro_usd: Option<u64>) -> String {
+    match micro_usd {
+        Some(0) => "-".to_owned(),
+        Some(cost) => dollars(cost),
+        None => "?".to_owned(),
+    }
 }
 
 /// Abbreviates a number of tokens, such as `12k`.

@@ -1,13 +1,14 @@
 //! The table of tasks at the end of a run and of `status`: branches, commits, checks, tokens.
 
 use orchestrate_core::message::Envelope;
+use orchestrate_core::price::dollars;
 use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport};
-use orchestrate_core::run_state::{EndCause, Verify};
+use orchestrate_core::run_state::{EndCause, TakeOver, Verify};
 use orchestrate_core::{Report, ReviewVerdict, TaskId, TaskState};
 
 use crate::show::columns;
 use crate::show::output::one_line;
-use crate::show::progress::{sender, short, tokens, verdict_words};
+use crate::show::progress::{self, sender, short, tokens, verdict_words};
 
 /// The status of a run that a process works on.
 pub(crate) const RUNNING: &str = "running";
@@ -47,6 +48,9 @@ pub(crate) fn render(report: &Report) -> String {
             text.push_str(&format!("{}: {}: {}\n", task.id, error.cause, one_line(&error.message, MAX_ERROR_CHARS)));
         }
         text.push_str(&review_of(task));
+        if let Some(take_over) = &task.take_over {
+            text.push_str(&taken_over(&task.id, take_over));
+        }
         if task.stale {
             text.push_str(&format!("{}: {STALE}\n", task.id));
         }
@@ -70,10 +74,11 @@ pub(crate) fn render(report: &Report) -> String {
     let has_branches = report.tasks.iter().any(|task| task.branch.is_some());
     let branches = if has_branches { format!("branches: orchestrate/{}/TASK\n", report.run_id) } else { String::new() };
     text.push_str(&format!(
-        "\nrun {}: {how} {:.1} s, {} tokens\n{branches}result: {} at {}\n",
+        "\nrun {}: {how} {:.1} s, {} tokens{}\n{branches}result: {} at {}\n",
         report.run_id,
         seconds(report.duration_ms),
         tokens(report.usage.input_tokens + report.usage.output_tokens),
+        total_cost(report),
         report.integration_branch,
         short(report.integration_commit.as_str())
     ));
@@ -97,6 +102,23 @@ fn review_of(task: &TaskReport) -> String {
     text
 }
 
+/// Describes the cost of a run, with the day of the prices; empty if nothing was paid.
+fn total_cost(report: &Report) -> String {
+    let date = report.prices_date.as_deref().unwrap_or("an unknown day");
+    match report.usage.cost_micro_usd {
+        Some(0) => String::new(),
+        Some(cost) => format!(", {} at the prices of {date}", dollars(cost)),
+        None => format!(", cost ? (a model has no price in those of {date})"),
+    }
+}
+
+/// Describes that another model took over.
+fn taken_over(task: &TaskId, take_over: &TakeOver) -> String {
+    let TakeOver { from, model, turn, error } = take_over;
+    let [from, model] = [from, model].map(|model| one_line(model, 100));
+    format!("{task}: {model} took over from {from} in turn {turn}: failed to {}\n", one_line(error, MAX_ERROR_CHARS))
+}
+
 /// Returns the word for a task's state. A task that merges cleanly into a tree whose check fails is not in conflict.
 pub(crate) fn standing(state: TaskState, cause: Option<EndCause>, is_stale: bool) -> String {
     let word = match state {
@@ -112,9 +134,9 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 
-/// Returns the cost, or a dash if no price is known.
+/// Returns the cost: a dash if nothing was paid, a question mark if a price is not known.
 pub(crate) fn cost(usage: &ReportUsage) -> String {
-    usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}"))
+    progress::cost(usage.cost_micro_usd)
 }
 
 /// Returns the word for the result of a check.

@@ -18,6 +18,8 @@ pub enum Action {
     Resume {
         /// Whether the run needs more tokens.
         more_tokens: bool,
+        /// Whether the run needs more money.
+        more_money: bool,
         /// Whether the run needs more time.
         more_time: bool,
     },
@@ -77,9 +79,10 @@ impl RunState {
         let take_back = record.may_take_rejection_back().then(|| Action::Approve(task.clone()));
         let has_no_time = self.time_left() == Some(Duration::ZERO);
         let go_on = match self.stopped_by(record) {
-            Some(Limit::RunTokens) => Action::Resume { more_tokens: true, more_time: has_no_time },
-            Some(Limit::RunTime) => Action::Resume { more_tokens: false, more_time: true },
-            Some(Limit::Endpoint) => Action::Resume { more_tokens: false, more_time: has_no_time },
+            Some(Limit::RunTokens) => resume(true, false, has_no_time),
+            Some(Limit::RunMoney) => resume(false, true, has_no_time),
+            Some(Limit::RunTime) => resume(false, false, true),
+            Some(Limit::Endpoint) => resume(false, false, has_no_time),
             Some(Limit::TaskTokens) => Action::RunAnotherPlan,
             None => Action::Retry(task.clone()),
         };
@@ -107,12 +110,17 @@ impl RunState {
     }
 }
 
+/// Returns the action that continues the run, with more of what it needs.
+fn resume(more_tokens: bool, more_money: bool, more_time: bool) -> Action {
+    Action::Resume { more_tokens, more_money, more_time }
+}
+
 impl Report {
     /// Returns the actions on the run; its newest state may be newer than this one, for example after a landing.
     pub fn actions(&self, state: &RunState) -> Vec<Action> {
         let mut actions = Vec::new();
         if self.status == STOPPED || self.status == status_name(RunStatus::Interrupted) {
-            actions.push(Action::Resume { more_tokens: false, more_time: false });
+            actions.push(resume(false, false, false));
         }
         if self.status == status_name(RunStatus::Running) {
             actions.extend([Action::Log(None), Action::Stop]);

@@ -7,8 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent_spec::AgentSpec;
 use crate::context::{Compaction, Context, Fit, TokenCounter, fit};
-use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall, ToolSpec};
+use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall};
 use crate::event::ReturnCause;
 use crate::ids::TaskId;
 
@@ -24,27 +25,6 @@ pub const MAX_CALLS_PER_REPLY: usize = 32;
 const REPEATS_BEFORE_WARNING: u32 = 3;
 /// After this many repetitions the agent's work ends.
 const REPEATS_BEFORE_STOP: u32 = 8;
-
-/// What an agent is created from; fixed for its whole life.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AgentSpec {
-    /// The task, whose id is the agent's.
-    pub task: TaskId,
-    /// `provider/model`.
-    pub model: String,
-    /// The system text: role, project instructions and how to work here.
-    pub system: String,
-    /// The role's tools, in a fixed order.
-    pub tools: Vec<ToolSpec>,
-    /// The first message: the task.
-    pub instruction: String,
-    /// Maximum size of a request in tokens.
-    pub context_tokens: u64,
-    /// Maximum size of a reply in tokens.
-    pub max_output_tokens: u32,
-    /// Maximum number of turns in one attempt.
-    pub max_turns: u32,
-}
 
 /// What the driver has to do next.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +94,11 @@ pub enum AgentFact {
         /// Which parts.
         compaction: Compaction,
     },
+    /// Another model took over, until the attempt ends.
+    ModelSwitched {
+        /// `provider/model`.
+        model: String,
+    },
 }
 
 /// A fact that is not valid in the loop's current state.
@@ -130,6 +115,9 @@ pub struct IllegalFact {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentLoop {
     spec: AgentSpec,
+    /// The number of the model in use: 0 is the specification's own, the others are its fall-backs.
+    #[serde(default)]
+    in_use: usize,
     context: Context,
     state: State,
     /// Requests answered, across attempts.
@@ -170,6 +158,7 @@ impl AgentLoop {
         context.push(Message::User { text: spec.instruction.clone() });
         Self {
             spec,
+            in_use: 0,
             context,
             state: State::Ready,
             turn: 0,
@@ -184,6 +173,16 @@ impl AgentLoop {
     /// Returns the specification of the agent.
     pub fn spec(&self) -> &AgentSpec {
         &self.spec
+    }
+
+    /// Returns the number of the model in use: 0 is the specification's own, the others are its fall-backs.
+    pub fn model_in_use(&self) -> usize {
+        self.in_use
+    }
+
+    /// Returns the maximum size of a request to the model in use, in tokens.
+    pub fn context_tokens(&self) -> u64 {
+        self.spec.model(self.in_use).map_or(self.spec.context_tokens, |(_, tokens)| tokens)
     }
 
     /// Returns the number of replies so far, across attempts.
@@ -233,19 +232,33 @@ impl AgentLoop {
             AgentFact::Delivered { text } => self.heard(text),
             AgentFact::Returned { cause, text } => self.returned(cause, text),
             AgentFact::AttemptStarted => {
-                self.attempt_turns = 0;
+                (self.attempt_turns, self.in_use) = (0, 0);
                 Ok(())
             }
             AgentFact::Compacted { compaction } => {
                 self.context.compact(compaction);
                 Ok(())
             }
+            AgentFact::ModelSwitched { model } => self.switched(&model),
+        }
+    }
+
+    fn switched(&mut self, model: &str) -> Result<(), IllegalFact> {
+        if !matches!(self.state, State::Ready) {
+            return Err(self.illegal("another model took over while no request was due"));
+        }
+        match (0..self.spec.models()).find(|number| self.spec.model(*number).is_some_and(|(name, _)| name == model)) {
+            Some(number) => {
+                self.in_use = number;
+                Ok(())
+            }
+            None => Err(self.illegal("an unknown model took over")),
         }
     }
 
     fn request_step(&self, counter: &dyn TokenCounter) -> Step {
         let request = self.request();
-        let bound = usize::try_from(self.spec.context_tokens).unwrap_or(usize::MAX);
+        let bound = usize::try_from(self.context_tokens()).unwrap_or(usize::MAX);
         match fit(&request, bound, counter) {
             Fit::Fits(_) => Step::CallModel(Box::new(request)),
             Fit::Unknown => Step::AwaitCounter,
@@ -258,7 +271,7 @@ impl AgentLoop {
 
     fn request(&self) -> ModelRequest {
         ModelRequest {
-            model: self.spec.model.clone(),
+            model: self.spec.model(self.in_use).map_or_else(String::new, |(name, _)| name.to_owned()),
             system: self.spec.system.clone(),
             tools: self.spec.tools.clone(),
             messages: self.context.sent(),
@@ -460,6 +473,7 @@ mod tests {
         AgentLoop::new(AgentSpec {
             task: "T1".into(),
             model: "script:x".to_owned(),
+            fallbacks: Vec::new(),
             system: "system".to_owned(),
             tools: Vec::new(),
             instruction: "do it".to_owned(),

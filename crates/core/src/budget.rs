@@ -1,4 +1,4 @@
-//! Token budgets as a tree: what a task reserves counts against it, every ancestor and the run.
+//! Budgets of tokens, and of money, as trees: what a task reserves counts against it, every ancestor and the run.
 //!
 //! Worst case first: a request reserves its input and its maximum reply before it is sent, and is settled with its
 //! actual usage. At every instant, settled and reserved tokens together stay within every cap, unless a provider
@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use crate::ids::TaskId;
+use crate::price::dollars;
 
 /// The tokens that every capped node reserves for its own final report.
 pub const HAND_BACK_TOKENS: u64 = 2_000;
@@ -16,10 +17,30 @@ pub const HAND_BACK_TOKENS: u64 = 2_000;
 /// The budgets of a run; part of its state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BudgetTree {
+    unit: Unit,
     run: Node,
     tasks: BTreeMap<TaskId, Node>,
     /// Requests that wait for other requests to be settled, in order of arrival.
     waiting: Vec<(TaskId, u64)>,
+}
+
+/// What a budget counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Tokens.
+    #[default]
+    Tokens,
+    /// Micro-dollars.
+    Money,
+}
+
+/// What a request needs of the budgets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Tokens.
+    pub tokens: u64,
+    /// Micro-dollars; `None` if the price is not known.
+    pub micro_usd: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,14 +56,19 @@ struct Node {
 /// A budget that cannot cover a reservation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} has used {used} of its budget of {cap} tokens{}; the next request needs up to {needed}{}",
+    "{} has used {} of its budget of {}{}; the next request needs up to {}{}",
     .task.as_ref().map_or_else(|| "the run".to_owned(), |task| format!("task {task}")),
+    .unit.number(*.used),
+    .unit.amount(*.cap),
     kept_back(*.kept),
+    .unit.number(*.needed),
     if .task.is_some() { ". The plan sets this budget, so raising it takes a changed plan and a new run" } else { "" }
 )]
 pub struct Exhausted {
     /// The task whose budget it is, or `None` if it is the run's.
     pub task: Option<TaskId>,
+    /// What it counts.
+    pub unit: Unit,
     /// The cap.
     pub cap: u64,
     /// The tokens used.
@@ -65,10 +91,33 @@ pub enum Reservation {
     Refused(Exhausted),
 }
 
+impl Unit {
+    fn number(self, number: u64) -> String {
+        match self {
+            Self::Tokens => number.to_string(),
+            Self::Money => dollars(number),
+        }
+    }
+
+    fn amount(self, number: u64) -> String {
+        let unit = if self == Self::Tokens { " tokens" } else { "" };
+        format!("{}{unit}", self.number(number))
+    }
+
+    /// Returns what a budget withholds from tasks other than its own. No final report is paid for in advance with
+    /// money: its cost depends on the model.
+    fn kept_of(self, cap: u64, is_own: bool) -> u64 {
+        match self {
+            Self::Tokens if !is_own => HAND_BACK_TOKENS.min(cap / 2),
+            Self::Tokens | Self::Money => 0,
+        }
+    }
+}
+
 impl BudgetTree {
     /// Creates the tree of a run with this cap.
-    pub fn new(cap: Option<u64>) -> Self {
-        Self { run: Node { cap, ..Node::default() }, ..Self::default() }
+    pub fn new(unit: Unit, cap: Option<u64>) -> Self {
+        Self { unit, run: Node { cap, ..Node::default() }, ..Self::default() }
     }
 
     /// Adds a task below its parent, or below the run.
@@ -84,10 +133,17 @@ impl BudgetTree {
         let mut reservation = Reservation::Fits;
         for (name, node) in self.lineage(task) {
             let Some(cap) = node.cap else { continue };
-            let (used, kept) = (node.settled, kept_of(cap, name == Some(task)));
+            let (used, kept) = (node.settled, self.unit.kept_of(cap, name == Some(task)));
             let left = cap.saturating_sub(kept).saturating_sub(used);
             if tokens > left {
-                return Reservation::Refused(Exhausted { task: name.cloned(), cap, used, kept, needed: tokens });
+                return Reservation::Refused(Exhausted {
+                    task: name.cloned(),
+                    unit: self.unit,
+                    cap,
+                    used,
+                    kept,
+                    needed: tokens,
+                });
             }
             let open = node.reserved.saturating_sub(self.own_request(task));
             if tokens > left.saturating_sub(open).saturating_sub(self.claimed_before(task, name)) {
@@ -99,8 +155,9 @@ impl BudgetTree {
 
     /// Reports whether the run's budget leaves less to a task than the budgets of the task and its ancestors.
     pub fn is_bound_by_run(&self, task: &TaskId) -> bool {
-        let left =
-            |cap: u64, node: &Node, is_own| cap.saturating_sub(kept_of(cap, is_own)).saturating_sub(node.settled);
+        let left = |cap: u64, node: &Node, is_own| {
+            cap.saturating_sub(self.unit.kept_of(cap, is_own)).saturating_sub(node.settled)
+        };
         let of_run = self.run.cap.map(|cap| left(cap, &self.run, false));
         let lineage = self.lineage(task).into_iter().filter(|(name, _)| name.is_some());
         let mut others = lineage.filter_map(|(name, node)| Some(left(node.cap?, node, name == Some(task))));
@@ -194,11 +251,6 @@ impl BudgetTree {
     }
 }
 
-/// Returns the tokens that a budget withholds from tasks other than its own.
-fn kept_of(cap: u64, is_own: bool) -> u64 {
-    if is_own { 0 } else { HAND_BACK_TOKENS.min(cap / 2) }
-}
-
 fn kept_back(tokens: u64) -> String {
     if tokens == 0 { String::new() } else { format!(" and reserves {tokens} for final reports") }
 }
@@ -209,7 +261,7 @@ mod tests {
 
     /// A run of 100,000 tokens with a parent of 20,000, its two children, and a task beside them.
     fn tree() -> BudgetTree {
-        let mut tree = BudgetTree::new(Some(100_000));
+        let mut tree = BudgetTree::new(Unit::Tokens, Some(100_000));
         tree.add("parent".into(), None, Some(20_000));
         tree.add("child".into(), Some("parent".into()), None);
         tree.add("sibling".into(), Some("parent".into()), None);
@@ -218,7 +270,7 @@ mod tests {
     }
 
     fn refused(task: Option<&str>, (cap, used, kept): (u64, u64, u64), needed: u64) -> Reservation {
-        Reservation::Refused(Exhausted { task: task.map(TaskId::from), cap, used, kept, needed })
+        Reservation::Refused(Exhausted { task: task.map(TaskId::from), unit: Unit::Tokens, cap, used, kept, needed })
     }
 
     #[test]
@@ -303,6 +355,20 @@ mod tests {
         let mut unlimited = tree();
         unlimited.limit_run(None);
         assert!(!unlimited.is_bound_by_run(&"other".into()));
+    }
+
+    #[test]
+    fn money_is_reserved_and_settled_like_tokens() {
+        let mut money = BudgetTree::new(Unit::Money, Some(1_000_000));
+        money.add("a".into(), None, None);
+        money.add("b".into(), None, None);
+        money.reserve(&"a".into(), 600_000);
+        assert_eq!(money.ask(&"b".into(), 400_001), Reservation::Waits);
+        assert_eq!(money.ask(&"b".into(), 400_000), Reservation::Fits);
+        money.settle(&"a".into(), 250_000);
+        let Reservation::Refused(exhausted) = money.ask(&"b".into(), 750_001) else { panic!("it fits") };
+        let said = "the run has used $0.25 of its budget of $1.00; the next request needs up to $0.76";
+        assert_eq!(exhausted.to_string(), said);
     }
 
     #[test]

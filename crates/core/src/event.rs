@@ -5,6 +5,7 @@
 //! change of meaning raises [`VERSION`]. Large texts are stored as blobs beside the events.
 
 mod outcome;
+mod subject;
 mod time;
 
 use std::collections::BTreeMap;
@@ -71,6 +72,9 @@ pub enum Event {
         timeout_ms: Option<u64>,
         /// The new token limit of the whole run, if the user changed it.
         budget_tokens: Option<u64>,
+        /// The new cost limit of the whole run in micro-dollars, if the user changed it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget_micro_usd: Option<u64>,
     },
     /// The machine was asleep; this time does not count as worked.
     #[serde(rename = "run.slept")]
@@ -179,6 +183,9 @@ pub enum Event {
         /// The maximum that it can use: the input plus the maximum reply. The input is counted where a budget limits
         /// the task; elsewhere it may be an upper bound, its size in bytes.
         reserved_tokens: u64,
+        /// The maximum that it can cost in micro-dollars; `None` if the price is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserved_micro_usd: Option<u64>,
     },
     /// A request waits until other open requests are settled, since the budgets cannot cover all of them.
     #[serde(rename = "budget.waited")]
@@ -189,6 +196,9 @@ pub enum Event {
         turn: u32,
         /// The counted input plus the maximum reply.
         tokens: u64,
+        /// The maximum that it can cost in micro-dollars; `None` if the price is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        micro_usd: Option<u64>,
     },
     /// A complete reply arrived; the reservation is settled.
     #[serde(rename = "model.replied")]
@@ -201,11 +211,14 @@ pub enum Event {
         reply: BlobId,
         /// Tokens used.
         usage: Usage,
+        /// The cost in micro-dollars; `None` if the price is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        micro_usd: Option<u64>,
         /// Why the model stopped.
         stop: StopReason,
     },
     /// The model does not answer, and its request is sent again until it does. The attempt's time stands still until
-    /// the next event about a request.
+    /// the reply, or the next request.
     #[serde(rename = "model.waiting")]
     ModelWaiting {
         /// The task.
@@ -213,6 +226,21 @@ pub enum Event {
         /// The agent's request number.
         turn: u32,
         /// Why the request failed.
+        error: String,
+    },
+    /// Another model took over for an agent, since the one before it is out; the reservation is released. The agent
+    /// uses it until the attempt ends, or another one takes over.
+    #[serde(rename = "model.switched")]
+    ModelSwitched {
+        /// The task.
+        task: TaskId,
+        /// The agent's request number, which the new model gets.
+        turn: u32,
+        /// `provider/model` of the one before.
+        from: String,
+        /// `provider/model` of the one that took over.
+        to: String,
+        /// Why the request to the one before failed.
         error: String,
     },
     /// A request failed permanently; the reservation is released.
@@ -586,63 +614,6 @@ pub enum Event {
         /// The tasks whose worktrees are gone.
         tasks: Vec<TaskId>,
     },
-}
-
-impl Event {
-    /// Returns the task that the event refers to, or `None` if it refers to none.
-    pub fn task(&self) -> Option<&TaskId> {
-        match self {
-            Event::RunStarted { .. }
-            | Event::RunResumed { .. }
-            | Event::RunFinished { .. }
-            | Event::BaseVerifying { .. }
-            | Event::BaseVerified { .. }
-            | Event::ApprovalDecided { .. }
-            | Event::LandingStarted { .. }
-            | Event::LandingFailed { .. }
-            | Event::RunLanded { .. }
-            | Event::RunUnlanded { .. }
-            | Event::RunCleaned { .. }
-            | Event::TasksDropped { .. }
-            | Event::IntegrationHeld { .. }
-            | Event::MachineSlept { .. } => None,
-            Event::TaskAdded { task, .. } => Some(&task.id),
-            Event::MessageSent { envelope } => Some(&envelope.to),
-            Event::MessageDelivered { to, .. } => Some(to),
-            Event::TaskReady { task }
-            | Event::AgentSpawned { task, .. }
-            | Event::WorktreePrepared { task, .. }
-            | Event::WorktreeLost { task }
-            | Event::TurnStarted { task, .. }
-            | Event::ModelRequested { task, .. }
-            | Event::BudgetWaited { task, .. }
-            | Event::ModelReplied { task, .. }
-            | Event::ModelWaiting { task, .. }
-            | Event::ModelFailed { task, .. }
-            | Event::ContextCompacted { task, .. }
-            | Event::ToolStarted { task, .. }
-            | Event::ToolFinished { task, .. }
-            | Event::ApprovalRequested { task, .. }
-            | Event::SnapshotTaken { task, .. }
-            | Event::TaskCommitted { task, .. }
-            | Event::VerifyStarted { task, .. }
-            | Event::VerifyFinished { task, .. }
-            | Event::ReviewRequested { task }
-            | Event::ReviewApproved { task, .. }
-            | Event::ReviewVerdict { task, .. }
-            | Event::ReviewWaiting { task }
-            | Event::NothingToDo { task, .. }
-            | Event::MergeStarted { task, .. }
-            | Event::MergeConflicted { task, .. }
-            | Event::MergePrepared { task, .. }
-            | Event::TaskReturned { task, .. }
-            | Event::TaskMerged { task, .. }
-            | Event::TaskFailed { task, .. }
-            | Event::TaskConflicted { task, .. }
-            | Event::TaskSkipped { task, .. }
-            | Event::TaskCancelled { task, .. } => Some(task),
-        }
-    }
 }
 
 impl Recorded {

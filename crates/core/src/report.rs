@@ -7,7 +7,8 @@ use serde::Serialize;
 use crate::conversation::Usage;
 use crate::event::{FailureCause, RunStatus};
 use crate::ids::{AgentId, Oid, RunId, TaskId};
-use crate::run_state::{EndCause, RunState, TaskError, TaskRecord, TaskState, Verify};
+use crate::price::{Cost, DOLLAR};
+use crate::run_state::{EndCause, RunState, TakeOver, TaskError, TaskRecord, TaskState, Verify};
 use crate::settings::MergeMode;
 use crate::task::Work;
 use crate::verdict::ReviewVerdict;
@@ -64,11 +65,13 @@ pub struct Report {
     pub duration_ms: u64,
     /// All tokens.
     pub usage: ReportUsage,
+    /// The day of the shipped prices, such as `2026-11-23`; null for a run that recorded none.
+    pub prices_date: Option<String>,
     /// Each task.
     pub tasks: Vec<TaskReport>,
 }
 
-/// Tokens and cost; the cost is null while no price is known.
+/// Tokens and cost; the cost is null if the price of a request is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReportUsage {
     /// Prompt tokens, cached ones included.
@@ -79,6 +82,9 @@ pub struct ReportUsage {
     pub output_tokens: u64,
     /// US dollars.
     pub cost_usd: Option<f64>,
+    /// The same in micro-dollars.
+    #[serde(skip)]
+    pub cost_micro_usd: Option<u64>,
 }
 
 /// One task of the report.
@@ -102,6 +108,10 @@ pub struct TaskReport {
     pub commit: Option<Oid>,
     /// The result of the newest check.
     pub verify: Verify,
+    /// The model that works on it; null for a `run:` task.
+    pub model: Option<String>,
+    /// The model that took over last in the newest attempt, and why.
+    pub take_over: Option<TakeOver>,
     /// Requests answered.
     pub turns: u32,
     /// Its tokens.
@@ -139,9 +149,7 @@ impl Standing {
     pub fn report(&self) -> Report {
         let state = &self.state;
         let mut usage = Usage::default();
-        for record in state.tasks() {
-            usage.add(record.usage());
-        }
+        state.tasks().for_each(|record| usage.add(record.usage()));
         let task = |record| TaskReport {
             state: self.of_task(record),
             waits_for_verdict_of: state.waits_for_verdict_of(record),
@@ -156,7 +164,8 @@ impl Standing {
             integration_commit: state.integration.clone(),
             base_commit: state.base.clone(),
             duration_ms: state.worked_ms(),
-            usage: usage.into(),
+            usage: ReportUsage::of(usage, state.cost()),
+            prices_date: state.settings.prices_date.clone(),
             tasks: state.tasks().map(task).collect(),
         }
     }
@@ -176,8 +185,10 @@ impl TaskReport {
             branch: record.branch().map(str::to_owned),
             commit: record.commit().cloned(),
             verify: record.verify(),
+            model: record.model().map(str::to_owned).filter(|_| is_agent),
+            take_over: record.take_over().cloned(),
             turns: record.turns(),
-            usage: record.usage().into(),
+            usage: ReportUsage::of(record.usage(), record.cost()),
             error: record.error(),
             stale: record.is_stale(),
             verdict: record.verdict().cloned(),
@@ -196,15 +207,23 @@ impl TaskReport {
     }
 }
 
-impl From<Usage> for ReportUsage {
-    fn from(usage: Usage) -> Self {
+impl ReportUsage {
+    /// Creates the usage of requests from their tokens and their cost.
+    pub fn of(usage: Usage, cost: Cost) -> Self {
         Self {
             input_tokens: usage.input_tokens,
             cached_tokens: usage.cached_tokens,
             output_tokens: usage.output_tokens,
-            cost_usd: None,
+            cost_usd: cost.micro_usd().map(in_dollars),
+            cost_micro_usd: cost.micro_usd(),
         }
     }
+}
+
+/// Returns an amount in dollars, as it is written in JSON.
+#[expect(clippy::cast_precision_loss, reason = "exact below nine billion dollars, and only for display")]
+fn in_dollars(micro_usd: u64) -> f64 {
+    micro_usd as f64 / DOLLAR as f64
 }
 
 /// Returns how a run ends if nothing more can be done now, or `None` while something can.
@@ -235,12 +254,12 @@ enum Severity {
 impl Severity {
     fn of(cause: EndCause) -> Severity {
         use FailureCause::{
-            Budget, ChangesRequested, Check, Command, Context, Denied, Endpoint, Internal, Looping, Model, NoChanges,
-            NoVerdict, Panicked, Refused, Setup, Silent, Timeout, Turns, Worktree,
+            Budget, ChangesRequested, Check, Command, Context, Cost, Denied, Endpoint, Internal, Looping, Model,
+            NoChanges, NoVerdict, Panicked, Refused, Setup, Silent, Timeout, Turns, Worktree,
         };
         let EndCause::Failed(cause) = cause else { return Severity::Failed };
         match cause {
-            Turns | Budget | Timeout | Context => Severity::Limit,
+            Turns | Budget | Cost | Timeout | Context => Severity::Limit,
             Denied => Severity::Denied,
             Panicked | Internal => Severity::Internal,
             Check | ChangesRequested | NoChanges | NoVerdict | Silent | Looping | Refused | Model | Endpoint

@@ -135,6 +135,8 @@ pub struct Allowance {
     pub time: Option<Duration>,
     /// The token limit of the whole run.
     pub tokens: Option<u64>,
+    /// The cost limit of the whole run, in micro-dollars.
+    pub micro_usd: Option<u64>,
 }
 
 /// A request that is accepted.
@@ -178,6 +180,7 @@ impl Allowance {
     pub fn reopens(&self, state: &RunState) -> Vec<TaskId> {
         let is_given = |record: &&TaskRecord| match state.stopped_by(record) {
             Some(Limit::RunTokens) => self.tokens.is_some(),
+            Some(Limit::RunMoney) => self.micro_usd.is_some(),
             Some(Limit::RunTime) => self.time.is_some(),
             // The user has resumed the run because the endpoint should answer again.
             Some(Limit::Endpoint) => true,
@@ -241,6 +244,7 @@ impl RunState {
                 tasks,
                 limit_ms,
                 more_tokens,
+                more_money: allowance.micro_usd.is_some(),
                 more_time: allowance.time.is_some(),
             });
         }

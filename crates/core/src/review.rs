@@ -250,7 +250,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         loses_most,
         files,
         overlaps: Vec::new(),
-        usage: record.usage().into(),
+        usage: ReportUsage::of(record.usage(), record.cost()),
         merged: record.merged().to_vec(),
         stale: record.is_stale(),
         left_out: record.left_out().to_vec(),
@@ -429,7 +429,7 @@ mod tests {
         ]);
         let standing = Standing { state: state().into(), is_live: true };
         let listed = serde_json::to_value(ReviewEntry::listing(&standing, &changes)).unwrap();
-        let usage = serde_json::json!({"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_usd": null});
+        let usage = serde_json::json!({"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_usd": 0.0});
         let file = |path: &str| serde_json::json!({"path": path, "added": 2, "removed": 1});
         let expected = serde_json::json!([
             {"task": "A", "attempt": 1, "branch": "orchestrate/r-abcdef/A", "commit": "c1", "tree": "d1",

@@ -6,9 +6,11 @@
 //! is cheap to clone: records are shared until they change.
 
 mod base;
+mod clock;
 mod dropping;
 mod landing;
 mod reviewing;
+mod spending;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use std::time::Duration;
 pub use crate::admission::{MessageRefused, SpawnRefused};
 use crate::base_result::BaseResult;
 pub use crate::base_result::RedBase;
-use crate::budget::BudgetTree;
+use crate::budget::{BudgetTree, Unit};
 use crate::event::{Event, FailureCause, Recorded, RunStatus};
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 pub use crate::illegal::{Illegal, IllegalEvent};
@@ -25,7 +27,7 @@ use crate::merge_queue::{MergeQueue, MergeStep, Situation};
 use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
 use crate::schedule::Schedule;
 use crate::settings::{MergeMode, RunSettings};
-pub use crate::task_record::{MergedAttempt, Outage, Repair, Snapshot, TaskRecord};
+pub use crate::task_record::{MergedAttempt, Outage, Repair, Snapshot, TakeOver, TaskRecord};
 pub use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
 
 /// The state of a run.
@@ -63,6 +65,8 @@ pub struct RunState {
     pub merges: MergeQueue,
     /// Token budgets.
     pub budget: BudgetTree,
+    /// The budget of money, in micro-dollars.
+    pub money: BudgetTree,
     /// The landings that have not been undone, oldest first; the newest may be incomplete.
     pub landings: Vec<Landing>,
     /// Earlier results, which a drop of tasks has replaced, oldest first.
@@ -125,6 +129,8 @@ pub struct Verdict {
 pub enum Limit {
     /// The token limit of the whole run, which the user may raise.
     RunTokens,
+    /// The cost limit of the whole run, which the user may raise.
+    RunMoney,
     /// The time limit of the whole run, which the user may raise.
     RunTime,
     /// The model's endpoint: it has to answer again, or to accept the key and the account.
@@ -159,7 +165,8 @@ impl RunState {
             status: RunStatus::Running,
             exit_code: None,
             merges: MergeQueue::default(),
-            budget: BudgetTree::new(settings.budget_tokens),
+            budget: BudgetTree::new(Unit::Tokens, settings.budget_tokens),
+            money: BudgetTree::new(Unit::Money, settings.budget_micro_usd),
             landings: Vec::new(),
             replaced: Vec::new(),
             taken_back: None,
@@ -210,50 +217,15 @@ impl RunState {
         Ok(())
     }
 
-    /// Records since when a model does not answer.
-    fn note_outage(&mut self, fact: &Recorded) {
-        if let Event::ModelWaiting { task, error, .. } = &fact.event
-            && let Some(record) = self.tasks.get_mut(task)
-        {
-            Arc::make_mut(record).begin_outage(Outage { since_ms: fact.ts_ms, error: error.clone() });
-        }
-    }
-
-    /// Records for a failed task whether the run had any time left.
-    fn note_time(&mut self, event: &Event) {
-        let is_over = self.time_left() == Some(Duration::ZERO);
-        if let Event::TaskFailed { task, .. } = event
-            && let Some(record) = self.tasks.get_mut(task)
-        {
-            Arc::make_mut(record).note_time(is_over);
-        }
-    }
-
-    /// Tracks whether the task of an event is being worked on.
-    fn count_work(&mut self, event: &Event) {
-        let task = match event {
-            Event::ApprovalDecided { call, .. } => self.approvals.get(call).map(|approval| &approval.task),
-            other => other.task(),
-        };
-        let now = self.worked_ms();
-        if let Some(record) = task.and_then(|task| self.tasks.get_mut(task))
-            && record.is_count_due()
-        {
-            Arc::make_mut(record).count_work(now);
-        }
-    }
-
     fn apply_event(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
             Event::RunStarted { .. } => Err(Illegal::AlreadyStarted),
-            Event::RunResumed { timeout_ms, budget_tokens, .. } => {
+            Event::RunResumed { timeout_ms, budget_tokens, budget_micro_usd, .. } => {
                 self.settings.timeout_ms = timeout_ms.or(self.settings.timeout_ms);
-                self.settings.budget_tokens = budget_tokens.or(self.settings.budget_tokens);
-                self.budget.limit_run(self.settings.budget_tokens);
+                self.raise_budgets(*budget_tokens, *budget_micro_usd);
                 (self.status, self.exit_code) = (RunStatus::Running, None);
-                // The process that had sent them has ended, and new workers repeat their requests.
-                self.budget.release_all();
                 self.forget_red_base();
+                self.end_outages();
                 Ok(())
             }
             Event::RunFinished { status, exit_code } => {
@@ -307,6 +279,7 @@ impl RunState {
     fn add_task(&mut self, task: &crate::task::Task, parent: Option<&AgentId>) -> Result<(), Illegal> {
         self.schedule.add(task)?;
         self.budget.add(task.id.clone(), parent.cloned(), task.tokens);
+        self.money.add(task.id.clone(), parent.cloned(), None);
         self.tasks.insert(task.id.clone(), Arc::new(TaskRecord::new(task.clone(), parent.cloned())));
         Ok(())
     }
@@ -326,14 +299,8 @@ impl RunState {
         let record = self.tasks.get_mut(&id).ok_or_else(|| Illegal::NoTask(id.clone()))?;
         Arc::make_mut(record).apply(event).map_err(|reason| reason.of(id.clone()))?;
         self.merges.apply(event)?;
+        self.count_spending(&id, event);
         match event {
-            Event::ModelRequested { reserved_tokens, .. } => self.budget.reserve(&id, *reserved_tokens),
-            Event::BudgetWaited { tokens, .. } => self.budget.wait(&id, *tokens),
-            Event::ModelReplied { usage, .. } => self.budget.settle(&id, usage.total()),
-            // A finished task sends no more requests: one whose end was not observed must not keep its reservation.
-            Event::ModelFailed { .. } | Event::TaskFailed { .. } | Event::TaskCancelled { .. } => {
-                self.budget.release(&id);
-            }
             Event::MergePrepared { tree, .. } => self.take_over_gate(&id, tree),
             Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => self.count_red_gate(&id, tree),
             Event::TaskMerged { commit: Some(commit), .. } => self.integration = commit.clone(),
@@ -418,23 +385,6 @@ impl RunState {
         Ok(())
     }
 
-    /// Returns the milliseconds in which a process worked on the run, up to its newest event.
-    pub fn worked_ms(&self) -> u64 {
-        self.updated_ms.saturating_sub(self.started_ms).saturating_sub(self.paused_ms)
-    }
-
-    /// Returns the remaining time of the run, or `None` if it has no limit.
-    pub fn time_left(&self) -> Option<Duration> {
-        let limit = self.settings.timeout_ms?;
-        Some(Duration::from_millis(limit.saturating_sub(self.worked_ms())))
-    }
-
-    /// Returns the remaining time of the newest attempt at a task, or `None` if it has no limit.
-    pub fn time_left_of(&self, task: &TaskId) -> Option<Duration> {
-        let record = self.task(task)?;
-        Some(Duration::from_millis(record.task.timeout_ms?.saturating_sub(record.worked_ms(self.worked_ms()))))
-    }
-
     /// Returns the limit that stopped a task and must be raised before the task can continue, or `None` if the task
     /// ended otherwise, or because of a limit that starts afresh in each attempt.
     pub fn stopped_by(&self, record: &TaskRecord) -> Option<Limit> {
@@ -444,6 +394,9 @@ impl RunState {
         if failed_for(FailureCause::Budget) {
             let is_of_run = self.budget.is_bound_by_run(&record.task.id);
             return Some(if is_of_run { Limit::RunTokens } else { Limit::TaskTokens });
+        }
+        if failed_for(FailureCause::Cost) {
+            return Some(Limit::RunMoney);
         }
         if failed_for(FailureCause::Endpoint) {
             return Some(Limit::Endpoint);

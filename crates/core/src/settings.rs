@@ -1,6 +1,10 @@
 //! The settings of a run, frozen in its first event and never read from anywhere else again.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::price::Price;
 
 /// Default context size of an agent in tokens.
 pub const CHILD_CONTEXT_TOKENS: u64 = 16_000;
@@ -37,6 +41,13 @@ pub struct RunSettings {
     pub plan_model: Option<String>,
     /// `provider/model` of the project's or the user's configuration, for roles that name none.
     pub default_model: Option<String>,
+    /// Models that take over while the endpoint of an agent's model is out, in order, given by a flag or the
+    /// environment, which takes precedence over all others.
+    pub fallback_models: Vec<String>,
+    /// The same of the project's or the user's configuration, for roles that name none.
+    pub default_fallback_models: Vec<String>,
+    /// Maximum size of a request to a model in tokens, by its name.
+    pub context_limits: BTreeMap<String, u64>,
     /// The address of the model's server, instead of its provider's own.
     pub base_url: Option<String>,
     /// Role of tasks that name none.
@@ -53,6 +64,12 @@ pub struct RunSettings {
     pub max_output_tokens: u32,
     /// Token budget of the whole run.
     pub budget_tokens: Option<u64>,
+    /// Cost limit of the whole run in micro-dollars.
+    pub budget_micro_usd: Option<u64>,
+    /// The day of the shipped prices, such as `2026-11-23`.
+    pub prices_date: Option<String>,
+    /// The user's own prices by the model's name, which take precedence over the shipped ones.
+    pub prices: BTreeMap<String, Price>,
     /// Maximum number of turns of one attempt.
     pub max_turns: u32,
     /// Shell command that must exit 0 on every merged tree.
@@ -100,6 +117,9 @@ impl Default for RunSettings {
             model: None,
             plan_model: None,
             default_model: None,
+            fallback_models: Vec::new(),
+            default_fallback_models: Vec::new(),
+            context_limits: BTreeMap::new(),
             base_url: None,
             agent: "implementer".to_owned(),
             max_agents: MAX_AGENTS,
@@ -108,6 +128,9 @@ impl Default for RunSettings {
             context_tokens: CHILD_CONTEXT_TOKENS,
             max_output_tokens: MAX_OUTPUT_TOKENS,
             budget_tokens: None,
+            budget_micro_usd: None,
+            prices_date: None,
+            prices: BTreeMap::new(),
             max_turns: MAX_TURNS,
             verify: None,
             verify_base: true,

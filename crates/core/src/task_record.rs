@@ -17,6 +17,7 @@ use crate::conversation::Usage;
 use crate::event::{Event, ReturnCause};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
 use crate::illegal::Illegal;
+use crate::price::Cost;
 use crate::task::Task;
 use crate::task_state::{Reopening, TaskError, TaskState, Verify};
 
@@ -25,7 +26,7 @@ use self::stage::{End, Stage, Unstarted};
 use self::started::{Attempt, Clock, Started, Tally};
 
 pub use self::branch::{Repair, Snapshot};
-pub use self::started::{MergedAttempt, Outage};
+pub use self::started::{MergedAttempt, Outage, TakeOver};
 
 /// One task of a run and everything that happened to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -237,6 +238,11 @@ impl TaskRecord {
         self.started().map_or_else(Usage::default, |started| started.usage)
     }
 
+    /// Returns what its requests cost, across attempts.
+    pub fn cost(&self) -> Cost {
+        self.started().map_or_else(Cost::default, |started| started.cost)
+    }
+
     /// Returns the calls that have started but not ended, while its agent may end them.
     pub fn open_calls(&self) -> &BTreeSet<CallId> {
         static NONE: BTreeSet<CallId> = BTreeSet::new();
@@ -279,6 +285,17 @@ impl TaskRecord {
     /// Returns the outage that its agent waits for.
     pub fn outage(&self) -> Option<&Outage> {
         self.attempted().and_then(|attempt| attempt.outage.as_ref())
+    }
+
+    /// Returns the model that took over last in the newest attempt.
+    pub fn take_over(&self) -> Option<&TakeOver> {
+        self.attempted()?.take_over.as_ref()
+    }
+
+    pub(crate) fn end_outage(&mut self) {
+        if let Some(started) = self.started_mut() {
+            started.attempt.outage = None;
+        }
     }
 
     pub(crate) fn begin_outage(&mut self, outage: Outage) {
@@ -376,8 +393,15 @@ impl TaskRecord {
             return Err(self.refusal());
         }
         let (agent, model) = (agent.clone(), model.clone());
-        let attempt =
-            Attempt { number: *attempt, agent, model, tally: Tally::default(), clock: Clock::default(), outage: None };
+        let attempt = Attempt {
+            number: *attempt,
+            agent,
+            model,
+            tally: Tally::default(),
+            clock: Clock::default(),
+            outage: None,
+            take_over: None,
+        };
         match &mut self.life {
             Life::Started(started) => started.again(attempt, spec.clone(), (branch.clone(), base), &self.task),
             Life::Unstarted(_) => {

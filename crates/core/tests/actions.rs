@@ -84,7 +84,9 @@ impl Walk {
             24 => self.spend(&task),
             25 => self.land(),
             26 => self.tell(Event::RunFinished { status: RunStatus::NeedsHuman, exit_code: 3 }),
-            27 => self.tell(Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None }),
+            27 => {
+                self.tell(Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None })
+            }
             28 => self.ask(&Request::Reject { task, message: String::new(), at: None }),
             29 => self.ask(&Request::Retry { task, message: None }),
             _ => self.ask(&Request::Approve { task, tree }),
@@ -103,11 +105,17 @@ impl Walk {
     fn spend(&mut self, task: &TaskId) {
         let (request, reply) = (BlobId::from("request"), BlobId::from("reply"));
         let usage = Usage { input_tokens: 90, ..Usage::default() };
-        let requested =
-            Event::ModelRequested { task: task.clone(), turn: 1, model: "m".into(), request, reserved_tokens: 100 };
+        let requested = Event::ModelRequested {
+            task: task.clone(),
+            turn: 1,
+            model: "m".into(),
+            request,
+            reserved_tokens: 100,
+            reserved_micro_usd: None,
+        };
         self.tell(requested);
         let stop = orchestrate_core::StopReason::EndTurn;
-        self.tell(Event::ModelReplied { task: task.clone(), turn: 1, reply, usage, stop });
+        self.tell(Event::ModelReplied { task: task.clone(), turn: 1, reply, usage, micro_usd: None, stop });
     }
 
     fn land(&mut self) {
@@ -194,9 +202,10 @@ fn require_accepted(state: &RunState, action: &Action) -> Result<(), TestCaseErr
         Action::Reject(task) => Request::Reject { task, message: "no".to_owned(), at: None },
         Action::Retry(task) => Request::Retry { task, message: None },
         Action::Answer(call) => Request::Decide { call, allowed: true, message: None },
-        Action::Resume { more_tokens, more_time } if more_tokens || more_time => {
+        Action::Resume { more_tokens, more_money, more_time } if more_tokens || more_money || more_time => {
             let time = more_time.then_some(Duration::from_secs(1_000_000));
-            let given = Allowance { time, tokens: more_tokens.then_some(1_000_000) };
+            let micro_usd = more_money.then_some(1_000_000);
+            let given = Allowance { time, tokens: more_tokens.then_some(1_000_000), micro_usd };
             let resumed = state.decide_resumption(given);
             prop_assert!(matches!(resumed, Ok(Some(_))), "{:?}: {:?}", action, resumed);
             return Ok(());
@@ -267,10 +276,10 @@ fn each_action_that_is_offered_is_accepted() {
         "Log",
         "MergeByHand",
         "Reject",
-        "Resume { more_tokens: false, more_time: false }",
-        "Resume { more_tokens: false, more_time: true }",
-        "Resume { more_tokens: true, more_time: false }",
-        "Resume { more_tokens: true, more_time: true }",
+        "Resume { more_tokens: false, more_money: false, more_time: false }",
+        "Resume { more_tokens: false, more_money: false, more_time: true }",
+        "Resume { more_tokens: true, more_money: false, more_time: false }",
+        "Resume { more_tokens: true, more_money: false, more_time: true }",
         "Retry",
         "Review",
         "RunAnotherPlan",

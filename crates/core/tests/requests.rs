@@ -192,7 +192,13 @@ fn a_refusal_reads_the_same_once_stored() {
     let refused = [
         RequestRefused::NoSuchTask { task: TASK.into(), known: vec![TASK.into()] },
         RequestRefused::NotInReview { task: TASK.into(), state: TaskState::Running },
-        RequestRefused::StillOutOfTime { tasks: vec![TASK.into()], limit_ms: 1, more_tokens: true, more_time: false },
+        RequestRefused::StillOutOfTime {
+            tasks: vec![TASK.into()],
+            limit_ms: 1,
+            more_tokens: true,
+            more_money: false,
+            more_time: false,
+        },
         RequestRefused::Late,
         RequestRefused::Message(after(reviewed(), &[]).check_message("T9", "hello").unwrap_err()),
     ];

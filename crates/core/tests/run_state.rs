@@ -392,6 +392,7 @@ fn impossible_facts_are_refused_and_say_why() {
                 turn: 1,
                 reply: BlobId::from("x"),
                 usage: Usage::default(),
+                micro_usd: None,
                 stop: orchestrate_core::StopReason::EndTurn,
             },
             "run r-abcdef: fact 3 (model.replied) is impossible: task a: it is pending",
@@ -447,7 +448,7 @@ fn exit_codes_win_in_the_order_of_the_contract() {
 #[test]
 fn a_task_that_has_ended_holds_no_tokens_back() {
     let ends: [fn() -> Event; 3] = [
-        || Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None },
+        || Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None },
         || Event::TaskFailed { task: id("a"), cause: FailureCause::Panicked, message: String::new() },
         || Event::TaskCancelled { task: id("a"), message: String::new() },
     ];
@@ -455,8 +456,9 @@ fn a_task_that_has_ended_holds_no_tokens_back() {
         let settings = RunSettings { budget_tokens: Some(10_000), ..RunSettings::default() };
         let mut story = Story::of(settings, vec![task("a", &[]), task("b", &[])]);
         story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
-        let (request, model) = (BlobId::from("request"), "script:x".to_owned());
-        story.tell(Event::ModelRequested { task: id("a"), turn: 1, model, request, reserved_tokens: 8_000 });
+        let (request, model, reserved_micro_usd) = (BlobId::from("request"), "script:x".to_owned(), None);
+        let (task, reserved_tokens) = (id("a"), 8_000);
+        story.tell(Event::ModelRequested { task, turn: 1, model, request, reserved_tokens, reserved_micro_usd });
         assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Waits);
         story.tell(end());
         assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Fits);
@@ -682,9 +684,9 @@ fn time_in_which_nobody_works_is_not_counted() {
         story.state.apply(&fact).unwrap();
         story.state.worked_ms()
     };
-    let start = tell(10_000, Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None });
+    let resumed = |pid| Event::RunResumed { pid, timeout_ms: None, budget_tokens: None, budget_micro_usd: None };
+    let start = tell(10_000, resumed(1));
     let finished = Event::RunFinished { status: RunStatus::Interrupted, exit_code: 130 };
-    let resumed = |pid| Event::RunResumed { pid, timeout_ms: None, budget_tokens: None };
     let times = [
         tell(12_000, finished.clone()) - start,
         tell(90_000, resumed(2)) - start,

@@ -1,13 +1,13 @@
 //! Opens models by name, and shares connections, rate gates and scripts between all agents.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use orchestrate_core::settings::OUTAGE_PATIENCE_MS;
-use orchestrate_core::{ModelReply, Redactor, Secret};
+use orchestrate_core::{ModelReply, Price, Redactor, Secret};
 use reqwest::{Client, NoProxy, Proxy};
 
 use crate::account::Account;
@@ -30,6 +30,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Models {
     pub(crate) environment: Environment,
     pub(crate) base_url: Option<String>,
+    /// The user's own prices, by the model's name.
+    pub(crate) prices: BTreeMap<String, Price>,
     script_pace: Duration,
     timeouts: Timeouts,
     redactor: Redactor,
@@ -67,6 +69,7 @@ impl Models {
             redactor: Redactor::new(environment.secrets().into_iter().chain(of_url)),
             environment,
             base_url,
+            prices: BTreeMap::new(),
             script_pace: Duration::ZERO,
             timeouts: Timeouts::default(),
             http: Mutex::default(),

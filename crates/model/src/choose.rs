@@ -50,6 +50,18 @@ pub struct LocalServer {
 }
 
 impl Models {
+    /// Chooses the model of a task as [`Models::choose`] does, without asking any server; `None` if that is needed.
+    pub fn choose_offline(&self, preferences: &Preferences) -> Option<ModelName> {
+        if let Some((text, _)) = preferred(preferences) {
+            return ModelName::parse(&text).ok();
+        }
+        let of_key = |provider: Provider| {
+            let model = provider.default_model().filter(|_| provider.has_key(&self.environment))?;
+            Some(ModelName::Hosted { provider, model: model.to_owned() })
+        };
+        Provider::WITH_KEYS.into_iter().filter(|_| self.base_url.is_none()).find_map(of_key)
+    }
+
     /// Chooses the model of a task: the first preference; else the first model that the
     /// `--base-url` server lists, if one is given; else the default of the first provider with a
     /// key; else the first model of the first local server that answers.

@@ -66,6 +66,15 @@ pub enum ModelError {
         /// What is wrong with its value.
         problem: String,
     },
+    /// The price of the model is not known.
+    #[error(
+        "price {model}: its price is not known; add it to your own configuration, in dollars for a million tokens: \
+        [prices] \"{model}\" = {{ input = N, output = N }}"
+    )]
+    NoPrice {
+        /// `provider/model`.
+        model: String,
+    },
     /// The provider rejects the key (401, 403).
     #[error("authenticate for {model} at {endpoint} (HTTP {status}): {message}; check the key in {key}")]
     Unauthorized {

@@ -11,7 +11,7 @@ use crate::{KnownNames, Plan, Surroundings, check, write_boxes};
 fn golden(source: &str) -> String {
     let known = KnownNames::roles(["implementer", "reviewer", "tester"]);
     let settings = orchestrate_core::RunSettings::default();
-    let around = Surroundings { known: &known, settings: &settings, refused: &[], exists: &|_| true };
+    let around = Surroundings::unpriced(&known, &settings, &|_| true);
     let report = serde_json::to_value(check("plan.md", source, &around)).unwrap();
     let mut out = String::new();
     for task in report["tasks"].as_array().unwrap() {

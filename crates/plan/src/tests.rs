@@ -563,7 +563,7 @@ fn checked(source: &str, refused: &[Finding], exists: &dyn Fn(FirstWord<'_>) -> 
         budget_tokens: front.budget_tokens,
         ..orchestrate_core::RunSettings::default()
     };
-    check("plan.md", source, &Surroundings { known: &known(), settings: &settings, refused, exists })
+    check("plan.md", source, &Surroundings { refused, ..Surroundings::unpriced(&known(), &settings, exists) })
 }
 
 #[test]

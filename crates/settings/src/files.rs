@@ -184,6 +184,36 @@ fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Spanned<std::borrow::Cow
     entries
 }
 
+/// Returns a decimal number as it is written.
+fn number_of(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().replace('_', "")),
+        DeValue::Float(number) => Some(number.as_str().replace('_', "")),
+        DeValue::String(text) => Some(text.trim().to_owned()),
+        _ => None,
+    }
+}
+
+/// Reads a table of models, each with the table of its rates.
+fn prices(kind: Kind, table: &DeTable<'_>) -> Result<Value, Expected> {
+    let mut prices = BTreeMap::new();
+    for (model, rates) in table {
+        let DeValue::Table(rates) = rates.get_ref() else { return Err(Expected(kind)) };
+        let is_known = |name: &str| matches!(name, "input" | "cached" | "output");
+        if !rates.iter().all(|(name, _)| is_known(name.get_ref())) {
+            return Err(Expected(kind));
+        }
+        let rate = |wanted: &str| {
+            let found = rates.iter().find(|(name, _)| name.get_ref() == wanted);
+            found.map(|(_, value)| number_of(value.get_ref()).ok_or(Expected(kind))).transpose()
+        };
+        let [input, cached, output] = [rate("input")?, rate("cached")?, rate("output")?];
+        let price = kind.price(input.as_deref(), cached.as_deref(), output.as_deref())?;
+        prices.insert(model.get_ref().to_string(), price);
+    }
+    Ok(Value::Prices(prices))
+}
+
 fn read_value<'v>(kind: Kind, value: &'v DeValue<'_>) -> Result<Value, Expected> {
     match (kind, value) {
         (Kind::Number { .. } | Kind::Duration, DeValue::Integer(number)) => {
@@ -191,9 +221,19 @@ fn read_value<'v>(kind: Kind, value: &'v DeValue<'_>) -> Result<Value, Expected>
             kind.number(parsed.map_err(|_| Expected(kind))?)
         }
         (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
-        (Kind::Rules | Kind::Paths | Kind::Variables, DeValue::Array(items)) => {
+        (Kind::Rules | Kind::Paths | Kind::Variables | Kind::Models, DeValue::Array(items)) => {
             let text = |item: &'v Spanned<DeValue<'_>>| item.get_ref().as_str().ok_or(Expected(kind));
             kind.list(items.iter().map(text).collect::<Result<Vec<&str>, _>>()?)
+        }
+        (Kind::Dollars, number) => kind.dollars(&number_of(number).ok_or(Expected(kind))?),
+        (Kind::Prices, DeValue::Table(table)) => prices(kind, table),
+        (Kind::Limits, DeValue::Table(table)) => {
+            let read = |(model, tokens): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
+                let DeValue::Integer(number) = tokens.get_ref() else { return Err(Expected(kind)) };
+                let tokens = u64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
+                Ok((model.get_ref().to_string(), tokens.map_err(|_| Expected(kind))?))
+            };
+            kind.limits(table.iter().map(read).collect::<Result<_, _>>()?)
         }
         (Kind::Text | Kind::Duration | Kind::Merge | Kind::OneOf(_), DeValue::String(text)) => kind.parse(text),
         _ => Err(Expected(kind)),

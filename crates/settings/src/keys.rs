@@ -3,8 +3,10 @@
 //! Flags, variables, configuration files and a plan's front matter are all read through this one
 //! table, so a key means the same wherever it is written, and an unknown key in a file is an error.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use orchestrate_core::price::{Price, Rates, dollars, micro_usd};
 use orchestrate_core::settings::{
     CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode,
     OUTAGE_PATIENCE_MS, RunSettings, WORKTREE_MIB,
@@ -58,6 +60,14 @@ pub enum Kind {
     Paths,
     /// A list of names of environment variables.
     Variables,
+    /// A list of models, in order.
+    Models,
+    /// A whole number of tokens for each of several models.
+    Limits,
+    /// An amount of US dollars.
+    Dollars,
+    /// The prices of models.
+    Prices,
     /// `true` or `false`.
     Switch,
     /// One of these words.
@@ -90,8 +100,14 @@ pub enum Value {
     Number(u64),
     /// A value of [`Kind::Merge`].
     Merge(MergeMode),
-    /// A value of [`Kind::Rules`], [`Kind::Paths`] or [`Kind::Variables`].
+    /// A value of [`Kind::Rules`], [`Kind::Paths`], [`Kind::Variables`] or [`Kind::Models`].
     List(Vec<String>),
+    /// A value of [`Kind::Limits`].
+    Limits(BTreeMap<String, u64>),
+    /// A value of [`Kind::Dollars`], in micro-dollars.
+    Dollars(u64),
+    /// A value of [`Kind::Prices`].
+    Prices(BTreeMap<String, Price>),
     /// A value of [`Kind::Switch`].
     Switch(bool),
 }
@@ -113,6 +129,8 @@ const CONTEXT: Kind = Kind::Number { least: LEAST_CONTEXT_TOKENS, most: u64::MAX
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
     key("model", Kind::Text, Class::Preference, "", "The model of tasks and roles that name none: `provider/model`."),
+    key("fallback_models", Kind::Models, Class::Preference, "", "The models that take over, in order, while the endpoint of an agent's model does not answer or rejects the key."),
+    key("context_limits", Kind::Limits, Class::Preference, "", "Context sizes of models that are smaller than `context_tokens`, in tokens."),
     key("base_url", Kind::Text, Class::Personal, "", "Where the model's server listens, instead of its provider's own address."),
     key("agent", Kind::Text, Class::Preference, "\"implementer\"", "The role of tasks that name none."),
     key("verify", Kind::Text, Class::Preference, "", "A shell command that must exit 0 on every merged tree before the merge counts."),
@@ -126,7 +144,8 @@ pub const KEYS: &[Key] = &[
     key("context_tokens", CONTEXT, Class::Limit, "16000", "Context size of one agent, in tokens."),
     key("root_context_tokens", CONTEXT, Class::NotYet, "", "Context size of the root agent, in tokens."),
     key("budget_tokens", TOKENS, Class::Limit, "", "Token limit of the whole run."),
-    key("budget_usd", Kind::Text, Class::NotYet, "", "Cost limit of the whole run, in US dollars."),
+    key("budget_usd", Kind::Dollars, Class::Limit, "", "Cost limit of the whole run, in US dollars; every model needs a known price."),
+    key("prices", Kind::Prices, Class::Personal, "", "Prices of models in US dollars for a million tokens, in addition to the shipped ones and before them."),
     key("timeout", Kind::Duration, Class::Limit, "", "Time limit of the whole run: 30s, 5m, 1h."),
     key("outage_patience", Kind::Duration, Class::Limit, "\"30m\"", "How long a run waits for a model whose endpoint does not answer."),
     key("command_timeout", Kind::Duration, Class::Limit, "", "Time limit of one `run:`, `verify` or setup command, unless its task has a `timeout`."),
@@ -209,6 +228,27 @@ impl Kind {
             Kind::Rules => Ok(Value::List(vec![text.to_owned()])),
             Kind::Paths => self.list(text.split(':')),
             Kind::Variables => self.list(text.split(',')),
+            Kind::Models => self.list(text.split(',')),
+            Kind::Limits => {
+                let pairs = text.split(',').map(|pair| pair.rsplit_once('=').ok_or(Expected(self)));
+                let number = |text: &str| text.trim().replace('_', "").parse().map_err(|_| Expected(self));
+                let read = |(model, tokens): (&str, &str)| Ok((model.trim().to_owned(), number(tokens)?));
+                self.limits(pairs.map(|pair| pair.and_then(read)).collect::<Result<_, _>>()?)
+            }
+            Kind::Dollars => self.dollars(text),
+            Kind::Prices => {
+                let read = |entry: &str| {
+                    let (model, rates) = entry.rsplit_once('=').ok_or(Expected(self))?;
+                    let rates: Vec<&str> = rates.split('/').map(str::trim).collect();
+                    let (input, cached, output) = match rates.as_slice() {
+                        [input, output] => (*input, None, *output),
+                        [input, cached, output] => (*input, Some(*cached), *output),
+                        _ => return Err(Expected(self)),
+                    };
+                    Ok((model.trim().to_owned(), self.price(Some(input), cached, Some(output))?))
+                };
+                text.split(',').map(read).collect::<Result<_, _>>().map(Value::Prices)
+            }
             Kind::Switch => switch(text).map(Value::Switch).ok_or(Expected(self)),
             Kind::OneOf(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
             Kind::OneOf(_) => Err(Expected(self)),
@@ -236,10 +276,43 @@ impl Kind {
             Kind::Rules => true,
             Kind::Paths => text.starts_with('/') || text.starts_with("~/"),
             Kind::Variables => is_variable(text),
+            Kind::Models => !text.is_empty(),
             _ => false,
         };
         let one = |text: &str| if is_allowed(text) { Ok(text.to_owned()) } else { Err(Expected(self)) };
         texts.into_iter().map(|text| one(text.trim())).collect::<Result<_, _>>().map(Value::List)
+    }
+
+    /// Returns the value for the limits of models.
+    ///
+    /// # Errors
+    /// Fails if the key has no such limits, or one of them is too low.
+    pub fn limits(self, limits: BTreeMap<String, u64>) -> Result<Value, Expected> {
+        let is_allowed = |(model, tokens): (&String, &u64)| !model.is_empty() && *tokens >= LEAST_CONTEXT_TOKENS;
+        if self == Kind::Limits && limits.iter().all(is_allowed) {
+            Ok(Value::Limits(limits))
+        } else {
+            Err(Expected(self))
+        }
+    }
+
+    /// Returns the value for an amount of dollars.
+    ///
+    /// # Errors
+    /// Fails if the text is no such amount, or it is zero.
+    pub fn dollars(self, text: &str) -> Result<Value, Expected> {
+        micro_usd(text).filter(|amount| *amount > 0).map(Value::Dollars).ok_or(Expected(self))
+    }
+
+    /// Returns the price of a model from its rates, in dollars for a million tokens; cached input costs as much as
+    /// other input unless it has its own rate.
+    ///
+    /// # Errors
+    /// Fails if a rate is missing, or is no amount.
+    pub fn price(self, input: Option<&str>, cached: Option<&str>, output: Option<&str>) -> Result<Price, Expected> {
+        let rate = |text: Option<&str>| text.and_then(micro_usd).ok_or(Expected(self));
+        let rates = Rates { input: rate(input)?, cached: rate(cached.or(input))?, output: rate(output)? };
+        Ok(Price { rates, long: None })
     }
 
     /// Returns an example for users to change, as written in a configuration file.
@@ -249,7 +322,10 @@ impl Kind {
             Kind::Number { .. } => "1000000",
             Kind::Duration => "\"1h\"",
             Kind::Merge => "\"auto\"",
-            Kind::Rules | Kind::Paths | Kind::Variables => "[]",
+            Kind::Rules | Kind::Paths | Kind::Variables | Kind::Models => "[]",
+            Kind::Limits => "{ \"ollama/qwen3\" = 8000 }",
+            Kind::Dollars => "5.00",
+            Kind::Prices => "{ \"openai/gpt-5\" = { input = 1.25, cached = 0.125, output = 10 } }",
             Kind::Switch => "false",
             Kind::OneOf(_) => "\"\"",
         }
@@ -276,6 +352,15 @@ impl std::fmt::Display for Expected {
             Kind::Rules => out.write_str("a list of rules such as [\"run_shell_command(git push:*)\"]"),
             Kind::Paths => out.write_str("a list of paths such as [\"~/tools\", \"/srv/data\"]"),
             Kind::Variables => out.write_str("a list of names of variables such as [\"CI\"]"),
+            Kind::Models => out.write_str("a list of models such as [\"anthropic/claude-sonnet-5\"]"),
+            Kind::Limits => write!(
+                out,
+                "models with their numbers of tokens such as {{ \"ollama/qwen3\" = 8000 }}, at least {LEAST_CONTEXT_TOKENS}{LEAST_CONTEXT_REASON}"
+            ),
+            Kind::Dollars => out.write_str("an amount of dollars such as 5 or 0.25"),
+            Kind::Prices => out.write_str(
+                "models with their dollars for a million tokens such as { \"openai/gpt-5\" = { input = 1.25, cached = 0.125, output = 10 } }",
+            ),
             Kind::Switch => out.write_str("true or false"),
             Kind::OneOf(words) => write!(out, "one of {}", words.join(", ")),
         }
@@ -319,6 +404,19 @@ impl fmt::Display for Value {
             Value::Merge(MergeMode::Review) => f.write_str("review"),
             Value::Merge(MergeMode::None) => f.write_str("none"),
             Value::List(items) => f.write_str(&items.join(", ")),
+            Value::Limits(limits) => {
+                let limits: Vec<String> = limits.iter().map(|(model, tokens)| format!("{model}={tokens}")).collect();
+                f.write_str(&limits.join(", "))
+            }
+            Value::Dollars(amount) => f.write_str(&dollars(*amount)),
+            Value::Prices(prices) => {
+                let price = |(model, price): (&String, &Price)| {
+                    let Rates { input, cached, output } = price.rates;
+                    let [input, cached, output] = [input, cached, output].map(dollars);
+                    format!("{model}={input}/{cached}/{output}")
+                };
+                f.write_str(&prices.iter().map(price).collect::<Vec<_>>().join(", "))
+            }
             Value::Switch(on) => write!(f, "{on}"),
         }
     }
@@ -329,6 +427,7 @@ impl Value {
     pub(crate) fn meet(&self, other: &Value) -> Value {
         match (self, other) {
             (Value::Number(a), Value::Number(b)) => Value::Number(*a.min(b)),
+            (Value::Dollars(a), Value::Dollars(b)) => Value::Dollars(*a.min(b)),
             (Value::Merge(a), Value::Merge(b)) => Value::Merge(if freedom(*a) <= freedom(*b) { *a } else { *b }),
             _ => self.clone(),
         }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use orchestrate_core::price::micro_usd;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_plan::FrontMatter;
 
@@ -218,7 +219,7 @@ impl Layer {
             ("model", text(&front.model)),
             ("max_agents", front.max_agents.map(|number| Value::Number(number as u64))),
             ("budget_tokens", front.budget_tokens.map(Value::Number)),
-            ("budget_usd", front.budget_usd.map(|_| Value::Switch(true))),
+            ("budget_usd", front.budget_usd.and_then(|usd| micro_usd(&usd.to_string())).map(Value::Dollars)),
             ("merge", front.merge.map(Value::Merge)),
             ("merge", merge.map(Value::Merge)),
         ];

@@ -147,6 +147,9 @@ impl Resolved {
         RunSettings {
             model: self.model_of(&[Source::Flags, Source::Environment]),
             plan_model: self.model_of(&[Source::Plan]),
+            fallback_models: self.list_of("fallback_models", &[Source::Flags, Source::Environment]),
+            default_fallback_models: self.list_of("fallback_models", &[Source::Project, Source::User]),
+            context_limits: self.limits("context_limits"),
             base_url: self.text("base_url"),
             default_model: self.model_of(&[Source::Project, Source::User]),
             agent: self.text("agent").unwrap_or(standard.agent),
@@ -155,6 +158,14 @@ impl Resolved {
             max_children_per_agent: children,
             context_tokens: self.number("context_tokens").unwrap_or(standard.context_tokens),
             budget_tokens: self.number("budget_tokens"),
+            budget_micro_usd: match self.chosen.get("budget_usd").map(|chosen| &chosen.value) {
+                Some(Value::Dollars(amount)) => Some(*amount),
+                _ => None,
+            },
+            prices: match self.chosen.get("prices").map(|chosen| &chosen.value) {
+                Some(Value::Prices(prices)) => prices.clone(),
+                _ => BTreeMap::new(),
+            },
             verify: self.text("verify"),
             verify_base: self.is_on("verify_base"),
             merge,
@@ -181,6 +192,19 @@ impl Resolved {
     fn model_of(&self, sources: &[Source]) -> Option<String> {
         let place = self.chosen.get("model")?.place.as_ref()?;
         sources.contains(&place.source).then(|| self.text("model")).flatten()
+    }
+
+    /// Returns the list if it comes from one of these sources.
+    fn list_of(&self, key: &str, sources: &[Source]) -> Vec<String> {
+        let place = self.chosen.get(key).and_then(|chosen| chosen.place.as_ref());
+        if place.is_some_and(|place| sources.contains(&place.source)) { self.list(key) } else { Vec::new() }
+    }
+
+    fn limits(&self, key: &str) -> BTreeMap<String, u64> {
+        match self.chosen.get(key).map(|chosen| &chosen.value) {
+            Some(Value::Limits(limits)) => limits.clone(),
+            _ => BTreeMap::new(),
+        }
     }
 
     fn count(&self, key: &str, standard: u32) -> u32 {

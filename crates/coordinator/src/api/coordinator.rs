@@ -14,7 +14,7 @@ use orchestrate_core::task::waiting;
 use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
 use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store, unix_ms};
-use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, require_base_url};
+use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, prices_date, require_base_url};
 use orchestrate_sandbox::{Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
 use orchestrate_settings::Additions;
 use orchestrate_tools::Executor;
@@ -229,6 +229,7 @@ impl Coordinator {
         self.repo.require_writable()?;
         let run = RunSettings { base_url: run.base_url.clone().or_else(|| self.settings.base_url.clone()), ..run };
         run.base_url.as_deref().map_or(Ok(()), require_base_url)?;
+        let run = RunSettings { prices_date: Some(prices_date().to_owned()), ..run };
         let (run, tasks) = anchored(run, plan.tasks)?;
         let (base_commit, base_branch) = self.base()?;
         self.repo.require_plain_tree(&base_commit)?;
@@ -319,7 +320,12 @@ impl Coordinator {
     async fn go_on_with(&self, context: Arc<RunContext>, received: Received) -> Result<Takeover, CoordinatorError> {
         let id = received.id;
         // In one batch, so that a process that dies in between does not leave a finished run with work to do.
-        let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms: None, budget_tokens: None };
+        let resumed = Event::RunResumed {
+            pid: std::process::id(),
+            timeout_ms: None,
+            budget_tokens: None,
+            budget_micro_usd: None,
+        };
         requests::carry_out_after(&context, Some(resumed), received).await?;
         match self.store.answer(id)? {
             Some(Ok(said)) => {
@@ -382,6 +388,7 @@ impl Coordinator {
         let models = models
             .with_script_pace(self.settings.script_pace)
             .with_patience(patience)
+            .with_prices(state.settings.prices.clone())
             .with_redactor(self.redactor.clone());
         let cancel = Cancel::new();
         Ok(RunContext {
@@ -410,7 +417,11 @@ impl Coordinator {
     /// Returns the replies in a scripted run's journal, from which scripts count how often a rule has matched.
     fn recorded_replies(&self, journal: &Journal) -> Result<Vec<ModelReply>, CoordinatorError> {
         let mut replies = Vec::new();
-        if !journal.state().tasks().any(|record| record.model().is_some_and(models::is_script)) {
+        let state = journal.state();
+        let settings = &state.settings;
+        let mut fallbacks = settings.fallback_models.iter().chain(&settings.default_fallback_models);
+        let is_scripted = |record: &TaskRecord| record.model().is_some_and(models::is_script);
+        if !state.tasks().any(is_scripted) && !fallbacks.any(|name| models::is_script(name)) {
             return Ok(replies);
         }
         for fact in self.store.events(journal.run(), 0, usize::MAX)? {
@@ -436,10 +447,13 @@ async fn prepare(context: &Arc<RunContext>, reopened: &[TaskId]) -> Result<(), C
 /// Makes the paths of scripts absolute, since a run may be taken over from another folder.
 fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSettings, Vec<Task>), CoordinatorError> {
     let anchor = |name: Option<String>| name.map(|name| models::anchored(&name)).transpose();
+    let anchor_all = |names: &[String]| names.iter().map(|name| models::anchored(name)).collect::<Result<_, _>>();
     let run = RunSettings {
         model: anchor(run.model)?,
         plan_model: anchor(run.plan_model)?,
         default_model: anchor(run.default_model)?,
+        fallback_models: anchor_all(&run.fallback_models)?,
+        default_fallback_models: anchor_all(&run.default_fallback_models)?,
         ..run
     };
     let tasks = tasks.into_iter().map(|task| Ok(Task { model: anchor(task.model)?, ..task }));

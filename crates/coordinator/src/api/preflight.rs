@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use orchestrate_core::task::Work;
-use orchestrate_core::{RunSettings, Task};
-use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
+use orchestrate_core::{Price, RunSettings, Task};
+use orchestrate_model::{Environment, ModelName, Models, Preferences};
 use orchestrate_plan::{Finding, FirstWord, Plan, PlannedCommand, commands_of_checks};
 use orchestrate_sandbox::Confinement;
 
 use crate::api::coordinator::{ConfinementChoice, Coordinator, Settings};
 use crate::api::programs;
 use crate::error::CoordinatorError;
-use crate::texts::models::preferences;
+use crate::texts::models::{fallbacks, preferences};
 use crate::texts::roles::Roles;
 use orchestrate_settings::{Directories, Loaded, Switches};
 
@@ -48,15 +48,26 @@ pub fn confinement_of(switches: &Switches) -> ConfinementChoice {
 /// Fails with the first agent that will have none, and the ways to choose one.
 pub async fn require_model(loaded: &Loaded, roles: &Roles, tasks: &[Task]) -> Result<(), CoordinatorError> {
     let environment: Environment = loaded.environment.clone().into_iter().collect();
-    let models = Models::new(environment, loaded.resolved.text("base_url"));
-    let mut seen: Vec<Preferences> = Vec::new();
+    let models = Models::new(environment, loaded.resolved.text("base_url")).with_prices(loaded.run.prices.clone());
+    let needs_price = loaded.run.budget_micro_usd.is_some();
+    let mut seen: Vec<(Preferences, Vec<&str>)> = Vec::new();
     for task in tasks.iter().filter(|task| task.status.runs()) {
         let Work::Agent(agent) = &task.work else { continue };
         let role = roles.role(agent.as_deref().unwrap_or(&loaded.run.agent))?;
         let preferences = preferences(&loaded.run, task, role);
-        if !seen.contains(&preferences) {
-            check(&models, &preferences).await?;
-            seen.push(preferences);
+        let fallbacks = fallbacks(&loaded.run, role, "");
+        if !seen.contains(&(preferences.clone(), fallbacks.clone())) {
+            let mut used = vec![models.choose(&preferences).await?.name];
+            for name in &fallbacks {
+                used.push(ModelName::parse(name)?);
+            }
+            for name in &used {
+                models.check(name)?;
+                if needs_price {
+                    models.price(name)?;
+                }
+            }
+            seen.push((preferences, fallbacks));
         }
     }
     Ok(())
@@ -116,7 +127,11 @@ fn missing_files(coordinator: &Coordinator, checks: &[PlannedCommand<'_>]) -> Re
     Ok(found)
 }
 
-async fn check(models: &Models, preferences: &Preferences) -> Result<(), ModelError> {
-    let name: ModelName = models.choose(preferences).await?.name;
-    models.check(&name)
+/// Returns the price of the model of a task's agent, as far as it is known without asking any server.
+pub fn price_of(loaded: &Loaded, roles: &Roles, task: &Task) -> Option<Price> {
+    let Work::Agent(agent) = &task.work else { return None };
+    let role = roles.role(agent.as_deref().unwrap_or(&loaded.run.agent)).ok()?;
+    let environment: Environment = loaded.environment.clone().into_iter().collect();
+    let models = Models::new(environment, loaded.resolved.text("base_url")).with_prices(loaded.run.prices.clone());
+    models.price(&models.choose_offline(&preferences(&loaded.run, task, role))?).ok()
 }

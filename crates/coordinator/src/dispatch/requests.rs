@@ -25,7 +25,10 @@ pub(crate) async fn go_on(context: &RunContext, allowance: Allowance) -> Result<
         let again = state.decide_resumption(allowance)?;
         let mut batch = again.map(|again| returned(&again, &prompts)).unwrap_or_default();
         let (timeout_ms, budget_tokens) = (allowance.timeout_ms(), allowance.tokens);
-        batch.events.insert(0, Event::RunResumed { pid: std::process::id(), timeout_ms, budget_tokens });
+        let budget_micro_usd = allowance.micro_usd;
+        batch
+            .events
+            .insert(0, Event::RunResumed { pid: std::process::id(), timeout_ms, budget_tokens, budget_micro_usd });
         Ok::<_, RequestRefused>(batch)
     };
     let decided = context.journal.append_if(decide).await?;

@@ -59,6 +59,8 @@ pub(crate) struct WorkLimits {
     pub(crate) command_timeout_ms: u64,
     /// How often the work may be returned in one attempt.
     pub(crate) merge_rounds: u32,
+    /// How long a request is repeated in milliseconds while no model answers.
+    pub(crate) outage_patience_ms: u64,
     /// Whether a call that needs approval is parked; otherwise it is denied.
     pub(crate) ask_parks: bool,
 }
@@ -75,6 +77,7 @@ mod tests {
         let spec = AgentSpec {
             task: "T1".into(),
             model: "script:x".to_owned(),
+            fallbacks: Vec::new(),
             system: "system".to_owned(),
             tools: vec![ToolSpec {
                 name: "grep".to_owned(),
@@ -109,7 +112,7 @@ mod tests {
                 source: "the project".to_owned(),
             }],
             setup: Some("make deps".to_owned()),
-            limits: WorkLimits { command_timeout_ms: 1_000, merge_rounds: 3, ask_parks: true },
+            limits: WorkLimits { command_timeout_ms: 1_000, merge_rounds: 3, outage_patience_ms: 1, ask_parks: true },
             prompts: Prompts::of_project(texts).unwrap(),
         };
         let text = serde_json::to_string(&assignment).unwrap();

@@ -2,10 +2,11 @@
 //!
 //! A library user, or a test, may provide one model for everything; otherwise the model crate opens them by name.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::{ModelReply, Redactor, RunSettings, Task};
+use orchestrate_core::{ModelReply, Price, Redactor, RunSettings, Task};
 use orchestrate_model::{Environment, Model, ModelError, ModelName, Preferences, Redacting};
 use orchestrate_plan::Role;
 
@@ -19,6 +20,22 @@ pub(crate) fn preferences(settings: &RunSettings, task: &Task, role: &Role) -> P
         role: role.model.clone(),
         configured: settings.default_model.clone(),
     }
+}
+
+/// Returns the models that take over while the endpoint of an agent's model is out, in order and each once.
+pub(crate) fn fallbacks<'a>(settings: &'a RunSettings, role: &'a Role, model: &str) -> Vec<&'a str> {
+    let named = match (settings.fallback_models.as_slice(), &role.fallback) {
+        ([], Some(of_role)) => of_role,
+        ([], None) => &settings.default_fallback_models,
+        (typed, _) => typed,
+    };
+    let mut once: Vec<&str> = Vec::new();
+    for name in named.iter().map(String::as_str).filter(|name| *name != model) {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once
 }
 
 /// The models of one run.
@@ -75,6 +92,17 @@ impl Models {
             Some(_) => Ok(()),
             None => self.catalogue.check(&ModelName::parse(name)?),
         }
+    }
+
+    /// Sets the user's own prices, by the model's name.
+    pub(crate) fn with_prices(mut self, prices: BTreeMap<String, Price>) -> Self {
+        self.catalogue = self.catalogue.with_prices(prices);
+        self
+    }
+
+    /// Returns the price of a model.
+    pub(crate) fn price(&self, name: &str) -> Result<Price, ModelError> {
+        self.catalogue.price(&ModelName::parse(name)?)
     }
 
     /// Opens a model by its name.

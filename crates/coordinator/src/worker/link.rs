@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use orchestrate_core::budget::Reservation;
+use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::message::{Envelope, Sender};
@@ -44,8 +44,8 @@ pub(crate) struct Announced {
     pub(crate) model: String,
     /// The request as it is recorded.
     pub(crate) request: Vec<u8>,
-    /// The counted input plus the maximum reply.
-    pub(crate) tokens: u64,
+    /// The counted input plus the maximum reply, and what they can cost.
+    pub(crate) amount: Amount,
 }
 
 /// Reports whether a task's agent waits for a model that does not answer.
@@ -194,12 +194,14 @@ impl WorkerLink {
     /// Records that a request is about to be sent, if every budget covers it; otherwise that it waits.
     pub(crate) async fn reserve(&self, request: Announced) -> Result<Reservation, CoordinatorError> {
         let (task, blob) = (self.task.clone(), Blob::new(request.request));
-        let Announced { turn, model, tokens, .. } = request;
-        let sent = self.context.journal.append_if(move |state| match state.budget.ask(&task, tokens) {
+        let Announced { turn, model, amount, .. } = request;
+        let sent = self.context.journal.append_if(move |state| match state.ask_budgets(&task, amount) {
             Reservation::Fits => {
-                let (request, reserved_tokens) = (blob.id().clone(), tokens);
+                let (request, reserved_tokens) = (blob.id().clone(), amount.tokens);
+                let reserved_micro_usd = amount.micro_usd;
                 let started = Event::TurnStarted { task: task.clone(), turn };
-                let requested = Event::ModelRequested { task, turn, model, request, reserved_tokens };
+                let requested =
+                    Event::ModelRequested { task, turn, model, request, reserved_tokens, reserved_micro_usd };
                 Ok(Batch::from(vec![started, requested]).with_blob(blob))
             }
             other => Err(other),
@@ -209,32 +211,39 @@ impl WorkerLink {
             Err(refusal) => refusal,
         };
         if refusal == Reservation::Waits {
-            self.record_wait(turn, tokens).await?;
+            self.record_wait(turn, amount).await?;
         }
         Ok(refusal)
     }
 
     /// Reports whether a budget limits the task.
     pub(crate) fn is_capped(&self) -> bool {
-        self.context.state().budget.is_capped(&self.task)
+        let state = self.context.state();
+        state.budget.is_capped(&self.task) || state.money.is_capped(&self.task)
+    }
+
+    /// Reports whether the cost of the run is limited.
+    pub(crate) fn is_cost_limited(&self) -> bool {
+        self.context.state().money.is_capped(&self.task)
     }
 
     /// Records that a request waits, unless it need not any more or this is recorded already.
-    async fn record_wait(&self, turn: u32, tokens: u64) -> Result<(), CoordinatorError> {
+    async fn record_wait(&self, turn: u32, amount: Amount) -> Result<(), CoordinatorError> {
         let task = self.task.clone();
         let waited = self.context.journal.append_if(move |state| {
-            let recorded = state.budget.waiting(&task) == Some(tokens);
-            let waits = !recorded && state.budget.ask(&task, tokens) == Reservation::Waits;
-            let fact = waits.then_some(Event::BudgetWaited { task, turn, tokens });
+            let recorded = state.waiting_for(&task) == Some(amount);
+            let waits = !recorded && state.ask_budgets(&task, amount) == Reservation::Waits;
+            let Amount { tokens, micro_usd } = amount;
+            let fact = waits.then_some(Event::BudgetWaited { task, turn, tokens, micro_usd });
             Ok::<_, Infallible>(Batch::from(fact.into_iter().collect::<Vec<_>>()))
         });
         waited.await?.map(|_| ()).map_err(|never| match never {})
     }
 
-    /// Waits until a request for this many tokens no longer has to wait.
-    pub(crate) async fn until_decided(&self, tokens: u64) -> Result<(), CoordinatorError> {
+    /// Waits until a request that needs this much no longer has to wait.
+    pub(crate) async fn until_decided(&self, amount: Amount) -> Result<(), CoordinatorError> {
         let mut state = self.context.journal.watch();
-        let decided = state.wait_for(|state| state.budget.ask(&self.task, tokens) != Reservation::Waits).await;
+        let decided = state.wait_for(|state| state.ask_budgets(&self.task, amount) != Reservation::Waits).await;
         decided.map(|_| ()).map_err(|_| CoordinatorError::Ended(self.context.run.clone()))
     }
 

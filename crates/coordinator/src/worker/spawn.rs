@@ -8,7 +8,7 @@ use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Grant;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentSpec, RunState, Task, TaskId, TaskRecord, WorkStep};
+use orchestrate_core::{AgentSpec, Fallback, RunState, Task, TaskId, TaskRecord, WorkStep};
 use orchestrate_git::Repo;
 use orchestrate_journal::{Batch, Blob};
 use orchestrate_plan::role::Role;
@@ -18,7 +18,7 @@ use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
 use crate::run::codec::value_bytes;
 use crate::run::context::{RunContext, blocking};
 use crate::run::shutdown::Shutdown;
-use crate::texts::models::preferences;
+use crate::texts::models::{fallbacks, preferences};
 use crate::texts::project_texts;
 use crate::texts::task_message::{self, Delivery, Sources};
 use crate::worker::link::WorkerLink;
@@ -77,6 +77,7 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
         limits: WorkLimits {
             command_timeout_ms: timeout.unwrap_or(settings.command_timeout_ms),
             merge_rounds: settings.merge_rounds,
+            outage_patience_ms: settings.outage_patience_ms,
             ask_parks: settings.ask_parks,
         },
         prompts: context.prompts.clone(),
@@ -158,13 +159,18 @@ async fn agent_spec(
 ) -> Result<AgentSpec, CoordinatorError> {
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
-    let context_tokens = role.context_tokens.map_or(settings.context_tokens, |own| own.min(settings.context_tokens));
+    let model = context.host.models.choose(&preferences(settings, task, role)).await?;
+    let largest = role.context_tokens.map_or(settings.context_tokens, |own| own.min(settings.context_tokens));
+    let context_tokens_of = |model: &str| settings.context_limits.get(model).map_or(largest, |own| largest.min(*own));
+    let fallback = |name: &str| Fallback { model: name.to_owned(), context_tokens: context_tokens_of(name) };
+    let context_tokens = context_tokens_of(&model);
     let diffs = role.delivers.is_report().then_some(review);
     let instruction = instruction(context, task, diffs, task_message::bound(context_tokens)).await?;
     let grant = grant(context, task, role);
     Ok(AgentSpec {
         task: task.id.clone(),
-        model: context.host.models.choose(&preferences(settings, task, role)).await?,
+        fallbacks: fallbacks(settings, role, &model).into_iter().map(fallback).collect(),
+        model,
         system: context.host.redactor.owned(system(context, task, &role.prompt, &grant, context_tokens).await?),
         tools: context.host.executor.specs(&grant),
         instruction: context.host.redactor.owned(instruction),

@@ -66,8 +66,10 @@ pub(crate) async fn call_off(
 
 /// Reports whether a task fails because a permission was denied without asking, unless a limit ended it.
 fn was_denied(state: &RunState, record: &TaskRecord, cause: FailureCause) -> bool {
-    let limit =
-        matches!(cause, FailureCause::Turns | FailureCause::Budget | FailureCause::Timeout | FailureCause::Context);
+    let limit = matches!(
+        cause,
+        FailureCause::Turns | FailureCause::Budget | FailureCause::Cost | FailureCause::Timeout | FailureCause::Context
+    );
     record.was_denied() && !state.settings.ask_parks && !limit
 }
 

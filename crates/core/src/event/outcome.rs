@@ -97,6 +97,8 @@ pub enum FailureCause {
     Turns,
     /// A token budget is used up.
     Budget,
+    /// The cost limit of the run is used up.
+    Cost,
     /// The parts that cannot be left out, such as the task and the tools, do not fit into the context.
     Context,
     /// A time limit is used up.

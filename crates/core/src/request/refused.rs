@@ -113,6 +113,9 @@ pub enum RequestRefused {
         limit_ms: u64,
         /// Whether more tokens were given.
         more_tokens: bool,
+        /// Whether more money was given.
+        #[serde(default)]
+        more_money: bool,
         /// Whether more time was given, though not enough.
         more_time: bool,
     },

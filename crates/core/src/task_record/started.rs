@@ -12,6 +12,7 @@ use crate::conversation::Usage;
 use crate::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
 use crate::ids::{BlobId, CallHash, CallId, Oid};
 use crate::illegal::Illegal;
+use crate::price::Cost;
 use crate::task::Task;
 use crate::task_state::{TaskState, Verify};
 
@@ -21,6 +22,22 @@ pub struct Outage {
     /// When it was noticed, in Unix milliseconds.
     pub since_ms: u64,
     /// Why the request failed.
+    pub error: String,
+    /// The agent's request number.
+    #[serde(skip)]
+    pub turn: u32,
+}
+
+/// A model that took over from another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TakeOver {
+    /// `provider/model` of the one before.
+    pub from: String,
+    /// `provider/model` that took over.
+    pub model: String,
+    /// The agent's first request that it got.
+    pub turn: u32,
+    /// Why the request to the one before failed.
     pub error: String,
 }
 
@@ -58,6 +75,8 @@ pub(super) struct Started {
     pub(super) turns: u32,
     /// Tokens used, across attempts.
     pub(super) usage: Usage,
+    /// What they cost.
+    pub(super) cost: Cost,
     /// The last tool that it started, for the display.
     pub(super) last_tool: Option<String>,
     /// The agent's final report.
@@ -81,6 +100,8 @@ pub(super) struct Attempt {
     pub(super) clock: Clock,
     /// The outage that its agent waits for, while the clock stands still.
     pub(super) outage: Option<Outage>,
+    /// The model that took over last.
+    pub(super) take_over: Option<TakeOver>,
 }
 
 /// Counters of an attempt.
@@ -123,6 +144,14 @@ impl Clock {
     }
 }
 
+impl Attempt {
+    /// Makes another model the one that works on it.
+    fn switched(&mut self, to: TakeOver) {
+        self.model = Some(to.model.clone());
+        self.take_over = Some(to);
+    }
+}
+
 impl Started {
     /// Starts the first attempt.
     pub(super) fn new(attempt: Attempt, spec: Option<BlobId>, branch: Branch) -> Self {
@@ -136,6 +165,7 @@ impl Started {
             rejection_stands: false,
             turns: 0,
             usage: Usage::default(),
+            cost: Cost::default(),
             last_tool: None,
             summary: String::new(),
             review: Review::default(),
@@ -196,9 +226,20 @@ impl Started {
             | Event::ContextCompacted { .. }
             | Event::BudgetWaited { .. }
             | Event::ModelWaiting { .. } => self.require_running(),
-            Event::ModelRequested { .. } => {
-                self.attempt.outage = None;
+            Event::ModelRequested { turn, .. } => {
+                // While no model answers, the same request is sent to each of them in turn.
+                self.attempt.outage.take_if(|outage| outage.turn != *turn);
                 self.require_running()
+            }
+            Event::ModelSwitched { turn, from, to, error, .. } => {
+                self.require_running()?;
+                self.attempt.switched(TakeOver {
+                    from: from.clone(),
+                    model: to.clone(),
+                    turn: *turn,
+                    error: error.clone(),
+                });
+                Ok(())
             }
             Event::ModelFailed { .. } => {
                 self.attempt.outage = None;
@@ -208,11 +249,12 @@ impl Started {
                 self.branch.worktree = Worktree::Missing;
                 Ok(())
             }
-            Event::ModelReplied { turn, usage, .. } => {
+            Event::ModelReplied { turn, usage, micro_usd, .. } => {
                 self.require_running()?;
                 self.attempt.outage = None;
                 self.turns = *turn;
                 self.usage.add(*usage);
+                self.cost.add(*micro_usd);
                 Ok(())
             }
             Event::SnapshotTaken { number, commit, tree, on_branch, left_out, .. } => {

@@ -28,6 +28,7 @@ fn requests() -> Vec<Batch> {
             model: "script/demo".to_owned(),
             request: small.id().clone(),
             reserved_tokens: 100,
+            reserved_micro_usd: None,
         })
         .with_blob(small),
         Batch::from(Event::ModelReplied {
@@ -35,6 +36,7 @@ fn requests() -> Vec<Batch> {
             turn: 1,
             reply: large.id().clone(),
             usage: Usage::default(),
+            micro_usd: None,
             stop: StopReason::EndTurn,
         })
         .with_blob(large),

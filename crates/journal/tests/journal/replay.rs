@@ -26,6 +26,7 @@ fn fact(kind: u8, task: u8, number: u8) -> Event {
             model: "script/demo".to_owned(),
             request: Blob::new("request").id().clone(),
             reserved_tokens: number,
+            reserved_micro_usd: None,
         },
         7 => Event::TaskCommitted {
             task,
@@ -51,7 +52,7 @@ fn fact(kind: u8, task: u8, number: u8) -> Event {
             summary: None,
         },
         11 => Event::TaskFailed { task, cause: FailureCause::Turns, message: "no turns left".to_owned() },
-        _ => Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None },
+        _ => Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None },
     }
 }
 

@@ -234,7 +234,7 @@ fn the_time_of_a_run_goes_as_time_goes() {
     drop(journal);
     // A process that takes over while the date is behind continues from the newest fact.
     let resumed = Journal::resume(&store, &run()).unwrap();
-    let resume = Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None };
+    let resume = Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None };
     resumed.append_blocking(resume).unwrap();
     PASSED.fetch_add(5, Ordering::Relaxed);
     resumed.append_blocking(ready("T1")).unwrap();

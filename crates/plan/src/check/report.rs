@@ -13,7 +13,9 @@ use crate::check::why;
 use crate::fields::names::KnownNames;
 use crate::parse;
 use crate::parse::Plan;
+use orchestrate_core::Price;
 use orchestrate_core::ids::TaskId;
+use orchestrate_core::price::{DOLLAR, dollars};
 use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::{MergeMode, RunSettings};
 use orchestrate_core::task::{Task, TaskStatus, Work, waiting};
@@ -91,8 +93,15 @@ pub struct Estimate {
     /// that is returned to its author continues with the same turns; further attempts that the user requests are
     /// not counted.
     pub tokens: [u64; 2],
-    /// Minimum and maximum US dollars; always null, since prices are not known here.
+    /// Minimum and maximum US dollars, for the same requests, with nothing cached; null if a model's price is not
+    /// known.
     pub cost_usd: Option<[f64; 2]>,
+    /// The same in micro-dollars.
+    #[serde(skip)]
+    pub cost_micro_usd: Option<[u64; 2]>,
+    /// The day of the shipped prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices_date: Option<String>,
 }
 
 /// Everything outside a plan that its check depends on.
@@ -101,10 +110,26 @@ pub struct Surroundings<'a> {
     pub known: &'a KnownNames,
     /// The settings that a run of the plan would have.
     pub settings: &'a RunSettings,
+    /// Returns the price of the model of a task's agent, if it is known.
+    pub price: &'a dyn Fn(&Task) -> Option<Price>,
+    /// The day of the shipped prices.
+    pub prices_date: Option<&'a str>,
     /// Errors that the caller has found.
     pub refused: &'a [PlanError],
     /// Reports whether the program or file that a command begins with exists.
     pub exists: &'a dyn Fn(FirstWord<'_>) -> bool,
+}
+
+#[cfg(test)]
+impl<'a> Surroundings<'a> {
+    /// Creates surroundings in which no price is known.
+    pub(crate) fn unpriced(
+        known: &'a KnownNames,
+        settings: &'a RunSettings,
+        exists: &'a dyn Fn(FirstWord<'_>) -> bool,
+    ) -> Self {
+        Self { known, settings, price: &|_| None, prices_date: None, refused: &[], exists }
+    }
 }
 
 /// Parses a plan and creates its report.
@@ -129,7 +154,7 @@ pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport
         skipped: plan.skipped.clone(),
         warnings,
         errors,
-        estimate: estimate(&plan, around.settings),
+        estimate: estimate(&plan, around),
     }
 }
 
@@ -199,18 +224,60 @@ fn missing(plan: &Plan, around: &Surroundings<'_>) -> Vec<Finding> {
     commands.filter(|command| !(around.exists)(command.first)).map(|command| command.missing(true)).collect()
 }
 
-fn estimate(plan: &Plan, settings: &RunSettings) -> Estimate {
+/// Adds up the range of each agent: from a few small requests to every turn with a full context and a full reply.
+fn estimate(plan: &Plan, around: &Surroundings<'_>) -> Estimate {
+    let settings = around.settings;
     let agents = plan.tasks.iter().filter(|task| task.status.runs() && matches!(task.work, Work::Agent(_)));
     let (mut least, mut most) = (0u64, 0u64);
+    let mut cost = Some([0u64; 2]);
     for task in agents {
         let turns = u64::from(task.turns.unwrap_or(settings.max_turns).min(settings.max_turns));
-        let full = turns.saturating_mul(settings.context_tokens + u64::from(settings.max_output_tokens));
+        let (input, output) = (settings.context_tokens, u64::from(settings.max_output_tokens));
+        let full = turns.saturating_mul(input + output);
         let bound = task.tokens.unwrap_or(u64::MAX);
-        least = least.saturating_add((LEAST_TURNS.min(turns) * LEAST_REQUEST_TOKENS).min(bound));
+        let few = LEAST_TURNS.min(turns);
+        least = least.saturating_add((few * LEAST_REQUEST_TOKENS).min(bound));
         most = most.saturating_add(full.min(bound));
+        cost = cost.zip((around.price)(task)).map(|([low, high], price)| {
+            let each = [
+                few.saturating_mul(price.most(LEAST_REQUEST_TOKENS, 0)),
+                turns.saturating_mul(price.most(input, output)),
+            ];
+            [low.saturating_add(each[0]), high.saturating_add(each[1])]
+        });
     }
     let budget = settings.budget_tokens.unwrap_or(u64::MAX);
-    Estimate { tokens: [least.min(budget), most.min(budget)], cost_usd: None }
+    let money = settings.budget_micro_usd.unwrap_or(u64::MAX);
+    let cost = cost.map(|range| range.map(|amount| amount.min(money)));
+    Estimate {
+        tokens: [least.min(budget), most.min(budget)],
+        cost_usd: cost.map(|range| range.map(in_dollars)),
+        cost_micro_usd: cost,
+        prices_date: around.prices_date.map(str::to_owned),
+    }
+}
+
+/// Returns an amount in dollars, as it is written in JSON.
+#[expect(clippy::cast_precision_loss, reason = "exact below nine billion dollars, and only for display")]
+fn in_dollars(micro_usd: u64) -> f64 {
+    micro_usd as f64 / DOLLAR as f64
+}
+
+impl Estimate {
+    /// Describes the cost, with the assumptions behind it.
+    fn cost(&self) -> String {
+        let date = self.prices_date.as_deref().unwrap_or("an unknown day");
+        match self.cost_micro_usd {
+            Some([_, 0]) => "no cost".to_owned(),
+            Some([least, most]) => format!(
+                "cost {} to {} at the prices of {date}\n  (from {LEAST_TURNS} small requests of each agent to all its \
+                turns with a full context and a full reply, nothing cached)",
+                dollars(least),
+                dollars(most)
+            ),
+            None => "cost unknown".to_owned(),
+        }
+    }
 }
 
 impl CheckReport {
@@ -227,7 +294,7 @@ impl CheckReport {
         }
         if !self.waves.is_empty() {
             let [least, most] = self.estimate.tokens;
-            let _ = writeln!(out, "\nTokens: {least} to {most}; cost unknown");
+            let _ = writeln!(out, "\nTokens: {least} to {most}; {}", self.estimate.cost());
         }
         if !self.skipped.is_empty() {
             out.push_str("\nNot tasks:\n");

@@ -30,6 +30,8 @@ pub struct Role {
     pub disallowed: Vec<String>,
     /// `provider/model`; `None` means the run's.
     pub model: Option<String>,
+    /// The models that take over while the endpoint of its model is out, in order; `None` means the run's.
+    pub fallback: Option<Vec<String>>,
     /// Maximum number of turns of an attempt.
     pub max_turns: Option<u32>,
     /// Maximum size of a request in tokens.
@@ -263,6 +265,7 @@ impl Role {
             tools: None,
             disallowed: Vec::new(),
             model: None,
+            fallback: None,
             max_turns: None,
             context_tokens: None,
             max_output_tokens: None,

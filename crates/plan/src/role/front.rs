@@ -23,6 +23,7 @@ enum Key {
     Tools,
     Disallowed,
     Model,
+    Fallback,
     MaxTurns,
     Permission,
     Metadata,
@@ -44,6 +45,8 @@ const KEYS: &[(&str, Key)] = &[
     ("disallowed-tools", Key::Disallowed),
     ("disallowed_tools", Key::Disallowed),
     ("model", Key::Model),
+    ("fallback", Key::Fallback),
+    ("fallback_models", Key::Fallback),
     ("maxTurns", Key::MaxTurns),
     ("max_turns", Key::MaxTurns),
     ("maxSteps", Key::MaxTurns),
@@ -156,6 +159,7 @@ impl<'a> Reader<'a> {
                 role.disallowed.extend(names.iter().flat_map(|name| tools_of(name)));
             }
             Key::Model => self.model(role, key, value)?,
+            Key::Fallback => role.fallback = Some(self.require(list(value), key, "a list of models")?),
             Key::MaxTurns => role.max_turns = Some(self.require(number(value), key, "a number of turns")?),
             Key::Permission => self.rules(role, key, value)?,
             Key::Metadata => self.metadata(role, key, value)?,

@@ -14,7 +14,7 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_key_is_read() {
-    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nmodel: openai/x\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-channels: \"review,coordinator\"\r\n  orchestrate-delivers: report\r\n  orchestrate-nothing-to-do: \"true\"\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
+    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nmodel: openai/x\r\nfallback: [openai/b, ollama/c]\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-channels: \"review,coordinator\"\r\n  orchestrate-delivers: report\r\n  orchestrate-nothing-to-do: \"true\"\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
     let expected = Role {
         name: "builder".to_owned(),
         description: "Builds.".to_owned(),
@@ -22,6 +22,7 @@ fn every_key_is_read() {
         tools: Some(names(&["read_file", "write_file", "run_shell_command"])),
         disallowed: names(&["fetch_url"]),
         model: Some("openai/x".to_owned()),
+        fallback: Some(names(&["openai/b", "ollama/c"])),
         max_turns: Some(60),
         context_tokens: Some(48_000),
         max_output_tokens: Some(8_000),

@@ -10,24 +10,24 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::agent_loop::{Finish, Step};
-use orchestrate_core::budget::Reservation;
+use orchestrate_core::budget::{Amount, Reservation, Unit};
 use orchestrate_core::context::request_tokens;
 use orchestrate_core::event::{Event, FailureCause, Recorded};
+use orchestrate_core::fallback::Failure;
 use orchestrate_core::policy::Grant;
 use orchestrate_core::run_state::Verdict;
-use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelReply, ModelRequest, ReviewVerdict, ToolCall};
-use orchestrate_model::{Delta, Model, ModelError};
+use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, Price, ReviewVerdict, ToolCall};
+use orchestrate_model::ModelError;
 use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, ReadLedger, ToolOutput};
-use tokio::sync::mpsc;
 
 use super::agent_driver::{AgentDriver, DriverEnd};
 use super::agent_services::{AgentServices, services};
+use super::asking::{Answer, Asking, Out, complete, failed, note_outage};
 use super::call_end::{CallOf, finished};
 use super::replay::replay;
 use crate::error::CoordinatorError;
 use crate::run::codec::value_bytes;
-use crate::run::retry_notices::Retry;
 use crate::run::shutdown::ShutdownLevel;
 use crate::worker::link::{Announced, WorkerLink};
 use crate::worker::workplace::Workplace;
@@ -35,11 +35,9 @@ use crate::worker::workplace::Workplace;
 /// The minimum size of a result, however many calls a turn has: a message, and the mark of what is left out.
 const LEAST_RESULT_TOKENS: u64 = 128;
 
-/// The length from which an outage is recorded and its time does not count: shorter ones are part of every day.
-const LASTING_OUTAGE: Duration = Duration::from_secs(5);
-
-/// How many outages of one request are noted: one, since it lasts until the request is answered.
-const OUTAGES: usize = 1;
+/// Why a request cannot be made small enough.
+const CONTEXT_FULL: &str = "the parts that cannot be left out (task text, tools, list of steps) do not fit into its \
+                            context; shorten the task, or start a run with larger `context_tokens`";
 
 /// Drives one agent with a model.
 pub(crate) struct LoopDriver {
@@ -47,6 +45,7 @@ pub(crate) struct LoopDriver {
     ledger: ReadLedger,
     desk: Arc<AgentServices>,
     grant: Arc<Grant>,
+    asking: Asking,
 }
 
 impl LoopDriver {
@@ -66,6 +65,7 @@ impl LoopDriver {
         let spec = role.spec.clone();
         let replayed = link.read(move |link| replay(link, spec, &link.history()?)).await?;
         Ok(Self {
+            asking: Asking::new(replayed.agent.spec().models()),
             agent: replayed.agent,
             ledger: replayed.ledger,
             desk: AgentServices::new(workplace, replayed.artifacts),
@@ -97,7 +97,7 @@ impl LoopDriver {
         Ok(())
     }
 
-    /// Sends a request; returns `None` if the agent continues.
+    /// Sends a request to the model in use; returns `None` if the agent continues.
     async fn ask(
         &mut self,
         workplace: &Workplace,
@@ -107,27 +107,55 @@ impl LoopDriver {
         if let Some(end) = self.announce(workplace, &request).await? {
             return Ok(Some(end));
         }
-        let model = match workplace.host.models.model(&request.model) {
-            Ok(model) => model,
-            Err(error) => return failed(workplace, turn, cause_of(&error), error.to_string()).await.map(Some),
-        };
-        let Some(answer) = complete(workplace, &*model, &request).await? else {
-            return Ok(Some(DriverEnd::Interrupted));
+        let leaves_after = self.asking.leaves_after(self.agent.model_in_use());
+        let answer = match workplace.host.models.model(&request.model) {
+            Ok(model) => complete(workplace, &*model, &request, leaves_after).await?,
+            Err(error) => Answer::failed(&error),
         };
         match answer {
-            Ok(reply) => {
+            Answer::Reply(reply) => {
                 let reply = reply.bounded(turn);
+                let micro_usd = price_of(workplace, &request.model).map(|price| price.cost(reply.usage));
                 let (task, usage, stop) = (workplace.task().clone(), reply.usage, reply.stop.clone());
-                let replied = |reply| Event::ModelReplied { task, turn, reply, usage, stop };
+                let replied = |reply| Event::ModelReplied { task, turn, reply, usage, micro_usd, stop };
                 workplace.link.record_with(value_bytes(&reply, "model reply")?, replied).await?;
                 self.agent.apply(AgentFact::Replied { reply })?;
+                self.asking = Asking::new(self.agent.spec().models());
                 Ok(None)
             }
-            Err(error) => {
-                let cause = cause_of(&error);
-                failed(workplace, turn, cause, error.to_string()).await.map(Some)
-            }
+            Answer::Out(unanswered) => self.hand_on(workplace, turn, unanswered).await,
+            Answer::Stopped => Ok(Some(DriverEnd::Interrupted)),
         }
+    }
+
+    /// Lets the next model take over a request that was not answered, waiting if all are out; returns `None` if the
+    /// agent continues.
+    async fn hand_on(
+        &mut self,
+        workplace: &Workplace,
+        turn: u32,
+        out: Out,
+    ) -> Result<Option<DriverEnd>, CoordinatorError> {
+        let from = self.agent.model_in_use();
+        let patience = Duration::from_millis(workplace.assignment.limits.outage_patience_ms);
+        let Some(next) = self.asking.after(from, &out, patience) else {
+            return failed(workplace, turn, out).await.map(Some);
+        };
+        if self.asking.is_outage() {
+            note_outage(workplace, turn, out.error.clone()).await?;
+        }
+        if !self.asking.wait(workplace, next.wait, (&out, patience)).await {
+            return Ok(Some(DriverEnd::Interrupted));
+        }
+        if next.model != from {
+            let name = |number| self.agent.spec().model(number).map_or_else(String::new, |(name, _)| name.to_owned());
+            let (from, to) = (name(from), name(next.model));
+            let (task, model) = (workplace.task().clone(), to.clone());
+            let switched = Event::ModelSwitched { task, turn, from, to, error: out.error };
+            workplace.link.record(vec![switched]).await?;
+            self.agent.apply(AgentFact::ModelSwitched { model })?;
+        }
+        Ok(None)
     }
 
     /// Records that a request is about to be sent, as soon as every budget covers it.
@@ -137,6 +165,11 @@ impl LoopDriver {
         request: &ModelRequest,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
         let (link, body) = (&workplace.link, value_bytes(request, "model request")?);
+        let price = price_of(workplace, &request.model);
+        if price.is_none() && link.is_cost_limited() {
+            let error = ModelError::NoPrice { model: request.model.clone() };
+            return Ok(Some(DriverEnd::Failed(FailureCause::Cost, error.to_string())));
+        }
         if link.is_capped() {
             // An upper bound that is several times too large would block others that share the budget.
             workplace.host.counter.wait().await?;
@@ -144,9 +177,11 @@ impl LoopDriver {
         loop {
             let counter = workplace.host.counter.current();
             let input = u64::try_from(request_tokens(request, &*counter)).unwrap_or(u64::MAX);
-            let tokens = input.saturating_add(u64::from(request.max_output_tokens));
+            let output = u64::from(request.max_output_tokens);
+            let micro_usd = price.map(|price| price.most(input, output));
+            let amount = Amount { tokens: input.saturating_add(output), micro_usd };
             let (turn, model) = (request.origin.turn, request.model.clone());
-            match link.reserve(Announced { turn, model, request: body.clone(), tokens }).await? {
+            match link.reserve(Announced { turn, model, request: body.clone(), amount }).await? {
                 Reservation::Fits => return Ok(None),
                 // A request may be sent on an upper bound, but nothing is reserved: a budget may have become limited
                 // meanwhile.
@@ -154,10 +189,14 @@ impl LoopDriver {
                     workplace.host.counter.wait().await?;
                 }
                 Reservation::Refused(exhausted) => {
-                    return Ok(Some(DriverEnd::Failed(FailureCause::Budget, exhausted.to_string())));
+                    let cause = match exhausted.unit {
+                        Unit::Tokens => FailureCause::Budget,
+                        Unit::Money => FailureCause::Cost,
+                    };
+                    return Ok(Some(DriverEnd::Failed(cause, exhausted.to_string())));
                 }
                 Reservation::Waits => tokio::select! {
-                    decided = link.until_decided(tokens) => decided?,
+                    decided = link.until_decided(amount) => decided?,
                     () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Some(DriverEnd::Interrupted)),
                 },
             }
@@ -222,7 +261,7 @@ impl LoopDriver {
             cancel,
             services: services(&self.desk),
             ledger: self.ledger.clone(),
-            result_tokens: result_tokens(self.agent.spec().context_tokens, self.agent.calls_of_reply()),
+            result_tokens: result_tokens(self.agent.context_tokens(), self.agent.calls_of_reply()),
         }
     }
 }
@@ -251,6 +290,15 @@ impl AgentDriver for LoopDriver {
                 }
                 Step::CallModel(request) => self.ask(workplace, *request).await?,
                 Step::CallTools(calls) => self.call(workplace, calls).await?,
+                // A fall-back that is too small for the task cannot take over; another one may.
+                Step::Finish(Finish::ContextFull) if self.agent.model_in_use() > 0 => {
+                    let out = Out {
+                        failure: Failure::Rejected,
+                        cause: FailureCause::Context,
+                        error: format!("fit the request: {CONTEXT_FULL}"),
+                    };
+                    self.hand_on(workplace, self.agent.turns() + 1, out).await?
+                }
                 Step::Finish(finish) => Some(end_of(finish)),
             };
             if let Some(end) = ended {
@@ -267,6 +315,11 @@ fn result_tokens(context_tokens: u64, calls: usize) -> u64 {
     (context_tokens / 4).min(context_tokens / 2 / calls).max(LEAST_RESULT_TOKENS)
 }
 
+/// Returns the price of a model, or `None` if it is not known.
+fn price_of(workplace: &Workplace, model: &str) -> Option<Price> {
+    workplace.host.models.price(model).ok()
+}
+
 /// Returns the user's decisions on this agent's calls.
 fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
     let decided = workplace.link.verdicts().into_iter().map(|(call, Verdict { allowed, message })| {
@@ -274,62 +327,6 @@ fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
         (call, if allowed { Approval::Approved } else { Approval::Rejected { reason } })
     });
     decided.collect()
-}
-
-/// Sends a request until it is answered or fails; `None` if the agent is stopped meanwhile. An outage is recorded once
-/// it lasts, so that its time does not count.
-async fn complete(
-    workplace: &Workplace,
-    model: &dyn Model,
-    request: &ModelRequest,
-) -> Result<Option<Result<ModelReply, ModelError>>, CoordinatorError> {
-    let (outage, mut outages) = mpsc::channel(OUTAGES);
-    let mut tell = |delta: Delta<'_>| {
-        if let Delta::Retry { attempt, wait, waited, patience, cause } = delta {
-            let (task, error) = (workplace.task().clone(), cause.to_string());
-            if patience.is_some() && waited + wait >= LASTING_OUTAGE {
-                // Full if this one is noted already.
-                let _ = outage.try_send(error.clone());
-            }
-            workplace.link.tell(Retry { task, error, attempt, wait, waited, patience });
-        }
-    };
-    let answer = model.complete(request, &mut tell);
-    tokio::pin!(answer);
-    loop {
-        tokio::select! {
-            answer = &mut answer => return Ok(Some(answer)),
-            Some(error) = outages.recv() => {
-                if workplace.link.task()?.outage().is_none() {
-                    let (task, turn) = (workplace.task().clone(), request.origin.turn);
-                    workplace.link.record(vec![Event::ModelWaiting { task, turn, error }]).await?;
-                }
-            }
-            () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(None),
-        }
-    }
-}
-
-fn cause_of(error: &ModelError) -> FailureCause {
-    if error.is_context_too_long() {
-        FailureCause::Context
-    } else if error.blames_endpoint() {
-        FailureCause::Endpoint
-    } else {
-        FailureCause::Model
-    }
-}
-
-/// Records that a request failed permanently, which releases its reservation.
-async fn failed(
-    workplace: &Workplace,
-    turn: u32,
-    cause: FailureCause,
-    error: String,
-) -> Result<DriverEnd, CoordinatorError> {
-    let fact = Event::ModelFailed { task: workplace.task().clone(), turn, error: error.clone() };
-    workplace.link.record(vec![fact]).await?;
-    Ok(DriverEnd::Failed(cause, error))
 }
 
 /// Returns the name of the tool that a call used.
@@ -358,11 +355,7 @@ fn end_of(finish: Finish) -> DriverEnd {
     let (cause, text) = match finish {
         Finish::Done(report) => return DriverEnd::Finished(report),
         Finish::OutOfTurns => (FailureCause::Turns, "the attempt has used all its turns".to_owned()),
-        Finish::ContextFull => {
-            let text = "the parts that cannot be left out (task text, tools, list of steps) do not fit into its context; \
-                        shorten the task, or start a run with larger `context_tokens`";
-            (FailureCause::Context, text.to_owned())
-        }
+        Finish::ContextFull => (FailureCause::Context, CONTEXT_FULL.to_owned()),
         Finish::Silent => (FailureCause::Silent, "the model returned two empty replies".to_owned()),
         Finish::Looping => {
             (FailureCause::Looping, "the agent repeated the same calls with the same results".to_owned())

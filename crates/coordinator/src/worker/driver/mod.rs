@@ -2,6 +2,7 @@
 
 mod agent_driver;
 mod agent_services;
+mod asking;
 mod call_end;
 mod command_driver;
 mod loop_driver;

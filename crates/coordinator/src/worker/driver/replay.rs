@@ -50,6 +50,7 @@ pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> 
                 let text = String::from_utf8_lossy(&link.blob(text)?).into_owned();
                 agent.apply(AgentFact::Returned { cause: *cause, text })?;
             }
+            Event::ModelSwitched { to, .. } => agent.apply(AgentFact::ModelSwitched { model: to.clone() })?,
             Event::ContextCompacted { compaction, .. } => {
                 agent.apply(AgentFact::Compacted { compaction: compaction.clone() })?;
             }

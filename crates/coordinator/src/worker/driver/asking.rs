@@ -1,0 +1,170 @@
+//! Sends a request to a model until it is answered, or until another model should be asked.
+
+use std::time::Duration;
+
+use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::fallback::{Failure, NextModel, Unanswered};
+use orchestrate_core::{ModelReply, ModelRequest};
+use orchestrate_model::{Delta, Model, ModelError};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::agent_driver::DriverEnd;
+use crate::error::CoordinatorError;
+use crate::run::retry_notices::Retry;
+use crate::run::shutdown::ShutdownLevel;
+use crate::worker::workplace::Workplace;
+
+/// The length from which an outage is recorded and its time does not count, or another model takes over: shorter ones
+/// are part of every day.
+const LASTING_OUTAGE: Duration = Duration::from_secs(5);
+
+/// How many outages of one request are noted: one, since it lasts until the request is answered.
+const OUTAGES: usize = 1;
+
+/// How a model answered a request.
+pub(super) enum Answer {
+    /// With a reply.
+    Reply(ModelReply),
+    /// Not at all, or with an error.
+    Out(Out),
+    /// The agent was stopped meanwhile.
+    Stopped,
+}
+
+/// Why a model did not answer.
+#[derive(Clone, Debug)]
+pub(super) struct Out {
+    pub(super) failure: Failure,
+    /// The cause of the task's failure if no other model takes over.
+    pub(super) cause: FailureCause,
+    /// The error; fits "failed to …".
+    pub(super) error: String,
+}
+
+impl Answer {
+    /// Returns the answer for an error that ends the request.
+    pub(super) fn failed(error: &ModelError) -> Self {
+        let failure = match error.is_outage() {
+            true => Failure::Outage(error.retry_after().unwrap_or_default()),
+            false => Failure::Rejected,
+        };
+        Self::Out(Out { failure, cause: cause_of(error), error: error.to_string() })
+    }
+}
+
+/// What the models of an agent answered to its current request.
+pub(super) struct Asking {
+    unanswered: Unanswered,
+    /// When the first of them failed.
+    since: Option<Instant>,
+}
+
+impl Asking {
+    /// Creates the state of a request that none of this many models was asked.
+    pub(super) fn new(models: usize) -> Self {
+        Self { unanswered: Unanswered::new(models), since: None }
+    }
+
+    /// Returns after how long an outage of a model another one is asked instead; `None` if there is no other.
+    pub(super) fn leaves_after(&self, model: usize) -> Option<Duration> {
+        let leaves_after = if self.is_outage() { Duration::ZERO } else { LASTING_OUTAGE };
+        self.unanswered.has_alternative(model).then_some(leaves_after)
+    }
+
+    /// Reports whether every model was asked and none has answered.
+    pub(super) fn is_outage(&self) -> bool {
+        self.unanswered.are_all_out()
+    }
+
+    /// Records that a model did not answer, and decides which one is asked next; `None` if the request has failed.
+    pub(super) fn after(&mut self, model: usize, out: &Out, patience: Duration) -> Option<NextModel> {
+        let is_final = matches!(out.cause, FailureCause::Model) || !self.unanswered.has_alternative(model);
+        if is_final || matches!(out.cause, FailureCause::Context) && model == 0 {
+            return None;
+        }
+        let now = self.since.get_or_insert_with(Instant::now).elapsed();
+        self.unanswered.failed(model, out.failure, now);
+        self.unanswered.next(model, now, patience)
+    }
+
+    /// Waits until the next model may be asked; returns whether the agent may continue.
+    pub(super) async fn wait(&self, workplace: &Workplace, wait: Duration, why: (&Out, Duration)) -> bool {
+        if wait.is_zero() {
+            return true;
+        }
+        let (out, patience) = why;
+        let (task, error) = (workplace.task().clone(), out.error.clone());
+        let waited = self.since.map_or(Duration::ZERO, |since| since.elapsed());
+        workplace.link.tell(Retry { task, error, attempt: 1, wait, waited, patience: Some(patience) });
+        tokio::select! {
+            () = tokio::time::sleep(wait) => true,
+            () = workplace.shutdown.reached(ShutdownLevel::Stop) => false,
+        }
+    }
+}
+
+/// Sends a request until it is answered or fails, the agent is stopped, or an outage has lasted so long that another
+/// model should be asked. An outage that is waited for is recorded once it lasts, so that its time does not count.
+pub(super) async fn complete(
+    workplace: &Workplace,
+    model: &dyn Model,
+    request: &ModelRequest,
+    leaves_after: Option<Duration>,
+) -> Result<Answer, CoordinatorError> {
+    let (outage, mut outages) = mpsc::channel(OUTAGES);
+    let mut tell = |delta: Delta<'_>| {
+        if let Delta::Retry { attempt, wait, waited, patience, cause } = delta {
+            let (task, error) = (workplace.task().clone(), cause.to_string());
+            let lasts = patience.is_some() && waited + wait >= leaves_after.unwrap_or(LASTING_OUTAGE);
+            if lasts {
+                // Full if this one is noted already.
+                let _ = outage.try_send((error.clone(), wait));
+            }
+            if !lasts || leaves_after.is_none() {
+                workplace.link.tell(Retry { task, error, attempt, wait, waited, patience });
+            }
+        }
+    };
+    let answer = model.complete(request, &mut tell);
+    tokio::pin!(answer);
+    loop {
+        tokio::select! {
+            answer = &mut answer => return Ok(answer.map_or_else(|error| Answer::failed(&error), Answer::Reply)),
+            Some((error, wait)) = outages.recv() => {
+                if leaves_after.is_some() {
+                    let (failure, cause) = (Failure::Outage(wait), FailureCause::Endpoint);
+                    return Ok(Answer::Out(Out { failure, cause, error }));
+                }
+                note_outage(workplace, request.origin.turn, error).await?;
+            }
+            () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Answer::Stopped),
+        }
+    }
+}
+
+/// Records that an agent waits for an answer, unless that is recorded already.
+pub(super) async fn note_outage(workplace: &Workplace, turn: u32, error: String) -> Result<(), CoordinatorError> {
+    if workplace.link.task()?.outage().is_some() {
+        return Ok(());
+    }
+    workplace.link.record(vec![Event::ModelWaiting { task: workplace.task().clone(), turn, error }]).await
+}
+
+/// Records that a request failed permanently, which releases its reservation.
+pub(super) async fn failed(workplace: &Workplace, turn: u32, out: Out) -> Result<DriverEnd, CoordinatorError> {
+    let Out { cause, error, .. } = out;
+    let fact = Event::ModelFailed { task: workplace.task().clone(), turn, error: error.clone() };
+    workplace.link.record(vec![fact]).await?;
+    Ok(DriverEnd::Failed(cause, error))
+}
+
+fn cause_of(error: &ModelError) -> FailureCause {
+    if error.is_context_too_long() {
+        FailureCause::Context
+    } else if error.blames_endpoint() {
+        FailureCause::Endpoint
+    } else {
+        FailureCause::Model
+    }
+}

@@ -1,0 +1,62 @@
+//! The task that an event is about.
+
+use crate::event::Event;
+use crate::ids::TaskId;
+
+impl Event {
+    /// Returns the task that the event refers to, or `None` if it refers to none.
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            Event::RunStarted { .. }
+            | Event::RunResumed { .. }
+            | Event::RunFinished { .. }
+            | Event::BaseVerifying { .. }
+            | Event::BaseVerified { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::LandingStarted { .. }
+            | Event::LandingFailed { .. }
+            | Event::RunLanded { .. }
+            | Event::RunUnlanded { .. }
+            | Event::RunCleaned { .. }
+            | Event::TasksDropped { .. }
+            | Event::IntegrationHeld { .. }
+            | Event::MachineSlept { .. } => None,
+            Event::TaskAdded { task, .. } => Some(&task.id),
+            Event::MessageSent { envelope } => Some(&envelope.to),
+            Event::MessageDelivered { to, .. } => Some(to),
+            Event::TaskReady { task }
+            | Event::AgentSpawned { task, .. }
+            | Event::WorktreePrepared { task, .. }
+            | Event::WorktreeLost { task }
+            | Event::TurnStarted { task, .. }
+            | Event::ModelRequested { task, .. }
+            | Event::BudgetWaited { task, .. }
+            | Event::ModelReplied { task, .. }
+            | Event::ModelWaiting { task, .. }
+            | Event::ModelSwitched { task, .. }
+            | Event::ModelFailed { task, .. }
+            | Event::ContextCompacted { task, .. }
+            | Event::ToolStarted { task, .. }
+            | Event::ToolFinished { task, .. }
+            | Event::ApprovalRequested { task, .. }
+            | Event::SnapshotTaken { task, .. }
+            | Event::TaskCommitted { task, .. }
+            | Event::VerifyStarted { task, .. }
+            | Event::VerifyFinished { task, .. }
+            | Event::ReviewRequested { task }
+            | Event::ReviewApproved { task, .. }
+            | Event::ReviewVerdict { task, .. }
+            | Event::ReviewWaiting { task }
+            | Event::NothingToDo { task, .. }
+            | Event::MergeStarted { task, .. }
+            | Event::MergeConflicted { task, .. }
+            | Event::MergePrepared { task, .. }
+            | Event::TaskReturned { task, .. }
+            | Event::TaskMerged { task, .. }
+            | Event::TaskFailed { task, .. }
+            | Event::TaskConflicted { task, .. }
+            | Event::TaskSkipped { task, .. }
+            | Event::TaskCancelled { task, .. } => Some(task),
+        }
+    }
+}

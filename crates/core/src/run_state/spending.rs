@@ -1,0 +1,73 @@
+//! What the run spends: reservations and settlements of tokens and money.
+
+use crate::budget::{Amount, Reservation};
+use crate::event::Event;
+use crate::ids::TaskId;
+use crate::price::Cost;
+use crate::run_state::RunState;
+
+impl RunState {
+    /// Decides whether a task may send a request that needs this much now, of tokens and of money.
+    pub fn ask_budgets(&self, task: &TaskId, amount: Amount) -> Reservation {
+        let tokens = self.budget.ask(task, amount.tokens);
+        let money = self.money.ask(task, amount.micro_usd.unwrap_or_default());
+        match (tokens, money) {
+            (refused @ Reservation::Refused(_), _) | (_, refused @ Reservation::Refused(_)) => refused,
+            (Reservation::Fits, Reservation::Fits) => Reservation::Fits,
+            _ => Reservation::Waits,
+        }
+    }
+
+    /// Returns what the task's request waits for, if it waits.
+    pub fn waiting_for(&self, task: &TaskId) -> Option<Amount> {
+        let (tokens, money) = (self.budget.waiting(task)?, self.money.waiting(task));
+        Some(Amount { tokens, micro_usd: money })
+    }
+
+    /// Returns what all requests of the run cost.
+    pub fn cost(&self) -> Cost {
+        let mut sum = Cost::default();
+        self.tasks().for_each(|record| sum.add(record.cost().micro_usd()));
+        sum
+    }
+
+    /// Changes the limits of the run, and forgets what the process that has ended had reserved: new workers repeat its
+    /// requests.
+    pub(super) fn raise_budgets(&mut self, tokens: Option<u64>, micro_usd: Option<u64>) {
+        self.settings.budget_tokens = tokens.or(self.settings.budget_tokens);
+        self.settings.budget_micro_usd = micro_usd.or(self.settings.budget_micro_usd);
+        self.budget.limit_run(self.settings.budget_tokens);
+        self.money.limit_run(self.settings.budget_micro_usd);
+        self.budget.release_all();
+        self.money.release_all();
+    }
+
+    /// Counts what a task reserves and spends.
+    pub(super) fn count_spending(&mut self, task: &TaskId, event: &Event) {
+        match event {
+            Event::ModelRequested { reserved_tokens, reserved_micro_usd, .. } => {
+                self.budget.reserve(task, *reserved_tokens);
+                self.money.reserve(task, reserved_micro_usd.unwrap_or_default());
+            }
+            Event::BudgetWaited { tokens, micro_usd, .. } => {
+                self.budget.wait(task, *tokens);
+                if let Some(micro_usd) = micro_usd {
+                    self.money.wait(task, *micro_usd);
+                }
+            }
+            Event::ModelReplied { usage, micro_usd, .. } => {
+                self.budget.settle(task, usage.total());
+                self.money.settle(task, micro_usd.unwrap_or_default());
+            }
+            // A finished task sends no more requests: one whose end was not observed must not keep its reservation.
+            Event::ModelFailed { .. }
+            | Event::ModelSwitched { .. }
+            | Event::TaskFailed { .. }
+            | Event::TaskCancelled { .. } => {
+                self.budget.release(task);
+                self.money.release(task);
+            }
+            _ => {}
+        }
+    }
+}

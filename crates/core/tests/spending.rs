@@ -1,0 +1,112 @@
+//! What a run spends: reserved before each request, settled with its cost, and limited by the run's budget of money.
+#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+
+use orchestrate_core::budget::{Amount, Reservation};
+use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
+use orchestrate_core::{
+    Action, Allowance, BlobId, Oid, Recorded, RunSettings, RunState, StopReason, Task, TaskId, Usage,
+};
+
+/// Returns the state after a story of two agents, such as `a+600` (reserves micro-dollars), `a=250` (is settled),
+/// `a=?` (is settled, the price is not known), `a!` (fails for the cost), `*` (is resumed with 5,000 micro-dollars).
+fn after(story: &str) -> RunState {
+    let started = Event::RunStarted {
+        plan: None,
+        plan_source: None,
+        title: None,
+        settings: Box::new(RunSettings { budget_micro_usd: Some(1_000), ..RunSettings::default() }),
+        base_commit: Oid::from("base"),
+        base_branch: None,
+    };
+    let mut events = vec![started];
+    for task in ["a", "b"].map(TaskId::from) {
+        events.push(Event::TaskAdded { task: Box::new(Task { id: task.clone(), ..Task::default() }), parent: None });
+        events.push(Event::TaskReady { task: task.clone() });
+        let (branch, base) = (format!("orchestrate/r-abcdef/{task}"), Oid::from("base"));
+        let (agent, model) = (Some("implementer".to_owned()), Some("m".to_owned()));
+        events.push(Event::AgentSpawned { task, attempt: 1, agent, model, branch, base, spec: None });
+    }
+    for word in story.split_whitespace() {
+        let (task, rest) = word.split_at(1);
+        let task = TaskId::from(task);
+        let amount = rest.get(1..).and_then(|digits| digits.parse().ok());
+        events.push(match rest.get(..1) {
+            Some("+") => Event::ModelRequested {
+                task,
+                turn: 1,
+                model: "m".to_owned(),
+                request: BlobId::from("request"),
+                reserved_tokens: 10,
+                reserved_micro_usd: amount,
+            },
+            Some("=") => Event::ModelReplied {
+                task,
+                turn: 1,
+                reply: BlobId::from("reply"),
+                usage: Usage::default(),
+                micro_usd: amount,
+                stop: StopReason::EndTurn,
+            },
+            Some("?") => Event::BudgetWaited { task, turn: 1, tokens: 10, micro_usd: amount },
+            Some("!") => Event::TaskFailed { task, cause: FailureCause::Cost, message: String::new() },
+            _ => Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: Some(5_000) },
+        });
+    }
+    let recorded =
+        |(event, seq): (Event, u64)| Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event };
+    let facts: Vec<Recorded> = events.into_iter().zip(1..).map(recorded).collect();
+    RunState::replay(&facts).unwrap().unwrap()
+}
+
+#[test]
+fn a_request_is_sent_only_if_the_money_covers_it() {
+    let table = [
+        ("", 1_000, "fits"),
+        ("", 1_001, "refused"),
+        ("a+600", 400, "fits"),
+        ("a+600", 401, "waits"),
+        ("a+600 a=250", 750, "fits"),
+        ("a+600 a=250", 751, "refused"),
+        // It has cost more than was reserved.
+        ("a+600 a=2000", 1, "refused"),
+        ("a+600 b?500 a=0", 500, "fits"),
+        ("a+600 a!", 1_000, "fits"),
+        ("a+600 *", 5_000, "fits"),
+        ("a=900 *", 4_101, "refused"),
+    ];
+    for (story, micro_usd, expected) in table {
+        let amount = Amount { tokens: 10, micro_usd: Some(micro_usd) };
+        let found = match after(story).ask_budgets(&"b".into(), amount) {
+            Reservation::Fits => "fits",
+            Reservation::Waits => "waits",
+            Reservation::Refused(_) => "refused",
+        };
+        assert_eq!(found, expected, "{story}: {micro_usd}");
+    }
+    assert_eq!(after("a+600 b?500").waiting_for(&"b".into()), Some(Amount { tokens: 10, micro_usd: Some(500) }));
+}
+
+#[test]
+fn the_cost_of_a_run_is_that_of_its_requests_and_unknown_if_one_is() {
+    let costs = |story: &str| {
+        let state = after(story);
+        let of = |task: &str| state.task(&task.into()).unwrap().cost().micro_usd();
+        (of("a"), of("b"), state.cost().micro_usd())
+    };
+    assert_eq!(costs(""), (Some(0), Some(0), Some(0)));
+    assert_eq!(costs("a=250 a=50 b=7"), (Some(300), Some(7), Some(307)));
+    assert_eq!(costs("a=250 a=? b=7"), (None, Some(7), None));
+}
+
+#[test]
+fn more_money_continues_what_the_cost_stopped() {
+    let mut state = after("a=900 a! b=0 b!");
+    let finished = Event::RunFinished { status: RunStatus::Limit, exit_code: 4 };
+    let (run_id, seq) = (state.run_id.clone(), state.seq + 1);
+    state.apply(&Recorded { run_id, seq, ts_ms: 99, v: VERSION, event: finished }).unwrap();
+    let offered = state.actions(&"a".into());
+    assert_eq!(offered, [Action::Resume { more_tokens: false, more_money: true, more_time: false }]);
+    let reopened = |allowance: Allowance| allowance.reopens(&state).len();
+    assert_eq!(reopened(Allowance { micro_usd: Some(5_000), ..Allowance::default() }), 2);
+    assert_eq!(reopened(Allowance { tokens: Some(5_000), ..Allowance::default() }), 0);
+}

@@ -45,14 +45,20 @@ pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, Com
 
 /// Returns the text of the file: every key that a project may set, with its meaning and its default.
 fn text() -> String {
-    let (mut top, mut tables) = (String::new(), String::new());
+    let (mut top, mut tables, mut last) = (String::new(), String::new(), "");
     for key in KEYS.iter().filter(|key| matches!(key.class, Class::Preference | Class::Limit | Class::Rules)) {
         if key.name == "allow" {
             continue;
         }
         match key.name.split_once('.') {
             None => top.push_str(&entry(key, key.name)),
-            Some((table, name)) => tables.push_str(&format!("\n[{table}]{}", entry(key, name))),
+            Some((table, name)) => {
+                if table != last {
+                    tables.push_str(&format!("\n[{table}]"));
+                }
+                tables.push_str(&entry(key, name));
+                last = table;
+            }
         }
     }
     format!("{HEAD}{top}{tables}")

@@ -17,6 +17,8 @@ mod invariants;
 mod mark;
 mod order;
 mod parse;
+#[cfg(test)]
+mod public_plan_tests;
 mod read;
 pub mod role;
 pub mod skill;

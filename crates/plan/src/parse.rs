@@ -29,6 +29,7 @@ use crate::read::source::{Inline, Source};
 use crate::read::style::Style;
 use crate::read::task_line::Draft;
 use crate::read::text;
+use crate::read::whole;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::invisible::hidden;
 use orchestrate_core::task::Task;
@@ -159,10 +160,7 @@ fn read_body(source: &Source<'_>, body: usize, order: Order, findings: &mut Find
         (read_markdown(source, body, findings)?, order)
     };
     match found.0.drafts.len() {
-        0 => {
-            no_tasks(findings);
-            None
-        }
+        0 => whole_document(source, body, found, findings),
         1..=MAX_TASKS => Some(found),
         many => {
             let message = format!("the plan has {many} tasks, at most {MAX_TASKS} are allowed");
@@ -170,6 +168,25 @@ fn read_body(source: &Source<'_>, body: usize, order: Order, findings: &mut Find
             None
         }
     }
+}
+
+/// Makes one task of a document that marks none, if it describes work; else having no tasks is an error.
+fn whole_document(
+    source: &Source<'_>,
+    body: usize,
+    (mut collected, order): (Collected, Order),
+    findings: &mut Findings,
+) -> Option<(Collected, Order)> {
+    let is_prose = findings.skipped.is_empty() && !import::is_json(source.slice(body..source.text.len()));
+    let Some(draft) = is_prose.then(|| whole::task(&collected, body)).flatten() else {
+        no_tasks(findings);
+        return None;
+    };
+    let message = "no line is marked as a task, so the whole document is one task";
+    let found = Pending::new(body, FindingCode::WholeDocument, &draft.title, message);
+    findings.warn(found.suggest(Some("write `- [ ] task` lines to divide it".to_owned())));
+    collected.drafts.push(draft);
+    Some((collected, order))
 }
 
 /// Finds the tasks of Markdown; too deep a nesting is an error.
@@ -256,6 +273,12 @@ fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
     }
 }
 
+/// Adds what a task says in prose about its dependencies to its details.
+fn with_remarks(mut draft: Draft, remarks: Option<&Vec<String>>) -> Draft {
+    draft.details.extend(remarks.into_iter().flatten().map(|remark| format!("Depends on: {remark}")));
+    draft
+}
+
 fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: &Edges, review: bool) -> Vec<Task> {
     let named = |set: Option<&BTreeSet<usize>>| -> Vec<TaskId> {
         set.into_iter().flatten().filter_map(|at| ids.get(*at).cloned()).collect()
@@ -264,7 +287,8 @@ fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: &Edges,
         .into_iter()
         .zip(ids)
         .enumerate()
-        .map(|(at, (draft, id))| Task {
+        .map(|(at, (draft, id))| (at, with_remarks(draft, edges.remarks.get(&at)), id))
+        .map(|(at, draft, id)| Task {
             line: source.line_of(draft.at),
             depends: named(edges.depends.get(at)),
             after: named(edges.after.get(at)),

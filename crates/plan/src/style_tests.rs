@@ -46,7 +46,7 @@ fn text(value: &Value) -> String {
 }
 
 #[track_caller]
-fn reads(source: &str, expected: &str) {
+pub(crate) fn reads(source: &str, expected: &str) {
     let found = golden(source);
     assert_eq!(
         found, expected,
@@ -101,6 +101,7 @@ fn kiro() {
 > 2.3: after 2.2: tests and reviews follow the work
 > 3: after 2.3: its number
 > 4: after 3: tests and reviews follow the work
+line 6: it groups the tasks below it
 ",
     );
 }
@@ -343,6 +344,8 @@ T002 [todo] Close | details Part of Phase 1: Storage
 T003 [todo] Show | details Part of Phase 2: Interface
 > T001 / T002: nothing comes before; together: nothing orders them
 > T003: after T001, T002: the phase before
+line 1: it groups the tasks below it
+line 4: it groups the tasks below it
 ",
     );
 }

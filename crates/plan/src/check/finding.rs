@@ -65,6 +65,8 @@ pub enum FindingCode {
     TooDeep,
     /// The file contains no task.
     NoTasks,
+    /// The file marks no task, so that the whole of it is one.
+    WholeDocument,
     /// There are more tasks than `MAX_TASKS`.
     TooManyTasks,
     /// There are more dependencies than `MAX_DEPENDENCIES`.

@@ -18,6 +18,8 @@ pub(crate) struct Name {
     pub(crate) title: String,
     /// What stands before the numbers of its part of the plan (`P2-`), if they restart there.
     pub(crate) prefix: Option<String>,
+    /// The letter and number of its phase, such as `P2`.
+    pub(crate) phase: Option<String>,
 }
 
 /// Returns the names of each draft; ids that are not allowed and duplicate ones are errors.
@@ -49,7 +51,8 @@ pub(crate) fn assign(drafts: &[Draft], findings: &mut Findings) -> Vec<Name> {
             Some(id) => TaskId::new(id.text),
             None => slugs.give(&draft.title),
         };
-        names.push(Name { id, number: draft.number.clone(), title: title_key(&draft.title), prefix });
+        let (number, phase) = (draft.number.clone(), draft.phase_label.clone());
+        names.push(Name { id, number, title: title_key(&draft.title), prefix, phase });
     }
     names
 }

@@ -62,6 +62,45 @@ const KEYS: &[(&str, Key)] = &[
     ("review", Key::Review),
 ];
 
+/// The keys that order tasks or keep them apart, in other languages.
+const TRANSLATED_KEYS: &[(&str, Key)] = &[
+    ("abhängig_von", Key::Depends),
+    ("hängt_ab_von", Key::Depends),
+    ("abhängigkeit", Key::Depends),
+    ("abhängigkeiten", Key::Depends),
+    ("dépend_de", Key::Depends),
+    ("dépendance", Key::Depends),
+    ("dépendances", Key::Depends),
+    ("depende_de", Key::Depends),
+    ("dependencia", Key::Depends),
+    ("dependencias", Key::Depends),
+    ("dependência", Key::Depends),
+    ("dependências", Key::Depends),
+    ("dipende_da", Key::Depends),
+    ("dipendenze", Key::Depends),
+    ("зависит_от", Key::Depends),
+    ("зависимости", Key::Depends),
+    ("依赖", Key::Depends),
+    ("依赖于", Key::Depends),
+    ("依存", Key::Depends),
+    ("의존", Key::Depends),
+    ("의존성", Key::Depends),
+    ("datei", Key::Files),
+    ("dateien", Key::Files),
+    ("fichier", Key::Files),
+    ("fichiers", Key::Files),
+    ("archivo", Key::Files),
+    ("archivos", Key::Files),
+    ("arquivo", Key::Files),
+    ("arquivos", Key::Files),
+    ("ficheiros", Key::Files),
+    ("файл", Key::Files),
+    ("файлы", Key::Files),
+    ("文件", Key::Files),
+    ("ファイル", Key::Files),
+    ("파일", Key::Files),
+];
+
 /// Ordinary words that are one letter off a key, or two off a long one.
 const PROSE: &[&str] =
     &["fixes", "mode", "rule", "tiles", "miles", "piles", "field", "fields", "verified", "verifies", "dependent"];
@@ -84,6 +123,9 @@ const MAX_LIKELY_BYTES: usize = 200;
 
 /// The maximum number of a task's paths, of its `depends` fields, and of those without a colon.
 const MAX_LIST: usize = 200;
+
+/// The colon of Chinese and Japanese.
+const WIDE_COLON: char = '：';
 
 /// Text of the plan with its byte offset in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +166,7 @@ pub(crate) struct Field<'a> {
 /// Returns the key that a word spells, if any.
 pub(crate) fn key_of(word: &str) -> Option<Key> {
     let word = normal(word);
-    KEYS.iter().find(|(spelling, _)| *spelling == word).map(|(_, key)| *key)
+    KEYS.iter().chain(TRANSLATED_KEYS).find(|(spelling, _)| *spelling == word).map(|(_, key)| *key)
 }
 
 fn normal(word: &str) -> String {
@@ -374,8 +416,7 @@ impl LineReader<'_> {
     /// Returns the word between `start` and a colon, and the offset of the value after it.
     fn key_before_colon(&self, start: usize) -> Option<(&str, usize)> {
         let rest = self.inline.text.get(start..)?;
-        let is_key = |c: char| c.is_ascii_alphabetic() || matches!(c, ' ' | '_' | '-');
-        let length = rest.bytes().take(MAX_KEY_BYTES + 1).take_while(|byte| is_key(char::from(*byte))).count();
+        let length = rest.bytes().take(MAX_KEY_BYTES + 1).take_while(is_key_byte).count();
         let word = rest.get(..length)?;
         (rest.as_bytes().get(length) == Some(&b':') && !word.trim().is_empty())
             .then(|| (word.trim(), start + length + 1))
@@ -449,7 +490,7 @@ impl LineReader<'_> {
 /// Reports a parenthesis with an unknown key: a typo of one that changes what runs, or in which order, is an error,
 /// anything else a warning. Several words, a URL or an empty value are ignored as prose.
 fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) {
-    if word.contains(' ') || value.starts_with("//") || value.trim().is_empty() {
+    if word.contains(' ') || !word.is_ascii() || value.starts_with("//") || value.trim().is_empty() {
         return;
     }
     let near = slip_of(&normal(word));
@@ -469,6 +510,11 @@ fn slip_of(word: &str) -> Option<&'static str> {
     let known = nearest(word, KEYS.iter().map(|(spelling, _)| *spelling))?;
     let is_word = word.len() <= 3 || PROSE.contains(&word) || word.starts_with(known);
     (!is_word && edit_distance(word, known, limit).is_some()).then_some(known)
+}
+
+/// Reports whether a byte may be part of a key, in any language.
+fn is_key_byte(byte: &u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'_' | b'-') || !byte.is_ascii()
 }
 
 /// The form of a line below a task.
@@ -544,8 +590,10 @@ impl Detail<'_> {
 pub(crate) fn detail_key(text: &str) -> Option<(&str, usize)> {
     let body = text.trim_start_matches(['*', '_']);
     let marks = text.len() - body.len();
-    let is_key = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'_' | b'-');
-    let length = body.bytes().take(MAX_KEY_BYTES + 1).take_while(is_key).count();
+    let length = body.bytes().take(MAX_KEY_BYTES + 1).take_while(is_key_byte).count();
+    if let Some((word, _)) = body.get(..length).and_then(|word| word.split_once(WIDE_COLON)) {
+        return (!word.trim().is_empty()).then(|| (word, marks + word.len() + WIDE_COLON.len_utf8()));
+    }
     let word = body.get(..length)?.trim_end_matches('_');
     let after = body.get(word.len()..)?;
     let closing = after.len() - after.trim_start_matches(['*', '_']).len();

@@ -43,8 +43,8 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
     let length = body.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '.')).unwrap_or(body.len());
     let word = body.get(..length)?.trim_end_matches(['.', '-']);
     let after = body.get(word.len()..)?;
-    let ends = after.is_empty() || after.starts_with([' ', '\t', '\n', '.', ':', ')', '*', '`', '-']);
-    let closed = after.starts_with(['.', ':', ')']);
+    let closed = after.starts_with(['.', ':', ')', '：', '、', '．']);
+    let ends = after.is_empty() || closed || after.starts_with([' ', '\t', '\n', '*', '`', '-']);
     let bare_number = !closed && word.bytes().all(|byte| byte.is_ascii_digit());
     (ends && has_id_form(word, after.starts_with(':'))).then(|| Leading {
         id: word,
@@ -70,9 +70,22 @@ fn has_id_form(word: &str, before_colon: bool) -> bool {
 /// Returns the offset of the title after an id and its separators.
 fn rest_after(text: &str, end: usize) -> usize {
     let rest = text.get(end..).unwrap_or_default();
-    let title = rest.trim_start_matches(['*', '`', ':', '.', ')']).trim_start();
+    let title = rest.trim_start_matches(['*', '`', ':', '.', ')', '：', '、', '．']).trim_start();
     let title = ["- ", "– ", "— "].iter().find_map(|dash| title.strip_prefix(dash)).unwrap_or(title);
     text.len() - title.trim_start().len()
+}
+
+/// Returns the length of a date in parentheses before a title, with the blanks after it: `(2025-10-01 13:00Z)`.
+pub(crate) fn date(text: &str) -> Option<usize> {
+    let (inner, _) = text.strip_prefix('(')?.split_once(')')?;
+    let day = inner.get(..10)?.as_bytes();
+    let is_day = day.iter().enumerate().all(|(at, byte)| match at {
+        4 | 7 => *byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
+    let is_time = inner.chars().skip(10).all(|c| c.is_ascii_alphanumeric() || " :+-.".contains(c));
+    let rest = text.get(inner.len() + 2..)?;
+    (is_day && is_time).then(|| text.len() - rest.trim_start_matches(' ').len())
 }
 
 /// A mark in brackets that is not an id.

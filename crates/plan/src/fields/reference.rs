@@ -8,6 +8,8 @@ use crate::fields::assign::Name;
 use crate::fields::attributes::Located;
 use crate::fields::identify;
 use crate::read::collect::Group;
+use crate::read::heading;
+use crate::read::section;
 use crate::suggest::nearest;
 
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
@@ -15,6 +17,15 @@ const MAX_SUGGESTIONS: usize = 20;
 
 /// The maximum length of a range: two ids and the separator between them.
 const MAX_RANGE_BYTES: usize = 160;
+
+/// What a list of references names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Resolved {
+    /// The indices of its tasks.
+    pub(crate) tasks: Vec<usize>,
+    /// Whether a part of it names no task, so that the list does not say all that its task waits for.
+    pub(crate) has_prose: bool,
+}
 
 /// An index of tasks by the references that people write.
 pub(crate) struct References<'a> {
@@ -29,6 +40,8 @@ pub(crate) struct References<'a> {
     titles: HashMap<&'a str, Option<usize>>,
     /// By the prefix of the part of the plan where its numbers restart, and id.
     groups: HashMap<(&'a str, &'a str), Range<usize>>,
+    /// The tasks of each phase, by its letter and number.
+    phases: HashMap<&'a str, Vec<usize>>,
     ids: Vec<&'a str>,
     suggested: std::cell::Cell<usize>,
 }
@@ -46,11 +59,15 @@ impl<'a> References<'a> {
             bare: HashMap::new(),
             titles: HashMap::new(),
             groups: groups.iter().map(group).collect(),
+            phases: HashMap::new(),
             ids: tasks.iter().map(|task| task.id.as_str()).collect(),
             suggested: std::cell::Cell::new(0),
         };
         for (at, task) in tasks.iter().enumerate() {
             let id = task.id.as_str();
+            if let Some(phase) = &task.phase {
+                found.phases.entry(phase).or_default().push(at);
+            }
             found.exact.entry(id).or_insert(at);
             found.lower.entry(id.to_lowercase()).and_modify(|found| *found = None).or_insert(Some(at));
             found.titles.entry(&task.title).and_modify(|found| *found = None).or_insert(Some(at));
@@ -68,15 +85,15 @@ impl<'a> References<'a> {
         found
     }
 
-    /// Returns the indices of the tasks in a list, as [`References::resolve`] does, of a task in a part of the plan
-    /// whose numbers begin with a prefix.
+    /// Resolves a list as [`References::resolve`] does, for a task in a part of the plan whose numbers begin with a
+    /// prefix.
     pub(crate) fn resolve_in(
         &self,
         prefix: Option<&str>,
         list: &Located,
         most: usize,
         findings: &mut Findings,
-    ) -> Vec<usize> {
+    ) -> Resolved {
         let Some(prefix) = prefix else { return self.resolve(list, most, findings) };
         let own: Vec<String> = pieces(&list.text)
             .into_iter()
@@ -93,21 +110,21 @@ impl<'a> References<'a> {
         self.resolve(&Located { text: own.join(", "), offset: list.offset }, most, findings)
     }
 
-    /// Returns the indices of the tasks in a list, stopping once there are more than `most`; a task that is not
-    /// found is an error.
-    pub(crate) fn resolve(&self, list: &Located, most: usize, findings: &mut Findings) -> Vec<usize> {
-        let mut found = Vec::new();
-        let is_none =
-            matches!(list.text.trim().to_lowercase().as_str(), "" | "none" | "nothing" | "n/a" | "-" | "–" | "—");
-        if is_none {
+    /// Resolves a list, stopping once there are more than `most` tasks. An id that no task has is an error; anything
+    /// else that names no task is prose, which is a warning.
+    pub(crate) fn resolve(&self, list: &Located, most: usize, findings: &mut Findings) -> Resolved {
+        let mut found = Resolved::default();
+        let pieces = pieces(&list.text);
+        // What follows `none` explains it.
+        if pieces.first().is_some_and(|(_, piece)| is_nothing(piece)) {
             return found;
         }
-        for (start, piece) in pieces(&list.text) {
-            if found.len() > most {
+        for (start, piece) in pieces {
+            if found.tasks.len() > most {
                 break;
             }
             match self.piece(piece) {
-                Some(indices) => found.extend(indices),
+                Some(indices) => found.tasks.extend(indices),
                 None => self.words(list.offset + start, piece, &mut found, findings),
             }
         }
@@ -115,38 +132,52 @@ impl<'a> References<'a> {
     }
 
     /// Resolves text that may be prose: returns its tasks if all of it names tasks, else nothing.
-    pub(crate) fn resolve_likely(&self, text: &Located, most: usize, findings: &mut Findings) -> Vec<usize> {
+    pub(crate) fn resolve_likely(
+        &self,
+        prefix: Option<&str>,
+        text: &Located,
+        most: usize,
+        findings: &mut Findings,
+    ) -> Resolved {
         let mut unknown = Findings::default();
-        let found = self.resolve(text, most, &mut unknown);
-        if unknown.errors.is_empty() {
+        let found = self.resolve_in(prefix, text, most, &mut unknown);
+        if unknown.errors.is_empty() && !found.has_prose {
             return found;
         }
-        let is_id =
-            |piece: &str| piece.starts_with(|c: char| c.is_ascii_uppercase()) && identify::leading(piece).is_some();
-        if !found.is_empty() || pieces(&text.text).into_iter().any(|(_, piece)| is_id(piece)) {
+        if !found.tasks.is_empty() || pieces(&text.text).into_iter().any(|(_, piece)| is_name(piece)) {
             let message = "not every word of this is a task, so it stays in the title";
             let warning = Pending::new(text.offset, FindingCode::UnknownDependency, &text.text, message);
             findings.warn(warning.suggest(Some("if it is meant as a dependency, write `(depends: T1)`".to_owned())));
         }
-        Vec::new()
+        Resolved { tasks: Vec::new(), has_prose: true }
     }
 
-    /// Resolves a piece word by word, since it names nothing as a whole.
-    fn words(&self, offset: usize, piece: &str, found: &mut Vec<usize>, findings: &mut Findings) {
+    /// Resolves a piece word by word, since it names nothing as a whole. It names tasks only if it begins with one;
+    /// the words after them are prose.
+    fn words(&self, offset: usize, piece: &str, found: &mut Resolved, findings: &mut Findings) {
         let words: Vec<&str> = piece.split_whitespace().collect();
-        let several = words.len() > 1 && words.first().is_some_and(|word| self.piece(word).is_some());
-        if !several {
+        if without_words(piece).split_whitespace().count() < 2 {
             return findings.error(self.unknown(offset, piece));
         }
+        let begins_with_task = words.first().is_some_and(|word| is_id(word) || self.piece(word).is_some());
+        let mut prose = None;
         let mut at = 0;
         for word in words {
             let place = piece.get(at..).and_then(|rest| rest.find(word)).map_or(at, |found| at + found);
             at = place + word.len();
-            match self.piece(word) {
-                Some(indices) => found.extend(indices),
+            match self.piece(word).filter(|_| begins_with_task && prose.is_none()) {
+                Some(indices) => found.tasks.extend(indices),
                 None if word == "and" => {}
-                None => findings.error(self.unknown(offset + place, word)),
+                None if is_id(word) && self.piece(word).is_none() => findings.error(self.unknown(offset + place, word)),
+                None => prose = prose.or(Some(place)),
             }
+        }
+        if let Some(start) = prose {
+            found.has_prose = true;
+            let text = piece.get(start..).unwrap_or_default();
+            let message = format!("`{text}` names no task, so it is read as a remark");
+            let warning = Pending::new(offset + start, FindingCode::UnknownDependency, text, message);
+            findings.warn(warning.suggest(Some("if it is meant as a dependency, write the id of the task".to_owned())));
         }
     }
 
@@ -166,7 +197,13 @@ impl<'a> References<'a> {
         if let Some(found) = self.one(piece).or_else(|| self.one(bare)) {
             return Some(found);
         }
-        self.range(bare)
+        self.range(bare).or_else(|| self.phase(piece))
+    }
+
+    /// Returns the tasks of a phase that a piece names (`Phase 1`).
+    fn phase(&self, piece: &str) -> Option<Vec<usize>> {
+        let label = section::phase(piece)?.label?;
+        self.phases.get(label.as_str()).cloned()
     }
 
     fn one(&self, name: &str) -> Option<Vec<usize>> {
@@ -195,7 +232,7 @@ impl<'a> References<'a> {
         if text.len() > MAX_RANGE_BYTES {
             return None;
         }
-        for mark in ["..", "–", "—", " to ", "-"] {
+        for mark in ["..", "–", "—", " to ", " through ", "-"] {
             for (at, _) in text.match_indices(mark) {
                 let (from, to) = (text.get(..at)?.trim(), text.get(at + mark.len()..)?.trim());
                 if let Some(found) = self.between(from, without_words(to)) {
@@ -239,16 +276,34 @@ fn split_number(id: &str) -> Option<(String, u64)> {
     Some((prefix.to_lowercase(), number))
 }
 
+/// Reports whether a piece says that there is no dependency.
+fn is_nothing(piece: &str) -> bool {
+    let piece = piece.trim_matches(['`', '*', '_', '(', ')', ' ']).to_lowercase();
+    matches!(piece.as_str(), "" | "none" | "nothing" | "n/a" | "-" | "–" | "—")
+}
+
+/// Reports whether a word has the form of an id: `T9`, `US-3`, `1.2`.
+fn is_id(word: &str) -> bool {
+    let has_form = |found: identify::Leading<'_>| found.rest == word.len() && !found.bare_number;
+    let is_number = word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit());
+    (is_number || is_name(word)) && identify::leading(word).is_some_and(has_form)
+}
+
+/// Reports whether a text begins with an id that is no number: `T9`, `US-3`.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_uppercase()) && identify::leading(text).is_some()
+}
+
 /// Removes `Task`, `Tasks`, `Step`, … before a reference, and the marks around it.
 fn without_words(piece: &str) -> &str {
     let piece = piece.trim_matches(['`', '*', '[', ']', '#', ' ']);
-    for word in ["tasks", "task", "steps", "step", "stories", "story"] {
+    for word in ["tasks", "steps", "stories", "story"] {
         let rest = piece.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word)).and(piece.get(word.len()..));
         if let Some(rest) = rest.filter(|rest| rest.starts_with([' ', '#'])) {
             return rest.trim_start_matches([' ', '#']);
         }
     }
-    piece
+    heading::without_word(piece).unwrap_or(piece)
 }
 
 /// Splits a list at commas, semicolons, `&`, `and` and line ends; returns each piece with its byte offset.
@@ -290,7 +345,13 @@ mod tests {
     use orchestrate_core::ids::TaskId;
 
     fn name(id: &str, number: Option<&str>) -> Name {
-        Name { id: TaskId::new(id.to_owned()), number: number.map(str::to_owned), title: id.to_owned(), prefix: None }
+        Name {
+            id: TaskId::new(id.to_owned()),
+            number: number.map(str::to_owned),
+            title: id.to_owned(),
+            prefix: None,
+            phase: None,
+        }
     }
 
     #[test]
@@ -322,7 +383,7 @@ mod tests {
         for (text, expected) in table {
             let mut findings = Findings::default();
             let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, usize::MAX, &mut findings);
-            assert_eq!((found.as_slice(), findings.errors.len()), (expected, 0), "{text}");
+            assert_eq!((found.tasks.as_slice(), findings.errors.len()), (expected, 0), "{text}");
         }
     }
 
@@ -336,7 +397,11 @@ mod tests {
         for (text, expected) in table {
             let mut findings = Findings::default();
             let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, usize::MAX, &mut findings);
-            assert_eq!((found.as_slice(), findings.errors.is_empty()), (expected, !expected.is_empty()), "{text}");
+            assert_eq!(
+                (found.tasks.as_slice(), findings.errors.is_empty()),
+                (expected, !expected.is_empty()),
+                "{text}"
+            );
         }
     }
 }

@@ -136,9 +136,12 @@ impl<'r> Assembler<'r> {
         }
         let leaves = first..self.found.drafts.len();
         let is_done = |draft: &Draft| draft.status == TaskStatus::Done;
-        if record.status.runs() && self.found.drafts.iter().skip(first).all(is_done) {
-            self.findings.skip(record.at, format!("all parts of {id} are done, and it has no other work"));
-        }
+        let is_over = record.status.runs() && self.found.drafts.iter().skip(first).all(is_done);
+        let reason = match is_over {
+            true => format!("all parts of {id} are done, and it has no other work"),
+            false => "it groups the tasks that are its parts".to_owned(),
+        };
+        self.findings.skip(record.at, reason);
         self.found.groups.push(Group { id, leaves });
     }
 

@@ -3,12 +3,12 @@
 //! Written dependencies and barriers may contradict each other, which is reported as a cycle with its path. The
 //! implicit order never contradicts them, since it is derived from a topological order of them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::assign::Name;
 use crate::fields::attributes::Attributes;
-use crate::fields::reference::References;
+use crate::fields::reference::{References, Resolved};
 use crate::front_matter::Order;
 use crate::order::overlap::{MAX_GLOBS, Pattern, Writers};
 use crate::order::reason::{Cause, Reason};
@@ -37,6 +37,8 @@ pub(crate) struct Edges {
     pub(crate) after: Vec<BTreeSet<usize>>,
     /// Why a task waits for others that it does not name.
     pub(crate) reasons: Vec<Option<Reason>>,
+    /// What tasks say in prose about their dependencies, outside their titles.
+    pub(crate) remarks: BTreeMap<usize, Vec<String>>,
 }
 
 /// The tasks to order.
@@ -51,8 +53,10 @@ pub(crate) struct Unordered<'a> {
 /// Determines the order of all tasks.
 pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     let none = || vec![BTreeSet::new(); tasks.drafts.len()];
-    let edges = Edges { depends: none(), after: none(), reasons: vec![None; tasks.drafts.len()] };
-    let mut orderer = Orderer { tasks, edges, findings, total: 0, full_at: 0, steps: 0 };
+    let edges =
+        Edges { depends: none(), after: none(), reasons: vec![None; tasks.drafts.len()], remarks: BTreeMap::new() };
+    let names_all = vec![false; tasks.drafts.len()];
+    let mut orderer = Orderer { tasks, edges, findings, names_all, total: 0, full_at: 0, steps: 0 };
     orderer.written();
     let optional = orderer.barriers();
     if orderer.total > MAX_DEPENDENCIES {
@@ -68,6 +72,8 @@ struct Orderer<'a> {
     tasks: &'a Unordered<'a>,
     edges: Edges,
     findings: &'a mut Findings,
+    /// Whether each task names all that it waits for.
+    names_all: Vec<bool>,
     /// The number of dependencies so far.
     total: usize,
     /// The offset of the list that exceeded `MAX_DEPENDENCIES`.
@@ -80,26 +86,32 @@ impl Orderer<'_> {
     fn written(&mut self) {
         let references = References::new(self.tasks.names, self.tasks.groups);
         // All tasks of a group share its list, which is resolved, and its errors reported, only once.
-        let mut lists: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut lists: HashMap<usize, Resolved> = HashMap::new();
         for (at, draft) in self.tasks.drafts.iter().enumerate() {
             let Attributes { depends, likely_depends, .. } = &draft.attributes;
+            let prefix = self.tasks.names.get(at).and_then(|name| name.prefix.as_deref());
+            let mut names_all = draft.attributes.names_dependencies();
             let likely = likely_depends.iter().map(|list| (list, true));
             for (list, may_be_prose) in depends.iter().map(|list| (list, false)).chain(likely) {
-                let prefix = self.tasks.names.get(at).and_then(|name| name.prefix.as_deref());
                 let read = || match may_be_prose {
-                    true => references.resolve_likely(list, MAX_DEPENDENCIES, self.findings),
+                    true => references.resolve_likely(prefix, list, MAX_DEPENDENCIES, self.findings),
                     false => references.resolve_in(prefix, list, MAX_DEPENDENCIES, self.findings),
                 };
                 let mut found = lists.entry(list.offset).or_insert_with(read).clone();
                 // Possible prose never makes a task depend on itself: a group's tasks inherit it, even the one that
                 // it names.
-                found.retain(|on| !may_be_prose || *on != at);
-                self.depend(at, &found);
+                found.tasks.retain(|on| !may_be_prose || *on != at);
+                names_all &= !found.has_prose;
+                if found.has_prose && !may_be_prose {
+                    self.edges.remarks.entry(at).or_default().push(list.text.clone());
+                }
+                self.depend(at, &found.tasks);
                 if self.total > MAX_DEPENDENCIES {
                     self.full_at = list.offset;
                     return;
                 }
             }
+            self.names_all.iter_mut().skip(at).take(1).for_each(|slot| *slot = names_all);
         }
     }
 
@@ -237,7 +249,7 @@ impl Orderer<'_> {
 
     /// Adds the author's order.
     fn author(&mut self, running: &[usize]) {
-        for wait in sequence::waits(self.tasks.drafts, running) {
+        for wait in sequence::waits(self.tasks.drafts, &self.names_all, running) {
             self.total = self.total.saturating_add(wait.tasks.len() * wait.earlier.len());
             if self.total > MAX_DEPENDENCIES {
                 return self.too_many();

@@ -41,16 +41,17 @@ pub(crate) struct Wait {
     pub(crate) cause: Cause,
 }
 
-/// Returns what each of the tasks, given in an order that fits their dependencies, comes after.
-pub(crate) fn waits(drafts: &[Draft], line: &[usize]) -> Vec<Wait> {
+/// Returns what each of the tasks, given in an order that fits their dependencies, comes after. `names_all` says of
+/// each draft whether it names all that it waits for.
+pub(crate) fn waits(drafts: &[Draft], names_all: &[bool], line: &[usize]) -> Vec<Wait> {
     let tasks: Vec<(usize, &Draft)> = line.iter().filter_map(|at| Some((*at, drafts.get(*at)?))).collect();
     if is_flat(&tasks) {
-        return closing_waits(&tasks);
+        return closing_waits(&tasks, names_all);
     }
     let mut waits = Vec::new();
     // The barrier between two phases orders them already.
     for phase in tasks.chunk_by(|(_, a), (_, b)| a.phase == b.phase) {
-        let mut sequence = Sequence { block: Block::default(), waits };
+        let mut sequence = Sequence { block: Block::default(), names_all, waits };
         for section in phase.chunk_by(|(_, a), (_, b)| a.section_index == b.section_index) {
             sequence.section(section);
         }
@@ -65,13 +66,20 @@ fn is_flat(tasks: &[(usize, &Draft)]) -> bool {
     tasks.iter().all(|(_, draft)| Some(draft.section_index) == section && !gives_order(draft))
 }
 
-/// Makes tests and reviews of a flat checklist come after what stands before them.
-fn closing_waits(tasks: &[(usize, &Draft)]) -> Vec<Wait> {
+/// Makes tests and reviews of a flat checklist come after what stands before them, and a task that says in prose what
+/// it depends on.
+fn closing_waits(tasks: &[(usize, &Draft)], names_all: &[bool]) -> Vec<Wait> {
     let mut open = Vec::new();
     let mut waits = Vec::new();
     for (at, draft) in tasks {
-        if !draft.attributes.names_dependencies() && is_closing(&draft.title) && !open.is_empty() {
-            waits.push(Wait { tasks: vec![*at], earlier: std::mem::take(&mut open), cause: Cause::Closing });
+        let depends = draft.attributes.names_dependencies();
+        let cause = match (depends, names_all.get(*at) == Some(&true)) {
+            (true, false) => Some(Cause::Written),
+            (false, _) if is_closing(&draft.title) => Some(Cause::Closing),
+            _ => None,
+        };
+        if let Some(cause) = cause.filter(|_| !open.is_empty()) {
+            waits.push(Wait { tasks: vec![*at], earlier: std::mem::take(&mut open), cause });
         }
         open.push(*at);
     }
@@ -115,12 +123,13 @@ struct Step {
     writers: Writers,
 }
 
-struct Sequence {
+struct Sequence<'n> {
     block: Block,
+    names_all: &'n [bool],
     waits: Vec<Wait>,
 }
 
-impl Sequence {
+impl Sequence<'_> {
     /// Adds the tasks of a section, beside the sections before it or after them.
     fn section(&mut self, tasks: &[(usize, &Draft)]) {
         let is_free = tasks.iter().all(|(_, draft)| is_free(draft));
@@ -153,7 +162,7 @@ impl Sequence {
             let free = is_free(draft);
             let apart = free && write(&mut step.writers, *at, draft, |_| false);
             let joins = step.members.is_empty() || (marked && step.all_marked) || (free && step.all_free && apart);
-            if draft.attributes.names_dependencies() {
+            if self.names_all.get(*at) == Some(&true) {
                 step.add(*at, marked, free && apart);
                 continue;
             }
@@ -164,8 +173,8 @@ impl Sequence {
             step.add(*at, marked, free);
             let cause = match draft.counts {
                 _ if is_closing(&draft.title) => Cause::Closing,
-                true => Cause::Numbered,
-                false => Cause::Written,
+                true if draft.id.is_some() || draft.number.is_some() => Cause::Numbered,
+                _ => Cause::Written,
             };
             if !step.waits.is_empty() {
                 self.waits.push(Wait { tasks: vec![*at], earlier: step.waits.clone(), cause });

@@ -38,7 +38,8 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
     if inner.starts_with("] ") {
         return Some("an empty `[]` is not a box: write `[ ]`".to_owned());
     }
-    let mark = inner.chars().next()?;
+    // `[P]` is a label, which plans also explain in their notes.
+    let mark = inner.chars().next().filter(|mark| *mark != 'P')?;
     let after = inner.get(mark.len_utf8()..)?.strip_prefix(']')?;
     (after.starts_with(' ')).then(|| format!("`[{mark}]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`"))
 }

@@ -17,10 +17,10 @@ use crate::read::heading;
 use crate::read::note::Note;
 use crate::read::outline::{Block, Item, Opaque};
 use crate::read::section;
-use crate::read::sections::{OpenSection, Sections};
+use crate::read::sections::{NotesHold, OpenSection, Sections};
 use crate::read::source::{Inline, Source};
 use crate::read::status;
-use crate::read::style::Style;
+use crate::read::style::{Style, is_kiro};
 use crate::read::table::{self, Row};
 use crate::read::task_line::{Draft, Reader, items_of};
 use crate::read::text;
@@ -71,19 +71,6 @@ pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], findings: &mut Find
     let (found, own) = without_tasks.unwrap_or_default();
     findings.append(own);
     found
-}
-
-/// Reports whether a plan is one of Kiro's: numbered boxes, and lines that name their requirements.
-fn is_kiro(source: &Source<'_>) -> bool {
-    let (mut numbers, mut requirements) = (false, false);
-    for (_, line) in source.lines(0..source.text.len()) {
-        let text = line.trim_start_matches(['-', '*', ' ', '\t']);
-        requirements |= text.starts_with("_Requirements:");
-        numbers |= read_box(text)
-            .and_then(|mark| text.get(mark.rest..))
-            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    }
-    numbers && requirements
 }
 
 struct Walk<'s, 'a> {
@@ -138,6 +125,9 @@ impl Walk<'_, '_> {
                         rest = next;
                     } else {
                         self.section_heading(*level, text.clone());
+                        if self.continues_numbers(text.clone(), after) {
+                            self.sections.hold_tasks();
+                        }
                     }
                 }
                 Block::List(items) => {
@@ -277,6 +267,18 @@ impl Walk<'_, '_> {
         self.sections.open(level, title, text.start);
     }
 
+    /// Reports whether the boxes right below a heading are numbered under it: `2.1` below `2. Validation`.
+    fn continues_numbers(&self, text: Range<usize>, after: &[Block]) -> bool {
+        let Some(number) = section::number(&self.title(text)) else { return false };
+        let own = after.iter().take_while(|block| !matches!(block, Block::Heading { .. }));
+        own.flat_map(items_of).next().is_some_and(|item| {
+            let line = self.reader.first_line(item).text;
+            let title = read_box(&line).and_then(|mark| line.get(mark.rest..));
+            let id = title.and_then(identify::leading).map(|found| found.id);
+            id.and_then(|id| id.strip_prefix(number.as_str())).is_some_and(|rest| rest.starts_with('.'))
+        })
+    }
+
     /// Records a heading `Task N` as skipped if its section is over and held no task.
     fn close_step(&mut self, level: u8) {
         if let Some(step) = self.open_step.take_if(|step| level <= step.level)
@@ -290,7 +292,11 @@ impl Walk<'_, '_> {
 
     /// Returns the enclosing heading, if any, under which boxes are not tasks.
     fn excluded(&self) -> Option<&OpenSection> {
-        self.sections.excluded(self.style == Style::NoteBoxes)
+        self.sections.excluded(match self.style {
+            Style::ProgressBoxes => NotesHold::Progress,
+            Style::NoteBoxes => NotesHold::Tasks,
+            _ => NotesHold::NoTasks,
+        })
     }
 
     /// Reads a list that is in no other one.
@@ -305,7 +311,7 @@ impl Walk<'_, '_> {
             return said.into_iter().for_each(|(at, reason)| self.reader.findings.skip(at, reason));
         }
         // A list of work beside the plan's tasks.
-        if self.sections.lists_work() {
+        if self.sections.lists_work() || self.sections.place.phase_level.is_some() {
             for item in items {
                 if self.is_ordered(item) {
                     self.reader.findings.skip(item.range.start, format!("no checkbox; {}", self.style.tasks()));
@@ -347,6 +353,7 @@ impl Walk<'_, '_> {
         for (column, cell) in &row.others {
             self.reader.cell(source.slice(column.clone()), cell.clone(), &mut draft);
         }
+        draft.title = draft.title.replace("\\|", "|");
         if status.is_none() {
             draft.details.push(format!("Status: {said}"));
         }
@@ -365,9 +372,12 @@ impl Walk<'_, '_> {
     /// Returns the box that a text begins with.
     fn box_of(&self, text: &str) -> Option<BoxMark> {
         let mut mark = read_box(text)?;
-        if self.is_kiro && mark.status == TaskStatus::Cancelled {
-            mark.status = TaskStatus::InProgress;
-        }
+        let title = text.get(mark.rest..).unwrap_or_default().trim_end();
+        mark.status = match mark.status {
+            TaskStatus::Cancelled if self.is_kiro => TaskStatus::InProgress,
+            TaskStatus::Todo if title.starts_with("~~") && title.ends_with("~~") => TaskStatus::Cancelled,
+            status => status,
+        };
         Some(mark)
     }
 
@@ -380,7 +390,7 @@ impl Walk<'_, '_> {
         let marks_tasks = match self.style {
             Style::Marks => own.is_some(),
             Style::OrderedLists => self.is_ordered(item) && self.sections.lists_work(),
-            Style::PhaseBullets => self.sections.place.phase_level.is_some(),
+            Style::PhaseBullets => self.sections.lists_bullets(),
             _ => false,
         };
         if !marks_tasks || line.text.is_empty() {
@@ -492,6 +502,7 @@ impl Walk<'_, '_> {
 
     fn group(&mut self, item: &Item, line: &Inline, (mark, id): (BoxMark, String), inherited: &Inherited) {
         let own = self.handed_down(item, line, (mark, &id), inherited);
+        self.reader.findings.skip(item.range.start, "it groups the tasks below it");
         let first = self.found.drafts.len();
         let is_phase = section::phase(&id).is_some();
         self.sections.place.phase += usize::from(is_phase);
@@ -558,6 +569,8 @@ impl Walk<'_, '_> {
             draft.counts = true;
             draft.number.get_or_insert(number.get(..digits).unwrap_or_default().to_owned());
         }
+        // A record of progress lists its steps one after the other.
+        draft.counts |= self.style == Style::ProgressBoxes && !self.sections.is_checklist();
         if mark.at.is_none() {
             draft.marks.extend(own_status(line));
             if let Some((_, title)) = status::trailing(&draft.title) {

@@ -6,6 +6,33 @@ use crate::read::status;
 use crate::read::text;
 use orchestrate_core::task::TaskStatus;
 
+/// The words before the number of a task or a step, with the letter of its id.
+const WORDS: [(&str, &str); 23] = [
+    ("task", "T"),
+    ("step", "S"),
+    ("aufgabe", "T"),
+    ("schritt", "S"),
+    ("tâche", "T"),
+    ("tarea", "T"),
+    ("paso", "S"),
+    ("tarefa", "T"),
+    ("passo", "S"),
+    ("compito", "T"),
+    ("задача", "T"),
+    ("шаг", "S"),
+    ("任务", "T"),
+    ("任務", "T"),
+    ("步骤", "S"),
+    ("步驟", "S"),
+    ("タスク", "T"),
+    ("ステップ", "S"),
+    ("手順", "S"),
+    ("작업", "T"),
+    ("과제", "T"),
+    ("태스크", "T"),
+    ("스텝", "S"),
+];
+
 /// A heading of the form `Task N: …`, `Step N: …`, `TN: …`, `US-N: …`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TaskHeading<'a> {
@@ -23,17 +50,15 @@ pub(crate) struct TaskHeading<'a> {
 pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     let body = title.trim_start_matches(['*', '`']);
     let start = title.len() - body.len();
-    for (word, letter) in [("task", "T"), ("step", "S")] {
-        let Some(rest) = body.get(..word.len()).filter(|w| w.eq_ignore_ascii_case(word)).and(body.get(word.len()..))
-        else {
-            continue;
-        };
+    for (word, letter) in WORDS {
+        let Some(rest) = after_word(body, word) else { continue };
         let number_at = rest.len() - rest.trim_start_matches([' ', '#']).len();
         let found = identify::leading(rest.get(number_at..)?)?;
         let digits = found.id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        return (number_at > 0 && digits).then(|| TaskHeading {
+        let ends_word = number_at > 0 || !word.is_ascii();
+        return (ends_word && digits).then(|| TaskHeading {
             id: format!("{letter}{}", found.id),
-            rest: start + word.len() + number_at + found.rest,
+            rest: start + body.len() - rest.len() + number_at + found.rest,
             number: found.id,
             counts: true,
         });
@@ -41,6 +66,29 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     let found = identify::leading(body)?;
     let number = found.id.strip_prefix("US-").or_else(|| found.id.strip_prefix('T'))?;
     Some(TaskHeading { id: found.id.to_owned(), rest: start + found.rest, number, counts: false })
+}
+
+/// Returns the text after a word such as `Task` and the blank or the `#` that follows it, in any language.
+pub(crate) fn without_word(text: &str) -> Option<&str> {
+    for (word, _) in WORDS {
+        let Some(rest) = after_word(text, word) else { continue };
+        let number = rest.trim_start_matches([' ', '#']);
+        let ends_word = number.len() < rest.len() || !word.is_ascii();
+        return Some(number).filter(|_| ends_word);
+    }
+    None
+}
+
+/// Returns the text after a word, whatever its case.
+fn after_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+    let mut rest = text.chars();
+    for letter in word.chars() {
+        let own = rest.next()?;
+        if own != letter && !own.to_lowercase().eq([letter]) {
+            return None;
+        }
+    }
+    Some(rest.as_str())
 }
 
 /// Returns the box of a heading, which begins it or follows its number (`1. [ ] Set up`), with the offsets in the
@@ -88,6 +136,9 @@ mod tests {
             ("**Task 1.2 — Do", heading("T1.2", 15, "1.2")),
             ("T003 - Do", heading("T003", 7, "003")),
             ("US-001: Do", heading("US-001", 8, "001")),
+            ("Tarefa 3: Do", heading("T3", 10, "3")),
+            ("ЗАДАЧА 4. Do", heading("T4", 16, "4")),
+            ("任务5：Do", heading("T5", 10, "5")),
             ("Tasks", None),
             ("Task force", None),
             ("Phase 1", None),

@@ -14,3 +14,4 @@ pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod task_line;
 pub(crate) mod text;
+pub(crate) mod whole;

@@ -146,6 +146,24 @@ const NOTES_WITHOUT_BLANKS: &[&str] = &[
 /// Sections that end with one of these hold notes, unless they contain a word of [`WORK_WORDS`].
 const NOTES_AT_END: &[&str] = &["acceptance criteria", "success criteria", "checklist", "definition of done", "notes"];
 
+/// Stems of headings whose notes say how far the work is.
+const PROGRESS: &[&str] =
+    &["progress", "fortschritt", "avancement", "progreso", "avanzamento", "прогресс", "진행", "进度", "进展", "進捗"];
+/// Stems of headings of checklists.
+const CHECKLISTS: &[&str] = &[
+    "checklist",
+    "checkliste",
+    "liste de contrôle",
+    "lista de ",
+    "lista di ",
+    "чек лист",
+    "чеклист",
+    "체크리스트",
+    "检查清单",
+    "检查表",
+    "チェックリスト",
+];
+
 /// Words that make a section with a checklist one of work.
 const WORK_WORDS: &[&str] = &["task", "tasks", "todo", "implementation", "plan", "steps", "phase", "stage"];
 
@@ -177,6 +195,16 @@ const WAITING: &[&str] = &[
     "human intervention",
     "human only",
     "human required",
+    "open questions",
+    "open question",
+    "offene fragen",
+    "questions ouvertes",
+    "preguntas abiertas",
+    "perguntas em aberto",
+    "questões em aberto",
+    "domande aperte",
+    "открытые вопросы",
+    "미해결 질문",
     "waiting for",
     "waiting on",
     "awaiting",
@@ -213,11 +241,9 @@ const WAITING: &[&str] = &[
     "attività manuali",
     "in attesa di",
     "ручные",
-    "手动",
-    "手動",
-    "人工",
-    "等待",
 ];
+/// The same in languages that put no blanks between words.
+const WAITING_WITHOUT_BLANKS: &[&str] = &["手动", "手動", "人工", "等待", "待确认", "未解决", "开放问题", "未決"];
 
 /// Whole headings that mean the same.
 const WAITING_ALONE: &[&str] = &["manual", "manually", "human", "humans", "blocked", "waiting"];
@@ -253,10 +279,46 @@ const LIST_WORDS: &[&str] = &[
 ];
 const LIST_WORDS_WITHOUT_BLANKS: &[&str] = &["任务", "步骤", "计划", "待办", "タスク", "手順", "計画"];
 
+/// Whole headings below which bullets are tasks.
+const BULLET_HEADINGS: &[&str] = &[
+    "todo",
+    "todos",
+    "to do",
+    "todo list",
+    "tasks",
+    "task list",
+    "open tasks",
+    "remaining",
+    "remaining tasks",
+    "remaining work",
+    "next steps",
+    "backlog",
+    "action items",
+    "aufgaben",
+    "offene aufgaben",
+    "tâches",
+    "à faire",
+    "tareas",
+    "tareas pendientes",
+    "tarefas",
+    "a fazer",
+    "attività",
+    "da fare",
+    "задачи",
+    "작업",
+    "할 일",
+    "任务",
+    "任务列表",
+    "待办",
+    "待办事项",
+    "タスク",
+    "タスク一覧",
+];
+
 /// Words that name a phase, before its number.
 const PHASES: &[&str] =
     &["phase", "stage", "milestone", "meilenstein", "fase", "etapa", "étape", "hito", "marco", "этап", "фаза", "단계"];
-const PHASES_WITHOUT_BLANKS: &[&str] = &["阶段", "階段", "里程碑", "フェーズ", "ステージ", "マイルストーン"];
+const PHASES_WITHOUT_BLANKS: &[&str] = &["阶段", "階段", "里程碑", "フェーズ", "ステージ", "マイルストーン", "단계"];
 
 const PRIORITIES: &[&str] = &["priority", "priorität", "priorité", "prioridad", "prioridade", "priorità", "приоритет"];
 const PRIORITIES_WITHOUT_BLANKS: &[&str] = &["高优先", "中优先", "低优先", "优先级", "優先度"];
@@ -311,13 +373,36 @@ pub(crate) fn kind(title: &str) -> Kind {
     let words = words(title);
     let plain = unnumbered(&words);
     let waits = begins_with(&plain, WAITING) || WAITING_ALONE.contains(&plain.as_str());
-    if waits || ["手动", "手動", "人工", "等待"].iter().any(|start| plain.starts_with(start)) {
+    if waits || WAITING_WITHOUT_BLANKS.iter().any(|start| plain.starts_with(start)) {
         return Kind::Waiting;
     }
     let begins = begins_with(&plain, NOTES) || NOTES_WITHOUT_BLANKS.iter().any(|start| plain.starts_with(start));
     let ends = NOTES_AT_END.iter().any(|end| plain.ends_with(end));
     let is_work = words.iter().any(|word| WORK_WORDS.contains(&word.as_str()));
     if begins || (ends && !is_work) { Kind::Notes } else { Kind::Work }
+}
+
+/// Reports whether a section of notes says how far the work is, rather than how its result is judged.
+pub(crate) fn is_progress(title: &str) -> bool {
+    let plain = unnumbered(&words(title));
+    let is_progress = PROGRESS.iter().any(|stem| plain.contains(stem));
+    kind(title) == Kind::Notes && (is_progress || is_checklist(title))
+}
+
+/// Reports whether a heading is that of a checklist.
+pub(crate) fn is_checklist(title: &str) -> bool {
+    let plain = unnumbered(&words(title));
+    CHECKLISTS.iter().any(|stem| plain.contains(stem))
+}
+
+/// Returns the number that a heading begins with.
+pub(crate) fn number(title: &str) -> Option<String> {
+    words(title).into_iter().next().filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Reports whether the bullets below such a heading are tasks.
+pub(crate) fn lists_bullets(title: &str) -> bool {
+    BULLET_HEADINGS.contains(&unnumbered(&words(title)).as_str())
 }
 
 /// Reports whether a section says what has to be there before work begins.
@@ -360,7 +445,7 @@ pub(crate) fn phase(title: &str) -> Option<Phase> {
             && PHASES.contains(&word.as_str())
             && is_number(number)
         {
-            let letter = word.chars().next().unwrap_or('p').to_uppercase();
+            let letter = word.chars().next().filter(char::is_ascii).unwrap_or('p').to_ascii_uppercase();
             return Some(Phase { label: Some(format!("{letter}{}", number.to_uppercase())) });
         }
     }
@@ -428,6 +513,7 @@ mod tests {
             ("Notebook support", Work),
             ("Human-readable errors", Work),
             ("Manual page", Work),
+            ("Open Questions", Waiting),
             ("Manual steps", Waiting),
             ("Waiting for user", Waiting),
             ("⏸ Blocked on the vendor", Waiting),
@@ -449,7 +535,9 @@ mod tests {
             ("Phase N: Polish", Some(Some("PN"))),
             ("phase two", Some(Some("PTWO"))),
             ("Fase 3: Pruebas", Some(Some("F3"))),
+            ("Этап 2: Поиск", Some(Some("P2"))),
             ("阶段一：准备", Some(None)),
+            ("1단계: 준비", Some(None)),
             ("High Priority", Some(None)),
             ("Medium", Some(None)),
             ("Priority: Low", Some(None)),

@@ -15,6 +15,15 @@ pub(crate) struct Sections {
     pub(crate) title: Option<String>,
 }
 
+/// What the boxes below notes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotesHold {
+    NoTasks,
+    /// Tasks, if the notes say how far the work is.
+    Progress,
+    Tasks,
+}
+
 /// A section that is not over.
 pub(crate) struct OpenSection {
     level: u8,
@@ -53,12 +62,17 @@ impl Sections {
         self.open.push(OpenSection { level, title, kind, status, is_said: false, at });
     }
 
+    /// Lets the section that was opened last hold tasks, since they continue the numbers of the plan.
+    pub(crate) fn hold_tasks(&mut self) {
+        self.open.last_mut().into_iter().for_each(|open| open.kind = Kind::Work);
+    }
+
     /// Returns the section, if any, whose boxes are not tasks; boxes below notes may be.
-    pub(crate) fn excluded(&self, notes_hold_tasks: bool) -> Option<&OpenSection> {
-        self.open.iter().find(|open| match open.kind {
-            Kind::Work => false,
-            Kind::Notes => !notes_hold_tasks,
-            Kind::Waiting => true,
+    pub(crate) fn excluded(&self, notes: NotesHold) -> Option<&OpenSection> {
+        self.open.iter().find(|open| match (open.kind, notes) {
+            (Kind::Work, _) | (Kind::Notes, NotesHold::Tasks) => false,
+            (Kind::Notes, NotesHold::Progress) => !section::is_progress(&open.title),
+            (Kind::Notes, NotesHold::NoTasks) | (Kind::Waiting, _) => true,
         })
     }
 
@@ -76,6 +90,17 @@ impl Sections {
     /// Returns the section that a heading of a level would be in.
     pub(crate) fn parent(&self, level: u8) -> Option<&OpenSection> {
         self.open.iter().rfind(|open| open.level < level)
+    }
+
+    /// Reports whether the heading just above is that of a checklist, which has no order.
+    pub(crate) fn is_checklist(&self) -> bool {
+        self.open.last().is_some_and(|open| section::is_checklist(&open.title))
+    }
+
+    /// Reports whether the bullets below the heading just above are tasks.
+    pub(crate) fn lists_bullets(&self) -> bool {
+        let is_list = self.open.last().is_some_and(|open| section::lists_bullets(&open.title));
+        is_list || self.place.phase_level.is_some()
     }
 
     /// Reports whether the heading just above lists work.

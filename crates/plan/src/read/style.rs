@@ -1,5 +1,8 @@
 //! The styles of plans: what marks the tasks of a document.
 
+use crate::read::checkbox::read_box;
+use crate::read::source::Source;
+
 /// What marks the tasks of a document. Boxes and headings with fields always do; the others are tried, in this order,
 /// on a document that has none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,40 +15,56 @@ pub(crate) enum Style {
     Table,
     /// Items of an ordered list below a heading that lists work.
     OrderedLists,
-    /// Bullets below a heading `Phase N`, `Stage N`, `Milestone N`, or a priority.
+    /// Bullets below a heading `Phase N`, `Stage N`, `Milestone N`, a priority, or one such as "To do".
     PhaseBullets,
     /// List items that begin with a mark of status (`✅`, `⬜`).
     Marks,
-    /// Boxes below a heading such as "Checklist", where nothing else is work.
+    /// Boxes below a heading such as "Progress" or "Checklist", where nothing else is work.
+    ProgressBoxes,
+    /// Boxes below any other notes, where nothing else is work.
     NoteBoxes,
 }
 
 impl Style {
     /// Every style, in the order in which they are tried.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Boxes,
         Self::StepHeadings,
         Self::Table,
         Self::OrderedLists,
         Self::PhaseBullets,
         Self::Marks,
+        Self::ProgressBoxes,
         Self::NoteBoxes,
     ];
 
     /// Describes what the style looks for, as part of the advice for a plan without tasks.
     pub(crate) const LOOKED_FOR: &str = "boxes `- [ ] task`, headings `### Task 1: …`, bullets that begin with a mark \
         such as ✅, a table with the columns Task and Status, a numbered list below a heading such as Tasks or Steps, \
-        bullets below `Phase 1`";
+        bullets below `Phase 1` or `To do`";
 
     /// Describes what the tasks are, as the reason why something else is not one.
     pub(crate) fn tasks(self) -> &'static str {
         match self {
-            Self::Boxes | Self::NoteBoxes => "the plan's tasks are its boxes",
+            Self::Boxes | Self::ProgressBoxes | Self::NoteBoxes => "the plan's tasks are its boxes",
             Self::StepHeadings => "the plan's tasks are its headings",
             Self::Marks => "the plan's tasks are its marked bullets",
             Self::Table => "the plan's tasks are the rows of its table",
             Self::OrderedLists => "the plan's tasks are its numbered lists",
-            Self::PhaseBullets => "the plan's tasks are the bullets of its phases",
+            Self::PhaseBullets => "the plan's tasks are the bullets below its headings",
         }
     }
+}
+
+/// Reports whether a plan is one of Kiro's: numbered boxes, and lines that name their requirements.
+pub(crate) fn is_kiro(source: &Source<'_>) -> bool {
+    let (mut numbers, mut requirements) = (false, false);
+    for (_, line) in source.lines(0..source.text.len()) {
+        let text = line.trim_start_matches(['-', '*', ' ', '\t']);
+        requirements |= text.starts_with("_Requirements:");
+        numbers |= read_box(text)
+            .and_then(|mark| text.get(mark.rest..))
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    }
+    numbers && requirements
 }

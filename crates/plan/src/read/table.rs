@@ -4,7 +4,9 @@
 
 use std::ops::Range;
 
+use crate::read::checkbox::read_box;
 use crate::read::source::Source;
+use crate::read::status;
 
 /// Headings of the column that names the task.
 const TASK_COLUMNS: &[&str] = &[
@@ -20,6 +22,22 @@ const TASK_COLUMNS: &[&str] = &[
     "name",
     "todo",
     "deliverable",
+    "bug",
+    "issue",
+    "problem",
+    "requirement",
+    "component",
+    "module",
+    "milestone",
+    "phase",
+    "funktion",
+    "fonctionnalité",
+    "funcionalidad",
+    "funcionalidade",
+    "функция",
+    "功能",
+    "機能",
+    "기능",
     "aufgabe",
     "tâche",
     "tarea",
@@ -78,7 +96,17 @@ pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<R
     };
     let status = find(STATUS_COLUMNS)?;
     let id = find(ID_COLUMNS);
-    let title = TASK_COLUMNS.iter().find_map(|name| find(&[name])).filter(|at| *at != status && Some(*at) != id)?;
+    let is_other = |at: &usize| *at != status && Some(*at) != id;
+    let named = TASK_COLUMNS.iter().find_map(|name| find(&[name]));
+    // A column of any other name is the task's if all that the table says of its rows is a status.
+    let unnamed = || {
+        let first = (0..columns.len()).find(is_other)?;
+        let says_status = |(offset, line): &(usize, &str)| {
+            cells(*offset, line).get(status).is_some_and(|cell| is_status(source.slice(cell.clone())))
+        };
+        lines.iter().skip(rule + 1).all(says_status).then_some(first)
+    };
+    let title = named.or_else(unnamed).filter(is_other)?;
     let read = |(offset, line): &(usize, &str)| {
         let own = cells(*offset, line);
         let cell = |at: usize| own.get(at).cloned().filter(|cell| !cell.is_empty());
@@ -92,6 +120,11 @@ pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<R
         })
     };
     Some(lines.iter().skip(rule + 1).filter_map(read).collect())
+}
+
+/// Reports whether a cell says a status: a known word, a mark or a box.
+fn is_status(text: &str) -> bool {
+    !text.is_empty() && (read_box(text).is_some() || status::of_text(text).is_some())
 }
 
 fn plain(text: &str) -> String {

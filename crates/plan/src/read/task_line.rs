@@ -129,7 +129,11 @@ impl Reader<'_, '_> {
     ) -> Draft {
         let line = attributes::read_line(inline, mark.rest, self.findings);
         let mut cuts = line.cuts;
-        let head = skip_cuts(&inline.text, mark.rest, &cuts);
+        let mut head = skip_cuts(&inline.text, mark.rest, &cuts);
+        if let Some(date) = inline.text.get(head..).and_then(identify::date) {
+            cuts.push(head..head + date);
+            head += date;
+        }
         let leading = identify::leading(inline.text.get(head..).unwrap_or_default())
             .filter(|found| is_group || !found.bare_number);
         let mut id = line.marked_id;

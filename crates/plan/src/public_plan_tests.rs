@@ -1,0 +1,585 @@
+//! Tests of plans in the manner of public ones, in the languages that these are written in, and of documents that mark
+//! no task.
+
+use crate::parse::read;
+use crate::style_tests::reads;
+use crate::{FindingCode, KnownNames};
+
+#[test]
+fn openspec() {
+    let plan = "\
+## 1. Implementation
+- [ ] 1.1 Create the schema
+- [x] 1.2 Add the endpoint
+
+## 2. Validation
+- [ ] 2.1 Run `openspec validate add-search --strict`
+";
+    reads(
+        plan,
+        "\
+1.1 [todo] Create the schema
+1.2 [done] Add the endpoint
+2.1 [todo] Run `openspec validate add-search --strict`
+> 1.1: nothing comes before
+> 2.1: after 1.1: its number
+",
+    );
+}
+
+#[test]
+fn an_exec_plan() {
+    let plan = "\
+# Stream the parser
+
+This ExecPlan is a living document.
+
+## Purpose / Big Picture
+
+Files of any size can be read.
+
+## Progress
+
+- [x] (2025-10-01 13:00Z) Read the old parser.
+- [ ] (2025-10-02) Milestone 1: the reader of chunks.
+- [ ] Milestone 2: the tokenizer.
+
+## Decision Log
+
+- Decision: keep the old interface.
+
+## Plan of Work
+
+Add `ChunkReader` to `src/chunk.rs`.
+
+## Validation and Acceptance
+
+- [ ] `cargo test` passes.
+";
+    reads(
+        plan,
+        "\
+read_the_old [done] Read the old parser.
+milestone_1_the [todo] Milestone 1: the reader of chunks.
+milestone_2_the [todo] Milestone 2: the tokenizer.
+> milestone_1_the: nothing comes before
+> milestone_2_the: after milestone_1_the: the plan's order
+line 25: under \"Validation and Acceptance\"
+",
+    );
+}
+
+#[test]
+fn notes_of_a_plan_mode() {
+    let plan = "\
+# Limit the rate
+
+## Context
+
+A client can exhaust the pool.
+
+## Changes
+
+### 1. `server/limit.ts` (new)
+
+A token bucket.
+
+### 2. `server/app.ts`
+
+Mount it.
+
+## Verification
+
+1. `npm test`
+";
+    reads(
+        plan,
+        "\
+limit_the_rate [todo] Limit the rate | details This plan is one task: do everything that the whole of it describes.
+> limit_the_rate: nothing comes before
+warnings 1: no line is marked as a task, so the whole document is one task
+",
+    );
+}
+
+#[test]
+fn a_plan_of_tasks_with_steps() {
+    let plan = "\
+# Feature Flags Implementation Plan
+
+> **For agentic workers:** Steps use checkbox (`- [ ]`) syntax.
+
+**Goal:** Flags that can be switched
+
+---
+
+### Task 1: Registry
+
+**Files:**
+- Create: `src/registry.py`
+- Modify: `src/app.py:123-145`
+
+- [ ] **Step 1: Write the failing test**
+
+Run: `pytest tests`
+Expected: FAIL
+
+- [ ] **Step 2: Commit**
+
+### Task 2: Middleware
+
+**Files:**
+- Create: `src/middleware.py`
+
+**Step 1: Write the failing test**
+
+Depends on the registry of Task 1.
+
+## Remember
+
+- Exact paths
+";
+    reads(
+        plan,
+        "\
+T1 [todo] Registry | files src/registry.py / src/app.py | details [ ] **Step 1: Write the failing test** / Run: `pytest tests` / Expected: FAIL / [ ] **Step 2: Commit**
+T2 [todo] Middleware | files src/middleware.py | details **Step 1: Write the failing test** / Depends on the registry of Task 1.
+> T1: nothing comes before
+> T2: after T1: its number
+",
+    );
+}
+
+#[test]
+fn a_list_below_to_do() {
+    let plan = "\
+# Fix Plan
+
+## TODO
+
+* Test the tokenizer
+* Wire `src/fs`
+
+## DONE
+
+* Bootstrap
+";
+    reads(
+        plan,
+        "\
+test_the [todo] Test the tokenizer
+wire_src_fs [todo] Wire `src/fs`
+> test_the / wire_src_fs: nothing comes before; together: nothing orders them
+",
+    );
+}
+
+#[test]
+fn tables_of_several_kinds() {
+    let plan = "\
+# Status
+
+| Feature | Status | Owner |
+|---------|:------:|-------|
+| Login `a\\|b` | 🚧 | Ann |
+| Export | ✅ | |
+
+| ID | Bug | Status |
+|----|-----|--------|
+| B1 | Crash | Open |
+| B2 | Time zone | Fixed |
+
+| Area | Status |
+|------|--------|
+| Billing | To do |
+";
+    reads(
+        plan,
+        "\
+login_a_b [in_progress] Login `a|b` | details Owner: Ann
+export [done] Export
+B1 [todo] Crash
+B2 [done] Time zone
+billing [todo] Billing
+> login_a_b / B1 / billing: nothing comes before; together: nothing orders them
+",
+    );
+}
+
+#[test]
+fn a_table_beside_lists() {
+    let plan = "\
+# 开发计划
+
+## 阶段一：基础
+
+1. 初始化仓库
+
+| 任务 | 状态 |
+|---|---|
+| 登录 | 进行中 |
+";
+    reads(
+        plan,
+        "\
+登录 [in_progress] 登录
+> 登录: nothing comes before
+line 5: no checkbox; the plan's tasks are the rows of its table
+",
+    );
+}
+
+#[test]
+fn chinese() {
+    let plan = "\
+# 实施计划
+
+### 任务1：索引
+
+**文件：** `src/index.rs`
+
+建立索引。
+
+### 任务2：查询
+
+**依赖：** 任务1
+
+## 验收标准
+
+- [ ] 搜索返回结果
+";
+    reads(
+        plan,
+        "\
+T1 [todo] 索引 | files src/index.rs | details 建立索引。
+T2 [todo] 查询
+> T1: nothing comes before
+> T2: after T1: dependency
+line 15: under \"验收标准\"
+",
+    );
+}
+
+#[test]
+fn japanese() {
+    let plan = "\
+# 実装計画
+
+## フェーズ 1: 準備
+
+- [ ] 1. 準備する
+
+## フェーズ 2: 機能
+
+- [ ] 1. 検索する
+
+## 完了条件
+
+- [ ] 全テストが通る
+";
+    reads(
+        plan,
+        "\
+P1-1 [todo] 準備する
+P2-1 [todo] 検索する
+> P1-1: nothing comes before
+> P2-1: after P1-1: the phase before
+line 13: under \"完了条件\"
+warnings 9: the numbers restart, so each id begins with its part of the plan
+",
+    );
+}
+
+#[test]
+fn korean() {
+    let plan = "\
+# 구현 계획
+
+## 1단계: 준비
+
+- [ ] 저장소 만들기
+
+## 2단계: 기능
+
+- [ ] 검색
+- [x] 목록
+
+## 완료 조건
+
+- [ ] 모든 테스트 통과
+";
+    reads(
+        plan,
+        "\
+저장소_만들기 [todo] 저장소 만들기
+검색 [todo] 검색
+목록 [done] 목록
+> 저장소_만들기: nothing comes before
+> 검색: after 저장소_만들기: the phase before
+line 14: under \"완료 조건\"
+",
+    );
+}
+
+#[test]
+fn russian() {
+    let plan = "\
+# План
+
+## Этап 1: Подготовка
+
+- [ ] 1. Создать репозиторий
+
+## Этап 2: Функции
+
+- [ ] 1. Поиск
+- [ ] 2. Список (зависит от: 1)
+
+## Критерии приёмки
+
+- [ ] Тесты проходят
+";
+    reads(
+        plan,
+        "\
+P1-1 [todo] Создать репозиторий
+P2-1 [todo] Поиск
+P2-2 [todo] Список
+> P1-1: nothing comes before
+> P2-1: after P1-1: the phase before
+> P2-2: after P2-1: dependency
+line 14: under \"Критерии приёмки\"
+warnings 9: the numbers restart, so each id begins with its part of the plan
+",
+    );
+}
+
+#[test]
+fn spanish() {
+    let plan = "\
+# Plan
+
+## Tareas
+
+### Tarea 1: Modelo
+
+**Archivos:** `src/modelo.py`
+
+### Tarea 2: Servicio
+
+**Depende de:** Tarea 1
+
+## Preguntas abiertas
+
+- [ ] ¿Qué licencia?
+";
+    reads(
+        plan,
+        "\
+T1 [todo] Modelo | files src/modelo.py
+T2 [todo] Servicio
+> T1: nothing comes before
+> T2: after T1: dependency
+line 15: under \"Preguntas abiertas\", which waits for a person
+",
+    );
+}
+
+#[test]
+fn portuguese() {
+    let plan = "\
+# Plano
+
+## Fase 1: Preparação
+
+- [ ] T001 Criar o projeto
+- [ ] T002 [P] Configurar (arquivos: ci.yml)
+
+## Critérios de aceitação
+
+- [ ] Funciona
+";
+    reads(
+        plan,
+        "\
+T001 [todo] Criar o projeto
+T002 [todo] Configurar | files ci.yml
+> T001: nothing comes before
+> T002: after T001: the plan's order
+line 10: under \"Critérios de aceitação\"
+",
+    );
+}
+
+#[test]
+fn french() {
+    let plan = "\
+# Plan
+
+## Étape 1 : Préparation
+
+- Créer le dépôt
+
+## Étape 2 : Fonctions
+
+- Recherche
+
+## Critères d'acceptation
+
+- [ ] Tout passe
+";
+    reads(
+        plan,
+        "\
+créer_le_dépôt [todo] Créer le dépôt
+recherche [todo] Recherche
+> créer_le_dépôt: nothing comes before
+> recherche: after créer_le_dépôt: the phase before
+line 13: under \"Critères d'acceptation\"
+",
+    );
+}
+
+#[test]
+fn german() {
+    let plan = "\
+# Umsetzungsplan
+
+## Aufgaben
+
+- [x] Datenbank anlegen
+- [ ] Suche bauen (Dateien: src/suche.rs)
+- [ ] Doku schreiben (hängt ab von: Suche bauen)
+- [ ] ~~Export~~
+
+## Offene Fragen
+
+- [ ] Welche Lizenz?
+";
+    reads(
+        plan,
+        "\
+datenbank [done] Datenbank anlegen
+suche_bauen [todo] Suche bauen | files src/suche.rs
+doku_schreiben [todo] Doku schreiben
+export [cancelled] ~~Export~~
+> suche_bauen: nothing comes before
+> doku_schreiben: after suche_bauen: dependency
+line 12: under \"Offene Fragen\", which waits for a person
+",
+    );
+}
+
+#[test]
+fn dependencies_in_prose() {
+    let plan = "\
+# Plan
+
+- [ ] T1 Log in
+- [ ] T2 Show the profile (depends on the login work)
+- [ ] T3 Edit it (depends on: the profile page)
+- [ ] T4 Delete it (depends: T1 must be merged first)
+- [ ] T5 Export it
+  - **Dependencies:** T1 through T3
+- [ ] T6 Mail it (depends: Log in)
+- [ ] T7 Print it (depends: none, it stands alone)
+";
+    reads(
+        plan,
+        "\
+T1 [todo] Log in
+T2 [todo] Show the profile (depends on the login work)
+T3 [todo] Edit it | details Depends on: the profile page
+T4 [todo] Delete it | details Depends on: T1 must be merged first
+T5 [todo] Export it
+T6 [todo] Mail it
+T7 [todo] Print it
+> T1 / T7: nothing comes before; together: nothing orders them
+> T2 / T6: T6 after T1: dependency; T2 after T1: the plan's order; together: nothing orders them
+> T3: after T2: the plan's order
+> T4 / T5: T5 after T3: dependency; T4 after T3: the plan's order; together: nothing orders them
+warnings 5: `the profile page` names no task, so it is read as a remark
+warnings 6: `must be merged first` names no task, so it is read as a remark
+",
+    );
+}
+
+#[test]
+fn a_group_that_depends_on_one_of_its_tasks() {
+    reads(
+        "- [ ] 2 Ship (blocked by 2.1)\n  - [ ] 2.1 a\n  - [ ] 2.2 b\n",
+        "\
+2.1 [todo] a | details Part of 2: Ship (blocked by 2.1)
+2.2 [todo] b | details Part of 2: Ship (blocked by 2.1)
+> 2.1: nothing comes before
+> 2.2: after 2.1: dependency
+line 1: it groups the tasks below it
+",
+    );
+}
+
+#[test]
+fn dependencies_on_a_phase() {
+    let plan = "\
+## Phase 1
+
+### Task 1: Model
+
+Make it.
+
+### Task 2: Store (depends on Task 1)
+
+## Phase 2
+
+### Task 1: Route
+
+**Dependencies:** Phase 1
+";
+    reads(
+        plan,
+        "\
+P1-T1 [todo] Model | details Make it.
+P1-T2 [todo] Store (depends on Task 1)
+P2-T1 [todo] Route
+> P1-T1: nothing comes before
+> P1-T2: after P1-T1: dependency
+> P2-T1: after P1-T2: the phase before
+warnings 11: the numbers restart, so each id begins with its part of the plan
+",
+    );
+}
+
+#[test]
+fn a_document_that_says_nothing_or_what_is_done_is_no_task() {
+    for text in [
+        "# Title\n",
+        "# Title\n\nprose\n",
+        "# Title\n\nTBD\n",
+        "---\ntitle: x\n---\n",
+        "# T\n\n## Tasks\n\n## Notes\n\nAn agent should read these notes.\n",
+        "# Done\n\nEverything that was planned was built.\n",
+        "# T\n\n## Completed\n\n- The parser of the language\n- The printer of the language\n",
+        "# T\n\nThis was a plan for the parser.\n\nAll tasks are done.\n",
+        "# T\n\n<!-- write what is to be done here -->\n",
+        "# T\n\n- [?] an odd box is said with its line\n",
+        "# T\n\n## Manual steps\n\n- [ ] Ask the owner for a key\n",
+        "[1, 2, 3]\n",
+    ] {
+        let (plan, errors) = read(text, &KnownNames::default());
+        assert!(plan.tasks.is_empty() && !errors.is_empty(), "{text}: {plan:?} {errors:?}");
+    }
+    let (plan, errors) = read("# T\n\n- [x] a\n- [x] b\n", &KnownNames::default());
+    assert!(errors.is_empty() && plan.tasks.iter().all(|task| !task.status.runs()), "{plan:?}");
+}
+
+#[test]
+fn a_document_without_marks_is_one_task() {
+    for text in ["Fix the crash when the name is empty.\n", "# 修正\n\n名前が空のときの異常終了を直す。\n"]
+    {
+        let (plan, errors) = read(text, &KnownNames::default());
+        assert_eq!((plan.tasks.len(), errors.len()), (1, 0), "{text}: {errors:?}");
+        let codes: Vec<FindingCode> = plan.warnings.iter().map(|warning| warning.code).collect();
+        assert_eq!(codes, [FindingCode::WholeDocument], "{text}");
+        assert!(plan.notes.iter().any(|note| !note.text.is_empty()), "{text}");
+    }
+}

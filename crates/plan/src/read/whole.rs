@@ -1,0 +1,112 @@
+//! Makes one task of a document that describes work in prose, without marking any tasks.
+//!
+//! A document that says nothing, or only what is done already, is no task.
+
+use orchestrate_core::task::TaskStatus;
+
+use crate::read::collect::Collected;
+use crate::read::note::Note;
+use crate::read::section;
+use crate::read::status;
+use crate::read::task_line::Draft;
+
+/// What the task's agent is told before the document itself, which stands in the message anyway.
+const INSTRUCTION: &str = "This plan is one task: do everything that the whole of it describes.";
+
+/// The maximum number of characters of a title that is taken from the text.
+const MAX_TITLE_CHARS: usize = 80;
+
+/// The length from which on a text may describe work.
+const MIN_WORDS: usize = 3;
+const MIN_IDEOGRAPHS: usize = 6;
+
+/// First words of a heading below which everything is done.
+const DONE: &[&str] = &["done", "completed", "complete", "finished", "archive", "archived", "changelog", "history"];
+
+/// Beginnings of sentences which say that there is no work.
+const NO_WORK: &[&str] = &[
+    "all done",
+    "all tasks are done",
+    "all tasks are complete",
+    "all tasks complete",
+    "all work is done",
+    "all work is complete",
+    "everything is done",
+    "everything is complete",
+    "nothing to do",
+    "nothing left",
+    "nothing remains",
+    "no tasks",
+    "no open tasks",
+    "no remaining",
+    "no more tasks",
+    "no further",
+    "no work",
+    "tbd",
+    "todo",
+    "to be done",
+    "to be written",
+];
+
+/// Returns the document as one task; `None` if it describes no work.
+pub(crate) fn task(found: &Collected, at: usize) -> Option<Draft> {
+    let notes: Vec<&Note> = open_notes(&found.notes);
+    let first = notes.iter().map(|note| note.text.trim()).find(|text| !text.is_empty())?;
+    let is_stub = !notes.iter().any(|note| is_sentence(&note.text));
+    if is_stub || notes.iter().any(|note| says_no_work(&note.text)) {
+        return None;
+    }
+    let title = found.title.clone().unwrap_or_else(|| headline(first));
+    Some(Draft { at, title, details: vec![INSTRUCTION.to_owned()], ..Draft::default() })
+}
+
+/// Returns the notes that are neither below a heading of done work nor below one that holds no tasks.
+fn open_notes(notes: &[Note]) -> Vec<&Note> {
+    let mut closed_at: Option<u8> = None;
+    let mut open = Vec::new();
+    for note in notes {
+        if closed_at.is_some_and(|level| note.level > level) {
+            continue;
+        }
+        let is_closed = note.heading.as_deref().is_some_and(is_closed);
+        closed_at = is_closed.then_some(note.level);
+        if !is_closed {
+            open.push(note);
+        }
+    }
+    open
+}
+
+fn is_closed(heading: &str) -> bool {
+    let words = heading.to_lowercase();
+    let first = words.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
+    DONE.contains(&first)
+        || status::of_text(heading) == Some(TaskStatus::Done)
+        || section::kind(heading) != section::Kind::Work
+}
+
+/// Reports whether a text is long enough to describe work; some languages put no blanks between words.
+fn is_sentence(text: &str) -> bool {
+    let words = text.split_whitespace().filter(|word| word.contains(char::is_alphabetic));
+    let ideographs = text.chars().filter(|c| !c.is_ascii() && c.is_alphabetic()).count();
+    words.count() >= MIN_WORDS || ideographs >= MIN_IDEOGRAPHS
+}
+
+fn says_no_work(text: &str) -> bool {
+    let said = |line: &str| {
+        let line = line.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        NO_WORK
+            .iter()
+            .any(|words| line.strip_prefix(words).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
+    };
+    text.lines().any(said)
+}
+
+fn headline(text: &str) -> String {
+    let words: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MAX_TITLE_CHARS) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}

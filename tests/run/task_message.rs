@@ -11,6 +11,12 @@ pub(crate) fn cases() -> Vec<Case> {
         case("task_message::of_headings_with_fields", of_headings_with_fields),
         case("task_message::of_a_numbered_specification", of_a_numbered_specification),
         case("task_message::of_phases", of_phases),
+        case("task_message::of_priorities", of_priorities),
+        case("task_message::of_a_table", of_a_table),
+        case("task_message::of_a_record_of_progress", of_a_record_of_progress),
+        case("task_message::of_milestones", of_milestones),
+        case("task_message::of_a_story", of_a_story),
+        case("task_message::of_a_whole_document", of_a_whole_document),
         case("task_message::a_reviewer_gets_the_changes", a_reviewer_gets_the_changes),
         case("task_message::what_does_not_fit_is_named", what_does_not_fit_is_named),
         case("task_message::a_section_of_the_plan_can_be_read", a_section_of_the_plan_can_be_read),
@@ -182,9 +188,17 @@ Part of 1: Storage
 
 Work test first.
 
+## Done before this task: 1.1: Open the file
+
+Commit …, its files and its report:
+<data>
+1.1.txt
+
+1.1 is written.
+</data>
+
 ## Other tasks, which are not yours
 
-- 1.1: Open the file
 - 2.1: Add a command
 ";
     require(&first_message(SPECIFICATION, "1.2", &["1.1", "1.2", "2.1"])?, expected)
@@ -240,6 +254,239 @@ T002 is written.
 </data>
 ";
     require(&first_message(PHASES, "T003", &["T001", "T002", "T003"])?, expected)
+}
+
+const PRIORITIES: &str = "\
+# Fix plan
+
+Sorted by priority.
+
+## High Priority
+
+- [ ] [one] **One**: write `one.txt`
+- [ ] [T1] Write T1.txt
+  - [ ] and nothing else
+
+## Medium
+
+- [ ] [T2] Write T2.txt
+
+## Learnings
+
+- The suite is slow.
+";
+
+fn of_priorities() -> Outcome {
+    let expected = "\
+Task T2: Write T2.txt
+
+## The plan: Fix plan
+
+Sorted by priority.
+
+## The plan: Learnings
+
+- The suite is slow.
+
+## Done before this task: one: One: write `one.txt`
+
+Commit …, its files and its report:
+<data>
+one.txt
+
+one is written.
+</data>
+
+## Done before this task: T1: Write T1.txt
+
+Commit …, its files and its report:
+<data>
+T1.txt
+
+T1 is written.
+</data>
+";
+    require(&first_message(PRIORITIES, "T2", &["one", "T1", "T2"])?, expected)
+}
+
+const TABLE: &str = "\
+# Release
+
+All of it on one day.
+
+| # | Task | Status | Owner |
+|---|------|--------|-------|
+| T1 | Write `T1\\|.txt` | ✅ | Ann |
+| T2 | Write T2.txt | ⏳ | Bob |
+| T3 | Write T3.txt | ❌ | – |
+";
+
+fn of_a_table() -> Outcome {
+    let expected = "\
+Task T2: Write T2.txt
+Owner: Bob
+
+## The plan: Release
+
+All of it on one day.
+
+## Other tasks, which are not yours
+
+- T3: Write T3.txt
+";
+    require(&first_message(TABLE, "T2", &["T2", "T3"])?, expected)
+}
+
+const PROGRESS: &str = "\
+# Stream the parser
+
+This document is kept up to date.
+
+## Purpose
+
+Files of any size can be read.
+
+## Progress
+
+- [x] (2025-10-01 13:00Z) Read the old parser.
+- [ ] (2025-10-02) [T1] Milestone 1: write T1.txt.
+- [ ] [T2] Milestone 2: write T2.txt.
+
+## Plan of Work
+
+First the chunks, then the tokens.
+
+## Validation and Acceptance
+
+- [ ] both files are there
+";
+
+fn of_a_record_of_progress() -> Outcome {
+    let expected = "\
+Task T2: Milestone 2: write T2.txt.
+
+## The plan: Stream the parser
+
+This document is kept up to date.
+
+## The plan: Purpose
+
+Files of any size can be read.
+
+## The plan: Plan of Work
+
+First the chunks, then the tokens.
+
+## The plan: Validation and Acceptance
+
+- [ ] both files are there
+
+## Done before this task: T1: Milestone 1: write T1.txt.
+
+Commit …, its files and its report:
+<data>
+T1.txt
+
+T1 is written.
+</data>
+";
+    require(&first_message(PROGRESS, "T2", &["T1", "T2"])?, expected)
+}
+
+const MILESTONES: &str = "\
+# Roadmap
+
+## Milestone 1: Core ✅
+
+- Parser
+
+## Milestone 2: Shell
+
+Small and quick.
+
+- T1: write T1.txt
+- T2: write T2.txt
+";
+
+fn of_milestones() -> Outcome {
+    let expected = "\
+Task T2: write T2.txt
+
+## The section of this task: Milestone 2: Shell
+
+Small and quick.
+
+## Other tasks, which are not yours
+
+- T1: write T1.txt
+";
+    require(&first_message(MILESTONES, "T2", &["T1", "T2"])?, expected)
+}
+
+const STORY: &str = r#"{"project": "Shop", "description": "A cart that survives a restart.", "userStories": [
+{"id": "US-001", "title": "Keep the cart", "description": "As a buyer, I keep my cart.", "acceptanceCriteria": ["US-001.txt exists"], "priority": 1, "passes": false},
+{"id": "US-002", "title": "Show the cart", "acceptanceCriteria": [], "priority": 2, "passes": false, "notes": "Plain.", "dependsOn": ["US-001"]}]}
+"#;
+
+fn of_a_story() -> Outcome {
+    let expected = "\
+Task US-002: Show the cart
+Notes: Plain.
+
+## The plan
+
+A cart that survives a restart.
+
+## Done before this task: US-001: Keep the cart
+
+Commit …, its files and its report:
+<data>
+US-001.txt
+
+US-001 is written.
+</data>
+";
+    require(&first_message(STORY, "US-002", &["US-001", "US-002"])?, expected)
+}
+
+const DOCUMENT: &str = "\
+# Dark mode
+
+We want a dark theme.
+
+## Changes
+
+### 1. `tokens.css`
+
+Name the colours.
+
+- keep the contrast
+
+## Verification
+
+1. `npm test`
+";
+
+fn of_a_whole_document() -> Outcome {
+    let expected = "\
+Task dark_mode: Dark mode
+This plan is one task: do everything that the whole of it describes.
+
+## The plan: Dark mode
+
+We want a dark theme.
+
+## The plan: 1. `tokens.css`
+
+Name the colours.
+
+- keep the contrast
+
+## The plan: Verification
+
+1. `npm test`
+";
+    require(&first_message(DOCUMENT, "dark_mode", &["dark_mode"])?, expected)
 }
 
 fn a_reviewer_gets_the_changes() -> Outcome {

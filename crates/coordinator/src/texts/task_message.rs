@@ -34,7 +34,10 @@ pub(crate) struct Sources<'a> {
     pub(crate) task: &'a Task,
     pub(crate) state: &'a RunState,
     pub(crate) notes: &'a [Note],
+    /// What the tasks have delivered that this one depends on.
     pub(crate) deliveries: Vec<Delivery>,
+    /// What the tasks have delivered that this one merely comes after.
+    pub(crate) before: Vec<Delivery>,
     /// The tasks that wait for its verdict.
     pub(crate) under_review: Vec<TaskId>,
 }
@@ -46,29 +49,38 @@ struct Part {
     text: String,
 }
 
-/// Returns the bound of a message in bytes: a quarter of the context, since a token is about four bytes.
-pub(crate) fn bound(context_tokens: u64) -> usize {
-    usize::try_from(context_tokens).unwrap_or(usize::MAX)
+/// How long a message may be, and whether its agent can read the rest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound {
+    bytes: usize,
+    may_read_plan: bool,
+}
+
+impl Bound {
+    /// Creates the bound for a context: a quarter of it, since a token is about four bytes.
+    pub(crate) fn new(context_tokens: u64, may_read_plan: bool) -> Self {
+        Self { bytes: usize::try_from(context_tokens).unwrap_or(usize::MAX), may_read_plan }
+    }
 }
 
 /// Composes the message. The task itself is never left out.
-pub(crate) fn compose(sources: &Sources<'_>, bound: usize) -> String {
+pub(crate) fn compose(sources: &Sources<'_>, bound: Bound) -> String {
     let begin =
         format!("{}\n{}{}", sources.task_text.trim_end(), limits(sources.task), reviewed(&sources.under_review));
     join(begin, parts(sources), bound)
 }
 
 /// Composes a message about new deliveries, after its first sentences.
-pub(crate) fn compose_deliveries(begin: String, deliveries: &[Delivery], bound: usize) -> String {
+pub(crate) fn compose_deliveries(begin: String, deliveries: &[Delivery], bound: Bound) -> String {
     let parts = deliveries.iter().map(delivery_part).chain(deliveries.iter().filter_map(diff_part));
     join(begin, parts.collect(), bound)
 }
 
 /// Appends the parts that fit, and names the others.
-fn join(begin: String, parts: Vec<Part>, bound: usize) -> String {
+fn join(begin: String, parts: Vec<Part>, bound: Bound) -> String {
     let (mut message, mut left_out) = (begin, Vec::new());
     for part in parts {
-        if message.len() + part.text.len() < bound {
+        if message.len() + part.text.len() < bound.bytes {
             message.push('\n');
             message.push_str(&part.text);
         } else {
@@ -76,10 +88,9 @@ fn join(begin: String, parts: Vec<Part>, bound: usize) -> String {
         }
     }
     if !left_out.is_empty() {
-        message.push_str(&format!(
-            "\nLeft out of this message because it is too long: {}. `read_plan` shows the plan and its sections.\n",
-            left_out.join(", ")
-        ));
+        let names = left_out.join(", ");
+        message.push_str(&format!("\nLeft out of this message because it is too long: {names}."));
+        message.push_str(if bound.may_read_plan { " `read_plan` shows the plan and its sections.\n" } else { "\n" });
     }
     message
 }
@@ -123,6 +134,7 @@ fn parts(sources: &Sources<'_>) -> Vec<Part> {
     parts.extend(section.into_iter().map(|note| note_part("The section of this task", note)));
     parts.extend(sources.deliveries.iter().map(delivery_part));
     parts.extend(sources.deliveries.iter().filter_map(diff_part));
+    parts.extend(sources.before.iter().map(delivery_part));
     parts.extend(others_part(sources));
     parts
 }
@@ -189,8 +201,10 @@ fn diff_part(delivery: &Delivery) -> Option<Part> {
 
 /// Lists the other tasks with their files, so that an agent keeps off them.
 fn others_part(sources: &Sources<'_>) -> Option<Part> {
+    let is_before = |id: &TaskId| sources.before.iter().any(|delivery| delivery.task == *id);
     let is_other = |record: &&TaskRecord| {
-        record.task.id != sources.task.id && !sources.task.depends.contains(&record.task.id) && !record.was_done()
+        let id = &record.task.id;
+        *id != sources.task.id && !sources.task.depends.contains(id) && !is_before(id) && !record.was_done()
     };
     let others: Vec<&TaskRecord> = sources.state.tasks().filter(is_other).collect();
     if others.is_empty() {
@@ -219,5 +233,19 @@ fn listed(files: &[String]) -> String {
     match files.len().checked_sub(LISTED_FILES) {
         None | Some(0) => shown,
         Some(more) => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_named_only_to_an_agent_that_has_it() {
+        let parts = || vec![Part { name: "\"Goal\"".to_owned(), text: "long".to_owned() }];
+        let said = "\nLeft out of this message because it is too long: \"Goal\".";
+        let told = join(String::new(), parts(), Bound::new(1, true));
+        assert_eq!(told, format!("{said} `read_plan` shows the plan and its sections.\n"));
+        assert_eq!(join(String::new(), parts(), Bound::new(1, false)), format!("{said}\n"));
     }
 }

@@ -21,7 +21,7 @@ use crate::run::context::{RunContext, blocking};
 use crate::run::shutdown::Shutdown;
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::project_texts;
-use crate::texts::task_message::{self, Delivery, Sources};
+use crate::texts::task_message::{self, Bound, Delivery, Sources};
 use crate::worker::link::WorkerLink;
 use crate::worker::under_review::{self, UnderReview};
 use crate::worker::work;
@@ -29,6 +29,8 @@ use crate::worktree::commit;
 
 /// The tool that is offered only where there are skills.
 const READ_SKILL: &str = "read_skill";
+/// The tool that shows the plan.
+const READ_PLAN: &str = "read_plan";
 
 /// The tool that only reviewing tasks have.
 const REVIEW_VERDICT: &str = "review_verdict";
@@ -167,8 +169,9 @@ async fn agent_spec(
     let fallback = |name: &str| Fallback { model: name.to_owned(), context_tokens: context_tokens_of(name) };
     let context_tokens = context_tokens_of(&model);
     let diffs = role.delivers.is_report().then_some(review);
-    let instruction = instruction(context, task, diffs, task_message::bound(context_tokens)).await?;
     let grant = grant(context, task, role);
+    let bound = Bound::new(context_tokens, grant.tools.contains(READ_PLAN));
+    let instruction = instruction(context, task, diffs, bound).await?;
     Ok(AgentSpec {
         task: task.id.clone(),
         fallbacks: fallbacks(settings, role, &model).into_iter().map(fallback).collect(),
@@ -204,7 +207,7 @@ async fn instruction(
     context: &RunContext,
     task: &Task,
     diffs: Option<&UnderReview>,
-    bound: usize,
+    bound: Bound,
 ) -> Result<String, CoordinatorError> {
     let state = context.state();
     let notes = match &state.plan_source {
@@ -212,11 +215,12 @@ async fn instruction(
         None => Vec::new(),
     };
     let deliveries = deliveries(context, task, diffs).await?;
+    let before = deliveries_before(context, task).await?;
     let details = task.details.join("\n");
     let places = [("id", task.id.as_str()), ("title", &task.title), ("details", &details)];
     let task_text = context.prompts.render("task", &places);
     let under_review = diffs.map(UnderReview::tasks).unwrap_or_default();
-    let sources = Sources { task_text, task, state: &state, notes: &notes, deliveries, under_review };
+    let sources = Sources { task_text, task, state: &state, notes: &notes, deliveries, before, under_review };
     Ok(task_message::compose(&sources, bound))
 }
 
@@ -230,7 +234,7 @@ async fn new_work(
     let spec: AgentSpec = context.blob_value(spec, "agent")?;
     let begin = format!("{}\n", context.prompts.render("new_work", &[]).trim_end());
     let deliveries = deliveries(context, &record.task, Some(review)).await?;
-    let bound = task_message::bound(spec.context_tokens);
+    let bound = Bound::new(spec.context_tokens, spec.tools.iter().any(|tool| tool.name == READ_PLAN));
     let text = task_message::compose_deliveries(begin, &deliveries, bound);
     Ok(Some(context.host.redactor.owned(text)))
 }
@@ -245,6 +249,23 @@ async fn deliveries(
     let mut deliveries = Vec::new();
     for dependency in &task.depends {
         deliveries.extend(delivery(context, &state, dependency, diffs).await?);
+    }
+    Ok(deliveries)
+}
+
+/// Returns what the tasks have delivered that this one comes after without depending on them. Some of them failed, or
+/// wait for the user, so that their work is not in the tree.
+async fn deliveries_before(context: &RunContext, task: &Task) -> Result<Vec<Delivery>, CoordinatorError> {
+    let state = context.state();
+    let has_delivered = |record: &TaskRecord| {
+        let is_report = record.commit().is_none() && record.error().is_none() && !record.summary().is_empty();
+        !record.merged().is_empty() || is_report
+    };
+    let mut deliveries = Vec::new();
+    for earlier in task.after.iter().filter(|earlier| !task.depends.contains(earlier)) {
+        if state.task(earlier).is_some_and(has_delivered) {
+            deliveries.extend(delivery(context, &state, earlier, None).await?);
+        }
     }
     Ok(deliveries)
 }

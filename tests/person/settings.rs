@@ -172,6 +172,9 @@ fn the_users_file_keeps_its_style() -> Outcome {
             "deny = [\n  'Bash(a)', # one\n  'Read', \"WebFetch\",\n]\nmax_agents = 4\n",
         ),
         ("deny = ['Read'] # mine\n", "deny=Read", "deny = ['Read'] # mine\n"),
+        ("land = false # mine\n", "land=true", "land = true # mine\n"),
+        ("[land]\nmessage = 'x'\n", "land=true", "[land]\nmessage = 'x'\nauto = true\n"),
+        ("land = true\nmodel = 'a/b'\n", "land.message=x", "model = 'a/b'\n\n[land]\nauto = true\nmessage = \"x\"\n"),
     ];
     for (before, set, after) in table {
         std::fs::write(&path, before)?;

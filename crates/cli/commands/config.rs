@@ -102,9 +102,14 @@ fn require_rules(layer: Layer) -> Result<(), CommandError> {
 /// `None` if the text is not TOML, or has something else at that place.
 fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     let mut file: DocumentMut = before.parse().ok()?;
-    let (table, name): (&mut dyn TableLike, _) = match key.name.split_once('.') {
+    let name = match key.name {
+        LAND if file.get(LAND).is_some_and(Item::is_table_like) => "land.auto",
+        name => name,
+    };
+    let (table, name): (&mut dyn TableLike, _) = match name.split_once('.') {
+        Some((LAND, name)) => (land_table(&mut file)?, name),
         Some((table, name)) => (file.entry(table).or_insert_with(toml_edit::table).as_table_like_mut()?, name),
-        None => (file.as_table_mut(), key.name),
+        None => (file.as_table_mut(), name),
     };
     let place = table.entry(name).or_insert(Item::None);
     let mut value: Value = match key.kind {
@@ -128,6 +133,19 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     Some((after, now))
 }
 
+/// Returns the table `[land]`; a key `land = true` becomes `auto = true` in it, since TOML has no room for both.
+fn land_table(file: &mut DocumentMut) -> Option<&mut dyn TableLike> {
+    let value = file.get(LAND).and_then(Item::as_value).filter(|value| !value.is_inline_table()).cloned();
+    if let Some(mut auto) = value {
+        file.remove(LAND);
+        auto.decor_mut().clear();
+        let mut table = toml_edit::Table::new();
+        table.insert("auto", Item::Value(auto));
+        file.insert(LAND, Item::Table(table));
+    }
+    file.entry(LAND).or_insert_with(toml_edit::table).as_table_like_mut()
+}
+
 /// Returns the list at a place with one more item, or `None` if the place has something else.
 fn with_item(place: &Item, item: &str) -> Option<Array> {
     let mut items = if place.is_none() { Array::new() } else { place.as_array()?.clone() };
@@ -146,6 +164,9 @@ fn in_one_line(value: &Value) -> String {
     }
     value.to_string()
 }
+
+/// The name of a key and of a table.
+const LAND: &str = "land";
 
 /// The maximum size of a configuration file to change, the same as of one to read.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;

@@ -72,10 +72,24 @@ pub fn parse(text: &str, source: Source, shown: &str) -> Result<ConfigFile, Vec<
         }
         Err(error) => {
             let message = error.message().replace('\n', ", ");
-            reader.problem(error.span().unwrap_or(0..0), ProblemCode::Syntax, message);
+            let span = error.span().unwrap_or(0..0);
+            let mut problem = Problem::new(reader.place(span.start), ProblemCode::Syntax, message);
+            problem.suggestion = says_land_twice(body).then(|| {
+                "`land = true` and the table `[land]` cannot stand in one file: write `auto = true` in the table"
+                    .to_owned()
+            });
+            reader.push(problem, span);
         }
     }
     if reader.problems.is_empty() { Ok(reader.file) } else { Err(reader.problems) }
+}
+
+/// Reports whether a file sets the key `land` as well as keys of the table of that name.
+fn says_land_twice(text: &str) -> bool {
+    let lines = || text.lines().map(str::trim);
+    let is_key = |line: &str| line.strip_prefix("land").is_some_and(|rest| rest.trim_start().starts_with('='));
+    let is_table = |line: &str| line.starts_with("[land]") || line.starts_with("land.");
+    lines().any(is_key) && lines().any(is_table)
 }
 
 struct Reader<'a> {
@@ -100,7 +114,11 @@ impl Reader<'_> {
 
     fn subtable(&mut self, outer: &str, table: &DeTable<'_>) {
         for (name, value) in in_order(table) {
-            self.entry(&format!("{outer}.{}", name.get_ref()), name.span(), value);
+            match (outer, name.get_ref().as_ref()) {
+                // TOML has no room for `land = true` beside the table `[land]`.
+                ("land", "auto") => self.entry("land", name.span(), value),
+                (outer, inner) => self.entry(&format!("{outer}.{inner}"), name.span(), value),
+            }
         }
     }
 
@@ -276,6 +294,20 @@ mod tests {
                 "orchestrate.toml:7:1 worktree.setup = npm ci",
             ]
         );
+    }
+
+    #[test]
+    fn landing_is_switched_on_beside_its_message() {
+        let parsed = |text: &str| lines(parse(text, Source::User, "config.toml"));
+        assert_eq!(parsed("land = true\n"), ["config.toml:1:1 land = true"]);
+        let both = "[land]\nauto = true\nmessage = '{title}'\n";
+        assert_eq!(parsed(both), ["config.toml:2:1 land = true", "config.toml:3:1 land.message = {title}"]);
+        for clash in ["land = true\n[land]\nmessage = 'x'\n", "land = true\nland.message = 'x'\n"] {
+            let advice =
+                "(`land = true` and the table `[land]` cannot stand in one file: write `auto = true` in the table)";
+            let said = parsed(clash);
+            assert!(said.len() == 1 && said.iter().all(|line| line.ends_with(advice)), "{said:?}");
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Kind {
             "pyvenv.cfg" | "direct_url.json" | "go.work" | "go.mod" | ".modules.yaml" | ".pnp.cjs" => Self::Text,
             ".pnpm-workspace-state.json" | ".pnpm-workspace-state-v1.json" => Self::Text,
             "config.toml" | "config" if parent == b".cargo" => Self::Text,
-            "CMakeCache.txt" | "build.ninja" | "config.status" => Self::Configured,
+            "CMakeCache.txt" | "build.ninja" | "config.status" | "Makefile" => Self::Configured,
             _ if has_extension("pth") || has_extension("egg-link") => Self::Lines,
             _ if is_editable && has_extension("py") => Self::Text,
             _ if is_editable && has_extension("pyc") => Self::Compiled,
@@ -394,6 +394,7 @@ mod tests {
             (".cargo/config.toml", Some(Kind::Text)),
             ("config.toml", None),
             ("build/CMakeCache.txt", Some(Kind::Configured)),
+            ("build/Makefile", Some(Kind::Configured)),
             ("go.work", Some(Kind::Text)),
             (".env", None),
         ];

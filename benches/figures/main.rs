@@ -38,7 +38,7 @@ use crate::figure::{Figure, HEADER};
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
 
 /// The groups, by the names that select them.
-const GROUPS: [(&str, Measure); 9] = [
+const GROUPS: [(&str, Measure); 10] = [
     ("turns", turns::measure),
     ("commands", commands::measure),
     ("fleet", fleet::measure),
@@ -46,6 +46,7 @@ const GROUPS: [(&str, Measure); 9] = [
     ("plans", plans::measure),
     ("check", program::measure_check),
     ("start", program::measure_start),
+    ("large", program::measure_large),
     ("merges", merges::measure),
     ("build", build::measure),
 ];

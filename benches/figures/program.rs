@@ -12,6 +12,11 @@ use crate::support::{Home, ModelServer, Reply, Repository};
 
 const SAMPLES: usize = 9;
 const TASKS: usize = 1000;
+/// The size of a project that people work on every day.
+const FILES: usize = 3000;
+const FILES_PER_FOLDER: usize = 60;
+/// The limit for the first useful output in such a project, in milliseconds.
+const FIRST_OUTPUT: f64 = 1000.0;
 
 /// Measures `check` of a plan of a thousand tasks, each with a dependency and a file.
 pub(crate) fn measure_check() -> Result<Vec<Figure>, Failed> {
@@ -30,6 +35,52 @@ pub(crate) fn measure_check() -> Result<Vec<Figure>, Failed> {
         unit: "ms",
         beside: format!("the program `true` {:.2} ms", bare_start(&home, &repository)?),
     }])
+}
+
+/// Measures `check` and the first request of a run in a repository of [`FILES`] files.
+pub(crate) fn measure_large() -> Result<Vec<Figure>, Failed> {
+    let (home, repository) = (Home::new()?, large()?);
+    let check = samples(|| time_of(env!("CARGO_BIN_EXE_orchestrate"), &["check", "plan.md"], &home, &repository))?;
+    let start = samples(|| first_request(&home, &repository))?;
+    let status = samples(|| time_of("git", &["status", "--short"], &home, &repository))?;
+    let checkout = samples(|| time_of_checkout(&home, &repository))?;
+    Ok(vec![
+        Figure {
+            name: "check in a repository of 3,000 files",
+            measured: check,
+            limit: FIRST_OUTPUT,
+            unit: "ms",
+            beside: format!("`git status` {status:.1} ms"),
+        },
+        Figure {
+            name: "first request in a repository of 3,000 files",
+            measured: start,
+            limit: FIRST_OUTPUT,
+            unit: "ms",
+            beside: format!("`git worktree add` {checkout:.1} ms"),
+        },
+    ])
+}
+
+/// Creates a repository of [`FILES`] files of a few kilobytes, with instructions and a plan whose task names a file.
+fn large() -> Result<Repository, Failed> {
+    let repository = Repository::plain()?;
+    for number in 0..FILES {
+        let name = format!("source/{:02}/part_{number:04}.txt", number / FILES_PER_FOLDER);
+        repository.write(&name, &format!("This is a line of the file {number}.\n").repeat(100))?;
+    }
+    repository.write("AGENTS.md", "Keep to the style of the file.\n")?;
+    repository.write("plan.md", "- [ ] T1 Say hello (files: source/00/part_0001.txt)\n")?;
+    repository.commit_all("Files")?;
+    Ok(repository)
+}
+
+/// Measures how long git alone takes to check the repository's files out once more.
+fn time_of_checkout(home: &Home, repository: &Repository) -> Result<f64, Failed> {
+    let folder = home.path().join("checkout").display().to_string();
+    let elapsed = time_of("git", &["worktree", "add", "-q", "--detach", &folder], home, repository)?;
+    repository.git(&["worktree", "remove", "--force", &folder])?;
+    Ok(elapsed)
 }
 
 /// Measures `run` against a server on the loopback, from its start to the arrival of its request.

@@ -53,6 +53,10 @@ kill:
 hostile:
     ORCHESTRATE_HOSTILE=all cargo test -q --test orchestrate table_of_attacks
 
+# Follows users of public projects (cargo, Python, npm, pnpm, C, Go) in each tier; needs the network and their tools.
+field:
+    ORCHESTRATE_FIELD=all cargo test --test orchestrate field::
+
 # Measures the figures against their limits (`just bench --check` fails on a miss); names of groups select only those.
 bench *ARGS:
     cargo bench --bench figures -- {{ARGS}}

@@ -12,6 +12,7 @@
 
 mod architecture;
 mod bad_input;
+mod field;
 mod hostile;
 mod kill;
 mod limits;
@@ -35,6 +36,7 @@ fn cases() -> Vec<Case> {
         kill::cases,
         bad_input::cases,
         hostile::cases,
+        field::cases,
         real_input::cases,
     ];
     modules.iter().flat_map(|cases| cases()).collect()

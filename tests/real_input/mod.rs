@@ -6,7 +6,6 @@
 
 mod aimock;
 mod replies;
-mod session;
 mod walkthrough;
 
 use std::fs;
@@ -15,9 +14,8 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Failed;
 use orchestrate_sandbox::Confinement;
 
-use crate::support::{Case, Home, ModelServer, Need, Outcome, Repository, World, case, fail, require_words};
+use crate::support::{Case, Home, ModelServer, Need, Outcome, Repository, Session, World, case, fail, require_words};
 use replies::Replies;
-use session::Session;
 
 /// The folder with the plan, the replies and the walk-through.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/real-input");

@@ -8,9 +8,8 @@ use std::path::Path;
 
 use libtest_mimic::Failed;
 
-use super::session::Session;
 use super::{FOLDER, example};
-use crate::support::{Outcome, fail};
+use crate::support::{Outcome, Session, fail};
 
 /// The typed lines, in order.
 pub(super) const TYPED: [&str; 11] = [

@@ -63,6 +63,15 @@ impl Need {
     pub(crate) const CLIPPY: Need =
         Need::new("clippy", "rustup component add clippy", || starts("cargo", &["clippy", "--version"]));
 
+    /// The system's Python, with which a virtual environment can be made.
+    pub(crate) const PYTHON: Need =
+        Need::new("python3", "apt install python3", || starts("/usr/bin/python3", &["-c", "import venv, unittest"]));
+    /// Node and its package manager.
+    pub(crate) const NPM: Need =
+        Need::new("npm", "apt install nodejs npm", || starts("node", &["--version"]) && starts("npm", &["--version"]));
+    /// Make.
+    pub(crate) const MAKE: Need = Need::new("make", "apt install make", || starts("make", &["--version"]));
+
     /// `setpriv` of util-linux, with which root starts programs as another user.
     pub(crate) const SETPRIV: Need =
         Need::new("setpriv", "apt install util-linux", || starts("setpriv", &["--version"]));
@@ -70,6 +79,11 @@ impl Need {
     /// Creates a need from the tool's name, how to install it, and a function that reports whether it works here.
     pub(crate) const fn new(name: &'static str, how_to_get: &'static str, is_present: fn() -> bool) -> Self {
         Self { name, how_to_get, is_present }
+    }
+
+    /// Reports whether a program starts and succeeds.
+    pub(crate) fn starts(program: &str, arguments: &[&str]) -> bool {
+        starts(program, arguments)
     }
 
     /// Returns the need of a tier, or `None` if the tier confines nothing.

@@ -34,6 +34,7 @@ mod program;
 mod repository;
 mod script;
 mod server;
+mod session;
 mod terminal;
 mod trials;
 mod world;
@@ -49,6 +50,7 @@ pub(crate) use program::{Home, Invocation, Ran, Running, require_words, says, un
 pub(crate) use repository::{Fingerprint, Repository, git};
 pub(crate) use script::{Rule, Script, done, write};
 pub(crate) use server::{ModelServer, Reply};
+pub(crate) use session::Session;
 pub(crate) use terminal::{COLUMNS, ROWS};
 pub(crate) use trials::cases;
 pub(crate) use world::{WAITING, World, plan_input, runtime};

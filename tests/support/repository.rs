@@ -212,6 +212,17 @@ fn trace(root: &Path, name: &Path, timed: bool, traces: &mut BTreeMap<String, Tr
 }
 
 impl Fingerprint {
+    /// Requires the same files and branches, byte for byte; times and git's own records may differ.
+    pub(crate) fn require_same_bytes(&self, after: &Fingerprint) -> Result<(), Failed> {
+        self.without_times().require_same(&after.without_times())
+    }
+
+    fn without_times(&self) -> Fingerprint {
+        let files = self.0.iter().filter(|(name, _)| !name.starts_with(".git/"));
+        let timeless = |trace: &Trace| Trace { mode: trace.mode, modified: None, content: trace.content.clone() };
+        Fingerprint(files.map(|(name, trace)| (name.clone(), timeless(trace))).collect())
+    }
+
     /// Fails with a list of the differences.
     pub(crate) fn require_same(&self, after: &Fingerprint) -> Result<(), Failed> {
         let gone = self.0.keys().filter(|name| !after.0.contains_key(*name)).map(|name| format!("gone: {name}"));

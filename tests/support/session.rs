@@ -9,7 +9,7 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use orchestrate_sandbox::{Confinement, Helper, probe};
 
-use crate::support::{Home, ModelServer, fail};
+use super::{Home, ModelServer, fail};
 
 /// How long a line may take: on a loaded machine, compiling the dependencies takes minutes.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 const USUAL: [&str; 3] = ["/usr/bin", "/bin", "/usr/local/bin"];
 
 /// A shell session in a folder, which records what is typed and shown.
-pub(super) struct Session<'a> {
+pub(crate) struct Session<'a> {
     home: &'a Home,
     folder: PathBuf,
     hidden: Vec<PathBuf>,
@@ -27,7 +27,7 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Creates a session in which the program finds this tier.
-    pub(super) fn new(home: &'a Home, folder: &Path, tier: Confinement) -> Result<Self, Failed> {
+    pub(crate) fn new(home: &'a Home, folder: &Path, tier: Confinement) -> Result<Self, Failed> {
         let is_hidden = tier == Confinement::Fallback && probe(&Helper::default()).full.is_ok();
         let hidden = if is_hidden { bubblewraps()? } else { Vec::new() };
         let program = Path::new(env!("CARGO_BIN_EXE_orchestrate")).parent().map(Path::to_owned).unwrap_or_default();
@@ -38,8 +38,17 @@ impl<'a> Session<'a> {
         Ok(Self { home, folder: folder.to_owned(), hidden, variables, typed: Vec::new() })
     }
 
+    /// Puts a folder below the user's home first on the `PATH`.
+    pub(crate) fn with_programs(mut self, folder: &str) -> Self {
+        let folder = self.home.path().join("home").join(folder);
+        for (_, path) in self.variables.iter_mut().filter(|(name, _)| *name == "PATH") {
+            *path = format!("{}:{path}", folder.display());
+        }
+        self
+    }
+
     /// Sets the variables for the model server.
-    pub(super) fn with_models(mut self, server: &ModelServer) -> Self {
+    pub(crate) fn with_models(mut self, server: &ModelServer) -> Self {
         self.variables.extend([
             ("OPENAI_BASE_URL", server.openai_base()),
             ("OPENAI_API_KEY", "local".to_owned()),
@@ -50,21 +59,21 @@ impl<'a> Session<'a> {
     }
 
     /// Sets the toolchain's homes to folders below this one, instead of those of the user who runs the tests.
-    pub(super) fn with_toolchain_below(mut self, folder: &Path) -> Self {
+    pub(crate) fn with_toolchain_below(mut self, folder: &Path) -> Self {
         let below = |name: &str| folder.join(name).display().to_string();
         self.variables.extend([("CARGO_HOME", below("cargo")), ("RUSTUP_HOME", below("rustup"))]);
         self
     }
 
     /// Runs a line that has to succeed, records it, and returns what is shown.
-    pub(super) fn types(&mut self, line: &str) -> Result<String, Failed> {
+    pub(crate) fn types(&mut self, line: &str) -> Result<String, Failed> {
         let shown = self.quietly(line)?;
         self.typed.push((line.to_owned(), shown.clone()));
         Ok(shown)
     }
 
     /// Runs a line as `types` does, without recording it.
-    pub(super) fn quietly(&self, line: &str) -> Result<String, Failed> {
+    pub(crate) fn quietly(&self, line: &str) -> Result<String, Failed> {
         let script = format!("{{ {line}\n}} 2>&1");
         let mut arguments = vec!["--dev-bind", "/", "/"];
         for path in &self.hidden {
@@ -86,12 +95,12 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the recorded lines, each with what was shown.
-    pub(super) fn typed(&self) -> &[(String, String)] {
+    pub(crate) fn typed(&self) -> &[(String, String)] {
         &self.typed
     }
 
     /// Returns the folders of this session, each with the name that readers of the page see.
-    pub(super) fn names(&self) -> [(String, &'static str); 2] {
+    pub(crate) fn names(&self) -> [(String, &'static str); 2] {
         [
             (self.home.state().display().to_string(), "~/.local/state/orchestrate"),
             (self.folder.display().to_string(), "~/orchestrate"),

@@ -1,0 +1,105 @@
+//! Public projects, downloaded by the clients of their registries and pinned by version and hash.
+//!
+//! Each is set up by a script, as a user would type it.
+
+use super::{Bug, Project};
+use crate::support::{Need, Outcome, World};
+
+/// The folder with the scripts, and the files that they copy.
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/field/public");
+/// What every script may use.
+const FETCH: &str = include_str!("public/fetch.sh");
+
+/// The file with the bugs of the npm workspace.
+const MINIMIST: &str = "packages/minimist/index.js";
+
+const PIP: Need = Need::new("python3 with pip", "apt install python3-pip python3-venv", || {
+    Need::starts("python3", &["-c", "import ensurepip, pip, venv"])
+});
+const CMAKE: Need = Need::new("cmake", "apt install cmake", || Need::starts("ctest", &["--version"]));
+const GO: Need = Need::new("go", "apt install golang-go", || Need::starts("go", &["version"]));
+
+pub(super) fn projects() -> Vec<Project> {
+    let changed = |file: &'static str, good, bad, symptom| Bug { file, good, bad, symptom };
+    vec![
+        Project {
+            name: "public_crates_in_a_workspace",
+            needs: &[],
+            lay_out: |world| set_up(world, include_str!("public/cargo.sh")),
+            verify: "cargo test --offline --workspace --quiet",
+            bugs: [
+                changed("packages/heck/src/snake.rs", "|f| write!(f, \"_\")", "|f| write!(f, \"+\")", "snake::tests"),
+                changed("packages/strsim/src/lib.rs", "return Ok(count),", "return Ok(count + 1),", "hamming"),
+            ],
+        },
+        Project {
+            name: "a_public_python_project_installed_as_editable",
+            needs: &[PIP],
+            lay_out: |world| set_up(world, include_str!("public/python.sh")),
+            verify: ".venv/bin/python -B -m unittest discover -s tests -t .",
+            bugs: [
+                changed(
+                    "idna/core.py",
+                    "raise IDNAError(\"Label must be in",
+                    "str(\"Label must be in",
+                    "did not emit required error",
+                ),
+                changed("idna/core.py", "if not valid_contextj(", "if valid_contextj(", "did not emit required error"),
+            ],
+        },
+        Project {
+            name: "a_public_npm_workspace",
+            needs: &[Need::NPM],
+            lay_out: |world| set_up(world, include_str!("public/npm.sh")),
+            verify: "node node_modules/tape/bin/tape packages/*/test/*.js",
+            bugs: [
+                changed(
+                    MINIMIST,
+                    "!flags.strings[key] && isNumber(val)",
+                    "flags.strings[key] && isNumber(val)",
+                    "test/num.js",
+                ),
+                changed(MINIMIST, "|| !isNumber(arg) ? arg", "|| isNumber(arg) ? arg", "subarg/test/arg.js"),
+            ],
+        },
+        Project {
+            name: "a_public_pnpm_workspace",
+            needs: &[Need::NPM],
+            lay_out: |world| set_up(world, include_str!("public/pnpm.sh")),
+            // The other tests of `through` need packages that are not part of the workspace.
+            verify: "node node_modules/tape/bin/tape packages/resumer/test/*.js packages/through/test/[abe][un][tfd]*.js",
+            bugs: [changed("packages/through/index.js", "buffer.push(data)", "buffer.unshift(data)", "resumer/test/");
+                2],
+        },
+        Project {
+            name: "a_public_c_library",
+            needs: &[CMAKE],
+            lay_out: |world| set_up(world, include_str!("public/c.sh")),
+            verify: "cmake -S . -B build && cmake --build build && cd build && ctest --output-on-failure",
+            bugs: [changed(
+                "lib/xmlparse.c",
+                "return XML_ERROR_UNDECLARING_PREFIX;",
+                "return XML_ERROR_SYNTAX + 0;",
+                "tests failed out of",
+            ); 2],
+        },
+        Project {
+            name: "a_go_module_with_a_vendored_dependency",
+            needs: &[GO],
+            lay_out: |world| set_up(world, include_str!("public/go.sh")),
+            verify: "go test ./...",
+            bugs: [
+                changed("vendor/example.invalid/doubling/doubling.go", "2 * number", "3 * number", "found 21"),
+                changed("area.go", "width + height", "width - height", "found -2"),
+            ],
+        },
+    ]
+}
+
+/// Runs a script in the repository, after [`FETCH`].
+fn set_up(world: &World, script: &str) -> Outcome {
+    std::fs::create_dir_all(world.home.path().join("home"))?;
+    let script = format!("{FETCH}\n{script}");
+    let shell = world.home.command("sh", world.repository.path(), &["-c", &script]);
+    shell.env("FILES", FILES).with_toolchain().run()?.exits(0).map(drop)
+}

@@ -77,7 +77,7 @@ pub(crate) const KEYS: &[&str] = &[
 /// is a rule with prose below it.
 pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
     let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
-    let mut lines = source.lines(start..source.text.len()).into_iter();
+    let mut lines = source.lines(start..source.text.len());
     lines.next().filter(|(_, line)| line.trim_end() == "---")?;
     let inner: Vec<_> = lines.collect();
     let at = inner.iter().position(|(_, line)| matches!(line.trim_end(), "---" | "..."))?;
@@ -124,7 +124,7 @@ pub(crate) fn read(
             let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
             let offset = source.line_start(source.line_of(range.start) + line.saturating_sub(1));
             let reason = error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            let (_, text) = source.lines(offset..range.end.max(offset)).first().copied().unwrap_or_default();
+            let (_, text) = source.lines(offset..range.end.max(offset)).next().unwrap_or_default();
             findings.error(
                 Pending::new(
                     offset,
@@ -153,7 +153,7 @@ fn line_of<'a>(source: &'a Source<'_>, range: Range<usize>, key: &str) -> (usize
         let line = line.trim_start_matches(['"', '\'']);
         line.strip_prefix(key).is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
     };
-    source.lines(range.clone()).into_iter().find(|(_, line)| is_key(line)).unwrap_or((range.start, ""))
+    source.lines(range.clone()).find(|(_, line)| is_key(line)).unwrap_or((range.start, ""))
 }
 
 /// A key of the front matter, with its value and its line.

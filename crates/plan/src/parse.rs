@@ -215,8 +215,11 @@ fn no_tasks(findings: &mut Findings) {
 /// Reports the first hidden character of every line.
 fn hidden_characters(source: &Source<'_>, findings: &mut Findings) {
     let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
+    // No ASCII character is hidden.
+    if source.text.is_ascii() {
+        return;
+    }
     for (offset, line) in source.lines(start..source.text.len()) {
-        // No ASCII character is hidden.
         if line.is_ascii() {
             continue;
         }

@@ -47,12 +47,13 @@ pub(crate) fn assign(drafts: &[Draft], findings: &mut Findings) -> Vec<Name> {
     let mut slugs = Slugs::new(first.into_keys());
     let mut names = Vec::with_capacity(drafts.len());
     for ((draft, id), prefix) in drafts.iter().zip(written).zip(prefixes) {
+        let title = title_key(&draft.title);
         let id = match id {
             Some(id) => TaskId::new(id.text),
-            None => slugs.give(&draft.title),
+            None => slugs.give(&title),
         };
         let (number, phase) = (draft.number.clone(), draft.phase_label.clone());
-        names.push(Name { id, number, title: title_key(&draft.title), prefix, phase });
+        names.push(Name { id, number, title, prefix, phase });
     }
     names
 }

@@ -106,10 +106,10 @@ pub(crate) fn label(text: &str) -> Option<Label<'_>> {
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(Label::Story(text))
 }
 
-/// Returns the slug of a title: as many of its lower-case words, joined by `_`, as fit into [`MAX_SLUG_CHARS`].
-fn slug(title: &str) -> String {
+/// Returns the slug of a title's key: as many of its words, joined by `_`, as fit into [`MAX_SLUG_CHARS`].
+fn slug(key: &str) -> String {
     let mut slug = String::new();
-    for word in title_key(title).split('_').filter(|word| !word.is_empty()) {
+    for word in key.split('_').filter(|word| !word.is_empty()) {
         let length = slug.chars().count();
         if length == 0 {
             slug.extend(word.chars().take(MAX_SLUG_CHARS));
@@ -129,7 +129,18 @@ fn slug(title: &str) -> String {
 
 /// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a reader.
 pub(crate) fn title_key(title: &str) -> String {
-    let mut key = String::new();
+    let mut key = String::with_capacity(title.len().min(MAX_KEY_CHARS));
+    if title.is_ascii() {
+        for byte in title.bytes().take(MAX_KEY_CHARS) {
+            if byte.is_ascii_alphanumeric() {
+                key.push(char::from(byte.to_ascii_lowercase()));
+            } else if byte != b'\'' && !key.ends_with('_') && !key.is_empty() {
+                key.push('_');
+            }
+        }
+        key.truncate(key.trim_end_matches('_').len());
+        return key;
+    }
     for c in title.chars().take(MAX_KEY_CHARS).flat_map(char::to_lowercase) {
         if c.is_alphanumeric() && !is_invisible(c) {
             key.push(c);
@@ -154,9 +165,9 @@ impl Slugs {
         Self { taken: written.into_iter().collect(), last: HashMap::new() }
     }
 
-    /// Returns the slug of a title, with an index if it is taken.
-    pub(crate) fn give(&mut self, title: &str) -> TaskId {
-        let base = slug(title);
+    /// Returns the slug of a title's key, with an index if it is taken.
+    pub(crate) fn give(&mut self, key: &str) -> TaskId {
+        let base = slug(key);
         if self.taken.insert(TaskId::key(&base)) {
             return TaskId::new(base);
         }
@@ -227,7 +238,7 @@ mod tests {
             ("é", "é"),
         ];
         for (title, expected) in table {
-            assert_eq!(slugs.give(title).as_str(), expected, "{title}");
+            assert_eq!(slugs.give(&title_key(title)).as_str(), expected, "{title}");
         }
     }
 }

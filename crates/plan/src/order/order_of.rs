@@ -84,6 +84,9 @@ struct Orderer<'a> {
 
 impl Orderer<'_> {
     fn written(&mut self) {
+        if !self.tasks.drafts.iter().any(|draft| draft.attributes.names_dependencies()) {
+            return;
+        }
         let references = References::new(self.tasks.names, self.tasks.groups);
         // All tasks of a group share its list, which is resolved, and its errors reported, only once.
         let mut lists: HashMap<usize, Resolved> = HashMap::new();

@@ -159,7 +159,7 @@ impl Walk<'_, '_> {
 
     fn holds_tasks(&self, block: &Block) -> bool {
         let is_task = |item: &Item| self.mark(item, &self.reader.first_line(item)).is_some();
-        self.reader.source.lines(block.range()).iter().any(|(_, line)| looks_like_box(line))
+        self.reader.source.lines(block.range()).any(|(_, line)| looks_like_box(line))
             || items_of(block).iter().any(is_task)
     }
 
@@ -209,7 +209,7 @@ impl Walk<'_, '_> {
             Block::Paragraph(range) => Some(self.reader.source.lines(range.clone())),
             _ => None,
         });
-        paragraphs.any(|lines| lines.iter().any(|(_, line)| is_status(line)))
+        paragraphs.any(|mut lines| lines.any(|(_, line)| is_status(line)))
     }
 
     /// Reports whether the first block is a task's heading with a field below it.
@@ -230,9 +230,7 @@ impl Walk<'_, '_> {
             word.is_some_and(|word| attributes::key_of(&word).is_some() || matches!(word.as_str(), "type" | "status"))
         };
         match block {
-            Block::Paragraph(range) => {
-                self.reader.source.lines(range.clone()).iter().any(|(_, line)| is_field(line.trim()))
-            }
+            Block::Paragraph(range) => self.reader.source.lines(range.clone()).any(|(_, line)| is_field(line.trim())),
             Block::List(items) => items.iter().any(|item| is_field(&self.reader.first_line(item).text)),
             _ => false,
         }
@@ -643,8 +641,7 @@ impl Walk<'_, '_> {
     /// Records every box of an item as skipped, or the item itself if its mark is no box.
     fn skip_all(&mut self, item: &Item, reason: &str) {
         let lines = self.reader.source.lines(item.range.clone());
-        let mut boxes: Vec<usize> =
-            lines.iter().filter(|(_, line)| looks_like_box(line)).map(|(offset, _)| *offset).collect();
+        let mut boxes: Vec<usize> = lines.filter(|(_, line)| looks_like_box(line)).map(|(offset, _)| offset).collect();
         if boxes.is_empty() {
             boxes.push(item.range.start);
         }
@@ -654,7 +651,8 @@ impl Walk<'_, '_> {
     /// Records lines that look like boxes in a block that is never read for tasks.
     fn skip_boxes(&mut self, block: &Block) {
         let Block::Opaque { kind, range } = block else { return };
-        for (offset, line) in self.reader.source.lines(range.clone()) {
+        let source = self.reader.source;
+        for (offset, line) in source.lines(range.clone()) {
             if looks_like_box(line) {
                 self.reader.findings.skip(offset, kind.place());
             }

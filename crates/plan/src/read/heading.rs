@@ -81,6 +81,10 @@ pub(crate) fn without_word(text: &str) -> Option<&str> {
 
 /// Returns the text after a word, whatever its case.
 fn after_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+    let first = text.as_bytes().first()?;
+    if first.is_ascii() && first.to_ascii_lowercase() != *word.as_bytes().first()? {
+        return None;
+    }
     let mut rest = text.chars();
     for letter in word.chars() {
         let own = rest.next()?;

@@ -4,6 +4,7 @@
 //! before the parser runs, because the parser visits every open block at every blank line: unbounded, a kilobyte of
 //! markers would make each later line cost a kilobyte of work.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use comrak::nodes::{AstNode, NodeValue, Sourcepos};
@@ -72,7 +73,7 @@ impl Block {
 
 /// Returns the offset of the first line whose markers nest deeper than [`MAX_DEPTH`].
 pub(crate) fn too_deep(source: &Source<'_>) -> Option<usize> {
-    source.lines(0..source.text.len()).into_iter().find(|(_, line)| depth(line) > MAX_DEPTH).map(|(offset, _)| offset)
+    source.lines(0..source.text.len()).find(|(_, line)| depth(line) > MAX_DEPTH).map(|(offset, _)| offset)
 }
 
 /// Returns an upper bound of the nesting that a line can continue or open: one level for every two columns, and for
@@ -101,7 +102,10 @@ fn depth(line: &str) -> usize {
 pub(crate) fn read(source: &Source<'_>, start: usize) -> Vec<Block> {
     let body = source.slice(start..source.text.len());
     // A lone CR ends a line too. The replacements keep the length, so that offsets stay valid.
-    let body = body.replace("\r\n", " \n").replace('\r', "\n");
+    let body = match body.contains('\r') {
+        true => Cow::Owned(body.replace("\r\n", " \n").replace('\r', "\n")),
+        false => Cow::Borrowed(body),
+    };
     let arena = Arena::new();
     let root = parse_document(&arena, &body, &Options::default());
     let reader = Reader { source, first_line: source.line_of(start) - 1, first_column: start };

@@ -42,18 +42,19 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the lines of a range with the offset of each, without their line endings.
-    pub(crate) fn lines(&self, range: Range<usize>) -> Vec<(usize, &'a str)> {
-        let mut lines = Vec::new();
+    pub(crate) fn lines(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &'a str)> + use<'_, 'a> {
         let mut line = self.line_of(range.start);
         let mut start = range.start;
-        while start < range.end {
+        std::iter::from_fn(move || {
+            if start >= range.end {
+                return None;
+            }
             let next = self.line_start(line + 1);
-            let text = self.slice(start..next.min(range.end));
-            lines.push((start, text.trim_end_matches(['\r', '\n'])));
+            let found = (start, self.slice(start..next.min(range.end)).trim_end_matches(['\r', '\n']));
             start = next;
             line += 1;
-        }
-        lines
+            Some(found)
+        })
     }
 
     /// Returns a cursor that converts increasing offsets into positions.

@@ -58,6 +58,9 @@ impl Style {
 
 /// Reports whether a plan is one of Kiro's: numbered boxes, and lines that name their requirements.
 pub(crate) fn is_kiro(source: &Source<'_>) -> bool {
+    if !source.text.contains("_Requirements:") {
+        return false;
+    }
     let (mut numbers, mut requirements) = (false, false);
     for (_, line) in source.lines(0..source.text.len()) {
         let text = line.trim_start_matches(['-', '*', ' ', '\t']);

@@ -86,7 +86,10 @@ pub(crate) struct Row {
 
 /// Returns the rows of a paragraph that is a table of tasks; `None` for any other paragraph.
 pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<Row>> {
-    let lines = source.lines(paragraph);
+    if !source.slice(paragraph.clone()).contains('|') {
+        return None;
+    }
+    let lines: Vec<(usize, &str)> = source.lines(paragraph).collect();
     let rule = lines.iter().position(|(_, line)| is_rule(line)).filter(|at| *at > 0)?;
     let (offset, line) = lines.get(rule - 1)?;
     let columns = cells(*offset, line);

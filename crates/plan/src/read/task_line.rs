@@ -206,7 +206,11 @@ impl Reader<'_, '_> {
     /// Returns a range's lines without the indentation of the first, HTML comments and hidden characters.
     pub(crate) fn dedented(&self, range: Range<usize>) -> String {
         let column = range.start - self.source.line_start(self.source.line_of(range.start));
-        let lines = self.source.lines(range);
+        let written = self.source.slice(range.clone()).trim();
+        if written.is_ascii() && !written.contains(['\n', '\r', '<', '`']) {
+            return written.to_owned();
+        }
+        let lines: Vec<(usize, &str)> = self.source.lines(range).collect();
         let dedent = |line: &str| {
             let blanks = line.bytes().take(column).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
             line.get(blanks..).unwrap_or_default().trim_end().to_owned()
@@ -260,7 +264,8 @@ impl Reader<'_, '_> {
     fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<(Key, Located)> {
         let mut prose = Vec::new();
         let mut open = None;
-        for (offset, line) in self.source.lines(range) {
+        let source = self.source;
+        for (offset, line) in source.lines(range) {
             open = None;
             let inline = Inline::new(self.source, offset..offset + line.len());
             if self.status_field(&inline, draft) {
@@ -283,9 +288,12 @@ impl Reader<'_, '_> {
         let Some((word, at)) = attributes::detail_key(&line.text) else {
             return false;
         };
+        if !word.eq_ignore_ascii_case("status") {
+            return false;
+        }
         let said = line.text.get(at..).unwrap_or_default();
         let value = said.trim_matches(['*', '_', ' ', '`']);
-        let status = status::of_text(value).filter(|_| word.eq_ignore_ascii_case("status") && !value.is_empty());
+        let status = status::of_text(value).filter(|_| !value.is_empty());
         if let (Some(status), Some(start)) = (status, said.find(value)) {
             draft.status = status;
             draft.marks.extend(done::mark(value, line.offset(at + start)));

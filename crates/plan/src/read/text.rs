@@ -18,6 +18,9 @@ pub(crate) struct Spans {
 /// Finds code spans and comments; whichever begins first wins.
 pub(crate) fn spans(text: &str) -> Spans {
     let mut found = Spans { code: Vec::new(), comments: Vec::new() };
+    if !text.contains(['`', '<']) {
+        return found;
+    }
     let closers = backtick_closers(text);
     let mut at = 0;
     while let Some(next) = text.get(at..).and_then(|rest| rest.find(['`', '<'])).map(|found| at + found) {
@@ -65,6 +68,9 @@ fn backtick_closers(text: &str) -> HashMap<usize, usize> {
 pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> HashMap<usize, usize> {
     let mut open = Vec::new();
     let mut pairs = HashMap::new();
+    if !text.contains('(') {
+        return pairs;
+    }
     let mut ranges = outside.iter().peekable();
     let mut escapes = false;
     for (at, byte) in text.bytes().enumerate() {
@@ -87,7 +93,7 @@ pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> HashMap<usize
 
 /// Returns the lines of the text without the given ranges and hidden characters, with blanks collapsed.
 pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
-    let mut cuts: Vec<Range<usize>> = cuts.to_vec();
+    let mut cuts: Vec<&Range<usize>> = cuts.iter().collect();
     cuts.sort_by_key(|cut| cut.start);
     let mut kept = String::with_capacity(text.len());
     let mut at = 0;
@@ -98,7 +104,35 @@ pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
         at = at.max(cut.end);
     }
     kept.push_str(text.get(at..).unwrap_or_default());
-    without_hidden(&kept).split('\n').map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    let kept = if kept.is_ascii() { kept } else { without_hidden(&kept) };
+    kept.split('\n').map(collapsed).collect()
+}
+
+/// Returns a line whose words are separated by single blanks.
+fn collapsed(line: &str) -> String {
+    if is_collapsed(line) {
+        return line.to_owned();
+    }
+    let mut words = String::with_capacity(line.len());
+    for word in line.split_whitespace() {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+    }
+    words
+}
+
+/// Reports whether a text is ASCII in one line, without surrounding and repeated blanks.
+fn is_collapsed(line: &str) -> bool {
+    let mut before = b' ';
+    for byte in line.bytes() {
+        if !(byte.is_ascii_graphic() || byte == b' ') || (byte == b' ' && before == b' ') {
+            return false;
+        }
+        before = byte;
+    }
+    before != b' ' || line.is_empty()
 }
 
 /// Removes a pair of marks that encloses the whole text: backticks, quotes or emphasis.
@@ -115,6 +149,9 @@ pub(crate) fn unwrap_marks(text: &str) -> &str {
 
 /// Removes the marks of strong emphasis outside code spans.
 pub(crate) fn without_strong(text: &str) -> String {
+    if is_collapsed(text) && !text.contains("**") {
+        return text.to_owned();
+    }
     let code = spans(text).code;
     let cuts: Vec<Range<usize>> = text
         .match_indices("**")

@@ -364,9 +364,11 @@ impl Coordinator {
         }
     }
 
-    /// Reports whether the commit that runs start from may contain a file.
-    pub(crate) fn base_may_have(&self, path: &str) -> Result<bool, CoordinatorError> {
-        Ok(commit_may_have(&self.repo, &self.base()?.0, path))
+    /// Reports whether a worktree may contain a file at first: the commit that runs start from may, or the
+    /// file is copied from the checkout.
+    pub(crate) fn worktree_may_have(&self, path: &str) -> Result<bool, CoordinatorError> {
+        let path = path.trim_start_matches("./");
+        Ok(commit_may_have(&self.repo, &self.base()?.0, path) || self.repo.worktrees().includes(Path::new(path))?)
     }
 
     fn identities(&self) -> Result<Identities, CoordinatorError> {

@@ -114,13 +114,13 @@ pub async fn missing_programs(
     Ok(found)
 }
 
-/// Finds the checks that start with a file which the run's base commit does not contain; these are only warnings,
-/// since a task may create it.
+/// Finds the checks that start with a file which no worktree contains at first; these are only warnings, since a task
+/// may create it.
 fn missing_files(coordinator: &Coordinator, checks: &[PlannedCommand<'_>]) -> Result<Vec<Finding>, CoordinatorError> {
     let mut found = Vec::new();
     for check in checks {
         let FirstWord::File(path) = check.first else { continue };
-        if !coordinator.base_may_have(path)? {
+        if !coordinator.worktree_may_have(path)? {
             found.push(check.missing(true));
         }
     }

@@ -241,6 +241,16 @@ impl Worktrees<'_> {
         Ok(bytes)
     }
 
+    /// Reports whether a file, or a link in the place of one of its folders, is copied to each worktree.
+    ///
+    /// # Errors
+    /// See [`copy_included`](Self::copy_included).
+    pub fn includes(&self, path: &Path) -> Result<bool, GitError> {
+        let files = self.included()?;
+        let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
+        Ok(parts.any(|part| files.iter().any(|file| path_of(file) == part)))
+    }
+
     /// Lists the files that are copied to each worktree.
     pub(crate) fn included(&self) -> Result<Vec<Vec<u8>>, GitError> {
         let patterns = self.repo.workdir().join(PATTERNS);

@@ -93,6 +93,9 @@ fn links_are_links_and_pipes_and_repositories_are_left_out() {
     git_in(&fixture.project().join("local/nested"), &["init", "-q"]);
     let (worktree, copied) = included(&fixture);
     assert_eq!(copied.unwrap(), ["a.env", "b.env", "linked", "local/kept"].map(PathBuf::from));
+    for (path, expected) in [("local/kept", true), ("linked/secret", true), ("local", false), (".gitignore", false)] {
+        assert_eq!(fixture.repo().worktrees().includes(Path::new(path)).unwrap(), expected, "{path}");
+    }
     for (link, target) in [("a.env", outside.join("secret")), ("b.env", "local/kept".into()), ("linked", outside)] {
         assert_eq!(std::fs::read_link(worktree.path().join(link)).unwrap(), target);
     }

@@ -65,6 +65,7 @@ bench *ARGS:
 demo *ARGS:
     cargo run --release -p orchestrate -- demo {{ARGS}}
 
-# Repeats examples/real-input and records its output.
+# Repeats the walk-throughs of examples/real-input and examples/own-project and records their output.
 record:
     ORCHESTRATE_RECORD=all cargo test --test orchestrate real_input::this_project_is_changed_checked_reviewed_and_landed
+    ORCHESTRATE_RECORD=all cargo test --test orchestrate field::the_first_plan_on_a_project_is_as_shown

@@ -7,6 +7,7 @@
 
 mod public;
 mod shapes;
+mod transcript;
 
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
@@ -49,7 +50,9 @@ pub(crate) fn cases() -> Vec<Case> {
     let is_long = std::env::var_os(LONG_FORM).is_some_and(|value| value == "all");
     let public = if is_long { public::projects() } else { Vec::new() };
     let projects = shapes::projects().into_iter().chain(public);
-    projects.flat_map(|project| [Confinement::Full, Confinement::Fallback].map(|tier| in_tier(project, tier))).collect()
+    let tiers = [Confinement::Full, Confinement::Fallback];
+    let followed = projects.flat_map(|project| tiers.map(|tier| in_tier(project, tier)));
+    followed.chain(transcript::cases()).collect()
 }
 
 fn in_tier(project: Project, tier: Confinement) -> Case {

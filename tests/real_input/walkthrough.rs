@@ -3,13 +3,10 @@
 //! The test that types the lines writes the page (`just record`), so nothing on it is made up.
 //! Another test compares the page's lines with the typed ones.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use libtest_mimic::Failed;
-
-use super::{FOLDER, example};
-use crate::support::{Outcome, Session, fail};
+use super::FOLDER;
+use crate::support::{self, Outcome, Session, require_typed, transcript};
 
 /// The typed lines, in order.
 pub(super) const TYPED: [&str; 11] = [
@@ -26,29 +23,17 @@ pub(super) const TYPED: [&str; 11] = [
     "orchestrate clean --ignored",
 ];
 
-/// The environment variable that makes the test write the page.
-const RECORD: &str = "ORCHESTRATE_RECORD";
 const PAGE: &str = "README.md";
-const BEGIN: &str = "<!-- recorded: begin -->\n";
-const END: &str = "<!-- recorded: end -->";
 /// How the compiler's lines about crates begin; there are dozens about other crates.
 const OTHERS: [&str; 2] = ["Compiling ", "Checking "];
 
-/// Writes what was typed and shown into the page, if [`RECORD`] is set.
+/// Writes what was typed and shown into the page, if that is asked for.
 pub(super) fn record_if_asked(session: &Session<'_>) -> Outcome {
-    if std::env::var_os(RECORD).is_none() {
-        return Ok(());
-    }
-    let mut recorded = String::new();
-    for (line, shown) in session.typed() {
-        let shown = session.names().iter().fold(shown.clone(), |text, (folder, name)| text.replace(folder, name));
-        recorded.push_str(&format!("```console\n$ {line}\n{}```\n\n", shortened(&shown)));
-    }
-    let page = example(PAGE)?;
-    let (before, rest) = page.split_once(BEGIN).ok_or_else(|| Failed::from("the page has no place for it"))?;
-    let (_, after) = rest.split_once(END).ok_or_else(|| Failed::from("the page's place has no end"))?;
-    fs::write(Path::new(FOLDER).join(PAGE), format!("{before}{BEGIN}\n{recorded}{END}{after}"))?;
-    Ok(())
+    support::record_if_asked(&page(), &transcript(session, "~/orchestrate", shortened)).map(drop)
+}
+
+fn page() -> PathBuf {
+    Path::new(FOLDER).join(PAGE)
 }
 
 /// Replaces the lines about other crates with their number.
@@ -75,9 +60,5 @@ fn shortened(shown: &str) -> String {
 
 /// Requires that the page shows the lines that the test types.
 pub(super) fn shows_what_is_tested() -> Outcome {
-    let page = example(PAGE)?;
-    let recorded = page.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END)).map(|(recorded, _)| recorded);
-    let recorded = recorded.ok_or_else(|| Failed::from("nothing is recorded"))?;
-    let typed: Vec<&str> = recorded.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
-    if typed == TYPED { Ok(()) } else { fail(format!("the page shows {typed:#?}; write it anew: `just record`")) }
+    require_typed(&page(), &TYPED)
 }

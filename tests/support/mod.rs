@@ -36,6 +36,7 @@ mod script;
 mod server;
 mod session;
 mod terminal;
+mod transcript;
 mod trials;
 mod world;
 
@@ -52,5 +53,6 @@ pub(crate) use script::{Rule, Script, done, write};
 pub(crate) use server::{ModelServer, Reply};
 pub(crate) use session::Session;
 pub(crate) use terminal::{COLUMNS, ROWS};
+pub(crate) use transcript::{record_if_asked, recorded, require_typed, transcript};
 pub(crate) use trials::cases;
 pub(crate) use world::{WAITING, World, plan_input, runtime};

@@ -47,6 +47,12 @@ impl<'a> Session<'a> {
         self
     }
 
+    /// Sets a variable of the environment.
+    pub(crate) fn with_variable(mut self, name: &'static str, value: &str) -> Self {
+        self.variables.push((name, value.to_owned()));
+        self
+    }
+
     /// Sets the variables for the model server.
     pub(crate) fn with_models(mut self, server: &ModelServer) -> Self {
         self.variables.extend([
@@ -99,11 +105,11 @@ impl<'a> Session<'a> {
         &self.typed
     }
 
-    /// Returns the folders of this session, each with the name that readers of the page see.
-    pub(crate) fn names(&self) -> [(String, &'static str); 2] {
+    /// Returns the folders of this session, each with the name that readers of a page see.
+    pub(crate) fn names(&self, folder: &str) -> [(String, String); 2] {
         [
-            (self.home.state().display().to_string(), "~/.local/state/orchestrate"),
-            (self.folder.display().to_string(), "~/orchestrate"),
+            (self.home.state().display().to_string(), "~/.local/state/orchestrate".to_owned()),
+            (self.folder.display().to_string(), folder.to_owned()),
         ]
     }
 }

@@ -1,9 +1,11 @@
 //! Finds what a worktree contains that is in no snapshot and would be lost with the worktree.
 //!
 //! That is ignored files, and the `.git` of nested repositories. A file that is the same in the user's
-//! checkout, such as a copy made for `.worktreeinclude`, is not lost. Nothing is stored or changed here.
+//! checkout, such as a copy made for `.worktreeinclude`, is not lost, also where paths in the copy lead into the
+//! worktree. Nothing is stored or changed here.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use crate::store::ignore::{Rules, Standard};
 use crate::store::openat;
 use crate::store::openat::{join, path_of};
 use crate::worktree::handle::Worktrees;
+use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation};
 use crate::worktree::worktrees::Worktree;
 
 /// A search for ignored files that exist only in a worktree.
@@ -22,6 +25,8 @@ struct Search<'a> {
     worktree: &'a Worktree,
     /// The open directory of the user's checkout.
     checkout: OwnedFd,
+    /// What becomes of paths into the checkout in a copy.
+    relocation: Relocation,
     tracked: BTreeMap<Vec<u8>, ()>,
 }
 
@@ -34,7 +39,8 @@ impl Worktrees<'_> {
     pub fn uncommitted(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
         worktree.verify_untampered()?;
         let checkout = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
-        let search = Search { worktree, checkout, tracked: self.tracked(worktree)? };
+        let relocation = Relocation::new(self.repo.workdir(), worktree.path());
+        let search = Search { worktree, checkout, relocation, tracked: self.tracked(worktree)? };
         let found = self.walk(worktree, &search.tracked)?;
         let mut uncommitted = Vec::new();
         for (path, is_folder) in found.ignored {
@@ -106,9 +112,33 @@ impl Search<'_> {
         match kind {
             Some(FileType::Symlink) => {
                 let ours = openat::read_link(&opened, name).map_err(failed())?;
-                Ok(openat::read_link(&theirs, name).is_ok_and(|theirs| theirs == ours))
+                let Ok(theirs) = openat::read_link(&theirs, name) else { return Ok(false) };
+                Ok(theirs == ours || self.relocated_link(path, &theirs) == Some(ours))
             }
-            _ => openat::is_same_file(&opened, &theirs, name).map_err(failed()),
+            _ if openat::is_same_file(&opened, &theirs, name).map_err(failed())? => Ok(true),
+            _ => {
+                let Some(copy) = self.relocated_file(path, &theirs, name) else { return Ok(false) };
+                let ours = openat::read(&opened, name, MAX_SEARCHED).map_err(failed())?;
+                Ok(ours.is_some_and(|(ours, _)| ours == copy))
+            }
+        }
+    }
+
+    /// Returns the target in a copy of a link that leads into the checkout, or `None` for any other link.
+    fn relocated_link(&self, path: &[u8], target: &[u8]) -> Option<Vec<u8>> {
+        match self.relocation.link(&path_of(path), Path::new(OsStr::from_bytes(target))) {
+            Relocated::Other(target) => Some(target),
+            Relocated::Same | Relocated::LeftOut => None,
+        }
+    }
+
+    /// Returns the content of a copy of a file that leads into the checkout, or `None` for any other file.
+    fn relocated_file(&self, path: &[u8], theirs: &OwnedFd, name: &[u8]) -> Option<Vec<u8>> {
+        let kind = Kind::of(path)?;
+        let (bytes, _) = openat::read(theirs, name, MAX_SEARCHED).ok()??;
+        match self.relocation.content(kind, &bytes).ok()? {
+            Relocated::Other(copy) => Some(copy),
+            Relocated::Same | Relocated::LeftOut => None,
         }
     }
 }

@@ -180,6 +180,10 @@ fn an_editable_install_leads_into_the_worktree() {
     assert!(!worktree.path().join(site).join("__pycache__").exists());
     let mode = std::fs::metadata(worktree.path().join(".venv/bin/tool")).unwrap().permissions().mode();
     assert_ne!(mode & 0o100, 0);
+    let only_here = || fixture.repo().worktrees().uncommitted(&worktree).unwrap();
+    assert_eq!(only_here(), Vec::<PathBuf>::new());
+    std::fs::write(worktree.path().join(site).join("_canary.pth"), "src\n").unwrap();
+    assert_eq!(only_here(), [PathBuf::from(".venv/")]);
 }
 
 /// Runs a program in a folder, and returns what it prints; `None` if the program is not installed.

@@ -3,7 +3,8 @@
 
 use crate::parse::read;
 use crate::style_tests::reads;
-use crate::{FindingCode, KnownNames};
+use crate::{FindingCode, KnownNames, write_boxes};
+use orchestrate_core::TaskId;
 
 #[test]
 fn openspec() {
@@ -582,4 +583,54 @@ fn a_document_without_marks_is_one_task() {
         assert_eq!(codes, [FindingCode::WholeDocument], "{text}");
         assert!(plan.notes.iter().any(|note| !note.text.is_empty()), "{text}");
     }
+}
+
+/// Returns a text in other forms of the same content, each with its name.
+fn forms(text: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("as written", text.to_owned()),
+        ("CRLF", text.replace('\n', "\r\n")),
+        ("CR", text.replace('\n', "\r")),
+        ("BOM", format!("\u{feff}{text}")),
+        ("BOM and CRLF", format!("\u{feff}{}", text.replace('\n', "\r\n"))),
+        ("no final newline", text.trim_end().to_owned()),
+        ("blanks at the ends", text.replace('\n', "  \n")),
+        ("tabs", text.replace("- [", "-\t[").replace("| ", "|\t")),
+    ]
+}
+
+/// Marks a task as done, and requires that exactly one place changes, from `before` to `after`.
+fn writes(text: &str, task: &str, before: &str, after: &str) {
+    for (form, source) in forms(text) {
+        let written = write_boxes(&source, &[TaskId::from(task)]);
+        let (old, new): (Vec<char>, Vec<char>) = (source.chars().collect(), written.chars().collect());
+        let start = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
+        let ends = old[start..].iter().rev().zip(new[start..].iter().rev());
+        let end = ends.take_while(|(one, other)| one == other).count();
+        let changed = |text: &[char]| text[start..text.len() - end].iter().collect::<String>();
+        assert_eq!((changed(&old).as_str(), changed(&new).as_str()), (before, after), "{form}: {written:?}");
+        let (plan, errors) = read(&written, &KnownNames::default());
+        assert!(errors.is_empty(), "{form}: {errors:?}");
+        let done: Vec<&str> =
+            plan.tasks.iter().filter(|task| !task.status.runs()).map(|task| task.id.as_str()).collect();
+        assert_eq!(done, [task], "{form}: {written:?}");
+    }
+}
+
+#[test]
+fn only_the_status_changes_in_any_form_of_a_plan() {
+    writes("# P\n\n- [ ] same\n- [ ] same\n- [ ] same\n", "same_2", " ", "x");
+    writes("- [ ] 1. Group\n  - [ ] 1.1 One\n  - [ ] 1.2 Two\n", "1.2", " ", "x");
+    writes("| Task | Status |\n|---|---|\n| A `x\\|y` \\| z | ⏳ |\n| B | ⏳ |\n", "a_x_y_z", "⏳", "✅");
+    writes("| Status | Task |\n|---|---|\n| `todo` | A `|` |\n| todo | B |\n", "a", "todo", "done");
+    writes("| ID | Bug | Status |\n|---|---|---|\n| B1 | A | [ ] |\n| B2 | B | [ ] |\n", "B1", " ", "x");
+    writes(
+        "### Task 1: A\n\n**Status**: Not Started\n\n### Task 2: B\n\n**Files**: `b`\n",
+        "T1",
+        "Not Started",
+        "Done",
+    );
+    writes("# P\n\n## Progress\n\n- [ ] (2025-10-02) [a] A\n- [ ] [b] B\n", "a", " ", "x");
+    writes("- ⏳ Printer\n- ⬜ Loader\n", "loader", "⬜", "✅");
+    writes("# 计划\n\n### 任务1：[ ] 索引\n\n### 任务2：[ ] 查询\n", "T1", " ", "x");
 }

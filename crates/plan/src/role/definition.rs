@@ -44,8 +44,6 @@ pub struct Role {
     pub may_do_nothing: bool,
     /// Its permissions; `None` means those of its tools.
     pub permissions: Option<BTreeSet<Permission>>,
-    /// The channels that it listens to; they have no effect yet.
-    pub channels: Vec<String>,
     /// Permission rules from a `permission` map.
     pub rules: Vec<RuleText>,
     /// The keys that this version does not know, with their values.
@@ -272,7 +270,6 @@ impl Role {
             delivers: Delivers::default(),
             may_do_nothing: false,
             permissions: None,
-            channels: Vec::new(),
             rules: Vec::new(),
             unknown: Map::new(),
         }

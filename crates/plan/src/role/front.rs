@@ -98,7 +98,6 @@ const SETTINGS: &[&str] = &[
     "orchestrate-max-output-tokens",
     "orchestrate-max-turns",
     "orchestrate-permissions",
-    "orchestrate-channels",
 ];
 
 /// Parses front matter into a role.
@@ -297,7 +296,6 @@ impl<'a> Reader<'a> {
                     let named = names.iter().map(|name| Permission::named(name)).collect();
                     role.permissions = Some(self.require(named, key, "permissions such as file_read")?);
                 }
-                "orchestrate-channels" => role.channels = self.require(list(value), key, "a list of names")?,
                 // Other products' keys below `metadata` are ignored.
                 other if other.starts_with("orchestrate-") => self.unknown(other, SETTINGS.iter().copied()),
                 _ => {}

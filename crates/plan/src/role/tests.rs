@@ -14,7 +14,7 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_key_is_read() {
-    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nmodel: openai/x\r\nfallback: [openai/b, ollama/c]\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-channels: \"review,coordinator\"\r\n  orchestrate-delivers: report\r\n  orchestrate-nothing-to-do: \"true\"\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
+    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nmodel: openai/x\r\nfallback: [openai/b, ollama/c]\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-delivers: report\r\n  orchestrate-nothing-to-do: \"true\"\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
     let expected = Role {
         name: "builder".to_owned(),
         description: "Builds.".to_owned(),
@@ -29,7 +29,6 @@ fn every_key_is_read() {
         delivers: Delivers::Report,
         may_do_nothing: true,
         permissions: Some([Permission::FileRead, Permission::CodeExecution].into()),
-        channels: names(&["review", "coordinator"]),
         rules: Vec::new(),
         unknown: serde_json::Map::new(),
     };

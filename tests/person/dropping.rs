@@ -77,7 +77,10 @@ fn a_dropped_task_leaves_nothing_in_the_result() -> Outcome {
 
 fn dependents_are_named_and_go_on_request() -> Outcome {
     let world = ended(PLAN, &[])?;
-    says(&world.types(&["drop", "T1"], 3)?, &["T2 depend on it", "orchestrate drop T1 --with-dependents"])?;
+    says(
+        &world.types(&["drop", "T1"], 3)?,
+        &["other tasks depend on it: T2", "orchestrate drop T1 --with-dependents"],
+    )?;
     require_files(&world, &integration(&world)?, &["one", "three", "two"])?;
     let dropped = world.types(&["drop", "T1", "--with-dependents", "--json"], 0)?.json()?;
     if *at(&dropped, "/dropped")? != json!(["T1", "T2"]) {
@@ -108,7 +111,7 @@ fn what_was_built_before_the_dropped_task_stays() -> Outcome {
     let world = World::with_plan(plan)?;
     world.types(&["run", "plan.md"], 0)?;
     let before = world.repository.git(&["rev-parse", &integration(&world)?])?;
-    says(&world.types(&["drop", "T2"], 3)?, &["T3 depend on it"])?;
+    says(&world.types(&["drop", "T2"], 3)?, &["other tasks depend on it: T3"])?;
     world.types(&["drop", "T2", "--with-dependents"], 0)?;
     if world.repository.git(&["rev-parse", &integration(&world)?])? == before {
         return fail("nothing was dropped");

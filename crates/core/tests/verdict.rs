@@ -292,6 +292,13 @@ fn the_users_word_counts_instead_of_a_verdict() {
     story.tell(Event::TasksDropped { tasks: dropped, target, commit, merges: [].into() });
     assert_eq!(story.merge(), "b");
 
+    // A verdict is dropped with its task.
+    let mut story = reviewing();
+    story.end("r", &approve());
+    let (dropped, target) = (story.0.decide_drop(&id("r"), true).unwrap(), story.0.integration.clone());
+    story.tell(Event::TasksDropped { tasks: dropped, commit: target.clone(), target, merges: [].into() });
+    assert_eq!(story.0.task(&id("r")).unwrap().verdict(), None);
+
     let mut story = reviewing();
     story.tell(failed()).due().request(&Request::Retry { task: id("r"), message: None });
     story.start("r").end("r", &approve());

@@ -71,7 +71,7 @@ pub enum RequestRefused {
         state: TaskState,
     },
     /// Other tasks were built on the task that is to be dropped.
-    #[error("{task} cannot be dropped alone: {} depend on it", joined(dependents))]
+    #[error("{task} cannot be dropped alone, since other tasks depend on it: {}", joined(dependents))]
     HasDependents {
         /// The task.
         task: TaskId,

@@ -53,6 +53,7 @@ impl RunState {
             if tasks.contains(id) {
                 record.drop_work();
                 self.budget.release(id);
+                self.money.release(id);
             } else {
                 record.replace_merges(merges);
             }

@@ -422,6 +422,7 @@ impl Started {
     pub(super) fn drop_work(&mut self, end: End) {
         self.merged.clear();
         self.rejection_stands = false;
+        self.review = Review::default();
         self.enter(Stage::Ended(end));
         self.earlier = None;
     }

@@ -267,8 +267,12 @@ fn an_outage_is_waited_out_and_costs_no_attempt() -> Outcome {
         _ => write_then_end(&request.body),
     })?;
     let world = World::lived_in()?;
-    // The wait is longer than the attempt may take.
-    let played = play(&world, "- [ ] T1 write the first file (model: openai/test) (timeout: 4s)\n", &server)?;
+    // The wait is longer than the attempt may take, and than the run may.
+    let plan = "- [ ] T1 write the first file (model: openai/test) (timeout: 4s)\n";
+    let played = world.play(plan, &Script::default(), |settings| {
+        reach(settings, &server.openai_base(), &server.anthropic_base());
+        settings.run.timeout_ms = Some(4_000);
+    })?;
     played.require(0, &[("T1", Merged)])?;
     let said = played.pick(|event| match event {
         Event::ModelWaiting { error, .. } => Some(error.clone()),

@@ -203,7 +203,7 @@ impl RunState {
         if fact.seq != self.seq + 1 {
             return Err(illegal(fact, Illegal::OutOfSequence { newest: self.seq }));
         }
-        let was_paused = self.status != RunStatus::Running || is_from_outside(&fact.event);
+        let was_paused = self.status != RunStatus::Running || is_from_outside(&fact.event) || self.stands_still();
         self.apply_event(&fact.event).map_err(|reason| illegal(fact, reason))?;
         self.note_review(&fact.event);
         self.seq = fact.seq;
@@ -253,8 +253,8 @@ impl RunState {
                 Ok(())
             }
             Event::MachineSlept { slept_ms } => {
-                // An ended run does not work anyway.
-                if self.status == RunStatus::Running {
+                // The time of an ended run, or of one that waits for its models, stands still anyway.
+                if self.status == RunStatus::Running && !self.stands_still() {
                     self.paused_ms += slept_ms;
                 }
                 Ok(())

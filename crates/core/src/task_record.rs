@@ -278,7 +278,7 @@ impl TaskRecord {
     }
 
     /// Reports whether an agent or a command works on it, or its own check is running.
-    fn is_at_work(&self) -> bool {
+    pub(crate) fn is_at_work(&self) -> bool {
         matches!(self.state(), TaskState::Running | TaskState::Committed) && self.outage().is_none()
     }
 

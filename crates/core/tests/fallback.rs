@@ -45,6 +45,7 @@ fn events(story: &str) -> Vec<Event> {
                 let to = parts.next().unwrap().to_owned();
                 Event::ModelSwitched { task: a(), turn, from: "before".to_owned(), to, error: error.clone() }
             }
+            "slept" => Event::MachineSlept { slept_ms: 7 },
             "resumed" => Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None },
             _ => {
                 Event::TaskReturned { task: a(), cause: ReturnCause::Rejected, text: BlobId::from("text"), onto: None }
@@ -181,4 +182,14 @@ fn only_a_model_of_the_agent_takes_over_and_only_between_turns() {
     working.apply(result).unwrap();
     working.apply(switched("small")).unwrap();
     assert!(matches!(working.next_step(&ByteBound), Step::CallModel(request) if request.model == "small"));
+}
+
+/// Each event comes 10 ms after the one before it.
+#[test]
+fn the_time_of_an_outage_does_not_count() {
+    let worked = |story: &str| after(&format!("spawned requested {story}")).worked_ms();
+    assert_eq!((worked(""), worked("waiting"), worked("waiting replied:1 requested:2")), (40, 50, 60));
+    assert_eq!(worked("waiting switched:1:b requested:1 replied:1"), 50);
+    // Nor does a sleep count twice.
+    assert_eq!((worked("slept"), worked("waiting slept replied:1")), (43, 50));
 }

@@ -23,6 +23,7 @@ use crate::run::context::RunContext;
 use crate::run::handle::RunHandle;
 use crate::run::retry_notices::{Retries, Retry};
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
+use crate::run::time_limit;
 use crate::worker::{spawn, task_end};
 
 /// A run that this process works on until it ends, even if this handle is dropped.
@@ -215,15 +216,10 @@ impl Dispatcher {
         }
     }
 
-    /// Resolves when the run's time is used up.
+    /// Resolves when the run's time is used up. It stands still while all agents wait for models that do not answer.
     fn deadline(&self) -> impl Future<Output = ()> + use<> {
-        let left = self.context.state().time_left();
-        async move {
-            match left {
-                Some(left) => tokio::time::sleep(left).await,
-                None => std::future::pending().await,
-            }
-        }
+        let left = |state: &RunState| state.time_left().filter(|_| !state.stands_still());
+        time_limit::reached(self.context.journal.watch(), left)
     }
 
     /// Carries out an effect; returns whether the run is over.

@@ -10,3 +10,4 @@ pub(crate) mod open_files;
 pub(crate) mod retry_notices;
 pub(crate) mod secrets;
 pub(crate) mod shutdown;
+pub(crate) mod time_limit;

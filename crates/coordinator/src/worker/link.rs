@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use crate::error::CoordinatorError;
 use crate::run::context::{RunContext, blocking};
 use crate::run::retry_notices::Retry;
+use crate::run::time_limit;
 use crate::texts::skills::SkillRefused;
 use crate::worker::{review_end, task_end};
 use crate::worktree::link::GitLink;
@@ -89,23 +90,8 @@ impl WorkerLink {
     /// Resolves when the attempt's time is used up; never if it has no limit. While the agent waits for a model that
     /// does not answer, its time stands still.
     pub(crate) async fn out_of_time(&self) {
-        let mut changes = self.context.journal.watch();
-        loop {
-            let state = Arc::clone(&changes.borrow_and_update());
-            let waits = is_waiting(&state, &self.task);
-            let changed = changes.wait_for(|state| is_waiting(state, &self.task) != waits);
-            let left = state.time_left_of(&self.task).filter(|_| !waits);
-            let ended = match left {
-                Some(left) => tokio::time::timeout(left, changed).await.map(|changed| changed.is_err()),
-                None => Ok(changed.await.is_err()),
-            };
-            match ended {
-                Ok(false) => {}
-                // The run is over.
-                Ok(true) => std::future::pending().await,
-                Err(_) => return,
-            }
-        }
+        let left = |state: &RunState| state.time_left_of(&self.task).filter(|_| !is_waiting(state, &self.task));
+        time_limit::reached(self.context.journal.watch(), left).await;
     }
 
     /// Returns the agent's undelivered messages, oldest first.

@@ -49,6 +49,13 @@ impl RunState {
         }
     }
 
+    /// Reports whether the run's time stands still: agents wait for models that do not answer, and nothing else is
+    /// done.
+    pub fn stands_still(&self) -> bool {
+        let is_out = self.tasks.values().any(|record| record.outage().is_some());
+        is_out && self.merges.current().is_none() && !self.tasks.values().any(|record| record.is_at_work())
+    }
+
     /// Returns the milliseconds in which a process worked on the run, up to its newest event.
     pub fn worked_ms(&self) -> u64 {
         self.updated_ms.saturating_sub(self.started_ms).saturating_sub(self.paused_ms)

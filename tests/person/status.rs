@@ -19,6 +19,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("status::what_was_not_merged_is_not_landed", what_was_not_merged_is_not_landed),
         case("status::a_rejection_without_a_merge_is_taken_back", a_rejection_without_a_merge_is_taken_back),
         sandboxed("status::a_report_can_be_read", a_report_can_be_read),
+        sandboxed("status::the_disk_space_of_worktrees_is_shown", the_disk_space_of_worktrees_is_shown),
         sandboxed("status::a_landing_is_no_run_to_be_stopped", a_landing_is_no_run_to_be_stopped),
         sandboxed("status::a_stop_for_another_process_is_refused", a_stop_for_another_process_is_refused),
         sandboxed("status::a_plan_without_an_open_box_says_so", a_plan_without_an_open_box_says_so),
@@ -439,4 +440,19 @@ fn what_git_cannot_store_is_told() -> Outcome {
     says(&world.types(&["review", "T1"], 0)?, &["left out because git cannot store it: sub/.git, pipe"])?;
     let left_out = at(&world.types(&["review", "T1", "--json"], 0)?.json()?, "/left_out")?.clone();
     if left_out == json!(["sub/.git", "pipe"]) { Ok(()) } else { fail(left_out) }
+}
+
+/// What a command leaves in its worktree, ignored by git or not, is counted until the worktree is cleaned.
+fn the_disk_space_of_worktrees_is_shown() -> Outcome {
+    let world = World::with_plan("- [ ] T1 Fill it (run: head -c 3000000 /dev/urandom > large)\n")?;
+    world.types(&["run", "plan.md"], 0)?;
+    says(&world.types(&["status"], 0)?, &["worktrees: ", " MB on the disk (T1 3."])?;
+    let shown = world.types(&["status", "--json"], 0)?.json()?;
+    let (task, bytes) = (at(&shown, "/worktrees/0/task")?, at(&shown, "/worktrees/0/bytes")?);
+    if *task != json!("T1") || bytes.as_u64() < Some(3_000_000) {
+        return fail(format!("{task} {bytes}"));
+    }
+    world.types(&["clean"], 0)?;
+    let cleaned = world.types(&["status"], 0)?;
+    if cleaned.stdout.contains("worktrees: ") { fail(cleaned.stdout) } else { Ok(()) }
 }

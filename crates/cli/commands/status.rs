@@ -1,6 +1,6 @@
 //! `status`: shows the state of a run, as it is recorded and by whether a process works on it.
 
-use orchestrate_coordinator::Project;
+use orchestrate_coordinator::{Project, WorktreeSize};
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::status_name;
 use orchestrate_core::shown_hash;
@@ -18,6 +18,7 @@ use crate::show::progress::{is_at_work, short};
 use crate::show::run_argument::Named;
 use crate::show::table;
 use crate::show::table::RUNNING;
+use crate::show::worktrees;
 
 /// The maximum number of a call's characters in a list; the others are counted.
 const MAX_CALL_CHARS: usize = 200;
@@ -30,13 +31,15 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let standing = store.standing(&run)?;
     let (mut report, state) = (standing.report(), standing.state);
+    let project = context.project()?;
     if report.status == RUNNING {
         report.duration_ms += unix_ms().saturating_sub(state.updated_ms);
     } else {
-        warn_of_strange_tip(&context.project()?, &state);
+        warn_of_strange_tip(&project, &state);
     }
+    let worktrees = project.worktree_sizes(&state);
     if arguments.json.json {
-        output::json(&with_what_waits(&report, &state))?;
+        output::json(&with_what_waits(&report, &state, &worktrees))?;
         return Ok(0);
     }
     let mut text = table::render(&report);
@@ -49,6 +52,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
             parked_call::line(&approval.summary, MAX_CALL_CHARS)
         ));
     }
+    text.push_str(&worktrees::render(&worktrees));
     text.push_str(&table::unread(state.unread()));
     text.push_str(&next::render(&next::commands(Named::new(&store, &run)?, &run, &report.actions(&state))));
     output::result(&text)?;
@@ -94,8 +98,8 @@ fn activity(record: &TaskRecord) -> String {
     }
 }
 
-/// Returns the report with the calls that wait for the user, the tasks under way and the unread messages.
-fn with_what_waits(report: &Report, state: &RunState) -> Value {
+/// Returns the report with the calls that wait for the user, the tasks under way, unread messages and worktrees.
+fn with_what_waits(report: &Report, state: &RunState, worktrees: &[WorktreeSize]) -> Value {
     let mut value = serde_json::to_value(report).unwrap_or_default();
     let calls: Vec<Value> = state
         .open_approvals()
@@ -113,6 +117,7 @@ fn with_what_waits(report: &Report, state: &RunState) -> Value {
                                                                  "error": outage.error}))})
         });
         object.insert("working".to_owned(), working.collect());
+        object.insert("worktrees".to_owned(), json!(worktrees));
         object.insert("unread_messages".to_owned(), state.unread().map(|message| json!(message)).collect());
     }
     value

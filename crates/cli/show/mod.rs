@@ -13,3 +13,4 @@ pub(crate) mod progress;
 pub(crate) mod run_argument;
 pub(crate) mod table;
 pub(crate) mod terminal;
+pub(crate) mod worktrees;

@@ -29,7 +29,7 @@ pub use api::coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings, 
 pub use api::diagnosis::{Check, CheckStatus, Diagnosis};
 pub use api::preflight::{MissingPrograms, confinement_of, missing_programs, price_of, require_model, settings_of};
 pub use api::programs::may_find;
-pub use api::project::{Project, known_names};
+pub use api::project::{Project, WorktreeSize, known_names};
 pub use api::sample::lay_out_sample;
 pub use api::seen_programs::ProgramSeen;
 pub use dispatch::dispatcher::{Run, Takeover};

@@ -10,6 +10,7 @@ mod private;
 mod removal;
 mod replacement;
 mod temporary;
+mod usage;
 
 pub use place::{Misplaced, close_to_others, require_own};
 pub use plain::{Links, read_plain};
@@ -17,3 +18,4 @@ pub use private::{create_file, create_folder, open_or_create, write};
 pub use removal::{remove_folder, remove_folder_below};
 pub use replacement::{replace, replace_by_way_of, sync_folder};
 pub use temporary::TemporaryFolder;
+pub use usage::disk_usage;

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use orchestrate_files::{
-    Misplaced, close_to_others, create_folder, remove_folder, replace, replace_by_way_of, require_own, write,
+    Misplaced, close_to_others, create_folder, disk_usage, remove_folder, replace, replace_by_way_of, require_own,
+    write,
 };
 
 #[test]
@@ -95,4 +96,21 @@ fn a_folder_that_others_can_replace_is_refused() {
     } else {
         assert!(matches!(require_own(OsStr::new("/proc/1").as_ref()), Err(Misplaced::Foreign { .. })));
     }
+}
+
+#[test]
+fn a_file_is_counted_once_and_links_are_not_followed() {
+    let top = tempfile::tempdir().unwrap();
+    let (counted, other) = (top.path().join("counted"), top.path().join("other"));
+    create_folder(&counted.join("inside")).unwrap();
+    create_folder(&other).unwrap();
+    let empty = disk_usage(&counted);
+    write(&other.join("large"), &vec![1; 1 << 20]).unwrap();
+    std::os::unix::fs::symlink(&other, counted.join("link")).unwrap();
+    assert!(disk_usage(&counted) < empty + (1 << 16));
+    std::fs::hard_link(other.join("large"), counted.join("first")).unwrap();
+    std::fs::hard_link(other.join("large"), counted.join("inside/second")).unwrap();
+    let once = disk_usage(&counted) - empty;
+    assert!(((1 << 20)..(1 << 20) + (1 << 16)).contains(&once), "{once}");
+    assert_eq!(disk_usage(&top.path().join("absent")), 0);
 }

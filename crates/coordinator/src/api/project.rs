@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use orchestrate_core::git_path::shown_path;
-use orchestrate_core::{Oid, Redactor, RunState};
+use orchestrate_core::{Oid, Redactor, RunState, TaskId};
 use orchestrate_git::Repo;
 use orchestrate_journal::Store;
 use orchestrate_model::Provider;
 use orchestrate_plan::KnownNames;
+use serde::Serialize;
 
 use crate::afterwards::moved;
 use crate::afterwards::moved::Moved;
@@ -29,6 +30,17 @@ const MCP_FILE: &str = ".mcp.json";
 pub struct Project {
     repo: Repo,
     layout: Layout,
+}
+
+/// What a worktree occupies on its disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WorktreeSize {
+    /// The task that works in it; `None` for those in which the run checks merged trees and sets up the project.
+    pub task: Option<TaskId>,
+    /// The folder.
+    pub path: PathBuf,
+    /// Its size on the disk in bytes.
+    pub bytes: u64,
 }
 
 impl Project {
@@ -68,6 +80,18 @@ impl Project {
     pub fn require_startable(&self, base: Option<&str>) -> Result<(), CoordinatorError> {
         self.repo.require_writable()?;
         self.base(base).map_or(Ok(()), |commit| Ok(self.repo.require_plain_tree(&commit)?))
+    }
+
+    /// Returns the worktrees of a run that exist, with the disk space that they occupy.
+    pub fn worktree_sizes(&self, state: &RunState) -> Vec<WorktreeSize> {
+        let of_tasks = state.tasks().map(|record| {
+            let task = &record.task.id;
+            (Some(task.clone()), self.layout.worktree(&state.run_id, task))
+        });
+        let own = [self.layout.verifier(&state.run_id), self.layout.setup(&state.run_id)];
+        let all = of_tasks.chain(own.map(|path| (None, path)));
+        let existing = all.filter(|(_, path)| path.is_dir());
+        existing.map(|(task, path)| WorktreeSize { task, bytes: orchestrate_files::disk_usage(&path), path }).collect()
     }
 
     /// Returns the user's working tree.

@@ -67,6 +67,10 @@ pub(crate) struct Outgoing {
 
 impl WorkerLink {
     /// Opens the connection for one task.
+    pub(crate) fn new(context: &Arc<RunContext>, task: &TaskId) -> Self {
+        Self { context: Arc::clone(context), task: task.clone() }
+    }
+
     /// Prepares the worktree with the project's setup; see [`setup::prepare`].
     pub(crate) async fn prepare(
         &self,
@@ -74,10 +78,6 @@ impl WorkerLink {
         shutdown: &Shutdown,
     ) -> Result<Option<CheckResult>, CoordinatorError> {
         setup::prepare(&self.context, unprepared, shutdown).await
-    }
-
-    pub(crate) fn new(context: &Arc<RunContext>, task: &TaskId) -> Self {
-        Self { context: Arc::clone(context), task: task.clone() }
     }
 
     /// Returns the task's record.

@@ -2,12 +2,10 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use orchestrate_coordinator::ConfinementChoice;
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
-use orchestrate_core::event::FailureCause;
+use orchestrate_core::TaskState::Merged;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
@@ -20,14 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let network = tiers.map(|(tier, name)| {
         case(format!("setup::only_an_allowed_setup_reaches_the_network ({name})"), move || network(tier)).in_tier(tier)
     });
-    let others = [
-        case("setup::its_result_is_shared_and_leads_into_each_worktree", shared),
-        case("setup::a_result_that_cannot_be_moved_is_made_in_each_worktree", made_in_each),
-        case("setup::what_an_agent_writes_never_runs_with_the_network", never_of_an_agent),
-        case("setup::a_failed_setup_is_not_shared", failed),
-        case("setup::its_worktree_is_cleaned_with_the_run", cleaned),
-    ];
-    network.into_iter().chain(others).collect()
+    network.into_iter().collect()
 }
 
 /// A server on the loopback that records what is asked of it, and answers nothing.
@@ -59,10 +50,11 @@ impl Server {
         format!("git ls-remote git://{}/{path} || true", self.address)
     }
 
-    /// Returns what was asked for, sorted.
+    /// Returns what was asked for, each once.
     fn asked(&self) -> Vec<String> {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
         asked.sort();
+        asked.dedup();
         asked
     }
 }
@@ -90,92 +82,4 @@ fn network(tier: Confinement) -> Outcome {
         }
     }
     Ok(())
-}
-
-/// A setup that makes other files each time that it runs, and one that names its worktree.
-const MAKES: &str = "mkdir -p made/bin made/empty; cat /proc/sys/kernel/random/uuid > made/id; \
-                     printf '#!%s/made/python\\n' \"$PWD\" > made/bin/tool; chmod +x made/bin/tool; ln -sf \"$PWD/made/id\" made/link";
-/// Passes if the script and the link lead into the worktree of the command.
-const LEADS_HERE: &str = "test -x made/bin/tool && test -d made/empty && grep -qxF \"#!$PWD/made/python\" made/bin/tool \
-                          && test \"$(readlink made/link)\" = \"$PWD/made/id\"";
-
-/// Plays two commands that record what the setup has made, one on the base and one on its result.
-fn ids(setup: &str, each: &str) -> Result<Vec<String>, Failed> {
-    let world = World::plain()?;
-    world.repository.write(".gitignore", "made/\n")?;
-    world.repository.git(&["add", "."])?;
-    world.repository.git(&["commit", "-q", "-m", "Ignore"])?;
-    let task = |id: &str, rest: &str| format!("- [ ] {id} note (run: {each} && cp made/id {id}.txt){rest}\n");
-    let plan = [task("T1", ""), task("T2", ""), task("T3", " (depends: T1)")].concat();
-    let played = world.play(&plan, &Script::default(), |settings| {
-        settings.run.worktree_setup = Some(setup.to_owned());
-        settings.run.verify = Some(each.to_owned());
-        settings.run.verify_base = true;
-    })?;
-    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
-    ["T1.txt", "T2.txt", "T3.txt"].iter().map(|file| world.merged(&played.report, file)).collect()
-}
-
-/// The base has one result; where the tree is another one, the setup runs again.
-fn shared() -> Outcome {
-    let ids = ids(MAKES, LEADS_HERE)?;
-    let [first, second, third] = ids.as_slice() else { return fail(ids.join(" ")) };
-    if first == second && second != third { Ok(()) } else { fail(ids.join(" ")) }
-}
-
-fn made_in_each() -> Outcome {
-    for unmovable in ["mkfifo made/pipe", "echo \"SOURCE=$PWD\" > made/CMakeCache.txt", "echo changed >> .gitignore"] {
-        let ids = ids(&format!("{MAKES}; test -e made/again || {{ touch made/again; {unmovable}; }}"), LEADS_HERE)?;
-        let [first, second, _] = ids.as_slice() else { return fail(ids.join(" ")) };
-        if first == second {
-            return fail(format!("{unmovable}: {}", ids.join(" ")));
-        }
-    }
-    Ok(())
-}
-
-/// The setup runs a file of the repository, which an agent changes; its result on the base has to do from then on.
-fn never_of_an_agent() -> Outcome {
-    let (world, server) = (World::plain()?, Server::start()?);
-    world.repository.write(".gitignore", "made/\n")?;
-    world.repository.write("setup.sh", &format!("mkdir -p made; touch made/x; {}\n", server.ask("setup")))?;
-    world.repository.git(&["add", "."])?;
-    world.repository.git(&["commit", "-q", "-m", "Set up"])?;
-    let evil = json!({"command": format!("echo '{}' > setup.sh", server.ask("evil"))});
-    let script = Script::default().rule(Rule::task("T1").turn(1).call("run_shell_command", &evil)).rule(done("T1"));
-    let plan = "- [ ] T1 change it\n- [ ] T2 look (run: test -e made/x && touch two.txt) (depends: T1)\n";
-    let played = world.play(plan, &script, |settings| {
-        settings.run.worktree_setup = Some("sh setup.sh".to_owned());
-        settings.run.setup_network = true;
-        settings.run.verify = Some("test -e made/x".to_owned());
-        settings.run.verify_base = true;
-    })?;
-    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
-    let asked = server.asked();
-    if asked == ["setup"] { Ok(()) } else { fail(format!("{asked:?}\n{}", played.story())) }
-}
-
-fn failed() -> Outcome {
-    let world = World::plain()?;
-    let played = world.play("- [ ] T1 one (run: touch one.txt)\n", &Script::default(), |settings| {
-        settings.run.worktree_setup = Some("touch half; echo no such package; exit 4".to_owned());
-    })?;
-    played.require(1, &[("T1", FailedTask)])?;
-    played.require_failure("T1", FailureCause::Setup, "exit code 4\nno such package")?;
-    let path = played.coordinator.layout().worktree(&played.report.run_id, &"T1".into());
-    if path.join("half").exists() { fail("the result of a failed setup was shared") } else { Ok(()) }
-}
-
-fn cleaned() -> Outcome {
-    let world = World::plain()?;
-    world.repository.write("orchestrate.toml", "[worktree]\nsetup = 'true'\n")?;
-    world.types(&["config", "trust", "--yes"], 0)?;
-    world.write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
-    world.types(&["run", &world.file("plan.md")], 0)?;
-    let worktrees = world.repository.git(&["worktree", "list", "--porcelain"])?;
-    let path =
-        worktrees.lines().find_map(|line| line.strip_prefix("worktree ").filter(|path| path.ends_with("/.setup")));
-    let Some(path) = path.map(Path::new) else { return fail(worktrees) };
-    world.types(&["clean"], 0)?;
-    if path.exists() { fail("the worktree of the setup is left") } else { Ok(()) }
 }

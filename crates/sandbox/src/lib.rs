@@ -27,7 +27,6 @@ mod launch;
 mod machine;
 mod network;
 mod open_files;
-mod packages;
 mod probe;
 mod programs;
 mod protect;

@@ -1,7 +1,5 @@
 //! Checks a commit that no run has made: of a landing, or of a result without some tasks.
 
-use std::sync::Arc;
-
 use orchestrate_core::{Oid, RunState};
 use orchestrate_sandbox::Cancel;
 
@@ -9,9 +7,8 @@ use crate::afterwards::archive::Archive;
 use crate::afterwards::refusal::Refusal;
 use crate::api::coordinator::sandbox;
 use crate::error::CoordinatorError;
-use crate::merge::checks::{Check, ShellCommand, run_check_blocking};
+use crate::merge::checks::{Check, run_check_blocking};
 use crate::merge::green::CheckedTree;
-use crate::merge::setup;
 use crate::merge::verifier;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 
@@ -37,16 +34,11 @@ impl Archive {
         // The check would see other files than a filter produces.
         self.repo.require_plain_tree(commit)?;
         let verifier = verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?;
-        let sandbox = setup::sandbox_of(&Arc::new(sandbox(&self.settings)?), &self.layout, state);
-        let worktree = verifier.worktree();
+        let (sandbox, worktree) = (sandbox(&self.settings)?, verifier.worktree());
         let of = (&self.repo.tree_of(commit)?, command.as_str());
         let remembered = CheckedTree::new((&self.repo, &self.layout), &sandbox, &state.settings, of)?;
         let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
-        // The network is for the setup of the base alone: see `merge::setup`.
-        let is_brought =
-            state.settings.setup_network && setup::bring(&self.repo, &self.layout, &state.run_id, worktree.path())?;
-        let commands = verifier::commands(&state.settings, command).skip(usize::from(is_brought));
-        for command in commands.map(|command| ShellCommand::offline(command.text)) {
+        for command in verifier::commands(&state.settings, command) {
             let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
             let result = run_check_blocking(&sandbox, &check, cancel)?;
             if result.cancelled {

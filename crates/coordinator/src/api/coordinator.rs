@@ -26,7 +26,6 @@ use crate::dispatch::recovery;
 use crate::dispatch::requests;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
-use crate::merge::setup;
 use crate::run::context::RunContext;
 use crate::run::host::Host;
 use crate::run::layout::{Layout, require_own_state};
@@ -403,7 +402,7 @@ impl Coordinator {
             identities: self.identities()?,
             no_gc: Arc::new(NoGc::of(&self.repo)),
             host: Arc::new(Host {
-                sandbox: setup::sandbox_of(&self.sandbox, &self.layout, &state),
+                sandbox: Arc::clone(&self.sandbox),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
                 models: models.with_recorded(self.recorded_replies(&journal)?),
                 counter: LazyCounter::default(),
@@ -413,7 +412,6 @@ impl Coordinator {
             prompts,
             skills,
             retries: Retries::default(),
-            setting_up: tokio::sync::Mutex::default(),
             journal,
         })
     }

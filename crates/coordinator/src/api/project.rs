@@ -35,7 +35,7 @@ pub struct Project {
 /// What a worktree occupies on its disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WorktreeSize {
-    /// The task that works in it; `None` for those in which the run checks merged trees and sets up the project.
+    /// The task that works in it; `None` for the one in which the run checks merged trees.
     pub task: Option<TaskId>,
     /// The folder.
     pub path: PathBuf,
@@ -88,8 +88,7 @@ impl Project {
             let task = &record.task.id;
             (Some(task.clone()), self.layout.worktree(&state.run_id, task))
         });
-        let own = [self.layout.verifier(&state.run_id), self.layout.setup(&state.run_id)];
-        let all = of_tasks.chain(own.map(|path| (None, path)));
+        let all = of_tasks.chain([(None, self.layout.verifier(&state.run_id))]);
         let existing = all.filter(|(_, path)| path.is_dir());
         existing.map(|(task, path)| WorktreeSize { task, bytes: orchestrate_files::disk_usage(&path), path }).collect()
     }

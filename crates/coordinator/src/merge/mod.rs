@@ -6,6 +6,5 @@ pub(crate) mod exact_tree;
 pub(crate) mod green;
 pub(crate) mod integration_branch;
 mod return_to_agent;
-pub(crate) mod setup;
 pub(crate) mod step;
 pub(crate) mod verifier;

@@ -87,8 +87,7 @@ fn is_within(repo: &Repo, older: &Oid, newer: &Oid) -> bool {
     repo.contains(newer, older).unwrap_or(false)
 }
 
-/// Creates a worktree, or takes it over, with the files of its commit and those that the project wants in each.
-pub(crate) fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
+fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
     let worktree = repo.worktrees().add(spec)?;
     repo.worktrees().checkout_detached(&worktree, &spec.base)?;
     repo.worktrees().copy_included(&worktree)?;

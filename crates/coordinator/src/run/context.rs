@@ -37,8 +37,6 @@ pub(crate) struct RunContext {
     pub(crate) prompts: Prompts,
     pub(crate) skills: Skills,
     pub(crate) retries: Retries,
-    /// Held while the project's setup runs, which one worker at a time may do.
-    pub(crate) setting_up: tokio::sync::Mutex<()>,
     /// The machine where workers run: this one.
     pub(crate) host: Arc<Host>,
 }

@@ -14,7 +14,8 @@ use orchestrate_journal::{Batch, Blob};
 use orchestrate_plan::role::Role;
 
 use crate::error::CoordinatorError;
-use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
+use crate::merge::checks::ShellCommand;
+use crate::run::assignment::{AssignedRole, Assignment, Setup, WorkLimits};
 use crate::run::codec::value_bytes;
 use crate::run::context::{RunContext, blocking};
 use crate::run::shutdown::Shutdown;
@@ -75,7 +76,8 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
         task: record.task,
         role,
         rules: rules(&settings.rules, named),
-        setup: settings.worktree_setup.clone(),
+        setup: ShellCommand::setup(settings)
+            .map(|setup| Setup { command: setup.text.to_owned(), network: setup.network }),
         limits: WorkLimits {
             command_timeout_ms: timeout.unwrap_or(settings.command_timeout_ms),
             merge_rounds: settings.merge_rounds,

@@ -97,14 +97,14 @@ async fn work_until_blocked(
 async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
     workplace.git.begin().await?;
     if let Some(setup) = &workplace.assignment.setup {
-        let failed = workplace.set_up().await?.filter(|result| !result.passed);
-        if let Some(result) = failed.as_ref().filter(|result| !result.cancelled) {
+        let result = workplace.set_up(setup).await?;
+        if !result.passed && !result.cancelled {
             let output = cut(result.output.trim(), EVIDENCE_BYTES);
-            let text = format!("the worktree's setup `{}` ended with {}\n{output}", setup, result.exit);
+            let text = format!("the worktree's setup `{}` ended with {}\n{output}", setup.command, result.exit);
             let text = with_hint(text, &result.output);
             workplace.link.fail(FailureCause::Setup, text).await?;
         }
-        if failed.is_some() {
+        if !result.passed {
             return Ok(false);
         }
     }

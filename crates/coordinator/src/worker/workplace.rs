@@ -8,8 +8,7 @@ use orchestrate_tools::WorktreeScope;
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
-use crate::merge::setup::Unprepared;
-use crate::run::assignment::Assignment;
+use crate::run::assignment::{Assignment, Setup};
 use crate::run::host::Host;
 use crate::run::shutdown::Shutdown;
 use crate::worker::link::WorkerLink;
@@ -49,18 +48,19 @@ impl Workplace {
         &self.assignment.agent
     }
 
-    /// Prepares the worktree with the project's setup; returns the command's result if it ran, or failed elsewhere.
-    pub(crate) async fn set_up(&self) -> Result<Option<CheckResult>, CoordinatorError> {
-        let (_, tree) = self.git.tip().await?;
-        let timeout_ms = self.assignment.limits.command_timeout_ms;
-        let unprepared = Unprepared { path: &self.scope.path, view: &self.scope.view, tree, timeout_ms };
-        self.link.prepare(unprepared, &self.shutdown).await
-    }
-
     /// Runs a shell command without network in the worktree, in the sandbox; interrupted when the level reaches `Stop`.
     pub(crate) async fn run(&self, command: &str) -> Result<CheckResult, CoordinatorError> {
+        self.run_command(ShellCommand::offline(command)).await
+    }
+
+    /// Runs the project's setup in the worktree, in the same way.
+    pub(crate) async fn set_up(&self, setup: &Setup) -> Result<CheckResult, CoordinatorError> {
+        self.run_command(ShellCommand { text: &setup.command, network: setup.network }).await
+    }
+
+    async fn run_command(&self, command: ShellCommand<'_>) -> Result<CheckResult, CoordinatorError> {
         let check = Check {
-            command: ShellCommand::offline(command),
+            command,
             worktree: &self.scope.path,
             view: &self.scope.view,
             timeout_ms: self.assignment.limits.command_timeout_ms,

@@ -45,25 +45,14 @@ enum Read {
     Unsearched,
 }
 
-/// What a file becomes in a worktree.
-pub(crate) enum Entry {
+/// What a file of the checkout becomes in a worktree.
+enum Entry {
     /// A copy of the file in this folder.
     Same(OwnedFd),
     /// A file with this content and mode.
     Content(Vec<u8>, u32),
     /// A link with this target.
     Link(Vec<u8>),
-}
-
-impl Entry {
-    /// Writes it into a folder, replacing an existing file.
-    pub(crate) fn put(&self, folder: &OwnedFd, name: &[u8]) -> Result<(), Errno> {
-        match self {
-            Entry::Link(leads) => openat::write_link(folder, name, leads),
-            Entry::Content(bytes, mode) => openat::write(folder, name, bytes, mode & 0o111 != 0),
-            Entry::Same(source) => openat::copy(source, folder, name),
-        }
-    }
 }
 
 impl Worktrees<'_> {
@@ -110,21 +99,21 @@ impl Worktrees<'_> {
         if openat::look(&target, name).map_err(failed())?.is_some() {
             return Ok(false);
         }
-        match entry.put(&target, name) {
+        let done = match &entry {
+            Entry::Link(leads) => openat::write_link(&target, name, leads),
+            Entry::Content(bytes, mode) => openat::write(&target, name, bytes, mode & 0o111 != 0),
+            Entry::Same(source) => openat::copy(source, &target, name),
+        };
+        match done {
             Err(error) if has_changed(error) => Ok(false),
             done => done.map(|()| true).map_err(failed()),
         }
     }
 
-    /// Returns what a file of the checkout, or of another worktree, becomes in a worktree; `None` if it is left out, or
-    /// is neither a regular file nor a link.
-    pub(crate) fn relocated(
-        &self,
-        from: &OwnedFd,
-        relocation: &Relocation,
-        path: &[u8],
-    ) -> Result<Option<Entry>, GitError> {
-        let failed = || GitError::errno("copy", relocation.from().join(path_of(path)));
+    /// Returns what a file of the checkout becomes in a worktree; `None` if it is left out, or is neither a regular
+    /// file nor a link.
+    fn relocated(&self, from: &OwnedFd, relocation: &Relocation, path: &[u8]) -> Result<Option<Entry>, GitError> {
+        let failed = || GitError::errno("copy", self.repo.workdir().join(path_of(path)));
         let (folder, name) = openat::split(path);
         let source = match openat::open_folder(from, folder) {
             Err(error) if has_changed(error) => return Ok(None),
@@ -165,7 +154,7 @@ impl Worktrees<'_> {
 
     /// Refuses a link to a folder outside the checkout in which a file leads back into it: it cannot be changed there.
     fn require_nothing_behind(&self, relocation: &Relocation, link: &Path) -> Result<(), GitError> {
-        let Ok(real) = relocation.from().join(link).canonicalize() else { return Ok(()) };
+        let Ok(real) = self.repo.workdir().join(link).canonicalize() else { return Ok(()) };
         if !real.is_dir() || relocation.holds(&real) {
             return Ok(());
         }

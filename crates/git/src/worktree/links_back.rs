@@ -82,11 +82,6 @@ impl Relocation {
         Self { from, to: worktree.to_owned() }
     }
 
-    /// Returns the checkout, without links in its path.
-    pub(crate) fn from(&self) -> &Path {
-        &self.from
-    }
-
     /// Returns the paths by which a text may name the checkout: its own, and those that lead to it through links and
     /// have the same last name.
     fn names_in(&self, bytes: &[u8]) -> Vec<PathBuf> {

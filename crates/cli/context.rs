@@ -16,10 +16,6 @@ use crate::show::output;
 use crate::show::parked_call;
 use crate::show::terminal::Terminal;
 
-/// Follows what the user is asked about a command that may use the network.
-const NETWORK_WARNING: &str =
-    ", and it MAY USE THE NETWORK: it can send what it reads, and reach the services of this machine";
-
 /// The context of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
@@ -150,17 +146,12 @@ impl Context {
                 return Err(refusal(command));
             }
             let whole = format!(
-                "{} wants to run this command in the sandbox, as `{}`{}\n{}",
+                "{} wants to run this command in the sandbox, as `{}`\n{}",
                 command.place,
                 command.key,
-                if command.network { NETWORK_WARNING } else { "" },
                 parked_call::argument("command", &command.command)
             );
-            let question = match command.network {
-                true => "Allow it with the network, in this repository from now on? [y/N] ",
-                false => "Allow it in this repository from now on? [y/N] ",
-            };
-            if !parked_call::show(&whole)? || !output::confirm(question) {
+            if !parked_call::show(&whole)? || !output::confirm("Allow it in this repository from now on? [y/N] ") {
                 return Err(refusal(command));
             }
             consents.give(command.clone()).map_err(|error| of_consents(&error))?;
@@ -241,10 +232,9 @@ fn no_run() -> CommandError {
 
 fn refusal(command: &ProjectCommand) -> CommandError {
     let message = format!(
-        "{}: the project's command for `{}` needs your consent{}; nothing was run:\n{}",
+        "{}: the project's command for `{}` needs your consent; nothing was run:\n{}",
         command.place,
         command.key,
-        if command.network { " to use the network" } else { "" },
         parked_call::argument("command", &command.command).trim_end()
     );
     CommandError::new(ErrorKind::Usage, message)

@@ -4,14 +4,13 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use crate::support::{Case, Outcome, World, at, case, fail, sandboxed, says};
+use crate::support::{Case, Outcome, World, at, case, fail, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("settings::each_value_says_where_it_comes_from", each_value_says_where_it_comes_from),
         case("settings::what_is_wrong_is_shown_in_its_file", what_is_wrong_is_shown_in_its_file),
         sandboxed("settings::a_projects_command_runs_only_with_consent", a_projects_command_runs_only_with_consent),
-        sandboxed("settings::the_network_needs_a_consent_of_its_own", the_network_needs_a_consent_of_its_own),
         case("settings::the_users_file_is_changed_by_one_line", the_users_file_is_changed_by_one_line),
         case("settings::the_users_file_keeps_its_style", the_users_file_keeps_its_style),
         case("settings::init_writes_what_is_then_read", init_writes_what_is_then_read),
@@ -91,32 +90,6 @@ fn a_projects_command_runs_only_with_consent() -> Outcome {
     let typed = ["run", "plan.md", "--verify", "test -f made", "--output-format", "json", "--no-verify-base"];
     world.types(&typed, 0)?;
     Ok(())
-}
-
-/// A project that turns the network on later is asked about again, also where the command is the user's.
-fn the_network_needs_a_consent_of_its_own() -> Outcome {
-    let world = World::plain()?;
-    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
-    let run = || world.orchestrate(&["run", "plan.md", "--no-verify-base"]);
-    let with_network = "[worktree]\nsetup = 'true'\nsetup_network = true\n";
-    world.repository.write("orchestrate.toml", "[worktree]\nsetup = 'true'\n")?;
-    world.types(&["config", "trust", "--yes"], 0)?;
-    run().run()?.exits(0)?;
-    world.repository.write("orchestrate.toml", with_network)?;
-    let refused = run().run()?.exits(2)?;
-    says(&refused, &["needs your consent to use the network; nothing was run", "`orchestrate config trust`"])?;
-    let listed = world.orchestrate(&["config", "trust", "--yes"]).run()?.exits(0)?;
-    if !listed.stdout.contains("not consented: worktree.setup of orchestrate.toml:2:1, which may use the network") {
-        return fail(listed.stdout);
-    }
-    let list = world.types(&["config", "trust", "--json"], 0)?.json()?;
-    if at(&list, "/0/network")? != true || at(&list, "/0/consented")? != true {
-        return fail(list);
-    }
-    run().run()?.exits(0)?;
-    world.repository.write("orchestrate.toml", "[worktree]\nsetup_network = true\n")?;
-    world.types(&["config", "set", "worktree.setup", "echo mine"], 0)?;
-    says(&run().run()?.exits(2)?, &["orchestrate.toml:2:1", "echo mine", "to use the network"])
 }
 
 fn the_users_file_is_changed_by_one_line() -> Outcome {

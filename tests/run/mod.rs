@@ -12,7 +12,6 @@ mod messages;
 mod models;
 mod project_texts;
 mod repair;
-mod setup;
 mod signals;
 mod task_message;
 mod trackers;
@@ -36,7 +35,6 @@ pub(crate) fn cases() -> Vec<Case> {
         models::cases,
         project_texts::cases,
         repair::cases,
-        setup::cases,
         signals::cases,
         task_message::cases,
         trackers::cases,

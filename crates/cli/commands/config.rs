@@ -197,8 +197,7 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
     for command in &commands {
         let state = if consents.covers(command) { "consented" } else { "not consented" };
         let text = parked_call::argument("command", &command.command);
-        let network = if command.network { ", which may use the network" } else { "" };
-        let shown = format!("{state}: {} of {}{network}\n{text}", command.key, command.place);
+        let shown = format!("{state}: {} of {}\n{text}", command.key, command.place);
         if format.json { output::note(shown.trim_end()) } else { output::result(&shown)? }
     }
     for command in &commands {
@@ -211,7 +210,6 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
             .iter()
             .map(|command| {
                 json!({"key": command.key, "command": command.command, "place": command.place,
-                       "network": command.network,
                        "hash": command.hash(), "consented": consents.covers(command)})
             })
             .collect();
@@ -236,7 +234,5 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
         return false;
     }
     // The whole command was printed above.
-    let network = if command.network { ", with the network" } else { "" };
-    let line = parked_call::line(&command.command, 200);
-    output::confirm(&format!("consent to {} = {line}{network}? [y/N] ", command.key))
+    output::confirm(&format!("consent to {} = {}? [y/N] ", command.key, parked_call::line(&command.command, 200)))
 }

@@ -29,8 +29,7 @@ const PROGRAM: &str = "commands do not see this program: the doctor shows which 
 /// The hint for a full disk.
 const DISK: &str = "free space on the disk of the worktrees, for example by cleaning runs that have landed";
 /// The hint for anything that needs a network.
-const NETWORK: &str = "commands have no network: download what they need beforehand, in your checkout, or with \
-                       `[worktree] setup` and `setup_network = true`";
+const NETWORK: &str = "commands have no network: download what they need beforehand, in your checkout";
 
 const fn cause(words: &'static [&'static str], hint: &'static str) -> Cause {
     Cause { words, hint }

@@ -109,6 +109,8 @@ impl RustHomes {
         let mut variables = Vec::new();
         if let Some(home) = cargo_home {
             variables.push(("CARGO_HOME".into(), home.into()));
+            // Fails at once with a clear message instead of retrying a missing network.
+            variables.push(("CARGO_NET_OFFLINE".into(), "true".into()));
         }
         variables.extend(self.rustup_home.as_ref().map(|home| ("RUSTUP_HOME".into(), home.into())));
         variables
@@ -168,13 +170,6 @@ pub(crate) fn programs_of_user() -> &'static Programs {
             visible: visible(),
         })
     })
-}
-
-/// Returns the variables with which package managers do not try a network: they fail at once with a
-/// clear message instead of retrying.
-pub(crate) fn offline_variables() -> Vec<(OsString, OsString)> {
-    let cargo = RustHomes::of_user().cargo_home.iter().map(|_| ("CARGO_NET_OFFLINE".into(), "true".into()));
-    cargo.chain(programs_of_user().offline.clone()).collect()
 }
 
 /// Returns a job's `PATH`: the user's folders that it sees, those below one of the view's `roots`

@@ -2,8 +2,7 @@
 //!
 //! A project file may name the commands that verify a merge and prepare a worktree. Such a command
 //! runs only after the user has seen it once and agreed. A consent is bound to the location of the
-//! repository, the key, the exact text of the command and whether it may use the network, so a
-//! changed command needs a new one, and so does one that is to use the network from now on.
+//! repository, the key and the exact text of the command, so a changed command needs a new one.
 //! Consents are stored in the user's state folder, which no sandbox and no repository can reach.
 //! This module never prompts; the terminal does.
 
@@ -26,9 +25,6 @@ pub struct ProjectCommand {
     pub key: String,
     /// The shell command.
     pub command: String,
-    /// Whether it may use the network.
-    #[serde(default)]
-    pub network: bool,
     /// Where it is written, for messages.
     pub place: String,
 }
@@ -62,16 +58,10 @@ pub enum ConsentError {
 }
 
 impl ProjectCommand {
-    /// Returns the hash that a consent is bound to: over the project, the key, the command, and
-    /// whether it may use the network.
+    /// Returns the hash that a consent is bound to: over the project, the key and the command.
     pub fn hash(&self) -> String {
         let mut hash = Sha256::new();
-        let mut parts = vec![self.project.as_os_str().as_encoded_bytes(), self.key.as_bytes(), self.command.as_bytes()];
-        // Consents without a network keep the hash that they had before there was one.
-        if self.network {
-            parts.push(b"network");
-        }
-        for part in parts {
+        for part in [self.project.as_os_str().as_encoded_bytes(), self.key.as_bytes(), self.command.as_bytes()] {
             // The lengths keep two different commands from hashing the same bytes.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
@@ -128,7 +118,6 @@ mod tests {
             project: "/p".into(),
             key: key.to_owned(),
             command: text.to_owned(),
-            network: false,
             place: "orchestrate.toml:1:1".to_owned(),
         }
     }
@@ -149,8 +138,6 @@ mod tests {
         }
         let elsewhere = ProjectCommand { project: "/q".into(), ..command("verify", "cargo test") };
         assert!(!read.covers(&elsewhere));
-        let with_network = ProjectCommand { network: true, ..command("verify", "cargo test") };
-        assert!(!read.covers(&with_network));
         std::fs::write(state.join(FILE), "{").unwrap();
         assert!(matches!(Consents::load(&state), Err(ConsentError::Malformed { .. })));
         std::fs::remove_dir_all(state).unwrap();

@@ -26,8 +26,8 @@ use crate::environment;
 /// exist.
 pub const PROJECT_FILES: [&str; 2] = ["orchestrate.toml", ".orchestrate/config.toml"];
 
-/// The keys whose values are shell commands, each with the switch that gives it the network.
-const COMMANDS: [(&str, Option<&str>); 2] = [("verify", None), ("worktree.setup", Some("worktree.setup_network"))];
+/// The keys whose values are shell commands.
+const COMMANDS: [&str; 2] = ["verify", "worktree.setup"];
 
 /// The sources of the settings, as they were at the start.
 #[derive(Clone, Debug)]
@@ -135,22 +135,21 @@ impl Inputs {
     fn commands(&self, resolved: &Resolved) -> Vec<ProjectCommand> {
         let root = project_root(&self.directory).unwrap_or_else(|| self.directory.clone());
         let project = root.canonicalize().unwrap_or(root);
-        let of_project = |key: &str| {
-            let place = resolved.chosen.get(key)?.place.as_ref()?;
+        let of_project = |key: &&str| {
+            let place = resolved.chosen.get(*key)?.place.as_ref()?;
             (place.source == Source::Project).then(|| place.to_string())
         };
-        let of_key = |(key, network): (&str, Option<&str>)| {
-            let network = network.filter(|switch| resolved.is_on(switch));
-            Some(ProjectCommand {
-                project: project.clone(),
-                key: key.to_owned(),
-                command: resolved.text(key)?,
-                network: network.is_some(),
-                // The user's own command needs consent too if the project gives it the network.
-                place: of_project(key).or_else(|| of_project(network?))?,
+        COMMANDS
+            .iter()
+            .filter_map(|key| {
+                Some(ProjectCommand {
+                    project: project.clone(),
+                    key: (*key).to_owned(),
+                    command: resolved.text(key)?,
+                    place: of_project(key)?,
+                })
             })
-        };
-        COMMANDS.into_iter().filter_map(of_key).collect()
+            .collect()
     }
 }
 

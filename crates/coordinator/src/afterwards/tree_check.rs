@@ -46,7 +46,7 @@ impl Archive {
             }
             if !result.passed {
                 let output = cut(result.output.trim(), EVIDENCE_BYTES).into();
-                return Ok(Some(RedTree { command: command.text.to_owned(), exit: result.exit, output }));
+                return Ok(Some(RedTree { command: command.to_owned(), exit: result.exit, output }));
             }
         }
         verifier.note_passed()?;

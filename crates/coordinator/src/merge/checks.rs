@@ -1,15 +1,14 @@
 //! Commands that are not an agent's: `verify`, `run:` and a worktree's setup, all sandboxed.
 //!
-//! Each is `/bin/sh -c` in a worktree, in the sandbox; exit 0 passes. None has a network, except a setup that the user
-//! has allowed to use it.
+//! Each is `/bin/sh -c` in a worktree, in the sandbox, without network; exit 0 passes.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, VerifyScope};
-use orchestrate_core::{BlobId, Oid, Redactor, RunSettings, TaskId};
-use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, View};
+use orchestrate_core::{BlobId, Oid, Redactor, TaskId};
+use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Sandbox, View};
 
 use crate::error::CoordinatorError;
 use crate::run::shutdown::Shutdown;
@@ -32,16 +31,9 @@ pub(crate) struct CheckResult {
     pub(crate) cancelled: bool,
 }
 
-/// A shell command, and what it reaches of the network.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ShellCommand<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) network: Network,
-}
-
 /// A command and where it runs.
 pub(crate) struct Check<'a> {
-    pub(crate) command: ShellCommand<'a>,
+    pub(crate) command: &'a str,
     pub(crate) worktree: &'a Path,
     pub(crate) view: &'a View,
     pub(crate) timeout_ms: u64,
@@ -91,29 +83,15 @@ pub(crate) fn run_check_blocking(
     Ok(CheckResult::of(&sandbox.run(&check.job(), cancel)?, check.timeout_ms))
 }
 
-impl<'a> ShellCommand<'a> {
-    /// Returns a command without a network.
-    pub(crate) fn offline(text: &'a str) -> Self {
-        Self { text, network: Network::None }
-    }
-
-    /// Returns the command that prepares a worktree, if there is one.
-    pub(crate) fn setup(settings: &'a RunSettings) -> Option<Self> {
-        let network = if settings.setup_network { Network::Host } else { Network::None };
-        settings.worktree_setup.as_deref().map(|text| Self { text, network })
-    }
-}
-
 impl Check<'_> {
     fn job(&self) -> Job {
         Job {
             view: self.view.clone(),
             program: "/bin/sh".into(),
-            args: vec![OsString::from("-c"), OsString::from(self.command.text)],
+            args: vec![OsString::from("-c"), OsString::from(self.command)],
             cwd: self.worktree.to_owned(),
             stdin: Vec::new(),
             env: Default::default(),
-            network: self.command.network,
             limits: Limits {
                 timeout: Duration::from_millis(self.timeout_ms),
                 kept_output_bytes: KEPT_OUTPUT_BYTES,

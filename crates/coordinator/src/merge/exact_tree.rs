@@ -43,7 +43,7 @@ pub(crate) async fn check(
         let check = Check { command, worktree: verifier.worktree().path(), view: &view, timeout_ms };
         let result = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
         let goes_on = result.passed;
-        checked = Some(Checked { command: command.text.to_owned(), result });
+        checked = Some(Checked { command: command.to_owned(), result });
         if !goes_on {
             break;
         }

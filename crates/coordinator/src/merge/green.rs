@@ -13,7 +13,6 @@ use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::Blob;
 use orchestrate_sandbox::Sandbox;
 
-use crate::merge::checks::ShellCommand;
 use crate::merge::verifier;
 use crate::run::layout::Layout;
 
@@ -34,7 +33,7 @@ impl CheckedTree {
         settings: &RunSettings,
         (tree, command): (&Oid, &str),
     ) -> Result<Self, GitError> {
-        let commands: Vec<ShellCommand<'_>> = verifier::commands(settings, command).collect();
+        let commands: Vec<&str> = verifier::commands(settings, command).collect();
         let included = repo.worktrees().included_fingerprint()?;
         let facts = (tree.as_str(), commands, settings.command_timeout_ms, sandbox.fingerprint(), included);
         // Debug formatting quotes and escapes each part, so that no two differ only in where one ends.

@@ -15,7 +15,6 @@ use std::path::PathBuf;
 use orchestrate_core::{Oid, RunId, RunSettings};
 use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
 
-use crate::merge::checks::ShellCommand;
 use crate::run::layout::Layout;
 
 /// The name of the note with the commit of the last check, if it passed.
@@ -98,6 +97,6 @@ fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
 ///
 /// The project's setup comes first each time: its files need not be ignored by git, so they may be gone since the
 /// last check, or belong to another tree.
-pub(crate) fn commands<'a>(settings: &'a RunSettings, check: &'a str) -> impl Iterator<Item = ShellCommand<'a>> {
-    ShellCommand::setup(settings).into_iter().chain([ShellCommand::offline(check)])
+pub(crate) fn commands<'a>(settings: &'a RunSettings, check: &'a str) -> impl Iterator<Item = &'a str> {
+    settings.worktree_setup.as_deref().into_iter().chain([check])
 }

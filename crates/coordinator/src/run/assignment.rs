@@ -8,7 +8,6 @@ use orchestrate_core::policy::Grant;
 use orchestrate_core::settings::RuleText;
 use orchestrate_core::{AgentId, AgentSpec, Oid, RunId, Task};
 use orchestrate_plan::role::Delivers;
-use orchestrate_sandbox::Network;
 use serde::{Deserialize, Serialize};
 
 use crate::texts::prompts::Prompts;
@@ -33,20 +32,11 @@ pub(crate) struct Assignment {
     /// The rules for its calls: the run's, and those of the role, which narrow them.
     pub(crate) rules: Vec<RuleText>,
     /// Shell command that prepares a new worktree.
-    pub(crate) setup: Option<Setup>,
+    pub(crate) setup: Option<String>,
     /// Its limits.
     pub(crate) limits: WorkLimits,
     /// The texts for its agent.
     pub(crate) prompts: Prompts,
-}
-
-/// The command that prepares a new worktree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Setup {
-    /// The shell command.
-    pub(crate) command: String,
-    /// What it reaches of the network.
-    pub(crate) network: Network,
 }
 
 /// The role of an agent, resolved.
@@ -121,7 +111,7 @@ mod tests {
                 rule: "run_shell_command(rm*)".to_owned(),
                 source: "the project".to_owned(),
             }],
-            setup: Some(Setup { command: "make deps".to_owned(), network: Network::Host }),
+            setup: Some("make deps".to_owned()),
             limits: WorkLimits { command_timeout_ms: 1_000, merge_rounds: 3, outage_patience_ms: 1, ask_parks: true },
             prompts: Prompts::of_project(texts).unwrap(),
         };

@@ -14,8 +14,7 @@ use orchestrate_journal::{Batch, Blob};
 use orchestrate_plan::role::Role;
 
 use crate::error::CoordinatorError;
-use crate::merge::checks::ShellCommand;
-use crate::run::assignment::{AssignedRole, Assignment, Setup, WorkLimits};
+use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
 use crate::run::codec::value_bytes;
 use crate::run::context::{RunContext, blocking};
 use crate::run::shutdown::Shutdown;
@@ -76,8 +75,7 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
         task: record.task,
         role,
         rules: rules(&settings.rules, named),
-        setup: ShellCommand::setup(settings)
-            .map(|setup| Setup { command: setup.text.to_owned(), network: setup.network }),
+        setup: settings.worktree_setup.clone(),
         limits: WorkLimits {
             command_timeout_ms: timeout.unwrap_or(settings.command_timeout_ms),
             merge_rounds: settings.merge_rounds,

@@ -7,8 +7,8 @@ use orchestrate_core::policy::Policy;
 use orchestrate_tools::WorktreeScope;
 
 use crate::error::CoordinatorError;
-use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
-use crate::run::assignment::{Assignment, Setup};
+use crate::merge::checks::{Check, CheckResult, run_check};
+use crate::run::assignment::Assignment;
 use crate::run::host::Host;
 use crate::run::shutdown::Shutdown;
 use crate::worker::link::WorkerLink;
@@ -48,17 +48,8 @@ impl Workplace {
         &self.assignment.agent
     }
 
-    /// Runs a shell command without network in the worktree, in the sandbox; interrupted when the level reaches `Stop`.
+    /// Runs a shell command in the worktree, in the sandbox; interrupted when the level reaches `Stop`.
     pub(crate) async fn run(&self, command: &str) -> Result<CheckResult, CoordinatorError> {
-        self.run_command(ShellCommand::offline(command)).await
-    }
-
-    /// Runs the project's setup in the worktree, in the same way.
-    pub(crate) async fn set_up(&self, setup: &Setup) -> Result<CheckResult, CoordinatorError> {
-        self.run_command(ShellCommand { text: &setup.command, network: setup.network }).await
-    }
-
-    async fn run_command(&self, command: ShellCommand<'_>) -> Result<CheckResult, CoordinatorError> {
         let check = Check {
             command,
             worktree: &self.scope.path,

@@ -226,6 +226,7 @@ fn the_stream_ends_with_the_json_object() -> Outcome {
         object.remove("approvals");
         object.remove("unread_messages");
         object.remove("working");
+        object.remove("worktrees");
         for (key, value) in object.iter() {
             if last.get(key) != Some(value) {
                 return fail(format!("{key}: {value} instead of {:?}", last.get(key)));

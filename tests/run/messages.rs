@@ -303,9 +303,9 @@ fn what_nobody_would_read_is_refused() -> Outcome {
 }
 
 /// A message is refused while a check runs, whether or not a process works on the run. The check
-/// ends at once if a file exists.
+/// ends at once on the base, which has no `one.txt`, and if the file `go` exists.
 fn nobody_reads_while_a_check_runs() -> Outcome {
-    let check = "test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\" || sleep 60";
+    let check = "test ! -e one.txt || test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\" || sleep 60";
     let of_task =
         (format!("- [ ] T1 make (verify: {check})\n"), &[][..], "agent 'T1' is committed and reads no more messages");
     let of_run =

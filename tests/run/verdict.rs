@@ -16,7 +16,12 @@ pub(crate) fn cases() -> Vec<Case> {
         case("verdict::out_of_rounds_the_work_fails", out_of_rounds_the_work_fails),
         case("verdict::prose_is_no_verdict", prose_is_no_verdict),
         case("verdict::a_verdict_on_no_waiting_task_is_refused", a_wrong_verdict_is_refused),
+        case("verdict::an_approval_does_not_hide_requested_changes", an_approval_does_not_hide_requested_changes),
         case("verdict::a_person_decides_instead", a_person_decides_instead),
+        case(
+            "verdict::the_work_that_a_dropped_reviewer_leaves_is_named",
+            the_work_that_a_dropped_reviewer_leaves_is_named,
+        ),
         case("verdict::nothing_to_do_is_no_failure", nothing_to_do_is_no_failure),
     ]
 }
@@ -166,6 +171,26 @@ fn a_wrong_verdict_is_refused() -> Outcome {
     states(&world, &["merged", "merged", "merged"]).map(|_| ())
 }
 
+/// The reviewer's first reply contains three verdicts.
+fn an_approval_does_not_hide_requested_changes() -> Outcome {
+    let world = World::with_plan(PLAN)?;
+    let script = authors(|script| {
+        script
+            .rule(verdict(changes(verdict(Rule::task("T3").turn(1), "approve"), &["T1"]), "approve"))
+            .rule(verdict(Rule::task("T3").returned(ReturnCause::NewWork), "approve"))
+    });
+    says(&run(&world, &script, 0)?, &["T1: returned: changes requested in review"])?;
+    let given = story(&world, &["review.verdict"])?;
+    if given != ["review.verdict T3 approve", "review.verdict T3 changes", "review.verdict T3 approve"] {
+        return fail(given.join("\n"));
+    }
+    let log = world.types(&["log", "--json"], 0)?.stdout;
+    if !log.contains("you have given the verdict already") {
+        return fail(log);
+    }
+    states(&world, &["merged", "merged", "merged"]).map(|_| ())
+}
+
 /// The reviewer fails: its work is merged as soon as a person approves it, or drops the review.
 fn a_person_decides_instead() -> Outcome {
     let world = World::with_plan(PLAN)?;
@@ -174,9 +199,22 @@ fn a_person_decides_instead() -> Outcome {
     world.types(&["review", "T1"], 0)?;
     world.types(&["approve", "T1"], 1)?;
     states(&world, &["merged", "verified", "failed"])?;
-    world.types(&["drop", "T3"], 0)?;
+    let dropped = world.types(&["drop", "T3"], 0)?;
+    says(&dropped, &["without a review now, and merged by the next resume: T2\n", "orchestrate resume"])?;
     world.types(&["resume"], 0)?;
     states(&world, &["merged", "merged", "cancelled"]).map(|_| ())
+}
+
+/// The reviewer goes with an author whose work it was built on.
+fn the_work_that_a_dropped_reviewer_leaves_is_named() -> Outcome {
+    let world = World::with_plan(PLAN)?;
+    let script = authors(|script| script.rule(Rule::task("T3").text("I do not know.")));
+    run(&world, &script, 1)?;
+    let dropped = world.types(&["drop", "T1", "--with-dependents", "--json"], 0)?.json()?;
+    if (&dropped["dropped"], &dropped["unreviewed"]) != (&json!(["T1", "T3"]), &json!(["T2"])) {
+        return fail(format!("{dropped:#}"));
+    }
+    Ok(())
 }
 
 fn nothing_to_do_is_no_failure() -> Outcome {

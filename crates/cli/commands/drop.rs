@@ -22,17 +22,35 @@ pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, Com
     let attention = Attention::listen()?;
     let runs = Archive::open(&context.directory, context.settings(&loaded)?)?.telling(output::note);
     let dropped = runs.drop_task(&run, &task, arguments.with_dependents, &attention.cancel);
-    let Dropped { run, tasks, result, is_rebuilt } = dropped.map_err(|error| interruptible(error, &attention))?;
+    let Dropped { run, tasks, result, is_rebuilt, unreviewed } =
+        dropped.map_err(|error| interruptible(error, &attention))?;
     if arguments.json.json {
-        let object = json!({"run_id": run, "dropped": tasks, "integration_commit": result, "rebuilt": is_rebuilt});
+        let object = json!({
+            "run_id": run,
+            "dropped": tasks,
+            "integration_commit": result,
+            "rebuilt": is_rebuilt,
+            "unreviewed": unreviewed,
+        });
         return output::json(&object).map(|()| 0);
     }
-    let names = tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
+    let names = named(&tasks);
     let mut text = match is_rebuilt {
         true => format!("{names} dropped: the result of run {run} is {} without it\n", short(result.as_str())),
         false => format!("{names} dropped: the result of run {run} did not contain it\n"),
     };
     text.push_str("branches and snapshots are kept\n");
-    text.push_str(&next::render(&[format!("orchestrate review {run}"), format!("orchestrate land {run}")]));
+    let mut next = vec![format!("orchestrate review {run}")];
+    if unreviewed.is_empty() {
+        next.push(format!("orchestrate land {run}"));
+    } else {
+        text.push_str(&format!("without a review now, and merged by the next resume: {}\n", named(&unreviewed)));
+        next.push(format!("orchestrate resume {run}"));
+    }
+    text.push_str(&next::render(&next));
     output::result(&text).map(|()| 0)
+}
+
+fn named(tasks: &[TaskId]) -> String {
+    tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
 }

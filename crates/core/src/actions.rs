@@ -68,8 +68,15 @@ impl RunState {
                 reject.into_iter().chain(land).collect()
             }
             TaskState::Failed | TaskState::Conflicted => self.ways_on(record),
+            _ if self.holds_work(record) => self.ways_on(record),
             _ => Vec::new(),
         }
+    }
+
+    /// Reports whether a task was stopped while finished work waits for its verdict.
+    fn holds_work(&self, record: &TaskRecord) -> bool {
+        let waits = |other: &TaskRecord| self.waits_for_verdict_of(other).contains(&record.task.id);
+        record.state() == TaskState::Cancelled && self.tasks().any(waits)
     }
 
     /// Returns the actions that let a task that did not succeed continue: withdrawing its rejection, where possible,
@@ -154,6 +161,7 @@ impl TaskReport {
                 let ways_on = state.task(&self.id).map(|record| state.ways_on(record));
                 std::iter::once(log).chain(ways_on.unwrap_or_default()).collect()
             }
+            TaskState::Cancelled => state.actions(&self.id),
             _ => Vec::new(),
         }
     }

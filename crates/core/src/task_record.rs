@@ -272,6 +272,15 @@ impl TaskRecord {
         self.task.status == crate::task::TaskStatus::Done
     }
 
+    /// Reports whether a person decided that it is not carried out: its box said so, or it was dropped.
+    pub(crate) fn is_given_up(&self) -> bool {
+        match &self.life {
+            Life::Unstarted(Unstarted::Ended(end)) => end.is_given_up(),
+            Life::Unstarted(_) => false,
+            Life::Started(started) => started.stage.end().is_some_and(End::is_given_up),
+        }
+    }
+
     /// Reports whether a shell command carries it out, without an agent.
     pub fn is_command(&self) -> bool {
         self.task.is_command()
@@ -450,11 +459,10 @@ impl TaskRecord {
 
     /// Removes its work from the result, and cancels it.
     pub(crate) fn drop_work(&mut self) {
-        let end = End::Cancelled { message: Some("it was dropped".to_owned()) };
         self.is_stale = false;
         match &mut self.life {
-            Life::Started(started) => started.drop_work(end),
-            Life::Unstarted(unstarted) => *unstarted = Unstarted::Ended(end),
+            Life::Started(started) => started.drop_work(),
+            Life::Unstarted(unstarted) => *unstarted = Unstarted::Ended(End::Dropped),
         }
     }
 

@@ -52,6 +52,9 @@ pub enum VerdictRefused {
     /// The task ends without a verdict.
     #[error("this task reviews no other task; finish with a report instead")]
     NotAReviewer,
+    /// A verdict was given that this one does not sharpen.
+    #[error("you have given the verdict already; it stands unless you request changes after an approval")]
+    AlreadyGiven,
     /// `changes` without any.
     #[error("the verdict `changes` needs `changes`: for each task to be changed, its id and what to change")]
     NothingRequested,

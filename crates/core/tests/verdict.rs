@@ -4,9 +4,10 @@
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION};
 use orchestrate_core::report::outcome;
 use orchestrate_core::request::Request;
+use orchestrate_core::task::TaskStatus;
 use orchestrate_core::{
-    AfterFault, AfterReview, BlobId, GivenUp, MergeStep, Oid, Recorded, RequestedChange, ReviewVerdict, RunSettings,
-    RunState, Task, TaskId, TaskState, VerdictEnd, VerdictKind, VerdictRefused,
+    Action, AfterFault, AfterReview, BlobId, GivenUp, MergeStep, Oid, Recorded, RequestedChange, ReviewVerdict,
+    RunSettings, RunState, Task, TaskId, TaskState, VerdictEnd, VerdictKind, VerdictRefused,
 };
 
 fn id(text: &str) -> TaskId {
@@ -17,7 +18,8 @@ fn id(text: &str) -> TaskId {
 struct Story(RunState);
 
 impl Story {
-    /// Begins a run of tasks from lines `id: depends < after`; tasks whose names begin with `r` review.
+    /// Begins a run of tasks from lines `id: depends < after`; tasks whose names begin with `r` review, and a `-`
+    /// before the name cancels a task in the plan.
     fn of(plan: &str) -> Story {
         let settings = Box::new(RunSettings::default());
         let started = Event::RunStarted {
@@ -34,8 +36,12 @@ impl Story {
         for line in plan.split(';') {
             let (name, waits) = line.split_once(':').unwrap_or((line, ""));
             let (depends, after) = waits.split_once('<').unwrap_or((waits, ""));
-            let (name, verdict) = (name.trim(), name.trim().starts_with('r'));
-            let task = Task { id: id(name), depends: ids(depends), after: ids(after), verdict, ..Task::default() };
+            let (name, status) = match name.trim().strip_prefix('-') {
+                Some(name) => (name, TaskStatus::Cancelled),
+                None => (name.trim(), TaskStatus::Todo),
+            };
+            let (depends, after) = (ids(depends), ids(after));
+            let task = Task { id: id(name), depends, after, verdict: name.starts_with('r'), status, ..Task::default() };
             story.tell(Event::TaskAdded { task: Box::new(task), parent: None });
         }
         story
@@ -235,10 +241,11 @@ fn out_of_rounds_the_work_fails_and_the_review_is_skipped() {
     for round in 0..2 {
         story.end("r", &changes(&["a"])).commit("a", &format!("a{round}")).start("r");
     }
-    story.give("r", &changes(&["a"]));
+    let mut given = Story(story.0.clone());
+    given.give("r", &changes(&["a"]));
     let change = RequestedChange { task: id("a"), text: "mend it".to_owned() };
     let after = AfterFault::GiveUp(GivenUp::Failed);
-    assert_eq!(story.0.verdict_end(&id("r")), Some(VerdictEnd::Await(vec![AfterReview { change, after }])));
+    assert_eq!(given.0.verdict_end(&id("r")), Some(VerdictEnd::Await(vec![AfterReview { change, after }])));
     story.end("r", &changes(&["a"]));
     assert_eq!(story.ready(), "r(a) x(r)");
     story.due();
@@ -307,7 +314,7 @@ fn the_users_word_counts_instead_of_a_verdict() {
 
 #[test]
 fn a_verdict_that_does_not_fit_is_refused() {
-    let mut story = reviewing();
+    let story = reviewing();
     let waiting = || vec![id("a"), id("b")];
     let beside = ReviewVerdict { verdict: VerdictKind::Approve, ..changes(&["a"]) };
     let table = [
@@ -320,9 +327,48 @@ fn a_verdict_that_does_not_fit_is_refused() {
     for (task, verdict, refused) in table {
         assert_eq!(story.0.decide_verdict(&id(task), &verdict), Err(refused), "{verdict:?}");
     }
-    // The last verdict counts.
-    story.give("r", &changes(&["a"])).end("r", &approve());
+}
+
+#[test]
+fn a_second_verdict_is_refused_unless_it_requests_changes() {
+    let mut story = reviewing();
+    story.give("r", &approve());
+    assert_eq!(story.0.decide_verdict(&id("r"), &approve()), Err(VerdictRefused::AlreadyGiven));
+    story.give("r", &changes(&["a"]));
+    for second in [approve(), changes(&["b"])] {
+        assert_eq!(story.0.decide_verdict(&id("r"), &second), Err(VerdictRefused::AlreadyGiven));
+    }
+    assert!(matches!(story.0.verdict_end(&id("r")), Some(VerdictEnd::Await(after)) if after.len() == 1));
+    // In the next attempt it decides anew.
+    story.tell(Event::ReviewWaiting { task: id("r") });
+    story.start("r").end("r", &approve());
     assert_eq!(story.merge(), "a b");
+}
+
+#[test]
+fn a_reviewer_that_is_stopped_approves_nothing() {
+    let stopped = || Event::TaskCancelled { task: id("r"), message: "stopped by request".to_owned() };
+    let waits = Some((RunStatus::NeedsHuman, 3));
+    let mut story = reviewing();
+    story.tell(stopped()).due();
+    assert_eq!((story.merge().as_str(), outcome(&story.0)), ("", waits));
+    assert_eq!(story.0.actions(&id("r")), [Action::Retry(id("r"))]);
+    // A person decides, or the reviewer does after all.
+    story.request(&Request::Approve { task: id("a"), tree: Oid::from("tree of a1") });
+    assert_eq!(story.merge(), "a");
+    story.request(&Request::Retry { task: id("r"), message: None }).start("r").end("r", &approve());
+    assert_eq!(story.merge(), "b");
+
+    // The plan gives it up, or a person drops it.
+    let mut story = reviewing();
+    story.tell(stopped()).due();
+    let dropped = story.0.decide_drop(&id("r"), true).unwrap();
+    assert_eq!(story.0.unreviewed_without(&dropped), [id("a"), id("b")]);
+    assert_eq!(story.0.unreviewed_without(&[id("r"), id("a")]), [id("b")]);
+    let target = story.0.integration.clone();
+    story.tell(Event::TasksDropped { tasks: dropped, commit: target.clone(), target, merges: [].into() });
+    assert_eq!(story.merge(), "a b");
+    assert_eq!(reviewers("a; b; -r: a b", "a"), [""; 0]);
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub struct Dropped {
     pub result: Oid,
     /// Whether the result has changed.
     pub is_rebuilt: bool,
+    /// The tasks whose work is merged without a review now, since their reviewers are dropped.
+    pub unreviewed: Vec<TaskId>,
 }
 
 /// What rebuilding has made so far.
@@ -73,10 +75,10 @@ impl Archive {
         if tip != target {
             self.require_green_without(&state, task, &tip, cancel)?;
         }
-        let (commit, is_rebuilt) = (tip.clone(), tip != target);
+        let (commit, is_rebuilt, unreviewed) = (tip.clone(), tip != target, state.unreviewed_without(&tasks));
         journal.append_blocking(Event::TasksDropped { tasks: tasks.clone(), target, commit, merges })?;
         self.conclude(&journal)?;
-        Ok(Dropped { run: run.clone(), tasks, result: tip, is_rebuilt })
+        Ok(Dropped { run: run.clone(), tasks, result: tip, is_rebuilt, unreviewed })
     }
 
     /// Makes the result again from the merges of all other tasks.

@@ -18,10 +18,11 @@ impl RunState {
         if self.landings.iter().any(|landing| landing.tasks.contains(task)) {
             return Err(RequestRefused::Landed { task: task.clone() });
         }
-        if record.is_dropped() {
+        // A task that was stopped can be dropped: what it reviews no longer waits for it then.
+        if record.is_given_up() && record.merged().is_empty() {
             return Err(RequestRefused::NothingToDrop { task: task.clone(), state: record.state() });
         }
-        let begun = |id: &TaskId| self.task(id).is_some_and(|record| record.attempt() > 0 && !record.is_dropped());
+        let begun = |id: &TaskId| self.task(id).is_some_and(|record| record.attempt() > 0 && !record.left_nothing());
         let dependents: Vec<TaskId> = self.schedule.dependents(task).into_iter().filter(begun).collect();
         if !dependents.is_empty() && !with_dependents {
             return Err(RequestRefused::HasDependents { task: task.clone(), dependents });
@@ -70,7 +71,7 @@ impl RunState {
 
 impl TaskRecord {
     /// Reports whether the task is cancelled, and nothing of it is in the result.
-    fn is_dropped(&self) -> bool {
+    fn left_nothing(&self) -> bool {
         self.merged().is_empty() && matches!(self.state(), super::TaskState::Cancelled)
     }
 }

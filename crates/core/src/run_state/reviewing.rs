@@ -16,18 +16,30 @@ use crate::verdict::{RequestedChange, ReviewVerdict, VerdictKind, VerdictRefused
 use crate::verdict_end::{AfterReview, VerdictEnd};
 
 impl RunState {
-    /// Returns the reviewing tasks whose approval a task's finished work waits for.
+    /// Returns the reviewing tasks whose approval a task's finished work waits for. One that failed or was stopped has
+    /// approved nothing: the work then waits for its retry or for a person.
     pub fn waits_for_verdict_of(&self, record: &TaskRecord) -> Vec<TaskId> {
         if self.settings.merge == MergeMode::None || !record.awaits_verdict() {
             return Vec::new();
         }
         let is_open = |reviewer: &&TaskId| {
             self.task(reviewer).is_some_and(|reviewer| {
-                let will_never_run = reviewer.state() == TaskState::Cancelled || reviewer.was_done();
-                !will_never_run && !reviewer.has_approved(&record.task.id, record.tree())
+                let is_wanted = !reviewer.is_given_up() && !reviewer.was_done();
+                is_wanted && !reviewer.has_approved(&record.task.id, record.tree())
             })
         };
         self.schedule.reviewers(&record.task.id).filter(is_open).cloned().collect()
+    }
+
+    /// Returns the tasks whose finished work is merged without a review if these tasks are dropped.
+    pub fn unreviewed_without(&self, dropped: &[TaskId]) -> Vec<TaskId> {
+        let is_freed = |record: &&TaskRecord| {
+            let waits_for = self.waits_for_verdict_of(record);
+            let is_held = waits_for.iter().any(|reviewer| !dropped.contains(reviewer)) || self.needs_review(record);
+            !waits_for.is_empty() && !is_held
+        };
+        let stays = self.tasks().filter(|record| !dropped.contains(&record.task.id));
+        stays.filter(is_freed).map(|record| record.task.id.clone()).collect()
     }
 
     /// Reports whether a task's finished work waits for the verdict of a task that reviews it.
@@ -42,16 +54,22 @@ impl RunState {
         finished.filter_map(|record| Some((record.task.id.clone(), record.tree()?.clone()))).collect()
     }
 
-    /// Decides whether a verdict is accepted.
+    /// Decides whether a verdict is accepted. Of several in one reply the first counts, but an approval never hides
+    /// requested changes.
     ///
     /// # Errors
     ///
     /// Fails with the reason for the reviewer's agent.
     pub fn decide_verdict(&self, task: &TaskId, given: &ReviewVerdict) -> Result<Event, VerdictRefused> {
-        if !self.task(task).is_some_and(|record| record.task.verdict) {
+        let Some(reviewer) = self.task(task).filter(|record| record.task.verdict) else {
             return Err(VerdictRefused::NotAReviewer);
-        }
+        };
         given.check()?;
+        let is_sharper =
+            |earlier: &ReviewVerdict| given.verdict == VerdictKind::Changes && earlier.verdict != VerdictKind::Changes;
+        if reviewer.given_verdict().is_some_and(|earlier| !is_sharper(earlier)) {
+            return Err(VerdictRefused::AlreadyGiven);
+        }
         let waiting: Vec<TaskId> = self.work_under_review(task).into_keys().collect();
         if let Some(other) = given.changes.iter().find(|change| !waiting.contains(&change.task)) {
             return Err(VerdictRefused::NotWaiting { task: other.task.clone(), waiting });

@@ -92,6 +92,8 @@ pub(super) enum End {
         /// The reason, in words; `None` if its box said so.
         message: Option<String>,
     },
+    /// The user dropped it.
+    Dropped,
 }
 
 /// Work that was handed over.
@@ -256,8 +258,14 @@ impl End {
     fn state(&self) -> TaskState {
         match self {
             Self::Failed { .. } => TaskState::Failed,
-            Self::Cancelled { .. } => TaskState::Cancelled,
+            Self::Cancelled { .. } | Self::Dropped => TaskState::Cancelled,
         }
+    }
+
+    /// Reports whether a person decided that the task is not carried out, in the plan or since. A task that was only
+    /// stopped is still wanted.
+    pub(super) fn is_given_up(&self) -> bool {
+        matches!(self, Self::Cancelled { message: None } | Self::Dropped)
     }
 
     fn error(&self) -> Option<TaskError> {
@@ -266,6 +274,7 @@ impl End {
                 TaskError { cause: EndCause::Failed(*cause), message: message.clone() }
             }
             Self::Cancelled { message } => TaskError { cause: EndCause::Cancelled, message: message.clone()? },
+            Self::Dropped => TaskError { cause: EndCause::Cancelled, message: "it was dropped".to_owned() },
         })
     }
 }

@@ -419,11 +419,11 @@ impl Started {
     }
 
     /// Ends the task without any work; its branch stays.
-    pub(super) fn drop_work(&mut self, end: End) {
+    pub(super) fn drop_work(&mut self) {
         self.merged.clear();
         self.rejection_stands = false;
         self.review = Review::default();
-        self.enter(Stage::Ended(end));
+        self.enter(Stage::Ended(End::Dropped));
         self.earlier = None;
     }
 

@@ -112,35 +112,60 @@ const NOTES: &[&str] = &[
     "참고",
     "메모",
     "체크리스트",
-];
-
-/// The same in languages that put no blanks between words.
-const NOTES_WITHOUT_BLANKS: &[&str] = &[
+    // Chinese, whose headings are one word
     "验收",
-    "驗收",
+    "验收标准",
+    "验收条件",
+    "验收准则",
+    "验收清单",
+    "验收测试",
     "完成标准",
+    "完成条件",
     "完成定义",
     "完成的定义",
     "成功标准",
+    "成功指标",
     "备注",
     "注意",
+    "注意事项",
     "说明",
     "检查清单",
     "检查表",
     "结果",
     "进度",
+    "当前进度",
     "进展",
     "前提条件",
+    "前置条件",
     "先决条件",
+    "驗收",
+    "驗收標準",
+    "驗收條件",
+    "完成標準",
+    "成功標準",
+    "備註",
+    "注意事項",
+    "說明",
+    "檢查清單",
+    "進度",
+    "前置條件",
+    // Japanese
     "受け入れ",
+    "受け入れ基準",
+    "受け入れ条件",
     "受入",
+    "受入基準",
+    "受入条件",
     "完了条件",
     "完了の定義",
     "成功基準",
+    "成功条件",
     "備考",
+    "注意点",
     "メモ",
     "チェックリスト",
     "進捗",
+    "進捗状況",
 ];
 
 /// Sections that end with one of these hold notes, unless they contain a word of [`WORK_WORDS`].
@@ -154,8 +179,10 @@ const CHECKLISTS: &[&str] = &[
     "checklist",
     "checkliste",
     "liste de contrôle",
-    "lista de ",
-    "lista di ",
+    "lista de verificación",
+    "lista de comprobación",
+    "lista de verificação",
+    "lista di controllo",
     "чек лист",
     "чеклист",
     "체크리스트",
@@ -241,9 +268,46 @@ const WAITING: &[&str] = &[
     "attività manuali",
     "in attesa di",
     "ручные",
+    "手动",
+    "手动步骤",
+    "手动操作",
+    "手动任务",
+    "手动测试",
+    "手动验证",
+    "手动配置",
+    "手动设置",
+    "人工",
+    "人工步骤",
+    "人工操作",
+    "人工任务",
+    "人工审核",
+    "人工审批",
+    "人工确认",
+    "人工验证",
+    "等待",
+    "等待中",
+    "等待用户",
+    "等待确认",
+    "等待审核",
+    "等待审批",
+    "等待回复",
+    "待确认",
+    "待确认事项",
+    "待确认问题",
+    "未解决",
+    "未解决问题",
+    "未解决的问题",
+    "开放问题",
+    "手動",
+    "手動步驟",
+    "手動手順",
+    "手動作業",
+    "手動テスト",
+    "手動確認",
+    "未決",
+    "未決事項",
+    "未解決の問題",
 ];
-/// The same in languages that put no blanks between words.
-const WAITING_WITHOUT_BLANKS: &[&str] = &["手动", "手動", "人工", "等待", "待确认", "未解决", "开放问题", "未決"];
 
 /// Whole headings that mean the same.
 const WAITING_ALONE: &[&str] = &["manual", "manually", "human", "humans", "blocked", "waiting"];
@@ -373,10 +437,10 @@ pub(crate) fn kind(title: &str) -> Kind {
     let words = words(title);
     let plain = unnumbered(&words);
     let waits = begins_with(&plain, WAITING) || WAITING_ALONE.contains(&plain.as_str());
-    if waits || WAITING_WITHOUT_BLANKS.iter().any(|start| plain.starts_with(start)) {
+    if waits {
         return Kind::Waiting;
     }
-    let begins = begins_with(&plain, NOTES) || NOTES_WITHOUT_BLANKS.iter().any(|start| plain.starts_with(start));
+    let begins = begins_with(&plain, NOTES);
     let ends = NOTES_AT_END.iter().any(|end| plain.ends_with(end));
     let is_work = words.iter().any(|word| WORK_WORDS.contains(&word.as_str()));
     if begins || (ends && !is_work) { Kind::Notes } else { Kind::Work }
@@ -439,12 +503,10 @@ pub(crate) struct Phase {
 
 /// Parses a heading that contains `Phase N`, `Stage N` or `Milestone N`, or begins with a priority.
 pub(crate) fn phase(title: &str) -> Option<Phase> {
+    let written = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let words = words(title);
-    for pair in words.windows(2) {
-        if let [word, number] = pair
-            && PHASES.contains(&word.as_str())
-            && is_number(number)
-        {
+    for (word, number) in words.iter().zip(written.skip(1)) {
+        if PHASES.contains(&word.as_str()) && is_number(number) {
             let letter = word.chars().next().filter(char::is_ascii).unwrap_or('p').to_ascii_uppercase();
             return Some(Phase { label: Some(format!("{letter}{}", number.to_uppercase())) });
         }
@@ -471,12 +533,16 @@ fn is_priority(words: &[String]) -> bool {
     is_grade || is_alone || (head_begins && names_priority && names_level) || in_ideographs
 }
 
+/// Reports whether a word counts a phase: a number in digits, Roman or as a word, or a capital letter.
 fn is_number(word: &str) -> bool {
     let words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    let mut letters = word.chars();
+    let is_capital = letters.next().is_some_and(char::is_uppercase) && letters.next().is_none();
+    let is_roman = |byte: u8| matches!(byte.to_ascii_lowercase(), b'i' | b'v' | b'x');
     word.starts_with(|c: char| c.is_ascii_digit())
-        || word.chars().count() == 1
-        || word.bytes().all(|byte| matches!(byte, b'i' | b'v' | b'x'))
-        || words.contains(&word)
+        || is_capital
+        || word.bytes().all(is_roman)
+        || words.iter().any(|number| word.eq_ignore_ascii_case(number))
 }
 
 #[cfg(test)]
@@ -520,9 +586,36 @@ mod tests {
             ("Blocked", Waiting),
             ("Human", Waiting),
             ("手动步骤", Waiting),
+            ("等待：用户", Waiting),
+            ("进度 (2025)", Notes),
+            ("メモリ管理", Work),
+            ("注意力机制", Work),
+            ("进度条", Work),
+            ("结果页面", Work),
+            ("说明书生成", Work),
+            ("人工智能模块", Work),
+            ("等待队列", Work),
+            ("手动挡支持", Work),
+            ("Lista de verificação", Notes),
+            ("Lista de tareas", Work),
         ];
         for (title, expected) in table {
             assert_eq!(kind(title), expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn only_lists_of_what_to_check_are_checklists() {
+        let table = [
+            ("Release checklist", true),
+            ("Lista de verificación", true),
+            ("Lista de verificação", true),
+            ("Lista di controllo", true),
+            ("Lista de tareas", false),
+            ("Lista di attività", false),
+        ];
+        for (title, expected) in table {
+            assert_eq!(is_checklist(title), expected, "{title}");
         }
     }
 
@@ -543,6 +636,11 @@ mod tests {
             ("Priority: Low", Some(None)),
             ("P0 - Blockers", Some(None)),
             ("高优先级", Some(None)),
+            ("Phase B: Polish", Some(Some("PB"))),
+            ("Phase iv", Some(Some("PIV"))),
+            ("Stage a rollout", None),
+            ("Stage & roll out", None),
+            ("Milestone é", None),
             ("High-level design", None),
             ("Low latency", None),
             ("Phases of the moon", None),

@@ -44,7 +44,7 @@ fn plans_that_cannot_run_leave_nothing() -> Outcome {
         ("- [ ] T1\u{0}\n", &["the plan is not text", "name a Markdown file"]),
         ("- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n", &["T1 → T2 → T1", "remove one of these"]),
         ("- [ ] T1 a (depends: T9)\n", &["there is no task `T9`"]),
-        ("- [ ] T1 a @nobody\n", &["unknown role `nobody`", "known roles: coordinator, implementer"]),
+        ("- [ ] T1 a (agent: nobody)\n", &["unknown role `nobody`", "known roles: coordinator, implementer"]),
     ];
     for (plan, said) in table {
         world.write("plan.md", plan)?;

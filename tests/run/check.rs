@@ -60,8 +60,8 @@ fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
         ("# Only words\n", &[(0, 0, "no_tasks")]),
         ("- [ ] T1 x (depends: T2)\n- [ ] T2 y (depends: T1)\n", &[(0, 0, "cycle")]),
         (
-            "- [ ] T1 a (depends: T9)\n- [ ] T1 b @nobody\n",
-            &[(1, 22, "unknown_dependency"), (2, 7, "duplicate_id"), (2, 12, "unknown_role")],
+            "- [ ] T1 a (depends: T9)\n- [ ] T1 b (agent: nobody)\n",
+            &[(1, 22, "unknown_dependency"), (2, 7, "duplicate_id"), (2, 20, "unknown_role")],
         ),
         ("---\nmax_agent: 3\n---\n- [ ] T1 a\n", &[(2, 1, "unknown_key")]),
         (

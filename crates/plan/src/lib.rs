@@ -16,6 +16,8 @@ mod import;
 mod invariants;
 mod mark;
 mod order;
+#[cfg(test)]
+mod order_tests;
 mod parse;
 #[cfg(test)]
 mod public_plan_tests;

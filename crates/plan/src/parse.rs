@@ -131,9 +131,8 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         front_matter = front_matter::read(source, range, known, findings);
         body = after;
     }
-    let Some((collected, order)) = read_body(source, body, front_matter.parallel, findings) else {
-        return Plan { title: front_matter.title.clone(), front_matter, ..Plan::default() };
-    };
+    let body = Body { source, start: body, order: front_matter.parallel };
+    let (collected, order) = body.read(known, findings).unwrap_or_default();
     let Collected { drafts, groups, notes, title } = collected;
     let names = assign::assign(&drafts, findings);
     let unordered = Unordered { drafts: &drafts, names: &names, groups: &groups, order };
@@ -151,55 +150,64 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     Plan { title, front_matter, tasks, marks, reasons, notes, ..Plan::default() }
 }
 
-/// Finds the tasks below the front matter, and the order that they have; having none or too many is an error.
-fn read_body(source: &Source<'_>, body: usize, order: Order, findings: &mut Findings) -> Option<(Collected, Order)> {
-    let found = if import::is_json(source.slice(body..source.text.len())) {
-        hidden_characters(source, findings);
-        import::read(source, body, findings).map(|imported| (imported.collected, imported.order))?
-    } else {
-        (read_markdown(source, body, findings)?, order)
-    };
-    match found.0.drafts.len() {
-        0 => whole_document(source, body, found, findings),
-        1..=MAX_TASKS => Some(found),
-        many => {
-            let message = format!("the plan has {many} tasks, at most {MAX_TASKS} are allowed");
-            findings.error(Pending::new(0, FindingCode::TooManyTasks, "", message));
-            None
+/// What is below the front matter.
+struct Body<'s, 'a> {
+    source: &'s Source<'a>,
+    start: usize,
+    /// The order that the front matter says.
+    order: Order,
+}
+
+impl Body<'_, '_> {
+    /// Finds the tasks, and the order that they have; having none or too many is an error, and so is text that cannot
+    /// be read, of which nothing is returned.
+    fn read(&self, known: &KnownNames, findings: &mut Findings) -> Option<(Collected, Order)> {
+        let (mut collected, order) = if self.is_json() {
+            hidden_characters(self.source, findings);
+            import::read(self.source, self.start, findings).map(|imported| (imported.collected, imported.order))?
+        } else {
+            (self.markdown(known, findings)?, self.order)
+        };
+        match collected.drafts.len() {
+            0 => self.whole(&mut collected, findings),
+            1..=MAX_TASKS => {}
+            many => {
+                let message = format!("the plan has {many} tasks, at most {MAX_TASKS} are allowed");
+                findings.error(Pending::new(0, FindingCode::TooManyTasks, "", message));
+                collected.drafts.clear();
+            }
         }
+        Some((collected, order))
     }
-}
 
-/// Makes one task of a document that marks none, if it describes work; else having no tasks is an error.
-fn whole_document(
-    source: &Source<'_>,
-    body: usize,
-    (mut collected, order): (Collected, Order),
-    findings: &mut Findings,
-) -> Option<(Collected, Order)> {
-    let is_prose = findings.skipped.is_empty() && !import::is_json(source.slice(body..source.text.len()));
-    let Some(draft) = is_prose.then(|| whole::task(&collected, body)).flatten() else {
-        no_tasks(findings);
-        return None;
-    };
-    let message = "no line is marked as a task, so the whole document is one task";
-    let found = Pending::new(body, FindingCode::WholeDocument, &draft.title, message);
-    findings.warn(found.suggest(Some("write `- [ ] task` lines to divide it".to_owned())));
-    collected.drafts.push(draft);
-    Some((collected, order))
-}
-
-/// Finds the tasks of Markdown; too deep a nesting is an error.
-fn read_markdown(source: &Source<'_>, body: usize, findings: &mut Findings) -> Option<Collected> {
-    if let Some(offset) = outline::too_deep(source) {
-        let message = format!("lists and quotes are nested deeper than {}", outline::MAX_DEPTH);
-        findings.error(Pending::new(offset, FindingCode::TooDeep, "", message));
-        return None;
+    fn is_json(&self) -> bool {
+        import::is_json(self.source.slice(self.start..self.source.text.len()))
     }
-    let blocks = outline::read(source, body);
-    hidden_characters(source, findings);
-    hidden_comments(source, &blocks, findings);
-    Some(collect::collect(source, &blocks, findings))
+
+    /// Finds the tasks of Markdown; too deep a nesting is an error.
+    fn markdown(&self, known: &KnownNames, findings: &mut Findings) -> Option<Collected> {
+        if let Some(offset) = outline::too_deep(self.source) {
+            let message = format!("lists and quotes are nested deeper than {}", outline::MAX_DEPTH);
+            findings.error(Pending::new(offset, FindingCode::TooDeep, "", message));
+            return None;
+        }
+        let blocks = outline::read(self.source, self.start);
+        hidden_characters(self.source, findings);
+        hidden_comments(self.source, &blocks, findings);
+        Some(collect::collect(self.source, &blocks, known, findings))
+    }
+
+    /// Makes one task of a document that marks none, if it describes work; else having no tasks is an error.
+    fn whole(&self, collected: &mut Collected, findings: &mut Findings) {
+        let is_prose = findings.skipped.is_empty() && !self.is_json();
+        let Some(draft) = is_prose.then(|| whole::task(collected, self.start)).flatten() else {
+            return no_tasks(findings);
+        };
+        let message = "no line is marked as a task, so the whole document is one task";
+        let found = Pending::new(self.start, FindingCode::WholeDocument, &draft.title, message);
+        findings.warn(found.suggest(Some("write `- [ ] task` lines to divide it".to_owned())));
+        collected.drafts.push(draft);
+    }
 }
 
 fn no_tasks(findings: &mut Findings) {

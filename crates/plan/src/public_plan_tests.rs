@@ -5,6 +5,7 @@ use crate::parse::read;
 use crate::style_tests::reads;
 use crate::{FindingCode, KnownNames, write_boxes};
 use orchestrate_core::TaskId;
+use orchestrate_core::task::Work;
 
 #[test]
 fn openspec() {
@@ -176,6 +177,28 @@ wire_src_fs [todo] Wire `src/fs`
 }
 
 #[test]
+fn a_column_of_a_table_chooses_a_role() {
+    let plan = "\
+| Task | Agent | Verify | Status |
+|------|-------|--------|--------|
+| Build | @tester | looks right | open |
+| Ship | Claude | | open |
+";
+    reads(
+        plan,
+        "\
+build [todo] Build | details Verify: looks right
+ship [todo] Ship | details Agent: Claude
+> build / ship: nothing comes before; together: nothing orders them
+warnings 1: this attribute is not read in a table, so it is a detail of each task
+warnings 4: `Claude` is no role, so it is a detail of the task
+",
+    );
+    let (plan, _) = read(plan, &KnownNames::roles(["tester"]));
+    assert_eq!(plan.tasks[0].work, Work::Agent(Some("tester".to_owned())));
+}
+
+#[test]
 fn tables_of_several_kinds() {
     let plan = "\
 # Status
@@ -203,6 +226,7 @@ B1 [todo] Crash
 B2 [done] Time zone
 billing [todo] Billing
 > login_a_b / B1 / billing: nothing comes before; together: nothing orders them
+warnings 3: this column chooses no role, so it is a detail of each task
 ",
     );
 }
@@ -499,6 +523,7 @@ T7 [todo] Print it
 > T2 / T6: T6 after T1: dependency; T2 after T1: the plan's order; together: nothing orders them
 > T3: after T2: the plan's order
 > T4 / T5: T5 after T3: dependency; T4 after T3: the plan's order; together: nothing orders them
+warnings 4: this names no task, so it stays in the title
 warnings 5: `the profile page` names no task, so it is read as a remark
 warnings 6: `must be merged first` names no task, so it is read as a remark
 ",

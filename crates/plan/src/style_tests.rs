@@ -98,9 +98,9 @@ fn kiro() {
 3 [todo] Wire
 4 [todo] Final checkpoint | details Ensure all tests pass
 > 2.2: nothing comes before
-> 2.3: after 2.2: tests and reviews follow the work
-> 3: after 2.3: its number
-> 4: after 3: tests and reviews follow the work
+> 3: after 2.2: its number
+> 2.3: after 3: optional tasks come last
+> 4: after 2.3: tests and reviews follow the work
 line 6: it groups the tasks below it
 ",
     );

@@ -42,7 +42,7 @@ fn line(task: &Task) -> String {
 }
 
 #[track_caller]
-fn reads(source: &str, expected: &[&str]) {
+pub(crate) fn reads(source: &str, expected: &[&str]) {
     match Plan::parse(source, &known()) {
         Ok(plan) => assert_eq!(plan.tasks.iter().map(line).collect::<Vec<_>>(), expected, "{source}"),
         Err(errors) => panic!("{source}\n{errors:#?}"),
@@ -65,7 +65,7 @@ fn fails(source: &str, expected: &[&str]) {
 }
 
 #[track_caller]
-fn warns(source: &str, expected: &[&str]) {
+pub(crate) fn warns(source: &str, expected: &[&str]) {
     let plan = Plan::parse(source, &known()).expect(source);
     assert_eq!(brief(&plan.warnings), expected, "{source}");
 }
@@ -113,7 +113,7 @@ fn boxes_and_their_marks() {
             "d: d | is InProgress",
             "e: e | is Cancelled",
             "f: f | is Blocked",
-            "g: g | optional yes",
+            "g: g | after a d | optional yes",
         ],
     );
 }
@@ -245,75 +245,6 @@ fn open_tasks_that_never_start_are_warned_of() {
 }
 
 #[test]
-fn phases_are_barriers() {
-    reads(
-        "- [ ] T0 before\n\n## Phase 1: Setup\n\n- [ ] T1 a\n- [ ] T2 b (depends: T1)\n- [-] T3 c\n- [ ]* T4 d\n\n### Part\n\n- [ ] T5 e\n\n## Phase 2\n\n- [ ] T6 f\n\n## Polish\n\n- [ ] T7 g\n",
-        &[
-            "T0: before",
-            "T1: a | depends T0",
-            "T2: b | depends T0 T1",
-            "T3: c | is Cancelled | depends T0",
-            "T4: d | depends T0 | after T1 T2 | optional yes",
-            "T5: e | depends T0 | after T4",
-            "T6: f | depends T2 T5 | after T4",
-            "T7: g | depends T6",
-        ],
-    );
-}
-
-#[test]
-fn parallel_marks_run_neighbours_together() {
-    reads(
-        "## Phase 1\n- [ ] T1 a\n- [ ] T2 [P] b\n- [ ] T3 [P] c\n- [ ] T4 d\n\n## Phase 2\n- [ ] T5 [P] e\n",
-        &[
-            "T1: a",
-            "T2: b | after T1 | parallel yes",
-            "T3: c | after T1 | parallel yes",
-            "T4: d | after T2 T3",
-            "T5: e | depends T1 T2 T3 T4 | parallel yes",
-        ],
-    );
-}
-
-#[test]
-fn order_by_front_matter() {
-    reads(
-        "---\nparallel: sequential\n---\n- [ ] T1 a (depends: T3)\n- [ ] T2 b\n- [ ] T3 c\n",
-        &["T1: a | depends T3 | after T3", "T2: b", "T3: c | after T2"],
-    );
-    reads(
-        "---\nparallel: phases\n---\n## A\n- [ ] T1 a\n- [ ] T2 b\n## B\n- [ ] T3 c\n",
-        &["T1: a", "T2: b", "T3: c | depends T1 T2"],
-    );
-}
-
-#[test]
-fn writers_of_the_same_path_take_turns() {
-    reads(
-        "- [ ] T1 a (files: src/)\n- [ ] T2 b (files: src/x.rs)\n- [ ] T3 c (files: docs/a.md)\n- [ ] T4 d (files: src/*.rs)\n- [ ] T5 e (depends: T1) (files: src/lib.rs)\n",
-        &[
-            "T1: a | files src/",
-            "T2: b | after T1 | files src/x.rs",
-            "T3: c | files docs/a.md",
-            "T4: d | after T2 | files src/*.rs",
-            "T5: e | depends T1 | after T4 | files src/lib.rs",
-        ],
-    );
-    warns(
-        "- [ ] T1 a (files: src/)\n- [ ] T2 b (files: src/x.rs)\n- [ ] T3 c (depends: T2) (files: src/x.rs)\n",
-        &["2:20 write_overlap src/x.rs"],
-    );
-}
-
-#[test]
-fn who_writes_after_tasks_that_run_together_waits_for_all_of_them() {
-    reads(
-        "---\nparallel: eager\n---\n## A\n- [ ] T1 [P] a (files: a)\n\n## B\n- [ ] T2 [P] b (files: a)\n- [ ] T3 c (files: a)\n",
-        &["T1: a | files a | parallel yes", "T2: b | files a | parallel yes", "T3: c | after T1 T2 | files a"],
-    );
-}
-
-#[test]
 fn every_error_at_once_with_its_place() {
     fails(
         "- [ ] T1 é (depnds: T2) (depends: T9, T22)\n- [ ] T2 b @testr (turns: many)\n- [ ] T22 c (verify: x) (verify: y)\n- [ ] T2 d (files: ../x) (model:\n- [ ] integration: x {#integration} (depends: T2\n",
@@ -345,7 +276,8 @@ fn dependencies_without_a_colon_are_read_where_they_name_tasks() {
         let plan = format!("- [ ] T1 a\n- [ ] T2 b ({text})\n");
         let names_more = text.starts_with("after") || text.ends_with("parser");
         reads(&plan, &["T1: a", &format!("T2: b ({text}){}", if names_more { " | after T1" } else { "" })]);
-        warns(&plan, &[]);
+        let found: Vec<FindingCode> = Plan::parse(&plan, &known()).unwrap().warnings.iter().map(|it| it.code).collect();
+        assert_eq!(found, vec![FindingCode::UnknownDependency; usize::from(names_more)], "{text}");
     }
     let write = "if it is meant as a dependency, write `(depends: T1)`";
     for text in ["T1 and the parser", "T9"] {
@@ -531,12 +463,46 @@ fn bom_and_line_ends_do_not_matter() {
         assert_eq!(Plan::parse(&source, &known()).unwrap().tasks, expected);
     }
     fails(
-        "\u{feff}- [ ] T1 a @x\r\n- [ ] T2 b @y\r\n",
+        "\u{feff}- [ ] T1 a (agent: x)\r\n- [ ] T2 b (role: y)\r\n",
         &[
-            "1:12 unknown_role x → known roles: implementer, researcher, reviewer, tester",
-            "2:12 unknown_role y → known roles: implementer, researcher, reviewer, tester",
+            "1:20 unknown_role x → known roles: implementer, researcher, reviewer, tester",
+            "2:19 unknown_role y → known roles: implementer, researcher, reviewer, tester",
         ],
     );
+}
+
+#[test]
+fn a_mention_that_is_no_role_is_text() {
+    let plan =
+        "- [ ] Fix it @john\n- [ ] Build it @ann @bob (files: a)\n- [ ] Ship it (ask @eve)\n- [ ] Test it @tester\n";
+    reads(
+        plan,
+        &[
+            "fix_it: Fix it @john",
+            "build_it: Build it @ann @bob | files a",
+            "ship_it_ask: Ship it (ask @eve)",
+            "test_it: Test it | after fix_it build_it ship_it_ask | agent tester",
+        ],
+    );
+    let known_roles = "known roles: implementer, researcher, reviewer, tester";
+    warns(
+        plan,
+        &[
+            &format!("1:14 unknown_role john → {known_roles}"),
+            &format!("2:16 unknown_role ann → {known_roles}"),
+            &format!("2:21 unknown_role bob → {known_roles}"),
+            &format!("3:20 unknown_role eve → {known_roles}"),
+        ],
+    );
+    fails("- [ ] Fix it @tseter\n", &["1:14 unknown_role tseter → did you mean `tester`?"]);
+    // Writing back knows no roles, but finds the same tasks.
+    assert_eq!(write_boxes(plan, &["test_it".into(), "fix_it".into()]).matches("[x]").count(), 2);
+}
+
+#[test]
+fn a_document_without_tasks_keeps_its_title() {
+    let (plan, errors) = crate::parse::read("# Changelog\n\n## 1.2.0\n\n- Added search\n- Fixed a bug\n", &known());
+    assert_eq!((plan.title.as_deref(), brief(&errors).len()), (Some("Changelog"), 1));
 }
 
 #[test]
@@ -590,6 +556,14 @@ fn a_check_refuses_what_a_run_refuses() {
         brief(&unfit(&plan, &settings, &known())),
         ["2:1 unknown_role  → known roles: implementer, researcher, reviewer, tester"]
     );
+}
+
+#[test]
+fn a_check_says_that_nothing_would_run() {
+    let said = |source: &str| checked(source, &[], &|_| true).render().lines().last().unwrap_or_default().to_owned();
+    assert_eq!(said("- [x] a\n- [x] b\n"), "Nothing is left to do: every task is done.");
+    assert_eq!(said("- [x] a\n- [-] b\n"), "Nothing would run: no open task can start.");
+    assert!(checked("- [ ]* a\n", &[], &|_| true).render().contains("  [ ] a  a  (optional)  @implementer"));
 }
 
 #[test]

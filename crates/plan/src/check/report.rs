@@ -82,6 +82,9 @@ pub struct CheckedTask {
     pub verify: Option<String>,
     /// Whether it is marked `[P]`.
     pub parallel: bool,
+    /// Whether a run may leave it out; only for people, like its command.
+    #[serde(skip)]
+    pub optional: bool,
     /// The bullets and paragraphs below it, as written.
     pub details: Vec<String>,
 }
@@ -213,6 +216,7 @@ fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
         run,
         verify: task.verify.clone(),
         parallel: task.parallel,
+        optional: task.optional,
         details: task.details.clone(),
     }
 }
@@ -292,6 +296,13 @@ impl CheckReport {
             let pieces = [format!("  wave {}: {}", at + 1, names(wave)), format!(" ({why})")];
             wrap(&mut out, &pieces.concat(), 4);
         }
+        if self.errors.is_empty() && self.waves.is_empty() {
+            let is_done = |task: &CheckedTask| task.status == TaskStatus::Done;
+            out.push_str(match self.tasks.iter().all(is_done) {
+                true => "\nNothing is left to do: every task is done.\n",
+                false => "\nNothing would run: no open task can start.\n",
+            });
+        }
         if !self.waves.is_empty() {
             let [least, most] = self.estimate.tokens;
             let _ = writeln!(out, "\nTokens: {least} to {most}; {}", self.estimate.cost());
@@ -325,6 +336,7 @@ impl CheckReport {
                 TaskStatus::Blocked => '!',
             };
             let mut pieces = vec![format!("  [{mark}] {:width$}  {}", task.id.as_str(), task.title)];
+            pieces.extend(task.optional.then(|| "(optional)".to_owned()));
             pieces.extend(task.agent.as_ref().map(|agent| format!("@{agent}")));
             pieces.extend(task.run.as_ref().map(|run| format!("run: {run}")));
             let lists = [("depends", names(&task.depends)), ("files", task.files.join(", "))];

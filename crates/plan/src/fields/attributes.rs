@@ -12,6 +12,8 @@ use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::closing::Closing;
 use crate::fields::identify;
 use crate::fields::identify::Label;
+use crate::fields::names;
+use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::read::source::Inline;
 use crate::read::text;
@@ -298,11 +300,11 @@ pub(crate) struct Line {
 }
 
 /// Parses everything in a task's line, from byte `start` on.
-pub(crate) fn read_line(inline: &Inline, start: usize, findings: &mut Findings) -> Line {
+pub(crate) fn read_line(inline: &Inline, start: usize, known: &KnownNames, findings: &mut Findings) -> Line {
     let spans = text::spans(&inline.text);
     let mut opaque: Vec<Range<usize>> = spans.code.iter().chain(&spans.comments).cloned().collect();
     opaque.sort_by_key(|range| range.start);
-    let reader = LineReader { inline, pairs: text::parentheses(&inline.text, &opaque), opaque: &opaque };
+    let reader = LineReader { inline, known, pairs: text::parentheses(&inline.text, &opaque), opaque: &opaque };
     let marked_id = spans.comments.iter().find_map(|comment| {
         let id = comment_id(inline.slice(comment.clone()))?;
         Some(Located { text: id.to_owned(), offset: inline.offset(comment.start) })
@@ -322,6 +324,7 @@ pub(crate) fn comment_id(comment: &str) -> Option<&str> {
 /// Parses one task's line from left to right.
 struct LineReader<'a> {
     inline: &'a Inline,
+    known: &'a KnownNames,
     pairs: std::collections::HashMap<usize, usize>,
     /// Code spans and comments: nothing in them is an attribute.
     opaque: &'a [Range<usize>],
@@ -422,7 +425,8 @@ impl LineReader<'_> {
             .then(|| (word.trim(), start + length + 1))
     }
 
-    /// Parses `@role` at the end of the title or before parentheses; an address, a path or a word of the title is none.
+    /// Parses `@role` at the end of the title or before parentheses; an address, a path, a person or another word of
+    /// the title is none.
     fn role(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let text = self.inline.text.as_str();
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -439,10 +443,8 @@ impl LineReader<'_> {
         if name.is_empty() || !(stands_alone || ends_sentence) || !ends_title {
             return at + 1;
         }
-        // Roles are written in lower case; `@ControllerAdvice` is a word of the title.
-        if name.contains(|c: char| c.is_ascii_uppercase()) {
-            let message = format!("`@{name}` is read as part of the title: roles are written in lower case");
-            findings.warn(Pending::new(self.inline.offset(at), FindingCode::UnknownRole, name, message));
+        if let Some(warning) = names::mention(name, self.inline.offset(at), self.known) {
+            findings.warn(warning);
             return end;
         }
         line.cuts.push(at..end);

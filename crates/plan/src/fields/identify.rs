@@ -127,8 +127,23 @@ fn slug(key: &str) -> String {
     }
 }
 
-/// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a reader.
+/// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a reader. A mention
+/// (`@name`) is left out, so that a task keeps its id whichever roles are known.
 pub(crate) fn title_key(title: &str) -> String {
+    match title.contains('@') {
+        true => key_of_words(&title.split_whitespace().filter(|word| !is_mention(word)).collect::<Vec<_>>().join(" ")),
+        false => key_of_words(title),
+    }
+}
+
+/// Reports whether a word is one that may be a role at the end of a title: `@name`, with or without punctuation.
+fn is_mention(word: &str) -> bool {
+    let word = word.trim_start_matches('(').trim_end_matches(['.', ',', ')', ':', ';', '!', '?']);
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+    word.strip_prefix('@').is_some_and(|name| name.bytes().all(is_plain))
+}
+
+fn key_of_words(title: &str) -> String {
     let mut key = String::with_capacity(title.len().min(MAX_KEY_CHARS));
     if title.is_ascii() {
         for byte in title.bytes().take(MAX_KEY_CHARS) {

@@ -28,11 +28,27 @@ pub(crate) fn role(name: &str, offset: usize, known: &KnownNames) -> Option<Pend
     }
     let suggestion = match nearest(name, known.roles.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
-        None if known.roles.is_empty() => "no role is known".to_owned(),
-        None => format!("known roles: {}", known.roles.iter().cloned().collect::<Vec<_>>().join(", ")),
+        None => all_roles(known),
     };
     let found = Pending::new(offset, FindingCode::UnknownRole, name, format!("unknown role `{name}`"));
     Some(found.suggest(Some(suggestion)))
+}
+
+/// Returns a warning if `@name` at the end of a title is text: neither a role nor nearly one.
+pub(crate) fn mention(name: &str, offset: usize, known: &KnownNames) -> Option<Pending> {
+    let found = |reason: &str| {
+        let message = format!("`@{name}` is read as part of the title: {reason}");
+        Pending::new(offset, FindingCode::UnknownRole, name, message)
+    };
+    if name.contains(|c: char| c.is_ascii_uppercase()) {
+        return Some(found("roles are written in lower case"));
+    }
+    (!is_meant(name, known)).then(|| found("no role has this name").suggest(Some(all_roles(known))))
+}
+
+/// Reports whether a name is that of a role, or nearly one.
+pub(crate) fn is_meant(name: &str, known: &KnownNames) -> bool {
+    known.roles.contains(name) || nearest(name, known.roles.iter().map(String::as_str)).is_some()
 }
 
 /// Returns an error for a model that is neither `provider/model` with a known provider, `script:FILE` nor
@@ -53,4 +69,11 @@ pub(crate) fn model(name: &str, offset: usize, known: &KnownNames) -> Option<Pen
     };
     let found = Pending::new(offset, FindingCode::UnknownModel, name, format!("unknown model `{name}`"));
     Some(found.suggest(Some(suggestion)))
+}
+
+fn all_roles(known: &KnownNames) -> String {
+    match known.roles.is_empty() {
+        true => "no role is known".to_owned(),
+        false => format!("known roles: {}", known.roles.iter().cloned().collect::<Vec<_>>().join(", ")),
+    }
 }

@@ -144,11 +144,13 @@ impl<'a> References<'a> {
         if unknown.errors.is_empty() && !found.has_prose {
             return found;
         }
-        if !found.tasks.is_empty() || pieces(&text.text).into_iter().any(|(_, piece)| is_name(piece)) {
-            let message = "not every word of this is a task, so it stays in the title";
-            let warning = Pending::new(text.offset, FindingCode::UnknownDependency, &text.text, message);
-            findings.warn(warning.suggest(Some("if it is meant as a dependency, write `(depends: T1)`".to_owned())));
-        }
+        let names_some = !found.tasks.is_empty() || pieces(&text.text).into_iter().any(|(_, piece)| is_name(piece));
+        let message = match names_some {
+            true => "not every word of this is a task, so it stays in the title",
+            false => "this names no task, so it stays in the title",
+        };
+        let warning = Pending::new(text.offset, FindingCode::UnknownDependency, &text.text, message);
+        findings.warn(warning.suggest(Some("if it is meant as a dependency, write `(depends: T1)`".to_owned())));
         Resolved { tasks: Vec::new(), has_prose: true }
     }
 

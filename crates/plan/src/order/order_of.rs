@@ -13,6 +13,7 @@ use crate::front_matter::Order;
 use crate::order::overlap::{MAX_GLOBS, Pattern, Writers};
 use crate::order::reason::{Cause, Reason};
 use crate::order::sequence;
+use crate::order::sequence::Wait;
 use crate::read::collect::Group;
 use crate::read::task_line::Draft;
 use orchestrate_core::schedule::{cycles, topological};
@@ -58,11 +59,10 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     let names_all = vec![false; tasks.drafts.len()];
     let mut orderer = Orderer { tasks, edges, findings, names_all, total: 0, full_at: 0, steps: 0 };
     orderer.written();
-    let optional = orderer.barriers();
+    orderer.barriers();
     if orderer.total > MAX_DEPENDENCIES {
         orderer.too_many();
     } else if let Some(line) = orderer.line() {
-        orderer.optional_barriers(&optional, &line);
         orderer.implicit(&line);
     }
     orderer.edges
@@ -145,10 +145,8 @@ impl Orderer<'_> {
         self.draft(at).is_some_and(|draft| draft.status.runs())
     }
 
-    /// Makes every block depend on the previous one. Returns the last index and the optional tasks of each block; a
-    /// failed optional task does not hold up the next block.
-    fn barriers(&mut self) -> Vec<(usize, Vec<usize>)> {
-        let mut optional: Vec<(usize, Vec<usize>)> = Vec::new();
+    /// Makes every block depend on the previous one, apart from its optional tasks.
+    fn barriers(&mut self) {
         let mut gate: Vec<usize> = Vec::new();
         let tasks = self.tasks;
         let order = tasks.order;
@@ -173,35 +171,6 @@ impl Orderer<'_> {
                 // Tasks that all depend on each other are reported as a cycle later.
                 gate = if gate.is_empty() { required.into_iter().collect() } else { gate };
             }
-            let last = block.last().map_or(0, |(at, _)| *at);
-            let is_optional = |(_, draft): &&(usize, &Draft)| draft.optional && draft.status.runs();
-            optional.push((last, block.iter().filter(is_optional).map(|(at, _)| *at).collect()));
-        }
-        optional
-    }
-
-    /// Makes tasks behind a barrier wait until the optional tasks before it are settled.
-    fn optional_barriers(&mut self, optional: &[(usize, Vec<usize>)], line: &[usize]) {
-        let mut place = vec![0; line.len()];
-        for (position, at) in line.iter().enumerate() {
-            place.iter_mut().skip(*at).take(1).for_each(|slot| *slot = position);
-        }
-        let mut begin = 0;
-        let mut before: &[usize] = &[];
-        for (last, own) in optional {
-            for at in begin..=*last {
-                for earlier in before.iter().filter(|earlier| place.get(**earlier) < place.get(at)) {
-                    self.total += 1;
-                    if self.total <= MAX_DEPENDENCIES {
-                        self.follow(at, *earlier, Cause::Written);
-                    }
-                }
-            }
-            begin = last + 1;
-            before = own;
-        }
-        if self.total > MAX_DEPENDENCIES {
-            self.too_many();
         }
     }
 
@@ -236,31 +205,84 @@ impl Orderer<'_> {
 
     fn implicit(&mut self, line: &[usize]) {
         let running: Vec<usize> = line.iter().copied().filter(|at| self.runs(*at)).collect();
-        if self.tasks.order == Order::Sequential {
-            for pair in running.windows(2) {
-                if let [earlier, later] = pair {
-                    self.follow(*later, *earlier, Cause::Sequential);
+        let parts = self.parts(&running);
+        let running = parts.concat();
+        match self.tasks.order {
+            Order::Sequential => {
+                for pair in running.windows(2) {
+                    if let [earlier, later] = pair {
+                        self.follow(*later, *earlier, Cause::Sequential);
+                    }
                 }
+                return;
             }
-            return;
+            Order::Auto => parts.iter().for_each(|part| self.author(part)),
+            Order::Eager | Order::Phases => {}
         }
-        if self.tasks.order == Order::Auto {
-            self.author(&running);
+        for pair in parts.windows(2) {
+            if let [before, part] = pair {
+                self.join(before, part);
+            }
         }
         self.writers(&running);
     }
 
+    /// Divides the tasks, given in an order that fits their dependencies, into those that the plan requires, the
+    /// optional ones, which come last, and the tests and reviews of the plan that stand even after these.
+    fn parts(&self, running: &[usize]) -> Vec<Vec<usize>> {
+        // What a required task depends on is required, too.
+        let mut needed: BTreeSet<usize> = BTreeSet::new();
+        for at in running.iter().rev() {
+            let is_optional = self.draft(*at).is_some_and(|draft| draft.optional);
+            if !is_optional || needed.contains(at) {
+                needed.insert(*at);
+                needed.extend(self.edges.depends.get(*at).into_iter().flatten());
+            }
+        }
+        let (mut required, optional): (Vec<usize>, Vec<usize>) = running.iter().partition(|at| needed.contains(at));
+        let Some(last) = optional.iter().max() else { return vec![required] };
+        let gates: BTreeSet<usize> =
+            optional.iter().filter_map(|at| self.edges.depends.get(*at)).flatten().copied().collect();
+        let closes = |at: &&usize| {
+            let is_closing = self.draft(**at).is_some_and(|draft| sequence::is_closing(&draft.title));
+            is_closing && *at > last && !gates.contains(at)
+        };
+        let closing = required.iter().rev().take_while(closes).count();
+        let closing = required.split_off(required.len() - closing);
+        [required, optional, closing].into_iter().filter(|part| !part.is_empty()).collect()
+    }
+
+    /// Makes the first tasks of a part come after the last ones of the part before.
+    fn join(&mut self, before: &[usize], part: &[usize]) {
+        let waits =
+            |at: &usize| [self.edges.depends.get(*at), self.edges.after.get(*at)].into_iter().flatten().flatten();
+        let waited: BTreeSet<usize> = before.iter().flat_map(waits).copied().collect();
+        let last: Vec<usize> = before.iter().copied().filter(|at| !waited.contains(at)).collect();
+        let own: BTreeSet<usize> = part.iter().copied().collect();
+        let first = |at: &usize| !waits(at).any(|earlier| own.contains(earlier));
+        let first: Vec<usize> = part.iter().copied().filter(first).collect();
+        let is_optional = first.iter().any(|at| self.draft(*at).is_some_and(|draft| draft.optional));
+        let cause = if is_optional { Cause::Optional } else { Cause::Closing };
+        self.wait(&Wait { tasks: first, earlier: last, cause });
+    }
+
     /// Adds the author's order.
     fn author(&mut self, running: &[usize]) {
-        for wait in sequence::waits(self.tasks.drafts, &self.names_all, running) {
-            self.total = self.total.saturating_add(wait.tasks.len() * wait.earlier.len());
-            if self.total > MAX_DEPENDENCIES {
-                return self.too_many();
+        sequence::waits(self.tasks.drafts, &self.names_all, running).iter().for_each(|wait| self.wait(wait));
+    }
+
+    fn wait(&mut self, wait: &Wait) {
+        let is_full = self.total > MAX_DEPENDENCIES;
+        self.total = self.total.saturating_add(wait.tasks.len() * wait.earlier.len());
+        if self.total > MAX_DEPENDENCIES {
+            if !is_full {
+                self.too_many();
             }
-            for at in &wait.tasks {
-                for earlier in &wait.earlier {
-                    self.follow(*at, *earlier, wait.cause);
-                }
+            return;
+        }
+        for at in &wait.tasks {
+            for earlier in &wait.earlier {
+                self.follow(*at, *earlier, wait.cause);
             }
         }
     }

@@ -21,6 +21,8 @@ pub enum Cause {
     Numbered,
     /// It tests or reviews what stands before it.
     Closing,
+    /// It is optional.
+    Optional,
     /// It writes a path that an earlier one writes too.
     SamePath,
     /// The plan says that tasks go one after another.
@@ -34,6 +36,7 @@ impl Cause {
             Self::Written => "the plan's order",
             Self::Numbered => "its number",
             Self::Closing => "tests and reviews follow the work",
+            Self::Optional => "optional tasks come last",
             Self::SamePath => "the same path",
             Self::Sequential => "`parallel: sequential`",
         }

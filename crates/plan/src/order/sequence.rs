@@ -87,7 +87,7 @@ fn closing_waits(tasks: &[(usize, &Draft)], names_all: &[bool]) -> Vec<Wait> {
 }
 
 /// Reports whether a title says that it tests or reviews what stands before it.
-fn is_closing(title: &str) -> bool {
+pub(crate) fn is_closing(title: &str) -> bool {
     let title = title.to_lowercase();
     let mut words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     match words.next() {

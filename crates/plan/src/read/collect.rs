@@ -10,6 +10,7 @@ use crate::check::finding::Findings;
 use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Located};
 use crate::fields::identify;
+use crate::fields::names::KnownNames;
 use crate::mark::Mark;
 use crate::read::checkbox::{BoxMark, looks_like_box, odd_box, read_box};
 use crate::read::done;
@@ -52,12 +53,12 @@ pub(crate) struct Collected {
 }
 
 /// Finds all tasks of a document, in the first style that has any.
-pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], findings: &mut Findings) -> Collected {
+pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], known: &KnownNames, findings: &mut Findings) -> Collected {
     let is_kiro = is_kiro(source);
     let mut without_tasks = None;
     for style in Style::ALL {
         let mut own = Findings::default();
-        let reader = Reader { source, findings: &mut own };
+        let reader = Reader { source, known, findings: &mut own };
         let found = Collected { notes: vec![Note { line: 1, ..Note::default() }], ..Collected::default() };
         let mut walk = Walk { reader, found, style, is_kiro, sections: Sections::default(), open_step: None };
         walk.document(blocks);
@@ -324,6 +325,9 @@ impl Walk<'_, '_> {
         if let Some(rows) = &rows
             && self.excluded().is_none()
         {
+            if self.style == Style::Table {
+                self.columns(rows);
+            }
             for row in rows {
                 match self.style {
                     Style::Table => self.row(row),
@@ -334,6 +338,15 @@ impl Walk<'_, '_> {
         if rows.is_none() || self.style != Style::Table {
             self.note(block);
         }
+    }
+
+    /// Notes the columns of a table whose rows are tasks.
+    fn columns(&mut self, rows: &[Row]) {
+        let mut columns: Vec<&Range<usize>> =
+            rows.iter().flat_map(|row| &row.others).map(|(column, _)| column).collect();
+        columns.sort_unstable_by_key(|column| column.start);
+        columns.dedup();
+        columns.into_iter().for_each(|column| self.reader.note_column(column.clone()));
     }
 
     /// Adds a row of a table as a task.

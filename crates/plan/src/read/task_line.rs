@@ -4,10 +4,12 @@
 
 use std::ops::Range;
 
-use crate::check::finding::Findings;
+use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Field, Form, Key, Located};
 use crate::fields::identify;
+use crate::fields::names;
+use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::mark::Mark;
 use crate::read::checkbox::{BoxMark, read_box};
@@ -86,6 +88,12 @@ impl Draft {
     }
 }
 
+/// The marks around the heading of a table's column.
+const MARKS: [char; 4] = ['*', '_', '`', ' '];
+
+/// Headings of the columns that name a person.
+const OWNER_COLUMNS: &[&str] = &["owner", "assignee", "assigned to", "assigned", "responsible", "who", "zuständig"];
+
 /// Reports whether an id is a number (`3`, `1.2`) rather than a name (`T1`).
 fn counts(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
@@ -106,6 +114,7 @@ pub(crate) struct Location {
 /// Parses the text of tasks.
 pub(crate) struct Reader<'s, 'a> {
     pub(crate) source: &'s Source<'a>,
+    pub(crate) known: &'s KnownNames,
     pub(crate) findings: &'s mut Findings,
 }
 
@@ -127,7 +136,7 @@ impl Reader<'_, '_> {
         (at, is_group): (usize, bool),
         place: &Location,
     ) -> Draft {
-        let line = attributes::read_line(inline, mark.rest, self.findings);
+        let line = attributes::read_line(inline, mark.rest, self.known, self.findings);
         let mut cuts = line.cuts;
         let mut head = skip_cuts(&inline.text, mark.rest, &cuts);
         if let Some(date) = inline.text.get(head..).and_then(identify::date) {
@@ -301,20 +310,50 @@ impl Reader<'_, '_> {
         status.is_some()
     }
 
+    /// Warns of a column of a table that seems to choose what does the tasks, but is only a detail of each.
+    pub(crate) fn note_column(&mut self, column: Range<usize>) {
+        let heading = self.source.slice(column.clone());
+        let name = heading.trim_matches(MARKS);
+        let is_owner = || OWNER_COLUMNS.contains(&name.to_lowercase().as_str());
+        let message = match attributes::key_of(name) {
+            Some(key) if !is_in_tables(key) => "this attribute is not read in a table, so it is a detail of each task",
+            None if is_owner() => "this column chooses no role, so it is a detail of each task",
+            _ => return,
+        };
+        let found = Pending::new(column.start, FindingCode::UnusedKey, heading, message);
+        let advice = "a column `Agent` chooses a role, and the other attributes need `(key: value)` in the title";
+        self.findings.warn(found.suggest(Some(advice.to_owned())));
+    }
+
     /// Parses a cell of a table's row: an attribute if its column is named like one, else a detail.
     pub(crate) fn cell(&mut self, column: &str, cell: Range<usize>, draft: &mut Draft) {
-        let column = column.trim_matches(['*', '_', '`', ' ']);
+        let column = column.trim_matches(MARKS);
         let value = self.source.slice(cell.clone());
         let is_none = matches!(value, "-" | "–" | "—" | "n/a" | "N/A");
-        let key = attributes::key_of(column).filter(|key| matches!(key, Key::Depends | Key::Files | Key::Priority));
-        match key {
+        let is_valid = |key: &Key| match key {
+            Key::Priority => value::priority(value).is_some(),
+            Key::Agent => names::is_meant(value.trim_start_matches('@'), self.known),
+            _ => true,
+        };
+        match attributes::key_of(column).filter(|key| is_in_tables(*key) && is_valid(key)) {
             _ if is_none => {}
-            Some(key) if key != Key::Priority || value::priority(value).is_some() => {
+            Some(key) => {
                 draft.attributes.set(&Field { key, value, offset: cell.start }, self.findings);
             }
-            _ => draft.details.push(format!("{column}: {value}")),
+            None => {
+                if attributes::key_of(column) == Some(Key::Agent) {
+                    let message = format!("`{value}` is no role, so it is a detail of the task");
+                    self.findings.warn(Pending::new(cell.start, FindingCode::UnknownRole, value, message));
+                }
+                draft.details.push(format!("{column}: {value}"));
+            }
         }
     }
+}
+
+/// Reports whether a column may set an attribute. Commands in tables are mostly prose.
+fn is_in_tables(key: Key) -> bool {
+    matches!(key, Key::Depends | Key::Files | Key::Priority | Key::Agent)
 }
 
 /// Returns the items of a list; empty for any other block.

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use libtest_mimic::Failed;
 use tempfile::TempDir;
@@ -48,13 +49,89 @@ struct Trace {
     content: Vec<u8>,
 }
 
+/// The files of a repository that is made once and then copied: one process of git instead of a dozen.
+struct Template(OnceLock<Result<Vec<Entry>, String>>);
+
+/// A file of a template, or a folder, which has no content; a folder comes before what it contains.
+struct Entry {
+    name: PathBuf,
+    content: Option<Vec<u8>>,
+    permissions: fs::Permissions,
+}
+
+impl Template {
+    const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// Returns a copy of the repository that the first call makes.
+    fn copy(&self, make: impl FnOnce() -> Result<Repository, Failed>) -> Result<Repository, Failed> {
+        let read = || {
+            let mut entries = Vec::new();
+            read_below(&make()?.path, Path::new(""), &mut entries)?;
+            Ok(entries)
+        };
+        let made =
+            self.0.get_or_init(|| read().map_err(|failure: Failed| failure.message().unwrap_or_default().to_owned()));
+        let repository = Repository::folder()?;
+        for Entry { name, content, permissions } in made.as_ref().map_err(Failed::from)? {
+            let path = repository.path.join(name);
+            match content {
+                Some(content) => fs::write(&path, content)?,
+                None => fs::create_dir(&path)?,
+            }
+            fs::set_permissions(&path, permissions.clone())?;
+        }
+        // The index has the times of other files, by which git would take these for changed ones.
+        repository.git(&["update-index", "-q", "--refresh"])?;
+        Ok(repository)
+    }
+}
+
+/// Adds everything below `root/folder`; there are no links.
+fn read_below(root: &Path, folder: &Path, entries: &mut Vec<Entry>) -> Result<(), Failed> {
+    for entry in fs::read_dir(root.join(folder))? {
+        let entry = entry?;
+        let (name, is_folder) = (folder.join(entry.file_name()), entry.file_type()?.is_dir());
+        let content = if is_folder { None } else { Some(fs::read(entry.path())?) };
+        entries.push(Entry { name: name.clone(), content, permissions: entry.metadata()?.permissions() });
+        if is_folder {
+            read_below(root, &name, entries)?;
+        }
+    }
+    Ok(())
+}
+
 impl Repository {
     /// Creates a repository on branch `main` without a commit, with an identity for the tests.
     pub(crate) fn unborn() -> Result<Self, Failed> {
+        static MADE: Template = Template::new();
+        MADE.copy(Self::make_unborn)
+    }
+
+    /// Creates a repository with one commit of two files, `README.md` and `src/lib.txt`.
+    pub(crate) fn plain() -> Result<Self, Failed> {
+        static MADE: Template = Template::new();
+        MADE.copy(Self::make_plain)
+    }
+
+    /// Creates a repository as users have them: with staged, unstaged, untracked and ignored files,
+    /// a stash, a second branch and a hook.
+    pub(crate) fn lived_in() -> Result<Self, Failed> {
+        static MADE: Template = Template::new();
+        MADE.copy(Self::make_lived_in)
+    }
+
+    /// Creates an empty folder for a repository.
+    fn folder() -> Result<Self, Failed> {
         let dir = tempfile::Builder::new().prefix("orchestrate-repository-").tempdir()?;
         let path = dir.path().canonicalize()?.join("project");
         fs::create_dir(&path)?;
-        let repository = Self { _dir: dir, path };
+        Ok(Self { _dir: dir, path })
+    }
+
+    fn make_unborn() -> Result<Self, Failed> {
+        let repository = Self::folder()?;
         repository.git(&["init", "-q", "-b", "main"])?;
         repository.identify()?;
         Ok(repository)
@@ -65,19 +142,16 @@ impl Repository {
         self.git(&["config", "user.email", "test@example.invalid"]).map(drop)
     }
 
-    /// Creates a repository with one commit of two files, `README.md` and `src/lib.txt`.
-    pub(crate) fn plain() -> Result<Self, Failed> {
-        let repository = Self::unborn()?;
+    fn make_plain() -> Result<Self, Failed> {
+        let repository = Self::make_unborn()?;
         repository.write("README.md", "# sample\n")?;
         repository.write("src/lib.txt", "one\ntwo\nthree\n")?;
         repository.commit_all("Start")?;
         Ok(repository)
     }
 
-    /// Creates a repository as users have them: with staged, unstaged, untracked and ignored files,
-    /// a stash, a second branch and a hook.
-    pub(crate) fn lived_in() -> Result<Self, Failed> {
-        let repository = Self::plain()?;
+    fn make_lived_in() -> Result<Self, Failed> {
+        let repository = Self::make_plain()?;
         repository.write(".gitignore", "*.log\n")?;
         repository.write("kept.txt", "kept\n")?;
         repository.commit_all("Keep more")?;

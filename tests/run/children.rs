@@ -232,7 +232,7 @@ fn that_are_still_held_lock_nothing() -> Outcome {
 
 /// Runs an example as a new user does; it needs no key, and creates its own sample.
 fn example(name: &str, says: &str) -> Outcome {
-    let ran = workspace_cargo(&["run", "-q", "-p", "orchestrate", "--offline", "--example", name]).output()?;
+    let ran = workspace_cargo(&["run", "-q", "--offline", "--example", name]).output()?;
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     if ran.status.success() && out.contains(says) { Ok(()) } else { fail(format!("{out}\n{err}")) }
 }

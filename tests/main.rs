@@ -21,23 +21,30 @@ mod real_input;
 mod run;
 mod support;
 
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
+use std::thread;
 
 use support::Case;
 
-/// Returns the cases of every module.
+/// How many tests run at once for each processor: a run waits for processes, disks and deadlines about as long as it
+/// computes.
+const TESTS_PER_PROCESSOR: usize = 2;
+
+/// Returns the cases of every module. They start in this order: the longest come first, so that none of them runs alone
+/// at the end.
 fn cases() -> Vec<Case> {
     let modules = [
+        real_input::cases,
+        kill::cases,
+        field::cases,
         support::cases,
         architecture::cases,
         run::cases,
         person::cases,
         limits::cases,
-        kill::cases,
         bad_input::cases,
         hostile::cases,
-        field::cases,
-        real_input::cases,
     ];
     modules.iter().flat_map(|cases| cases()).collect()
 }
@@ -49,7 +56,9 @@ fn main() -> ExitCode {
     if let Some(code) = kill::coordinate_if_asked() {
         return code;
     }
-    let arguments = libtest_mimic::Arguments::from_args();
+    let mut arguments = libtest_mimic::Arguments::from_args();
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    arguments.test_threads.get_or_insert(processors * TESTS_PER_PROCESSOR);
     let trials = cases().into_iter().map(Case::into_trial).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -23,6 +23,9 @@ mod support;
 mod usable;
 mod view;
 
+use std::num::NonZeroUsize;
+use std::thread;
+
 use libtest_mimic::{Arguments, Completion, Trial};
 use orchestrate_sandbox::{Confinement, Helper};
 
@@ -36,8 +39,16 @@ fn main() {
     match args.first().map(String::as_str) {
         Some(probe::ARG) => probe::run(&args),
         Some(support::COORDINATOR_ARG) => lifetime::coordinator(&args),
-        _ => libtest_mimic::run(&Arguments::from_args(), trials()).exit(),
+        _ => libtest_mimic::run(&arguments(), trials()).exit(),
     }
+}
+
+/// Returns the arguments of the harness: two tests for each processor, as a test mostly waits for the processes that it
+/// has started.
+fn arguments() -> Arguments {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(2 * thread::available_parallelism().map_or(1, NonZeroUsize::get));
+    arguments
 }
 
 fn trials() -> Vec<Trial> {

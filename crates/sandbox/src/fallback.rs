@@ -1,11 +1,13 @@
 //! The fallback tier: what a job sees without namespaces.
 //!
-//! Home and temporary files are directories of a private scratch directory that exists as long as
-//! the job. Cargo's home is the user's, of which only the shared parts can be read. Builds record
-//! the location of a crate's source, so a different location in each job would rebuild everything.
-//! The job gets a cargo home of its own only if the user's configuration contains a secret, because
-//! cargo insists on reading the configuration. Landlock rules over real paths replace mounts, so
-//! only existing paths can be shown, and nothing below a writable root can be hidden.
+//! Home and temporary files share one private scratch directory that exists as long as the job. Each
+//! directory costs more than the start of a shell where the file system passes over the inodes that
+//! were freed in the last seconds. Cargo's home is the user's, of which only the shared parts can be
+//! read. Builds record the location of a crate's source, so a different location in each job would
+//! rebuild everything. The job gets a cargo home of its own only if the user's configuration contains
+//! a secret, because cargo insists on reading the configuration. Landlock rules over real paths
+//! replace mounts, so only existing paths can be shown, and nothing below a writable root can be
+//! hidden.
 
 use std::ffi::OsString;
 use std::os::unix::fs::symlink;
@@ -18,7 +20,7 @@ use crate::helper::machine_facts;
 use crate::host::{self, RustHomes};
 use crate::view::Checked;
 
-/// The private directories of one job, removed on drop.
+/// The private directory of one job, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     _dir: TemporaryFolder,
@@ -26,7 +28,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Creates the directories, accessible to their owner alone.
+    /// Creates the directory, accessible to its owner alone.
     pub(crate) fn make(toolchain: &RustHomes) -> Result<Self, SandboxError> {
         let dir = TemporaryFolder::create("orchestrate-job-", None);
         let dir = dir.map_err(SandboxError::io("make a scratch directory"))?;
@@ -37,9 +39,6 @@ impl Scratch {
     }
 
     fn fill(&self, toolchain: &RustHomes) -> std::io::Result<()> {
-        for dir in [self.home(), self.temporary()] {
-            orchestrate_files::create_folder(&dir)?;
-        }
         if toolchain.shows_cargo_home() {
             return Ok(());
         }
@@ -47,16 +46,9 @@ impl Scratch {
         toolchain.cargo_shared().try_for_each(|(name, path)| symlink(path, self.own_cargo_home().join(name)))
     }
 
+    /// Returns the directory, which is the job's home and the place for its temporary files.
     pub(crate) fn path(&self) -> &Path {
         &self.real
-    }
-
-    pub(crate) fn home(&self) -> PathBuf {
-        self.path().join("home")
-    }
-
-    pub(crate) fn temporary(&self) -> PathBuf {
-        self.path().join("tmp")
     }
 
     /// Returns the location of cargo's home for a job.
@@ -66,7 +58,7 @@ impl Scratch {
     }
 
     fn own_cargo_home(&self) -> PathBuf {
-        self.path().join("cargo")
+        self.path().join(".cargo")
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::bubblewrap::{self, Arguments, memory_file};
@@ -165,8 +165,8 @@ fn environment(
     if confinement != Confinement::Unconfined {
         let cargo_home = scratch.map_or_else(|| toolchain.cargo_home.clone(), |scratch| scratch.cargo_home(toolchain));
         let mut set = |name: &str, value: &OsStr| all.insert(name.into(), value.to_owned());
-        set("HOME", scratch.map_or_else(|| PathBuf::from(bubblewrap::HOME), Scratch::home).as_os_str());
-        set("TMPDIR", scratch.map_or_else(|| PathBuf::from("/tmp"), Scratch::temporary).as_os_str());
+        set("HOME", scratch.map_or(Path::new(bubblewrap::HOME), Scratch::path).as_os_str());
+        set("TMPDIR", scratch.map_or(Path::new("/tmp"), Scratch::path).as_os_str());
         set("LANG", OsStr::new("C.UTF-8"));
         let user = if rustix::process::getuid().is_root() { "root" } else { bubblewrap::USER };
         set("USER", OsStr::new(user));

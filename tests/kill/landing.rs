@@ -62,7 +62,7 @@ impl Landable {
 
     /// Runs these tasks on a commit in which a file has this text.
     fn of(tasks: &'static str, file: &str, text: &str) -> Result<Self, Failed> {
-        let scene = Scene::of(&Play { plan: tasks, script: Script::default() })?;
+        let scene = Scene::of(&Play::of(tasks, Script::default()))?;
         scene.world.repository.write(PLAN, tasks)?;
         commit(&scene, file, text)?;
         scene.coordinate(NO_FAULT)?.exits(0)?;

@@ -55,6 +55,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::before_an_append_commands_are_resumed_to_the_same_end", || kill_each(commands()?, "before")),
         case("kill::after_an_append_a_review_is_resumed_to_the_same_end", || kill_each(reviewed()?, "after")),
         case("kill::before_an_append_a_review_is_resumed_to_the_same_end", || kill_each(reviewed()?, "before")),
+        case("kill::after_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "after")),
+        case("kill::before_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "before")),
         case("kill::twice_the_run_is_resumed_to_the_same_end", killed_twice),
         case("kill::during_the_resume_the_run_is_resumed_to_the_same_end", killed_during_resume),
     ];
@@ -82,14 +84,15 @@ impl End {
     }
 }
 
-/// Removes ids, branches, commits, times, tokens and turn counts from a report.
+/// Removes ids, branches, commits, times, tokens, turn counts and models from a report.
 fn without_what_differs(mut report: Value) -> Value {
     let differing =
         ["run_id", "integration_branch", "integration_commit", "base_commit", "duration_ms", "usage", "branch"];
     let drop_from = |fields: &mut Value| {
         if let Some(fields) = fields.as_object_mut() {
             fields.retain(|name, _| {
-                !differing.contains(&name.as_str()) && !["commit", "turns", "model"].contains(&name.as_str())
+                !differing.contains(&name.as_str())
+                    && !["commit", "turns", "model", "take_over"].contains(&name.as_str())
             });
         }
     };
@@ -162,6 +165,17 @@ fn reviewed() -> Result<&'static Reference, Failed> {
     once(&MADE, || Ok(Reference::run("a review", SHORTER_FORM, plays::reviewed())?.0))
 }
 
+/// Returns the reference run of an outage, in which a fall-back takes over and both models are waited for.
+fn outage() -> Result<&'static Reference, Failed> {
+    static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
+    once(&MADE, || {
+        let (reference, events) = Reference::run("an outage", SHORTER_FORM, plays::outage())?;
+        let switched = events.iter().filter(|event| matches!(event, Event::ModelSwitched { .. })).count();
+        let waits = events.iter().any(|event| matches!(event, Event::ModelWaiting { .. }));
+        if switched == 2 && waits { Ok(reference) } else { fail(format!("{events:#?}")) }
+    })
+}
+
 /// Returns the reference run of commands, which is made once.
 fn commands() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
@@ -197,10 +211,11 @@ fn require_conflict_and_red_check(events: &[Event], appends: u64) -> Outcome {
     Ok(())
 }
 
-/// Requires that a kill costs an agent at most one request, whose reply was not recorded, and that
-/// no recorded reply is requested again.
+/// Requires that a kill costs an agent at most one request, whose reply was not recorded, as a change of its model
+/// does, and that no recorded reply is requested again.
 fn require_bought_once(events: &[Event], kills: usize) -> Outcome {
     let mut bought: BTreeMap<_, BTreeMap<u32, (usize, usize)>> = BTreeMap::new();
+    let mut switches = BTreeMap::new();
     for event in events {
         match event {
             Event::ModelRequested { task, turn, .. } => {
@@ -209,13 +224,15 @@ fn require_bought_once(events: &[Event], kills: usize) -> Outcome {
             Event::ModelReplied { task, turn, .. } => {
                 bought.entry(task.clone()).or_default().entry(*turn).or_default().1 += 1;
             }
+            Event::ModelSwitched { task, .. } => *switches.entry(task.clone()).or_default() += 1,
             _ => {}
         }
     }
     for (task, turns) in bought {
         let repeated: usize = turns.values().map(|(requests, _)| requests - 1).sum();
         let unique = turns.values().all(|(_, replies)| *replies == 1);
-        if repeated > kills || !unique {
+        let switched: usize = switches.get(&task).copied().unwrap_or_default();
+        if repeated > kills + switched || !unique {
             return fail(format!("{task} repeated {repeated} requests after {kills} kills: {turns:?}"));
         }
     }

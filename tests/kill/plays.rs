@@ -3,11 +3,14 @@
 //! Every reply follows from the contents of files, so that the end depends neither on where a run
 //! was killed nor on how fast each of its agents was.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use libtest_mimic::Failed;
 use orchestrate_core::agent_loop::INTERRUPTED;
 use orchestrate_core::event::ReturnCause;
 use serde_json::json;
 
-use crate::support::{Rule, Script};
+use crate::support::{ModelServer, Reply, Rule, Script};
 
 /// The task that a user sends back, and the message with it.
 pub(super) const SENT_BACK: &str = "T1";
@@ -15,10 +18,19 @@ pub(super) const LOUDER: &str = "louder, please";
 /// The number of steps of the slow task; each reads a file and rewrites it.
 const STEPS: u32 = 12;
 
-/// A plan, and the script that answers its agents.
+/// A plan, and what answers its agents.
 pub(super) struct Play {
     pub(super) plan: &'static str,
     pub(super) script: Script,
+    /// Starts the server that answers instead of the script.
+    pub(super) server: Option<fn() -> Result<ModelServer, Failed>>,
+}
+
+impl Play {
+    /// Creates a play whose agents are answered by a script.
+    pub(super) fn of(plan: &'static str, script: Script) -> Self {
+        Self { plan, script, server: None }
+    }
 }
 
 /// Returns two tasks: T1 is done at once, T2 takes many turns, has a red check, and conflicts with T1.
@@ -70,7 +82,7 @@ pub(super) fn two_agents() -> Play {
     }
     let plan = "- [ ] T1 quick\n- [ ] T2 slow (verify: x=$(cat answer.txt || echo nothing); test $x = 42 || \
                 { echo found $x; exit 1; })\n";
-    Play { plan, script: script.rule(reads(Rule::task("T2"), "notes.txt")) }
+    Play::of(plan, script.rule(reads(Rule::task("T2"), "notes.txt")))
 }
 
 /// Returns tasks with commands only. Each command appends to files, so one that ran on the remains
@@ -79,7 +91,7 @@ pub(super) fn commands() -> Play {
     let plan = "- [ ] T1 begin (run: echo 1 >> log.txt; rm kept.txt)\n\
                 - [ ] T2 beside (run: echo 2 >> src/lib.txt)\n\
                 - [ ] T3 go on (depends: T1) (run: echo 3 >> log.txt; cat log.txt > copy.txt)\n";
-    Play { plan, script: Script::default() }
+    Play::of(plan, Script::default())
 }
 
 /// Returns commands of which one fails, so that the run ends otherwise once it is dropped with what it depends on.
@@ -87,7 +99,7 @@ pub(super) fn half_failing() -> Play {
     let plan = "- [ ] T1 begin (run: echo 1 >> log.txt)\n\
                 - [ ] T2 fail (depends: T1) (run: exit 1)\n\
                 - [ ] T3 beside (run: echo 3 >> src/lib.txt)\n";
-    Play { plan, script: Script::default() }
+    Play::of(plan, Script::default())
 }
 
 /// Returns a task whose reviewer requests a change before it approves, and a command that needs the approved work.
@@ -107,7 +119,36 @@ pub(super) fn reviewed() -> Play {
         .rule(two().call("read_file", &json!({"path": "one.txt"})));
     let plan = "- [ ] T1 speak\n- [ ] T2 listen @reviewer (depends: T1)\n\
                 - [ ] T3 repeat (run: cat one.txt > two.txt) (depends: T2)\n";
-    Play { plan, script }
+    Play::of(plan, script)
+}
+
+/// Returns one task whose agent's own model and its fall-back both begin with an outage: the fall-back takes over, both
+/// are waited for, and the first one that answers goes on.
+pub(super) fn outage() -> Play {
+    Play { server: Some(recovering), ..Play::of("- [ ] T1 write\n", Script::default()) }
+}
+
+/// Starts a server that refuses the first request of each protocol.
+fn recovering() -> Result<ModelServer, Failed> {
+    let refused: [AtomicBool; 2] = Default::default();
+    ModelServer::answering(move |request, _| {
+        let [chat, messages] = &refused;
+        let refused = if request.path.contains("chat") { chat } else { messages };
+        if refused.swap(true, Ordering::SeqCst) {
+            return writes_once(&request.body.to_string());
+        }
+        Reply::error(503, "overloaded").header("retry-after", "5")
+    })
+}
+
+/// Writes a file, again if a result says that this was interrupted, and then ends.
+fn writes_once(conversation: &str) -> Reply {
+    let count = |words: &str| conversation.matches(words).count();
+    let results = count("\"tool_call_id\"") + count("\"tool_use_id\"");
+    match results == count(INTERRUPTED) {
+        true => Reply::text("").call("write_file", json!({"path": "one.txt", "content": "1\n"})),
+        false => Reply::text("Done."),
+    }
 }
 
 /// Returns one task whose agent works at once.
@@ -128,5 +169,5 @@ fn obeying(first: Rule) -> Play {
         .rule(louder(one().last_contains(INTERRUPTED)))
         .rule(first)
         .rule(one().text("Done."));
-    Play { plan: "- [ ] T1 speak\n", script }
+    Play::of("- [ ] T1 speak\n", script)
 }

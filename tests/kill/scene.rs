@@ -15,7 +15,8 @@ use orchestrate_core::{RunId, RunState, TaskId};
 use orchestrate_journal::{Store, fault};
 
 use super::plays::{LOUDER, Play, SENT_BACK};
-use crate::support::{Fingerprint, Invocation, Outcome, Ran, Running, World, fail, plan_input, runtime};
+use crate::run::models::reach;
+use crate::support::{Fingerprint, Invocation, ModelServer, Outcome, Ran, Running, World, fail, plan_input, runtime};
 
 /// The exit code of a program that SIGKILL ended, as shells report it.
 pub(super) const KILLED: i32 = 137;
@@ -25,6 +26,8 @@ pub(super) const FAILED: i32 = 1;
 const ROUNDS: u32 = 6;
 /// The plan's file: in the home, and also in the checkout if its boxes are to be ticked.
 pub(super) const PLAN: &str = "plan.md";
+/// The file of the home with the addresses of the server that answers, one for each protocol.
+const SERVER: &str = "server";
 /// The maximum number of turns: more than the slow task takes, however often it is killed.
 const TURNS: u32 = 200;
 
@@ -64,14 +67,20 @@ impl Deed {
 pub(super) struct Scene {
     pub(super) world: World,
     before: Fingerprint,
+    /// Answers the agents while the scene lasts, if no script does.
+    _server: Option<ModelServer>,
 }
 
 impl Scene {
     pub(super) fn of(play: &Play) -> Result<Self, Failed> {
         let world = World::with_plan_outside(play.plan)?;
         world.script(&play.script)?;
+        let server = play.server.map(|start| start()).transpose()?;
+        if let Some(server) = &server {
+            world.write(SERVER, &format!("{}\n{}", server.openai_base(), server.anthropic_base()))?;
+        }
         let before = world.repository.fingerprint()?;
-        Ok(Self { world, before })
+        Ok(Self { world, before, _server: server })
     }
 
     /// Starts the run in a child, or resumes it, and waits until the child ends by itself or by the fault.
@@ -191,6 +200,13 @@ fn settings(home: &Path) -> Settings {
     settings.run.verify = Some("test -e src/lib.txt".to_owned());
     settings.run.merge_rounds = ROUNDS;
     settings.run.max_turns = TURNS;
+    if let Ok(server) = std::fs::read_to_string(home.join(SERVER))
+        && let Some((openai, anthropic)) = server.split_once('\n')
+    {
+        reach(&mut settings, openai, anthropic);
+        settings.run.model = Some("openai/test".to_owned());
+        settings.run.default_fallback_models = vec!["anthropic/test".to_owned()];
+    }
     settings
 }
 

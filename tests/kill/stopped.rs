@@ -46,7 +46,7 @@ fn sleeping_play() -> Play {
         .rule(one().last_contains(INTERRUPTED).call("write_file", &json!({"path": "woken.txt", "content": "1\n"})))
         .rule(one().last_contains("woken.txt").text("Done."))
         .rule(one().call("run_shell_command", &json!({ "command": command })));
-    Play { plan: "- [ ] T1 sleep\n", script }
+    Play::of("- [ ] T1 sleep\n", script)
 }
 
 /// Returns the processes that sleep for [`seconds`].
@@ -96,7 +96,7 @@ fn require_interrupted_once(scene: &Scene) -> Outcome {
 fn a_command_of_the_plan_runs_again() -> Outcome {
     let plan = "- [ ] T1 wait (run: echo 1 >> log.txt; until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; \
                 do sleep 0.05; done)\n";
-    let scene = Scene::of(&Play { plan, script: Script::default() })?;
+    let scene = Scene::of(&Play::of(plan, Script::default()))?;
     let first = scene.start(NO_FAULT)?;
     until(PATIENCE, || Ok(scene.worktree("T1").is_ok_and(|path| path.join("log.txt").exists()).then_some(())))?;
     first.signal(Signal::KILL)?;
@@ -189,7 +189,7 @@ fn an_interrupted_deletion() -> Outcome {
         .rule(one(2).call("read_file", &json!({"path": "kept.txt"})))
         .rule(one(3).call("delete_file", &json!({"path": "kept.txt"})))
         .rule(Rule::task("T1").text("Done."));
-    let play = Play { plan: "- [ ] T1 remove\n", script };
+    let play = Play::of("- [ ] T1 remove\n", script);
     let is_end = |event: &Event| matches!(event, Event::ToolFinished { tool, .. } if tool == "delete_file");
     let whole = Scene::of(&play)?;
     whole.coordinate(NO_FAULT)?.exits(0)?;

@@ -102,6 +102,10 @@ fn require_within(played: &Played, only: Option<&str>, cap: u64) -> Outcome {
                 reserved.remove(task);
                 used += usage.total();
             }
+            Event::ModelCut { task, tokens, .. } => {
+                reserved.remove(task);
+                used += tokens;
+            }
             Event::ModelFailed { task, .. } => drop(reserved.remove(task)),
             _ => {}
         }
@@ -589,7 +593,7 @@ fn a_panicking_worker_fails_its_task_alone() -> Outcome {
     let change = |settings: &mut orchestrate_coordinator::Settings| {
         settings.model = Some(Arc::clone(&model));
         settings.run.max_agents = 1;
-        settings.run.budget_tokens = Some(14_000);
+        settings.run.budget_tokens = Some(15_000);
     };
     let played = World::lived_in()?.play(plan, &Script::default(), change)?;
     played.require(70, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;

@@ -9,7 +9,7 @@ mod end_to_end;
 mod evidence;
 mod fallback;
 mod messages;
-mod models;
+pub(crate) mod models;
 mod project_texts;
 mod repair;
 mod signals;

@@ -34,7 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-pub(super) fn reach(settings: &mut Settings, openai: &str, anthropic: &str) {
+pub(crate) fn reach(settings: &mut Settings, openai: &str, anthropic: &str) {
     let variables = [
         ("OPENAI_BASE_URL", openai),
         ("OPENAI_API_KEY", KEY),

@@ -50,7 +50,7 @@ pub(crate) use process::{
 pub(crate) use program::{Home, Invocation, Ran, Running, require_words, says, until, workspace_cargo};
 pub(crate) use repository::{Fingerprint, Repository, git};
 pub(crate) use script::{Rule, Script, done, write};
-pub(crate) use server::{ModelServer, Reply};
+pub(crate) use server::{ModelServer, Recorded, Reply};
 pub(crate) use session::Session;
 pub(crate) use terminal::{COLUMNS, ROWS};
 pub(crate) use transcript::{record_if_asked, recorded, require_typed, transcript};

@@ -121,6 +121,10 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
             let money = if *more_money { " --budget-usd N" } else { "" };
             format!("`orchestrate resume {run}{tokens}{money} --timeout TIME` raises the limits")
         }
+        RequestRefused::UnknownCost => format!(
+            "`orchestrate resume {run}` continues it without that limit, and `--budget-tokens N` limits its tokens; a new run \
+             with the model's price below `[prices]` can be limited from its start"
+        ),
         RequestRefused::Message(refused) => of_message(run, refused),
         _ => format!("`orchestrate status {run}` shows its state"),
     }

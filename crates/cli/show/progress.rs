@@ -163,6 +163,9 @@ fn detail(event: &Event) -> Option<String> {
         Event::ModelFailed { task, turn, error } => {
             format!("{task}: request {turn} failed: {}", one_line(error, WIDTH))
         }
+        Event::ModelCut { task, turn, tokens, .. } => {
+            format!("{task}: request {turn} was cut off; it counts as {tokens} tokens")
+        }
         Event::ToolStarted { task, tool, arguments, .. } => {
             format!("{task}: {}({})", one_line(tool, WIDTH), line_of(&arguments.to_string(), WIDTH))
         }

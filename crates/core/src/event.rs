@@ -253,6 +253,21 @@ pub enum Event {
         /// What went wrong.
         error: String,
     },
+    /// A request ended without a whole reply although its model may have begun to answer: the stream broke, or the
+    /// process or the task ended meanwhile. What it may have used counts, as far as that is known, and otherwise as
+    /// the maximum; the reservation is released.
+    #[serde(rename = "model.cut")]
+    ModelCut {
+        /// The task.
+        task: TaskId,
+        /// The agent's request number.
+        turn: u32,
+        /// The tokens that count.
+        tokens: u64,
+        /// The cost that counts, in micro-dollars; `None` if the price is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        micro_usd: Option<u64>,
+    },
     /// Parts of an agent's context were left out.
     #[serde(rename = "context.compacted")]
     ContextCompacted {

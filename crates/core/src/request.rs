@@ -231,8 +231,14 @@ impl RunState {
     /// Decides which tasks continue when a run is resumed with a raised limit.
     ///
     /// # Errors
-    /// Fails if the run's time is still used up, so that the tasks would fail again at once.
+    /// Fails if the run's time is still used up, so that the tasks would fail again at once, or if its cost is to be
+    /// limited and a part of it is not known.
     pub fn decide_resumption(&self, allowance: Allowance) -> Result<Option<Return>, RequestRefused> {
+        let is_unpriced = |event: &Event| matches!(event, Event::ModelCut { micro_usd: None, .. });
+        let is_unknown = || self.cost().micro_usd().is_none() || self.cut_requests().iter().any(is_unpriced);
+        if allowance.micro_usd.is_some() && is_unknown() {
+            return Err(RequestRefused::UnknownCost);
+        }
         let tasks = allowance.reopens(self);
         if tasks.is_empty() {
             return Ok(None);

@@ -243,6 +243,14 @@ impl TaskRecord {
         self.started().map_or_else(Cost::default, |started| started.cost)
     }
 
+    /// Returns the event that counts the request whose end is not recorded as the maximum that it can use; `None` if
+    /// there is none, or if its model is known not to answer.
+    pub fn cut(&self) -> Option<Event> {
+        let asked = self.started()?.asked.filter(|_| self.outage().is_none())?;
+        let task = self.task.id.clone();
+        Some(Event::ModelCut { task, turn: asked.turn, tokens: asked.tokens, micro_usd: asked.micro_usd })
+    }
+
     /// Returns the calls that have started but not ended, while its agent may end them.
     pub fn open_calls(&self) -> &BTreeSet<CallId> {
         static NONE: BTreeSet<CallId> = BTreeSet::new();

@@ -4,11 +4,12 @@
 use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
 use orchestrate_core::{
-    Action, Allowance, BlobId, Oid, Recorded, RunSettings, RunState, StopReason, Task, TaskId, Usage,
+    Action, Allowance, BlobId, Oid, Recorded, RequestRefused, RunSettings, RunState, StopReason, Task, TaskId, Usage,
 };
 
 /// Returns the state after a story of two agents, such as `a+600` (reserves micro-dollars), `a=250` (is settled),
-/// `a=?` (is settled, the price is not known), `a!` (fails for the cost), `*` (is resumed with 5,000 micro-dollars).
+/// `a=?` (is settled, the price is not known), `a~50` (is cut off), `a!` (fails for the cost), `*` (is resumed with
+/// 5,000 micro-dollars).
 fn after(story: &str) -> RunState {
     let started = Event::RunStarted {
         plan: None,
@@ -47,6 +48,7 @@ fn after(story: &str) -> RunState {
                 micro_usd: amount,
                 stop: StopReason::EndTurn,
             },
+            Some("~") => Event::ModelCut { task, turn: 1, tokens: 10, micro_usd: amount },
             Some("?") => Event::BudgetWaited { task, turn: 1, tokens: 10, micro_usd: amount },
             Some("!") => Event::TaskFailed { task, cause: FailureCause::Cost, message: String::new() },
             _ => Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: Some(5_000) },
@@ -73,6 +75,9 @@ fn a_request_is_sent_only_if_the_money_covers_it() {
         ("a+600 a!", 1_000, "fits"),
         ("a+600 *", 5_000, "fits"),
         ("a=900 *", 4_101, "refused"),
+        ("a+600 a~50", 950, "fits"),
+        ("a+600 a~50", 951, "refused"),
+        ("a+600 a~50 a+600", 351, "waits"),
     ];
     for (story, micro_usd, expected) in table {
         let amount = Amount { tokens: 10, micro_usd: Some(micro_usd) };
@@ -96,6 +101,43 @@ fn the_cost_of_a_run_is_that_of_its_requests_and_unknown_if_one_is() {
     assert_eq!(costs(""), (Some(0), Some(0), Some(0)));
     assert_eq!(costs("a=250 a=50 b=7"), (Some(300), Some(7), Some(307)));
     assert_eq!(costs("a=250 a=? b=7"), (None, Some(7), None));
+}
+
+#[test]
+fn a_request_whose_end_nobody_saw_counts_as_its_maximum() {
+    let cuts = |story: &str| {
+        let cut = after(story).cut_requests().into_iter().map(|event| match event {
+            Event::ModelCut { task, micro_usd, .. } => format!("{task}~{}", micro_usd.map_or(-1, u64::cast_signed)),
+            other => format!("{other:?}"),
+        });
+        cut.collect::<Vec<_>>().join(" ")
+    };
+    let table = [
+        ("", ""),
+        ("a+600 b+7", "a~600 b~7"),
+        ("a+?", "a~-1"),
+        // Its end is known, or it is counted already.
+        ("a+600 a=250", ""),
+        ("a+600 a~50", ""),
+        ("a+600 b?500", "a~600"),
+    ];
+    for (story, expected) in table {
+        assert_eq!(cuts(story), expected, "{story}");
+    }
+    assert_eq!(after("a+600 * a~600 a+20 a=10").cost().micro_usd(), Some(610));
+}
+
+#[test]
+fn a_budget_of_money_needs_the_cost_of_what_was_spent() {
+    let decide = |story: &str, micro_usd| {
+        let allowance = Allowance { micro_usd, ..Allowance::default() };
+        after(story).decide_resumption(allowance).map(drop)
+    };
+    assert_eq!(decide("a=250", Some(5_000)), Ok(()));
+    for unknown in ["a=?", "a+?", "a+9 a~?"] {
+        assert_eq!(decide(unknown, Some(5_000)), Err(RequestRefused::UnknownCost), "{unknown}");
+        assert_eq!(decide(unknown, None), Ok(()), "{unknown}");
+    }
 }
 
 #[test]

@@ -218,6 +218,11 @@ impl ModelError {
         matches!(self, Self::Unavailable { .. } | Self::Unreachable { .. })
     }
 
+    /// Reports whether the endpoint had begun to answer, so that it may charge for a part of the reply.
+    pub fn had_begun_to_answer(&self) -> bool {
+        matches!(self, Self::Truncated { .. } | Self::Malformed { .. } | Self::TooLarge { .. })
+    }
+
     /// Reports whether the endpoint rejects all requests of this account.
     pub(crate) fn rejects_account(&self) -> bool {
         matches!(self, Self::Unauthorized { .. } | Self::QuotaExhausted { .. })

@@ -26,9 +26,8 @@ pub(crate) async fn go_on(context: &RunContext, allowance: Allowance) -> Result<
         let mut batch = again.map(|again| returned(&again, &prompts)).unwrap_or_default();
         let (timeout_ms, budget_tokens) = (allowance.timeout_ms(), allowance.tokens);
         let budget_micro_usd = allowance.micro_usd;
-        batch
-            .events
-            .insert(0, Event::RunResumed { pid: std::process::id(), timeout_ms, budget_tokens, budget_micro_usd });
+        let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms, budget_tokens, budget_micro_usd };
+        batch.events.splice(0..0, taken_over(state, resumed));
         Ok::<_, RequestRefused>(batch)
     };
     let decided = context.journal.append_if(decide).await?;
@@ -40,10 +39,16 @@ pub(crate) async fn carry_out(context: &RunContext, received: Received) -> Resul
     carry_out_after(context, None, received).await
 }
 
-/// Like [`carry_out`], but first records another event if the request is accepted.
+/// Returns the events of a process that takes over a run: its own, and those that count the requests of the process
+/// before it.
+fn taken_over(state: &RunState, resumed: Event) -> Vec<Event> {
+    std::iter::once(resumed).chain(state.cut_requests()).collect()
+}
+
+/// Like [`carry_out`], but first records that a process takes over the run if the request is accepted.
 pub(crate) async fn carry_out_after(
     context: &RunContext,
-    before: Option<Event>,
+    resumed: Option<Event>,
     received: Received,
 ) -> Result<(), CoordinatorError> {
     let (id, prompts) = (received.id, context.prompts.clone());
@@ -52,7 +57,7 @@ pub(crate) async fn carry_out_after(
         let decided = request.and_then(|request| decide(state, &request, &prompts));
         let (batch, reply): (Batch, Reply) = match decided {
             Ok((mut batch, answer)) => {
-                batch.events.splice(0..0, before);
+                batch.events.splice(0..0, resumed.map(|resumed| taken_over(state, resumed)).unwrap_or_default());
                 (batch, Ok(answer))
             }
             Err(refused) => (Batch::default(), Err(refused)),

@@ -44,8 +44,9 @@ async fn end(
     let failed = move |state: &RunState| {
         let record = state.task(&task).filter(|record| may_end(state, record));
         let cause = record.map(|record| if was_denied(state, record, cause) { FailureCause::Denied } else { cause });
+        let cut = record.and_then(TaskRecord::cut);
         let fact = cause.map(|cause| Event::TaskFailed { task, cause, message });
-        Batch::from(fact.into_iter().collect::<Vec<_>>())
+        Batch::from(cut.into_iter().chain(fact).collect::<Vec<_>>())
     };
     context.decide(failed).await
 }
@@ -59,7 +60,11 @@ pub(crate) async fn call_off(
     let decided = move |state: &RunState| {
         let is_open = |task: &TaskId| state.task(task).is_some_and(|record| !record.state().is_settled());
         let open = tasks.into_iter().filter(|task| is_open(task) && state.merges.current() != Some(task));
-        Batch::from(open.map(|task| Event::TaskCancelled { task, message: why.to_owned() }).collect::<Vec<_>>())
+        let ends = open.flat_map(|task| {
+            let cut = state.task(&task).and_then(TaskRecord::cut);
+            cut.into_iter().chain([Event::TaskCancelled { task, message: why.to_owned() }])
+        });
+        Batch::from(ends.collect::<Vec<_>>())
     };
     context.decide(decided).await
 }

@@ -35,6 +35,7 @@ impl Event {
             | Event::ModelWaiting { task, .. }
             | Event::ModelSwitched { task, .. }
             | Event::ModelFailed { task, .. }
+            | Event::ModelCut { task, .. }
             | Event::ContextCompacted { task, .. }
             | Event::ToolStarted { task, .. }
             | Event::ToolFinished { task, .. }

@@ -119,6 +119,9 @@ pub enum RequestRefused {
         /// Whether more time was given, though not enough.
         more_time: bool,
     },
+    /// The cost of the run is to be limited, but what it has spent is not known.
+    #[error("its cost cannot be limited from now on: a model without a known price has answered some of its requests")]
+    UnknownCost,
     /// The message is refused.
     #[error("{0}")]
     Message(MessageRefused),

@@ -4,7 +4,7 @@ use crate::budget::{Amount, Reservation};
 use crate::event::Event;
 use crate::ids::TaskId;
 use crate::price::Cost;
-use crate::run_state::RunState;
+use crate::run_state::{RunState, TaskRecord};
 
 impl RunState {
     /// Decides whether a task may send a request that needs this much now, of tokens and of money.
@@ -42,6 +42,11 @@ impl RunState {
         self.money.release_all();
     }
 
+    /// Returns the events that count the requests of a process that has ended, whose ends nobody observed.
+    pub fn cut_requests(&self) -> Vec<Event> {
+        self.tasks().filter_map(TaskRecord::cut).collect()
+    }
+
     /// Counts what a task reserves and spends.
     pub(super) fn count_spending(&mut self, task: &TaskId, event: &Event) {
         match event {
@@ -57,6 +62,10 @@ impl RunState {
             }
             Event::ModelReplied { usage, micro_usd, .. } => {
                 self.budget.settle(task, usage.total());
+                self.money.settle(task, micro_usd.unwrap_or_default());
+            }
+            Event::ModelCut { tokens, micro_usd, .. } => {
+                self.budget.settle(task, *tokens);
                 self.money.settle(task, micro_usd.unwrap_or_default());
             }
             // A finished task sends no more requests: one whose end was not observed must not keep its reservation.

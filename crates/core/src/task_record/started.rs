@@ -75,8 +75,10 @@ pub(super) struct Started {
     pub(super) turns: u32,
     /// Tokens used, across attempts.
     pub(super) usage: Usage,
-    /// What they cost.
+    /// What they cost, with what those may have cost that were cut off.
     pub(super) cost: Cost,
+    /// The request whose end is not recorded.
+    pub(super) asked: Option<Asked>,
     /// The last tool that it started, for the display.
     pub(super) last_tool: Option<String>,
     /// The agent's final report.
@@ -102,6 +104,17 @@ pub(super) struct Attempt {
     pub(super) outage: Option<Outage>,
     /// The model that took over last.
     pub(super) take_over: Option<TakeOver>,
+}
+
+/// A request whose end is not recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Asked {
+    /// Its number.
+    pub(super) turn: u32,
+    /// The maximum that it can use, in tokens.
+    pub(super) tokens: u64,
+    /// The maximum that it can cost, in micro-dollars; `None` if the price is not known.
+    pub(super) micro_usd: Option<u64>,
 }
 
 /// Counters of an attempt.
@@ -166,6 +179,7 @@ impl Started {
             turns: 0,
             usage: Usage::default(),
             cost: Cost::default(),
+            asked: None,
             last_tool: None,
             summary: String::new(),
             review: Review::default(),
@@ -226,13 +240,21 @@ impl Started {
             | Event::ContextCompacted { .. }
             | Event::BudgetWaited { .. }
             | Event::ModelWaiting { .. } => self.require_running(),
-            Event::ModelRequested { turn, .. } => {
+            Event::ModelRequested { turn, reserved_tokens, reserved_micro_usd, .. } => {
+                self.require_running()?;
                 // While no model answers, the same request is sent to each of them in turn.
                 self.attempt.outage.take_if(|outage| outage.turn != *turn);
-                self.require_running()
+                self.asked = Some(Asked { turn: *turn, tokens: *reserved_tokens, micro_usd: *reserved_micro_usd });
+                Ok(())
+            }
+            Event::ModelCut { micro_usd, .. } => {
+                self.asked = None;
+                self.cost.add(*micro_usd);
+                Ok(())
             }
             Event::ModelSwitched { turn, from, to, error, .. } => {
                 self.require_running()?;
+                self.asked = None;
                 self.attempt.switched(TakeOver {
                     from: from.clone(),
                     model: to.clone(),
@@ -243,6 +265,7 @@ impl Started {
             }
             Event::ModelFailed { .. } => {
                 self.attempt.outage = None;
+                self.asked = None;
                 Ok(())
             }
             Event::WorktreeLost { .. } => {
@@ -252,6 +275,7 @@ impl Started {
             Event::ModelReplied { turn, usage, micro_usd, .. } => {
                 self.require_running()?;
                 self.attempt.outage = None;
+                self.asked = None;
                 self.turns = *turn;
                 self.usage.add(*usage);
                 self.cost.add(*micro_usd);

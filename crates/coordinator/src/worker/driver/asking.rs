@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::agent_driver::DriverEnd;
+use super::spending::{Arrived, announce, count_cut};
 use crate::error::CoordinatorError;
 use crate::run::retry_notices::Retry;
 use crate::run::shutdown::ShutdownLevel;
@@ -22,14 +23,17 @@ const LASTING_OUTAGE: Duration = Duration::from_secs(5);
 /// How many outages of one request are noted: one, since it lasts until the request is answered.
 const OUTAGES: usize = 1;
 
+/// How many cut attempts of one request wait to be counted: one, since the wait before the next attempt is longer.
+const CUTS: usize = 1;
+
 /// How a model answered a request.
 pub(super) enum Answer {
     /// With a reply.
     Reply(ModelReply),
     /// Not at all, or with an error.
     Out(Out),
-    /// The agent was stopped meanwhile.
-    Stopped,
+    /// The agent was stopped meanwhile, or the budgets do not cover another attempt.
+    Ended(DriverEnd),
 }
 
 /// Why a model did not answer.
@@ -113,8 +117,14 @@ pub(super) async fn complete(
     leaves_after: Option<Duration>,
 ) -> Result<Answer, CoordinatorError> {
     let (outage, mut outages) = mpsc::channel(OUTAGES);
+    let (cut, mut cuts) = mpsc::channel(CUTS);
+    let arrived = Arrived::default();
     let mut tell = |delta: Delta<'_>| {
+        arrived.note(delta);
         if let Delta::Retry { attempt, wait, waited, patience, cause } = delta {
+            if let Some(part) = arrived.cut_by(Some(cause)) {
+                let _ = cut.try_send(part);
+            }
             let (task, error) = (workplace.task().clone(), cause.to_string());
             let lasts = patience.is_some() && waited + wait >= leaves_after.unwrap_or(LASTING_OUTAGE);
             if lasts {
@@ -130,7 +140,24 @@ pub(super) async fn complete(
     tokio::pin!(answer);
     loop {
         tokio::select! {
-            answer = &mut answer => return Ok(answer.map_or_else(|error| Answer::failed(&error), Answer::Reply)),
+            biased;
+            // The next attempt is not made meanwhile, since the future of the answer is not polled.
+            Some(part) = cuts.recv() => {
+                count_cut(workplace, request, part).await?;
+                if let Some(end) = announce(workplace, request).await? {
+                    return Ok(Answer::Ended(end));
+                }
+            }
+            answer = &mut answer => {
+                let error = match answer {
+                    Ok(reply) => return Ok(Answer::Reply(reply)),
+                    Err(error) => error,
+                };
+                if let Some(part) = arrived.cut_by(Some(&error)) {
+                    count_cut(workplace, request, part).await?;
+                }
+                return Ok(Answer::failed(&error));
+            }
             Some((error, wait)) = outages.recv() => {
                 if leaves_after.is_some() {
                     let (failure, cause) = (Failure::Outage(wait), FailureCause::Endpoint);
@@ -138,7 +165,12 @@ pub(super) async fn complete(
                 }
                 note_outage(workplace, request.origin.turn, error).await?;
             }
-            () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Answer::Stopped),
+            () = workplace.shutdown.reached(ShutdownLevel::Stop) => {
+                if let Some(part) = arrived.cut_by(None) {
+                    count_cut(workplace, request, part).await?;
+                }
+                return Ok(Answer::Ended(DriverEnd::Interrupted));
+            }
         }
     }
 }

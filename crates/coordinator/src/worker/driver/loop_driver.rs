@@ -10,14 +10,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::agent_loop::{Finish, Step};
-use orchestrate_core::budget::{Amount, Reservation, Unit};
-use orchestrate_core::context::request_tokens;
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::fallback::Failure;
 use orchestrate_core::policy::Grant;
 use orchestrate_core::run_state::Verdict;
-use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, Price, ReviewVerdict, ToolCall};
-use orchestrate_model::ModelError;
+use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ReviewVerdict, ToolCall};
 use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, ReadLedger, ToolOutput};
 
@@ -26,10 +23,11 @@ use super::agent_services::{AgentServices, services};
 use super::asking::{Answer, Asking, Out, complete, failed, note_outage};
 use super::call_end::{CallOf, finished};
 use super::replay::replay;
+use super::spending::{announce, price_of};
 use crate::error::CoordinatorError;
 use crate::run::codec::value_bytes;
 use crate::run::shutdown::ShutdownLevel;
-use crate::worker::link::{Announced, WorkerLink};
+use crate::worker::link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
 /// The minimum size of a result, however many calls a turn has: a message, and the mark of what is left out.
@@ -104,7 +102,7 @@ impl LoopDriver {
         request: ModelRequest,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
         let turn = request.origin.turn;
-        if let Some(end) = self.announce(workplace, &request).await? {
+        if let Some(end) = announce(workplace, &request).await? {
             return Ok(Some(end));
         }
         let leaves_after = self.asking.leaves_after(self.agent.model_in_use());
@@ -124,7 +122,7 @@ impl LoopDriver {
                 Ok(None)
             }
             Answer::Out(unanswered) => self.hand_on(workplace, turn, unanswered).await,
-            Answer::Stopped => Ok(Some(DriverEnd::Interrupted)),
+            Answer::Ended(end) => Ok(Some(end)),
         }
     }
 
@@ -156,51 +154,6 @@ impl LoopDriver {
             self.agent.apply(AgentFact::ModelSwitched { model })?;
         }
         Ok(None)
-    }
-
-    /// Records that a request is about to be sent, as soon as every budget covers it.
-    async fn announce(
-        &self,
-        workplace: &Workplace,
-        request: &ModelRequest,
-    ) -> Result<Option<DriverEnd>, CoordinatorError> {
-        let (link, body) = (&workplace.link, value_bytes(request, "model request")?);
-        let price = price_of(workplace, &request.model);
-        if price.is_none() && link.is_cost_limited() {
-            let error = ModelError::NoPrice { model: request.model.clone() };
-            return Ok(Some(DriverEnd::Failed(FailureCause::Cost, error.to_string())));
-        }
-        if link.is_capped() {
-            // An upper bound that is several times too large would block others that share the budget.
-            workplace.host.counter.wait().await?;
-        }
-        loop {
-            let counter = workplace.host.counter.current();
-            let input = u64::try_from(request_tokens(request, &*counter)).unwrap_or(u64::MAX);
-            let output = u64::from(request.max_output_tokens);
-            let micro_usd = price.map(|price| price.most(input, output));
-            let amount = Amount { tokens: input.saturating_add(output), micro_usd };
-            let (turn, model) = (request.origin.turn, request.model.clone());
-            match link.reserve(Announced { turn, model, request: body.clone(), amount }).await? {
-                Reservation::Fits => return Ok(None),
-                // A request may be sent on an upper bound, but nothing is reserved: a budget may have become limited
-                // meanwhile.
-                _ if !counter.is_exact() => {
-                    workplace.host.counter.wait().await?;
-                }
-                Reservation::Refused(exhausted) => {
-                    let cause = match exhausted.unit {
-                        Unit::Tokens => FailureCause::Budget,
-                        Unit::Money => FailureCause::Cost,
-                    };
-                    return Ok(Some(DriverEnd::Failed(cause, exhausted.to_string())));
-                }
-                Reservation::Waits => tokio::select! {
-                    decided = link.until_decided(amount) => decided?,
-                    () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Some(DriverEnd::Interrupted)),
-                },
-            }
-        }
     }
 
     /// Runs calls in order; returns `None` if the agent continues.
@@ -313,11 +266,6 @@ impl AgentDriver for LoopDriver {
 fn result_tokens(context_tokens: u64, calls: usize) -> u64 {
     let calls = u64::try_from(calls).unwrap_or(u64::MAX).max(1);
     (context_tokens / 4).min(context_tokens / 2 / calls).max(LEAST_RESULT_TOKENS)
-}
-
-/// Returns the price of a model, or `None` if it is not known.
-fn price_of(workplace: &Workplace, model: &str) -> Option<Price> {
-    workplace.host.models.price(model).ok()
 }
 
 /// Returns the user's decisions on this agent's calls.

@@ -1,0 +1,122 @@
+//! What requests spend: reserved before each is sent, and counted if one is cut off.
+
+use std::mem;
+use std::sync::{Mutex, PoisonError};
+
+use orchestrate_core::budget::{Amount, Reservation, Unit};
+use orchestrate_core::context::request_tokens;
+use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::{ModelRequest, Price};
+use orchestrate_model::{Delta, ModelError};
+
+use super::agent_driver::DriverEnd;
+use crate::error::CoordinatorError;
+use crate::run::codec::value_bytes;
+use crate::run::shutdown::ShutdownLevel;
+use crate::worker::link::Announced;
+use crate::worker::workplace::Workplace;
+
+/// The part of a reply that has arrived.
+#[derive(Default)]
+pub(super) struct Arrived(Mutex<Part>);
+
+/// A part of a reply.
+#[derive(Default)]
+pub(super) struct Part {
+    text: String,
+    /// Whether a tool call had begun, whose arguments are not known before it is whole.
+    has_call: bool,
+}
+
+impl Arrived {
+    /// Adds what arrives.
+    pub(super) fn note(&self, delta: Delta<'_>) {
+        let mut part = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match delta {
+            Delta::Text(text) | Delta::Reasoning(text) => part.text.push_str(text),
+            Delta::ToolCall { .. } => part.has_call = true,
+            Delta::Retry { .. } => {}
+        }
+    }
+
+    /// Takes what has arrived, if the model had begun to answer when the error occurred or, without one, by now.
+    pub(super) fn cut_by(&self, error: Option<&ModelError>) -> Option<Part> {
+        let part = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let has_begun = part.has_call || !part.text.is_empty();
+        (has_begun || error.is_some_and(ModelError::had_begun_to_answer)).then_some(part)
+    }
+}
+
+/// Records that a request is about to be sent, as soon as every budget covers it; returns how the driver's work ends if
+/// it is not to be sent.
+pub(super) async fn announce(
+    workplace: &Workplace,
+    request: &ModelRequest,
+) -> Result<Option<DriverEnd>, CoordinatorError> {
+    let (link, body) = (&workplace.link, value_bytes(request, "model request")?);
+    let price = price_of(workplace, &request.model);
+    if price.is_none() && link.is_cost_limited() {
+        let error = ModelError::NoPrice { model: request.model.clone() };
+        return Ok(Some(DriverEnd::Failed(FailureCause::Cost, error.to_string())));
+    }
+    if link.is_capped() {
+        // An upper bound that is several times too large would block others that share the budget.
+        workplace.host.counter.wait().await?;
+    }
+    loop {
+        let counter = workplace.host.counter.current();
+        let input = tokens_of(request_tokens(request, &*counter));
+        let output = u64::from(request.max_output_tokens);
+        let micro_usd = price.map(|price| price.most(input, output));
+        let amount = Amount { tokens: input.saturating_add(output), micro_usd };
+        let (turn, model) = (request.origin.turn, request.model.clone());
+        match link.reserve(Announced { turn, model, request: body.clone(), amount }).await? {
+            Reservation::Fits => return Ok(None),
+            // A request may be sent on an upper bound, but nothing is reserved: a budget may have become limited
+            // meanwhile.
+            _ if !counter.is_exact() => {
+                workplace.host.counter.wait().await?;
+            }
+            Reservation::Refused(exhausted) => {
+                let cause = match exhausted.unit {
+                    Unit::Tokens => FailureCause::Budget,
+                    Unit::Money => FailureCause::Cost,
+                };
+                return Ok(Some(DriverEnd::Failed(cause, exhausted.to_string())));
+            }
+            Reservation::Waits => tokio::select! {
+                decided = link.until_decided(amount) => decided?,
+                () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Some(DriverEnd::Interrupted)),
+            },
+        }
+    }
+}
+
+/// Counts a request that was cut off: the prompt and, if nothing but text has arrived, that text; otherwise the
+/// maximum.
+pub(super) async fn count_cut(
+    workplace: &Workplace,
+    request: &ModelRequest,
+    arrived: Part,
+) -> Result<(), CoordinatorError> {
+    let counter = workplace.host.counter.current();
+    let most = u64::from(request.max_output_tokens);
+    let output = match arrived {
+        Part { text, has_call: false } if !text.is_empty() => most.min(tokens_of(counter.count(&text))),
+        _ => most,
+    };
+    let input = tokens_of(request_tokens(request, &*counter));
+    let micro_usd = price_of(workplace, &request.model).map(|price| price.most(input, output));
+    let (task, turn) = (workplace.task().clone(), request.origin.turn);
+    let cut = Event::ModelCut { task, turn, tokens: input.saturating_add(output), micro_usd };
+    workplace.link.record(vec![cut]).await
+}
+
+/// Returns the price of a model, or `None` if it is not known.
+pub(super) fn price_of(workplace: &Workplace, model: &str) -> Option<Price> {
+    workplace.host.models.price(model).ok()
+}
+
+fn tokens_of(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}

@@ -33,10 +33,12 @@ impl Archive {
         let Some(command) = &state.settings.verify else { return Ok(None) };
         // The check would see other files than a filter produces.
         self.repo.require_plain_tree(commit)?;
-        let verifier = verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?;
-        let (sandbox, worktree) = (sandbox(&self.settings)?, verifier.worktree());
+        let sandbox = sandbox(&self.settings)?;
         let of = (&self.repo.tree_of(commit)?, command.as_str());
+        // Before the ignored files are copied: if one changes meanwhile, the result does not count for the new one.
         let remembered = CheckedTree::new((&self.repo, &self.layout), &sandbox, &state.settings, of)?;
+        let verifier = verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?;
+        let worktree = verifier.worktree();
         let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
         for command in verifier::commands(&state.settings, command) {
             let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };

@@ -217,8 +217,9 @@ impl Worktrees<'_> {
         GitError::Refused { path: self.repo.workdir().to_owned(), refusal }
     }
 
-    /// Returns bytes that change with the files that are copied to each worktree: their names, sizes, modes and times
-    /// of modification. They are empty if there are none.
+    /// Returns bytes that change with the files that are copied to each worktree: their names, sizes, modes, numbers
+    /// and times. A program can set the time of modification, but not that of the change itself, so an edit that keeps
+    /// size and time is seen without reading the files, which may be thousands. They are empty if there are none.
     ///
     /// # Errors
     /// See [`copy_included`](Self::copy_included).
@@ -234,9 +235,11 @@ impl Worktrees<'_> {
             };
             let Some(stat) = found else { continue };
             bytes.extend_from_slice(&path);
-            let facts = [stat.st_size, stat.st_mtime, stat.st_mtime_nsec.cast_signed(), i64::from(stat.st_mode)];
+            let modified = [stat.st_mtime, stat.st_mtime_nsec.cast_signed()];
+            let changed = [stat.st_ctime, stat.st_ctime_nsec.cast_signed()];
+            let facts = [stat.st_size, i64::from(stat.st_mode), stat.st_ino.cast_signed()];
             bytes.push(0);
-            bytes.extend(facts.into_iter().flat_map(i64::to_le_bytes));
+            bytes.extend([&modified[..], &changed, &facts].concat().into_iter().flat_map(i64::to_le_bytes));
         }
         Ok(bytes)
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -356,4 +356,24 @@ fn large_ones_are_copied_and_too_many_are_refused_before_a_run() {
     let refused = fixture.repo().require_ready();
     let expected = Refusal::IncludesTooMuch { path: ".worktreeinclude".into(), files: 50_001 };
     assert!(matches!(&refused, Err(GitError::Refused { refusal, .. }) if *refusal == expected), "{refused:?}");
+}
+
+#[test]
+fn an_edit_that_keeps_size_and_time_is_another_fingerprint() {
+    let fixture = naming("local/\n");
+    let file = fixture.project().join("local/a");
+    write_files(&fixture.project(), &[("local/a", "one")]);
+    let (repo, before) = (fixture.repo(), std::fs::metadata(&file).unwrap());
+    let fingerprint = || repo.worktrees().included_fingerprint().unwrap();
+    let first = fingerprint();
+    assert_eq!(fingerprint(), first);
+    // The clock of a file system moves in steps of milliseconds.
+    let edit = || {
+        std::fs::write(&file, "two").unwrap();
+        std::fs::File::options().write(true).open(&file).unwrap().set_modified(before.modified().unwrap()).unwrap();
+        std::fs::metadata(&file).unwrap()
+    };
+    let after = std::iter::repeat_with(edit).find(|after| after.ctime_nsec() != before.ctime_nsec()).unwrap();
+    assert_eq!((after.len(), after.modified().unwrap()), (before.len(), before.modified().unwrap()));
+    assert_ne!(fingerprint(), first);
 }

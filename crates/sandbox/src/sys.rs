@@ -6,10 +6,8 @@ mod start;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
-pub(crate) use start::{Program, start};
+pub(crate) use start::{PreparedProgram, Program, start, start_single_threaded};
 
 /// Takes ownership of a descriptor that the parent process left open for this one, and marks it
 /// close-on-exec.
@@ -64,17 +62,6 @@ pub(crate) fn restore_group_signals() {
         // SAFETY: SIG_DFL is a valid disposition for these signals and no handler code is involved.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
-}
-
-/// Runs `step` in the child between fork and exec. The caller must have a single thread, so that
-/// `step` may do anything.
-pub(crate) fn before_exec_single_threaded(
-    command: &mut Command,
-    step: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
-) {
-    // SAFETY: the calling process has one thread (the helper calls this first thing in main), so after fork no lock can
-    // be held by a thread that is gone, and allocation is as safe as before it.
-    unsafe { command.pre_exec(step) };
 }
 
 /// Forks this process; returns the child's id in the parent and `None` in the child. The caller

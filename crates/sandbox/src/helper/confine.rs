@@ -1,5 +1,8 @@
-//! The restrictions that the child applies to itself between fork and exec; if one fails, the
-//! program does not run.
+//! The restrictions that the child applies to itself before it executes the program; if one fails,
+//! the program does not run.
+//!
+//! Until then, the child shares the supervisor's memory, which waits for it: it must leave nothing
+//! there that the supervisor relies on.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -53,15 +56,15 @@ impl Restrictions {
     }
 
     /// Applies all restrictions to the calling process, which is about to execute the program.
-    pub(super) fn apply(&mut self, control: &UnixStream, supervisor: &UnixStream) -> io::Result<()> {
+    pub(super) fn apply(&self, control: &UnixStream, supervisor: &UnixStream) -> io::Result<()> {
         self.try_apply(supervisor).map_err(|reason| {
-            // `Command` passes only a number back, so the text goes straight to the coordinator.
+            // Only a number is passed back, so the text goes straight to the coordinator.
             let _ = report(control, &Report::Failed(reason));
             io::Error::from_raw_os_error(libc::ECANCELED)
         })
     }
 
-    fn try_apply(&mut self, supervisor: &UnixStream) -> Result<(), String> {
+    fn try_apply(&self, supervisor: &UnixStream) -> Result<(), String> {
         rustix::process::setsid().map_err(step("start a session"))?;
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(step("tie to the supervisor"))?;
         sys::restore_group_signals();
@@ -69,23 +72,31 @@ impl Restrictions {
             rustix::process::nice(BEHIND_SUPERVISOR).map_err(step("come after the supervisor"))?;
         }
         sys::close_all_on_exec().map_err(step("close descriptors"))?;
-        rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(step("allow own debugging"))?;
-        // After that, because the files of a process that is not dumpable belong to root. If this
-        // fails, the kernel kills the job only if it holds the most memory, like any other process.
-        let _ = std::fs::write("/proc/self/oom_score_adj", KILLED_FIRST);
-        for (resource, most) in self.limits.drain(..) {
-            set_limit(resource, most).map_err(step("set a limit"))?;
+        come_first_when_memory_ends()?;
+        for (resource, most) in &self.limits {
+            set_limit(*resource, *most).map_err(step("set a limit"))?;
         }
         if self.confinement == Confinement::Unconfined {
             return Ok(());
         }
         rustix::thread::set_no_new_privs(true).map_err(step("refuse new privileges"))?;
         drop_capabilities()?;
-        if let Some(ruleset) = self.landlock.take() {
+        if let Some(ruleset) = &self.landlock {
             ruleset.apply(self.confinement)?;
         }
         self.seccomp.as_ref().map_or(Ok(()), |filter| filter.apply(supervisor))
     }
+}
+
+/// Makes the kernel kill this process before others when the machine runs out of memory. If this
+/// fails, the kernel kills the job only if it holds the most memory, like any other process.
+///
+/// Only a process that is dumpable owns its files in `/proc`. The memory is still the supervisor's,
+/// so it is dumpable for no longer than that; the program will be, as programs are.
+fn come_first_when_memory_ends() -> Result<(), String> {
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(step("own the files in /proc"))?;
+    let _ = std::fs::write("/proc/self/oom_score_adj", KILLED_FIRST);
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(step("hide the supervisor's memory"))
 }
 
 fn step<E: std::fmt::Display>(name: &'static str) -> impl FnOnce(E) -> String {

@@ -102,8 +102,8 @@ fn text(cause: impl std::fmt::Display) -> String {
 
 impl Ruleset {
     /// Restricts the calling thread permanently.
-    pub(super) fn apply(self, confinement: Confinement) -> Result<(), String> {
-        let status = self.0.restrict_self().map_err(text)?;
+    pub(super) fn apply(&self, confinement: Confinement) -> Result<(), String> {
+        let status = self.0.try_clone().map_err(text)?.restrict_self().map_err(text)?;
         match status.ruleset {
             RulesetStatus::NotEnforced if confinement == Confinement::Fallback => {
                 Err("landlock: the kernel did not enforce the rules".to_owned())

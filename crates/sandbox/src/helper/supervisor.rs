@@ -1,12 +1,12 @@
 //! Starts the program and supervises it until none of its processes is left.
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, getpid, getppid};
@@ -18,7 +18,7 @@ use super::modes::Modes;
 use super::poll_set::Awaited;
 use super::protocol::{Order, Report, Spec, report};
 use super::{memory, tree};
-use crate::sys;
+use crate::sys::{self, PreparedProgram};
 use crate::tier::Confinement;
 
 /// The interval at which the number of processes and the memory are checked.
@@ -81,7 +81,6 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
 }
 
 /// Starts the program; returns `Err(None)` if the child has already reported what failed.
-#[expect(clippy::disallowed_methods, reason = "the one place where a job's program starts")]
 fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Option<Report>> {
     let failed = |step: &str, cause: &dyn std::fmt::Display| Some(Report::Failed(format!("{step}: {cause}")));
     // Fails only if this process already leads a session, which is just as good.
@@ -90,19 +89,20 @@ fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Opti
     rustix::process::set_child_subreaper(Some(getpid())).map_err(|errno| failed("become a subreaper", &errno))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|errno| failed("hide the supervisor's memory", &errno))?;
-    let mut restrictions = Restrictions::prepare(spec).map_err(|reason| Some(Report::Failed(reason)))?;
+    let restrictions = Restrictions::prepare(spec).map_err(|reason| Some(Report::Failed(reason)))?;
     let from_child = control.try_clone().map_err(|cause| failed("share the control socket", &cause))?;
     let (ours, childs) = UnixStream::pair().map_err(|cause| failed("make a socket for the child", &cause))?;
-    let mut command = Command::new(&spec.program);
-    command.args(&spec.args).env_clear().envs(spec.env.iter().map(|(name, value)| (name, value)));
-    command.current_dir(&spec.cwd);
-    sys::before_exec_single_threaded(&mut command, move || restrictions.apply(&from_child, &childs));
-    match command.spawn() {
-        Ok(child) => {
+    let program = program(spec, move || restrictions.apply(&from_child, &childs))
+        .map_err(|cause| Some(Report::NotExecutable(cause.to_string())))?;
+    let started = sys::start_single_threaded(&program);
+    // With it the child's end of the socket, so that a child without a listener is noticed.
+    drop(program);
+    match started {
+        Ok(pid) => {
             let modes = (spec.confinement == Confinement::Fallback)
                 .then(|| Modes::take(&ours, spec.writable.iter().map(PathBuf::from).collect()));
             let modes = modes.transpose().map_err(|cause| failed("take the listener for modes", &cause))?;
-            Pid::from_raw(child.id().cast_signed()).map(|pid| (pid, modes)).ok_or(None)
+            Ok((pid, modes))
         }
         Err(cause) if cause.raw_os_error() == Some(libc::ECANCELED) => Err(None),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(Some(Report::NotFound)),
@@ -111,6 +111,25 @@ fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Opti
         }
         Err(cause) => Err(Some(Report::NotExecutable(cause.to_string()))),
     }
+}
+
+/// Returns the program, which begins with `step`. Fails if a text contains a NUL byte.
+fn program<F>(spec: &Spec, step: F) -> io::Result<PreparedProgram<F>> {
+    let text = |text: &OsStr| Ok::<_, io::Error>(CString::new(text.as_bytes())?);
+    let variable = |(name, value): &(OsString, OsString)| {
+        let mut both = name.clone();
+        both.push("=");
+        both.push(value);
+        text(&both)
+    };
+    let arguments = [&spec.program].into_iter().chain(&spec.args);
+    Ok(PreparedProgram {
+        name: text(&spec.program)?,
+        arguments: arguments.map(|argument| text(argument)).collect::<Result<_, _>>()?,
+        environment: spec.env.iter().map(variable).collect::<Result<_, _>>()?,
+        directory: text(&spec.cwd)?,
+        step,
+    })
 }
 
 /// Reports whether the program's name leads to a file.

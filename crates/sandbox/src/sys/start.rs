@@ -1,9 +1,10 @@
 //! Starts a program without copying this process first.
 //!
 //! The standard library copies all page tables as soon as the child has to do something before it
-//! executes its program; here, it has to arrange to die with this process. The copy takes
-//! milliseconds for each process once a tokenizer is in memory. So the child borrows our memory
-//! until it executes its program, as in `posix_spawn`, and this thread waits for that long.
+//! executes its program: git has to arrange to die with this process, a job's program to confine
+//! itself. The copy takes milliseconds for each process once a tokenizer is in memory, and in the
+//! helper half as long as the start of a shell. So the child borrows our memory until it executes
+//! its program, as in `posix_spawn`, and this thread waits for that long.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
@@ -16,6 +17,9 @@ use rustix::process::Pid;
 
 /// The size of the child's stack: it calls a few functions, none of them deeply.
 const STACK_BYTES: usize = 64 << 10;
+/// The size of the stack of a child with a step of its own, which calls libraries; what it does not
+/// use costs nothing.
+const STACK_BYTES_FOR_STEPS: usize = 1 << 20;
 /// The highest number of a signal on Linux.
 const LAST_SIGNAL: c_int = 64;
 /// The exit code of shells for a program that could not be executed. It is never seen, because the
@@ -58,19 +62,37 @@ pub(crate) fn start(program: &Program) -> io::Result<Pid> {
         environment: pointers(&program.environment),
         errno: AtomicI32::new(0),
     };
-    let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
+    // SAFETY: `run` takes such an order, and only makes system calls.
+    let child = unsafe { child_in_our_memory(run, (&raw const order).cast_mut().cast(), STACK_BYTES) };
+    executed(child?, &order.errno)
+}
+
+/// Creates a child that runs `main` in our memory; returns once it has executed a program or ended.
+///
+/// # Safety
+/// `order` must be what `main` expects. If this process has other threads, `main` may only make
+/// system calls. It must not return before it has executed a program, nor unwind.
+unsafe fn child_in_our_memory(
+    main: extern "C" fn(*mut c_void) -> c_int,
+    order: *mut c_void,
+    stack_bytes: usize,
+) -> io::Result<Pid> {
+    let mut stack = vec![0_u128; stack_bytes / size_of::<u128>()];
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // A signal handler must not run in the child, which shares our memory.
     let mask = block_signals();
     // SAFETY: the stack is aligned and grows downwards. Like `order`, it lives until the child has executed or ended,
     // because CLONE_VFORK suspends this thread until then. Without CLONE_FILES and CLONE_SIGHAND, the child changes
     // only its own descriptors and signals.
-    let child =
-        unsafe { libc::clone(run, stack.as_mut_ptr_range().end.cast(), flags, (&raw const order).cast_mut().cast()) };
+    let child = unsafe { libc::clone(main, stack.as_mut_ptr_range().end.cast(), flags, order) };
     let failed = io::Error::last_os_error();
     set_signal_mask(&mask);
-    let child = Pid::from_raw(child.max(0)).ok_or(failed)?;
-    match order.errno.load(Ordering::Relaxed) {
+    Pid::from_raw(child.max(0)).ok_or(failed)
+}
+
+/// Returns a child that has executed its program, or the error that it has stored instead.
+fn executed(child: Pid, errno: &AtomicI32) -> io::Result<Pid> {
+    match errno.load(Ordering::Relaxed) {
         0 => Ok(child),
         errno => {
             // It has ended, and no other code waits for it.
@@ -89,8 +111,12 @@ fn pointers(strings: &[CString]) -> Vec<*const c_char> {
 extern "C" fn run(order: *mut c_void) -> c_int {
     // SAFETY: `start` passes its order, which outlives the child's use of it.
     let order = unsafe { &*order.cast::<Order<'_>>() };
-    let error = execute(order);
-    order.errno.store(error.raw_os_error().unwrap_or(libc::EINVAL), Ordering::Relaxed);
+    fail(&execute(order), &order.errno)
+}
+
+/// Stores an error for the parent, and ends the child.
+fn fail(error: &io::Error, errno: &AtomicI32) -> ! {
+    errno.store(error.raw_os_error().unwrap_or(libc::EINVAL), Ordering::Relaxed);
     // SAFETY: ends the child without running anything of ours.
     unsafe { libc::_exit(NOT_EXECUTED) }
 }
@@ -125,6 +151,73 @@ fn execute(order: &Order<'_>) -> io::Error {
     // SAFETY: the path is a C string and both lists end with a null pointer; all of them are alive.
     unsafe { libc::execve(path.as_ptr(), order.arguments.as_ptr(), order.environment.as_ptr()) };
     io::Error::last_os_error()
+}
+
+/// A program to start with this process's standard streams, after a step of its own.
+pub(crate) struct PreparedProgram<F> {
+    /// Its path, or a bare name that is looked up in the `PATH` of its environment (execvp(3)).
+    pub(crate) name: CString,
+    /// Its arguments, its own name first.
+    pub(crate) arguments: Vec<CString>,
+    /// Its whole environment, as `NAME=value`.
+    pub(crate) environment: Vec<CString>,
+    /// Its working directory.
+    pub(crate) directory: CString,
+    /// What the child does before it executes the program; must not panic.
+    pub(crate) step: F,
+}
+
+/// The data that such a child reads from our memory, and the error that it stores there.
+struct PreparedOrder<'a, F> {
+    program: &'a PreparedProgram<F>,
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+    errno: AtomicI32,
+}
+
+/// Starts a program after a step in the child; returns once it has been executed. The caller must
+/// have a single thread, so that the step may do anything but change what the caller relies on.
+///
+/// # Errors
+/// Fails if the step fails, or if the program could not be executed.
+pub(crate) fn start_single_threaded<F: Fn() -> io::Result<()>>(program: &PreparedProgram<F>) -> io::Result<Pid> {
+    let order = PreparedOrder {
+        arguments: pointers(&program.arguments),
+        environment: pointers(&program.environment),
+        program,
+        errno: AtomicI32::new(0),
+    };
+    // SAFETY: this process has one thread, so nothing else uses its environment.
+    let own = unsafe { libc::environ };
+    // SAFETY: `run_prepared` takes such an order; this process has a single thread (the helper calls this), which is
+    // suspended, so the child may also allocate memory.
+    let child =
+        unsafe { child_in_our_memory(run_prepared::<F>, (&raw const order).cast_mut().cast(), STACK_BYTES_FOR_STEPS) };
+    // SAFETY: as above; the child has replaced it in our memory.
+    unsafe { libc::environ = own };
+    executed(child?, &order.errno)
+}
+
+/// Such a child's main function.
+extern "C" fn run_prepared<F: Fn() -> io::Result<()>>(order: *mut c_void) -> c_int {
+    // SAFETY: `start_single_threaded` passes its order, which outlives the child's use of it.
+    let order = unsafe { &*order.cast::<PreparedOrder<'_, F>>() };
+    let prepare = |program: &PreparedProgram<F>| {
+        rustix::process::chdir(program.directory.as_c_str())?;
+        // SAFETY: all-zero is the empty set.
+        set_signal_mask(&unsafe { zeroed() });
+        (program.step)()
+    };
+    if let Err(error) = prepare(order.program) {
+        fail(&error, &order.errno);
+    }
+    // SAFETY: the name is a C string and both lists end with a null pointer; all of them are alive. The search path is
+    // read from `environ`, which the parent restores.
+    unsafe {
+        libc::environ = order.environment.as_ptr().cast_mut().cast();
+        libc::execvp(order.program.name.as_ptr(), order.arguments.as_ptr());
+    }
+    fail(&io::Error::last_os_error(), &order.errno)
 }
 
 /// Resets each signal to its default disposition, and unblocks all of them.

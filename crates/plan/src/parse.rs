@@ -193,7 +193,9 @@ impl Body<'_, '_> {
         }
         let blocks = outline::read(self.source, self.start);
         hidden_characters(self.source, findings);
-        hidden_comments(self.source, &blocks, findings);
+        if self.source.text.contains("<!--") {
+            hidden_comments(self.source, &blocks, findings);
+        }
         Some(collect::collect(self.source, &blocks, known, findings))
     }
 

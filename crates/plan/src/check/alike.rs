@@ -3,6 +3,7 @@
 //!
 //! Ids that look alike are an error, reported where ids are assigned; this module only warns.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use unicode_normalization::UnicodeNormalization as _;
@@ -24,7 +25,7 @@ pub(crate) fn check(drafts: &[Draft], findings: &mut Findings) {
             if let Some(earlier) = twin(&file.text, &mut seen) {
                 let message = format!(
                     "`{}` and `{}` are the same file on a case-insensitive file system",
-                    shown(&earlier),
+                    shown(earlier),
                     shown(&file.text)
                 );
                 let found = Pending::new(file.offset, FindingCode::LookAlike, &file.text, message);
@@ -50,12 +51,14 @@ fn like_an_id(draft: &Draft) -> Option<Pending> {
 }
 
 /// Returns an earlier, different spelling of the same path or of a folder above it.
-fn twin(path: &str, seen: &mut HashMap<String, String>) -> Option<String> {
+fn twin<'d>(path: &'d str, seen: &mut HashMap<Cow<'d, str>, &'d str>) -> Option<&'d str> {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     for part in ends.filter_map(|end| path.get(..end)).filter(|part| !part.is_empty()) {
-        let earlier = seen.entry(folded(part)).or_insert_with(|| part.to_owned());
+        let is_folded = part.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+        let key = if is_folded { Cow::Borrowed(part) } else { Cow::Owned(folded(part)) };
+        let earlier = *seen.entry(key).or_insert(part);
         if earlier != part {
-            return Some(earlier.clone());
+            return Some(earlier);
         }
     }
     None

@@ -1,6 +1,6 @@
 //! Assigns an id to every task: the written one, made unique where numbers restart, else a slug of its title.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes::Located;
@@ -24,7 +24,8 @@ pub(crate) struct Name {
 
 /// Returns the names of each draft; ids that are not allowed and duplicate ones are errors.
 pub(crate) fn assign(drafts: &[Draft], findings: &mut Findings) -> Vec<Name> {
-    let prefixes = prefixes(drafts, findings);
+    let keys: Vec<Option<String>> = drafts.iter().map(|draft| Some(TaskId::key(&draft.id.as_ref()?.text))).collect();
+    let prefixes = prefixes(drafts, &keys, findings);
     let written: Vec<Option<Located>> =
         drafts.iter().zip(&prefixes).map(|(draft, prefix)| Some(with_prefix(draft.id.as_ref()?, prefix))).collect();
     let mut first: HashMap<String, (usize, &str)> = HashMap::new();
@@ -77,12 +78,12 @@ type Part = fn(&Draft) -> usize;
 
 /// Returns what has to stand before the numbers of each draft: nothing, unless the same number stands in several
 /// phases, or in several sections, but only once in each.
-fn prefixes(drafts: &[Draft], findings: &mut Findings) -> Vec<Option<String>> {
+fn prefixes(drafts: &[Draft], keys: &[Option<String>], findings: &mut Findings) -> Vec<Option<String>> {
     let none = vec![None; drafts.len()];
     let parts: [Part; 2] = [|draft| draft.phase, |draft| draft.section_index];
-    let Some(repeated) = repeated(drafts, |_| 0) else { return none };
+    let Some(repeated) = repeated(drafts, keys, |_| 0) else { return none };
     for part in parts {
-        if self::repeated(drafts, part).is_some() {
+        if self::repeated(drafts, keys, part).is_some() {
             continue;
         }
         let message = "the numbers restart, so each id begins with its part of the plan";
@@ -98,11 +99,11 @@ fn prefixes(drafts: &[Draft], findings: &mut Findings) -> Vec<Option<String>> {
 }
 
 /// Returns the first draft whose number an earlier one of the same part has.
-fn repeated(drafts: &[Draft], part: Part) -> Option<usize> {
-    let mut seen = BTreeSet::new();
-    drafts.iter().position(|draft| {
-        let id = draft.id.as_ref().filter(|id| restarts(&id.text));
-        id.is_some_and(|id| !seen.insert((part(draft), TaskId::key(&id.text))))
+fn repeated(drafts: &[Draft], keys: &[Option<String>], part: Part) -> Option<usize> {
+    let mut seen = HashSet::new();
+    drafts.iter().zip(keys).position(|(draft, key)| {
+        let restarts = draft.id.as_ref().is_some_and(|id| restarts(&id.text));
+        restarts && !seen.insert((part(draft), key))
     })
 }
 

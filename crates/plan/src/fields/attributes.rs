@@ -5,6 +5,7 @@
 //! reason `(depends on T1)` without a colon counts as a dependency if it names nothing but tasks; it stays in the
 //! title.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -171,8 +172,12 @@ pub(crate) fn key_of(word: &str) -> Option<Key> {
     KEYS.iter().chain(TRANSLATED_KEYS).find(|(spelling, _)| *spelling == word).map(|(_, key)| *key)
 }
 
-fn normal(word: &str) -> String {
-    word.trim().to_lowercase().replace([' ', '-'], "_")
+fn normal(word: &str) -> Cow<'_, str> {
+    let word = word.trim();
+    match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(word.to_lowercase().replace([' ', '-'], "_")),
+    }
 }
 
 impl Attributes {
@@ -300,7 +305,7 @@ pub(crate) struct Line {
 }
 
 /// Parses everything in a task's line, from byte `start` on.
-pub(crate) fn read_line(inline: &Inline, start: usize, known: &KnownNames, findings: &mut Findings) -> Line {
+pub(crate) fn read_line(inline: &Inline<'_>, start: usize, known: &KnownNames, findings: &mut Findings) -> Line {
     let spans = text::spans(&inline.text);
     let mut opaque: Vec<Range<usize>> = spans.code.iter().chain(&spans.comments).cloned().collect();
     opaque.sort_by_key(|range| range.start);
@@ -323,19 +328,20 @@ pub(crate) fn comment_id(comment: &str) -> Option<&str> {
 
 /// Parses one task's line from left to right.
 struct LineReader<'a> {
-    inline: &'a Inline,
+    inline: &'a Inline<'a>,
     known: &'a KnownNames,
-    pairs: std::collections::HashMap<usize, usize>,
+    pairs: Vec<(usize, usize)>,
     /// Code spans and comments: nothing in them is an attribute.
     opaque: &'a [Range<usize>],
 }
 
 impl LineReader<'_> {
     fn read(&self, start: usize, line: &mut Line, findings: &mut Findings) {
-        let text = self.inline.text.as_str();
+        let text = self.inline.text.as_ref();
         let mut at = start;
         let mut opaque = self.opaque.iter().peekable();
-        while let Some(next) = text.get(at..).and_then(|rest| rest.find(['(', '@', '[', '{'])).map(|found| at + found) {
+        let begins = |byte: u8| matches!(byte, b'(' | b'@' | b'[' | b'{');
+        while let Some(next) = text.get(at..).and_then(|rest| rest.bytes().position(begins)).map(|found| at + found) {
             while opaque.next_if(|range| range.end <= next).is_some() {}
             if let Some(range) = opaque.peek().filter(|range| range.contains(&next)) {
                 at = range.end;
@@ -364,7 +370,7 @@ impl LineReader<'_> {
             return open + 1;
         };
         let key = key_of(word);
-        let Some(close) = self.pairs.get(&open).copied() else {
+        let Some(close) = self.closing(open) else {
             if key.is_some() {
                 let message = format!("`({word}:` has no closing parenthesis");
                 findings.error(Pending::new(self.inline.offset(open), FindingCode::Unclosed, word, message));
@@ -380,10 +386,16 @@ impl LineReader<'_> {
         close + 1
     }
 
+    /// Returns the offset of the parenthesis that closes another.
+    fn closing(&self, open: usize) -> Option<usize> {
+        let at = self.pairs.binary_search_by_key(&open, |(start, _)| *start).ok()?;
+        self.pairs.get(at).map(|(_, end)| *end)
+    }
+
     /// Returns the text after the key in `(depends on T1)`; whether it names tasks is known only after all are
     /// parsed.
     fn without_colon(&self, open: usize) -> Option<Located> {
-        let inner = self.inline.slice(open + 1..*self.pairs.get(&open)?);
+        let inner = self.inline.slice(open + 1..self.closing(open)?);
         let blanks = inner.bytes().take(MAX_KEY_BYTES).enumerate().filter(|(_, byte)| *byte == b' ').take(2);
         let names_key = |at: &usize| inner.get(..*at).and_then(key_of) == Some(Key::Depends);
         let value_at = blanks.map(|(at, _)| at).filter(names_key).last()?;
@@ -428,7 +440,7 @@ impl LineReader<'_> {
     /// Parses `@role` at the end of the title or before parentheses; an address, a path, a person or another word of
     /// the title is none.
     fn role(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
-        let text = self.inline.text.as_str();
+        let text = self.inline.text.as_ref();
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let rest = text.get(at + 1..).unwrap_or_default();
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -530,12 +542,12 @@ pub(crate) enum Form {
 
 /// Parses a line below a task as an attribute; `None` for prose. A key that is nearly one that changes the order or
 /// the check is an error.
-pub(crate) fn read_detail(inline: &Inline, form: Form, findings: &mut Findings) -> Option<(Key, Located)> {
+pub(crate) fn read_detail(inline: &Inline<'_>, form: Form, findings: &mut Findings) -> Option<(Key, Located)> {
     let (word, value_at) = detail_key(&inline.text)?;
     let Some(key) = key_of(word) else {
         let is_slip = |(known, key): &&(&str, Key)| {
             let word = normal(word);
-            let is_word = PROSE.contains(&word.as_str()) || word.starts_with(known);
+            let is_word = PROSE.contains(&word.as_ref()) || word.starts_with(known);
             known.len() >= 6 && GRAVE.contains(key) && !is_word && edit_distance(&word, known, 2).is_some()
         };
         if let Some((known, _)) = KEYS.iter().find(is_slip).filter(|_| word.len() >= 5) {

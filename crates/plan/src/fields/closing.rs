@@ -26,6 +26,10 @@ pub(crate) enum Closing {
 impl Closing {
     /// Checks the quotes, `case` statements and substitutions of a command.
     pub(crate) fn of(command: &str) -> Self {
+        let is_plain = |byte: u8| !matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'`' | b'<' | b'#');
+        if command.bytes().all(is_plain) && !command.contains("case") {
+            return Self::Closed;
+        }
         match outside_quotes(command) {
             Some(bare) if ends_in_case(&bare) => Self::OpenCase,
             Some(bare) if ends_in_substitution(&bare) => Self::OpenSubstitution,

@@ -20,6 +20,8 @@ const MAX_KEY_CHARS: usize = 200;
 pub(crate) struct Leading<'a> {
     /// The id as written.
     pub(crate) id: &'a str,
+    /// The byte offset of the id, after marks such as `**`.
+    pub(crate) start: usize,
     /// The byte offset of the title after it.
     pub(crate) rest: usize,
     /// Whether it is a number that no mark ends, which is an id only for a group.
@@ -36,6 +38,7 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
         let linked = after.starts_with(['(', '[']);
         return (TaskId::is_plain(id) && !linked && label(id).is_none()).then(|| Leading {
             id,
+            start: start + 1,
             rest: rest_after(text, start + id.len() + 2),
             bare_number: false,
         });
@@ -48,6 +51,7 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
     let bare_number = !closed && word.bytes().all(|byte| byte.is_ascii_digit());
     (ends && has_id_form(word, after.starts_with(':'))).then(|| Leading {
         id: word,
+        start,
         rest: rest_after(text, start + word.len()),
         bare_number,
     })

@@ -24,8 +24,12 @@ const MAX_COMPONENTS: usize = 128;
 /// A path or glob of `files`, normalised.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Pattern {
-    components: Vec<String>,
+    /// Its components, joined by `/`.
+    path: String,
 }
+
+/// The characters of wildcards.
+const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];
 
 impl Pattern {
     /// Normalises a path as written.
@@ -39,40 +43,46 @@ impl Pattern {
         if path.starts_with(['/', '~']) || path.contains('\0') {
             return Err("expected a path inside the repository, relative to its root");
         }
-        let mut components: Vec<String> = Vec::new();
+        let mut components: Vec<&str> = Vec::new();
         for component in path.split('/') {
             match component {
                 "" | "." => {}
                 ".." => {
                     components.pop().ok_or("the path leads outside the repository")?;
                 }
-                name => components.push(name.to_owned()),
+                name => components.push(name),
             }
         }
-        if components.len() > MAX_COMPONENTS { Err("the path is too deep") } else { Ok(Self { components }) }
+        let is_deep = components.len() > MAX_COMPONENTS;
+        if is_deep { Err("the path is too deep") } else { Ok(Self { path: components.join("/") }) }
+    }
+
+    fn components(&self) -> Vec<&str> {
+        self.path.split('/').filter(|component| !component.is_empty()).collect()
     }
 
     /// Reports whether the pattern contains wildcards.
     pub(crate) fn is_glob(&self) -> bool {
-        self.components.iter().any(|component| component.contains(['*', '?', '[', '{']))
+        self.path.contains(WILDCARDS)
     }
 
     /// Returns the components before the first one with a wildcard, as a path.
-    fn literal_prefix(&self) -> String {
-        let plain = |component: &&String| !component.contains(['*', '?', '[', '{']);
-        self.components.iter().take_while(plain).map(String::as_str).collect::<Vec<_>>().join("/")
+    fn literal_prefix(&self) -> &str {
+        let Some(wildcard) = self.path.find(WILDCARDS) else { return &self.path };
+        let before = self.path.get(..wildcard).unwrap_or_default();
+        before.rsplit_once('/').map_or("", |(above, _)| above)
     }
 
     /// Reports whether this may be a directory that contains matches of another pattern: `a.md`, for example,
     /// contains none of `**/*.rs`.
     fn holds(&self, other: &Pattern) -> bool {
-        let named_as_file = self.components.last().is_some_and(|name| name.rfind('.').is_some_and(|dot| dot > 0));
+        let named_as_file = self.path.rsplit('/').next().is_some_and(|name| name.rfind('.').is_some_and(|dot| dot > 0));
         !named_as_file || !other.is_glob()
     }
 
     /// Reports whether some path could match both patterns, or be below a match of both.
     pub(crate) fn overlaps(&self, other: &Pattern) -> bool {
-        let (a, b) = (&self.components, &other.components);
+        let (a, b) = (self.components(), other.components());
         // A pattern with no components left is a directory above the rest of the other.
         let (holds, is_held) = (self.holds(other), other.holds(self));
         let is_done = |i: usize, j: usize| match (i == a.len(), j == b.len()) {
@@ -81,7 +91,7 @@ impl Pattern {
             (false, true) => is_held,
             (false, false) => false,
         };
-        can_meet(a, b, is_done)
+        can_meet(&a, &b, is_done)
     }
 }
 
@@ -94,9 +104,9 @@ trait Piece {
     fn meets(&self, other: &Self) -> bool;
 }
 
-impl Piece for String {
+impl Piece for &str {
     fn is_many(&self) -> bool {
-        self == "**"
+        *self == "**"
     }
 
     fn meets(&self, other: &Self) -> bool {
@@ -148,7 +158,7 @@ impl Neighbours {
 
 /// Reports whether any name matches both components.
 fn component_overlaps(a: &str, b: &str) -> bool {
-    if !a.contains(['*', '?', '[', '{']) && !b.contains(['*', '?', '[', '{']) {
+    if !a.contains(WILDCARDS) && !b.contains(WILDCARDS) {
         return a == b;
     }
     let (a, b) = (tokens(a), tokens(b));
@@ -219,10 +229,9 @@ impl Writers {
         task: usize,
         beside: impl Fn(usize) -> bool,
     ) -> Result<Vec<usize>, ()> {
-        let path = pattern.components.join("/");
-        let literal = if pattern.is_glob() { pattern.literal_prefix() } else { path.clone() };
+        let literal = pattern.literal_prefix();
         let mut earlier: Vec<usize> =
-            ancestors(&literal).filter_map(|above| self.paths.get(above)).flatten().copied().collect();
+            ancestors(literal).filter_map(|above| self.paths.get(above)).flatten().copied().collect();
         earlier.extend(self.globs.iter().filter(|(glob, _)| glob.overlaps(pattern)).flat_map(|(_, writers)| writers));
         let below = if literal.is_empty() { String::new() } else { format!("{literal}/") };
         let inside = self.paths.range::<str, _>((Bound::Included(below.as_str()), Bound::Unbounded));
@@ -242,7 +251,7 @@ impl Writers {
                     self.paths.insert(path, writers);
                 }
             }
-            take_over(self.paths.entry(path).or_default(), task, beside);
+            take_over(self.paths.entry(pattern.path.clone()).or_default(), task, beside);
         }
         earlier.retain(|writer| *writer != task);
         earlier.sort_unstable();

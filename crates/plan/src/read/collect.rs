@@ -102,12 +102,18 @@ struct Inherited {
 }
 
 /// One item of a list with what its first line says.
-struct Entry<'i> {
+struct Entry<'i, 'a> {
     item: &'i Item,
-    line: Inline,
+    line: Inline<'a>,
     mark: Option<BoxMark>,
-    /// The id that the text after its box begins with.
-    id: Option<String>,
+    /// The place of the id, in the line, that the text after its box begins with.
+    id: Option<Range<usize>>,
+}
+
+impl Entry<'_, '_> {
+    fn id(&self) -> Option<&str> {
+        self.line.text.get(self.id.clone()?)
+    }
 }
 
 impl Walk<'_, '_> {
@@ -393,7 +399,7 @@ impl Walk<'_, '_> {
     }
 
     /// Returns the box of an item, or what marks it as a task in the plan's style.
-    fn mark(&self, item: &Item, line: &Inline) -> Option<BoxMark> {
+    fn mark(&self, item: &Item, line: &Inline<'_>) -> Option<BoxMark> {
         if let Some(mark) = self.box_of(&line.text) {
             return Some(mark);
         }
@@ -422,15 +428,19 @@ impl Walk<'_, '_> {
         let entry = |item| {
             let line = self.reader.first_line(item);
             let mark = self.mark(item, &line);
-            let text = mark.and_then(|mark| line.text.get(mark.rest..)).unwrap_or_default();
-            let id = identify::leading(text).map(|found| found.id.to_owned());
+            let rest = mark.map_or(line.text.len(), |mark| mark.rest);
+            let text = line.text.get(rest..).unwrap_or_default();
+            let id = identify::leading(text).map(|found| {
+                let start = rest + found.start;
+                start..start + found.id.len()
+            });
             Entry { item, line, mark, id }
         };
-        let entries: Vec<Entry<'_>> = items.iter().map(entry).collect();
+        let entries: Vec<Entry<'_, '_>> = items.iter().map(entry).collect();
         self.entries(&entries, inherited, 0);
     }
 
-    fn entries(&mut self, entries: &[Entry<'_>], inherited: &Inherited, depth: usize) {
+    fn entries(&mut self, entries: &[Entry<'_, '_>], inherited: &Inherited, depth: usize) {
         let any_box = entries.iter().any(|entry| entry.mark.is_some());
         let mut rest = entries;
         while let Some((entry, after)) = rest.split_first() {
@@ -450,7 +460,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn unboxed(&mut self, item: &Item, line: &Inline, beside_boxes: bool, inherited: &Inherited) {
+    fn unboxed(&mut self, item: &Item, line: &Inline<'_>, beside_boxes: bool, inherited: &Inherited) {
         let before = (self.found.drafts.len(), self.reader.findings.skipped.len());
         if let Some(reason) = odd_box(&line.text) {
             self.reader.findings.skip(item.range.start, reason);
@@ -466,7 +476,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn boxed(&mut self, item: &Item, line: &Inline, mark: BoxMark, inherited: &Inherited) {
+    fn boxed(&mut self, item: &Item, line: &Inline<'_>, mark: BoxMark, inherited: &Inherited) {
         if let Some(heading) = self.excluded() {
             let reason = heading.reason();
             return self.skip_all(item, &reason);
@@ -494,24 +504,25 @@ impl Walk<'_, '_> {
 
     /// Returns the item's id if it only groups the boxes directly below it: they are numbered under it (`2` above
     /// `2.1`), or it has no id and they have names (`T001`).
-    fn group_id(&self, item: &Item, line: &Inline, mark: BoxMark) -> Option<String> {
+    fn group_id(&self, item: &Item, line: &Inline<'_>, mark: BoxMark) -> Option<String> {
         let own = line.text.get(mark.rest..)?;
-        let id = identify::leading(own).map(|found| found.id);
+        let mut id = None;
         let mut boxes = 0;
         for child in item.blocks.iter().flat_map(items_of) {
             let line = self.reader.first_line(child);
             let Some(mark) = read_box(&line.text) else { continue };
             let found = identify::leading(line.text.get(mark.rest..)?)?;
+            let id = *id.get_or_insert_with(|| identify::leading(own).map(|found| found.id));
             match id {
                 Some(id) => found.id.strip_prefix(id)?.strip_prefix('.').map(|_| ())?,
                 None => found.id.starts_with(|c: char| c.is_ascii_uppercase()).then_some(())?,
             }
             boxes += 1;
         }
-        (boxes > 0).then(|| id.map_or_else(|| text::without_strong(own), str::to_owned))
+        (boxes > 0).then(|| id.flatten().map_or_else(|| text::without_strong(own), str::to_owned))
     }
 
-    fn group(&mut self, item: &Item, line: &Inline, (mark, id): (BoxMark, String), inherited: &Inherited) {
+    fn group(&mut self, item: &Item, line: &Inline<'_>, (mark, id): (BoxMark, String), inherited: &Inherited) {
         let own = self.handed_down(item, line, (mark, &id), inherited);
         self.reader.findings.skip(item.range.start, "it groups the tasks below it");
         let first = self.found.drafts.len();
@@ -528,20 +539,20 @@ impl Walk<'_, '_> {
     }
 
     /// Reads a line that sums up the ones after it (`1` before `1.1`, `1.2`) as their group.
-    fn group_beside(&mut self, entry: &Entry<'_>, children: &[Entry<'_>], inherited: &Inherited, depth: usize) {
-        let (Some(mark), Some(id)) = (entry.mark, entry.id.clone()) else { return };
-        let own = self.handed_down(entry.item, &entry.line, (mark, &id), inherited);
+    fn group_beside(&mut self, entry: &Entry<'_, '_>, children: &[Entry<'_, '_>], inherited: &Inherited, depth: usize) {
+        let (Some(mark), Some(id)) = (entry.mark, entry.id()) else { return };
+        let own = self.handed_down(entry.item, &entry.line, (mark, id), inherited);
         self.reader.findings.skip(entry.item.range.start, "it groups the tasks after it");
         let first = self.found.drafts.len();
         self.entries(children, &own, depth + 1);
-        self.found.groups.push(Group { id, leaves: first..self.found.drafts.len() });
+        self.found.groups.push(Group { id: id.to_owned(), leaves: first..self.found.drafts.len() });
     }
 
     /// Returns what a group passes to each of its tasks.
     fn handed_down(
         &mut self,
         item: &Item,
-        line: &Inline,
+        line: &Inline<'_>,
         (mark, id): (BoxMark, &str),
         inherited: &Inherited,
     ) -> Inherited {
@@ -572,7 +583,7 @@ impl Walk<'_, '_> {
         own
     }
 
-    fn draft(&mut self, item: &Item, line: &Inline, mark: BoxMark, inherited: &Inherited) -> Draft {
+    fn draft(&mut self, item: &Item, line: &Inline<'_>, mark: BoxMark, inherited: &Inherited) -> Draft {
         let mut draft = self.reader.draft_line(line, mark, (item.range.start, false), &self.sections.place);
         if self.is_ordered(item) {
             let number = self.reader.source.slice(item.range.clone());
@@ -674,17 +685,17 @@ impl Walk<'_, '_> {
 }
 
 /// Returns the place of the status that the first line of a task without a box says.
-fn own_status(line: &Inline) -> Option<Mark> {
+fn own_status(line: &Inline<'_>) -> Option<Mark> {
     let first = line.text.lines().next().unwrap_or_default();
     let place = status::place(first)?;
     done::mark(first.get(place.clone())?, line.offset(place.start))
 }
 
 /// Returns how many of the items after one are numbered under it.
-fn children_beside(entry: &Entry<'_>, after: &[Entry<'_>]) -> usize {
-    let Some(id) = &entry.id else { return 0 };
-    let is_child = |other: &&Entry<'_>| {
-        let rest = other.id.as_ref().and_then(|child| child.strip_prefix(id.as_str()));
+fn children_beside(entry: &Entry<'_, '_>, after: &[Entry<'_, '_>]) -> usize {
+    let Some(id) = entry.id() else { return 0 };
+    let is_child = |other: &&Entry<'_, '_>| {
+        let rest = other.id().and_then(|child| child.strip_prefix(id));
         other.mark.is_some() && rest.is_some_and(|rest| rest.starts_with('.'))
     };
     after.iter().take_while(is_child).count()

@@ -50,8 +50,7 @@ pub(crate) struct TaskHeading<'a> {
 pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     let body = title.trim_start_matches(['*', '`']);
     let start = title.len() - body.len();
-    for (word, letter) in WORDS {
-        let Some(rest) = after_word(body, word) else { continue };
+    if let Some((word, letter, rest)) = first_word(body) {
         let number_at = rest.len() - rest.trim_start_matches([' ', '#']).len();
         let found = identify::leading(rest.get(number_at..)?)?;
         let digits = found.id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -70,29 +69,21 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
 
 /// Returns the text after a word such as `Task` and the blank or the `#` that follows it, in any language.
 pub(crate) fn without_word(text: &str) -> Option<&str> {
-    for (word, _) in WORDS {
-        let Some(rest) = after_word(text, word) else { continue };
-        let number = rest.trim_start_matches([' ', '#']);
-        let ends_word = number.len() < rest.len() || !word.is_ascii();
-        return Some(number).filter(|_| ends_word);
-    }
-    None
+    let (word, _, rest) = first_word(text)?;
+    let number = rest.trim_start_matches([' ', '#']);
+    let ends_word = number.len() < rest.len() || !word.is_ascii();
+    Some(number).filter(|_| ends_word)
 }
 
-/// Returns the text after a word, whatever its case.
-fn after_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
-    let first = text.as_bytes().first()?;
-    if first.is_ascii() && first.to_ascii_lowercase() != *word.as_bytes().first()? {
-        return None;
-    }
-    let mut rest = text.chars();
-    for letter in word.chars() {
-        let own = rest.next()?;
-        if own != letter && !own.to_lowercase().eq([letter]) {
-            return None;
-        }
-    }
-    Some(rest.as_str())
+/// Returns the word for a task or a step, in any case, that a text begins with, the letter of its id, and the rest.
+fn first_word(text: &str) -> Option<(&'static str, &'static str, &str)> {
+    let (own, rest) = text.split_at(text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len()));
+    let is_own = |word: &str| match own.is_ascii() {
+        true => word.eq_ignore_ascii_case(own),
+        false => !word.is_ascii() && own.to_lowercase() == word,
+    };
+    let (word, letter) = WORDS.into_iter().find(|(word, _)| is_own(word))?;
+    Some((word, letter, rest))
 }
 
 /// Returns the box of a heading, which begins it or follows its number (`1. [ ] Set up`), with the offsets in the

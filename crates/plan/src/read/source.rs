@@ -3,6 +3,7 @@
 //! Offsets are bytes of the original text, including BOM and CRLF, so that writing back changes exactly the bytes
 //! that were read.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A plan's text with an index of its lines.
@@ -88,32 +89,38 @@ impl Cursor<'_, '_> {
 
 /// Text joined from lines of the source, each byte of which can be mapped back to it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Inline {
-    /// The lines, trimmed, joined by `\n`.
-    pub(crate) text: String,
-    /// The offsets of each line in `text` and in the source.
-    starts: Vec<(usize, usize)>,
+pub(crate) struct Inline<'a> {
+    /// The lines, trimmed, joined by `\n`; most texts are one line, which is borrowed.
+    pub(crate) text: Cow<'a, str>,
+    /// The offset of the first line in the source.
+    start: usize,
+    /// The offsets of each further line in `text` and in the source.
+    further: Vec<(usize, usize)>,
 }
 
-impl Inline {
+impl<'a> Inline<'a> {
     /// Joins the lines of a range of the source.
-    pub(crate) fn new(source: &Source<'_>, range: Range<usize>) -> Self {
-        let mut inline = Self::default();
-        for (offset, line) in source.lines(range) {
-            let lead = line.len() - line.trim_start().len();
-            if !inline.starts.is_empty() {
-                inline.text.push('\n');
-            }
-            inline.starts.push((inline.text.len(), offset + lead));
-            inline.text.push_str(line.trim());
+    pub(crate) fn new(source: &Source<'a>, range: Range<usize>) -> Self {
+        let mut lines = source.lines(range);
+        let Some((offset, line)) = lines.next() else { return Self::default() };
+        let start = offset + line.len() - line.trim_start().len();
+        let mut inline = Self { text: Cow::Borrowed(line.trim()), start, further: Vec::new() };
+        for (offset, line) in lines {
+            let text = inline.text.to_mut();
+            text.push('\n');
+            inline.further.push((text.len(), offset + line.len() - line.trim_start().len()));
+            text.push_str(line.trim());
         }
         inline
     }
 
     /// Returns the offset in the source of a byte of the text.
     pub(crate) fn offset(&self, at: usize) -> usize {
-        let line = self.starts.partition_point(|(start, _)| *start <= at);
-        let (start, offset) = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
+        let line = self.further.partition_point(|(start, _)| *start <= at);
+        let (start, offset) = match line.checked_sub(1).and_then(|line| self.further.get(line)) {
+            Some(further) => *further,
+            None => (0, self.start),
+        };
         offset + at.saturating_sub(start)
     }
 

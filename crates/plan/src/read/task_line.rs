@@ -118,9 +118,9 @@ pub(crate) struct Reader<'s, 'a> {
     pub(crate) findings: &'s mut Findings,
 }
 
-impl Reader<'_, '_> {
+impl<'a> Reader<'_, 'a> {
     /// Returns the first paragraph of an item as inline text; empty if it begins with another block.
-    pub(crate) fn first_line(&self, item: &Item) -> Inline {
+    pub(crate) fn first_line(&self, item: &Item) -> Inline<'a> {
         match item.blocks.first() {
             Some(Block::Paragraph(range)) => Inline::new(self.source, range.clone()),
             _ => Inline::default(),
@@ -131,7 +131,7 @@ impl Reader<'_, '_> {
     /// a group may have a bare number as its id.
     pub(crate) fn draft_line(
         &mut self,
-        inline: &Inline,
+        inline: &Inline<'_>,
         mark: BoxMark,
         (at, is_group): (usize, bool),
         place: &Location,
@@ -202,7 +202,7 @@ impl Reader<'_, '_> {
         let line = self.first_line(item).text;
         let value = match attributes::detail_key(&line) {
             Some((_, value)) => line.get(value..).unwrap_or_default().trim_start_matches(['*', '_']).trim(),
-            None => line.as_str(),
+            None => line.as_ref(),
         };
         if key == Key::Files { value::first_paths(value) } else { value.to_owned() }
     }
@@ -293,7 +293,7 @@ impl Reader<'_, '_> {
     }
 
     /// Parses a line such as `**Status**: done`; returns whether it set the status.
-    fn status_field(&self, line: &Inline, draft: &mut Draft) -> bool {
+    fn status_field(&self, line: &Inline<'_>, draft: &mut Draft) -> bool {
         let Some((word, at)) = attributes::detail_key(&line.text) else {
             return false;
         };

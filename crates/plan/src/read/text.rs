@@ -2,7 +2,7 @@
 //!
 //! Every function is linear in the length of the text, for any input.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use orchestrate_core::invisible::without_hidden;
@@ -18,83 +18,90 @@ pub(crate) struct Spans {
 /// Finds code spans and comments; whichever begins first wins.
 pub(crate) fn spans(text: &str) -> Spans {
     let mut found = Spans { code: Vec::new(), comments: Vec::new() };
-    if !text.contains(['`', '<']) {
+    let begins = |byte: u8| matches!(byte, b'`' | b'<');
+    if !text.bytes().any(begins) {
         return found;
     }
-    let closers = backtick_closers(text);
+    let runs = backticks(text);
+    let mut runs = runs.iter().peekable();
     let mut at = 0;
-    while let Some(next) = text.get(at..).and_then(|rest| rest.find(['`', '<'])).map(|found| at + found) {
+    while let Some(next) = text.get(at..).and_then(|rest| rest.bytes().position(begins)).map(|found| at + found) {
         let rest = text.get(next..).unwrap_or_default();
-        if rest.starts_with('`') {
-            let run = rest.bytes().take_while(|byte| *byte == b'`').count();
-            at = match closers.get(&next) {
-                Some(end) => {
-                    found.code.push(next..*end);
-                    *end
-                }
-                None => next + run,
-            };
-        } else if rest.starts_with("<!--") {
-            let end = rest.get(4..).and_then(|body| body.find("-->")).map_or(text.len(), |close| next + 4 + close + 3);
-            found.comments.push(next..end);
-            at = end;
-        } else {
-            at = next + 1;
-        }
+        while runs.next_if(|run| run.range.end <= next).is_some() {}
+        at = match runs.peek() {
+            Some(run) if run.range.start <= next => {
+                found.code.extend(run.closed_at.map(|end| next..end));
+                run.closed_at.unwrap_or(run.range.end)
+            }
+            _ if rest.starts_with("<!--") => {
+                let close = rest.get(4..).and_then(|body| body.find("-->"));
+                let end = close.map_or(text.len(), |close| next + 4 + close + 3);
+                found.comments.push(next..end);
+                end
+            }
+            _ => next + 1,
+        };
     }
     found
 }
 
-/// Maps each run of backticks to the end of the next run of the same length, if there is one.
-fn backtick_closers(text: &str) -> HashMap<usize, usize> {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for (at, _) in text.match_indices('`') {
-        match runs.last_mut() {
-            Some((start, length)) if *start + *length == at => *length += 1,
-            _ => runs.push((at, 1)),
-        }
-    }
-    let mut next_of_length: HashMap<usize, usize> = HashMap::new();
-    let mut closers = HashMap::new();
-    for (start, length) in runs.into_iter().rev() {
-        if let Some(end) = next_of_length.insert(length, start + length) {
-            closers.insert(start, end);
-        }
-    }
-    closers
+/// A run of backticks.
+struct Backticks {
+    range: Range<usize>,
+    /// The end of the next run of the same length, if there is one.
+    closed_at: Option<usize>,
 }
 
-/// Maps each opening parenthesis outside the given ranges to its closing one; `\(` and `\)` do not count.
-pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> HashMap<usize, usize> {
-    let mut open = Vec::new();
-    let mut pairs = HashMap::new();
-    if !text.contains('(') {
-        return pairs;
+/// Finds all runs of backticks.
+fn backticks(text: &str) -> Vec<Backticks> {
+    let mut runs: Vec<Backticks> = Vec::new();
+    for (at, _) in text.match_indices('`') {
+        match runs.last_mut() {
+            Some(run) if run.range.end == at => run.range.end += 1,
+            _ => runs.push(Backticks { range: at..at + 1, closed_at: None }),
+        }
     }
+    let mut next_of_length: BTreeMap<usize, usize> = BTreeMap::new();
+    for run in runs.iter_mut().rev() {
+        run.closed_at = next_of_length.insert(run.range.len(), run.range.end);
+    }
+    runs
+}
+
+/// Returns each opening parenthesis outside the given ranges, in order, with its closing one; `\(` and `\)` do not
+/// count.
+pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, usize)> {
+    let mut open = Vec::new();
+    let mut pairs = Vec::new();
     let mut ranges = outside.iter().peekable();
-    let mut escapes = false;
-    for (at, byte) in text.bytes().enumerate() {
-        let is_escaped = escapes;
-        escapes = byte == b'\\' && !is_escaped;
+    let mut escaped = None;
+    let marks = text.bytes().enumerate().filter(|(_, byte)| matches!(byte, b'(' | b')' | b'\\'));
+    for (at, byte) in marks {
+        if escaped == Some(at) {
+            continue;
+        }
+        if byte == b'\\' {
+            escaped = Some(at + 1);
+            continue;
+        }
         while ranges.next_if(|range| range.end <= at).is_some() {}
-        if is_escaped || ranges.peek().is_some_and(|range| range.contains(&at)) {
+        if ranges.peek().is_some_and(|range| range.contains(&at)) {
             continue;
         }
         if byte == b'(' {
             open.push(at);
-        } else if byte == b')'
-            && let Some(start) = open.pop()
-        {
-            pairs.insert(start, at);
+        } else if let Some(start) = open.pop() {
+            pairs.push((start, at));
         }
     }
+    pairs.sort_unstable();
     pairs
 }
 
 /// Returns the lines of the text without the given ranges and hidden characters, with blanks collapsed.
 pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
     let mut cuts: Vec<&Range<usize>> = cuts.iter().collect();
-    cuts.sort_by_key(|cut| cut.start);
+    cuts.sort_unstable_by_key(|cut| cut.start);
     let mut kept = String::with_capacity(text.len());
     let mut at = 0;
     for cut in cuts {
@@ -178,7 +185,7 @@ mod tests {
     fn parentheses_in_code_do_not_count() {
         let text = "(a `)` (b)) (c";
         let pairs = parentheses(text, &spans(text).code);
-        assert_eq!(pairs, HashMap::from([(0, 10), (7, 9)]));
+        assert_eq!(pairs, [(0, 10), (7, 9)]);
     }
 
     #[test]

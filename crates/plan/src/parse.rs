@@ -1,6 +1,6 @@
 //! Parses text into a [`Plan`], and reports every error at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -135,7 +135,8 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let (collected, order) = body.read(known, findings).unwrap_or_default();
     let Collected { drafts, groups, notes, title } = collected;
     let names = assign::assign(&drafts, findings);
-    let unordered = Unordered { drafts: &drafts, names: &names, groups: &groups, order };
+    let patterns: Vec<_> = drafts.iter().map(|draft| patterns(draft, findings)).collect();
+    let unordered = Unordered { drafts: &drafts, names: &names, groups: &groups, patterns: &patterns, order };
     let edges = order_of::order(&unordered, findings);
     let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
     alike::check(&drafts, findings);
@@ -267,7 +268,19 @@ fn hidden_comments(source: &Source<'_>, blocks: &[Block], findings: &mut Finding
     }
 }
 
-/// Checks the names in a task: role, model and paths. Warns of a role or model on a command, which has no agent.
+/// Returns the paths that a task writes; an invalid one is an error.
+fn patterns(draft: &Draft, findings: &mut Findings) -> Vec<Option<Pattern>> {
+    let mut pattern = |file: &Located| match Pattern::new(&file.text) {
+        Ok(pattern) => Some(pattern),
+        Err(reason) => {
+            findings.error(Pending::new(file.offset, FindingCode::InvalidValue, &file.text, reason));
+            None
+        }
+    };
+    draft.attributes.files.iter().map(&mut pattern).collect()
+}
+
+/// Checks the names in a task: role and model. Warns of a role or model on a command, which has no agent.
 fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
     let attributes = &draft.attributes;
     let judge = |name: &Option<Located>, judge: fn(&str, usize, &KnownNames) -> Option<Pending>| {
@@ -275,11 +288,6 @@ fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
     };
     findings.errors.extend(judge(&attributes.agent, names::role));
     findings.errors.extend(judge(&attributes.model, names::model));
-    for file in &attributes.files {
-        if let Err(reason) = Pattern::new(&file.text) {
-            findings.error(Pending::new(file.offset, FindingCode::InvalidValue, &file.text, reason));
-        }
-    }
     for needless in [&attributes.agent, &attributes.model].into_iter().flatten().filter(|_| attributes.run.is_some()) {
         let message = "a task with `run` has no agent, so this has no effect";
         findings.warn(Pending::new(needless.offset, FindingCode::UnusedKey, &needless.text, message));
@@ -293,8 +301,8 @@ fn with_remarks(mut draft: Draft, remarks: Option<&Vec<String>>) -> Draft {
 }
 
 fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: &Edges, review: bool) -> Vec<Task> {
-    let named = |set: Option<&BTreeSet<usize>>| -> Vec<TaskId> {
-        set.into_iter().flatten().filter_map(|at| ids.get(*at).cloned()).collect()
+    let named = |places: Option<&Vec<usize>>| -> Vec<TaskId> {
+        places.into_iter().flatten().filter_map(|at| ids.get(*at).cloned()).collect()
     };
     drafts
         .into_iter()

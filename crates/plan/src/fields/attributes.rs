@@ -6,7 +6,6 @@
 //! title.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
@@ -155,7 +154,7 @@ pub(crate) struct Attributes {
     pub(crate) review: Option<bool>,
     pub(crate) parallel: bool,
     pub(crate) labels: Vec<String>,
-    given: BTreeSet<Key>,
+    given: Vec<Key>,
 }
 
 /// One `key: value` whose value is not parsed yet.
@@ -184,7 +183,7 @@ impl Attributes {
     /// Parses one field and stores its value, or records an error.
     pub(crate) fn set(&mut self, field: &Field<'_>, findings: &mut Findings) {
         let accumulates = matches!(field.key, Key::Depends | Key::Files);
-        if !self.given.insert(field.key) && !accumulates {
+        if self.given.contains(&field.key) && !accumulates {
             let message = "this key is set twice for one task";
             let found = Pending::new(field.offset, FindingCode::DuplicateKey, field.value, message);
             let is_ambiguous = matches!(field.key, Key::Agent | Key::Model | Key::Verify | Key::Run);
@@ -192,6 +191,9 @@ impl Attributes {
                 true => findings.error(found),
                 false => findings.warn(found.suggest(Some("the first one counts".to_owned()))),
             };
+        }
+        if !self.given.contains(&field.key) {
+            self.given.push(field.key);
         }
         if field.value.len() > MAX_VALUE_BYTES || self.depends.len().max(self.files.len()) > MAX_LIST {
             let message = format!("a value has at most {MAX_VALUE_BYTES} bytes, and a task at most {MAX_LIST} of them");

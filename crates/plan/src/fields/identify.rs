@@ -111,24 +111,19 @@ pub(crate) fn label(text: &str) -> Option<Label<'_>> {
 }
 
 /// Returns the slug of a title's key: as many of its words, joined by `_`, as fit into [`MAX_SLUG_CHARS`].
-fn slug(key: &str) -> String {
-    let mut slug = String::new();
-    for word in key.split('_').filter(|word| !word.is_empty()) {
-        let length = slug.chars().count();
-        if length == 0 {
-            slug.extend(word.chars().take(MAX_SLUG_CHARS));
-        } else if length + 1 + word.chars().count() <= MAX_SLUG_CHARS {
-            slug.push('_');
-            slug.push_str(word);
-        } else {
-            break;
-        }
+fn slug(key: &str) -> &str {
+    let fitting = first_chars(key, MAX_SLUG_CHARS);
+    let ends_word = key.get(fitting.len()..).is_none_or(|rest| rest.is_empty() || rest.starts_with('_'));
+    let words = fitting.rsplit_once('_').filter(|_| !ends_word).map_or(fitting, |(words, _)| words);
+    match words {
+        "" => "task",
+        TaskId::INTEGRATION => "integration_task",
+        _ => words,
     }
-    match slug.as_str() {
-        "" => "task".to_owned(),
-        TaskId::INTEGRATION => "integration_task".to_owned(),
-        _ => slug,
-    }
+}
+
+fn first_chars(text: &str, most: usize) -> &str {
+    text.char_indices().nth(most).map_or(text, |(end, _)| text.get(..end).unwrap_or_default())
 }
 
 /// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a reader. A mention
@@ -187,13 +182,13 @@ impl Slugs {
     /// Returns the slug of a title's key, with an index if it is taken.
     pub(crate) fn give(&mut self, key: &str) -> TaskId {
         let base = slug(key);
-        if self.taken.insert(TaskId::key(&base)) {
+        if self.taken.insert(TaskId::key(base)) {
             return TaskId::new(base);
         }
-        let index = self.last.entry(base.chars().take(COMMON_CHARS).collect()).or_insert(1);
+        let index = self.last.entry(first_chars(base, COMMON_CHARS).to_owned()).or_insert(1);
         loop {
             *index += 1;
-            let candidate = indexed(&base, *index);
+            let candidate = indexed(base, *index);
             if self.taken.insert(TaskId::key(&candidate)) {
                 return TaskId::new(candidate);
             }
@@ -204,8 +199,8 @@ impl Slugs {
 /// Adds an index to a slug, shortened so that both fit.
 fn indexed(base: &str, index: usize) -> String {
     let suffix = format!("_{index}");
-    let kept: String = base.chars().take(MAX_SLUG_CHARS.saturating_sub(suffix.len())).collect();
-    format!("{}{suffix}", kept.trim_end_matches('_'))
+    let kept = first_chars(base, MAX_SLUG_CHARS.saturating_sub(suffix.len()));
+    kept.trim_end_matches('_').to_owned() + &suffix
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Written dependencies and barriers may contradict each other, which is reported as a cycle with its path. The
 //! implicit order never contradicts them, since it is derived from a topological order of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::assign::Name;
@@ -32,10 +32,10 @@ const MAX_SEARCH_STEPS: usize = 1_000_000;
 /// The predecessors of each task, by index.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Edges {
-    /// Tasks that must be merged first.
-    pub(crate) depends: Vec<BTreeSet<usize>>,
-    /// Tasks that must be settled first.
-    pub(crate) after: Vec<BTreeSet<usize>>,
+    /// Tasks that must be merged first, in order.
+    pub(crate) depends: Vec<Vec<usize>>,
+    /// Tasks that must be settled first, in order.
+    pub(crate) after: Vec<Vec<usize>>,
     /// Why a task waits for others that it does not name.
     pub(crate) reasons: Vec<Option<Reason>>,
     /// What tasks say in prose about their dependencies, outside their titles.
@@ -48,12 +48,14 @@ pub(crate) struct Unordered<'a> {
     /// The names of each draft.
     pub(crate) names: &'a [Name],
     pub(crate) groups: &'a [Group],
+    /// The paths that each draft writes; `None` for an invalid one.
+    pub(crate) patterns: &'a [Vec<Option<Pattern>>],
     pub(crate) order: Order,
 }
 
 /// Determines the order of all tasks.
 pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
-    let none = || vec![BTreeSet::new(); tasks.drafts.len()];
+    let none = || vec![Vec::new(); tasks.drafts.len()];
     let edges =
         Edges { depends: none(), after: none(), reasons: vec![None; tasks.drafts.len()], remarks: BTreeMap::new() };
     let names_all = vec![false; tasks.drafts.len()];
@@ -122,6 +124,8 @@ impl Orderer<'_> {
         self.total = self.total.saturating_add(on.len());
         if let Some(depends) = self.edges.depends.get_mut(at).filter(|_| self.total <= MAX_DEPENDENCIES) {
             depends.extend(on);
+            depends.sort_unstable();
+            depends.dedup();
         }
     }
 
@@ -129,8 +133,10 @@ impl Orderer<'_> {
         if at == earlier {
             return;
         }
-        if let Some(after) = self.edges.after.get_mut(at) {
-            after.insert(earlier);
+        if let Some(after) = self.edges.after.get_mut(at)
+            && let Err(place) = after.binary_search(&earlier)
+        {
+            after.insert(place, earlier);
         }
         if let Some(reason) = self.edges.reasons.get_mut(at) {
             reason.get_or_insert_default().order.get_or_insert(cause);
@@ -156,20 +162,20 @@ impl Orderer<'_> {
             for (at, _) in block {
                 let depends = self.edges.depends.get(*at);
                 // What a task names in its own phase comes after the phase before anyway.
-                let names_own = depends.is_some_and(|depends| depends.range(own.clone()).next().is_some());
+                let names_own = depends.is_some_and(|depends| depends.iter().any(|on| own.contains(on)));
                 self.depend(*at, &gate);
                 if let Some(reason) = self.edges.reasons.get_mut(*at).filter(|_| !gate.is_empty() && !names_own) {
                     reason.get_or_insert_default().barrier = true;
                 }
             }
-            let required: BTreeSet<usize> =
+            let required: Vec<usize> =
                 block.iter().filter(|(_, draft)| holds_barrier(draft)).map(|(at, _)| *at).collect();
             let depends = required.iter().filter_map(|at| self.edges.depends.get(*at));
-            let covered: BTreeSet<usize> = depends.flatten().copied().collect();
+            let covered: HashSet<usize> = depends.flatten().filter(|on| own.contains(on)).copied().collect();
             if !required.is_empty() {
-                gate = required.difference(&covered).copied().collect();
+                gate = required.iter().filter(|at| !covered.contains(at)).copied().collect();
                 // Tasks that all depend on each other are reported as a cycle later.
-                gate = if gate.is_empty() { required.into_iter().collect() } else { gate };
+                gate = if gate.is_empty() { required } else { gate };
             }
         }
     }
@@ -182,10 +188,9 @@ impl Orderer<'_> {
 
     /// Returns the tasks in topological order, or `None` after reporting the cycles.
     fn line(&mut self) -> Option<Vec<usize>> {
-        let waits: Vec<Vec<usize>> = self.edges.depends.iter().map(|set| set.iter().copied().collect()).collect();
-        let line = topological(&waits).ok();
+        let line = topological(&self.edges.depends).ok();
         if line.is_none() {
-            cycles(&waits, MAX_CYCLES).iter().for_each(|cycle| self.waits_for_itself(cycle));
+            cycles(&self.edges.depends, MAX_CYCLES).iter().for_each(|cycle| self.waits_for_itself(cycle));
         }
         line
     }
@@ -230,11 +235,14 @@ impl Orderer<'_> {
     /// Divides the tasks, given in an order that fits their dependencies, into those that the plan requires, the
     /// optional ones, which come last, and the tests and reviews of the plan that stand even after these.
     fn parts(&self, running: &[usize]) -> Vec<Vec<usize>> {
+        let is_optional = |at: &usize| self.draft(*at).is_some_and(|draft| draft.optional);
+        if !running.iter().any(is_optional) {
+            return vec![running.to_vec()];
+        }
         // What a required task depends on is required, too.
         let mut needed: BTreeSet<usize> = BTreeSet::new();
         for at in running.iter().rev() {
-            let is_optional = self.draft(*at).is_some_and(|draft| draft.optional);
-            if !is_optional || needed.contains(at) {
+            if !is_optional(at) || needed.contains(at) {
                 needed.insert(*at);
                 needed.extend(self.edges.depends.get(*at).into_iter().flatten());
             }
@@ -268,7 +276,8 @@ impl Orderer<'_> {
 
     /// Adds the author's order.
     fn author(&mut self, running: &[usize]) {
-        sequence::waits(self.tasks.drafts, &self.names_all, running).iter().for_each(|wait| self.wait(wait));
+        let Unordered { drafts, patterns, .. } = self.tasks;
+        sequence::waits(drafts, patterns, &self.names_all, running).iter().for_each(|wait| self.wait(wait));
     }
 
     fn wait(&mut self, wait: &Wait) {
@@ -294,12 +303,11 @@ impl Orderer<'_> {
             let Some(draft) = self.tasks.drafts.get(at) else {
                 continue;
             };
-            for file in &draft.attributes.files {
-                let Ok(pattern) = Pattern::new(&file.text) else {
-                    continue;
-                };
+            let patterns = self.tasks.patterns.get(at).into_iter().flatten();
+            for (file, pattern) in draft.attributes.files.iter().zip(patterns) {
+                let Some(pattern) = pattern else { continue };
                 let beside = |other: usize| self.are_beside(other, at);
-                match writers.record(&pattern, at, beside) {
+                match writers.record(pattern, at, beside) {
                     Ok(earlier) => earlier.into_iter().rev().for_each(|earlier| self.collision(earlier, at, file)),
                     Err(()) => {
                         let message = format!("more than {MAX_GLOBS} globs in one plan");

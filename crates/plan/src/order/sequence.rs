@@ -43,7 +43,12 @@ pub(crate) struct Wait {
 
 /// Returns what each of the tasks, given in an order that fits their dependencies, comes after. `names_all` says of
 /// each draft whether it names all that it waits for.
-pub(crate) fn waits(drafts: &[Draft], names_all: &[bool], line: &[usize]) -> Vec<Wait> {
+pub(crate) fn waits(
+    drafts: &[Draft],
+    patterns: &[Vec<Option<Pattern>>],
+    names_all: &[bool],
+    line: &[usize],
+) -> Vec<Wait> {
     let tasks: Vec<(usize, &Draft)> = line.iter().filter_map(|at| Some((*at, drafts.get(*at)?))).collect();
     if is_flat(&tasks) {
         return closing_waits(&tasks, names_all);
@@ -51,7 +56,7 @@ pub(crate) fn waits(drafts: &[Draft], names_all: &[bool], line: &[usize]) -> Vec
     let mut waits = Vec::new();
     // The barrier between two phases orders them already.
     for phase in tasks.chunk_by(|(_, a), (_, b)| a.phase == b.phase) {
-        let mut sequence = Sequence { block: Block::default(), names_all, waits };
+        let mut sequence = Sequence { block: Block::default(), patterns, names_all, waits };
         for section in phase.chunk_by(|(_, a), (_, b)| a.section_index == b.section_index) {
             sequence.section(section);
         }
@@ -125,6 +130,7 @@ struct Step {
 
 struct Sequence<'n> {
     block: Block,
+    patterns: &'n [Vec<Option<Pattern>>],
     names_all: &'n [bool],
     waits: Vec<Wait>,
 }
@@ -137,7 +143,9 @@ impl Sequence<'_> {
         if !joins {
             let waits = std::mem::take(&mut self.block.last);
             self.block = Block { waits, is_free, ..Block::default() };
-            self.writes_apart(tasks);
+            if is_free {
+                self.writes_apart(tasks);
+            }
         }
         let last = self.steps(tasks, self.block.waits.clone());
         self.block.last.extend(last);
@@ -149,8 +157,9 @@ impl Sequence<'_> {
         own.sort_unstable();
         let writers = &mut self.block.writers;
         // Every path is recorded, also after one in common was found.
-        tasks.iter().fold(true, |apart, (at, draft)| {
-            write(writers, *at, draft, |earlier| own.binary_search(&earlier).is_ok()) && apart
+        let patterns = self.patterns;
+        tasks.iter().fold(true, |apart, (at, _)| {
+            write(writers, *at, patterns, |earlier| own.binary_search(&earlier).is_ok()) && apart
         })
     }
 
@@ -160,7 +169,7 @@ impl Sequence<'_> {
         for (at, draft) in tasks {
             let marked = draft.attributes.parallel;
             let free = is_free(draft);
-            let apart = free && write(&mut step.writers, *at, draft, |_| false);
+            let apart = free && write(&mut step.writers, *at, self.patterns, |_| false);
             let joins = step.members.is_empty() || (marked && step.all_marked) || (free && step.all_free && apart);
             if self.names_all.get(*at) == Some(&true) {
                 step.add(*at, marked, free && apart);
@@ -168,7 +177,9 @@ impl Sequence<'_> {
             }
             if !joins {
                 step = Step { waits: step.members, all_marked: true, all_free: true, ..Step::default() };
-                write(&mut step.writers, *at, draft, |_| false);
+                if free {
+                    write(&mut step.writers, *at, self.patterns, |_| false);
+                }
             }
             step.add(*at, marked, free);
             let cause = match draft.counts {
@@ -193,10 +204,9 @@ impl Step {
 }
 
 /// Records what a task writes; reports whether nobody else does, apart from some tasks.
-fn write(writers: &mut Writers, at: usize, draft: &Draft, except: impl Fn(usize) -> bool) -> bool {
-    let patterns = draft.attributes.files.iter().filter_map(|file| Pattern::new(&file.text).ok());
-    patterns.fold(true, |apart, pattern| {
-        let earlier = writers.record(&pattern, at, |_| false);
+fn write(writers: &mut Writers, at: usize, patterns: &[Vec<Option<Pattern>>], except: impl Fn(usize) -> bool) -> bool {
+    patterns.get(at).into_iter().flatten().flatten().fold(true, |apart, pattern| {
+        let earlier = writers.record(pattern, at, |_| false);
         apart && earlier.is_ok_and(|earlier| earlier.into_iter().all(&except))
     })
 }

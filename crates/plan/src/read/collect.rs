@@ -519,7 +519,7 @@ impl Walk<'_, '_> {
             }
             boxes += 1;
         }
-        (boxes > 0).then(|| id.flatten().map_or_else(|| text::without_strong(own), str::to_owned))
+        (boxes > 0).then(|| id.flatten().map_or_else(|| text::without_strong(own.to_owned()), str::to_owned))
     }
 
     fn group(&mut self, item: &Item, line: &Inline<'_>, (mark, id): (BoxMark, String), inherited: &Inherited) {

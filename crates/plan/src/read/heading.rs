@@ -7,7 +7,7 @@ use crate::read::text;
 use orchestrate_core::task::TaskStatus;
 
 /// The words before the number of a task or a step, with the letter of its id.
-const WORDS: [(&str, &str); 23] = [
+const WORDS: &[(&str, &str)] = &[
     ("task", "T"),
     ("step", "S"),
     ("aufgabe", "T"),
@@ -82,7 +82,7 @@ fn first_word(text: &str) -> Option<(&'static str, &'static str, &str)> {
         true => word.eq_ignore_ascii_case(own),
         false => !word.is_ascii() && own.to_lowercase() == word,
     };
-    let (word, letter) = WORDS.into_iter().find(|(word, _)| is_own(word))?;
+    let (word, letter) = *WORDS.iter().find(|(word, _)| is_own(word))?;
     Some((word, letter, rest))
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn title(raw: &str) -> String {
     let raw = raw.trim_start_matches('#').trim();
     let open = raw.trim_end_matches('#');
     let raw = if open.ends_with(' ') || open.is_empty() { open } else { raw };
-    text::without_strong(&text::without(raw, &text::spans(raw).comments).join(" "))
+    text::without_strong(text::without(raw, &text::spans(raw).comments).join(" "))
 }
 
 #[cfg(test)]

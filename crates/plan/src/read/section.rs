@@ -413,15 +413,13 @@ const LEVELS: &[&str] = &[
     "низкий",
 ];
 
-/// Returns a heading's words in lower case.
-fn words(title: &str) -> Vec<String> {
-    let title = title.to_lowercase();
-    let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_owned).collect()
+/// Returns the words of a text.
+fn words(text: &str) -> Vec<&str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
 }
 
 /// Returns a heading's words without the number of its section, joined by blanks.
-fn unnumbered(words: &[String]) -> String {
+fn unnumbered(words: &[&str]) -> String {
     let numbers = words.iter().take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit())).count();
     words.get(numbers..).unwrap_or_default().join(" ")
 }
@@ -434,7 +432,8 @@ fn begins_with(text: &str, starts: &[&str]) -> bool {
 
 /// Returns what the boxes below such a heading are.
 pub(crate) fn kind(title: &str) -> Kind {
-    let words = words(title);
+    let title = title.to_lowercase();
+    let words = words(&title);
     let plain = unnumbered(&words);
     let waits = begins_with(&plain, WAITING) || WAITING_ALONE.contains(&plain.as_str());
     if waits {
@@ -442,31 +441,32 @@ pub(crate) fn kind(title: &str) -> Kind {
     }
     let begins = begins_with(&plain, NOTES);
     let ends = NOTES_AT_END.iter().any(|end| plain.ends_with(end));
-    let is_work = words.iter().any(|word| WORK_WORDS.contains(&word.as_str()));
+    let is_work = words.iter().any(|word| WORK_WORDS.contains(word));
     if begins || (ends && !is_work) { Kind::Notes } else { Kind::Work }
 }
 
 /// Reports whether a section of notes says how far the work is, rather than how its result is judged.
 pub(crate) fn is_progress(title: &str) -> bool {
-    let plain = unnumbered(&words(title));
+    let plain = unnumbered(&words(&title.to_lowercase()));
     let is_progress = PROGRESS.iter().any(|stem| plain.contains(stem));
     kind(title) == Kind::Notes && (is_progress || is_checklist(title))
 }
 
 /// Reports whether a heading is that of a checklist.
 pub(crate) fn is_checklist(title: &str) -> bool {
-    let plain = unnumbered(&words(title));
+    let plain = unnumbered(&words(&title.to_lowercase()));
     CHECKLISTS.iter().any(|stem| plain.contains(stem))
 }
 
 /// Returns the number that a heading begins with.
 pub(crate) fn number(title: &str) -> Option<String> {
-    words(title).into_iter().next().filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+    let first = words(title).into_iter().next();
+    first.filter(|word| word.bytes().all(|byte| byte.is_ascii_digit())).map(str::to_owned)
 }
 
 /// Reports whether the bullets below such a heading are tasks.
 pub(crate) fn lists_bullets(title: &str) -> bool {
-    BULLET_HEADINGS.contains(&unnumbered(&words(title)).as_str())
+    BULLET_HEADINGS.contains(&unnumbered(&words(&title.to_lowercase())).as_str())
 }
 
 /// Reports whether a section says what has to be there before work begins.
@@ -487,8 +487,9 @@ pub(crate) fn is_prerequisites(title: &str) -> bool {
 
 /// Reports whether an ordered list below such a heading is work.
 pub(crate) fn lists_work(title: &str) -> bool {
-    let words = words(title);
-    let has_word = words.iter().any(|word| LIST_WORDS.contains(&word.as_str()));
+    let lower = title.to_lowercase();
+    let words = words(&lower);
+    let has_word = words.iter().any(|word| LIST_WORDS.contains(word));
     has_word
         || words.windows(2).any(|pair| pair.join(" ") == "to do")
         || LIST_WORDS_WITHOUT_BLANKS.iter().any(|word| title.contains(word))
@@ -503,10 +504,10 @@ pub(crate) struct Phase {
 
 /// Parses a heading that contains `Phase N`, `Stage N` or `Milestone N`, or begins with a priority.
 pub(crate) fn phase(title: &str) -> Option<Phase> {
-    let written = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let words = words(title);
-    for (word, number) in words.iter().zip(written.skip(1)) {
-        if PHASES.contains(&word.as_str()) && is_number(number) {
+    let lower = title.to_lowercase();
+    let (written, words) = (words(title), words(&lower));
+    for (word, number) in words.iter().zip(written.into_iter().skip(1)) {
+        if PHASES.contains(word) && is_number(number) {
             let letter = word.chars().next().filter(char::is_ascii).unwrap_or('p').to_ascii_uppercase();
             return Some(Phase { label: Some(format!("{letter}{}", number.to_uppercase())) });
         }
@@ -520,8 +521,7 @@ fn is_ideographic_number(c: char) -> bool {
     c.is_ascii_digit() || "一二三四五六七八九十".contains(c)
 }
 
-fn is_priority(words: &[String]) -> bool {
-    let plain: Vec<&str> = words.iter().map(String::as_str).collect();
+fn is_priority(plain: &[&str]) -> bool {
     let first = plain.first().copied().unwrap_or_default();
     let is_grade = matches!(first.as_bytes(), [b'p', b'0'..=b'4']);
     let is_alone = plain.len() == 1 && LEVELS.contains(&first);

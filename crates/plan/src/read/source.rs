@@ -16,13 +16,13 @@ pub(crate) struct Source<'a> {
 impl<'a> Source<'a> {
     /// Indexes the lines; a line ends with LF, CRLF or a lone CR.
     pub(crate) fn new(text: &'a str) -> Self {
-        let bytes = text.as_bytes();
         let mut line_starts = vec![0];
-        for (at, byte) in bytes.iter().enumerate() {
-            let ends = *byte == b'\n' || (*byte == b'\r' && bytes.get(at + 1) != Some(&b'\n'));
-            if ends {
-                line_starts.push(at + 1);
-            }
+        line_starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
+        let is_alone = |at: &usize| !text.get(at + 1..).is_some_and(|rest| rest.starts_with('\n'));
+        let alone: Vec<usize> = text.match_indices('\r').map(|(at, _)| at).filter(is_alone).collect();
+        if !alone.is_empty() {
+            line_starts.extend(alone.into_iter().map(|at| at + 1));
+            line_starts.sort_unstable();
         }
         Self { text, line_starts }
     }

@@ -152,7 +152,7 @@ impl<'a> Reader<'_, 'a> {
             cuts.push(head..head + found.rest);
         }
         let mut lines = text::without(&inline.text, &cuts).into_iter();
-        let title = text::without_strong(&lines.next().unwrap_or_default());
+        let title = text::without_strong(lines.next().unwrap_or_default());
         let mut details: Vec<String> = lines.collect::<Vec<_>>().join("\n").trim().lines().map(str::to_owned).collect();
         details = if details.is_empty() { details } else { vec![details.join("\n")] };
         details.extend(line.attributes.labels.iter().map(|label| format!("Story: {label}")));

@@ -117,6 +117,7 @@ pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
 
 /// Returns a line whose words are separated by single blanks.
 fn collapsed(line: &str) -> String {
+    let line = line.trim_matches(' ');
     if is_collapsed(line) {
         return line.to_owned();
     }
@@ -155,11 +156,11 @@ pub(crate) fn unwrap_marks(text: &str) -> &str {
 }
 
 /// Removes the marks of strong emphasis outside code spans.
-pub(crate) fn without_strong(text: &str) -> String {
-    if is_collapsed(text) && !text.contains("**") {
-        return text.to_owned();
+pub(crate) fn without_strong(text: String) -> String {
+    if is_collapsed(&text) && !text.contains("**") {
+        return text;
     }
-    let code = spans(text).code;
+    let code = spans(&text).code;
     let cuts: Vec<Range<usize>> = text
         .match_indices("**")
         .map(|(at, mark)| at..at + mark.len())
@@ -167,7 +168,7 @@ pub(crate) fn without_strong(text: &str) -> String {
             code.get(code.partition_point(|span| span.end <= cut.start)).is_none_or(|span| span.start >= cut.end)
         })
         .collect();
-    without(text, &cuts).join(" ")
+    without(&text, &cuts).join(" ")
 }
 
 #[cfg(test)]
@@ -190,6 +191,6 @@ mod tests {
 
     #[test]
     fn strong_marks_go_and_code_stays() {
-        assert_eq!(without_strong("**Do** `a**b` **it**"), "Do `a**b` it");
+        assert_eq!(without_strong("**Do** `a**b` **it**".to_owned()), "Do `a**b` it");
     }
 }

@@ -21,7 +21,9 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// Returns the edit distance (a transposition counts as one edit) if it is at most `limit`. Words whose lengths
 /// differ by more are not compared, since comparing takes time in the product of both lengths.
 pub(crate) fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
-    let is_far = a.len().abs_diff(b.len()) > limit.saturating_mul(char::MAX_LEN_UTF8);
+    // Each letter that the other word does not have takes an edit.
+    let strange = || a.chars().filter(|letter| !b.contains(*letter)).take(limit + 1).count();
+    let is_far = a.len().abs_diff(b.len()) > limit.saturating_mul(char::MAX_LEN_UTF8) || strange() > limit;
     if is_far || a.chars().count().abs_diff(b.chars().count()) > limit {
         return None;
     }

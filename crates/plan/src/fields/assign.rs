@@ -1,5 +1,6 @@
 //! Assigns an id to every task: the written one, made unique where numbers restart, else a slug of its title.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::check::finding::{FindingCode, Findings, Pending};
@@ -10,32 +11,33 @@ use orchestrate_core::ids::TaskId;
 
 /// The names by which a task is referred to.
 #[derive(Clone, Debug)]
-pub(crate) struct Name {
+pub(crate) struct Name<'d> {
     pub(crate) id: TaskId,
     /// The number of `Task N` or of an ordered list.
-    pub(crate) number: Option<String>,
-    /// The key of its title.
-    pub(crate) title: String,
+    pub(crate) number: Option<&'d str>,
+    pub(crate) title: &'d str,
     /// What stands before the numbers of its part of the plan (`P2-`), if they restart there.
     pub(crate) prefix: Option<String>,
     /// The letter and number of its phase, such as `P2`.
-    pub(crate) phase: Option<String>,
+    pub(crate) phase: Option<&'d str>,
 }
 
 /// Returns the names of each draft; ids that are not allowed and duplicate ones are errors.
-pub(crate) fn assign(drafts: &[Draft], findings: &mut Findings) -> Vec<Name> {
+pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Name<'d>> {
     let keys: Vec<Option<String>> = drafts.iter().map(|draft| Some(TaskId::key(&draft.id.as_ref()?.text))).collect();
     let prefixes = prefixes(drafts, &keys, findings);
     let written: Vec<Option<Located>> =
         drafts.iter().zip(&prefixes).map(|(draft, prefix)| Some(with_prefix(draft.id.as_ref()?, prefix))).collect();
-    let mut first: HashMap<String, (usize, &str)> = HashMap::new();
+    let mut first: HashMap<Cow<'_, str>, (usize, &str)> = HashMap::new();
     for (at, id) in written.iter().enumerate() {
         let Some(id) = id else { continue };
         if let Some(reason) = TaskId::refusal(&id.text) {
             let message = format!("invalid id `{}`: {reason}", id.text);
             findings.error(Pending::new(id.offset, FindingCode::InvalidId, &id.text, message));
         }
-        let (earlier, known) = *first.entry(TaskId::key(&id.text)).or_insert((at, &id.text));
+        let own = keys.get(at).and_then(Option::as_deref).filter(|_| prefixes.get(at).is_none_or(Option::is_none));
+        let key = own.map_or_else(|| Cow::Owned(TaskId::key(&id.text)), Cow::Borrowed);
+        let (earlier, known) = *first.entry(key).or_insert((at, &id.text));
         if earlier != at {
             let message = match known == id.text {
                 true => format!("another task has the id `{}`", id.text),
@@ -45,15 +47,16 @@ pub(crate) fn assign(drafts: &[Draft], findings: &mut Findings) -> Vec<Name> {
             findings.error(found.suggest(Some("change the id of one of them".to_owned())));
         }
     }
-    let mut slugs = Slugs::new(first.into_keys());
+    let needs_slugs = written.iter().any(Option::is_none);
+    let mut slugs = Slugs::new(first.into_keys().filter(|_| needs_slugs).map(Cow::into_owned));
     let mut names = Vec::with_capacity(drafts.len());
     for ((draft, id), prefix) in drafts.iter().zip(written).zip(prefixes) {
-        let title = title_key(&draft.title);
+        let title = draft.title.as_str();
         let id = match id {
             Some(id) => TaskId::new(id.text),
-            None => slugs.give(&title),
+            None => slugs.give(&title_key(title)),
         };
-        let (number, phase) = (draft.number.clone(), draft.phase_label.clone());
+        let (number, phase) = (draft.number.as_deref(), draft.phase_label.as_deref());
         names.push(Name { id, number, title, prefix, phase });
     }
     names

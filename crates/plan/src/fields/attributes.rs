@@ -547,10 +547,11 @@ pub(crate) enum Form {
 pub(crate) fn read_detail(inline: &Inline<'_>, form: Form, findings: &mut Findings) -> Option<(Key, Located)> {
     let (word, value_at) = detail_key(&inline.text)?;
     let Some(key) = key_of(word) else {
+        let spelled = normal(word);
         let is_slip = |(known, key): &&(&str, Key)| {
-            let word = normal(word);
-            let is_word = PROSE.contains(&word.as_ref()) || word.starts_with(known);
-            known.len() >= 6 && GRAVE.contains(key) && !is_word && edit_distance(&word, known, 2).is_some()
+            let word = spelled.as_ref();
+            let is_word = PROSE.contains(&word) || word.starts_with(known);
+            known.len() >= 6 && GRAVE.contains(key) && !is_word && edit_distance(word, known, 2).is_some()
         };
         if let Some((known, _)) = KEYS.iter().find(is_slip).filter(|_| word.len() >= 5) {
             let found = Pending::new(inline.offset(0), FindingCode::UnknownKey, word, format!("unknown key `{word}`"));

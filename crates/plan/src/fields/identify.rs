@@ -144,25 +144,22 @@ fn is_mention(word: &str) -> bool {
 
 fn key_of_words(title: &str) -> String {
     let mut key = String::with_capacity(title.len().min(MAX_KEY_CHARS));
-    if title.is_ascii() {
-        for byte in title.bytes().take(MAX_KEY_CHARS) {
-            if byte.is_ascii_alphanumeric() {
-                key.push(char::from(byte.to_ascii_lowercase()));
-            } else if byte != b'\'' && !key.ends_with('_') && !key.is_empty() {
-                key.push('_');
-            }
+    let mut ends_word = false;
+    for c in title.chars().take(MAX_KEY_CHARS) {
+        let is_part = if c.is_ascii() { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() && !is_invisible(c) };
+        if !is_part {
+            ends_word |= c != '\'' && !key.is_empty();
+            continue;
         }
-        key.truncate(key.trim_end_matches('_').len());
-        return key;
-    }
-    for c in title.chars().take(MAX_KEY_CHARS).flat_map(char::to_lowercase) {
-        if c.is_alphanumeric() && !is_invisible(c) {
-            key.push(c);
-        } else if !key.ends_with('_') && !key.is_empty() && c != '\'' {
+        if ends_word {
             key.push('_');
+            ends_word = false;
+        }
+        match c.is_ascii() {
+            true => key.push(c.to_ascii_lowercase()),
+            false => key.extend(c.to_lowercase().filter(|c| c.is_alphanumeric())),
         }
     }
-    key.truncate(key.trim_end_matches('_').len());
     key
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct References<'a> {
     /// By number alone; `None` if several tasks have it.
     bare: HashMap<String, Option<usize>>,
     /// By the key of its title; `None` if several tasks have it.
-    titles: HashMap<&'a str, Option<usize>>,
+    titles: HashMap<String, Option<usize>>,
     /// By the prefix of the part of the plan where its numbers restart, and id.
     groups: HashMap<(&'a str, &'a str), Range<usize>>,
     /// The tasks of each phase, by its letter and number.
@@ -48,7 +48,7 @@ pub(crate) struct References<'a> {
 
 impl<'a> References<'a> {
     /// Builds the index from every task's names, in the order of the plan.
-    pub(crate) fn new(tasks: &'a [Name], groups: &'a [Group]) -> Self {
+    pub(crate) fn new(tasks: &'a [Name<'_>], groups: &'a [Group]) -> Self {
         let prefix = |leaves: &Range<usize>| tasks.get(leaves.start).and_then(|task| task.prefix.as_deref());
         let group =
             |group: &'a Group| ((prefix(&group.leaves).unwrap_or_default(), group.id.as_str()), group.leaves.clone());
@@ -65,16 +65,17 @@ impl<'a> References<'a> {
         };
         for (at, task) in tasks.iter().enumerate() {
             let id = task.id.as_str();
-            if let Some(phase) = &task.phase {
+            if let Some(phase) = task.phase {
                 found.phases.entry(phase).or_default().push(at);
             }
             found.exact.entry(id).or_insert(at);
             found.lower.entry(id.to_lowercase()).and_modify(|found| *found = None).or_insert(Some(at));
-            found.titles.entry(&task.title).and_modify(|found| *found = None).or_insert(Some(at));
+            let title = identify::title_key(task.title);
+            found.titles.entry(title).and_modify(|found| *found = None).or_insert(Some(at));
             let numbered = split_number(id);
             // The last number of `3.1` is not the number of a task.
             let last = numbered.as_ref().filter(|(prefix, _)| !prefix.ends_with('.')).map(|(_, last)| *last);
-            let bare = task.number.as_deref().map(plain_number).or(last.map(|last| last.to_string()));
+            let bare = task.number.map(plain_number).or(last.map(|last| last.to_string()));
             if let Some(key) = numbered {
                 found.numbered.entry(key).or_default().push(at);
             }
@@ -346,20 +347,14 @@ mod tests {
     use super::*;
     use orchestrate_core::ids::TaskId;
 
-    fn name(id: &str, number: Option<&str>) -> Name {
-        Name {
-            id: TaskId::new(id.to_owned()),
-            number: number.map(str::to_owned),
-            title: id.to_owned(),
-            prefix: None,
-            phase: None,
-        }
+    fn name<'d>(id: &'d str, number: Option<&'d str>) -> Name<'d> {
+        Name { id: TaskId::new(id.to_owned()), number, title: id, prefix: None, phase: None }
     }
 
     #[test]
     fn references_find_what_people_mean() {
         let ids = ["T001", "T002", "T003", "T010", "US-001", "US-002", "1.1", "1.2", "setup-db", "set_up_the_crate"];
-        let tasks: Vec<Name> = ids.iter().map(|id| name(id, None)).collect();
+        let tasks: Vec<Name<'_>> = ids.iter().map(|id| name(id, None)).collect();
         let groups = [Group { id: "1".to_owned(), leaves: 6..8 }];
         let references = References::new(&tasks, &groups);
         let table: [(&str, &[usize]); 18] = [

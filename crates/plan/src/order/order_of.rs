@@ -46,7 +46,7 @@ pub(crate) struct Edges {
 pub(crate) struct Unordered<'a> {
     pub(crate) drafts: &'a [Draft],
     /// The names of each draft.
-    pub(crate) names: &'a [Name],
+    pub(crate) names: &'a [Name<'a>],
     pub(crate) groups: &'a [Group],
     /// The paths that each draft writes; `None` for an invalid one.
     pub(crate) patterns: &'a [Vec<Option<Pattern>>],

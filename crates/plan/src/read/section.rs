@@ -427,7 +427,10 @@ fn unnumbered(words: &[&str]) -> String {
 /// Reports whether a text begins with one of these, as whole words.
 fn begins_with(text: &str, starts: &[&str]) -> bool {
     let ends_word = |rest: &str| rest.is_empty() || rest.starts_with(' ');
-    starts.iter().any(|start| text.strip_prefix(start).is_some_and(ends_word))
+    // Most headings begin with none of them, which the first byte shows.
+    let first = text.as_bytes().first();
+    let mut likely = starts.iter().filter(|start| start.as_bytes().first() == first);
+    likely.any(|start| text.strip_prefix(start).is_some_and(ends_word))
 }
 
 /// Returns what the boxes below such a heading are.
@@ -492,7 +495,7 @@ pub(crate) fn lists_work(title: &str) -> bool {
     let has_word = words.iter().any(|word| LIST_WORDS.contains(word));
     has_word
         || words.windows(2).any(|pair| pair.join(" ") == "to do")
-        || LIST_WORDS_WITHOUT_BLANKS.iter().any(|word| title.contains(word))
+        || (!title.is_ascii() && LIST_WORDS_WITHOUT_BLANKS.iter().any(|word| title.contains(word)))
 }
 
 /// A heading that begins a phase, which waits for the one before it.
@@ -512,8 +515,8 @@ pub(crate) fn phase(title: &str) -> Option<Phase> {
             return Some(Phase { label: Some(format!("{letter}{}", number.to_uppercase())) });
         }
     }
-    let is_named =
-        PHASES_WITHOUT_BLANKS.iter().any(|word| title.contains(word) && title.contains(is_ideographic_number));
+    let is_named = !title.is_ascii()
+        && PHASES_WITHOUT_BLANKS.iter().any(|word| title.contains(word) && title.contains(is_ideographic_number));
     (is_named || is_priority(&words)).then_some(Phase { label: None })
 }
 

@@ -112,7 +112,10 @@ pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
     }
     kept.push_str(text.get(at..).unwrap_or_default());
     let kept = if kept.is_ascii() { kept } else { without_hidden(&kept) };
-    kept.split('\n').map(collapsed).collect()
+    match is_collapsed(&kept) {
+        true => vec![kept],
+        false => kept.split('\n').map(collapsed).collect(),
+    }
 }
 
 /// Returns a line whose words are separated by single blanks.

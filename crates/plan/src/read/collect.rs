@@ -14,6 +14,7 @@ use crate::fields::names::KnownNames;
 use crate::mark::Mark;
 use crate::read::checkbox::{BoxMark, looks_like_box, odd_box, read_box};
 use crate::read::done;
+use crate::read::entry::Entry;
 use crate::read::heading;
 use crate::read::note::Note;
 use crate::read::outline::{Block, Item, Opaque};
@@ -99,21 +100,6 @@ struct Inherited {
     details: Vec<String>,
     /// The status of a cancelled or blocked group, which applies to all its open tasks.
     withheld: Option<TaskStatus>,
-}
-
-/// One item of a list with what its first line says.
-struct Entry<'i, 'a> {
-    item: &'i Item,
-    line: Inline<'a>,
-    mark: Option<BoxMark>,
-    /// The place of the id, in the line, that the text after its box begins with.
-    id: Option<Range<usize>>,
-}
-
-impl Entry<'_, '_> {
-    fn id(&self) -> Option<&str> {
-        self.line.text.get(self.id.clone()?)
-    }
 }
 
 impl Walk<'_, '_> {
@@ -449,7 +435,7 @@ impl Walk<'_, '_> {
                 self.unboxed(entry.item, &entry.line, any_box, inherited);
                 continue;
             };
-            let below = if depth < MAX_GROUPS_BESIDE { children_beside(entry, after) } else { 0 };
+            let below = if depth < MAX_GROUPS_BESIDE { entry.children_beside(after) } else { 0 };
             match after.split_at_checked(below) {
                 Some((children, next)) if below > 0 && self.excluded().is_none() => {
                     rest = next;
@@ -689,16 +675,6 @@ fn own_status(line: &Inline<'_>) -> Option<Mark> {
     let first = line.text.lines().next().unwrap_or_default();
     let place = status::place(first)?;
     done::mark(first.get(place.clone())?, line.offset(place.start))
-}
-
-/// Returns how many of the items after one are numbered under it.
-fn children_beside(entry: &Entry<'_, '_>, after: &[Entry<'_, '_>]) -> usize {
-    let Some(id) = entry.id() else { return 0 };
-    let is_child = |other: &&Entry<'_, '_>| {
-        let rest = other.id().and_then(|child| child.strip_prefix(id));
-        other.mark.is_some() && rest.is_some_and(|rest| rest.starts_with('.'))
-    };
-    after.iter().take_while(is_child).count()
 }
 
 /// Truncates the details that a group passes to each of its tasks, so that long ones do not multiply.

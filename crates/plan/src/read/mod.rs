@@ -3,6 +3,7 @@
 pub(crate) mod checkbox;
 pub(crate) mod collect;
 pub(crate) mod done;
+pub(crate) mod entry;
 pub(crate) mod heading;
 pub(crate) mod note;
 pub(crate) mod outline;

@@ -1,0 +1,33 @@
+//! The items of a list as their first lines introduce them.
+
+use std::ops::Range;
+
+use crate::read::checkbox::BoxMark;
+use crate::read::outline::Item;
+use crate::read::source::Inline;
+
+/// One item of a list with what its first line says.
+pub(crate) struct Entry<'i, 'a> {
+    pub(crate) item: &'i Item,
+    pub(crate) line: Inline<'a>,
+    pub(crate) mark: Option<BoxMark>,
+    /// The place of the id, in the line, that the text after its box begins with.
+    pub(crate) id: Option<Range<usize>>,
+}
+
+impl Entry<'_, '_> {
+    /// Returns the id that the text after its box begins with.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.line.text.get(self.id.clone()?)
+    }
+
+    /// Returns how many of the items after it are numbered under it.
+    pub(crate) fn children_beside(&self, after: &[Entry<'_, '_>]) -> usize {
+        let Some(id) = self.id() else { return 0 };
+        let is_child = |other: &&Entry<'_, '_>| {
+            let rest = other.id().and_then(|child| child.strip_prefix(id));
+            other.mark.is_some() && rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        after.iter().take_while(is_child).count()
+    }
+}

@@ -3,7 +3,7 @@
 use libtest_mimic::Failed;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, at, case, done, fail, says, write};
+use crate::support::{Case, Outcome, Rule, Running, Script, World, at, case, done, fail, says, write};
 
 /// The second task is built on the first, the third on neither.
 const PLAN: &str = "- [ ] T1 one\n- [ ] T2 two (depends: T1)\n- [ ] T3 three\n";
@@ -18,6 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("drop::a_retry_brings_back_all_work_of_a_task", a_retry_brings_back_all_work_of_a_task),
         case("drop::approved_work_does_not_bring_it_back", approved_work_does_not_bring_it_back),
         case("drop::a_task_that_is_corrected_twice_stays_clean", a_task_that_is_corrected_twice_stays_clean),
+        case("drop::two_at_once_drop_both_or_say_who_is_first", two_at_once),
         case("drop::rejected_work_does_not_land", rejected_work_does_not_land),
         case("drop::what_has_landed_is_not_dropped", what_has_landed_is_not_dropped),
     ]
@@ -204,6 +205,31 @@ fn a_task_that_is_corrected_twice_stays_clean() -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Whoever comes second is refused while the first works on the run, and nothing is half done.
+fn two_at_once() -> Outcome {
+    let world = ended("- [ ] T1 one\n- [ ] T2 two\n- [ ] T3 three\n", &["--verify", "test ! -e red"])?;
+    let tasks = ["T1", "T3"];
+    let running = tasks.map(|task| world.orchestrate(&["drop", task]).start());
+    let ended = running.map(|running| running.and_then(Running::end));
+    for (task, ran) in tasks.into_iter().zip(ended) {
+        let ran = ran?;
+        if ran.code != 0 {
+            if !ran.stderr.contains("take over run") {
+                return fail(ran.stderr);
+            }
+            world.types(&["drop", task], 0)?;
+        }
+    }
+    require_files(&world, &integration(&world)?, &["two"])?;
+    let report = world.types(&["status", "--json"], 0)?.json()?;
+    let tip = world.repository.git(&["rev-parse", &integration(&world)?])?;
+    if *at(&report, "/integration_commit")? != json!(tip.trim()) {
+        return fail(format!("{tip}\n{report:#}"));
+    }
+    world.types(&["land"], 0)?;
+    require_files(&world, "main", &["two"])
 }
 
 fn rejected_work_does_not_land() -> Outcome {

@@ -1,18 +1,26 @@
 //! The commits that a landing makes: squashed, rebased, worded, and signed as the user's own.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use libtest_mimic::Failed;
 use serde_json::json;
 
-use crate::support::{Case, Invocation, Need, Outcome, Rule, Script, World, at, case, done, fail, says, write};
+use crate::support::{Case, Invocation, Need, Outcome, Ran, Rule, Script, World, at, case, done, fail, says, write};
 
 const PLAN: &str = "# Words\n\n- [ ] T1 one\n- [ ] T2 two\n";
 
-const SSH_KEYGEN: Need = Need::new("ssh-keygen", "apt install openssh-client", || {
-    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
-        .any(|folder| folder.join("ssh-keygen").exists())
-});
+const SSH_KEYGEN: Need = Need::new("ssh-keygen", "apt install openssh-client", || are_found(&["ssh-keygen"]));
+const GPG: Need = Need::new("gpg", "apt install gnupg", || are_found(&["gpg", "gpg-agent", "gpgconf"]));
+const GPGSM: Need =
+    Need::new("gpgsm", "apt install gpgsm openssl", || are_found(&["gpgsm", "gpg-agent", "gpgconf", "openssl"]));
+
+fn are_found(programs: &[&str]) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_found = |program: &&str| std::env::split_paths(&path).any(|folder| folder.join(program).exists());
+    programs.iter().all(is_found)
+}
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -27,6 +35,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land_styles::hooks_run_as_gits_own_on_request", hooks_run_as_gits_own_on_request),
         case("land_styles::a_hook_that_lands_is_not_run", a_hook_that_lands_is_not_run),
         case("land_styles::a_landing_signs_its_commits", a_landing_signs_its_commits).needs(SSH_KEYGEN),
+        case("land_styles::a_landing_signs_by_gpg", || signs_by(sign_by_gpg)).needs(GPG),
+        case("land_styles::a_landing_signs_by_a_certificate", || signs_by(sign_by_certificate)).needs(GPGSM),
         case("land_styles::what_cannot_be_signed_does_not_land", what_cannot_be_signed_does_not_land),
         case("land_styles::a_repositorys_signing_program_is_not_run", a_repositorys_signing_program_is_not_run),
     ]
@@ -234,6 +244,66 @@ fn a_landing_signs_its_commits() -> Outcome {
     } else {
         fail(landed.to_string())
     }
+}
+
+/// Ends the agents that hold the keys of a world.
+struct KeyAgents<'w>(&'w World);
+
+impl Drop for KeyAgents<'_> {
+    fn drop(&mut self) {
+        let world = self.0;
+        let _ = world.home.command("gpgconf", world.repository.path(), &["--kill", "all"]).run();
+    }
+}
+
+fn types(world: &World, program: &str, arguments: &[&str]) -> Result<Ran, Failed> {
+    world.home.command(program, world.repository.path(), arguments).stdin("\n").run()?.exits(0)
+}
+
+/// Lets the user sign with a new key of gpg.
+fn sign_by_gpg(world: &World) -> Outcome {
+    let of = ["--batch", "-q", "--pinentry-mode", "loopback", "--passphrase", ""];
+    let key = ["--quick-generate-key", "Test <test@example.invalid>", "ed25519", "sign", "never"];
+    types(world, "gpg", &[&of[..], &key].concat())?;
+    user_config(world, "[commit]\n\tgpgSign = true\n[user]\n\tsigningKey = test@example.invalid\n")
+}
+
+/// Lets the user sign with a new certificate of gpgsm, which trusts it.
+fn sign_by_certificate(world: &World) -> Outcome {
+    let [key, certificate, both] = ["key.pem", "certificate.pem", "both.p12"].map(|name| world.file(name));
+    let subject = "/CN=Test/emailAddress=test@example.invalid";
+    let request = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "3", "-subj", subject];
+    let uses = ["-addext", "keyUsage=digitalSignature,keyCertSign", "-keyout", &key, "-out", &certificate];
+    types(world, "openssl", &[&request[..], &uses].concat())?;
+    let export = ["pkcs12", "-export", "-inkey", &key, "-in", &certificate, "-out", &both, "-passout", "pass:"];
+    // Those that every gpgsm reads.
+    let ciphers = ["-certpbe", "PBE-SHA1-3DES", "-keypbe", "PBE-SHA1-3DES", "-macalg", "sha1"];
+    types(world, "openssl", &[&export[..], &ciphers].concat())?;
+    types(world, "gpgsm", &["--batch", "--pinentry-mode", "loopback", "--passphrase-fd", "0", "--import", &both])?;
+    let keys = types(world, "gpgsm", &["--with-colons", "-K"])?.stdout;
+    let print = keys.lines().find_map(|line| line.strip_prefix("fpr:")?.split(':').find(|part| !part.is_empty()));
+    let Some(print) = print else { return fail(keys) };
+    let folder = world.home.path().join("home/.gnupg");
+    std::fs::write(folder.join("trustlist.txt"), format!("{print} S relax\n"))?;
+    std::fs::write(folder.join("gpgsm.conf"), "disable-crl-checks\n")?;
+    types(world, "gpgconf", &["--kill", "all"])?;
+    let user = format!("[user]\n\tsigningKey = {print}\n");
+    user_config(world, &format!("[commit]\n\tgpgSign = true\n[gpg]\n\tformat = x509\n{user}"))
+}
+
+/// Requires that a landing signs its commit so that git verifies it.
+fn signs_by(sign: fn(&World) -> Outcome) -> Outcome {
+    let world = ended(&[])?;
+    let folder = world.home.path().join("home/.gnupg");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o700))?;
+    let _agents = KeyAgents(&world);
+    sign(&world)?;
+    let landed = world.types(&["land", "--squash"], 0)?;
+    if verified(&world, "main")? && !verified(&world, "main~1")? && !landed.stdout.contains("not signed") {
+        return Ok(());
+    }
+    fail(format!("{}\n{}", landed.stdout, landed.stderr))
 }
 
 fn what_cannot_be_signed_does_not_land() -> Outcome {

@@ -1,11 +1,16 @@
 //! Pruning what has landed, and what undoing a landing needs afterwards.
 
 use std::path::Path;
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 use libtest_mimic::Failed;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, World, at, case, fail, says};
+use crate::support::{Case, ModelServer, Outcome, Reply, World, at, case, fail, says, until};
+
+/// How long a run may take to send its first request on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Keeps the refs of the newest run only.
 const KEEP_ONE: &str = "[clean]\nkeep_runs = 1\n";
@@ -13,6 +18,7 @@ const KEEP_ONE: &str = "[clean]\nkeep_runs = 1\n";
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("prune::what_has_landed_goes_and_nothing_else", what_has_landed_goes_and_nothing_else),
+        case("prune::a_run_that_goes_on_is_left_alone", a_run_that_goes_on_is_left_alone),
         case("prune::an_empty_rerun_is_not_the_latest", an_empty_rerun_is_not_the_latest),
         case("prune::an_undone_landing_is_still_held", an_undone_landing_is_still_held),
         case("prune::a_packed_ref_is_deleted_while_git_packs_others", a_packed_ref_is_deleted),
@@ -92,6 +98,38 @@ fn what_has_landed_goes_and_nothing_else() -> Outcome {
     says(&world.types(&["clean", "--landed"], 0)?, &["nothing to remove"])?;
     let quiet = world.types(&["land"], 0)?;
     if quiet.stderr.contains("clean --landed") { fail(quiet.stderr) } else { Ok(()) }
+}
+
+/// An older run is pruned while the agent of another one is at work, and nothing of that one goes.
+fn a_run_that_goes_on_is_left_alone() -> Outcome {
+    let (world, first) = landed()?;
+    let (go, waits) = mpsc::channel::<()>();
+    let waits = Mutex::new(waits);
+    let server = ModelServer::answering(move |_, number| {
+        if number > 0 {
+            return Reply::text("Done.");
+        }
+        // Ends when the sender is dropped.
+        let _ = waits.lock().map(|waits| waits.recv());
+        Reply::text("").call("write_file", json!({"path": "three", "content": "3\n"}))
+    })?;
+    world.repository.write("plan.md", "- [ ] T1 three\n- [ ] T2 four (run: touch four)\n")?;
+    let run = world.orchestrate(&["run", "plan.md", "--model", "openai/test"]).env("OPENAI_API_KEY", "k");
+    let run = run.env("OPENAI_BASE_URL", server.openai_base()).start()?;
+    until(PATIENCE, || Ok((!server.requests().is_empty()).then_some(())))?;
+    says(&world.types(&["clean", "--landed"], 0)?, &[&first])?;
+    if !refs(&world, &first)?.is_empty() {
+        return fail("nothing was pruned");
+    }
+    let refused = world.orchestrate(&["clean"]).run()?;
+    if refused.code == 0 {
+        return fail("the worktrees of a run that goes on were cleaned");
+    }
+    drop(go);
+    run.end()?.exits(0)?;
+    world.types(&["land"], 0)?;
+    let has = |name: &str| world.repository.path().join(name).exists();
+    if has("three") && has("four") { Ok(()) } else { fail("the work of the run that went on is lost") }
 }
 
 fn an_empty_rerun_is_not_the_latest() -> Outcome {

@@ -25,7 +25,8 @@ const MAVEN_PACKAGES: &str =
     "commands have no network: type `mvn dependency:go-offline` in your checkout (needs Maven 3.9)";
 /// The hint for a program that commands do not see.
 const PROGRAM: &str = "commands do not see this program: the doctor shows which ones they see, and `sandbox.read` in \
-                       your own configuration adds a folder";
+                       your own configuration adds a folder; one of a virtual environment in the project is called by its \
+                       path (`.venv/bin/NAME`) in the worktree, where `[worktree] setup` or .worktreeinclude puts it";
 /// The hint for a full disk.
 const DISK: &str = "free space on the disk of the worktrees, for example by cleaning runs that have landed";
 /// The hint for anything that needs a network.

@@ -79,6 +79,8 @@ pub(crate) struct Hidden {
 pub(crate) enum Reason {
     /// It is in the repository at this path.
     InRepository(PathBuf),
+    /// It is of the virtual environment of Python at this path in a repository.
+    OfProjectsEnvironment(PathBuf),
     /// It is in a folder that may contain passwords or tokens.
     Private,
     /// It is neither a script nor a native program, so it may be any file.
@@ -95,6 +97,13 @@ impl fmt::Display for Reason {
             Self::InRepository(root) => {
                 write!(f, "it is in the repository {}, of which each worktree has its own copy", root.display())
             }
+            Self::OfProjectsEnvironment(root) => write!(
+                f,
+                "it is of the virtual environment {}, which belongs to the checkout and would test its code; bring one into \
+                 each worktree with `[worktree] setup` or .worktreeinclude, and call its programs by path (`{}/bin/NAME`)",
+                root.display(),
+                root.file_name().unwrap_or_default().display()
+            ),
             Self::Private => f.write_str("its folder may contain passwords or tokens"),
             Self::NoProgram => f.write_str("it is neither a script nor a native program"),
             Self::TooMany => f.write_str("its folder has too many entries"),
@@ -315,7 +324,14 @@ fn refusal(real: &Path, shell: &Shell<'_>) -> Option<Reason> {
     // A home may be a repository of settings; that makes nothing in it a project.
     let above = real.ancestors().take_while(|above| **above != home);
     let repository = above.into_iter().find(|above| above.join(".git").symlink_metadata().is_ok());
-    repository.map(|root| Reason::InRepository(root.to_owned()))
+    repository.map(|root| {
+        let within = real.ancestors().take_while(|above| *above != root);
+        let environment = within.into_iter().find(|above| above.join("pyvenv.cfg").is_file());
+        match environment {
+            Some(environment) => Reason::OfProjectsEnvironment(environment.to_owned()),
+            None => Reason::InRepository(root.to_owned()),
+        }
+    })
 }
 
 /// Lists the existing parts of a folder that a pattern of the table names.

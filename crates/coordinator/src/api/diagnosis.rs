@@ -69,6 +69,7 @@ impl Diagnosis {
             programs = of_commands(settings).await;
         }
         checks.extend(programs.iter().filter(|program| program.reason.is_some()).map(of_program));
+        checks.extend(packages(&programs));
         checks.extend(models(settings).await);
         let ok = checks.iter().all(|check| check.status != CheckStatus::Missing);
         Self { ok, checks, programs }
@@ -204,6 +205,26 @@ async fn of_commands(settings: &Loaded) -> Vec<ProgramSeen> {
 /// Warns of a program that commands do not see as the user's shell does.
 fn of_program(program: &ProgramSeen) -> Check {
     check("program", CheckStatus::Warning, program.found())
+}
+
+/// Package managers whose caches commands do not see, each with the program that it comes with.
+///
+/// A cache is shown read-only, or not at all: every job would need a copy of its own, and such caches have gigabytes.
+/// Unlike cargo, go, Maven and gradle, these managers cannot use one that they may not write: uv locks its cache, and
+/// npm, pnpm and yarn write to theirs even to read. Pip asks an index for what it has in its cache.
+const WITHOUT_CACHE: [(&str, &str); 5] =
+    [("uv", "uv"), ("pip", "python3"), ("npm", "node"), ("pnpm", "pnpm"), ("yarn", "yarn")];
+
+/// Says which package managers install nothing in commands, and what to do instead.
+fn packages(programs: &[ProgramSeen]) -> Option<Check> {
+    let is_seen = |name: &str| programs.iter().any(|program| program.name == name && program.inside.is_some());
+    let managers: Vec<&str> = WITHOUT_CACHE.iter().filter(|(_, of)| is_seen(of)).map(|(manager, _)| *manager).collect();
+    let found = format!(
+        "commands install none with {}, which need a network or write to their caches; .worktreeinclude brings what is \
+         installed in your checkout, such as `.venv` or `node_modules`",
+        managers.join(", ")
+    );
+    (!managers.is_empty()).then(|| check("packages", CheckStatus::Ok, found))
 }
 
 fn level(is_needed: bool) -> CheckStatus {

@@ -342,11 +342,38 @@ const FOLDER_CASES: &[Case] = &[
                    show ~/run",
     },
     Case {
+        name: "an activated environment of a project",
+        entries: &["project/.git", "program project/.venv/bin/pytest", "file project/.venv/pyvenv.cfg"],
+        path: "~/project/.venv/bin:/usr/bin",
+        variables: &[("VIRTUAL_ENV", "~/project/.venv")],
+        expected: "path /usr/bin
+                   hide ~/project/.venv/bin: it is of the virtual environment ~/project/.venv, which belongs to the \
+                   checkout and would test its code; bring one into each worktree with `[worktree] setup` or \
+                   .worktreeinclude, and call its programs by path (`.venv/bin/NAME`)",
+    },
+    Case {
+        name: "an activated environment elsewhere",
+        entries: &[
+            "program envs/own/bin/pytest",
+            "envs/own/bin/python → /usr/bin/env",
+            "file envs/own/pyvenv.cfg",
+            "file envs/own/lib/python3/pytest.py",
+            "file envs/own/pip.conf",
+        ],
+        path: "~/envs/own/bin:/usr/bin",
+        variables: &[("VIRTUAL_ENV", "~/envs/own")],
+        expected: "path ~/envs/own/bin
+                   path /usr/bin
+                   show ~/envs/own/bin
+                   show ~/envs/own/lib
+                   show ~/envs/own/pyvenv.cfg",
+    },
+    Case {
         name: "folders of a repository, and private ones",
-        entries: &["project/.git", "program project/.venv/bin/python", "program .config/x/bin/y", "program .ssh/z"],
-        path: "~/project/.venv/bin:~/.config/x/bin:~/.ssh:~/absent",
+        entries: &["project/.git", "program project/tools/bin/make", "program .config/x/bin/y", "program .ssh/z"],
+        path: "~/project/tools/bin:~/.config/x/bin:~/.ssh:~/absent",
         variables: &[],
-        expected: "hide ~/project/.venv/bin: it is in the repository ~/project, of which each worktree has its own copy
+        expected: "hide ~/project/tools/bin: it is in the repository ~/project, of which each worktree has its own copy
                    hide ~/.config/x/bin: its folder may contain passwords or tokens
                    hide ~/.ssh: its folder may contain passwords or tokens",
     },

@@ -48,7 +48,7 @@ impl Context {
     /// Merges the settings of the command line and of a plan with every other source.
     pub(crate) fn load(&self, typed: Vec<(&'static str, String)>, plan: Layer) -> Result<Loaded, CommandError> {
         let inputs = Inputs {
-            tools: orchestrate_coordinator::builtin_names(),
+            tools: orchestrate_coordinator::tool_names().map_err(CommandError::at_start)?,
             flags: Layer::of_flags(typed)?,
             plan,
             variables: self.variables.clone(),

@@ -49,7 +49,7 @@ pub(crate) fn open(
     let mut refused: Vec<Finding> = problems.iter().map(not_available).collect();
     let of_user = context.directories()?.config;
     let roles = match project {
-        None => Roles::without_project(Some(&of_user))?,
+        None => Roles::without_project(Some(&of_user), &orchestrate_coordinator::tool_names()?)?,
         Some(project) => {
             let base = loaded.resolved.text("base");
             // An unknown base from another source is not an error of the plan, and ends the command.

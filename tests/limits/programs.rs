@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question, Target};
 use orchestrate_core::settings::{RuleDecision, RuleText};
 
+use orchestrate_core::tool_names::ToolNames;
+
 use crate::support::{Case, Need, Outcome, case, fail};
 
 /// A program, the package that contains it, lines with which it creates the file `ran`, and lines
@@ -205,8 +207,10 @@ fn write_files(folder: &Path) -> std::io::Result<()> {
 fn denies_touch(line: &str) -> Result<bool, libtest_mimic::Failed> {
     let rule =
         RuleText { decision: RuleDecision::Deny, rule: "Bash(touch ran*)".to_owned(), source: "--deny".to_owned() };
-    let policy = Policy::new(&[rule]).map_err(|errors| format!("{errors:?}"))?;
+    let mut names = ToolNames::default();
+    names.add_alias("Bash", "run_shell_command");
+    let policy = Policy::new(&[rule], &names).map_err(|errors| format!("{errors:?}"))?;
     let targets = [Target::Command(line.to_owned())];
     let question = Question { tool: "run_shell_command", permission: Permission::CodeExecution, targets: &targets };
-    Ok(matches!(policy.decide(&Grant::of_tools(["Bash"]), &question), Decision::Deny { .. }))
+    Ok(matches!(policy.decide(&Grant::of_tools(["run_shell_command"]), &question), Decision::Deny { .. }))
 }

@@ -94,7 +94,10 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
 
 /// Fails if a rule could not be parsed at the next run.
 fn require_rules(layer: Layer) -> Result<(), CommandError> {
-    let problems = rule_problems(&Resolved::of(&[layer]).rules, &orchestrate_coordinator::builtin_names());
+    let problems = rule_problems(
+        &Resolved::of(&[layer]).rules,
+        &orchestrate_coordinator::tool_names().map_err(CommandError::at_start)?,
+    );
     if problems.is_empty() { Ok(()) } else { Err(problems.into()) }
 }
 

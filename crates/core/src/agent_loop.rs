@@ -154,7 +154,7 @@ struct Repeats {
 impl AgentLoop {
     /// Creates the loop of an agent that has done nothing yet.
     pub fn new(spec: AgentSpec) -> Self {
-        let mut context = Context::default();
+        let mut context = Context::new(spec.pinned.clone());
         context.push(Message::User { text: spec.instruction.clone() });
         Self {
             spec,
@@ -464,6 +464,8 @@ pub const INTERRUPTED: &str = "it was stopped while running and may have had eff
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::context::ByteBound;
     use crate::conversation::Usage;
@@ -476,6 +478,7 @@ mod tests {
             fallbacks: Vec::new(),
             system: "system".to_owned(),
             tools: Vec::new(),
+            pinned: BTreeSet::new(),
             instruction: "do it".to_owned(),
             context_tokens: 16_000,
             max_output_tokens: 100,

@@ -5,12 +5,13 @@
 //! must not exceed the agent's limit when a request is sent. What to leave out is decided once, recorded as a
 //! [`Compaction`] and never recomputed, so that a resumed agent sends the same requests.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::conversation::{Message, ModelRequest, ToolCall, ToolResult, ToolSpec};
 use crate::ids::CallId;
-use crate::tool_names;
 
 /// Tokens left free for the framing that a provider adds to the canonical rendering.
 ///
@@ -39,9 +40,6 @@ const COLLAPSE_FROM_BYTES: usize = 400;
 
 /// Arguments that are still larger than this after collapsing their long texts are left out as a whole.
 const COLLAPSED_ARGUMENT_BYTES: usize = 2_000;
-
-/// The tool whose newest result is the agent's list of steps, which is never left out.
-pub const LIST_OF_STEPS: &str = "todo_write";
 
 /// Counts tokens.
 pub trait TokenCounter: Send + Sync {
@@ -92,9 +90,16 @@ pub struct Compaction {
 pub struct Context {
     messages: Vec<Message>,
     compaction: Compaction,
+    /// The lower-case names of the tools whose newest result, the agent's list of steps, is never left out.
+    pinned: BTreeSet<String>,
 }
 
 impl Context {
+    /// Creates an empty transcript; the newest result of the pinned tools, named in lower case, is never left out.
+    pub fn new(pinned: BTreeSet<String>) -> Self {
+        Self { pinned, ..Self::default() }
+    }
+
     /// Appends a message; consecutive texts are joined, since providers want roles to alternate.
     pub fn push(&mut self, message: Message) {
         if let (Some(Message::User { text }), Message::User { text: more }) = (self.messages.last_mut(), &message) {
@@ -130,7 +135,7 @@ impl Context {
                     sent.push(Message::User { text: dropped_note(to - from, self.steps_before(to)) });
                 }
             } else if compaction.collapsed.contains(&at) {
-                sent.push(collapse(message));
+                sent.push(self.collapse(message));
             } else {
                 sent.push(message.clone());
             }
@@ -141,7 +146,7 @@ impl Context {
     /// Returns the agent's newest list of steps from before this message.
     fn steps_before(&self, end: usize) -> Option<&str> {
         let mut turns = self.messages.windows(2).enumerate().rev();
-        let (at, steps) = turns.find_map(|(at, turn)| Some((at, steps_of(turn)?)))?;
+        let (at, steps) = turns.find_map(|(at, turn)| Some((at, self.steps_of(turn)?)))?;
         (at < end).then_some(steps)
     }
 
@@ -227,15 +232,49 @@ impl Context {
         ends.retain(|at| *at >= from);
         ends
     }
-}
 
-/// Returns the list of steps written by the calls of a turn and their results.
-fn steps_of(turn: &[Message]) -> Option<&str> {
-    let [Message::Assistant { tool_calls, .. }, Message::Tool { results }] = turn else { return None };
-    let wrote = |call: &ToolCall| tool_names::canonical(&call.name) == LIST_OF_STEPS;
-    let lists: Vec<&CallId> = tool_calls.iter().filter(|call| wrote(call)).map(|call| &call.id).collect();
-    let newest = results.iter().rev().find(|result| !result.is_error && lists.contains(&&result.call_id))?;
-    Some(&newest.text)
+    /// Returns the list of steps written by the calls of a turn and their results.
+    fn steps_of<'a>(&self, turn: &'a [Message]) -> Option<&'a str> {
+        let [Message::Assistant { tool_calls, .. }, Message::Tool { results }] = turn else { return None };
+
+        let lists: Vec<&CallId> = tool_calls.iter().filter(|call| self.is_pinned(call)).map(|call| &call.id).collect();
+        let newest = results.iter().rev().find(|result| !result.is_error && lists.contains(&&result.call_id))?;
+        Some(&newest.text)
+    }
+
+    /// Reports whether a call writes the agent's list of steps.
+    fn is_pinned(&self, call: &ToolCall) -> bool {
+        self.pinned.contains(&call.name.trim().to_lowercase())
+    }
+
+    fn collapse(&self, message: &Message) -> Message {
+        match message {
+            Message::User { .. } => message.clone(),
+            Message::Tool { results } => Message::Tool { results: results.iter().map(collapse_result).collect() },
+            Message::Assistant { text, tool_calls, .. } => Message::Assistant {
+                text: stub(text, "your reply").unwrap_or_else(|| text.clone()),
+                tool_calls: tool_calls.iter().map(|call| self.collapse_call(call)).collect(),
+                // The provider's own blocks repeat the text.
+                raw: None,
+            },
+        }
+    }
+
+    /// Collapses the long texts anywhere in a call's arguments, except those of the list of steps.
+    fn collapse_call(&self, call: &ToolCall) -> ToolCall {
+        let mut call = call.clone();
+        if self.is_pinned(&call) {
+            return call;
+        }
+        collapse_value(&mut call.arguments);
+        // Long names and numbers are not texts that could be cut.
+        let bytes = call.arguments.to_string().len();
+        if bytes > COLLAPSED_ARGUMENT_BYTES {
+            call.arguments =
+                serde_json::json!({"left_out": format!("{bytes} bytes: the call was made with the full text")});
+        }
+        call
+    }
 }
 
 /// Returns the index of the first message after those that are left out.
@@ -292,38 +331,9 @@ fn canonical<T: Serialize>(part: &T) -> String {
     serde_json::to_string(part).unwrap_or_default()
 }
 
-fn collapse(message: &Message) -> Message {
-    match message {
-        Message::User { .. } => message.clone(),
-        Message::Tool { results } => Message::Tool { results: results.iter().map(collapse_result).collect() },
-        Message::Assistant { text, tool_calls, .. } => Message::Assistant {
-            text: stub(text, "your reply").unwrap_or_else(|| text.clone()),
-            tool_calls: tool_calls.iter().map(collapse_call).collect(),
-            // The provider's own blocks repeat the text.
-            raw: None,
-        },
-    }
-}
-
 fn collapse_result(result: &ToolResult) -> ToolResult {
     let text = stub(&result.text, "call the tool again, in smaller parts, if you need it");
     ToolResult { text: text.unwrap_or_else(|| result.text.clone()), ..result.clone() }
-}
-
-/// Collapses the long texts anywhere in a call's arguments, except those of the list of steps.
-fn collapse_call(call: &ToolCall) -> ToolCall {
-    let mut call = call.clone();
-    if tool_names::canonical(&call.name) == LIST_OF_STEPS {
-        return call;
-    }
-    collapse_value(&mut call.arguments);
-    // Long names and numbers are not texts that could be cut.
-    let bytes = call.arguments.to_string().len();
-    if bytes > COLLAPSED_ARGUMENT_BYTES {
-        call.arguments =
-            serde_json::json!({"left_out": format!("{bytes} bytes: the call was made with the full text")});
-    }
-    call
 }
 
 fn collapse_value(value: &mut Value) {
@@ -382,6 +392,10 @@ mod tests {
         }
     }
 
+    fn steps_context() -> Context {
+        Context::new(["todo_write", "todowrite"].map(str::to_owned).into())
+    }
+
     fn turn(n: usize, words: usize) -> [Message; 2] {
         let id = format!("c{n}").as_str().into();
         let call = ToolCall { id, name: "read_file".to_owned(), arguments: serde_json::json!({"path": n}) };
@@ -393,7 +407,7 @@ mod tests {
     }
 
     fn context(turns: usize, words: usize) -> Context {
-        let mut context = Context::default();
+        let mut context = steps_context();
         context.push(Message::User { text: "the task".to_owned() });
         for n in 0..turns {
             for message in turn(n, words) {
@@ -531,9 +545,10 @@ mod tests {
     fn long_texts_within_arguments_are_reduced_but_no_steps() {
         let large = "word ".repeat(900);
         let items = serde_json::json!({"items": [{"content": large}, {"content": "short", "times": 2}]});
+        let context = steps_context();
         let left = |name: &str| {
             let call = ToolCall { id: "c1".into(), name: name.to_owned(), arguments: items.clone() };
-            collapse_call(&call).arguments
+            context.collapse_call(&call).arguments
         };
         let stub = "[left out, 1 lines: the call was made with the full text]";
         let reduced = serde_json::json!({"items": [{"content": stub}, {"content": "short", "times": 2}]});
@@ -551,14 +566,14 @@ mod tests {
             [names, serde_json::json!({"items": vec![7; 9_000]}), serde_json::json!({"n".repeat(9_000): 1})]
         {
             let call = ToolCall { id: "c1".into(), name: "edit_files".to_owned(), arguments };
-            let left = collapse_call(&call).arguments.to_string();
+            let left = Context::default().collapse_call(&call).arguments.to_string();
             assert!(left.len() < 100 && left.contains("left_out"), "{left}");
         }
     }
 
     #[test]
     fn nothing_is_decided_when_the_task_alone_is_too_large() {
-        let mut context = Context::default();
+        let mut context = steps_context();
         context.push(Message::User { text: "word ".repeat(5_000) });
         turn(1, 10).into_iter().for_each(|message| context.push(message));
         assert_eq!(context.decide(&request(&context), 1_000, &Words), None);

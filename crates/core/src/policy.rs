@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case_folding::folded_path;
 use crate::settings::{RuleDecision, RuleText};
-use crate::tool_names;
+use crate::tool_names::ToolNames;
 
 use command::Command;
 
@@ -30,6 +30,7 @@ pub const DEFAULT_RULE: &str = "default";
 
 /// What a tool requires of its caller's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
     /// Reading files, listing and searching them.
@@ -103,10 +104,10 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Grants the named tools (aliases included) with every permission.
+    /// Grants the tools with these canonical names, with every permission.
     pub fn of_tools<'a>(tools: impl IntoIterator<Item = &'a str>) -> Grant {
         Grant {
-            tools: tools.into_iter().map(tool_names::canonical).collect(),
+            tools: tools.into_iter().map(str::to_owned).collect(),
             permissions: Permission::ALL.into_iter().collect(),
         }
     }
@@ -198,11 +199,11 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Parses a rule: `tool`, `tool(glob)`, or a permission's name instead of a tool's.
+    /// Parses a rule: `tool`, `tool(glob)`, or a permission's name instead of a tool's. Tools have any of their names.
     ///
     /// # Errors
     /// [`PolicyError::Syntax`] if the text is neither.
-    pub fn parse(text: &RuleText) -> Result<Rule, PolicyError> {
+    pub fn parse(text: &RuleText, names: &ToolNames) -> Result<Rule, PolicyError> {
         let wrong = |reason: &str| PolicyError::Syntax {
             rule: text.rule.clone(),
             source_name: text.source.clone(),
@@ -227,7 +228,7 @@ impl Rule {
         Ok(Rule {
             id: format!("{}:{}", decision_word(text.decision), text.rule.trim()),
             decision: text.decision,
-            tools: if permission.is_some() { Vec::new() } else { tool_names::family(name) },
+            tools: if permission.is_some() { Vec::new() } else { names.in_rule(name) },
             permission,
             pattern: pattern.filter(|pattern| !pattern.is_empty() && *pattern != "*").map(str::to_owned),
             source: text.source.clone(),
@@ -303,11 +304,11 @@ impl Policy {
     ///
     /// # Errors
     /// Returns every rule that is invalid, not only the first.
-    pub fn new(texts: &[RuleText]) -> Result<Policy, Vec<PolicyError>> {
+    pub fn new(texts: &[RuleText], names: &ToolNames) -> Result<Policy, Vec<PolicyError>> {
         let mut rules = Vec::with_capacity(texts.len());
         let mut errors = Vec::new();
         for text in texts {
-            match Rule::parse(text) {
+            match Rule::parse(text, names) {
                 Ok(rule) => rules.push(rule),
                 Err(error) => errors.push(error),
             }
@@ -320,11 +321,14 @@ impl Policy {
     /// ```
     /// use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question, Target};
     /// use orchestrate_core::settings::{RuleDecision, RuleText};
+    /// use orchestrate_core::tool_names::ToolNames;
+    /// let mut names = ToolNames::default();
+    /// names.add_alias("Bash", "run_shell_command");
     /// let rule = RuleText { decision: RuleDecision::Deny, rule: "Bash(git push:*)".into(), source: "--deny".into() };
-    /// let policy = Policy::new(&[rule]).unwrap();
+    /// let policy = Policy::new(&[rule], &names).unwrap();
     /// let targets = [Target::Command("cargo test && git push origin".into())];
     /// let question = Question { tool: "run_shell_command", permission: Permission::CodeExecution, targets: &targets };
-    /// let grant = Grant::of_tools(["Bash"]);
+    /// let grant = Grant::of_tools(["run_shell_command"]);
     /// assert!(matches!(policy.decide(&grant, &question), Decision::Deny { .. }));
     /// ```
     pub fn decide(&self, grant: &Grant, question: &Question<'_>) -> Decision {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::price::Price;
+use crate::tool_names::ToolNames;
 
 /// Default context size of an agent in tokens.
 pub const CHILD_CONTEXT_TOKENS: u64 = 16_000;
@@ -103,6 +104,8 @@ pub struct RunSettings {
     pub sandbox_read: Vec<String>,
     /// Names of variables of the user's environment that commands get.
     pub sandbox_env: Vec<String>,
+    /// The names of the tools that the run has; set when it starts.
+    pub tools: ToolNames,
     /// Permission rules, in the order in which they were given.
     pub rules: Vec<RuleText>,
     /// Whether the user typed `--no-sandbox`.
@@ -146,6 +149,7 @@ impl Default for RunSettings {
             worktree_setup: None,
             sandbox_read: Vec::new(),
             sandbox_env: Vec::new(),
+            tools: ToolNames::default(),
             rules: Vec::new(),
             no_sandbox: false,
             ask_parks: false,

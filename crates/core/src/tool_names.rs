@@ -1,129 +1,182 @@
-//! The names of tools: canonical ones, the names used by other products, and the families that lists may name.
+//! The names of a run's tools: canonical ones, the names used by other products, and the families that lists may name.
 //!
 //! Agent files and permission rules written for other products work unchanged because every name goes through
-//! [`canonical`]. This table contains names only; what a tool does is up to the executor.
+//! [`ToolNames`]. It is a value, made where the tools are registered and frozen when a run starts, so a tool is added
+//! in one place, and a resumed run reads its rules as it did before. It contains names and permissions only; what a
+//! tool does is up to the executor.
 
-/// Other products' names with ours, compared ignoring case.
-const ALIASES: &[(&str, &str)] = &[
-    ("Read", "read_file"),
-    ("read", "read_file"),
-    ("view", "read_file"),
-    ("read_many_files", "read_file"),
-    ("Write", "write_file"),
-    ("create_file", "write_file"),
-    ("Edit", "update_file"),
-    ("MultiEdit", "update_file"),
-    ("replace", "update_file"),
-    ("str_replace", "update_file"),
-    ("Bash", "run_shell_command"),
-    ("shell", "run_shell_command"),
-    ("execute", "run_shell_command"),
-    ("run_command", "run_shell_command"),
-    ("exec_command", "run_shell_command"),
-    ("Grep", "grep"),
-    ("grep_search", "grep"),
-    ("Glob", "search_files"),
-    ("LS", "list_directory"),
-    ("list_dir", "list_directory"),
-    ("list", "list_directory"),
-    ("WebFetch", "fetch_url"),
-    ("web_fetch", "fetch_url"),
-    ("web", "fetch_url"),
-    ("WebSearch", "web_search"),
-    ("google_search", "web_search"),
-    ("google_web_search", "web_search"),
-    ("TodoWrite", "todo_write"),
-    ("todo", "todo_write"),
-    ("write_todos", "todo_write"),
-    ("update_plan", "todo_write"),
-    ("Agent", "spawn_child_agent"),
-    ("Task", "spawn_child_agent"),
-    ("Skill", "read_skill"),
-    ("activate_skill", "read_skill"),
-    ("SendMessage", "send_message_to_agent"),
-    ("send_message", "send_message_to_agent"),
-];
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the canonical name for another product's name, or `None` if it is not an alias.
-///
-/// ```
-/// use orchestrate_core::tool_names::alias;
-/// assert_eq!(alias("Bash"), Some("run_shell_command"));
-/// assert_eq!(alias("read_file"), None);
-/// ```
-pub fn alias(name: &str) -> Option<&'static str> {
-    ALIASES.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, canonical)| *canonical)
+use serde::{Deserialize, Serialize};
+
+use crate::policy::Permission;
+
+/// What roles and rules need to know about a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ToolTraits {
+    /// The permission that the caller's role must grant.
+    pub permission: Permission,
+    /// Whether roles that list no tools have it.
+    pub is_default: bool,
+    /// Whether it can change files of the worktree; a role with no such tool is read-only.
+    pub changes_files: bool,
+    /// Whether its newest result is never left out of the agent's context.
+    pub is_pinned: bool,
 }
 
-/// Returns the canonical name of a tool, or the name unchanged if it is not an alias.
-pub fn canonical(name: &str) -> String {
-    let name = name.trim();
-    alias(name).unwrap_or(name).to_owned()
+/// The names of a run's tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ToolNames {
+    tools: BTreeMap<String, ToolTraits>,
+    /// Other names in lower case, with the canonical ones; some belong to tools that this run does not have.
+    aliases: BTreeMap<String, String>,
+    /// Names that stand for several tools in a rule.
+    families: BTreeMap<String, Vec<String>>,
+    /// Names that stand for several tools in a role's list.
+    lists: BTreeMap<String, Vec<String>>,
 }
 
-/// Returns every alias with its canonical name.
-pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
-    ALIASES.iter().copied()
+impl ToolNames {
+    /// Adds a tool under its canonical name.
+    pub fn add(&mut self, name: &str, traits: ToolTraits) {
+        self.tools.insert(name.to_owned(), traits);
+    }
+
+    /// Adds another name of a tool, compared ignoring case; the tool need not exist.
+    pub fn add_alias(&mut self, alias: &str, canonical: &str) {
+        self.aliases.insert(alias.to_lowercase(), canonical.to_owned());
+    }
+
+    /// Adds a name that stands for several tools in a rule.
+    pub fn add_family(&mut self, name: &str, members: &[&str]) {
+        self.families.insert(name.to_owned(), owned(members));
+    }
+
+    /// Adds a name that stands for several tools in a role's list.
+    pub fn add_list(&mut self, name: &str, members: &[&str]) {
+        self.lists.insert(name.to_owned(), owned(members));
+    }
+
+    /// Returns the canonical names of all tools, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.keys().map(String::as_str)
+    }
+
+    /// Returns the tools that roles have if they list none, in order.
+    pub fn defaults(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().filter(|(_, traits)| traits.is_default).map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the traits of a tool by its canonical name.
+    pub fn tool(&self, name: &str) -> Option<ToolTraits> {
+        self.tools.get(name).copied()
+    }
+
+    /// Returns the canonical name for another product's name, or `None` if it is not an alias.
+    pub fn alias(&self, name: &str) -> Option<&str> {
+        self.aliases.get(&name.to_lowercase()).map(String::as_str)
+    }
+
+    /// Returns the canonical name of a tool, or the name unchanged if it is not an alias.
+    pub fn canonical(&self, name: &str) -> String {
+        let name = name.trim();
+        match self.tools.contains_key(name) {
+            true => name.to_owned(),
+            false => self.alias(name).unwrap_or(name).to_owned(),
+        }
+    }
+
+    /// Returns every name of the tools that are pinned, in lower case.
+    pub fn pinned(&self) -> BTreeSet<String> {
+        let is_pinned = |name: &str| self.tools.get(name).is_some_and(|traits| traits.is_pinned);
+        let canonical = self.tools.keys().filter(|name| is_pinned(name)).map(|name| name.to_lowercase());
+        let aliases = self.aliases.iter().filter(|(_, canonical)| is_pinned(canonical)).map(|(alias, _)| alias.clone());
+        canonical.chain(aliases).collect()
+    }
+
+    /// Reports whether a canonical name can mean a tool: one of this run, or one that only other products have.
+    pub fn knows(&self, canonical: &str) -> bool {
+        let families = self.families.values().flatten();
+        self.tools.contains_key(canonical) || self.aliases.values().chain(families).any(|known| known == canonical)
+    }
+
+    /// Returns the tools that a name in a rule stands for.
+    ///
+    /// A rule about reading or about editing must apply to every tool that reads or edits, so the names that other
+    /// products use for a whole family stand for the family; every other name stands for itself.
+    pub fn in_rule(&self, name: &str) -> Vec<String> {
+        self.families.get(name.trim()).cloned().unwrap_or_else(|| vec![self.canonical(name)])
+    }
+
+    /// Returns the tools that a name in a role's list grants or withholds.
+    ///
+    /// Two products have one name for several tools; every other name means one tool.
+    pub fn in_role(&self, name: &str) -> Vec<String> {
+        self.lists.get(name.trim()).cloned().unwrap_or_else(|| vec![self.canonical(name)])
+    }
 }
 
-/// Returns the tools that a name in a rule or a list stands for.
-///
-/// A rule about reading or about editing must apply to every tool that reads or edits, so the names that other
-/// products use for a whole family stand for the family; every other name stands for itself.
-pub fn family(name: &str) -> Vec<String> {
-    const READ: &[&str] = &["read_file", "grep", "search_files", "list_directory", "get_file_info"];
-    const EDIT: &[&str] = &["update_file", "write_file", "append_file", "apply_patch", "delete_file"];
-    let members = match name.trim() {
-        "Read" | "read" => READ,
-        "Edit" | "edit" | "Write" | "MultiEdit" => EDIT,
-        other => return vec![canonical(other)],
-    };
-    members.iter().map(|&member| member.to_owned()).collect()
-}
-
-/// Returns the tools that a name in a role's list grants or withholds.
-///
-/// Two products have one name for several tools; every other name means one tool.
-///
-/// ```
-/// use orchestrate_core::tool_names::listed;
-/// assert_eq!(listed("edit"), ["update_file", "write_file"]);
-/// assert_eq!(listed("Edit"), ["update_file"]);
-/// ```
-pub fn listed(name: &str) -> Vec<String> {
-    let members: &[&str] = match name.trim() {
-        "edit" => &["update_file", "write_file"],
-        "search" => &["grep", "search_files"],
-        other => return vec![canonical(other)],
-    };
-    members.iter().map(|&member| member.to_owned()).collect()
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn names() -> ToolNames {
+        let mut names = ToolNames::default();
+        let traits = |is_pinned: bool| ToolTraits {
+            permission: Permission::None,
+            is_default: !is_pinned,
+            changes_files: false,
+            is_pinned,
+        };
+        names.add("grep", traits(false));
+        names.add("todo_write", traits(true));
+        names.add_alias("TodoWrite", "todo_write");
+        names.add_alias("WebFetch", "fetch_url");
+        names.add_family("Read", &["read_file", "grep"]);
+        names.add_list("search", &["grep", "search_files"]);
+        names
+    }
+
     #[test]
-    fn names_of_other_products_are_understood() {
+    fn aliases_ignore_case_and_other_names_stay() {
         let table = [
-            ("Read", "read_file"),
-            ("bash", "run_shell_command"),
-            ("LS", "list_directory"),
-            ("ls", "list_directory"),
-            ("glob", "search_files"),
-            ("Task", "spawn_child_agent"),
-            ("write_file", "write_file"),
+            ("TODOWRITE", "todo_write"),
+            (" TodoWrite ", "todo_write"),
+            ("webfetch", "fetch_url"),
+            ("grep", "grep"),
             ("mcp__Server__Tool", "mcp__Server__Tool"),
         ];
         for (name, expected) in table {
-            assert_eq!(canonical(name), expected);
+            assert_eq!(names().canonical(name), expected);
         }
     }
 
     #[test]
-    fn no_alias_leads_to_another_alias() {
-        for (name, target) in aliases() {
-            assert_eq!(alias(target).unwrap_or(target), target, "{name}");
-        }
+    fn a_name_can_stand_for_several_tools_in_a_rule_and_for_others_in_a_role() {
+        let names = names();
+        assert_eq!((names.in_rule("Read"), names.in_role("Read")), (owned(&["read_file", "grep"]), owned(&["Read"])));
+        assert_eq!(
+            (names.in_rule("search"), names.in_role("search")),
+            (owned(&["search"]), owned(&["grep", "search_files"]))
+        );
+    }
+
+    #[test]
+    fn pinned_tools_are_known_by_all_their_names() {
+        let pinned = names().pinned();
+        assert_eq!(pinned.iter().map(String::as_str).collect::<Vec<_>>(), ["todo_write", "todowrite"]);
+        assert_eq!(names().defaults().collect::<Vec<_>>(), ["grep"]);
+    }
+
+    #[test]
+    fn tools_that_only_other_products_have_are_known() {
+        assert!(["grep", "fetch_url", "read_file"].iter().all(|name| names().knows(name)));
+        assert!(!names().knows("Raed"));
     }
 }

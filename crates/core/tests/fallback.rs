@@ -1,6 +1,8 @@
 //! A model that takes over works on the attempt, and a request that waits for any model stays one outage.
 #![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
 
+use std::collections::BTreeSet;
+
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, ReturnCause, VERSION};
 use orchestrate_core::{
@@ -119,6 +121,7 @@ fn agent() -> AgentLoop {
         fallbacks: vec![Fallback { model: "small".to_owned(), context_tokens: 3_000 }],
         system: "system".to_owned(),
         tools: Vec::new(),
+        pinned: BTreeSet::new(),
         instruction: "do it".to_owned(),
         context_tokens: 16_000,
         max_output_tokens: 100,

@@ -3,15 +3,17 @@
 //! A role is a Markdown file with optional YAML front matter in the format of other products, so that their files
 //! work unchanged. Our own settings are strings below `metadata` with the prefix `orchestrate-`. Keys without
 //! effect are reported, except cosmetic ones; those that look like a typo are reported with the known key, since
-//! silently ignoring `dissallowedTools` would be worse than having no role. This module does not know which tools
-//! exist; see [`Role::unknown_tools`].
+//! silently ignoring `dissallowedTools` would be worse than having no role. Which tools exist is an
+//! argument; see [`Role::unknown_tools`].
 
 mod definition;
 mod front;
 mod product;
 
-pub use definition::{DEFAULT_TOOLS, Delivers, MAX_NAME_BYTES, MAX_ROLE_BYTES, Role, RoleError, RoleWarning};
+pub use definition::{Delivers, MAX_NAME_BYTES, MAX_ROLE_BYTES, Role, RoleError, RoleWarning};
 pub use product::Product;
+
+use orchestrate_core::tool_names::ToolNames;
 
 use crate::front_and_body::{normalized, split};
 
@@ -19,25 +21,33 @@ impl Role {
     /// Parses a role; `file_stem` is its name unless the file sets one.
     ///
     /// ```
+    /// use orchestrate_core::tool_names::ToolNames;
     /// use orchestrate_plan::role::{Delivers, Role};
+    /// let mut names = ToolNames::default();
+    /// names.add_alias("Read", "read_file");
     /// let text = "---\ntools: Read, Grep\nmetadata:\n  orchestrate-delivers: report\n---\nYou review.\n";
-    /// let (role, warnings) = Role::parse("reviewer", text)?;
-    /// assert_eq!(role.tools, Some(vec!["read_file".to_owned(), "grep".to_owned()]));
+    /// let (role, warnings) = Role::parse("reviewer", text, &names)?;
+    /// assert_eq!(role.tools, Some(vec!["read_file".to_owned(), "Grep".to_owned()]));
     /// assert_eq!((role.delivers, warnings), (Delivers::Report, vec![]));
     /// # Ok::<(), orchestrate_plan::role::RoleError>(())
     /// ```
     ///
     /// # Errors
     /// The first problem of a file that is not a valid role.
-    pub fn parse(file_stem: &str, text: &str) -> Result<(Self, Vec<RoleWarning>), RoleError> {
-        Self::parse_as(Product::Own, file_stem, text)
+    pub fn parse(file_stem: &str, text: &str, names: &ToolNames) -> Result<(Self, Vec<RoleWarning>), RoleError> {
+        Self::parse_as(Product::Own, file_stem, text, names)
     }
 
     /// Parses a role that is written for a product; `file_name` is its name by [`Product::role_name`].
     ///
     /// # Errors
     /// As [`Role::parse`]; also for a role that the file disables.
-    pub fn parse_as(product: Product, file_name: &str, text: &str) -> Result<(Self, Vec<RoleWarning>), RoleError> {
+    pub fn parse_as(
+        product: Product,
+        file_name: &str,
+        text: &str,
+        names: &ToolNames,
+    ) -> Result<(Self, Vec<RoleWarning>), RoleError> {
         if text.len() > MAX_ROLE_BYTES {
             return Err(RoleError::TooLarge { role: file_name.to_owned(), bytes: text.len() });
         }
@@ -47,7 +57,7 @@ impl Role {
             return Err(RoleError::NoFrontMatter(file_name.to_owned()));
         }
         let prompt = body.trim();
-        let mut reader = front::Reader::new(file_name, product, front);
+        let mut reader = front::Reader::new(file_name, product, front, names);
         let keys = reader.keys()?;
         let mut role = Self::bare(file_name, prompt);
         for (key, value) in &keys {
@@ -55,7 +65,7 @@ impl Role {
         }
         let said = keys.get("metadata").and_then(|metadata| metadata.get(front::DELIVERS));
         if said.is_none() {
-            role.delivers = if role.can_change_files() { Delivers::Changes } else { Delivers::Report };
+            role.delivers = if role.can_change_files(names) { Delivers::Changes } else { Delivers::Report };
         }
         if !is_name(&role.name) {
             return Err(RoleError::Name(role.name));

@@ -14,9 +14,10 @@ use crate::resolve::Resolved;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use orchestrate_core::RunSettings;
 use orchestrate_core::policy::{Policy, PolicyError, Rule};
 use orchestrate_core::settings::RuleText;
-use orchestrate_core::{RunSettings, tool_names};
+use orchestrate_core::tool_names::ToolNames;
 use orchestrate_files::Links;
 
 use crate::consent::ProjectCommand;
@@ -42,8 +43,8 @@ pub struct Inputs {
     pub directories: Directories,
     /// The directory that the program was started in.
     pub directory: PathBuf,
-    /// The names of the built-in tools, which rules may name.
-    pub tools: Vec<&'static str>,
+    /// The names of the tools, which rules may use.
+    pub tools: ToolNames,
     /// Whether no user can be asked for approval.
     pub headless: bool,
 }
@@ -163,33 +164,29 @@ fn keep<T: Default>(problems: &mut Vec<Problem>, result: Result<T, Vec<Problem>>
 }
 
 /// Returns the problems with rules: those that cannot be parsed, and those that name an unknown
-/// tool, which would be accepted and never match. `tools` are the names of the built-in tools.
-pub fn rule_problems(rules: &[RuleText], tools: &[&str]) -> Vec<Problem> {
-    let unread = Policy::new(rules).err().into_iter().flatten().map(|error| of_rule(&error));
-    let unknown = rules.iter().filter_map(|rule| unknown_tool(rule, tools));
+/// tool, which would be accepted and never match.
+pub fn rule_problems(rules: &[RuleText], names: &ToolNames) -> Vec<Problem> {
+    let unread = Policy::new(rules, names).err().into_iter().flatten().map(|error| of_rule(&error));
+    let unknown = rules.iter().filter_map(|rule| unknown_tool(rule, names));
     unread.chain(unknown).collect()
 }
 
-fn unknown_tool(rule: &RuleText, known: &[&str]) -> Option<Problem> {
-    let parsed = Rule::parse(rule).ok()?;
-    let tool = parsed.tools().iter().find(|tool| !is_about_some_tool(tool, known))?;
+fn unknown_tool(rule: &RuleText, names: &ToolNames) -> Option<Problem> {
+    let parsed = Rule::parse(rule, names).ok()?;
+    let tool = parsed.tools().iter().find(|tool| !is_about_some_tool(tool, names))?;
     let message = format!("the rule `{}` names `{tool}`, but there is no such tool", rule.rule);
     let mut problem = Problem::new(Location::of(Source::Default, &rule.source), ProblemCode::InvalidValue, message);
-    problem.suggestion = Some(match orchestrate_plan::nearest(tool, known.iter().copied()) {
+    problem.suggestion = Some(match orchestrate_plan::nearest(tool, names.names()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => format!("known tools: {}", known.join(", ")),
+        None => format!("known tools: {}", names.names().collect::<Vec<_>>().join(", ")),
     });
     Some(problem)
 }
 
-/// Reports whether a name can mean a tool: a built-in one, one that is not implemented yet but that
-/// other products have, one of an MCP server, or several by a pattern.
-fn is_about_some_tool(tool: &str, known: &[&str]) -> bool {
-    tool.contains('*')
-        || tool.starts_with("mcp__")
-        || known.contains(&tool)
-        || tool_names::aliases().any(|(_, canonical)| canonical == tool)
-        || tool_names::family("Read").iter().chain(&tool_names::family("Edit")).any(|member| member == tool)
+/// Reports whether a name can mean a tool: one that exists or that other products have, one of an MCP server, or
+/// several by a pattern.
+fn is_about_some_tool(tool: &str, names: &ToolNames) -> bool {
+    tool.contains('*') || tool.starts_with("mcp__") || names.knows(tool)
 }
 
 fn of_rule(error: &PolicyError) -> Problem {

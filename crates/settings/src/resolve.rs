@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText, RunSettings};
+use orchestrate_core::tool_names::ToolNames;
 
 use crate::environment::Switches;
 use crate::keys::{Class, KEYS, Value};
@@ -180,6 +181,7 @@ impl Resolved {
             worktree_setup: self.text("worktree.setup"),
             sandbox_read: self.list("sandbox.read"),
             sandbox_env: self.list("sandbox.env"),
+            tools: ToolNames::default(),
             rules: self.rules.clone(),
             no_sandbox: self.is_on("no_sandbox"),
             ask_parks: switches.ask_parks.unwrap_or(!headless),

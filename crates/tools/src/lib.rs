@@ -30,7 +30,7 @@ mod services;
 mod shape;
 mod tool;
 
-pub use builtin::{Overrides, builtin_names, builtin_tools, unknown_parameters};
+pub use builtin::{Overrides, builtin_tools, unknown_parameters};
 pub use context::ToolContext;
 pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
 pub use executor::Executor;

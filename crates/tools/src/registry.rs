@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use orchestrate_core::ToolSpec;
 use orchestrate_core::policy::Grant;
-use orchestrate_core::{ToolSpec, tool_names};
+use orchestrate_core::tool_names::{ToolNames, ToolTraits};
 
 use crate::error::ToolsError;
 use crate::tool::{Category, Tool};
@@ -18,12 +19,23 @@ const COMPARED_CHARACTERS: usize = 64;
 #[derive(Clone, Default)]
 pub struct ToolRegistry {
     tools: BTreeMap<String, (Category, Arc<dyn Tool>)>,
+    names: ToolNames,
 }
 
 impl ToolRegistry {
     /// Creates an empty registry.
     pub fn new() -> ToolRegistry {
         ToolRegistry::default()
+    }
+
+    /// Creates an empty registry whose tools have other names as well.
+    pub(crate) fn with_names(names: ToolNames) -> ToolRegistry {
+        ToolRegistry { names, ..ToolRegistry::default() }
+    }
+
+    /// Returns the names of the tools, with their aliases.
+    pub fn names(&self) -> &ToolNames {
+        &self.names
     }
 
     /// Adds a tool under a category.
@@ -35,6 +47,13 @@ impl ToolRegistry {
         if self.tools.contains_key(&name) {
             return Err(ToolsError::Duplicate(name));
         }
+        let traits = ToolTraits {
+            permission: tool.permission(),
+            is_default: tool.is_default(),
+            changes_files: tool.changes_files(),
+            is_pinned: tool.is_pinned(),
+        };
+        self.names.add(&name, traits);
         self.tools.insert(name, (category, tool));
         Ok(())
     }
@@ -49,7 +68,7 @@ impl ToolRegistry {
         if let Some(tool) = self.tool(name) {
             return Some(tool);
         }
-        if let Some(tool) = tool_names::alias(name).and_then(|canonical| self.tool(canonical)) {
+        if let Some(tool) = self.names.alias(name).and_then(|canonical| self.tool(canonical)) {
             return Some(tool);
         }
         let mut alike = self.tools.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));

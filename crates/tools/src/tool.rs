@@ -45,6 +45,22 @@ pub trait Tool: Send + Sync {
     /// Returns the permission that the caller's role must grant.
     fn permission(&self) -> Permission;
 
+    /// Reports whether roles that list no tools have it.
+    fn is_default(&self) -> bool {
+        true
+    }
+
+    /// Reports whether a call can change files of the worktree; a role with no such tool is read-only.
+    fn changes_files(&self) -> bool {
+        use Permission::{AgentSpawn, CodeExecution, FileModify, FileWrite};
+        matches!(self.permission(), FileWrite | FileModify | CodeExecution | AgentSpawn)
+    }
+
+    /// Reports whether the newest result is never left out of the agent's context.
+    fn is_pinned(&self) -> bool {
+        false
+    }
+
     /// Returns the JSON Schema of the arguments, which must describe an object.
     fn schema(&self) -> &Value;
 

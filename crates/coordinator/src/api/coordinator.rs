@@ -34,7 +34,7 @@ use crate::run::retry_notices::Retries;
 use crate::run::secrets::{redactor_of, require_none_in};
 use crate::texts::models;
 use crate::texts::models::Models;
-use crate::texts::project_texts::ProjectTexts;
+use crate::texts::project_texts::{ProjectTexts, tool_names};
 use crate::texts::roles::{Roles, with_verdicts};
 
 /// How many other ids are tried if a run with the same name exists.
@@ -191,7 +191,7 @@ impl Coordinator {
     ///
     /// Fails if the base cannot be resolved or a role file cannot be used.
     pub fn roles(&self) -> Result<Roles, CoordinatorError> {
-        Roles::load(&self.repo, &self.base()?.0, self.settings.user_config_dir.as_deref())
+        Roles::load(&self.repo, &self.base()?.0, self.settings.user_config_dir.as_deref(), &tool_names()?)
     }
 
     /// Runs a plan to completion.
@@ -235,7 +235,9 @@ impl Coordinator {
         self.repo.require_plain_tree(&base_commit)?;
         self.identities()?;
         // Unreadable texts are reported before the run exists, since it could never continue.
-        let tasks = with_verdicts(&self.texts(&base_commit)?.roles, &run.agent, tasks);
+        let texts = self.texts(&base_commit)?;
+        let tasks = with_verdicts(&texts.roles, &run.agent, tasks);
+        let run = RunSettings { tools: texts.tools.names().clone(), ..run };
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
         let started = Event::RunStarted {
             plan: plan.path,

@@ -137,7 +137,7 @@ impl Project {
     ///
     /// Fails if there is no such revision, or if a role file cannot be used.
     pub fn roles(&self, base: Option<&str>, user_config_dir: Option<&Path>) -> Result<Roles, CoordinatorError> {
-        Roles::load(&self.repo, &self.base(base)?, user_config_dir)
+        Roles::load(&self.repo, &self.base(base)?, user_config_dir, &project_texts::tool_names()?)
     }
 
     fn base(&self, base: Option<&str>) -> Result<Oid, CoordinatorError> {

@@ -6,6 +6,7 @@
 
 use orchestrate_core::policy::Grant;
 use orchestrate_core::settings::RuleText;
+use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{AgentId, AgentSpec, Oid, RunId, Task};
 use orchestrate_plan::role::Delivers;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub(crate) struct Assignment {
     pub(crate) task: Task,
     /// The role; `None` for a `run:` task.
     pub(crate) role: Option<AssignedRole>,
+    /// The names of the run's tools.
+    pub(crate) tools: ToolNames,
     /// The rules for its calls: the run's, and those of the role, which narrow them.
     pub(crate) rules: Vec<RuleText>,
     /// Shell command that prepares a new worktree.
@@ -84,6 +87,7 @@ mod tests {
                 description: "finds".to_owned(),
                 parameters: serde_json::json!({"type": "object"}),
             }],
+            pinned: ["todo_write".to_owned()].into(),
             instruction: "do it".to_owned(),
             context_tokens: 16_000,
             max_output_tokens: 100,
@@ -106,6 +110,7 @@ mod tests {
                 grant: Grant::of_tools(["grep"]),
                 spec,
             }),
+            tools: ToolNames::default(),
             rules: vec![RuleText {
                 decision: RuleDecision::Deny,
                 rule: "run_shell_command(rm*)".to_owned(),

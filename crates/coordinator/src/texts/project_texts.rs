@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use orchestrate_core::Oid;
 use orchestrate_core::git_path::shown_path;
-use orchestrate_core::{Oid, tool_names};
+use orchestrate_core::tool_names::ToolNames;
 use orchestrate_git::Repo;
 use orchestrate_plan::nearest;
-use orchestrate_tools::{PromptFile, ToolRegistry, builtin_names, builtin_tools, unknown_parameters};
+use orchestrate_tools::{PromptFile, ToolRegistry, builtin_tools, unknown_parameters};
 
 use crate::error::CoordinatorError;
 use crate::texts::instructions::Instructions;
@@ -46,16 +47,26 @@ impl ProjectTexts {
     ///
     /// Fails with the first file that cannot be read.
     pub(crate) fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
-        let words = tool_words(repo, base)?;
+        let words = tool_words(repo, base, &tool_names()?)?;
+        let tools = builtin_tools(&|name| words.get(name).cloned())?;
         // Every agent gets those of the root; those of other folders are read for the tasks that need them.
         instructions(repo, base, &[])?;
         Ok(Self {
-            roles: Roles::load(repo, base, user_folder)?,
+            roles: Roles::load(repo, base, user_folder, tools.names())?,
             prompts: Prompts::of_project(|path| project_text(repo, base, Path::new(path)))?,
-            tools: builtin_tools(&|name| words.get(name).cloned())?,
+            tools,
             skills: Skills::load(repo, base, user_folder)?,
         })
     }
+}
+
+/// Returns the names of the built-in tools.
+///
+/// # Errors
+///
+/// Fails if the shipped description of a tool is malformed.
+pub fn tool_names() -> Result<ToolNames, CoordinatorError> {
+    Ok(builtin_tools(&|_| None)?.names().clone())
 }
 
 /// Reads the instructions at a commit for a task with these files.
@@ -72,10 +83,10 @@ pub(crate) fn instructions(repo: &Repo, base: &Oid, files: &[String]) -> Result<
 /// # Errors
 ///
 /// Fails if a file cannot be read, or if two files describe the same tool.
-fn tool_words(repo: &Repo, base: &Oid) -> Result<BTreeMap<String, PromptFile>, CoordinatorError> {
+fn tool_words(repo: &Repo, base: &Oid, names: &ToolNames) -> Result<BTreeMap<String, PromptFile>, CoordinatorError> {
     let mut words: BTreeMap<String, PromptFile> = BTreeMap::new();
     for path in repo.store().list_files(base, Path::new(TOOL_WORDS))? {
-        let Some(tool) = described_tool(&path) else { continue };
+        let Some(tool) = described_tool(&path, names) else { continue };
         let Some(text) = project_text(repo, base, &path)? else { continue };
         let file = PromptFile { path: shown_path(&path), text };
         if let Some(other) = words.insert(tool.clone(), file) {
@@ -93,11 +104,11 @@ fn tool_words(repo: &Repo, base: &Oid) -> Result<BTreeMap<String, PromptFile>, C
 ///
 /// Fails if a description is malformed or cannot be read.
 pub(crate) fn without_effect(repo: &Repo, base: &Oid) -> Result<Vec<String>, CoordinatorError> {
-    let mut found = Vec::new();
+    let (names, mut found) = (tool_names()?, Vec::new());
     for path in repo.store().list_files(base, Path::new(TOOL_WORDS))? {
-        let Some(tool) = described_tool(&path) else {
+        let Some(tool) = described_tool(&path, &names) else {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            found.push(for_nothing(&path, "no such tool exists", nearest(&name, builtin_names())));
+            found.push(for_nothing(&path, "no such tool exists", nearest(&name, names.names())));
             continue;
         };
         let Some(text) = project_text(repo, base, &path)? else { continue };
@@ -131,10 +142,10 @@ fn for_nothing(path: &Path, why: &str, nearest: Option<&str>) -> String {
 }
 
 /// Returns the built-in tool that a file describes: `<name>.xml` or `<name>_prompt.xml`, by any of its names.
-fn described_tool(path: &Path) -> Option<String> {
+fn described_tool(path: &Path, names: &ToolNames) -> Option<String> {
     let name = path.file_name()?.to_str()?.strip_suffix(".xml")?;
-    let name = tool_names::canonical(name.strip_suffix("_prompt").unwrap_or(name));
-    builtin_names().contains(&name.as_str()).then_some(name)
+    let name = names.canonical(name.strip_suffix("_prompt").unwrap_or(name));
+    names.tool(&name).is_some().then_some(name)
 }
 
 #[cfg(test)]
@@ -143,6 +154,7 @@ mod tests {
 
     #[test]
     fn a_tool_is_described_under_each_of_its_names() {
+        let names = tool_names().unwrap();
         let table = [
             ("read_file.xml", Some("read_file")),
             ("read_file_prompt.xml", Some("read_file")),
@@ -152,7 +164,7 @@ mod tests {
             ("fetch_url_prompt.xml", None),
         ];
         for (name, expected) in table {
-            assert_eq!(described_tool(&Path::new(TOOL_WORDS).join(name)).as_deref(), expected, "{name}");
+            assert_eq!(described_tool(&Path::new(TOOL_WORDS).join(name), &names).as_deref(), expected, "{name}");
         }
     }
 }

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use orchestrate_core::task::Work;
+use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{Oid, Task, TaskId};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;
 use orchestrate_plan::role::{Delivers, MAX_ROLE_BYTES, Product, Role};
-use orchestrate_tools::builtin_names;
 
 use crate::error::CoordinatorError;
 use crate::texts::prompts::project_text;
@@ -83,14 +83,19 @@ impl Roles {
     /// # Errors
     ///
     /// Fails if a file cannot be read.
-    pub fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
-        let mut roles = Self::without_project(user_folder)?;
+    pub fn load(
+        repo: &Repo,
+        base: &Oid,
+        user_folder: Option<&Path>,
+        names: &ToolNames,
+    ) -> Result<Self, CoordinatorError> {
+        let mut roles = Self::without_project(user_folder, names)?;
         for (folder, product) in PROJECT_FOLDERS.into_iter().rev() {
             // The last one added counts, which is the first of a folder's files of one name.
             for path in repo.store().list_files(base, Path::new(folder))?.into_iter().rev() {
                 let Some(name) = role_name(product, &path) else { continue };
                 let Some(text) = project_text(repo, base, &path)? else { continue };
-                roles.add(RoleFile { product, name: &name, text: &text, origin: path.display().to_string() });
+                roles.add(RoleFile { product, name: &name, text: &text, origin: path.display().to_string() }, names);
             }
         }
         Ok(roles)
@@ -101,10 +106,10 @@ impl Roles {
     /// # Errors
     ///
     /// Fails if a file cannot be read.
-    pub fn without_project(user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
+    pub fn without_project(user_folder: Option<&Path>, names: &ToolNames) -> Result<Self, CoordinatorError> {
         let (mut roles, product) = (Self::default(), Product::Own);
         for (name, text) in SHIPPED {
-            roles.add(RoleFile { product, name, text, origin: OF_PROGRAM.to_owned() });
+            roles.add(RoleFile { product, name, text, origin: OF_PROGRAM.to_owned() }, names);
         }
         if let Some(folder) = user_folder {
             for path in files_in(&folder.join("agents"))?.into_iter().rev() {
@@ -112,15 +117,15 @@ impl Roles {
                 let failed = |source| CoordinatorError::Io { path: path.clone(), source };
                 let bytes = read_plain(&path, Links::Anywhere, MAX_ROLE_BYTES as u64).map_err(failed)?;
                 let text = String::from_utf8(bytes).map_err(|error| failed(std::io::Error::other(error)))?;
-                roles.add(RoleFile { product, name: &name, text: &text, origin: path.display().to_string() });
+                roles.add(RoleFile { product, name: &name, text: &text, origin: path.display().to_string() }, names);
             }
         }
         Ok(roles)
     }
 
-    fn add(&mut self, file: RoleFile<'_>) {
+    fn add(&mut self, file: RoleFile<'_>, names: &ToolNames) {
         let RoleFile { product, name, text, origin } = file;
-        let (role, warnings) = match Role::parse_as(product, name, text) {
+        let (role, warnings) = match Role::parse_as(product, name, text, names) {
             Ok(parsed) => parsed,
             Err(error) => {
                 let written = name_in(text).filter(|_| !product.names_by_file());
@@ -132,7 +137,7 @@ impl Roles {
             }
         };
         // An unknown tool would silently be missing.
-        let unknown = role.unknown_tools(&builtin_names());
+        let unknown = role.unknown_tools(names);
         let mut warnings: Vec<String> = warnings.iter().chain(&unknown).map(ToString::to_string).collect();
         let shadowed = match self.found.remove(&role.name) {
             Some(farther) => {
@@ -215,15 +220,16 @@ fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::texts::project_texts::tool_names;
 
     fn add(roles: &mut Roles, product: Product, origin: &str, text: &str) {
         let name = role_name(product, Path::new(origin)).unwrap();
-        roles.add(RoleFile { product, name: &name, text, origin: origin.to_owned() });
+        roles.add(RoleFile { product, name: &name, text, origin: origin.to_owned() }, &tool_names().unwrap());
     }
 
     #[test]
     fn a_tool_that_nobody_has_is_warned_of_and_no_shipped_role_names_one() {
-        let mut roles = Roles::without_project(None).unwrap();
+        let mut roles = Roles::without_project(None, &tool_names().unwrap()).unwrap();
         let text = "---\nname: mine\ndescription: Mine.\ntools: Read, Raed\n---\nYou work.\n";
         add(&mut roles, Product::Own, "mine.md", text);
         let warned: Vec<(&str, bool)> =
@@ -234,7 +240,7 @@ mod tests {
     #[test]
     fn a_file_that_is_no_role_hides_the_one_that_it_names() {
         for name in ["reviewer", "\"reviewer\"", "reviewer   # ours"] {
-            let mut roles = Roles::without_project(None).unwrap();
+            let mut roles = Roles::without_project(None, &tool_names().unwrap()).unwrap();
             let text = format!("---\nname: {name}\ntools: [Read\n---\nYou review.\nname: tester\n");
             add(&mut roles, Product::Own, ".orchestrate/agents/our-review.md", &text);
             assert!(roles.role("reviewer").is_err() && roles.role("tester").is_ok(), "{name}");
@@ -244,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_role_hides_the_one_of_its_name_and_nothing_else() {
-        let mut roles = Roles::without_project(None).unwrap();
+        let mut roles = Roles::without_project(None, &tool_names().unwrap()).unwrap();
         add(&mut roles, Product::Own, "agents/README.md", "# Our agents\n");
         add(&mut roles, Product::Own, "agents/tester.md", "---\ntools: 7\n---\nx\n");
         let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
@@ -258,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_nearest_role_of_a_name_counts_and_names_the_others() {
-        let mut roles = Roles::without_project(None).unwrap();
+        let mut roles = Roles::without_project(None, &tool_names().unwrap()).unwrap();
         let text = "---\nname: tester\ndescription: Tests.\n---\nYou test.\n";
         for origin in [".gemini/agents/tester.md", ".claude/agents/two.md", ".claude/agents/one.md"] {
             add(&mut roles, Product::Claude, origin, text);

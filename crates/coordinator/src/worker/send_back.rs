@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_decides_about_a_file_is_a_tool() {
-        let builtin = orchestrate_tools::builtin_names();
-        assert!(DECIDING_TOOLS.iter().all(|tool| builtin.contains(tool)));
+        let builtin = crate::texts::project_texts::tool_names().unwrap();
+        assert!(DECIDING_TOOLS.iter().all(|tool| builtin.tool(tool).is_some()));
     }
 }

@@ -8,6 +8,7 @@ use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Grant;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::task::Work;
+use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{AgentSpec, Fallback, RunState, Task, TaskId, TaskRecord, WorkStep};
 use orchestrate_git::Repo;
 use orchestrate_journal::{Batch, Blob};
@@ -60,7 +61,7 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
         (Some(role), Some(spec)) => Some(AssignedRole {
             delivers: role.delivers,
             may_do_nothing: role.may_do_nothing,
-            grant: grant(context, &record.task, role),
+            grant: grant(context, &state.settings.tools, &record.task, role),
             spec: context.blob_value(spec, "agent")?,
         }),
         _ => None,
@@ -74,6 +75,7 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
         base: record.base().unwrap_or(&state.base).clone(),
         task: record.task,
         role,
+        tools: settings.tools.clone(),
         rules: rules(&settings.rules, named),
         setup: settings.worktree_setup.clone(),
         limits: WorkLimits {
@@ -87,8 +89,8 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
 }
 
 /// Returns the tools and permissions of an agent.
-fn grant(context: &RunContext, task: &Task, role: &Role) -> Grant {
-    let mut grant = role.grant();
+fn grant(context: &RunContext, names: &ToolNames, task: &Task, role: &Role) -> Grant {
+    let mut grant = role.grant(names);
     if context.skills.is_empty() {
         grant.tools.remove(READ_SKILL);
     }
@@ -167,7 +169,7 @@ async fn agent_spec(
     let fallback = |name: &str| Fallback { model: name.to_owned(), context_tokens: context_tokens_of(name) };
     let context_tokens = context_tokens_of(&model);
     let diffs = role.delivers.is_report().then_some(review);
-    let grant = grant(context, task, role);
+    let grant = grant(context, &settings.tools, task, role);
     let bound = Bound::new(context_tokens, grant.tools.contains(READ_PLAN));
     let instruction = instruction(context, task, diffs, bound).await?;
     Ok(AgentSpec {
@@ -176,6 +178,7 @@ async fn agent_spec(
         model,
         system: context.host.redactor.owned(system(context, task, &role.prompt, &grant, context_tokens).await?),
         tools: context.host.executor.specs(&grant),
+        pinned: settings.tools.pinned(),
         instruction: context.host.redactor.owned(instruction),
         context_tokens,
         max_output_tokens: role.max_output_tokens.unwrap_or(settings.max_output_tokens),

@@ -35,7 +35,7 @@ impl Workplace {
         shutdown: Shutdown,
     ) -> Result<Self, CoordinatorError> {
         let git = link.git().await?;
-        let policy = Policy::new(&assignment.rules).map_err(|errors| {
+        let policy = Policy::new(&assignment.rules, &assignment.tools).map_err(|errors| {
             let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
             CoordinatorError::Plan(texts.join("; "))
         })?;

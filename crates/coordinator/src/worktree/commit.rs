@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_records_a_change_is_a_tool() {
-        let known = orchestrate_tools::builtin_names();
-        assert!(WRITING_TOOLS.iter().all(|tool| known.contains(tool)));
+        let known = crate::texts::project_texts::tool_names().unwrap();
+        assert!(WRITING_TOOLS.iter().all(|tool| known.tool(tool).is_some()));
     }
 }

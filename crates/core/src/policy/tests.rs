@@ -4,8 +4,20 @@ fn rule(decision: RuleDecision, rule: &str) -> RuleText {
     RuleText { decision, rule: rule.to_owned(), source: "--flag".to_owned() }
 }
 
+/// The names of other products that these rules use.
+pub(super) fn tool_names() -> ToolNames {
+    const EDITING: &[&str] = &["update_file", "write_file", "append_file", "apply_patch", "delete_file"];
+    let mut names = ToolNames::default();
+    names.add_alias("Bash", "run_shell_command");
+    names.add_family("Read", &["read_file", "grep", "search_files", "list_directory", "get_file_info"]);
+    for name in ["Edit", "edit", "Write"] {
+        names.add_family(name, EDITING);
+    }
+    names
+}
+
 fn policy(rules: &[(RuleDecision, &str)]) -> Policy {
-    Policy::new(&rules.iter().map(|(decision, text)| rule(*decision, text)).collect::<Vec<_>>()).unwrap()
+    Policy::new(&rules.iter().map(|(decision, text)| rule(*decision, text)).collect::<Vec<_>>(), &tool_names()).unwrap()
 }
 
 fn judge(policy: &Policy, tool: &str, permission: Permission, target: Target) -> String {
@@ -110,8 +122,8 @@ fn a_rule_about_a_tool_opens_no_file_that_configures_agents_to_programs() {
 fn a_rule_never_widens_the_role() {
     let policy = policy(&[(Allow, "write_file")]);
     let question = Question { tool: "write_file", permission: Permission::FileWrite, targets: &[] };
-    assert_eq!(policy.decide(&Grant::of_tools(["Read"]), &question).rule(), "built-in:role");
-    let mut grant = Grant::of_tools(["Write"]);
+    assert_eq!(policy.decide(&Grant::of_tools(["read_file"]), &question).rule(), "built-in:role");
+    let mut grant = Grant::of_tools(["write_file"]);
     grant.permissions.remove(&Permission::FileWrite);
     assert_eq!(policy.decide(&grant, &question).rule(), "built-in:role");
 }
@@ -123,6 +135,7 @@ fn a_command_that_cannot_be_judged_is_refused() {
 
 #[test]
 fn every_bad_rule_is_reported() {
-    let errors = Policy::new(&[rule(Deny, "Bash(x"), rule(Deny, "ok"), rule(Ask, ""), rule(Ask, "a b")]).unwrap_err();
+    let errors = Policy::new(&[rule(Deny, "Bash(x"), rule(Deny, "ok"), rule(Ask, ""), rule(Ask, "a b")], &tool_names())
+        .unwrap_err();
     assert_eq!(errors.len(), 3);
 }

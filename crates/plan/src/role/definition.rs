@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question};
 use orchestrate_core::settings::RuleText;
+use orchestrate_core::tool_names::ToolNames;
 
 /// The maximum size of a role file: far more than a prompt needs.
 pub const MAX_ROLE_BYTES: usize = 64 * 1024;
@@ -49,51 +50,6 @@ pub struct Role {
     /// The keys that this version does not know, with their values.
     pub unknown: Map<String, Value>,
 }
-
-/// The tools of a role that names none: every built-in tool, none of which reaches the network.
-pub const DEFAULT_TOOLS: [&str; 17] = [
-    "read_file",
-    "write_file",
-    "update_file",
-    "delete_file",
-    "list_directory",
-    "create_directory",
-    "search_files",
-    "grep",
-    "run_shell_command",
-    "git_status",
-    "git_diff",
-    "git_log",
-    "git_commit",
-    "todo_write",
-    "read_plan",
-    "read_skill",
-    "send_message_to_agent",
-];
-
-/// The tools that can change files of the worktree, with the permission that each needs. A role with none of them is
-/// read-only.
-const CHANGING_TOOLS: [(&str, Permission); 19] = [
-    ("write_file", Permission::FileWrite),
-    ("append_file", Permission::FileWrite),
-    ("update_file", Permission::FileWrite),
-    ("apply_patch", Permission::FileWrite),
-    ("create_directory", Permission::FileWrite),
-    ("delete_file", Permission::FileModify),
-    ("copy_file", Permission::FileModify),
-    ("move_file", Permission::FileModify),
-    ("run_shell_command", Permission::CodeExecution),
-    ("run_python", Permission::CodeExecution),
-    ("run_tests", Permission::CodeExecution),
-    ("run_formatter", Permission::CodeExecution),
-    ("install_package", Permission::CodeExecution),
-    ("create_virtual_environment", Permission::CodeExecution),
-    ("git_merge", Permission::GitOperations),
-    ("git_pull", Permission::GitOperations),
-    ("git_checkout", Permission::GitOperations),
-    ("git_stash", Permission::GitOperations),
-    ("spawn_child_agent", Permission::AgentSpawn),
-];
 
 /// What the tasks of a role deliver; a read-only role delivers a report unless its file says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -232,11 +188,12 @@ pub enum RoleWarning {
 
 impl Role {
     /// Returns the tools and permissions of the role's agents, before any rules.
-    pub fn grant(&self) -> Grant {
-        let named = self.tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect::<Vec<_>>());
-        let mut grant = Grant::of_tools(named.unwrap_or_else(|| DEFAULT_TOOLS.to_vec()));
-        let denied = Grant::of_tools(self.disallowed.iter().map(String::as_str));
-        grant.tools.retain(|tool| !denied.tools.contains(tool));
+    pub fn grant(&self, names: &ToolNames) -> Grant {
+        let mut grant = match &self.tools {
+            Some(tools) => Grant::of_tools(tools.iter().map(String::as_str)),
+            None => Grant::of_tools(names.defaults()),
+        };
+        grant.tools.retain(|tool| !self.disallowed.contains(tool));
         if let Some(permissions) = &self.permissions {
             grant.permissions.clone_from(permissions);
         }
@@ -244,11 +201,12 @@ impl Role {
     }
 
     /// Reports whether the role grants any tool that can change a file, under its rules.
-    pub(super) fn can_change_files(&self) -> bool {
-        let grant = self.grant();
-        let policy = Policy::new(&self.rules).unwrap_or_default();
-        CHANGING_TOOLS.iter().any(|(tool, permission)| {
-            let question = Question { tool, permission: *permission, targets: &[] };
+    pub(super) fn can_change_files(&self, names: &ToolNames) -> bool {
+        let grant = self.grant(names);
+        let policy = Policy::new(&self.rules, names).unwrap_or_default();
+        let changes = grant.tools.iter().filter_map(|tool| Some((tool, names.tool(tool)?)));
+        changes.filter(|(_, traits)| traits.changes_files).any(|(tool, traits)| {
+            let question = Question { tool, permission: traits.permission, targets: &[] };
             !matches!(policy.decide(&grant, &question), Decision::Deny { .. })
         })
     }
@@ -276,10 +234,10 @@ impl Role {
     }
 
     /// Returns a warning for each tool that the role names and that is not known; patterns with `*` are skipped.
-    pub fn unknown_tools(&self, known: &[&str]) -> Vec<RoleWarning> {
+    pub fn unknown_tools(&self, names: &ToolNames) -> Vec<RoleWarning> {
         let named = self.tools.iter().flatten().chain(&self.disallowed);
-        let unknown = named.filter(|tool| !known.contains(&tool.as_str()) && !tool.contains('*'));
-        let known: Vec<String> = known.iter().map(|tool| (*tool).to_owned()).collect();
+        let unknown = named.filter(|tool| names.tool(tool).is_none() && !tool.contains('*'));
+        let known: Vec<String> = names.names().map(str::to_owned).collect();
         unknown.map(|tool| RoleWarning::UnknownTool { tool: tool.clone(), known: known.clone() }).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use orchestrate_core::policy::{Permission, Rule};
 use orchestrate_core::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, RuleDecision, RuleText};
-use orchestrate_core::tool_names;
+use orchestrate_core::tool_names::ToolNames;
 use serde_json::{Map, Value};
 
 use super::definition::{Role, RoleError, RoleWarning};
@@ -105,13 +105,14 @@ pub(super) struct Reader<'a> {
     role: &'a str,
     product: Product,
     text: &'a str,
+    names: &'a ToolNames,
     pub(super) warnings: Vec<RoleWarning>,
 }
 
 impl<'a> Reader<'a> {
     /// Creates a reader; `None` counts as empty front matter.
-    pub(super) fn new(role: &'a str, product: Product, text: Option<&'a str>) -> Self {
-        Self { role, product, text: text.unwrap_or_default(), warnings: Vec::new() }
+    pub(super) fn new(role: &'a str, product: Product, text: Option<&'a str>, names: &'a ToolNames) -> Self {
+        Self { role, product, text: text.unwrap_or_default(), names, warnings: Vec::new() }
     }
 
     /// Parses the YAML into its top-level keys.
@@ -155,7 +156,7 @@ impl<'a> Reader<'a> {
             Key::Disallowed => {
                 self.patterns(key, value);
                 let names = self.require(list(value), key, "a list of tools")?;
-                role.disallowed.extend(names.iter().flat_map(|name| tools_of(name)));
+                role.disallowed.extend(names.iter().flat_map(|name| self.tools_of(name)));
             }
             Key::Model => self.model(role, key, value)?,
             Key::Fallback => role.fallback = Some(self.require(list(value), key, "a list of models")?),
@@ -212,15 +213,22 @@ impl<'a> Reader<'a> {
                 let mut allowed = Vec::new();
                 for (name, value) in map {
                     let names = if allows(value)? { &mut allowed } else { &mut role.disallowed };
-                    names.extend(tools_of(name));
+                    names.extend(self.tools_of(name));
                 }
                 // A map that only forbids tools keeps the default set.
                 (!allowed.is_empty()).then_some(allowed)
             }
-            other => Some(self.require(list(other), key, expected)?.iter().flat_map(|name| tools_of(name)).collect()),
+            other => {
+                Some(self.require(list(other), key, expected)?.iter().flat_map(|name| self.tools_of(name)).collect())
+            }
         };
         role.tools = allowed.filter(|names| !names.iter().any(|name| name == "*")).map(unique);
         Ok(())
+    }
+
+    /// Returns the canonical names of the tools that a name in a list stands for.
+    fn tools_of(&self, name: &str) -> Vec<String> {
+        self.names.in_role(without_pattern(name))
     }
 
     /// Warns of patterns in a list of tools, such as `Bash(git status:*)`, which restrict nothing here.
@@ -236,7 +244,7 @@ impl<'a> Reader<'a> {
         };
         self.warnings.extend(names.into_iter().filter(is_restricted).map(|written| RoleWarning::UnappliedPattern {
             line,
-            tool: tool(&written),
+            tool: self.names.canonical(without_pattern(&written)),
             written,
         }));
     }
@@ -264,7 +272,7 @@ impl<'a> Reader<'a> {
         }
         for (rule, decision) in rules {
             let rule = RuleText { decision, rule, source: format!("role {}", self.role) };
-            self.require(Rule::parse(&rule).ok(), key, "names of tools and patterns such as `git *`")?;
+            self.require(Rule::parse(&rule, self.names).ok(), key, "names of tools and patterns such as `git *`")?;
             role.rules.push(rule);
         }
         Ok(())
@@ -351,16 +359,7 @@ fn decision(value: &Value) -> Option<RuleDecision> {
     serde_json::from_value(value.clone()).ok()
 }
 
-/// Returns the canonical name of a tool in a list, without a pattern such as that of `Bash(git:*)`.
-fn tool(name: &str) -> String {
-    tool_names::canonical(without_pattern(name))
-}
-
-/// Returns the canonical names of the tools that a name in a list stands for.
-fn tools_of(name: &str) -> Vec<String> {
-    tool_names::listed(without_pattern(name))
-}
-
+/// Returns the name of a tool in a list without a pattern such as that of `Bash(git:*)`.
 fn without_pattern(name: &str) -> &str {
     name.split('(').next().unwrap_or(name)
 }

@@ -3,9 +3,47 @@
 use super::*;
 use orchestrate_core::policy::Permission;
 use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::tool_names::ToolTraits;
+
+/// Some tools, with the names and families that the files of these tests use.
+fn tool_names() -> ToolNames {
+    let mut names = ToolNames::default();
+    let tools = [
+        ("read_file", Permission::FileRead, false),
+        ("grep", Permission::FileRead, false),
+        ("write_file", Permission::FileWrite, true),
+        ("update_file", Permission::FileWrite, true),
+        ("run_shell_command", Permission::CodeExecution, true),
+        ("todo_write", Permission::None, false),
+    ];
+    for (name, permission, changes_files) in tools {
+        names.add(name, ToolTraits { permission, is_default: true, changes_files, is_pinned: false });
+    }
+    for (alias, canonical) in [
+        ("Read", "read_file"),
+        ("Write", "write_file"),
+        ("Edit", "update_file"),
+        ("Bash", "run_shell_command"),
+        ("Glob", "search_files"),
+        ("Grep", "grep"),
+        ("WebFetch", "fetch_url"),
+        ("Skill", "read_skill"),
+        ("Agent", "spawn_child_agent"),
+    ] {
+        names.add_alias(alias, canonical);
+    }
+    names.add_family("edit", &["update_file", "write_file"]);
+    names.add_list("edit", &["update_file", "write_file"]);
+    names.add_list("search", &["grep", "search_files"]);
+    names
+}
+
+fn parse(name: &str, text: &str) -> Result<(Role, Vec<RoleWarning>), RoleError> {
+    Role::parse(name, text, &tool_names())
+}
 
 fn read(text: &str) -> (Role, Vec<RoleWarning>) {
-    Role::parse("helper", text).unwrap()
+    parse("helper", text).unwrap()
 }
 
 fn names(names: &[&str]) -> Vec<String> {
@@ -162,11 +200,11 @@ fn each_product_names_its_roles_and_models_in_its_own_way() {
         (Product::OpenCode, "helper", None, vec![warning]),
     ];
     for (product, name, model, expected) in table {
-        let (role, warnings) = Role::parse_as(product, "helper", text).unwrap();
+        let (role, warnings) = Role::parse_as(product, "helper", text, &tool_names()).unwrap();
         assert_eq!((role.name.as_str(), role.model.as_deref(), warnings), (name, model, expected), "{product:?}");
     }
     let several = "---\ndescription: Helps.\nmodel: [One, Two]\n---\nx\n";
-    let (role, warnings) = Role::parse_as(Product::Copilot, "helper", several).unwrap();
+    let (role, warnings) = Role::parse_as(Product::Copilot, "helper", several, &tool_names()).unwrap();
     let expected = RoleWarning::ForeignModel { line: 3, model: "[\"One\",\"Two\"]".to_owned() };
     assert_eq!((role.model, warnings), (None, vec![expected]));
 }
@@ -192,7 +230,7 @@ fn a_file_of_a_product_that_is_no_agent_of_this_machine_says_why() {
         ),
     ];
     for (product, text, expected) in table {
-        assert_eq!(Role::parse_as(product, "helper", text).unwrap_err().to_string(), expected);
+        assert_eq!(Role::parse_as(product, "helper", text, &tool_names()).unwrap_err().to_string(), expected);
     }
 }
 
@@ -236,17 +274,18 @@ fn what_is_no_role_says_why() {
         ),
     ];
     for (text, expected) in table {
-        assert_eq!(Role::parse("helper", text).unwrap_err().to_string(), expected, "{text}");
+        assert_eq!(parse("helper", text).unwrap_err().to_string(), expected, "{text}");
     }
-    let broken = Role::parse("helper", "---\nname: [\n---\nx\n").unwrap_err();
+    let broken = parse("helper", "---\nname: [\n---\nx\n").unwrap_err();
     assert!(matches!(broken, RoleError::FrontMatter { .. }), "{broken}");
 }
 
 #[test]
 fn tools_that_do_not_exist_are_warned_of() {
     let (role, _) = read("---\ntools: Read, Raed, mcp__x__*\n---\nx\n");
-    let expected = RoleWarning::UnknownTool { tool: "Raed".to_owned(), known: names(&DEFAULT_TOOLS) };
-    assert_eq!(role.unknown_tools(&DEFAULT_TOOLS), [expected]);
+    let expected =
+        RoleWarning::UnknownTool { tool: "Raed".to_owned(), known: tool_names().names().map(str::to_owned).collect() };
+    assert_eq!(role.unknown_tools(&tool_names()), [expected]);
 }
 
 #[test]
@@ -260,9 +299,8 @@ fn the_shipped_roles_are_clean_and_short() {
         ("coordinator", include_str!("../../../../agents/coordinator.md"), Delivers::Changes),
     ];
     for (name, text, delivers) in shipped {
-        let (role, warnings) = Role::parse(name, text).unwrap();
+        let (role, warnings) = parse(name, text).unwrap();
         assert_eq!((role.name.as_str(), role.delivers, warnings), (name, delivers, Vec::new()));
-        assert_eq!(role.unknown_tools(&DEFAULT_TOOLS), []);
         assert!(role.permissions.is_some(), "{name} states its permissions");
         // English prose has more than four bytes per token: this keeps a prompt under about 400 tokens.
         assert!(role.prompt.len() < 1_700, "{name}: {} bytes", role.prompt.len());
@@ -286,9 +324,4 @@ fn a_role_whose_tools_only_read_delivers_a_report_unless_it_says_otherwise() {
         let (role, _) = read(&format!("---\n{front}\n---\nYou help.\n"));
         assert_eq!(role.delivers, expected, "{front}");
     }
-}
-
-#[test]
-fn the_pinned_list_of_steps_is_a_default_tool() {
-    assert!(DEFAULT_TOOLS.contains(&orchestrate_core::context::LIST_OF_STEPS));
 }

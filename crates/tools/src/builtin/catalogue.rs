@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{agents, exec, files, git, plan, skill, todo, verdict};
+use orchestrate_core::tool_names::ToolNames;
+
+use super::{agents, exec, files, git, names, plan, skill, todo, verdict};
 use crate::error::ToolsError;
 use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
@@ -43,17 +45,14 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("send_message_to_agent", agents::SendMessageToAgent),
 ];
 
-/// Returns the names of the built-in tools.
-pub fn builtin_names() -> Vec<&'static str> {
-    BUILT_INS.iter().map(|(name, ..)| *name).collect()
-}
-
 /// Creates the registry of the built-in tools, with the project's own descriptions where it has any.
 ///
 /// # Errors
 /// [`ToolsError::Description`] if a description is malformed.
 pub fn builtin_tools(overrides: Overrides<'_>) -> Result<ToolRegistry, ToolsError> {
-    let mut registry = ToolRegistry::new();
+    let mut names = ToolNames::default();
+    names::add_to(&mut names);
+    let mut registry = ToolRegistry::with_names(names);
     for (name, xml, make) in BUILT_INS {
         let own = Prompt::parse(name, xml)?;
         let prompt = match overrides(name) {

@@ -7,9 +7,10 @@ mod exec;
 mod facts;
 mod files;
 mod git;
+mod names;
 mod plan;
 mod skill;
 mod todo;
 mod verdict;
 
-pub use catalogue::{Overrides, builtin_names, builtin_tools, unknown_parameters};
+pub use catalogue::{Overrides, builtin_tools, unknown_parameters};

@@ -45,6 +45,10 @@ enum Status {
 impl Tool for TodoWrite {
     facts!("todo_write", Memory, None);
 
+    fn is_pinned(&self) -> bool {
+        true
+    }
+
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let items = arguments.get("items").and_then(Value::as_array).map_or(0, Vec::len);
         if items > MAX_ITEMS {

@@ -19,6 +19,11 @@ pub(super) struct GiveVerdict(pub(super) Prompt);
 impl Tool for GiveVerdict {
     facts!("review_verdict", Agents, None);
 
+    /// Only the tasks that review others have it.
+    fn is_default(&self) -> bool {
+        false
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let verdict: ReviewVerdict = read(arguments)?;
         let data = json!(verdict);

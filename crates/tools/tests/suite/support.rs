@@ -66,7 +66,8 @@ pub(crate) fn policy(rules: &[(RuleDecision, &str)]) -> Arc<Policy> {
         rule: (*rule).to_owned(),
         source: "the test".to_owned(),
     };
-    Arc::new(Policy::new(&rules.iter().map(text).collect::<Vec<_>>()).unwrap())
+    let tools = builtin_tools(&|_| None).unwrap();
+    Arc::new(Policy::new(&rules.iter().map(text).collect::<Vec<_>>(), tools.names()).unwrap())
 }
 
 /// Returns `kind: message` for a failure, the message alone if it has no kind, or the text of a

@@ -210,7 +210,7 @@ fn denies_touch(line: &str) -> Result<bool, libtest_mimic::Failed> {
     let mut names = ToolNames::default();
     names.add_alias("Bash", "run_shell_command");
     let policy = Policy::new(&[rule], &names).map_err(|errors| format!("{errors:?}"))?;
-    let targets = [Target::Command(line.to_owned())];
+    let targets = [Target::Shell(line.to_owned())];
     let question = Question { tool: "run_shell_command", permission: Permission::CodeExecution, targets: &targets };
     Ok(matches!(policy.decide(&Grant::of_tools(["run_shell_command"]), &question), Decision::Deny { .. }))
 }

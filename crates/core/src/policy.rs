@@ -123,9 +123,13 @@ impl Grant {
 pub enum Target {
     /// A path relative to the worktree, without `.` and `..`; empty for the worktree itself.
     Path(String),
+    /// A program and its arguments, which no shell interprets.
+    Argv(Vec<String>),
     /// A command for a shell.
-    Command(String),
-    /// Any other name that a rule may contain: an agent, a host.
+    Shell(String),
+    /// A host, as a name or an address.
+    Host(String),
+    /// Any other name that a rule may contain, such as an agent.
     Name(String),
 }
 
@@ -253,10 +257,17 @@ impl Rule {
         let hit = |target: &Target| match target {
             Target::Path(path) => glob::matches_path(pattern, path),
             Target::Name(name) => glob::matches_text(pattern, name),
-            Target::Command(text) => command_matches(pattern, text, strict),
+            Target::Argv(words) => command_matches(pattern, &shell_line(words), strict),
+            Target::Shell(text) => command_matches(pattern, text, strict),
+            Target::Host(host) => glob::matches_host(pattern, host),
         };
         if strict { !targets.is_empty() && targets.iter().all(hit) } else { targets.iter().any(hit) }
     }
+}
+
+/// Returns the line that makes a shell run exactly these words, so that one reader judges both.
+fn shell_line(words: &[String]) -> String {
+    words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" ")
 }
 
 fn command_matches(pattern: &str, text: &str, strict: bool) -> bool {
@@ -326,7 +337,7 @@ impl Policy {
     /// names.add_alias("Bash", "run_shell_command");
     /// let rule = RuleText { decision: RuleDecision::Deny, rule: "Bash(git push:*)".into(), source: "--deny".into() };
     /// let policy = Policy::new(&[rule], &names).unwrap();
-    /// let targets = [Target::Command("cargo test && git push origin".into())];
+    /// let targets = [Target::Shell("cargo test && git push origin".into())];
     /// let question = Question { tool: "run_shell_command", permission: Permission::CodeExecution, targets: &targets };
     /// let grant = Grant::of_tools(["run_shell_command"]);
     /// assert!(matches!(policy.decide(&grant, &question), Decision::Deny { .. }));
@@ -386,7 +397,8 @@ fn refused_by_role(question: &Question<'_>) -> Decision {
 
 fn too_complex(question: &Question<'_>) -> Option<Decision> {
     question.targets.iter().find_map(|target| match target {
-        Target::Command(text) => Command::read(text).err(),
+        Target::Argv(words) => Command::read(&shell_line(words)).err(),
+        Target::Shell(text) => Command::read(text).err(),
         _ => None,
     })?;
     Some(Decision::Deny {

@@ -33,6 +33,16 @@ pub(super) fn matches_text(pattern: &str, text: &str) -> bool {
     wildcard(&pattern, &text, |&p| p == '*', |&p, &t| p == '?' || p == t)
 }
 
+/// Reports whether a host matches, label by label: `*.example.org` is any host below `example.org`, not that itself.
+pub(super) fn matches_host(pattern: &str, host: &str) -> bool {
+    let canonical = |host: &str| host.strip_suffix('.').unwrap_or(host).to_lowercase();
+    let (pattern, host) = (canonical(pattern), canonical(host));
+    match pattern.strip_prefix("*.") {
+        Some(above) => host.strip_suffix(above).is_some_and(|below| below.len() > 1 && below.ends_with('.')),
+        None => pattern == host,
+    }
+}
+
 /// Reports whether a command matches: as text, and with a closing ` *` or `:*` also without further words.
 pub(super) fn matches_command(pattern: &str, command: &str) -> bool {
     let words = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));

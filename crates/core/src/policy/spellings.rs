@@ -8,7 +8,7 @@ use super::*;
 fn denies(rule: &str, command: &str) -> bool {
     let rule = RuleText { decision: RuleDecision::Deny, rule: rule.to_owned(), source: "--deny".to_owned() };
     let policy = Policy::new(&[rule], &tool_names()).unwrap();
-    let targets = [Target::Command(command.to_owned())];
+    let targets = [Target::Shell(command.to_owned())];
     let question = Question { tool: "run_shell_command", permission: Permission::CodeExecution, targets: &targets };
     matches!(policy.decide(&Grant::of_tools(["run_shell_command"]), &question), Decision::Deny { .. })
 }

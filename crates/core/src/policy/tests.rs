@@ -32,7 +32,7 @@ fn judge(policy: &Policy, tool: &str, permission: Permission, target: Target) ->
 }
 
 fn shell(policy: &Policy, command: &str) -> String {
-    judge(policy, "run_shell_command", Permission::CodeExecution, Target::Command(command.to_owned()))
+    judge(policy, "run_shell_command", Permission::CodeExecution, Target::Shell(command.to_owned()))
 }
 
 fn write(policy: &Policy, path: &str) -> String {
@@ -131,6 +131,40 @@ fn a_rule_never_widens_the_role() {
 #[test]
 fn a_command_that_cannot_be_judged_is_refused() {
     assert_eq!(shell(&Policy::default(), &"a;".repeat(10_000)), "deny by built-in:too-complex");
+}
+
+#[test]
+fn a_program_with_arguments_is_judged_like_the_line_that_runs_it() {
+    let argv = |rule: (RuleDecision, &str), words: &[&str]| {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        judge(&policy(&[rule]), "find", Permission::CodeExecution, Target::Argv(words))
+    };
+    let push = (Deny, "find(git push *)");
+    assert_eq!(argv(push, &["git", "push", "origin"]), "deny by deny:find(git push *)");
+    assert_eq!(argv(push, &["sh", "-c", "git push origin"]), "deny by deny:find(git push *)");
+    // No shell reads these words, so they are one argument.
+    assert_eq!(argv(push, &["echo", "it's; git push origin"]), "allow by default");
+    let allowed = (Allow, "find(find *)");
+    assert_eq!(argv(allowed, &["find", ".", "-name", "*.rs; rm x\n$(y)"]), "allow by allow:find(find *)");
+}
+
+#[test]
+fn hosts_match_label_by_label() {
+    let table = [
+        ("github.com", "github.com", true),
+        ("github.com", "GitHub.com.", true),
+        ("*.github.com", "api.github.com", true),
+        ("*.github.com", "a.b.github.com", true),
+        ("*.github.com", "github.com", false),
+        ("*.github.com", ".github.com", false),
+        ("*.github.com", "evilgithub.com", false),
+        ("github.com", "github.com.evil.org", false),
+    ];
+    for (pattern, host, expected) in table {
+        let policy = policy(&[(Deny, &format!("web({pattern})"))]);
+        let decision = judge(&policy, "web", Permission::NetworkAccess, Target::Host(host.to_owned()));
+        assert_eq!(decision.starts_with("deny"), expected, "{pattern} {host}");
+    }
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Tool for RunShellCommand {
 
     fn targets(&self, arguments: &Value) -> Vec<Target> {
         let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
-        vec![Target::Command(command.to_owned())]
+        vec![Target::Shell(command.to_owned())]
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {

@@ -28,6 +28,7 @@ mod illegal;
 pub mod invisible;
 pub mod merge_queue;
 pub mod message;
+mod permission;
 pub mod policy;
 pub mod price;
 mod redact;

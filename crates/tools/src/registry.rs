@@ -79,8 +79,8 @@ impl ToolRegistry {
     }
 
     /// Returns the tools of a category, or all tools, ordered by name.
-    pub fn tools(&self, category: Option<Category>) -> Vec<&Arc<dyn Tool>> {
-        let wanted = self.tools.values().filter(|(of, _)| category.is_none_or(|category| *of == category));
+    pub fn tools(&self, category: Option<&Category>) -> Vec<&Arc<dyn Tool>> {
+        let wanted = self.tools.values().filter(|(of, _)| category.is_none_or(|category| of == category));
         wanted.map(|(_, tool)| tool).collect()
     }
 

@@ -177,6 +177,19 @@ wire_src_fs [todo] Wire `src/fs`
 }
 
 #[test]
+fn marks_outside_a_list_are_noted() {
+    let plan = "⬜ Log in\n✅ Log out\n\n- ⬜ Build\n";
+    reads(
+        plan,
+        "\
+build [todo] Build
+> build: nothing comes before
+line 1: no item of a list; the plan's tasks are its marked bullets
+",
+    );
+}
+
+#[test]
 fn a_column_of_a_table_chooses_a_role() {
     let plan = "\
 | Task | Agent | Verify | Status |

@@ -500,6 +500,18 @@ fn a_mention_that_is_no_role_is_text() {
 }
 
 #[test]
+fn what_separates_a_role_from_its_title_goes_with_it() {
+    reads(
+        "- [ ] Check it @reviewer.\n- [ ] Handle it, @tester\n- [ ] Find it: @researcher (files: a)\n",
+        &[
+            "check_it: Check it | agent reviewer",
+            "handle_it: Handle it | agent tester",
+            "find_it: Find it | files a | agent researcher",
+        ],
+    );
+}
+
+#[test]
 fn a_document_without_tasks_keeps_its_title() {
     let (plan, errors) = crate::parse::read("# Changelog\n\n## 1.2.0\n\n- Added search\n- Fixed a bug\n", &known());
     assert_eq!((plan.title.as_deref(), brief(&errors).len()), (Some("Changelog"), 1));

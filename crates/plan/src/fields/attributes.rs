@@ -461,9 +461,12 @@ impl LineReader<'_> {
             findings.warn(warning);
             return end;
         }
-        line.cuts.push(at..end);
+        // What separates a role from the title goes with it.
+        let title = text.get(..at).unwrap_or_default().trim_end_matches([' ', ',', ';', ':']);
+        let mark = length_of_ending(text.get(end..).unwrap_or_default());
+        line.cuts.push(title.len()..end + mark);
         line.attributes.set(&Field { key: Key::Agent, value: name, offset: self.inline.offset(at) }, findings);
-        end
+        end + mark
     }
 
     /// Parses `[P]` and `[US1]`, and warns of an attribute in brackets.
@@ -501,6 +504,12 @@ impl LineReader<'_> {
         line.cuts.push(at..end);
         end
     }
+}
+
+/// Returns the length of the punctuation that ends a line, or 0.
+fn length_of_ending(text: &str) -> usize {
+    let rest = text.trim_start_matches(['.', ',', ';', '!', '?']);
+    if rest.trim_start_matches([' ', '\t']).is_empty() { text.len() - rest.len() } else { 0 }
 }
 
 /// Reports a parenthesis with an unknown key: a typo of one that changes what runs, or in which order, is an error,

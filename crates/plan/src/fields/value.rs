@@ -78,6 +78,12 @@ pub(crate) fn first_paths(text: &str) -> String {
 
 /// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are dropped.
 pub(crate) fn paths(text: &str) -> Vec<String> {
+    let is_plain =
+        |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'`' | b',' | b';' | b'(' | b')' | b'{' | b'}');
+    let is_path = |path: &String| !path.is_empty() && path != "and";
+    if text.bytes().all(is_plain) {
+        return Some(without_lines(text)).filter(is_path).into_iter().collect();
+    }
     let mut paths = Vec::new();
     for (index, part) in text.split('`').enumerate() {
         if index % 2 == 1 {
@@ -106,7 +112,7 @@ pub(crate) fn paths(text: &str) -> Vec<String> {
             }
         }
     }
-    paths.iter().map(|path| without_lines(path)).filter(|path| !path.is_empty() && path != "and").collect()
+    paths.iter().map(|path| without_lines(path)).filter(is_path).collect()
 }
 
 /// Removes a line number or range after a path (`src/a.rs:12-30`).

@@ -313,7 +313,7 @@ impl Walk<'_, '_> {
 
     /// Reads a paragraph, which is prose unless it is a table of tasks.
     fn paragraph(&mut self, block: &Block, range: Range<usize>) {
-        let rows = table::rows(self.reader.source, range);
+        let rows = table::rows(self.reader.source, range.clone());
         if let Some(rows) = &rows
             && self.excluded().is_none()
         {
@@ -324,6 +324,13 @@ impl Walk<'_, '_> {
                 match self.style {
                     Style::Table => self.row(row),
                     other => self.reader.findings.skip(row.at, format!("a row of a table; {}", other.tasks())),
+                }
+            }
+        }
+        if self.style == Style::Marks {
+            for (offset, line) in self.reader.source.lines(range) {
+                if status::leading_mark(line.trim_start()).is_some_and(|(status, _)| status.runs()) {
+                    self.reader.findings.skip(offset, format!("no item of a list; {}", self.style.tasks()));
                 }
             }
         }

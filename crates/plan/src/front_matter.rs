@@ -12,7 +12,7 @@ use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::read::source::Source;
-use crate::suggest::nearest;
+use crate::suggest::{edit_distance, nearest};
 
 /// The settings in a plan's front matter, all of them optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -58,6 +58,12 @@ pub enum Order {
     /// One task after another.
     Sequential,
 }
+
+/// Keys of other templates that are almost ours.
+const OTHER_KEYS: &[&str] = &["mode", "reviewer", "reviewed", "reviews"];
+
+/// From this length on, a word that is two letters off a key counts as a slip rather than another word.
+const LONG_WORD: usize = 7;
 
 pub(crate) const KEYS: &[&str] = &[
     "title",
@@ -194,7 +200,7 @@ impl FrontMatterKey<'_> {
             _ => {
                 let message = format!("unknown key `{}` in the front matter", self.key);
                 let found = Pending::new(self.offset, FindingCode::UnknownKey, self.key, message);
-                match nearest(self.key, KEYS.iter().copied()) {
+                match slip_of(self.key) {
                     // A check or a limit that is misspelled would be missing.
                     Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
                     // Other products' keys do no harm.
@@ -261,6 +267,13 @@ impl FrontMatterKey<'_> {
     }
 }
 
+/// Returns the key that a word most likely is a slip of: one letter off, or two in a long word.
+fn slip_of(word: &str) -> Option<&'static str> {
+    let limit = if word.len() < LONG_WORD { 1 } else { 2 };
+    let near = nearest(word, KEYS.iter().copied()).filter(|near| edit_distance(word, near, limit).is_some());
+    near.filter(|_| !OTHER_KEYS.contains(&word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,6 +295,7 @@ mod tests {
             ("---\ndescription: a template's\nstatus: draft\n---\n- [ ] T1 a\n", vec![UnknownKey, UnknownKey]),
             ("---\n\nThis is the plan: short.\n\n---\n\n- [ ] T1 a\n", vec![]),
             ("---\n# Title\n\nSome words here.\n\n---\n- [ ] T1 a\n", vec![]),
+            ("---\nname: x\ndate: x\nmode: x\nphase: x\nreviewer: x\n---\n- [ ] T1 a\n", vec![UnknownKey; 5]),
             ("- [ ] T1 Add @ControllerAdvice to the server\n", vec![]),
             ("- [ ] T1 Ask @angular for help, then go on\n", vec![]),
             ("- [ ] T1 Add @ControllerAdvice\n", vec![UnknownRole]),

@@ -1,10 +1,16 @@
 //! Reviews by tasks: nothing that a reviewer reads is merged before it approves, and what it wants changed goes back to
 //! the authors.
 
+use std::time::Duration;
+
 use orchestrate_core::event::ReturnCause;
+use orchestrate_core::request::Request;
 use serde_json::{Value, json};
 
-use crate::support::{Case, Outcome, Ran, Rule, Script, World, case, done, fail, says, write};
+use crate::support::{Case, Outcome, Ran, Rule, Script, World, case, done, fail, says, until, write};
+
+/// How long an agent may take to make its first call on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const PLAN: &str = "- [ ] T1 Write one (files: one.txt)\n- [ ] T2 Write two (files: two.txt)\n\
                     - [ ] T3 Review both @reviewer (depends: T1, T2)\n";
@@ -22,6 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "verdict::the_work_that_a_dropped_reviewer_leaves_is_named",
             the_work_that_a_dropped_reviewer_leaves_is_named,
         ),
+        case("verdict::a_stopped_reviewer_holds_what_it_reviews", a_stopped_reviewer_holds_what_it_reviews),
         case("verdict::nothing_to_do_is_no_failure", nothing_to_do_is_no_failure),
     ]
 }
@@ -215,6 +222,27 @@ fn the_work_that_a_dropped_reviewer_leaves_is_named() -> Outcome {
         return fail(format!("{dropped:#}"));
     }
     Ok(())
+}
+
+/// The reviewer's agent is stopped while it looks; its work is merged once another attempt has approved it.
+fn a_stopped_reviewer_holds_what_it_reviews() -> Outcome {
+    let world = World::with_plan(PLAN)?;
+    let looks = || Rule::task("T3").call("run_shell_command", &json!({"command": "sleep 600"}));
+    let model = world.script(&authors(|script| script.rule(looks())))?;
+    let run = world.orchestrate(&["run", "plan.md", "--model", &model]).start()?;
+    let is_looking = |line: &str| line.contains("\"tool.started\"") && line.contains("\"T3\"");
+    until(PATIENCE, || {
+        let log = world.orchestrate(&["log", "--json"]).run()?.stdout;
+        Ok(log.lines().any(is_looking).then_some(()))
+    })?;
+    let archive = world.archive()?;
+    let Some(id) = archive.store().latest_run()? else { return fail("there is no run") };
+    archive.store().send(&id, &Request::StopAgent { agent: "T3".into(), holder: None })?;
+    says(&run.end()?.exits(3)?, &["T1: waits for the verdict of T3", "T2: waits for the verdict of T3"])?;
+    states(&world, &["verified", "verified", "cancelled"])?;
+    world.script(&authors(|script| script.rule(verdict(Rule::task("T3"), "approve"))))?;
+    world.types(&["retry", "T3"], 0)?;
+    states(&world, &["merged", "merged", "merged"]).map(|_| ())
 }
 
 fn nothing_to_do_is_no_failure() -> Outcome {

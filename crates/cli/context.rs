@@ -14,6 +14,7 @@ use orchestrate_settings::{Directories, Inputs, Layer, Loaded, named};
 use crate::error::{CommandError, ErrorKind};
 use crate::show::output;
 use crate::show::parked_call;
+use crate::show::project_command;
 use crate::show::terminal::Terminal;
 
 /// The context of a command.
@@ -132,6 +133,22 @@ impl Context {
         Ok(Settings { waiting: |waiting| output::note(&waiting.to_string()), ..settings })
     }
 
+    /// Returns the commands that need the user's consent, with what those with the network can do.
+    pub(crate) fn commands(&self, loaded: &Loaded) -> Result<Vec<ProjectCommand>, CommandError> {
+        let mut commands = loaded.commands.clone();
+        for command in &mut commands {
+            let Some(network) = &mut command.network else { continue };
+            let (project, base) = (self.project()?, loaded.resolved.text("base"));
+            let patterns = project.include_patterns()?;
+            if !patterns.is_empty() {
+                network.sees.push(format!("your files that .worktreeinclude names: {}", patterns.join(", ")));
+            }
+            let files = project.setup_files(base.as_deref(), &command.command)?;
+            network.files = files.into_iter().map(|(path, id)| (path, id.to_string())).collect();
+        }
+        Ok(commands)
+    }
+
     /// Requires the user's consent to every command in the project's files, and asks for it if possible.
     pub(crate) fn require_consent(&self, commands: &[ProjectCommand]) -> Result<(), CommandError> {
         if commands.is_empty() {
@@ -145,13 +162,13 @@ impl Context {
             if !self.terminal.can_ask {
                 return Err(refusal(command));
             }
-            let whole = format!(
-                "{} wants to run this command in the sandbox, as `{}`\n{}",
-                command.place,
-                command.key,
-                parked_call::argument("command", &command.command)
-            );
-            if !parked_call::show(&whole)? || !output::confirm("Allow it in this repository from now on? [y/N] ") {
+            let (place, key, whole) = (&command.place, &command.key, project_command::render(command));
+            let whole = format!("{place} wants to run this command in the sandbox, as `{key}`\n{whole}");
+            let question = match command.network {
+                Some(_) => "Allow it with the network, in this repository from now on? [y/N] ",
+                None => "Allow it in this repository from now on? [y/N] ",
+            };
+            if !parked_call::show(&whole)? || !output::confirm(question) {
                 return Err(refusal(command));
             }
             consents.give(command.clone()).map_err(|error| of_consents(&error))?;
@@ -232,10 +249,11 @@ fn no_run() -> CommandError {
 
 fn refusal(command: &ProjectCommand) -> CommandError {
     let message = format!(
-        "{}: the project's command for `{}` needs your consent; nothing was run:\n{}",
+        "{}: the project's command for `{}` needs your consent{}; nothing was run:\n{}",
         command.place,
         command.key,
-        parked_call::argument("command", &command.command).trim_end()
+        if command.network.is_some() { " to use the network" } else { "" },
+        project_command::render(command).trim_end()
     );
     CommandError::new(ErrorKind::Usage, message)
         .hint("inspect it, then type `orchestrate config trust`")

@@ -4,13 +4,18 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use crate::support::{Case, Outcome, World, at, case, fail, sandboxed};
+use crate::support::{Case, Outcome, World, at, case, fail, sandboxed, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("settings::each_value_says_where_it_comes_from", each_value_says_where_it_comes_from),
         case("settings::what_is_wrong_is_shown_in_its_file", what_is_wrong_is_shown_in_its_file),
         sandboxed("settings::a_projects_command_runs_only_with_consent", a_projects_command_runs_only_with_consent),
+        sandboxed("settings::the_network_needs_a_consent_of_its_own", the_network_needs_a_consent_of_its_own),
+        sandboxed(
+            "settings::changed_files_of_a_setup_are_asked_about_again",
+            changed_files_of_a_setup_are_asked_about_again,
+        ),
         case("settings::the_users_file_is_changed_by_one_line", the_users_file_is_changed_by_one_line),
         case("settings::the_users_file_keeps_its_style", the_users_file_keeps_its_style),
         case("settings::init_writes_what_is_then_read", init_writes_what_is_then_read),
@@ -89,6 +94,72 @@ fn a_projects_command_runs_only_with_consent() -> Outcome {
     run().run()?.exits(2)?;
     let typed = ["run", "plan.md", "--verify", "test -f made", "--output-format", "json", "--no-verify-base"];
     world.types(&typed, 0)?;
+    Ok(())
+}
+
+/// A project that turns the network on later is asked about again, also where the command is the user's.
+fn the_network_needs_a_consent_of_its_own() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    let run = || world.orchestrate(&["run", "plan.md", "--no-verify-base"]);
+    let with_network = "[worktree]\nsetup = 'true'\nsetup_network = true\n";
+    world.repository.write("orchestrate.toml", "[worktree]\nsetup = 'true'\n")?;
+    world.types(&["config", "trust", "--yes"], 0)?;
+    run().run()?.exits(0)?;
+    world.repository.write("orchestrate.toml", with_network)?;
+    let refused = run().run()?.exits(2)?;
+    says(&refused, &["needs your consent to use the network; nothing was run", "`orchestrate config trust`"])?;
+    let listed = world.orchestrate(&["config", "trust", "--yes"]).run()?.exits(0)?;
+    if !listed.stdout.contains("not consented: worktree.setup of orchestrate.toml:2:1, which may use the network") {
+        return fail(listed.stdout);
+    }
+    let list = world.types(&["config", "trust", "--json"], 0)?.json()?;
+    if at(&list, "/0/network/files")?.as_object().is_none() || at(&list, "/0/consented")? != true {
+        return fail(list);
+    }
+    run().run()?.exits(0)?;
+    world.repository.write("orchestrate.toml", "[worktree]\nsetup_network = true\n")?;
+    world.types(&["config", "set", "worktree.setup", "echo mine"], 0)?;
+    says(&run().run()?.exits(2)?, &["orchestrate.toml:2:1", "echo mine", "to use the network"])?;
+    // It runs the project's files, so it needs consent in each project even if the user alone names it.
+    world.repository.write("orchestrate.toml", "")?;
+    world.types(&["config", "set", "worktree.setup_network", "true"], 0)?;
+    says(&run().run()?.exits(2)?, &["config.toml:", "echo mine", "to use the network"])
+}
+
+/// Landed work of an agent can be what the setup runs from then on.
+fn changed_files_of_a_setup_are_asked_about_again() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    world.repository.write("orchestrate.toml", "[worktree]\nsetup = 'sh tools/setup.sh'\nsetup_network = true\n")?;
+    world.repository.write(".worktreeinclude", "# mine\n.env\n")?;
+    let files = [("package.json", r#"{"scripts": {"postinstall": "node patch", "test": "node test"}}"#)];
+    let others = ["tools/setup.sh", "tools/helper.sh", "patch.js", "test.js"];
+    for (file, text) in files.into_iter().chain(others.map(|file| (file, "true\n"))) {
+        world.repository.write(file, text)?;
+    }
+    world.repository.write("tools/setup.sh", "sh tools/helper.sh\n")?;
+    let commit = |message: &str| -> Outcome {
+        world.repository.git(&["add", "."])?;
+        world.repository.git(&["commit", "-q", "-m", message]).map(drop)
+    };
+    commit("Set up")?;
+    world.types(&["config", "set", "sandbox.env", "LANG"], 0)?;
+    let run = || world.orchestrate(&["run", "plan.md", "--no-verify-base"]).env("LANG", "C");
+    let expected =
+        ["variable LANG", ".worktreeinclude names: .env", "package.json, patch.js, tools/helper.sh, tools/setup.sh"];
+    says(&run().run()?.exits(2)?, &expected)?;
+    world.orchestrate(&["config", "trust", "--yes"]).env("LANG", "C").run()?.exits(0)?;
+    run().run()?.exits(0)?;
+    world.repository.write("test.js", "changed\n")?;
+    commit("Change another file")?;
+    run().run()?.exits(0)?;
+    for file in ["tools/helper.sh", "patch.js", "package.json"] {
+        world.repository.write(file, &format!("changed {file}\n"))?;
+        commit(file)?;
+        says(&run().run()?.exits(2)?, &["needs your consent to use the network; nothing was run"])?;
+        world.orchestrate(&["config", "trust", "--yes"]).env("LANG", "C").run()?.exits(0)?;
+    }
     Ok(())
 }
 

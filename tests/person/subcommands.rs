@@ -111,7 +111,17 @@ fn consent_is_typed_once() -> Outcome {
     }
     let terminal = world.orchestrate(&["run", "plan.md", "--no-verify-base"]).start_in_terminal()?;
     let again = terminal.end()?.exits(0)?;
-    if again.stdout.contains(QUESTION) { fail(again.stdout) } else { Ok(()) }
+    if again.stdout.contains(QUESTION) {
+        return fail(again.stdout);
+    }
+    world
+        .repository
+        .write("orchestrate.toml", "verify = 'test -f made'\n[worktree]\nsetup = 'x'\nsetup_network = true\n")?;
+    let terminal = world.orchestrate(&["run", "plan.md", "--no-verify-base"]).start_in_terminal()?;
+    terminal.shows("MAY USE THE NETWORK")?;
+    terminal.shows("Allow it with the network, in this repository from now on? [y/N]")?;
+    terminal.types("n\n")?;
+    terminal.end()?.exits(2).map(drop)
 }
 
 fn config_trust_asks() -> Outcome {

@@ -12,6 +12,7 @@ mod messages;
 pub(crate) mod models;
 mod project_texts;
 mod repair;
+mod setup;
 mod signals;
 mod task_message;
 mod trackers;
@@ -35,6 +36,7 @@ pub(crate) fn cases() -> Vec<Case> {
         models::cases,
         project_texts::cases,
         repair::cases,
+        setup::cases,
         signals::cases,
         task_message::cases,
         trackers::cases,

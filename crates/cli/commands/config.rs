@@ -13,6 +13,7 @@ use crate::context::{Context, of_consents};
 use crate::error::CommandError;
 use crate::show::output;
 use crate::show::parked_call;
+use crate::show::project_command;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ConfigArgs) -> Result<u8, CommandError> {
@@ -194,13 +195,14 @@ fn write(path: &Path, text: &str) -> Result<(), CommandError> {
 }
 
 fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandError> {
-    let commands = context.load(Vec::new(), Layer::default())?.commands;
+    let commands = context.commands(&context.load(Vec::new(), Layer::default())?)?;
     let mut consents = Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
     // Each is shown in full before the user consents, even if the JSON list follows.
     for command in &commands {
         let state = if consents.covers(command) { "consented" } else { "not consented" };
-        let text = parked_call::argument("command", &command.command);
-        let shown = format!("{state}: {} of {}\n{text}", command.key, command.place);
+        let network = if command.network.is_some() { ", which may use the network" } else { "" };
+        let text = project_command::render(command);
+        let shown = format!("{state}: {} of {}{network}\n{text}", command.key, command.place);
         if format.json { output::note(shown.trim_end()) } else { output::result(&shown)? }
     }
     for command in &commands {
@@ -213,6 +215,7 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
             .iter()
             .map(|command| {
                 json!({"key": command.key, "command": command.command, "place": command.place,
+                       "network": command.network,
                        "hash": command.hash(), "consented": consents.covers(command)})
             })
             .collect();
@@ -237,5 +240,7 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
         return false;
     }
     // The whole command was printed above.
-    output::confirm(&format!("consent to {} = {}? [y/N] ", command.key, parked_call::line(&command.command, 200)))
+    let network = if command.network.is_some() { ", with the network" } else { "" };
+    let line = parked_call::line(&command.command, 200);
+    output::confirm(&format!("consent to {} = {line}{network}? [y/N] ", command.key))
 }

@@ -34,7 +34,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     if nothing_to_do::is_idle(&plan) {
         return nothing_to_do::say(&plan, project.base_commit(loaded.resolved.text("base").as_deref())?, style);
     }
-    context.require_consent(&loaded.commands)?;
+    context.require_consent(&context.commands(loaded)?)?;
     let path = place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
     let coordinator_settings = context.settings(loaded)?;
     // Before the runtime, which panics if no file descriptor is left.

@@ -10,6 +10,7 @@ pub(crate) mod parked_call;
 pub(crate) mod patch;
 pub(crate) mod plain;
 pub(crate) mod progress;
+pub(crate) mod project_command;
 pub(crate) mod run_argument;
 pub(crate) mod table;
 pub(crate) mod terminal;

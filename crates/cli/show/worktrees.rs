@@ -8,8 +8,8 @@ use crate::show::output::one_line;
 
 /// How many of the largest worktrees are named; the others are only counted.
 const MAX_NAMED: usize = 4;
-/// The name of the worktree that belongs to no task.
-const OWN: &str = "checks";
+/// The name of the worktrees that belong to no task.
+const OWN: &str = "checks and setup";
 
 /// Renders the sizes, the largest first; empty without worktrees.
 pub(crate) fn render(sizes: &[WorktreeSize]) -> String {
@@ -60,7 +60,7 @@ mod tests {
                     size(None, 40_000_000),
                     size(None, 10_000_000),
                 ],
-                "worktrees: 356 MB on the disk (T2 300 MB, checks 50 MB, T4 3.0 MB, T3 2.0 MB, 1 more)\n",
+                "worktrees: 356 MB on the disk (T2 300 MB, checks and setup 50 MB, T4 3.0 MB, T3 2.0 MB, 1 more)\n",
             ),
         ];
         for (sizes, expected) in table {

@@ -30,7 +30,24 @@ const PROGRAM: &str = "commands do not see this program: the doctor shows which 
 /// The hint for a full disk.
 const DISK: &str = "free space on the disk of the worktrees, for example by cleaning runs that have landed";
 /// The hint for anything that needs a network.
-const NETWORK: &str = "commands have no network: download what they need beforehand, in your checkout";
+const NETWORK: &str = "commands have no network: download what they need beforehand, in your checkout, or with \
+                       `[worktree] setup` and `setup_network = true`";
+
+/// The line of a failed setup's output that says that it had the network.
+pub const SETUP_HAD_NETWORK: &str = "the setup had the network";
+/// The beginning of the line that says why a setup had no network on a tree.
+pub const BASE_ALONE_HAS_NETWORK: &str = "only the commit that a run starts from is set up with the network";
+/// The line that says why a setup had no network although nothing that it reads has changed.
+pub const RESULT_STAYS: &str = "what the setup made with the network cannot be moved to other worktrees";
+/// The hint for a setup that failed although it had the network.
+const SETUP: &str = "type the setup's command in your checkout: settings with a password, a token or a key are not passed to it, \
+                     so private registries do not answer; list what it would make in .worktreeinclude then";
+/// The hint for work that changes what the setup reads.
+const SETUP_CHANGES: &str =
+    "change what the setup reads in your checkout, commit it, and start the next run from there";
+/// The hint for a setup whose result names its own worktree.
+const SETUP_STAYS: &str = "let the setup make only files that git ignores and that do not contain their own absolute path, or \
+                           list them in .worktreeinclude";
 
 const fn cause(words: &'static [&'static str], hint: &'static str) -> Cause {
     Cause { words, hint }
@@ -40,6 +57,9 @@ const fn cause(words: &'static [&'static str], hint: &'static str) -> Cause {
 const CAUSES: &[Cause] = &[
     cause(&["no space left on device"], DISK),
     cause(&["disk quota exceeded"], DISK),
+    cause(&[BASE_ALONE_HAS_NETWORK], SETUP_CHANGES),
+    cause(&[RESULT_STAYS], SETUP_STAYS),
+    cause(&[SETUP_HAD_NETWORK], SETUP),
     cause(&["attempting to make an http request, but --offline was specified"], FETCH_CRATES),
     cause(&["failed to download", "--offline was specified"], FETCH_CRATES),
     cause(&["no matching package named", "found"], FETCH_CRATES),
@@ -98,6 +118,11 @@ mod tests {
             ("bash: line 1: just: command not found", Some(PROGRAM)),
             ("pyenv: version `3.13' is not installed (set by /w/.python-version)", Some(PROGRAM)),
             ("ld: final link failed: No space left on device", Some(DISK)),
+            ("npm error code E401\nthe setup had the network", Some(SETUP)),
+            (
+                "npm error code ENOTCACHED\nonly the commit that a run starts from is set up with the network; …",
+                Some(SETUP_CHANGES),
+            ),
             ("assertion `left == right` failed", None),
             ("test not_found ... FAILED\nthread panicked: user not found", None),
             ("", None),

@@ -13,7 +13,7 @@ mod approval;
 mod base_result;
 pub mod budget;
 pub mod case_folding;
-mod check_hint;
+pub mod check_hint;
 mod check_output;
 pub mod context;
 pub mod conversation;

@@ -100,6 +100,8 @@ pub struct RunSettings {
     pub worktree_mib: u64,
     /// Shell command that runs once in every new worktree.
     pub worktree_setup: Option<String>,
+    /// Whether that command may use the network.
+    pub setup_network: bool,
     /// Absolute paths, or paths below `~/`, that commands may read besides the system and the user's programs.
     pub sandbox_read: Vec<String>,
     /// Names of variables of the user's environment that commands get.
@@ -147,6 +149,7 @@ impl Default for RunSettings {
             command_memory_mib: None,
             worktree_mib: WORKTREE_MIB,
             worktree_setup: None,
+            setup_network: false,
             sandbox_read: Vec::new(),
             sandbox_env: Vec::new(),
             tools: ToolNames::default(),

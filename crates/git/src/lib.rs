@@ -43,5 +43,6 @@ pub use store::handle::Store;
 pub use store::objects::CommitInfo;
 pub use store::snapshot::{Loss, Snapshot, SnapshotRules};
 pub use worktree::handle::Worktrees;
+pub use worktree::made::Made;
 pub use worktree::reconcile::Reconciled;
 pub use worktree::worktrees::{Removed, Worktree, WorktreeSpec};

@@ -15,7 +15,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::error::SandboxError;
 use crate::host::{self, RustHomes};
-use crate::job::Content;
+use crate::job::{Content, Network};
+use crate::network;
 use crate::programs::{Link, Programs};
 use crate::view::Checked;
 
@@ -47,14 +48,20 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Creates the arguments for a view.
-    pub(crate) fn for_view(view: &Checked) -> Result<Self, SandboxError> {
+    pub(crate) fn for_view(view: &Checked, network: Network) -> Result<Self, SandboxError> {
         let mut arguments = Self { list: Vec::new(), data: Vec::new() };
         arguments.add(["--unshare-user", "--unshare-all", "--die-with-parent", "--new-session"]);
+        if network == Network::Host {
+            arguments.add(["--share-net"]);
+        }
         arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
         arguments.private_directories();
-        arguments.system()?;
+        arguments.system(network)?;
         arguments.rust(RustHomes::of_user())?;
         arguments.programs(host::programs_of_user());
+        if network == Network::Host {
+            arguments.network()?;
+        }
         let mut composed = Vec::new();
         for root in &view.roots {
             match (root.writable, view.readable_around_masks(&root.path)) {
@@ -123,7 +130,7 @@ impl Arguments {
         self.add(["--perms", "1777", "--size", SHARED_MEMORY_BYTES, "--tmpfs", "/dev/shm"]);
     }
 
-    fn system(&mut self) -> Result<(), SandboxError> {
+    fn system(&mut self, network: Network) -> Result<(), SandboxError> {
         for path in host::SYSTEM.map(Path::new) {
             match std::fs::read_link(path) {
                 Ok(target) => self.list.extend(["--symlink".into(), target.into(), path.into()]),
@@ -141,8 +148,20 @@ impl Arguments {
                 Err(_) => {}
             }
         }
-        for (path, content) in host::ACCOUNTS.into_iter().zip(accounts()) {
+        for (path, content) in host::ACCOUNTS.into_iter().zip(accounts(network)) {
             self.copy(Path::new(path), memory_file("file", content.as_bytes())?);
+        }
+        Ok(())
+    }
+
+    /// Shows the settings of the network, and those of the user for it.
+    fn network(&mut self) -> Result<(), SandboxError> {
+        let of_home = network::home_files().iter().map(|(name, content)| (Path::new(HOME).join(name), content.clone()));
+        for (path, content) in network::machine_files().into_iter().chain(of_home) {
+            self.copy(&path, memory_file("file", &content)?);
+        }
+        for path in network::certificates() {
+            self.bind("--ro-bind-try", &path);
         }
         Ok(())
     }
@@ -226,8 +245,8 @@ fn few_files(folder: &Path, opened: &File) -> Option<Vec<(PathBuf, File)>> {
 }
 
 /// Returns the account files, in the order of [`host::ACCOUNTS`]: they contain the job's own user
-/// and no user of the host.
-fn accounts() -> [String; 4] {
+/// and no user of the host. With a network, names are resolved as on the host.
+fn accounts(network: Network) -> [String; 4] {
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let mut passwd = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n".to_owned();
     let mut group = "nogroup:x:65534:\n".to_owned();
@@ -238,8 +257,12 @@ fn accounts() -> [String; 4] {
     if gid != 65534 {
         group.insert_str(0, &format!("{name}:x:{gid}:\n"));
     }
-    let sources = "passwd: files\ngroup: files\nhosts: files\n".to_owned();
-    [passwd, group, sources, "127.0.0.1 localhost\n::1 localhost\n".to_owned()]
+    let own_hosts = || "127.0.0.1 localhost\n::1 localhost\n".to_owned();
+    let (servers, hosts) = match network {
+        Network::None => ("", own_hosts()),
+        Network::Host => (" dns", std::fs::read_to_string("/etc/hosts").unwrap_or_else(|_| own_hosts())),
+    };
+    [passwd, group, format!("passwd: files\ngroup: files\nhosts: files{servers}\n"), hosts]
 }
 
 /// Creates a file in memory, positioned at its first byte.

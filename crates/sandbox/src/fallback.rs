@@ -18,6 +18,8 @@ use orchestrate_files::TemporaryFolder;
 use crate::error::SandboxError;
 use crate::helper::machine_facts;
 use crate::host::{self, RustHomes};
+use crate::job::Network;
+use crate::network;
 use crate::view::Checked;
 
 /// The private directory of one job, removed on drop.
@@ -29,12 +31,13 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Creates the directory, accessible to its owner alone.
-    pub(crate) fn make(toolchain: &RustHomes) -> Result<Self, SandboxError> {
+    pub(crate) fn make(toolchain: &RustHomes, network: Network) -> Result<Self, SandboxError> {
         let dir = TemporaryFolder::create("orchestrate-job-", None);
         let dir = dir.map_err(SandboxError::io("make a scratch directory"))?;
         let real = dir.path().canonicalize().map_err(SandboxError::io("find the scratch directory"))?;
         let scratch = Self { _dir: dir, real };
-        scratch.fill(toolchain).map_err(SandboxError::io("fill a scratch directory"))?;
+        let filled = scratch.fill(toolchain).and_then(|()| scratch.add_settings(network));
+        filled.map_err(SandboxError::io("fill a scratch directory"))?;
         Ok(scratch)
     }
 
@@ -44,6 +47,17 @@ impl Scratch {
         }
         orchestrate_files::create_folder(&self.own_cargo_home())?;
         toolchain.cargo_shared().try_for_each(|(name, path)| symlink(path, self.own_cargo_home().join(name)))
+    }
+
+    /// Puts the user's settings for the network into the home.
+    fn add_settings(&self, network: Network) -> std::io::Result<()> {
+        let files = if network == Network::Host { network::home_files() } else { &[] };
+        for (name, content) in files {
+            let path = self.path().join(name);
+            orchestrate_files::create_folder(path.parent().unwrap_or(&path))?;
+            orchestrate_files::replace(&path, content)?;
+        }
+        Ok(())
     }
 
     /// Returns the directory, which is the job's home and the place for its temporary files.
@@ -64,12 +78,18 @@ impl Scratch {
 
 /// Lists what may be read and executed, if it exists: the system, the toolchains, the user's
 /// programs, and the view's read-only roots except what is masked.
-pub(crate) fn readable(view: &Checked, toolchain: &RustHomes) -> Vec<OsString> {
+pub(crate) fn readable(view: &Checked, toolchain: &RustHomes, network: Network) -> Vec<OsString> {
     let system = host::SYSTEM.iter().chain(&host::SETTINGS).chain(&host::ACCOUNTS).map(OsString::from);
     let cargo = toolchain.cargo_shared().map(|(_, path)| path).chain(toolchain.cargo_config().map(|(path, _)| path));
     let toolchains = cargo.chain(toolchain.rustup_home.clone());
     let roots = view.read_only().flat_map(|root| view.readable_around_masks(root));
     let programs = host::programs_of_user().read_only.iter().cloned();
-    let paths = toolchains.chain(programs).chain(roots);
+    let of_network = match network {
+        Network::None => Vec::new(),
+        Network::Host => {
+            network::machine_files().into_iter().map(|(path, _)| path).chain(network::certificates()).collect()
+        }
+    };
+    let paths = toolchains.chain(programs).chain(roots).chain(of_network);
     system.chain(machine_facts()).chain(paths.map(OsString::from)).collect()
 }

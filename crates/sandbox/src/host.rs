@@ -8,6 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::programs::{PathFolder, Programs, Shell, is_executable};
+use crate::secrets::holds_secret;
 
 /// Why the full tier cannot even be tried.
 pub(crate) const NO_BUBBLEWRAP: &str = "bubblewrap is not installed; fix: apt install bubblewrap \
@@ -87,15 +88,15 @@ impl RustHomes {
     }
 
     /// Returns cargo's configuration (mirrors and the like) with its path, unless it seems to
-    /// contain a token.
+    /// contain a token or a password.
     pub(crate) fn cargo_config(&self) -> Option<(PathBuf, Vec<u8>)> {
-        self.any_cargo_config().filter(|(_, text)| !holds_token(text))
+        self.any_cargo_config().filter(|(_, text)| !holds_secret(&String::from_utf8_lossy(text)))
     }
 
     /// Reports whether a job may see cargo's home at its own path, except for what it must not read
     /// there.
     pub(crate) fn shows_cargo_home(&self) -> bool {
-        self.any_cargo_config().is_none_or(|(_, text)| !holds_token(&text))
+        self.any_cargo_config().is_none_or(|(_, text)| !holds_secret(&String::from_utf8_lossy(&text)))
     }
 
     fn any_cargo_config(&self) -> Option<(PathBuf, Vec<u8>)> {
@@ -109,16 +110,10 @@ impl RustHomes {
         let mut variables = Vec::new();
         if let Some(home) = cargo_home {
             variables.push(("CARGO_HOME".into(), home.into()));
-            // Fails at once with a clear message instead of retrying a missing network.
-            variables.push(("CARGO_NET_OFFLINE".into(), "true".into()));
         }
         variables.extend(self.rustup_home.as_ref().map(|home| ("RUSTUP_HOME".into(), home.into())));
         variables
     }
-}
-
-fn holds_token(config: &[u8]) -> bool {
-    config.windows(5).any(|word| word.eq_ignore_ascii_case(b"token"))
 }
 
 /// How long a count of the user's threads is used: it is part of a bound that leaves room for many
@@ -170,6 +165,13 @@ pub(crate) fn programs_of_user() -> &'static Programs {
             visible: visible(),
         })
     })
+}
+
+/// Returns the variables with which package managers do not try a network: they fail at once with a
+/// clear message instead of retrying.
+pub(crate) fn offline_variables() -> Vec<(OsString, OsString)> {
+    let cargo = RustHomes::of_user().cargo_home.iter().map(|_| ("CARGO_NET_OFFLINE".into(), "true".into()));
+    cargo.chain(programs_of_user().offline.clone()).collect()
 }
 
 /// Returns a job's `PATH`: the user's folders that it sees, those below one of the view's `roots`

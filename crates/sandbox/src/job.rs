@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// A process to run confined.
 ///
 /// The process gets the variables of [`Job::env`] and a few base variables that the sandbox sets
@@ -25,8 +27,22 @@ pub struct Job {
     pub stdin: Vec<u8>,
     /// The variables added to the base environment, by name.
     pub env: BTreeMap<OsString, OsString>,
+    /// Whether it may use the network.
+    pub network: Network,
     /// The limits of its resources.
     pub limits: Limits,
+}
+
+/// What a process reaches of the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Network {
+    /// Nothing, not even this machine.
+    #[default]
+    None,
+    /// What this machine reaches, by IPv4 and IPv6, its own services included. It also sees how
+    /// names are resolved here, and gets the user's settings for proxies, registries and
+    /// certificates, as far as they contain no password or token.
+    Host,
 }
 
 /// The files that a process sees.

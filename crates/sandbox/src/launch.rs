@@ -15,7 +15,8 @@ use crate::fallback::{self, Scratch};
 use crate::helper::protocol::Spec;
 use crate::helper::{HELPER_ARG, helper_installed};
 use crate::host::{self, RustHomes};
-use crate::job::Job;
+use crate::job::{Job, Network};
+use crate::network;
 use crate::spawner;
 use crate::tier::{Confinement, Tier};
 use crate::view::Checked;
@@ -37,7 +38,7 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     }
     let view = Checked::of(job)?;
     let scratch = match tier.confinement {
-        Confinement::Fallback => Some(Scratch::make(RustHomes::of_user())?),
+        Confinement::Fallback => Some(Scratch::make(RustHomes::of_user(), job.network)?),
         _ => None,
     };
     let folders: Vec<OsString> = view.writable().map(OsString::from).collect();
@@ -53,7 +54,7 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
         more: Vec::new(),
     };
     let mut command = match tier.confinement {
-        Confinement::Full => bubblewrap(&view, &mut given)?,
+        Confinement::Full => bubblewrap(&view, job.network, &mut given)?,
         _ => plain(&given),
     };
     command.env_clear().process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -100,12 +101,12 @@ fn plain(given: &Given) -> Command {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one door to supervisors")]
-fn bubblewrap(view: &Checked, given: &mut Given) -> Result<Command, SandboxError> {
+fn bubblewrap(view: &Checked, network: Network, given: &mut Given) -> Result<Command, SandboxError> {
     let program = host::bubblewrap().ok_or_else(|| SandboxError::TierUnusable {
         tier: Confinement::Full,
         reason: host::NO_BUBBLEWRAP.to_owned(),
     })?;
-    let arguments = Arguments::for_view(view)?;
+    let arguments = Arguments::for_view(view, network)?;
     let packed = arguments.packed()?;
     let mut command = Command::new(program);
     command.arg("--args").arg(packed.as_raw_fd().to_string()).arg("--").arg(given.program()).args(given.arguments());
@@ -119,11 +120,14 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
     let roots = view.writable().map(OsString::from);
     let (writable, read_only) = match (confinement, scratch) {
         (Confinement::Unconfined, _) => (Vec::new(), Vec::new()),
-        (_, Some(scratch)) => (roots.chain([scratch.path().into()]).collect(), fallback::readable(view, toolchain)),
+        (_, Some(scratch)) => {
+            (roots.chain([scratch.path().into()]).collect(), fallback::readable(view, toolchain, job.network))
+        }
         (_, None) => (roots.chain(memory_folders(confinement, toolchain)).collect(), vec![OsString::from("/")]),
     };
     Spec {
         confinement,
+        network: job.network,
         program: job.program.clone(),
         args: job.args.clone(),
         env: environment(confinement, job, view, scratch).into_iter().collect(),
@@ -177,6 +181,10 @@ fn environment(
         set("PATH", &host::search_path(view.read_only()));
         all.extend(toolchain.variables(cargo_home.as_deref()));
         all.extend(host::programs_of_user().variables.clone());
+        all.extend(match job.network {
+            Network::None => host::offline_variables(),
+            Network::Host => network::variables().collect(),
+        });
     }
     all.extend(job.env.clone());
     all

@@ -12,7 +12,7 @@ use crate::disk_usage::Accounts;
 use crate::drive;
 use crate::error::SandboxError;
 use crate::host::NO_BUBBLEWRAP;
-use crate::job::{Exit, HostView, Job, Limits, View};
+use crate::job::{Exit, HostView, Job, Limits, Network, View};
 use crate::tier::{Confinement, Helper, Tier};
 
 /// The time limit of a probe. A start takes some ten milliseconds; a machine that needs longer than
@@ -43,6 +43,7 @@ pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), Str
         cwd: PathBuf::from("/usr"),
         stdin: Vec::new(),
         env: BTreeMap::new(),
+        network: Network::None,
         limits: Limits { timeout: PATIENCE, ..Limits::default() },
     };
     match drive::run(&tier, &job, &[&Cancel::new()]) {

@@ -45,6 +45,8 @@ pub(crate) struct Programs {
     pub(crate) links: Vec<Link>,
     /// The variables of the toolchains.
     pub(crate) variables: BTreeMap<OsString, OsString>,
+    /// Variables of jobs without a network, which come first.
+    pub(crate) offline: BTreeMap<OsString, OsString>,
     /// Folders of `PATH` and programs in them that are not shown.
     pub(crate) hidden: Vec<Hidden>,
     /// The projects whose toolchains are shown.
@@ -154,8 +156,8 @@ impl Programs {
             self.show(&part, &hidden);
         }
         if self.read_only.len() > before {
-            let variables = toolchain.variables_for(folder, shell.variable);
-            self.variables.extend(variables.into_iter().map(|(name, value)| (name.into(), value)));
+            self.variables.extend(toolchain.variables_for(folder, shell.variable, false));
+            self.offline.extend(toolchain.variables_for(folder, shell.variable, true));
             self.toolchains.push(toolchain.name);
         }
     }

@@ -8,6 +8,7 @@ use crate::cancel::Cancel;
 use crate::disk_usage::Accounts;
 use crate::error::SandboxError;
 use crate::job::{Finished, Job, View};
+use crate::packages::Packages;
 use crate::tier::{Confinement, Helper, Tier};
 use crate::{drive, host, probe};
 
@@ -17,6 +18,7 @@ pub struct Sandbox {
     tier: Tier,
     bounds: Bounds,
     additions: Additions,
+    packages: Option<Packages>,
 }
 
 /// What every job sees and gets besides its own view and variables.
@@ -69,6 +71,7 @@ impl Sandbox {
             tier: Tier { confinement, helper, accounts: Accounts::default() },
             bounds: Bounds::default(),
             additions: Additions::default(),
+            packages: None,
         }
     }
 
@@ -76,6 +79,12 @@ impl Sandbox {
     #[must_use]
     pub fn adding(self, additions: Additions) -> Self {
         Self { additions, ..self }
+    }
+
+    /// Sets the folder that jobs with a network download packages to, and that the others read.
+    #[must_use]
+    pub fn with_packages(self, folder: PathBuf) -> Self {
+        Self { packages: Some(Packages(folder)), ..self }
     }
 
     /// Sets the limits of jobs that set none themselves.
@@ -98,15 +107,18 @@ impl Sandbox {
         format!("{confinement:?} {:?} {:?} {search:?}", self.bounds, self.additions)
     }
 
-    fn completed(&self, mut job: Job) -> Job {
+    fn completed(&self, mut job: Job) -> Result<Job, SandboxError> {
         let View::Host(view) = &mut job.view;
         view.optional.extend_from_slice(&self.additions.read_only);
         for (name, value) in &self.additions.env {
             job.env.entry(name.clone()).or_insert_with(|| value.clone());
         }
+        if let Some(packages) = &self.packages {
+            packages.show(&mut job)?;
+        }
         job.limits.memory_bytes = job.limits.memory_bytes.or(self.bounds.memory_bytes);
         job.limits.disk_bytes = job.limits.disk_bytes.or(self.bounds.disk_bytes);
-        job
+        Ok(job)
     }
 
     /// Returns the active tier.
@@ -120,7 +132,7 @@ impl Sandbox {
     /// # Errors
     /// Fails if the program could not be started as asked; never because the program failed.
     pub fn run(&self, job: &Job, cancel: &Cancel) -> Result<Finished, SandboxError> {
-        drive::run(&self.tier, &self.completed(job.clone()), &[cancel])
+        drive::run(&self.tier, &self.completed(job.clone())?, &[cancel])
     }
 
     /// Runs a job to its end on tokio's blocking pool. Dropping the future stops the job.
@@ -135,7 +147,7 @@ impl Sandbox {
                 self.0.cancel();
             }
         }
-        let (tier, job) = (self.tier.clone(), self.completed(job));
+        let (tier, job) = (self.tier.clone(), self.completed(job)?);
         let abandon = Abandon(Cancel::new());
         let abandoned = abandon.0.clone();
         let task = tokio::task::spawn_blocking(move || drive::run(&tier, &job, &[&cancel, &abandoned]));

@@ -42,6 +42,8 @@ pub(crate) enum Value {
     Folder,
     /// This text; `{}` stands for the toolchain's folder.
     Text(&'static str),
+    /// The same, for a job without a network.
+    Offline(&'static str),
     /// What the user has set, if anything.
     OfUser,
 }
@@ -85,7 +87,7 @@ pub(crate) const PRIVATE: [&str; 20] = [
 ];
 
 use Home::{BelowNamed, Named, Usual};
-use Value::{Folder, OfUser, Text};
+use Value::{Folder, OfUser, Offline, Text};
 
 const fn row(name: &'static str, homes: &'static [Home], shown: &'static [&'static str]) -> Toolchain {
     Toolchain { name, homes, programs: &[], shown, hidden: &[], variables: &[] }
@@ -109,7 +111,7 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
     },
     Toolchain {
         programs: &["uv", "uvx"],
-        variables: &[("UV_PYTHON_INSTALL_DIR", Folder), ("UV_PYTHON_DOWNLOADS", Text("never")), ("UV_OFFLINE", Text("1"))],
+        variables: &[("UV_PYTHON_INSTALL_DIR", Folder), ("UV_PYTHON_DOWNLOADS", Text("never")), ("UV_OFFLINE", Offline("1"))],
         ..row("uv", &[Named("UV_PYTHON_INSTALL_DIR"), Usual(".local/share/uv/python")], &["."])
     },
     Toolchain {
@@ -144,7 +146,7 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
     },
     Toolchain {
         // A configuration that is trusted here runs nothing outside the sandbox.
-        variables: &[("MISE_DATA_DIR", Folder), ("MISE_TRUSTED_CONFIG_PATHS", Text("/")), ("MISE_OFFLINE", Text("1"))],
+        variables: &[("MISE_DATA_DIR", Folder), ("MISE_TRUSTED_CONFIG_PATHS", Text("/")), ("MISE_OFFLINE", Offline("1"))],
         ..row("mise", &[Named("MISE_DATA_DIR"), Usual(".local/share/mise")], &["installs", "plugins", "shims"])
     },
     Toolchain {
@@ -168,7 +170,7 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
         hidden: &["cache/vcs"],
         variables: &[
             ("GOMODCACHE", Folder),
-            ("GOPROXY", Text("off")),
+            ("GOPROXY", Offline("off")),
             ("GOFLAGS", OfUser),
             ("GOTOOLCHAIN", OfUser),
             ("GOPRIVATE", OfUser),
@@ -180,7 +182,10 @@ pub(crate) const TOOLCHAINS: &[Toolchain] = &[
     Toolchain {
         programs: &["mvn", "mvnw"],
         // Since 3.9, Maven reads a second repository that it does not write.
-        variables: &[("MAVEN_ARGS", Text("-o -Dmaven.repo.local.tail={} -Dmaven.repo.local.tail.ignoreAvailability=true"))],
+        variables: &[
+            ("MAVEN_ARGS", Text("-Dmaven.repo.local.tail={} -Dmaven.repo.local.tail.ignoreAvailability=true")),
+            ("MAVEN_ARGS", Offline("-o -Dmaven.repo.local.tail={} -Dmaven.repo.local.tail.ignoreAvailability=true")),
+        ],
         ..row("maven packages", &[Usual(".m2/repository")], &["."])
     },
     Toolchain {
@@ -214,24 +219,29 @@ impl Toolchain {
         self.homes.iter().filter_map(at).find(|path| path.is_dir())
     }
 
-    /// Returns the variables of a job that sees the folder.
+    /// Returns the variables of a job that sees the folder: those of any job, or those that only a
+    /// job without a network gets.
     pub(crate) fn variables_for(
         &self,
         folder: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Vec<(&'static str, OsString)> {
-        let value = |kind: &Value| match kind {
+        offline: bool,
+    ) -> Vec<(OsString, OsString)> {
+        let value = |name: &str, kind: &Value| match kind {
             Folder => Some(folder.as_os_str().to_owned()),
-            // A folder whose name would be split into words is not passed in a text.
-            Text(text) if text.contains("{}") => {
-                let name = folder.to_str().filter(|name| !name.contains(char::is_whitespace))?;
-                Some(text.replace("{}", name).into())
-            }
-            Text(text) => Some(text.into()),
-            OfUser => None,
+            Text(text) | Offline(text) => with_folder(text, folder),
+            OfUser => variable(name),
         };
-        let of_user = |kind: &Value, name: &str| if matches!(kind, OfUser) { variable(name) } else { None };
-        let all = self.variables.iter();
-        all.filter_map(|(name, kind)| Some((*name, value(kind).or_else(|| of_user(kind, name))?))).collect()
+        let of_kind = self.variables.iter().filter(|(_, kind)| matches!(kind, Offline(_)) == offline);
+        of_kind.filter_map(|(name, kind)| Some(((*name).into(), value(name, kind)?))).collect()
     }
+}
+
+/// Returns a text with the folder's name in it; a name that would be split into words is not passed.
+fn with_folder(text: &str, folder: &Path) -> Option<OsString> {
+    if !text.contains("{}") {
+        return Some(text.into());
+    }
+    let name = folder.to_str().filter(|name| !name.contains(char::is_whitespace))?;
+    Some(text.replace("{}", name).into())
 }

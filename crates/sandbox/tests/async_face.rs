@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use orchestrate_sandbox::{Cancel, Confinement, Exit, Helper, HostView, Job, Limits, Sandbox, View, helper_installed};
+use orchestrate_sandbox::{
+    Cancel, Confinement, Exit, Helper, HostView, Job, Limits, Network, Sandbox, View, helper_installed,
+};
 
 fn job(root: &Path, script: &str) -> Job {
     Job {
@@ -14,6 +16,7 @@ fn job(root: &Path, script: &str) -> Job {
         cwd: root.to_owned(),
         stdin: Vec::new(),
         env: Default::default(),
+        network: Network::None,
         limits: Limits { timeout: Duration::from_secs(60), ..Limits::default() },
     }
 }

@@ -55,6 +55,12 @@ impl Additions {
         }
         if problems.is_empty() { Ok(additions) } else { Err(problems) }
     }
+
+    /// Lists them for the user, without the values of variables.
+    pub(crate) fn in_words(&self) -> Vec<String> {
+        let variables = self.variables.keys().map(|name| format!("the variable {name} (`sandbox.env`)"));
+        variables.chain(self.read.iter().map(|path| format!("{} (`sandbox.read`)", path.display()))).collect()
+    }
 }
 
 /// Returns the path that a text of the configuration means.

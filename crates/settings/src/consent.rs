@@ -2,7 +2,10 @@
 //!
 //! A project file may name the commands that verify a merge and prepare a worktree. Such a command
 //! runs only after the user has seen it once and agreed. A consent is bound to the location of the
-//! repository, the key and the exact text of the command, so a changed command needs a new one.
+//! repository, the key and the exact text of the command, so a changed command needs a new one, and
+//! so does one that is to use the network from now on. The consent to the network is also bound to
+//! what the command sees, and to the contents of the files that it reads as far as they are known: an
+//! agent's work may have changed them since.
 //! Consents are stored in the user's state folder, which no sandbox and no repository can reach.
 //! This module never prompts; the terminal does.
 
@@ -25,8 +28,20 @@ pub struct ProjectCommand {
     pub key: String,
     /// The shell command.
     pub command: String,
+    /// What it can do with the network; `None` if it has none.
+    #[serde(default)]
+    pub network: Option<NetworkUse>,
     /// Where it is written, for messages.
     pub place: String,
+}
+
+/// What a command with the network could send, and what could make it do so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkUse {
+    /// What it sees besides the files of its commit, in words.
+    pub sees: Vec<String>,
+    /// The files of the commit that it reads or runs, as far as known, with the ids of their contents.
+    pub files: BTreeMap<PathBuf, String>,
 }
 
 /// The consents given by a user.
@@ -58,10 +73,19 @@ pub enum ConsentError {
 }
 
 impl ProjectCommand {
-    /// Returns the hash that a consent is bound to: over the project, the key and the command.
+    /// Returns the hash that a consent is bound to: over the project, the key, the command, and what
+    /// it can do with the network.
     pub fn hash(&self) -> String {
         let mut hash = Sha256::new();
-        for part in [self.project.as_os_str().as_encoded_bytes(), self.key.as_bytes(), self.command.as_bytes()] {
+        let mut parts = vec![self.project.as_os_str().as_encoded_bytes(), self.key.as_bytes(), self.command.as_bytes()];
+        // Consents without a network keep the hash that they had before there was one.
+        if let Some(NetworkUse { sees, files }) = &self.network {
+            parts.push(b"network");
+            parts.extend(sees.iter().map(String::as_bytes));
+            parts.push(b"files");
+            parts.extend(files.iter().flat_map(|(path, id)| [path.as_os_str().as_encoded_bytes(), id.as_bytes()]));
+        }
+        for part in parts {
             // The lengths keep two different commands from hashing the same bytes.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
@@ -118,6 +142,7 @@ mod tests {
             project: "/p".into(),
             key: key.to_owned(),
             command: text.to_owned(),
+            network: None,
             place: "orchestrate.toml:1:1".to_owned(),
         }
     }
@@ -138,6 +163,20 @@ mod tests {
         }
         let elsewhere = ProjectCommand { project: "/q".into(), ..command("verify", "cargo test") };
         assert!(!read.covers(&elsewhere));
+        let network = |sees: &[&str], files: &[(&str, &str)]| ProjectCommand {
+            network: Some(NetworkUse {
+                sees: sees.iter().map(|seen| (*seen).to_owned()).collect(),
+                files: files.iter().map(|(path, id)| (path.into(), (*id).to_owned())).collect(),
+            }),
+            ..command("verify", "cargo test")
+        };
+        assert!(!read.covers(&network(&[], &[])));
+        let mut read = read;
+        read.give(network(&["x"], &[("package.json", "1")])).unwrap();
+        assert!(read.covers(&network(&["x"], &[("package.json", "1")])));
+        for (sees, files) in [(&["y"], ("package.json", "1")), (&["x"], ("package.json", "2")), (&["x"], ("a", "1"))] {
+            assert!(!read.covers(&network(sees, &[files])), "{sees:?} {files:?}");
+        }
         std::fs::write(state.join(FILE), "{").unwrap();
         assert!(matches!(Consents::load(&state), Err(ConsentError::Malformed { .. })));
         std::fs::remove_dir_all(state).unwrap();

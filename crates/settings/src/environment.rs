@@ -384,6 +384,7 @@ mod tests {
             ("land.message", "{title}"),
             ("clean.keep_runs", "3"),
             ("worktree.setup", "true"),
+            ("worktree.setup_network", "true"),
             ("sandbox.read", "~/tools"),
             ("sandbox.env", "CI"),
             ("tools", "x"),

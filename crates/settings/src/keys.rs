@@ -164,6 +164,7 @@ pub const KEYS: &[Key] = &[
     key("clean.keep_runs", number(0, u32::MAX as u64), Class::Personal, "10", "How many of the newest runs keep their branches and worktrees when landed runs are cleaned."),
     key("no_sandbox", Kind::Switch, Class::TypedOnly, "", "Run commands without a sandbox."),
     key("worktree.setup", Kind::Text, Class::Preference, "", "A shell command that runs once in every new worktree."),
+    key("worktree.setup_network", Kind::Switch, Class::Preference, "false", "Whether that command may use the network."),
     key("sandbox.read", Kind::Paths, Class::Personal, "", "Files and folders that commands may read besides the system and your programs."),
     key("sandbox.env", Kind::Variables, Class::Personal, "", "Variables of your environment that commands get."),
     key("tools", Kind::Text, Class::NotYet, "", "Limits of individual tools."),
@@ -203,7 +204,9 @@ impl Key {
             "cache" => Some(Value::Text("off".to_owned())),
             "output_format" => Some(Value::Text("text".to_owned())),
             "verify_base" => Some(Value::Switch(run.verify_base)),
-            "quiet" | "verbose" | "no_write_back" | "land" | "no_sandbox" => Some(Value::Switch(false)),
+            "quiet" | "verbose" | "no_write_back" | "land" | "no_sandbox" | "worktree.setup_network" => {
+                Some(Value::Switch(false))
+            }
             _ => None,
         }
     }

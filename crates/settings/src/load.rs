@@ -20,15 +20,15 @@ use orchestrate_core::settings::RuleText;
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_files::Links;
 
-use crate::consent::ProjectCommand;
+use crate::consent::{NetworkUse, ProjectCommand};
 use crate::environment;
 
 /// The names of a project's configuration file, relative to its root; only one of the two may
 /// exist.
 pub const PROJECT_FILES: [&str; 2] = ["orchestrate.toml", ".orchestrate/config.toml"];
 
-/// The keys whose values are shell commands.
-const COMMANDS: [&str; 2] = ["verify", "worktree.setup"];
+/// The keys whose values are shell commands, each with the switch that gives it the network.
+const COMMANDS: [(&str, Option<&str>); 2] = [("verify", None), ("worktree.setup", Some("worktree.setup_network"))];
 
 /// The sources of the settings, as they were at the start.
 #[derive(Clone, Debug)]
@@ -91,10 +91,10 @@ impl Inputs {
             return Err(problems);
         }
         Ok(Loaded {
-            additions,
             run: resolved.run_settings(&switches, self.headless),
             environment: environment::secrets(&self.variables, &user.environment),
-            commands: self.commands(&resolved),
+            commands: self.commands(&resolved, &additions),
+            additions,
             resolved,
             switches,
         })
@@ -133,24 +133,26 @@ impl Inputs {
         if root == self.directory { name.to_owned() } else { root.join(name).display().to_string() }
     }
 
-    fn commands(&self, resolved: &Resolved) -> Vec<ProjectCommand> {
+    fn commands(&self, resolved: &Resolved, additions: &Additions) -> Vec<ProjectCommand> {
         let root = project_root(&self.directory).unwrap_or_else(|| self.directory.clone());
         let project = root.canonicalize().unwrap_or(root);
-        let of_project = |key: &&str| {
-            let place = resolved.chosen.get(*key)?.place.as_ref()?;
+        let of_project = |key: &str| {
+            let place = resolved.chosen.get(key)?.place.as_ref()?;
             (place.source == Source::Project).then(|| place.to_string())
         };
-        COMMANDS
-            .iter()
-            .filter_map(|key| {
-                Some(ProjectCommand {
-                    project: project.clone(),
-                    key: (*key).to_owned(),
-                    command: resolved.text(key)?,
-                    place: of_project(key)?,
-                })
+        let of_key = |(key, network): (&str, Option<&str>)| {
+            let network = network.filter(|switch| resolved.is_on(switch));
+            // The user's own command needs consent too if it has the network: it runs the project's files.
+            let with_network = || Some(resolved.chosen.get(network?)?.place.as_ref()?.to_string());
+            Some(ProjectCommand {
+                project: project.clone(),
+                key: key.to_owned(),
+                command: resolved.text(key)?,
+                network: network.map(|_| NetworkUse { sees: additions.in_words(), files: BTreeMap::new() }),
+                place: of_project(key).or_else(|| of_project(network?)).or_else(with_network)?,
             })
-            .collect()
+        };
+        COMMANDS.into_iter().filter_map(of_key).collect()
     }
 }
 

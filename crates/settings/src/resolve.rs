@@ -179,6 +179,7 @@ impl Resolved {
             command_memory_mib: self.number("command_memory_mib"),
             worktree_mib: self.number("worktree_mib").unwrap_or(standard.worktree_mib),
             worktree_setup: self.text("worktree.setup"),
+            setup_network: self.is_on("worktree.setup_network"),
             sandbox_read: self.list("sandbox.read"),
             sandbox_env: self.list("sandbox.env"),
             tools: ToolNames::default(),

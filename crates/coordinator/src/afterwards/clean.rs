@@ -127,14 +127,15 @@ impl Archive {
                 }
             }
         }
-        let verifier = self.layout.verifier(run);
-        if verifier.exists() && state.tasks().all(|record| !record.needs_worktree()) {
-            if remove {
-                drop(self.repo.worktrees().discard(&verifier, &self.layout.trash())?);
+        for path in [self.layout.verifier(run), self.layout.setup(run), self.layout.packages(run)] {
+            if path.exists() && state.tasks().all(|record| !record.needs_worktree()) {
+                if remove {
+                    drop(self.repo.worktrees().discard(&path, &self.layout.trash())?);
+                }
+                cleaned.removed.push((None, path));
+            } else if !path.exists() {
+                self.repo.worktrees().forget(&path, remove)?;
             }
-            cleaned.removed.push((None, verifier));
-        } else if !verifier.exists() {
-            self.repo.worktrees().forget(&verifier, remove)?;
         }
         Ok(())
     }

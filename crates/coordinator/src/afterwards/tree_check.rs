@@ -1,14 +1,18 @@
 //! Checks a commit that no run has made: of a landing, or of a result without some tasks.
 
+use std::sync::Arc;
+
 use orchestrate_core::{Oid, RunState};
-use orchestrate_sandbox::Cancel;
+use orchestrate_sandbox::{Cancel, Network, Sandbox};
 
 use crate::afterwards::archive::Archive;
 use crate::afterwards::refusal::Refusal;
 use crate::api::coordinator::sandbox;
 use crate::error::CoordinatorError;
-use crate::merge::checks::{Check, run_check_blocking};
+use crate::merge::base_setup::OnBase;
+use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check_blocking};
 use crate::merge::green::CheckedTree;
+use crate::merge::setup;
 use crate::merge::verifier;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 
@@ -33,26 +37,58 @@ impl Archive {
         let Some(command) = &state.settings.verify else { return Ok(None) };
         // The check would see other files than a filter produces.
         self.repo.require_plain_tree(commit)?;
-        let sandbox = sandbox(&self.settings)?;
-        let of = (&self.repo.tree_of(commit)?, command.as_str());
+        let sandbox = setup::sandbox_of(&Arc::new(sandbox(&self.settings)?), &self.layout, state);
+        let tree = self.repo.tree_of(commit)?;
         // Before the ignored files are copied: if one changes meanwhile, the result does not count for the new one.
-        let remembered = CheckedTree::new((&self.repo, &self.layout), &sandbox, &state.settings, of)?;
+        let remembered = CheckedTree::new((&self.repo, &self.layout), &sandbox, state, (&tree, command.as_str()))?;
         let verifier = verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?;
         let worktree = verifier.worktree();
         let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
-        for command in verifier::commands(&state.settings, command) {
-            let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
-            let result = run_check_blocking(&sandbox, &check, cancel)?;
-            if result.cancelled {
-                return Err(Refusal::Interrupted { run: state.run_id.clone() }.into());
+        let of_base = self.set_up_with_network(state, &sandbox, cancel)?;
+        let (_, changed) = setup::difference(&self.repo, state, &tree)?;
+        let is_prepared = match &of_base {
+            Some(OnBase::Failed(result)) => {
+                let setup = state.settings.worktree_setup.as_deref().unwrap_or_default();
+                return red(state, setup, result).map(Some);
             }
+            Some(OnBase::Passed(base)) => base.bring(&self.repo, worktree.path(), true)? && changed.is_empty(),
+            None => false,
+        };
+        let commands = verifier::commands(&state.settings, command).skip(usize::from(is_prepared));
+        for ShellCommand { text, network } in commands {
+            let check =
+                Check { command: ShellCommand::offline(text), worktree: worktree.path(), view: &view, timeout_ms };
+            let result = run_check_blocking(&sandbox, &check, cancel)?;
             if !result.passed {
-                let output = cut(result.output.trim(), EVIDENCE_BYTES).into();
-                return Ok(Some(RedTree { command: command.to_owned(), exit: result.exit, output }));
+                let is_setup = network == Network::Host;
+                let result = if is_setup { setup::explained(result, &changed) } else { result };
+                return red(state, text, &result).map(Some);
             }
         }
         verifier.note_passed()?;
         remembered.note_green();
         Ok(None)
     }
+
+    /// Runs a setup that may use the network on the run's base, as the run did; `None` for any other setup.
+    fn set_up_with_network(
+        &self,
+        state: &RunState,
+        sandbox: &Sandbox,
+        cancel: &Cancel,
+    ) -> Result<Option<OnBase>, CoordinatorError> {
+        if !state.settings.setup_network {
+            return Ok(None);
+        }
+        setup::on_base_blocking((&self.repo, &self.layout), state, sandbox, cancel)
+    }
+}
+
+/// Returns how a command has failed; fails if it was interrupted.
+fn red(state: &RunState, command: &str, result: &CheckResult) -> Result<RedTree, CoordinatorError> {
+    if result.cancelled {
+        return Err(Refusal::Interrupted { run: state.run_id.clone() }.into());
+    }
+    let output = cut(result.output.trim(), EVIDENCE_BYTES).into();
+    Ok(RedTree { command: command.to_owned(), exit: result.exit.clone(), output })
 }

@@ -26,6 +26,7 @@ use crate::dispatch::recovery;
 use crate::dispatch::requests;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
+use crate::merge::setup;
 use crate::run::context::RunContext;
 use crate::run::host::Host;
 use crate::run::layout::{Layout, require_own_state};
@@ -404,7 +405,7 @@ impl Coordinator {
             identities: self.identities()?,
             no_gc: Arc::new(NoGc::of(&self.repo)),
             host: Arc::new(Host {
-                sandbox: Arc::clone(&self.sandbox),
+                sandbox: setup::sandbox_of(&self.sandbox, &self.layout, &state),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
                 models: models.with_recorded(self.recorded_replies(&journal)?),
                 counter: LazyCounter::default(),
@@ -414,6 +415,7 @@ impl Coordinator {
             prompts,
             skills,
             retries: Retries::default(),
+            set_up: tokio::sync::Mutex::default(),
             journal,
         })
     }

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use orchestrate_sandbox::{Cancel, HostView, Job, Limits, Sandbox, View, confined_search_path};
+use orchestrate_sandbox::{Cancel, HostView, Job, Limits, Network, Sandbox, View, confined_search_path};
 
 use crate::error::CoordinatorError;
 
@@ -31,6 +31,7 @@ pub(crate) async fn not_found(sandbox: &Sandbox, names: BTreeSet<&str>) -> Resul
         cwd: PathBuf::from("/usr"),
         stdin: Vec::new(),
         env: Default::default(),
+        network: Network::None,
         limits: Limits { timeout: PATIENCE, ..Limits::default() },
     };
     let finished = sandbox.run_async(job, Cancel::new()).await?;

@@ -17,6 +17,7 @@ use crate::afterwards::moved;
 use crate::afterwards::moved::Moved;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
+use crate::merge::setup_files::setup_files;
 use crate::run::layout::{Layout, require_own_state};
 use crate::run::secrets::redactor_of;
 use crate::texts::project_texts;
@@ -35,7 +36,7 @@ pub struct Project {
 /// What a worktree occupies on its disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WorktreeSize {
-    /// The task that works in it; `None` for the one in which the run checks merged trees.
+    /// The task that works in it; `None` for those in which the run checks merged trees and sets up the project.
     pub task: Option<TaskId>,
     /// The folder.
     pub path: PathBuf,
@@ -88,7 +89,8 @@ impl Project {
             let task = &record.task.id;
             (Some(task.clone()), self.layout.worktree(&state.run_id, task))
         });
-        let all = of_tasks.chain([(None, self.layout.verifier(&state.run_id))]);
+        let own = [self.layout.verifier(&state.run_id), self.layout.setup(&state.run_id)];
+        let all = of_tasks.chain(own.map(|path| (None, path)));
         let existing = all.filter(|(_, path)| path.is_dir());
         existing.map(|(task, path)| WorktreeSize { task, bytes: orchestrate_files::disk_usage(&path), path }).collect()
     }
@@ -119,6 +121,25 @@ impl Project {
     /// Fails if there is no such revision.
     pub fn base_commit(&self, base: Option<&str>) -> Result<Oid, CoordinatorError> {
         self.base(base)
+    }
+
+    /// Returns the files that a setup reads or runs, as far as known, in the commit that a run from this revision
+    /// starts from, each with the id of its content; `None` means HEAD.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such revision, or if it cannot be read.
+    pub fn setup_files(&self, base: Option<&str>, command: &str) -> Result<BTreeMap<PathBuf, Oid>, CoordinatorError> {
+        Ok(setup_files(&self.repo, &self.base(base)?, command)?)
+    }
+
+    /// Returns the lines with which `.worktreeinclude` names the user's files that each worktree gets.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file exists and cannot be read.
+    pub fn include_patterns(&self) -> Result<Vec<String>, CoordinatorError> {
+        Ok(self.repo.worktrees().include_patterns()?)
     }
 
     /// Returns the commit that a run's integration branch was moved to from outside, if the run's result does not

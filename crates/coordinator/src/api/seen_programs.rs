@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use orchestrate_sandbox::{
-    Cancel, Confinement, Helper, HostView, Job, Limits, Sandbox, SeenProgram, View, seen_program, trusted_program,
+    Cancel, Confinement, Helper, HostView, Job, Limits, Network, Sandbox, SeenProgram, View, seen_program,
+    trusted_program,
 };
 use orchestrate_settings::Loaded;
 use serde::Serialize;
@@ -105,6 +106,7 @@ async fn versions(sandbox: Sandbox, programs: Vec<PathBuf>) -> BTreeMap<PathBuf,
         stdin: Vec::new(),
         // A launcher of package managers would fetch the one that it is asked about.
         env: BTreeMap::from([("COREPACK_ENABLE_NETWORK".into(), "0".into())]),
+        network: Network::None,
         limits: Limits { timeout: PATIENCE, ..Limits::default() },
     };
     // Without an answer, the paths alone are compared.

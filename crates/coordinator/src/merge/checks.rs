@@ -1,14 +1,15 @@
 //! Commands that are not an agent's: `verify`, `run:` and a worktree's setup, all sandboxed.
 //!
-//! Each is `/bin/sh -c` in a worktree, in the sandbox, without network; exit 0 passes.
+//! Each is `/bin/sh -c` in a worktree, in the sandbox; exit 0 passes. None has a network, except a setup that the user
+//! has allowed to use it.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, VerifyScope};
-use orchestrate_core::{BlobId, Oid, Redactor, TaskId};
-use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Sandbox, View};
+use orchestrate_core::{BlobId, Oid, Redactor, RunSettings, TaskId};
+use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, View};
 
 use crate::error::CoordinatorError;
 use crate::run::shutdown::Shutdown;
@@ -17,6 +18,7 @@ use crate::run::shutdown::Shutdown;
 const KEPT_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// The result of a command.
+#[derive(Clone, Debug)]
 pub(crate) struct CheckResult {
     pub(crate) passed: bool,
     /// `exit code 1`, `killed: time limit of 600 s, …`.
@@ -31,9 +33,16 @@ pub(crate) struct CheckResult {
     pub(crate) cancelled: bool,
 }
 
+/// A shell command, and what it reaches of the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShellCommand<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) network: Network,
+}
+
 /// A command and where it runs.
 pub(crate) struct Check<'a> {
-    pub(crate) command: &'a str,
+    pub(crate) command: ShellCommand<'a>,
     pub(crate) worktree: &'a Path,
     pub(crate) view: &'a View,
     pub(crate) timeout_ms: u64,
@@ -83,15 +92,29 @@ pub(crate) fn run_check_blocking(
     Ok(CheckResult::of(&sandbox.run(&check.job(), cancel)?, check.timeout_ms))
 }
 
+impl<'a> ShellCommand<'a> {
+    /// Returns a command without a network.
+    pub(crate) fn offline(text: &'a str) -> Self {
+        Self { text, network: Network::None }
+    }
+
+    /// Returns the command that prepares a worktree, if there is one.
+    pub(crate) fn setup(settings: &'a RunSettings) -> Option<Self> {
+        let network = if settings.setup_network { Network::Host } else { Network::None };
+        settings.worktree_setup.as_deref().map(|text| Self { text, network })
+    }
+}
+
 impl Check<'_> {
     fn job(&self) -> Job {
         Job {
             view: self.view.clone(),
             program: "/bin/sh".into(),
-            args: vec![OsString::from("-c"), OsString::from(self.command)],
+            args: vec![OsString::from("-c"), OsString::from(self.command.text)],
             cwd: self.worktree.to_owned(),
             stdin: Vec::new(),
             env: Default::default(),
+            network: self.command.network,
             limits: Limits {
                 timeout: Duration::from_millis(self.timeout_ms),
                 kept_output_bytes: KEPT_OUTPUT_BYTES,
@@ -118,6 +141,28 @@ fn explained(exit: &Exit, timeout_ms: u64) -> String {
 }
 
 impl CheckResult {
+    /// Returns the result of a command that was interrupted before it started.
+    pub(crate) fn interrupted() -> Self {
+        Self {
+            passed: false,
+            exit: Exit::Cancelled.to_string(),
+            code: None,
+            output: String::new(),
+            duration_ms: 0,
+            timed_out: false,
+            cancelled: true,
+        }
+    }
+
+    /// Adds a line to the output.
+    pub(crate) fn with_line(mut self, line: &str) -> Self {
+        if !self.output.is_empty() && !self.output.ends_with('\n') {
+            self.output.push('\n');
+        }
+        self.output.push_str(line);
+        self
+    }
+
     /// Redacts the run's secrets in its output.
     pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
         Self { output: redactor.owned(self.output), ..self }

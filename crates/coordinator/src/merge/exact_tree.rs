@@ -3,8 +3,9 @@
 use orchestrate_core::Oid;
 
 use crate::error::CoordinatorError;
-use crate::merge::checks::{Check, CheckResult, run_check};
+use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
 use crate::merge::green::CheckedTree;
+use crate::merge::setup::{self, Unprepared};
 use crate::merge::verifier;
 use crate::run::context::{RunContext, blocking};
 use crate::run::shutdown::Shutdown;
@@ -33,23 +34,24 @@ pub(crate) async fn check(
     shutdown: &Shutdown,
 ) -> Result<Option<Checked>, CoordinatorError> {
     // Before the check: if an included file changes meanwhile, the result does not count for the new one.
+    let tree = of.tree.clone();
     let remembered = remembered(context, of.tree, command).await?;
     let (layout, run, commit) = (context.layout.clone(), context.run.clone(), of.commit);
     let verifier = context.git(move |repo| verifier::bring(repo, &layout, &run, &commit)).await?;
-    let (view, state) = (verifier.worktree().view(), context.state());
-    let mut checked = None;
-    for command in verifier::commands(&state.settings, command) {
-        let timeout_ms = state.settings.command_timeout_ms;
-        let check = Check { command, worktree: verifier.worktree().path(), view: &view, timeout_ms };
-        let result = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
-        let goes_on = result.passed;
-        checked = Some(Checked { command: command.to_owned(), result });
-        if !goes_on {
-            break;
+    let (view, path) = (verifier.worktree().view(), verifier.worktree().path());
+    let (setup, timeout_ms) =
+        (context.state().settings.worktree_setup.clone(), context.state().settings.command_timeout_ms);
+    let unprepared = Unprepared { path, view: &view, tree };
+    let prepared = setup::prepare(context, unprepared, shutdown).await?;
+    let result = match prepared.filter(|result| !result.passed) {
+        Some(failed) => Checked { command: setup.unwrap_or_default(), result: failed },
+        None => {
+            let check = Check { command: ShellCommand::offline(command), worktree: path, view: &view, timeout_ms };
+            let result = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
+            Checked { command: command.to_owned(), result }
         }
-    }
-    let checked = checked.filter(|checked| !checked.result.cancelled);
-    if checked.as_ref().is_some_and(|checked| checked.result.passed) {
+    };
+    if result.result.passed {
         context.git(move |_| verifier.note_passed()).await?;
         let note = move || {
             remembered.note_green();
@@ -57,7 +59,7 @@ pub(crate) async fn check(
         };
         blocking("a note of a tree", note).await?;
     }
-    Ok(checked)
+    Ok(if result.result.cancelled { None } else { Some(result) })
 }
 
 /// Returns the entry of a tree for this check among those that have passed.
@@ -68,7 +70,6 @@ pub(crate) async fn remembered(
 ) -> Result<CheckedTree, CoordinatorError> {
     let (layout, state, command) = (context.layout.clone(), context.state(), command.to_owned());
     let sandbox = context.host.sandbox.clone();
-    let entry =
-        context.git(move |repo| CheckedTree::new((repo, &layout), &sandbox, &state.settings, (&tree, &command)));
+    let entry = context.git(move |repo| CheckedTree::new((repo, &layout), &sandbox, &state, (&tree, &command)));
     entry.await
 }

@@ -1,18 +1,19 @@
 //! Trees that passed a check, remembered across the runs of a repository.
 //!
 //! A run whose base passed the same check before starts its agents at once. The key of an entry covers all that decides
-//! the result as far as it is known: the tree, the commands, their time limit, the sandbox, and the ignored files that
-//! are copied into each worktree. Only the digest of the key is stored. An entry can become wrong only through the
-//! machine, such as another version of a program; each merge is verified in any case. Losing the file, or an entry when
-//! two runs write at once, costs one check.
+//! the result as far as it is known: the tree, the commands, their time limit, the sandbox, the ignored files that are
+//! copied into each worktree, and the base on which a setup used the network. Only the digest of the key is stored. An
+//! entry can become wrong only through the machine, such as another version of a program; each merge is verified in any
+//! case. Losing the file, or an entry when two runs write at once, costs one check.
 
 use std::path::PathBuf;
 
-use orchestrate_core::{BlobId, Oid, RunSettings};
+use orchestrate_core::{BlobId, Oid, RunState};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::Blob;
 use orchestrate_sandbox::Sandbox;
 
+use crate::merge::checks::ShellCommand;
 use crate::merge::verifier;
 use crate::run::layout::Layout;
 
@@ -30,12 +31,15 @@ impl CheckedTree {
     pub(crate) fn new(
         (repo, layout): (&Repo, &Layout),
         sandbox: &Sandbox,
-        settings: &RunSettings,
+        state: &RunState,
         (tree, command): (&Oid, &str),
     ) -> Result<Self, GitError> {
-        let commands: Vec<&str> = verifier::commands(settings, command).collect();
+        let settings = &state.settings;
+        let commands: Vec<ShellCommand<'_>> = verifier::commands(settings, command).collect();
+        // Elsewhere, the setup runs on the tree itself.
+        let set_up_on = if settings.setup_network { Some(repo.tree_of(&state.base)?) } else { None };
         let included = repo.worktrees().included_fingerprint()?;
-        let facts = (tree.as_str(), commands, settings.command_timeout_ms, sandbox.fingerprint(), included);
+        let facts = (tree.as_str(), commands, settings.command_timeout_ms, sandbox.fingerprint(), included, set_up_on);
         // Debug formatting quotes and escapes each part, so that no two differ only in where one ends.
         Ok(Self { key: Blob::new(format!("{facts:?}")).id().clone(), file: layout.green_trees() })
     }

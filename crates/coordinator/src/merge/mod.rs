@@ -1,10 +1,13 @@
 //! Merges tasks into the integration branch: one step at a time, each verified before the branch moves.
 
 pub(crate) mod base;
+pub(crate) mod base_setup;
 pub(crate) mod checks;
 pub(crate) mod exact_tree;
 pub(crate) mod green;
 pub(crate) mod integration_branch;
 mod return_to_agent;
+pub(crate) mod setup;
+pub(crate) mod setup_files;
 pub(crate) mod step;
 pub(crate) mod verifier;

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use orchestrate_core::{Oid, RunId, RunSettings};
 use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
 
+use crate::merge::checks::ShellCommand;
 use crate::run::layout::Layout;
 
 /// The name of the note with the commit of the last check, if it passed.
@@ -86,7 +87,8 @@ fn is_within(repo: &Repo, older: &Oid, newer: &Oid) -> bool {
     repo.contains(newer, older).unwrap_or(false)
 }
 
-fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
+/// Creates a worktree, or takes it over, with the files of its commit and those that the project wants in each.
+pub(crate) fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
     let worktree = repo.worktrees().add(spec)?;
     repo.worktrees().checkout_detached(&worktree, &spec.base)?;
     repo.worktrees().copy_included(&worktree)?;
@@ -97,6 +99,6 @@ fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
 ///
 /// The project's setup comes first each time: its files need not be ignored by git, so they may be gone since the
 /// last check, or belong to another tree.
-pub(crate) fn commands<'a>(settings: &'a RunSettings, check: &'a str) -> impl Iterator<Item = &'a str> {
-    settings.worktree_setup.as_deref().into_iter().chain([check])
+pub(crate) fn commands<'a>(settings: &'a RunSettings, check: &'a str) -> impl Iterator<Item = ShellCommand<'a>> {
+    ShellCommand::setup(settings).into_iter().chain([ShellCommand::offline(check)])
 }

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
 use crate::error::CoordinatorError;
+use crate::merge::base_setup::OnBase;
 use crate::run::host::Host;
 use crate::run::layout::Layout;
 use crate::run::retry_notices::Retries;
@@ -37,6 +38,8 @@ pub(crate) struct RunContext {
     pub(crate) prompts: Prompts,
     pub(crate) skills: Skills,
     pub(crate) retries: Retries,
+    /// How the project's setup ended on the base; held while it runs, which one worker at a time may do.
+    pub(crate) set_up: tokio::sync::Mutex<Option<OnBase>>,
     /// The machine where workers run: this one.
     pub(crate) host: Arc<Host>,
 }

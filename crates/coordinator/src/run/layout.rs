@@ -64,6 +64,16 @@ impl Layout {
         self.run(run).join(".verifier")
     }
 
+    /// Returns the worktree in which the project's setup runs once, for all others.
+    pub fn setup(&self, run: &RunId) -> PathBuf {
+        self.run(run).join(".setup")
+    }
+
+    /// Returns the folder of the packages that the setup downloads.
+    pub fn packages(&self, run: &RunId) -> PathBuf {
+        self.run(run).join(".packages")
+    }
+
     /// Returns the file that records which tree of a task's work was shown.
     pub fn shown(&self, run: &RunId, task: &TaskId) -> PathBuf {
         self.root.join("shown").join(run.as_str()).join(task.branch_component())

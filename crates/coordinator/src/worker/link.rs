@@ -20,8 +20,11 @@ use orchestrate_journal::{Batch, Blob, Slot};
 use serde::de::DeserializeOwned;
 
 use crate::error::CoordinatorError;
+use crate::merge::checks::CheckResult;
+use crate::merge::setup::{self, Unprepared};
 use crate::run::context::{RunContext, blocking};
 use crate::run::retry_notices::Retry;
+use crate::run::shutdown::Shutdown;
 use crate::run::time_limit;
 use crate::texts::skills::SkillRefused;
 use crate::worker::{review_end, task_end};
@@ -66,6 +69,15 @@ impl WorkerLink {
     /// Opens the connection for one task.
     pub(crate) fn new(context: &Arc<RunContext>, task: &TaskId) -> Self {
         Self { context: Arc::clone(context), task: task.clone() }
+    }
+
+    /// Prepares the worktree with the project's setup; see [`setup::prepare`].
+    pub(crate) async fn prepare(
+        &self,
+        unprepared: Unprepared<'_>,
+        shutdown: &Shutdown,
+    ) -> Result<Option<CheckResult>, CoordinatorError> {
+        setup::prepare(&self.context, unprepared, shutdown).await
     }
 
     /// Returns the task's record.

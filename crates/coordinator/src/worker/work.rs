@@ -96,15 +96,15 @@ async fn work_until_blocked(
 /// Prepares a new worktree with the project's setup command; returns whether the agent can start.
 async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
     workplace.git.begin().await?;
-    if let Some(command) = &workplace.assignment.setup {
-        let result = workplace.run(command).await?;
-        if !result.passed && !result.cancelled {
+    if let Some(setup) = &workplace.assignment.setup {
+        let failed = workplace.set_up().await?.filter(|result| !result.passed);
+        if let Some(result) = failed.as_ref().filter(|result| !result.cancelled) {
             let output = cut(result.output.trim(), EVIDENCE_BYTES);
-            let text = format!("the worktree's setup `{command}` ended with {}\n{output}", result.exit);
+            let text = format!("the worktree's setup `{}` ended with {}\n{output}", setup, result.exit);
             let text = with_hint(text, &result.output);
             workplace.link.fail(FailureCause::Setup, text).await?;
         }
-        if !result.passed {
+        if failed.is_some() {
             return Ok(false);
         }
     }

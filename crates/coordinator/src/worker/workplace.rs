@@ -7,7 +7,8 @@ use orchestrate_core::policy::Policy;
 use orchestrate_tools::WorktreeScope;
 
 use crate::error::CoordinatorError;
-use crate::merge::checks::{Check, CheckResult, run_check};
+use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
+use crate::merge::setup::Unprepared;
 use crate::run::assignment::Assignment;
 use crate::run::host::Host;
 use crate::run::shutdown::Shutdown;
@@ -48,10 +49,17 @@ impl Workplace {
         &self.assignment.agent
     }
 
-    /// Runs a shell command in the worktree, in the sandbox; interrupted when the level reaches `Stop`.
+    /// Prepares the worktree with the project's setup; returns the command's result if it ran, or failed elsewhere.
+    pub(crate) async fn set_up(&self) -> Result<Option<CheckResult>, CoordinatorError> {
+        let (_, tree) = self.git.tip().await?;
+        let unprepared = Unprepared { path: &self.scope.path, view: &self.scope.view, tree };
+        self.link.prepare(unprepared, &self.shutdown).await
+    }
+
+    /// Runs a shell command without network in the worktree, in the sandbox; interrupted when the level reaches `Stop`.
     pub(crate) async fn run(&self, command: &str) -> Result<CheckResult, CoordinatorError> {
         let check = Check {
-            command,
+            command: ShellCommand::offline(command),
             worktree: &self.scope.path,
             view: &self.scope.view,
             timeout_ms: self.assignment.limits.command_timeout_ms,

@@ -1,5 +1,6 @@
 //! Commits, and the files that they contain; read by libgit2, which runs no program for this.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use orchestrate_core::Oid;
@@ -156,6 +157,28 @@ impl Store<'_> {
     /// If the commit is missing.
     pub fn list_files(&self, treeish: &Oid, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
         self.list(treeish, folder, git2::ObjectType::Blob)
+    }
+
+    /// Lists all files of a commit (or tree), each with the id of its content; submodules are left out.
+    ///
+    /// # Errors
+    /// If the commit is missing.
+    pub fn all_files(&self, treeish: &Oid) -> Result<BTreeMap<PathBuf, Oid>, GitError> {
+        let handle = self.repo.handle()?;
+        let failed = || GitError::library(format!("list the files of {treeish}"));
+        let mut files = BTreeMap::new();
+        let mut open = vec![(PathBuf::new(), tree_of(&handle, treeish)?)];
+        while let Some((folder, tree)) = open.pop() {
+            for entry in tree.iter() {
+                let path = folder.join(path_of(entry.name_bytes()));
+                match entry.kind() {
+                    Some(git2::ObjectType::Blob) => drop(files.insert(path, ours(entry.id()))),
+                    Some(git2::ObjectType::Tree) => open.push((path, handle.find_tree(entry.id()).map_err(failed())?)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(files)
     }
 
     /// Lists the folders directly in a folder of a commit (or tree). Empty if there is no such folder.

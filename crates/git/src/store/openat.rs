@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use memchr::memmem::Finder;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
@@ -19,6 +20,9 @@ const RACES: usize = 16;
 
 /// How many bytes of a path are resolved at once: one name less than the kernel accepts.
 const LONGEST_STEP: usize = 3_840;
+
+/// How many bytes of a file are searched at once.
+const SEARCHED_AT_ONCE: usize = 1 << 20;
 
 /// The restrictions on path resolution.
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
@@ -191,6 +195,60 @@ pub(crate) fn copy(from: impl AsFd, to: impl AsFd, name: &[u8]) -> Result<(), Er
         Ok(()) => Ok(()),
         Err(_) => std::io::copy(&mut file, copy).map(drop).map_err(|error| errno(&error)),
     })
+}
+
+/// Copies a regular file to an open folder that has none of that name, or one that a killed process left, together
+/// with its time of modification. The copy shares its blocks if the file system supports that, and has no more
+/// permissions than the file, less the umask.
+pub(crate) fn copy_with_time(from: impl AsFd, to: impl AsFd, name: &[u8]) -> Result<(), Errno> {
+    let (mut file, stat) = open_file(from, name)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let create = || open(to.as_fd(), OsStr::from_bytes(name), flags, Mode::from_raw_mode(stat.st_mode & 0o777));
+    let created = match create() {
+        Err(Errno::EXIST) => remove_file(&to, name).and_then(|()| create()),
+        created => created,
+    };
+    let mut copy = File::from(created?);
+    if rustix::fs::ioctl_ficlone(&copy, &file).is_err() {
+        std::io::copy(&mut file, &mut copy).map_err(|error| errno(&error))?;
+    }
+    rustix::fs::futimens(&copy, &times_of(&stat))
+}
+
+/// Sets the time of modification of an entry of an open folder to that in the metadata of another one.
+pub(crate) fn set_time_of(folder: impl AsFd, name: &[u8], stat: &Stat) -> Result<(), Errno> {
+    rustix::fs::utimensat(folder, OsStr::from_bytes(name), &times_of(stat), AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn times_of(stat: &Stat) -> Timestamps {
+    let time = Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec.cast_signed() };
+    Timestamps { last_access: time, last_modification: time }
+}
+
+/// Reports whether a regular file of an open folder contains one of these texts.
+pub(crate) fn contains(folder: impl AsFd, name: &[u8], texts: &[Finder<'_>]) -> Result<bool, Errno> {
+    let (mut file, stat) = open_file(folder, name)?;
+    let longest = texts.iter().map(|text| text.needle().len()).max().unwrap_or(1);
+    let size = usize::try_from(stat.st_size.max(0)).unwrap_or(SEARCHED_AT_ONCE).clamp(longest, SEARCHED_AT_ONCE);
+    let (mut buffer, mut filled) = (vec![0; size + 1], 0);
+    loop {
+        let room = buffer.get_mut(filled..).unwrap_or_default();
+        let read = file.read(room).map_err(|error| errno(&error))?;
+        filled += read;
+        let there = buffer.get(..filled).unwrap_or_default();
+        if read == 0 || filled == buffer.len() {
+            if texts.iter().any(|text| text.find(there).is_some()) {
+                return Ok(true);
+            }
+            // A text may begin here and end in what is read next.
+            let kept = longest.saturating_sub(1).min(filled);
+            buffer.copy_within(filled - kept..filled, 0);
+            filled = kept;
+        }
+        if read == 0 {
+            return Ok(false);
+        }
+    }
 }
 
 fn write_with(

@@ -224,11 +224,23 @@ impl Worktrees<'_> {
     /// # Errors
     /// See [`copy_included`](Self::copy_included).
     pub fn included_fingerprint(&self) -> Result<Vec<u8>, GitError> {
+        self.fingerprint_in(self.repo.workdir())
+    }
+
+    /// Returns such bytes for the copies of these files in a worktree.
+    ///
+    /// # Errors
+    /// See [`copy_included`](Self::copy_included).
+    pub fn copies_fingerprint(&self, worktree: &Worktree) -> Result<Vec<u8>, GitError> {
+        self.fingerprint_in(worktree.path())
+    }
+
+    fn fingerprint_in(&self, folder: &Path) -> Result<Vec<u8>, GitError> {
         let files = self.included()?;
-        let root = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
+        let root = openat::open_root(folder).map_err(GitError::errno("open", folder))?;
         let mut bytes = Vec::new();
         for path in files {
-            let failed = || GitError::errno("look at", self.repo.workdir().join(path_of(&path)));
+            let failed = || GitError::errno("look at", folder.join(path_of(&path)));
             let found = match openat::look(&root, &path) {
                 Err(error) if has_changed(error) => None,
                 found => found.map_err(failed())?,
@@ -242,6 +254,21 @@ impl Worktrees<'_> {
             bytes.extend([&modified[..], &changed, &facts].concat().into_iter().flat_map(i64::to_le_bytes));
         }
         Ok(bytes)
+    }
+
+    /// Returns the lines of `.worktreeinclude`, without comments; empty if there is no such file.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn include_patterns(&self) -> Result<Vec<String>, GitError> {
+        let path = self.repo.workdir().join(PATTERNS);
+        let bytes = match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            read => read.map_err(GitError::io("read", &path))?,
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        Ok(lines.map(str::to_owned).collect())
     }
 
     /// Reports whether a file, or a link in the place of one of its folders, is copied to each worktree.

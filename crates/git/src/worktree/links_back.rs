@@ -253,7 +253,7 @@ fn or(relocated: Relocated, same: &[u8]) -> Vec<u8> {
 }
 
 /// Reports whether a relative target of a link in a folder never leaves the top.
-fn stays_within(folder: &Path, target: &Path) -> bool {
+pub(crate) fn stays_within(folder: &Path, target: &Path) -> bool {
     let mut depth = folder.components().count();
     for part in target.components() {
         match part {

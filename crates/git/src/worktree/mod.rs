@@ -5,6 +5,7 @@ pub(crate) mod handle;
 pub(crate) mod include;
 pub(crate) mod kept;
 pub(crate) mod links_back;
+pub(crate) mod made;
 pub(crate) mod on_files;
 pub(crate) mod reconcile;
 pub(crate) mod reset;

@@ -10,6 +10,7 @@ mod configuration;
 mod conflict;
 mod include;
 mod land;
+mod made;
 mod merge;
 mod names;
 mod patterns;

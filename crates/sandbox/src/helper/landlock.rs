@@ -17,6 +17,7 @@ use landlock::{
 };
 
 use super::protocol::Spec;
+use crate::job::Network;
 use crate::tier::Confinement;
 
 /// The newest ABI whose rights are requested; an older kernel restricts those that it knows.
@@ -37,7 +38,7 @@ const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/ptmx", "/dev/pts"];
 /// A ruleset that is ready to be applied.
 pub(super) struct Ruleset(RulesetCreated);
 
-/// Reports whether Landlock keeps signals inside.
+/// Reports whether Landlock keeps signals and abstract sockets inside.
 pub(super) fn scopes_signals(version: i64) -> bool {
     version >= SCOPED
 }
@@ -64,7 +65,7 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
         .handle_access(all)
         .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
         .map_err(text)?;
-    if spec.confinement == Confinement::Fallback {
+    if spec.confinement == Confinement::Fallback && spec.network == Network::None {
         ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST)).map_err(text)?;
     }
     let mut created = ruleset.create().map_err(text)?;

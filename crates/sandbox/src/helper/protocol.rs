@@ -12,12 +12,14 @@ use std::os::unix::net::UnixStream;
 use serde::{Deserialize, Serialize};
 
 use crate::disk_usage::Account;
+use crate::job::Network;
 use crate::tier::Confinement;
 
 /// What the helper has to run, and its restrictions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) confinement: Confinement,
+    pub(crate) network: Network,
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,

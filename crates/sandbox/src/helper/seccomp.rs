@@ -17,6 +17,7 @@ use seccompiler::{
 use super::attributes::FCHMODAT2;
 use super::filter_table::{self, ALLOW, ASK_LISTENER, Call, RETURN};
 use super::modes;
+use crate::job::Network;
 use crate::sys;
 use crate::tier::Confinement;
 
@@ -103,15 +104,13 @@ const REFUSED_HERE: &[c_long] =
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[c_long] = &[];
 
-/// Refused in the fallback tier, where namespaces do not make them harmless: the network, and
-/// shared memory, semaphores and message queues of the host.
+/// Refused in the fallback tier without a network, where no namespace makes them harmless.
+const NETWORK_CALLS: &[c_long] =
+    &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
+
+/// Refused in the fallback tier, where namespaces do not make them harmless: shared memory,
+/// semaphores and message queues of the host.
 const REFUSED_IN_FALLBACK: &[c_long] = &[
-    libc::SYS_socket,
-    libc::SYS_connect,
-    libc::SYS_bind,
-    libc::SYS_listen,
-    libc::SYS_accept,
-    libc::SYS_accept4,
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
@@ -212,9 +211,10 @@ const MAKES_FILE: [u64; 2] = [0o100, 0o20_000_000];
 /// The bits of a socket's type that are not flags (linux/net.h).
 const SOCKET_TYPE: u64 = 0xf;
 
-/// Compiles the filter of a tier. `signals_scoped` is whether Landlock keeps signals inside.
-pub(super) fn compile(confinement: Confinement, signals_scoped: bool) -> Result<Filter, String> {
-    let rules = RulesOfTier::of(confinement, signals_scoped)?;
+/// Compiles the filter of a tier. `scoped` is whether Landlock keeps signals and abstract sockets
+/// inside.
+pub(super) fn compile(confinement: Confinement, network: Network, scoped: bool) -> Result<Filter, String> {
+    let rules = RulesOfTier::of(confinement, network, scoped)?;
     Ok(Filter { program: filter_table::filter(rules.calls()?)?, asks: confinement == Confinement::Fallback })
 }
 
@@ -229,7 +229,7 @@ struct RulesOfTier {
 }
 
 impl RulesOfTier {
-    fn of(confinement: Confinement, signals_scoped: bool) -> Result<Self, String> {
+    fn of(confinement: Confinement, network: Network, scoped: bool) -> Result<Self, String> {
         let mut refused: Rules =
             [REFUSED, REFUSED_HERE, &[QUOTACTL_FD, OPEN_TREE_ATTR]].concat().into_iter().map(always).collect();
         refused.insert(libc::SYS_ioctl, any(equal(1, TYPING))?);
@@ -240,13 +240,18 @@ impl RulesOfTier {
         let mut asked = BTreeSet::new();
         match confinement {
             Confinement::Fallback => {
-                refuse_in_fallback(&mut refused, signals_scoped)?;
+                refuse_in_fallback(&mut refused, network, scoped)?;
                 absent.extend(ABSENT_IN_FALLBACK);
                 asked.extend([SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE].concat());
             }
             _ => {
                 refused.insert(libc::SYS_unshare, any(bits(0, NAMESPACES))?);
-                refused.insert(libc::SYS_socket, other_families()?);
+                // The namespace of a network also holds the abstract sockets of the host.
+                let local = if network == Network::None || scoped { Some(libc::AF_UNIX) } else { None };
+                refused.insert(libc::SYS_socket, other_families(local)?);
+                if network == Network::Host {
+                    refused.insert(libc::SYS_socketpair, unconnectable_pairs()?);
+                }
             }
         }
         Ok(Self { refused, absent, asked })
@@ -284,12 +289,11 @@ fn conditional(number: c_long, rules: &[SeccompRule], otherwise: u32) -> Result<
     Ok(program)
 }
 
-fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), String> {
+fn refuse_in_fallback(refused: &mut Rules, network: Network, signals_scoped: bool) -> Result<(), String> {
     refused.extend(REFUSED_IN_FALLBACK.iter().copied().map(always));
+    refuse_network(refused, network)?;
     refused.entry(libc::SYS_ioctl).or_default().extend(unknown_requests()?);
     refused.insert(libc::SYS_socketpair, unconnectable_pairs()?);
-    // A datagram may name its destination.
-    refused.insert(libc::SYS_sendto, any([when_pointer(4)])?);
     // The limits, priority and processors of another process; 0 means the caller.
     for (call, argument) in [
         (libc::SYS_prlimit64, 0),
@@ -314,6 +318,22 @@ fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), S
                 .map(always),
         );
         refused.entry(libc::SYS_fcntl).or_default().extend(any(equal(1, DIRECTING_SIGNALS))?);
+    }
+    Ok(())
+}
+
+/// Refuses the network in the fallback tier; a job that has one gets no local socket all the same,
+/// because those of the host could be reached by their names.
+fn refuse_network(refused: &mut Rules, network: Network) -> Result<(), String> {
+    match network {
+        Network::None => {
+            refused.extend(NETWORK_CALLS.iter().copied().map(always));
+            // A datagram may name its destination.
+            refused.insert(libc::SYS_sendto, any([when_pointer(4)])?);
+        }
+        Network::Host => {
+            refused.insert(libc::SYS_socket, other_families(None)?);
+        }
     }
     Ok(())
 }
@@ -357,10 +377,10 @@ fn lends_identity() -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// Returns rules that refuse all families of sockets but local, IPv4 and IPv6, which lead nowhere
-/// in the job's own network namespace.
-fn other_families() -> Result<Vec<SeccompRule>, String> {
-    let known = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6].map(|family| u64::from(family.cast_unsigned()));
+/// Returns rules that refuse all families of sockets but IPv4, IPv6 and, if given, local ones.
+fn other_families(local: Option<i32>) -> Result<Vec<SeccompRule>, String> {
+    let known = [libc::AF_INET, libc::AF_INET6].into_iter().chain(local);
+    let known: Vec<u64> = known.map(|family| u64::from(family.cast_unsigned())).collect();
     let last = u64::from(libc::AF_INET6.cast_unsigned());
     let mut refused = vec![when(0, SeccompCmpOp::Gt, last)];
     refused.extend((0..last).filter(|family| !known.contains(family)).map(|family| when(0, SeccompCmpOp::Eq, family)));
@@ -459,14 +479,19 @@ mod tests {
 
     #[test]
     fn one_filter_says_what_one_for_each_list_would() {
-        for (confinement, scoped) in
-            [(Confinement::Full, true), (Confinement::Fallback, true), (Confinement::Fallback, false)]
-        {
-            let rules = RulesOfTier::of(confinement, scoped).unwrap();
+        let (full, fallback) = (Confinement::Full, Confinement::Fallback);
+        for (confinement, network, scoped) in [
+            (full, Network::None, true),
+            (full, Network::Host, false),
+            (fallback, Network::None, true),
+            (fallback, Network::None, false),
+            (fallback, Network::Host, true),
+        ] {
+            let rules = RulesOfTier::of(confinement, network, scoped).unwrap();
             let listed = |calls: &BTreeSet<c_long>| program(calls.iter().copied().map(always).collect(), 1).unwrap();
             let (refused, absent) = (program(rules.refused.clone(), libc::EPERM).unwrap(), listed(&rules.absent));
             let asked = listed(&rules.asked);
-            let filter = compile(confinement, scoped).unwrap().program;
+            let filter = compile(confinement, network, scoped).unwrap().program;
             let mut verdicts = BTreeSet::new();
             for number in 0..600 {
                 let judged = rules.refused.get(&number.into()).is_some_and(|rules| !rules.is_empty());
@@ -490,11 +515,29 @@ mod tests {
 
     #[test]
     fn calls_are_found_in_few_steps_and_by_no_second_number() {
-        let filter = compile(Confinement::Fallback, true).unwrap().program;
+        let filter = compile(Confinement::Fallback, Network::None, true).unwrap().program;
         assert!(filter.len() < 800, "{}", filter.len());
         if cfg!(target_arch = "x86_64") {
             let number = u32::try_from(libc::SYS_getpid).unwrap() | 0x4000_0000;
             assert_eq!(returned(&filter, number, [0; 6]), filter_table::refusal(libc::ENOSYS));
+        }
+    }
+
+    /// Landlock keeps them inside only in newer kernels than some that are supported.
+    #[test]
+    fn no_job_with_a_network_gets_a_local_datagram_socket_that_could_name_one_of_the_host() {
+        let number = |call: c_long| u32::try_from(call).unwrap();
+        let unix = u64::from(libc::AF_UNIX.cast_unsigned());
+        let pair = |kind: i32| [unix, u64::from(kind.cast_unsigned()), 0, 0, 0, 0];
+        for confinement in [Confinement::Full, Confinement::Fallback] {
+            let filter = compile(confinement, Network::Host, false).unwrap().program;
+            let says = |call, arguments| returned(&filter, number(call), arguments);
+            for datagram in [libc::SOCK_DGRAM, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::SOCK_RAW] {
+                let said = says(libc::SYS_socketpair, pair(datagram));
+                assert_eq!(said, filter_table::refusal(libc::EPERM), "{confinement:?} {datagram}");
+            }
+            assert_eq!(says(libc::SYS_socketpair, pair(libc::SOCK_STREAM | libc::SOCK_CLOEXEC)), ALLOW);
+            assert_eq!(says(libc::SYS_socket, pair(libc::SOCK_STREAM)), filter_table::refusal(libc::EPERM));
         }
     }
 }

@@ -47,8 +47,9 @@ fn render(programs: &Programs, home: &Path) -> String {
     }
     lines.extend(programs.read_only.iter().map(|path| format!("show {}", path.display())));
     lines.extend(programs.links.iter().map(|link| format!("link {} → {}", link.path.display(), link.target.display())));
-    let variables = programs.variables.iter();
-    lines.extend(variables.map(|(name, value)| format!("{}={}", name.display(), value.display())));
+    for (when, variables) in [("", &programs.variables), ("offline ", &programs.offline)] {
+        lines.extend(variables.iter().map(|(name, value)| format!("{when}{}={}", name.display(), value.display())));
+    }
     lines.extend(programs.hidden.iter().map(|hidden| format!("hide {}: {}", hidden.path.display(), hidden.reason)));
     lines.join("\n").replace(&home.display().to_string(), "~")
 }
@@ -127,9 +128,9 @@ const TOOLCHAIN_CASES: &[Case] = &[
                    show ~/.local/bin
                    show ~/.local/share/uv/python
                    show ~/.local/share/uv/tools
-                   UV_OFFLINE=1
                    UV_PYTHON_DOWNLOADS=never
-                   UV_PYTHON_INSTALL_DIR=~/.local/share/uv/python",
+                   UV_PYTHON_INSTALL_DIR=~/.local/share/uv/python
+                   offline UV_OFFLINE=1",
     },
     Case {
         name: "pipx and the user's own packages",
@@ -232,8 +233,8 @@ const TOOLCHAIN_CASES: &[Case] = &[
                    show ~/tools/mise/mise
                    ASDF_DATA_DIR=~/.asdf
                    MISE_DATA_DIR=~/.local/share/mise
-                   MISE_OFFLINE=1
-                   MISE_TRUSTED_CONFIG_PATHS=/",
+                   MISE_TRUSTED_CONFIG_PATHS=/
+                   offline MISE_OFFLINE=1",
     },
     Case {
         name: "sdkman and its Java",
@@ -255,9 +256,11 @@ const TOOLCHAIN_CASES: &[Case] = &[
                    show ~/.sdkman/candidates/java
                    show ~/.sdkman/candidates/maven/3.9/bin
                    show ~/.sdkman/candidates/maven/3.9/conf/logging
-                   MAVEN_ARGS=-o -Dmaven.repo.local.tail=~/.m2/repository \
+                   MAVEN_ARGS=-Dmaven.repo.local.tail=~/.m2/repository \
                    -Dmaven.repo.local.tail.ignoreAvailability=true
-                   SDKMAN_DIR=~/.sdkman",
+                   SDKMAN_DIR=~/.sdkman
+                   offline MAVEN_ARGS=-o -Dmaven.repo.local.tail=~/.m2/repository \
+                   -Dmaven.repo.local.tail.ignoreAvailability=true",
     },
     Case {
         name: "go, from its own folder",
@@ -283,7 +286,7 @@ const TOOLCHAIN_CASES: &[Case] = &[
                    show ~/sdk/go1.22/src
                    GOFLAGS=-mod=mod
                    GOMODCACHE=~/go/pkg/mod
-                   GOPROXY=off",
+                   offline GOPROXY=off",
     },
 ];
 

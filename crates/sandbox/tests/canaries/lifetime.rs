@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use orchestrate_sandbox::{
-    Cancel, Captured, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Sandbox, SandboxError, View,
+    Cancel, Captured, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Network, Sandbox, SandboxError, View,
 };
 
 use crate::support::{PATIENCE, Room, alive, coordinator_of, helpers_above, unique_seconds, within};
@@ -338,6 +338,7 @@ pub(crate) fn coordinator(args: &[String]) {
         cwd: root,
         stdin: Vec::new(),
         env: BTreeMap::new(),
+        network: Network::None,
         limits: Limits::default(),
     };
     print!("{}", sandbox.run(&job, &Cancel::new()).unwrap().stdout.text());

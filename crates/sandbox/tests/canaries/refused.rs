@@ -5,7 +5,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::process::{Child, Command, Stdio};
 
-use orchestrate_sandbox::Confinement;
+use orchestrate_sandbox::{Confinement, Network};
 
 use crate::Body;
 use crate::support::{Room, unique_seconds};
@@ -18,6 +18,8 @@ const FILES: [&str; 12] = [
 const NETWORK: [&str; 5] = ["tcp", "fast-open", "mptcp", "udp", "netlink"];
 const PROCESSES: [&str; 8] =
     ["kill", "pidfd-signal", "prlimit", "setpriority", "environ", "cmdline", "process-memory", "ptrace"];
+/// What a job does not reach even if it has a network.
+const LOCAL: [&str; 5] = ["netlink", "unix", "unix-datagram", "unix-pair-datagram", "abstract"];
 const SOCKETS: [&str; 3] = ["unix", "unix-datagram", "unix-pair-datagram"];
 /// Probes whose control may fail, depending on how the kernel was built; within a sandbox they must
 /// fail.
@@ -32,12 +34,23 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         }
     };
     add("files_outside", &FILES, file_outside);
-    add("network", &NETWORK, network);
+    add("network", &NETWORK, |room, name| network(room, Network::None, name));
+    if confinement != Confinement::Unconfined {
+        add("with_network", &LOCAL, |room, name| match name {
+            "netlink" => network(room, Network::Host, name),
+            "abstract" => abstract_outside(room, Network::Host, name),
+            _ => socket_outside(room, Network::Host, name),
+        });
+    }
+    add("sockets_outside", &["abstract"], |room, name| abstract_outside(room, Network::None, name));
     add("processes_outside", &PROCESSES, process_outside);
-    add("sockets_outside", &SOCKETS, socket_outside);
-    add("sockets_outside", &["abstract"], abstract_outside);
+    add("sockets_outside", &SOCKETS, |room, name| socket_outside(room, Network::None, name));
     add("kernel", &CORNERS, |room, name| room.probe(&[name]));
     add("kernel", &["inherited-descriptors"], |room, name| (room.probe(&[name]).0, "one".to_owned()));
+    for name in ["tcp", "udp"] {
+        let body = move || assert!(network(&Room::new(confinement), Network::Host, name).0, "{name} was refused");
+        tests.push((format!("with_network::{name}_is_granted"), Box::new(body)));
+    }
     tests
 }
 
@@ -66,12 +79,12 @@ fn file_outside(room: &Room, name: &'static str) -> (bool, String) {
     result
 }
 
-fn network(room: &Room, name: &'static str) -> (bool, String) {
+fn network(room: &Room, network: Network, name: &'static str) -> (bool, String) {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     udp.set_nonblocking(true).unwrap();
     let target = if name == "udp" { udp.local_addr() } else { tcp.local_addr() }.unwrap().to_string();
-    let (sent, said) = room.probe(&[name, &target]);
+    let (sent, said) = room.probe_with(network, &[name, &target]);
     // A datagram can be sent into a network of the job's own; what matters is whether it arrives.
     let through = if name == "udp" { udp.recv(&mut [0; 16]).is_ok() } else { sent };
     (through, said)
@@ -85,7 +98,7 @@ fn process_outside(room: &Room, name: &'static str) -> (bool, String) {
     result
 }
 
-fn socket_outside(room: &Room, name: &'static str) -> (bool, String) {
+fn socket_outside(room: &Room, network: Network, name: &'static str) -> (bool, String) {
     let path = room.outside.path().join("socket");
     let stream;
     let datagram;
@@ -96,11 +109,11 @@ fn socket_outside(room: &Room, name: &'static str) -> (bool, String) {
         datagram = UnixDatagram::bind(&path).unwrap();
         datagram.set_nonblocking(true).unwrap();
     }
-    room.probe(&[name, path.to_str().unwrap()])
+    room.probe_with(network, &[name, path.to_str().unwrap()])
 }
 
-fn abstract_outside(room: &Room, name: &'static str) -> (bool, String) {
+fn abstract_outside(room: &Room, network: Network, name: &'static str) -> (bool, String) {
     let address = format!("orchestrate-canary-{}", unique_seconds());
     let _listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&address).unwrap()).unwrap();
-    room.probe(&[name, &address])
+    room.probe_with(network, &[name, &address])
 }

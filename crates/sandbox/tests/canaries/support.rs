@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use orchestrate_sandbox::{
-    Cancel, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Sandbox, SandboxError, View,
+    Cancel, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Network, Sandbox, SandboxError, View,
 };
 use tempfile::TempDir;
 
@@ -47,6 +47,7 @@ impl Room {
             cwd: self.root.path().to_owned(),
             stdin: Vec::new(),
             env: Default::default(),
+            network: Network::None,
             limits: Limits { timeout: Duration::from_secs(60), ..Limits::default() },
         }
     }
@@ -71,8 +72,13 @@ impl Room {
 
     /// Runs a probe of this very program; returns whether it got through, and its output.
     pub(crate) fn probe(&self, args: &[&str]) -> (bool, String) {
+        self.probe_with(Network::None, args)
+    }
+
+    /// Runs a probe in the same way, with a network.
+    pub(crate) fn probe_with(&self, network: Network, args: &[&str]) -> (bool, String) {
         let args: Vec<&str> = [&[crate::probe::ARG], args].concat();
-        let finished = self.run(&self.job(own_program(), &args));
+        let finished = self.run(&Job { network, ..self.job(own_program(), &args) });
         let said = finished.stdout.text() + &finished.stderr.text();
         match finished.exit {
             Exit::Code(0) => (true, said),

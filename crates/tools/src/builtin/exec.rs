@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::Target;
-use orchestrate_sandbox::{Exit, Finished, Job, Limits};
+use orchestrate_sandbox::{Exit, Finished, Job, Limits, Network};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -76,6 +76,7 @@ impl Tool for RunShellCommand {
             cwd,
             stdin: Vec::new(),
             env: environment(),
+            network: Network::None,
             limits: job_limits(context.limits(), timeout),
         };
         let finished = context.sandbox().run_async(job, context.cancel().clone()).await;

@@ -1,0 +1,159 @@
+//! The project's setup: run once for a run, in a worktree of its own at the base, and its result brought to the others.
+//!
+//! Where a worktree has another tree than the base, a setup without network runs in it, since its result may depend on
+//! the files. A setup with the network has it only in its own worktree, where no agent has ever written: the command
+//! may run files of the repository, such as the scripts of a package. Elsewhere the result of the base does; if what
+//! the setup reads differs there, the command runs again, without the network, and has to pass.
+//!
+//! A result that cannot be brought exactly is not brought: the command then runs in the worktree itself, without the
+//! network. A failure on the base is remembered while this process runs, so that it does not recur once for each task.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use orchestrate_core::check_hint::{BASE_ALONE_HAS_NETWORK, RESULT_STAYS, SETUP_HAD_NETWORK};
+use orchestrate_core::git_path::shown_path;
+use orchestrate_core::{Oid, RunState, check_hint};
+use orchestrate_git::{GitError, Repo};
+use orchestrate_sandbox::{Cancel, Network, Sandbox, View};
+
+use crate::error::CoordinatorError;
+use crate::merge::base_setup::{OnBase, begin, finish};
+use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check, run_check_blocking};
+use crate::merge::setup_files::changed_for_setup;
+use crate::run::context::RunContext;
+use crate::run::layout::Layout;
+use crate::run::shutdown::{Shutdown, ShutdownLevel};
+
+/// How many changed files a message names.
+const MOST_NAMED: usize = 3;
+
+/// A worktree to be prepared.
+pub(crate) struct Unprepared<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) view: &'a View,
+    /// The tree that it contains.
+    pub(crate) tree: Oid,
+}
+
+/// Prepares a worktree. Returns the result of the command if it ran in this worktree, or failed in its own; `None` if
+/// there was nothing to run.
+pub(crate) async fn prepare(
+    context: &RunContext,
+    unprepared: Unprepared<'_>,
+    shutdown: &Shutdown,
+) -> Result<Option<CheckResult>, CoordinatorError> {
+    let state = context.state();
+    let Some(command) = ShellCommand::setup(&state.settings) else { return Ok(None) };
+    let Unprepared { path, view, tree } = unprepared;
+    let (of, has_network) = (Arc::clone(&state), command.network == Network::Host);
+    let (is_base, changed) = context.git(move |repo| difference(repo, &of, &tree)).await?;
+    if is_base || has_network {
+        let base = match on_base(context, command, shutdown).await? {
+            OnBase::Failed(result) => return Ok(Some(result)),
+            OnBase::Passed(base) => base,
+        };
+        let to = path.to_owned();
+        if context.git(move |repo| base.bring(repo, &to, has_network)).await? && changed.is_empty() {
+            return Ok(None);
+        }
+    }
+    let command = ShellCommand::offline(command.text);
+    let check = Check { command, worktree: path, view, timeout_ms: state.settings.command_timeout_ms };
+    let result = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
+    Ok(Some(if has_network { explained(result, &changed) } else { result }))
+}
+
+/// Returns whether a tree is that of the run's base, and which files that the setup reads differ there.
+pub(crate) fn difference(repo: &Repo, state: &RunState, tree: &Oid) -> Result<(bool, Vec<PathBuf>), GitError> {
+    let base = repo.tree_of(&state.base)?;
+    let Some(command) = state.settings.worktree_setup.as_deref().filter(|_| base != *tree) else {
+        return Ok((base == *tree, Vec::new()));
+    };
+    Ok((false, changed_for_setup(repo, &base, tree, command)?))
+}
+
+/// Adds to a failure of a setup that ran without the network why it had none.
+pub(crate) fn explained(result: CheckResult, changed: &[PathBuf]) -> CheckResult {
+    if result.passed || result.cancelled {
+        return result;
+    }
+    let why = if changed.is_empty() {
+        RESULT_STAYS.to_owned()
+    } else {
+        let named: Vec<String> = changed.iter().take(MOST_NAMED).map(|path| shown_path(path)).collect();
+        let more = if changed.len() > MOST_NAMED { ", …" } else { "" };
+        format!("{BASE_ALONE_HAS_NETWORK}; this tree changes {}{more}", named.join(", "))
+    };
+    result.with_line(&why)
+}
+
+/// Returns the sandbox of a run, whose commands read what its setup has downloaded.
+pub(crate) fn sandbox_of(sandbox: &Arc<Sandbox>, layout: &Layout, state: &RunState) -> Arc<Sandbox> {
+    if !state.settings.setup_network {
+        return Arc::clone(sandbox);
+    }
+    Arc::new(sandbox.as_ref().clone().with_packages(layout.packages(&state.run_id)))
+}
+
+/// Runs the setup in its own worktree unless it has run there.
+async fn on_base(
+    context: &RunContext,
+    command: ShellCommand<'_>,
+    shutdown: &Shutdown,
+) -> Result<OnBase, CoordinatorError> {
+    let mut known = tokio::select! {
+        known = context.set_up.lock() => known,
+        () = shutdown.reached(ShutdownLevel::Stop) => return Ok(OnBase::Failed(CheckResult::interrupted())),
+    };
+    if let Some(known) = &*known {
+        return Ok(known.clone());
+    }
+    let (layout, state) = (context.layout.clone(), context.state());
+    let begun = context.git(move |repo| begin(repo, &layout, &state)).await?;
+    if begun.passed.is_none() {
+        let view = begun.worktree.view();
+        let timeout_ms = context.state().settings.command_timeout_ms;
+        let check = Check { command, worktree: begun.worktree.path(), view: &view, timeout_ms };
+        let result = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
+        if !result.passed {
+            let failed = OnBase::Failed(with_cause(result, command));
+            if matches!(&failed, OnBase::Failed(result) if !result.cancelled) {
+                *known = Some(failed.clone());
+            }
+            return Ok(failed);
+        }
+    }
+    let passed = OnBase::Passed(Arc::new(context.git(move |repo| finish(repo, begun)).await?));
+    *known = Some(passed.clone());
+    Ok(passed)
+}
+
+/// Does the same for a run that has ended, blocking the thread.
+pub(crate) fn on_base_blocking(
+    (repo, layout): (&Repo, &Layout),
+    state: &RunState,
+    sandbox: &Sandbox,
+    cancel: &Cancel,
+) -> Result<Option<OnBase>, CoordinatorError> {
+    let Some(command) = ShellCommand::setup(&state.settings) else { return Ok(None) };
+    let begun = begin(repo, layout, state)?;
+    if begun.passed.is_none() {
+        let view = begun.worktree.view();
+        let timeout_ms = state.settings.command_timeout_ms;
+        let check = Check { command, worktree: begun.worktree.path(), view: &view, timeout_ms };
+        let result = run_check_blocking(sandbox, &check, cancel)?;
+        if !result.passed {
+            return Ok(Some(OnBase::Failed(with_cause(result, command))));
+        }
+    }
+    Ok(Some(OnBase::Passed(Arc::new(finish(repo, begun)?))))
+}
+
+/// Adds to a failure that may come from the network that the setup had it, unless its output says what to do.
+fn with_cause(result: CheckResult, command: ShellCommand<'_>) -> CheckResult {
+    let is_told = check_hint(&result.output).is_some_and(|hint| !hint.starts_with("commands have no network"));
+    let was_killed = result.code.is_none();
+    let says_nothing = was_killed || is_told || command.network == Network::None;
+    if says_nothing { result } else { result.with_line(SETUP_HAD_NETWORK) }
+}

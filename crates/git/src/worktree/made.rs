@@ -1,0 +1,437 @@
+//! What the project's setup has made in one worktree, brought to others.
+//!
+//! Only what git ignores is brought, to a place where git ignores it too and where nothing is: nothing at, above or
+//! below a path that either worktree tracks. So no work of an agent is ever replaced. Files of `.worktreeinclude` are
+//! left out, since each worktree has its own copies.
+//!
+//! A result that names its worktree is brought only if each such path can be replaced exactly, in files of the kinds
+//! that [`links_back`](crate::worktree::links_back) knows. All files are searched, whatever their kind and size.
+//! Anything else, such as a pipe, a repository or a changed file, means that the command has to run in each worktree.
+//!
+//! Files are copied, by reference where the file system can. They are never linked: an agent owns its worktree, so it
+//! could write through a link into the files of all others. They keep their times of modification, so that no build
+//! takes what was made from the base for newer than the sources of an agent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use memchr::memmem::Finder;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::error::GitError;
+use crate::store::openat;
+use crate::store::openat::{join, path_of};
+use crate::worktree::handle::Worktrees;
+use crate::worktree::links_back::{Kind, MAX_SEARCHED, Relocated, Relocation, stays_within};
+use crate::worktree::worktrees::Worktree;
+
+/// The name of the note in git's entry for a worktree, where no confined command can write, that a result is being
+/// brought to it or has been.
+const NOTE: &str = "orchestrate-made";
+/// The note while files are copied: no agent has started yet, so they may be copied again.
+const BEGUN: &[u8] = b"begun";
+/// The note once all are there.
+const DONE: &[u8] = b"done";
+
+/// An entry of a worktree, and whether it is a folder.
+type Entry = (Vec<u8>, bool);
+/// New contents of files by path.
+type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What a command has made in a worktree that others can have as well.
+#[derive(Debug)]
+pub struct Made {
+    /// The topmost files and folders.
+    tops: Vec<Entry>,
+    /// Files in which paths into the worktree are replaced, with their kinds.
+    rewritten: Vec<(Vec<u8>, Kind)>,
+    /// Files that are not brought.
+    left_out: BTreeSet<Vec<u8>>,
+}
+
+impl Made {
+    /// Reports whether there is nothing to bring.
+    pub fn is_empty(&self) -> bool {
+        self.tops.is_empty()
+    }
+}
+
+impl Worktrees<'_> {
+    /// Finds what a command has made in a worktree; returns `None` if it cannot be brought to others exactly.
+    ///
+    /// # Errors
+    /// If the worktree cannot be trusted or read.
+    pub fn made(&self, worktree: &Worktree) -> Result<Option<Made>, GitError> {
+        worktree.verify_untampered()?;
+        let tracked = self.tracked(worktree)?;
+        let found = self.walk(worktree, &tracked)?;
+        let is_clean = found.new.is_empty() && found.nested.is_empty() && found.special.is_empty();
+        if !is_clean || !self.repo.store().status(worktree)?.is_empty() {
+            return Ok(None);
+        }
+        let left_out: BTreeSet<Vec<u8>> = self.included()?.into_iter().collect();
+        let tops: Vec<Entry> = found.ignored.into_iter().filter(|(path, _)| !left_out.contains(path)).collect();
+        if tops.iter().any(|(path, _)| touches(&tracked, path)) || holds_empty_folder(worktree, &tracked, &tops)? {
+            return Ok(None);
+        }
+        let mut search = Search::new(worktree, left_out);
+        let mut open = tops.clone();
+        while let Some((path, is_folder)) = open.pop() {
+            let is_movable = if is_folder { search.enter(&path, &mut open)? } else { search.judge(&path)? };
+            if !is_movable {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Made { tops, rewritten: search.rewritten, left_out: search.left_out }))
+    }
+
+    /// Brings what was made in the worktree `from` to the worktree `to`, unless it has it already. Returns false, and
+    /// changes nothing, if that is not possible exactly: the command has to run there as well.
+    ///
+    /// Call it while no process of an agent is alive in `to`.
+    ///
+    /// # Errors
+    /// If one of the worktrees cannot be trusted, or a file cannot be read or written.
+    pub fn bring_made(&self, made: &Made, from: &Worktree, to: &Worktree) -> Result<bool, GitError> {
+        from.verify_untampered()?;
+        to.verify_untampered()?;
+        let note = read_note(to)?;
+        if note == DONE {
+            return all_there(made, to);
+        }
+        let (tracked, is_begun) = (self.tracked(to)?, note == BEGUN);
+        for (path, is_folder) in &made.tops {
+            let is_possible = !touches(&tracked, path)
+                && has_room(made, to, (path, *is_folder), is_begun)?
+                && self.ignores_top(to, path, *is_folder)?;
+            if !is_possible {
+                return Ok(false);
+            }
+        }
+        let Some(contents) = rewritten(made, from, to)? else { return Ok(false) };
+        write_note(to, BEGUN)?;
+        Copying { made, contents, relocation: Relocation::new(from.path(), to.path()), from, to }.all()?;
+        write_note(to, DONE)?;
+        Ok(true)
+    }
+
+    /// Reports whether git ignores a file or a folder in a worktree in which it does not exist.
+    fn ignores_top(&self, worktree: &Worktree, path: &[u8], is_folder: bool) -> Result<bool, GitError> {
+        let path = path_of(path);
+        // Rules for folders alone hold for what a name is in.
+        let asked = if is_folder { path.join("any") } else { path };
+        let missing =
+            |error: &GitError| matches!(error, GitError::Io { source, .. } if source.kind() == ErrorKind::NotFound);
+        match self.ignores(worktree, &asked) {
+            Err(error) if missing(&error) => Ok(false),
+            ignored => ignored,
+        }
+    }
+}
+
+/// Reports whether a path is tracked, or is in a tracked path's way, or below one.
+fn touches(tracked: &BTreeMap<Vec<u8>, ()>, path: &[u8]) -> bool {
+    let below = join(path, b"");
+    let is_above = tracked.range(below.clone()..).next().is_some_and(|(next, ())| next.starts_with(&below));
+    let mut at = path;
+    while !at.is_empty() {
+        if tracked.contains_key(at) {
+            return true;
+        }
+        at = openat::split(at).0;
+    }
+    is_above
+}
+
+/// Reports whether a worktree has a folder without any file that git does not ignore: it would not be brought.
+fn holds_empty_folder(worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, ()>, tops: &[Entry]) -> Result<bool, GitError> {
+    let mut open = vec![Vec::new()];
+    while let Some(folder) = open.pop() {
+        let failed = || GitError::errno("list", worktree.path().join(path_of(&folder)));
+        let opened = openat::open_folder(worktree.root(), &folder).map_err(failed())?;
+        for (name, is_folder) in openat::list(&opened).map_err(failed())? {
+            let path = join(&folder, &name);
+            if !is_folder || path == b".git" || tops.iter().any(|(top, _)| *top == path) {
+                continue;
+            }
+            let below = join(&path, b"");
+            if !touches(tracked, &path) && !tops.iter().any(|(top, _)| top.starts_with(&below)) {
+                return Ok(true);
+            }
+            open.push(path);
+        }
+    }
+    Ok(false)
+}
+
+/// Reports whether everything that was brought is still there.
+fn all_there(made: &Made, to: &Worktree) -> Result<bool, GitError> {
+    for (path, _) in &made.tops {
+        if look(to, path)?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Reports whether an entry can be created in a worktree: nothing is in its place or in that of one of its folders,
+/// except files that are left out, or a copy that was begun.
+fn has_room(made: &Made, to: &Worktree, (path, is_folder): (&[u8], bool), is_begun: bool) -> Result<bool, GitError> {
+    let (mut folder, _) = openat::split(path);
+    while !folder.is_empty() {
+        if look(to, folder)?.is_some_and(|kind| kind != FileType::Directory) {
+            return Ok(false);
+        }
+        folder = openat::split(folder).0;
+    }
+    match look(to, path)? {
+        None => Ok(true),
+        Some(kind) if is_begun => Ok((kind == FileType::Directory) == is_folder),
+        Some(FileType::Directory) if is_folder => holds_only_left_out(made, to, path),
+        Some(_) => Ok(false),
+    }
+}
+
+fn holds_only_left_out(made: &Made, to: &Worktree, folder: &[u8]) -> Result<bool, GitError> {
+    let mut open = vec![folder.to_vec()];
+    while let Some(folder) = open.pop() {
+        let failed = || GitError::errno("list", to.path().join(path_of(&folder)));
+        let opened = openat::open_folder(to.root(), &folder).map_err(failed())?;
+        for (name, is_folder) in openat::list(&opened).map_err(failed())? {
+            let path = join(&folder, &name);
+            if is_folder {
+                open.push(path);
+            } else if !made.left_out.contains(&path) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Returns the kind of an entry of a worktree; `None` if there is none, or a file or a link is in the place of its
+/// folder.
+fn look(worktree: &Worktree, path: &[u8]) -> Result<Option<FileType>, GitError> {
+    let (folder, name) = openat::split(path);
+    let failed = || GitError::errno("look at", worktree.path().join(path_of(path)));
+    match openat::open_folder(worktree.root(), folder) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        opened => {
+            let stat = openat::look(opened.map_err(failed())?, name).map_err(failed())?;
+            Ok(stat.as_ref().map(openat::kind))
+        }
+    }
+}
+
+fn note(worktree: &Worktree) -> PathBuf {
+    worktree.admin_dir().join(NOTE)
+}
+
+fn read_note(worktree: &Worktree) -> Result<Vec<u8>, GitError> {
+    let path = note(worktree);
+    match std::fs::read(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(GitError::io("read", &path)),
+    }
+}
+
+fn write_note(worktree: &Worktree, text: &[u8]) -> Result<(), GitError> {
+    let path = note(worktree);
+    orchestrate_files::replace(&path, text).map_err(GitError::io("write", &path))
+}
+
+/// A search for paths into a worktree in what was made there.
+struct Search<'a> {
+    worktree: &'a Worktree,
+    /// The end of the worktree's path, which all its names have in common, in its forms.
+    names: Vec<Finder<'static>>,
+    relocation: Relocation,
+    rewritten: Vec<(Vec<u8>, Kind)>,
+    left_out: BTreeSet<Vec<u8>>,
+}
+
+impl<'a> Search<'a> {
+    fn new(worktree: &'a Worktree, left_out: BTreeSet<Vec<u8>>) -> Self {
+        let relocation = Relocation::new(worktree.path(), &worktree.path().with_file_name("other"));
+        Search { worktree, names: names_of(worktree.path()), relocation, rewritten: Vec::new(), left_out }
+    }
+
+    /// Adds what is in a folder to what is to be judged; returns false if it is a repository.
+    fn enter(&self, folder: &[u8], open: &mut Vec<Entry>) -> Result<bool, GitError> {
+        let failed = || GitError::errno("list", self.worktree.path().join(path_of(folder)));
+        let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed())?;
+        let inside = openat::list(&opened).map_err(failed())?;
+        if inside.iter().any(|(name, _)| name == b".git") {
+            return Ok(false);
+        }
+        let inside = inside.into_iter().map(|(name, is_folder)| (join(folder, &name), is_folder));
+        open.extend(inside.filter(|(path, _)| !self.left_out.contains(path)));
+        Ok(true)
+    }
+
+    /// Reports whether a file can be brought to another worktree exactly.
+    fn judge(&mut self, path: &[u8]) -> Result<bool, GitError> {
+        let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
+        let (folder, name) = openat::split(path);
+        let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed())?;
+        match openat::look(&opened, name).map_err(failed())?.as_ref().map(openat::kind) {
+            Some(FileType::Symlink) => {
+                let target = openat::read_link(&opened, name).map_err(failed())?;
+                Ok(self.is_movable_link(&path_of(path), &target))
+            }
+            Some(FileType::RegularFile) if openat::contains(&opened, name, &self.names).map_err(failed())? => {
+                self.is_rewritable(path, &opened)
+            }
+            Some(FileType::RegularFile) => Ok(true),
+            _ => Ok(false),
+        }
+    }
+
+    fn is_movable_link(&self, at: &Path, target: &[u8]) -> bool {
+        let path = Path::new(OsStr::from_bytes(target));
+        match self.relocation.link(at, path) {
+            Relocated::Other(target) => !self.names_it(&target),
+            _ if self.names_it(target) => false,
+            // From another worktree, a relative target outside of it may be another file.
+            _ => path.is_absolute() || stays_within(at.parent().unwrap_or(at), path),
+        }
+    }
+
+    /// Decides about a file that names the worktree; reports whether the result can be brought.
+    fn is_rewritable(&mut self, path: &[u8], folder: &OwnedFd) -> Result<bool, GitError> {
+        let (parent, name) = openat::split(path);
+        let is_compiled = openat::split(parent).1 == b"__pycache__" && name.ends_with(b".pyc");
+        let kind = match Kind::of(path) {
+            // Python compiles its modules again.
+            _ if is_compiled => None,
+            Some(Kind::Compiled) => None,
+            Some(kind @ (Kind::Text | Kind::Lines | Kind::Script)) => Some(kind),
+            Some(Kind::Configured) | None => return Ok(false),
+        };
+        let Some(kind) = kind else {
+            self.left_out.insert(path.to_vec());
+            return Ok(true);
+        };
+        let read = openat::read(folder, name, MAX_SEARCHED);
+        let Some((bytes, _)) = read.map_err(GitError::errno("read", self.worktree.path().join(path_of(path))))? else {
+            return Ok(false);
+        };
+        let is_exact =
+            matches!(self.relocation.content(kind, &bytes), Ok(Relocated::Other(new)) if !self.names_it(&new));
+        if is_exact {
+            self.rewritten.push((path.to_vec(), kind));
+        }
+        Ok(is_exact)
+    }
+
+    fn names_it(&self, bytes: &[u8]) -> bool {
+        self.names.iter().any(|name| name.find(bytes).is_some())
+    }
+}
+
+/// Returns the last two names of a worktree's path, as texts may write them: whole paths have several forms, through
+/// links and relative ones.
+fn names_of(path: &Path) -> Vec<Finder<'static>> {
+    let mut names: Vec<&[u8]> = path.components().rev().take(2).map(|part| part.as_os_str().as_bytes()).collect();
+    names.reverse();
+    let forms = [b"/".as_slice(), b"\\/"].map(|between| names.join(between));
+    forms.iter().map(|form| Finder::new(form).into_owned()).collect()
+}
+
+/// Returns the new contents of the files that name the worktree, or `None` if one cannot name the other one.
+fn rewritten(made: &Made, from: &Worktree, to: &Worktree) -> Result<Option<Contents>, GitError> {
+    let relocation = Relocation::new(from.path(), to.path());
+    let mut contents = Contents::new();
+    for (path, kind) in &made.rewritten {
+        let failed = || GitError::errno("read", from.path().join(path_of(path)));
+        let (folder, name) = openat::split(path);
+        let opened = openat::open_folder(from.root(), folder).map_err(failed())?;
+        let read = openat::read(&opened, name, MAX_SEARCHED).map_err(failed())?;
+        match read.map(|(bytes, _)| relocation.content(*kind, &bytes)) {
+            Some(Ok(Relocated::Other(new))) => drop(contents.insert(path.clone(), new)),
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(contents))
+}
+
+/// What is copied, and where.
+struct Copying<'a> {
+    made: &'a Made,
+    contents: Contents,
+    relocation: Relocation,
+    from: &'a Worktree,
+    to: &'a Worktree,
+}
+
+impl Copying<'_> {
+    fn all(&self) -> Result<(), GitError> {
+        let (mut open, mut entered) = (Vec::new(), Vec::new());
+        for (path, is_folder) in &self.made.tops {
+            match is_folder {
+                true => open.push(path.clone()),
+                false => self.files_of(openat::split(path).0, vec![openat::split(path).1.to_vec()])?,
+            }
+        }
+        while let Some(folder) = open.pop() {
+            let failed = || GitError::errno("list", self.from.path().join(path_of(&folder)));
+            let source = openat::open_folder(self.from.root(), &folder).map_err(failed())?;
+            let (folders, files): (Vec<Entry>, Vec<Entry>) =
+                openat::list(&source).map_err(failed())?.into_iter().partition(|(_, is_folder)| *is_folder);
+            self.files_of(&folder, files.into_iter().map(|(name, _)| name).collect())?;
+            open.extend(folders.iter().map(|(name, _)| join(&folder, name)));
+            entered.push(folder);
+        }
+        // Last, since creating an entry changes the time of its folder.
+        entered.iter().rev().try_for_each(|folder| self.set_time(folder))
+    }
+
+    /// Copies files of a folder, which is created if need be.
+    fn files_of(&self, folder: &[u8], names: Vec<Vec<u8>>) -> Result<(), GitError> {
+        let failed = |name: &[u8]| GitError::errno("copy", self.from.path().join(path_of(&join(folder, name))));
+        let source = openat::open_folder(self.from.root(), folder).map_err(failed(b""))?;
+        let target = openat::make_folder(self.to.root(), folder).map_err(failed(b""))?;
+        for name in names {
+            let path = join(folder, &name);
+            if !self.made.left_out.contains(&path) {
+                self.one(&source, &target, &path, &name).map_err(failed(&name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn one(&self, source: &OwnedFd, target: &OwnedFd, path: &[u8], name: &[u8]) -> Result<(), Errno> {
+        let Some(stat) = openat::look(source, name)? else { return Ok(()) };
+        if let Some(bytes) = self.contents.get(path) {
+            openat::write(target, name, bytes, stat.st_mode & 0o111 != 0)?;
+        } else if openat::kind(&stat) == FileType::Symlink {
+            let leads = openat::read_link(source, name)?;
+            let leads = match self.relocation.link(&path_of(path), Path::new(OsStr::from_bytes(&leads))) {
+                Relocated::Other(leads) => leads,
+                Relocated::Same | Relocated::LeftOut => leads,
+            };
+            openat::write_link(target, name, &leads)?;
+        } else {
+            return openat::copy_with_time(source, target, name);
+        }
+        openat::set_time_of(target, name, &stat)
+    }
+
+    fn set_time(&self, path: &[u8]) -> Result<(), GitError> {
+        let (folder, name) = openat::split(path);
+        let stat_and_target = || {
+            let stat = openat::look(openat::open_folder(self.from.root(), folder)?, name)?;
+            Ok((stat, openat::open_folder(self.to.root(), folder)?))
+        };
+        let set = stat_and_target().and_then(|(stat, target)| match stat {
+            Some(stat) => openat::set_time_of(target, name, &stat),
+            None => Ok(()),
+        });
+        set.map_err(GitError::errno("copy", self.from.path().join(path_of(path))))
+    }
+}

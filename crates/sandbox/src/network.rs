@@ -1,0 +1,219 @@
+//! What a job with a network gets of the user's settings: how names are resolved, proxies,
+//! registries and certificates.
+//!
+//! The job may be any project's command, and it can send what it reads. So nothing is passed that
+//! seems to contain a password, a token or a private key: no such line of a file of lines, no such
+//! file of another kind, no such variable.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::host;
+use crate::secrets::{PRIVATE_KEY, holds_secret};
+
+/// The user's variables that lead to the network, and those that name a registry.
+const VARIABLES: [&str; 22] = [
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "CARGO_HTTP_PROXY",
+    "CARGO_REGISTRIES_CRATES_IO_PROTOCOL",
+    "GOPROXY",
+    "NPM_CONFIG_REGISTRY",
+    "npm_config_registry",
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_TRUSTED_HOST",
+    "PIP_DEFAULT_TIMEOUT",
+    "UV_DEFAULT_INDEX",
+    "UV_INDEX",
+    "UV_INDEX_URL",
+    "UV_EXTRA_INDEX_URL",
+    "UV_HTTP_TIMEOUT",
+];
+
+/// The user's variables that name a file or a folder of certificates, which a job then sees.
+const CERTIFICATES: [&str; 9] = [
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "NIX_SSL_CERT_FILE",
+    "PIP_CERT",
+    "CARGO_HTTP_CAINFO",
+    "GIT_SSL_CAINFO",
+];
+
+/// Files of settings below the user's home, which a job finds below its own, and whether each line
+/// counts by itself.
+const HOME_FILES: [(&str, bool); 8] = [
+    (".npmrc", true),
+    (".config/pnpm/rc", true),
+    (".yarnrc", true),
+    (".yarnrc.yml", false),
+    (".config/pip/pip.conf", false),
+    (".pip/pip.conf", false),
+    (".config/uv/uv.toml", false),
+    (".config/go/env", true),
+];
+
+/// Files of the machine's settings.
+const MACHINE_FILES: [&str; 5] =
+    ["/etc/resolv.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/pip.conf", "/etc/uv/uv.toml"];
+
+/// The maximum size of a file of certificates; the whole bundle of a distribution is a tenth of it.
+const MAX_CERTIFICATES_BYTES: u64 = 4 << 20;
+
+/// The maximum number of files in a folder of certificates.
+const MAX_CERTIFICATE_FILES: usize = 2_000;
+
+/// A settings file: its path below the home or its absolute path, and what a job may see of it.
+pub(crate) type SettingsFile = (PathBuf, Vec<u8>);
+
+/// A variable that names certificates, with their real path.
+type Certificates = (&'static str, PathBuf);
+
+/// Returns the variables of a job with a network.
+#[expect(clippy::disallowed_methods, reason = "the user's settings for the network")]
+pub(crate) fn variables() -> impl Iterator<Item = (OsString, OsString)> {
+    let set = VARIABLES.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+    let open = set.filter(|(_, value): &(OsString, OsString)| !holds_secret(&value.to_string_lossy()));
+    open.chain(certificates_of_user().iter().map(|(name, path)| (OsString::from(name), path.clone().into())))
+}
+
+/// Lists the files and folders of certificates that the user has set, by their real paths, except
+/// those that every job sees.
+pub(crate) fn certificates() -> Vec<PathBuf> {
+    let named = certificates_of_user().iter().map(|(_, path)| path.clone());
+    let mut found: Vec<PathBuf> = named.filter(|path| !is_shown_to_all(path)).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[expect(clippy::disallowed_methods, reason = "the user's settings for the network")]
+fn certificates_of_user() -> &'static [Certificates] {
+    static FOUND: OnceLock<Vec<Certificates>> = OnceLock::new();
+    FOUND.get_or_init(|| certificates_of(|name| std::env::var_os(name)))
+}
+
+/// Returns the variables whose certificates exist and can be read, with their real paths: a path
+/// that leads nowhere, or through a link that a job does not see, could not be shown.
+fn certificates_of(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Certificates> {
+    let real = |name: &'static str| Some((name, PathBuf::from(variable(name)?).canonicalize().ok()?));
+    let found = CERTIFICATES.into_iter().filter_map(real);
+    found.filter(|(_, path)| is_shown_to_all(path) || holds_only_certificates(path)).collect()
+}
+
+/// Reports whether every job sees a real path.
+fn is_shown_to_all(path: &Path) -> bool {
+    let shown = host::SYSTEM.iter().chain(&host::SETTINGS);
+    shown.filter_map(|shown| Path::new(shown).canonicalize().ok()).any(|shown| path.starts_with(shown))
+}
+
+/// Reports whether a file, or each entry of a folder, can be read and is no private key.
+fn holds_only_certificates(path: &Path) -> bool {
+    if !path.is_dir() {
+        return is_certificate(path);
+    }
+    let Ok(entries) = path.read_dir() else { return false };
+    let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).take(MAX_CERTIFICATE_FILES + 1).collect();
+    files.len() <= MAX_CERTIFICATE_FILES && files.iter().all(|file| is_certificate(file))
+}
+
+fn is_certificate(path: &Path) -> bool {
+    let is_small_file = path.metadata().is_ok_and(|found| found.is_file() && found.len() <= MAX_CERTIFICATES_BYTES);
+    is_small_file && std::fs::read(path).is_ok_and(|bytes| !String::from_utf8_lossy(&bytes).contains(PRIVATE_KEY))
+}
+
+/// Returns the files that a job finds below its home, read once.
+#[expect(clippy::disallowed_methods, reason = "finds the user's settings")]
+pub(crate) fn home_files() -> &'static [SettingsFile] {
+    static FOUND: OnceLock<Vec<SettingsFile>> = OnceLock::new();
+    FOUND.get_or_init(|| std::env::var_os("HOME").map(|home| home_files_of(Path::new(&home))).unwrap_or_default())
+}
+
+fn home_files_of(home: &Path) -> Vec<SettingsFile> {
+    let read = |(name, by_line): (&str, bool)| {
+        let text = std::fs::read_to_string(home.join(name)).ok()?;
+        Some((PathBuf::from(name), without_secrets(&text, by_line)?.into_bytes()))
+    };
+    HOME_FILES.into_iter().filter_map(read).collect()
+}
+
+/// Returns the files that a job finds at their own paths.
+pub(crate) fn machine_files() -> Vec<SettingsFile> {
+    let read = |path: &str| {
+        let text = std::fs::read_to_string(path).ok()?;
+        Some((PathBuf::from(path), without_secrets(&text, false)?.into_bytes()))
+    };
+    MACHINE_FILES.into_iter().filter_map(read).collect()
+}
+
+/// Returns what a job may see of a settings file, or `None` if that is nothing.
+fn without_secrets(text: &str, by_line: bool) -> Option<String> {
+    // A key has several lines.
+    if text.contains(PRIVATE_KEY) || (!by_line && holds_secret(text)) {
+        return None;
+    }
+    let open = text.lines().filter(|line| !by_line || !holds_secret(line));
+    Some(open.flat_map(|line| [line, "\n"]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_job_gets_contains_no_password_and_no_token() {
+        let home = tempfile::tempdir().unwrap();
+        let npmrc = "registry=https://npm.example/\n//npm.example/:_authToken=abc\n_password = x\n\
+                     proxy=http://me:pw@proxy.example:3128\nfund=false\n";
+        let files = [
+            (".npmrc", npmrc),
+            (".config/pip/pip.conf", "[global]\nindex-url = https://me:pw@pypi.example/simple\n"),
+            (".config/uv/uv.toml", "index-url = \"https://pypi.example/@team/simple\"\n"),
+            (".netrc", "machine npm.example login me password pw\n"),
+        ];
+        for (name, text) in files {
+            let path = home.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let expected: [SettingsFile; 2] = [
+            (".npmrc".into(), b"registry=https://npm.example/\nfund=false\n".to_vec()),
+            (".config/uv/uv.toml".into(), b"index-url = \"https://pypi.example/@team/simple\"\n".to_vec()),
+        ];
+        assert_eq!(home_files_of(home.path()), expected);
+        let key = "registry=https://npm.example/\nkey=\"-----BEGIN PRIVATE KEY-----\nabc\n\"\n";
+        assert_eq!(without_secrets(key, true), None);
+    }
+
+    #[test]
+    fn only_certificates_that_can_be_read_are_shown_and_by_their_real_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let (bundle, link, key) = (real.join("bundle.pem"), real.join("link.pem"), real.join("keys/both.pem"));
+        std::fs::create_dir_all(real.join("keys")).unwrap();
+        std::fs::write(&bundle, "-----BEGIN CERTIFICATE-----\n").unwrap();
+        std::fs::write(&key, "-----BEGIN CERTIFICATE-----\n-----BEGIN EC PRIVATE KEY-----\n").unwrap();
+        std::os::unix::fs::symlink(&bundle, &link).unwrap();
+        std::os::unix::fs::symlink("/nonexistent/cert.pem", real.join("dangling.pem")).unwrap();
+        let named = [
+            ("SSL_CERT_FILE", real.join("dangling.pem")),
+            ("SSL_CERT_DIR", real.join("keys")),
+            ("CURL_CA_BUNDLE", link),
+            ("PIP_CERT", key),
+            ("GIT_SSL_CAINFO", "/dev/null".into()),
+        ];
+        let variable = |name: &str| named.iter().find(|(set, _)| *set == name).map(|(_, path)| path.into());
+        assert_eq!(certificates_of(variable), [("CURL_CA_BUNDLE", bundle)]);
+    }
+}

@@ -1,0 +1,243 @@
+//! The project's setup in every worktree: what it reaches, and nothing else does.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use orchestrate_coordinator::ConfinementChoice;
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::event::FailureCause;
+use orchestrate_sandbox::Confinement;
+use serde_json::json;
+
+use libtest_mimic::Failed;
+
+use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail};
+
+pub(crate) fn cases() -> Vec<Case> {
+    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let network = tiers.map(|(tier, name)| {
+        case(format!("setup::only_an_allowed_setup_reaches_the_network ({name})"), move || network(tier)).in_tier(tier)
+    });
+    let others = [
+        case("setup::its_result_is_shared_and_leads_into_each_worktree", shared),
+        case("setup::a_result_that_cannot_be_moved_is_made_in_each_worktree", made_in_each),
+        case("setup::what_an_agent_writes_never_runs_with_the_network", never_of_an_agent),
+        case("setup::a_change_of_what_it_reads_has_to_pass_without_the_network", changed_inputs),
+        case("setup::a_failed_setup_is_not_shared", failed),
+        case("setup::a_setup_that_fails_with_the_network_runs_once", failed_once),
+        case("setup::a_landing_is_checked_after_its_run_was_cleaned", cleaned_before_landing),
+        case("setup::its_worktree_is_cleaned_with_the_run", cleaned),
+    ];
+    network.into_iter().chain(others).collect()
+}
+
+/// A server on the loopback that records what is asked of it, and answers nothing.
+struct Server {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn start() -> Result<Self, Failed> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let (address, asked) = (listener.local_addr()?, Arc::<Mutex<Vec<String>>>::default());
+        let record = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let mut request = Vec::new();
+                // Git ends the path that it asks for with a zero.
+                let _ = BufReader::new(stream).read_until(0, &mut request);
+                let text = String::from_utf8_lossy(&request).trim_end_matches('\0').to_owned();
+                let path = text.rsplit('/').next().unwrap_or_default().to_owned();
+                record.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+            }
+        });
+        Ok(Self { address, asked })
+    }
+
+    /// Returns a command that asks this server for a path; it succeeds in any case.
+    fn ask(&self, path: &str) -> String {
+        format!("git ls-remote git://{}/{path} || true", self.address)
+    }
+
+    /// Returns what was asked for, sorted.
+    fn asked(&self) -> Vec<String> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        asked.sort();
+        asked
+    }
+}
+
+fn network(tier: Confinement) -> Outcome {
+    for (setup_network, expected) in [(false, vec![]), (true, vec!["setup".to_owned()])] {
+        let (world, server) = (World::plain()?, Server::start()?);
+        let command = json!({"command": server.ask("agent")});
+        let script = Script::default()
+            .rule(Rule::task("T1").turn(1).call("run_shell_command", &command))
+            .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+            .rule(done("T1"));
+        let plan = format!("- [ ] T1 make it\n- [ ] T2 ask (run: {}; touch two.txt)\n", server.ask("run"));
+        let played = world.play(&plan, &script, |settings| {
+            settings.confinement = ConfinementChoice::Exactly(tier);
+            settings.run.worktree_setup = Some(server.ask("setup"));
+            settings.run.setup_network = setup_network;
+            settings.run.verify = Some(server.ask("verify"));
+            settings.run.verify_base = true;
+        })?;
+        played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+        let asked = server.asked();
+        if asked != expected {
+            return fail(format!("with setup_network = {setup_network}: {asked:?}\n{}", played.story()));
+        }
+    }
+    Ok(())
+}
+
+/// A setup that makes other files each time that it runs, and one that names its worktree.
+const MAKES: &str = "mkdir -p made/bin made/empty; cat /proc/sys/kernel/random/uuid > made/id; \
+                     printf '#!%s/made/python\\n' \"$PWD\" > made/bin/tool; chmod +x made/bin/tool; ln -sf \"$PWD/made/id\" made/link";
+/// Passes if the script and the link lead into the worktree of the command.
+const LEADS_HERE: &str = "test -x made/bin/tool && test -d made/empty && grep -qxF \"#!$PWD/made/python\" made/bin/tool \
+                          && test \"$(readlink made/link)\" = \"$PWD/made/id\"";
+
+/// Plays two commands that record what the setup has made, one on the base and one on its result.
+fn ids(setup: &str, each: &str) -> Result<Vec<String>, Failed> {
+    let world = World::plain()?;
+    world.repository.write(".gitignore", "made/\n")?;
+    world.repository.git(&["add", "."])?;
+    world.repository.git(&["commit", "-q", "-m", "Ignore"])?;
+    let task = |id: &str, rest: &str| format!("- [ ] {id} note (run: {each} && cp made/id {id}.txt){rest}\n");
+    let plan = [task("T1", ""), task("T2", ""), task("T3", " (depends: T1)")].concat();
+    let played = world.play(&plan, &Script::default(), |settings| {
+        settings.run.worktree_setup = Some(setup.to_owned());
+        settings.run.verify = Some(each.to_owned());
+        settings.run.verify_base = true;
+    })?;
+    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    ["T1.txt", "T2.txt", "T3.txt"].iter().map(|file| world.merged(&played.report, file)).collect()
+}
+
+/// The base has one result; where the tree is another one, the setup runs again.
+fn shared() -> Outcome {
+    let ids = ids(MAKES, LEADS_HERE)?;
+    let [first, second, third] = ids.as_slice() else { return fail(ids.join(" ")) };
+    if first == second && second != third { Ok(()) } else { fail(ids.join(" ")) }
+}
+
+fn made_in_each() -> Outcome {
+    for unmovable in ["mkfifo made/pipe", "echo \"SOURCE=$PWD\" > made/CMakeCache.txt", "echo changed >> .gitignore"] {
+        let ids = ids(&format!("{MAKES}; test -e made/again || {{ touch made/again; {unmovable}; }}"), LEADS_HERE)?;
+        let [first, second, _] = ids.as_slice() else { return fail(ids.join(" ")) };
+        if first == second {
+            return fail(format!("{unmovable}: {}", ids.join(" ")));
+        }
+    }
+    Ok(())
+}
+
+/// The setup runs a file of the repository, which an agent changes; its result on the base has to do from then on.
+fn never_of_an_agent() -> Outcome {
+    let (world, server) = (World::plain()?, Server::start()?);
+    world.repository.write(".gitignore", "made/\n")?;
+    world.repository.write("setup.sh", &format!("mkdir -p made; touch made/x; {}\n", server.ask("setup")))?;
+    world.repository.git(&["add", "."])?;
+    world.repository.git(&["commit", "-q", "-m", "Set up"])?;
+    let evil = json!({"command": format!("echo '{}' > setup.sh", server.ask("evil"))});
+    let script = Script::default().rule(Rule::task("T1").turn(1).call("run_shell_command", &evil)).rule(done("T1"));
+    let plan = "- [ ] T1 change it\n- [ ] T2 look (run: test -e made/x && touch two.txt) (depends: T1)\n";
+    let played = world.play(plan, &script, |settings| {
+        settings.run.worktree_setup = Some("sh setup.sh".to_owned());
+        settings.run.setup_network = true;
+        settings.run.verify = Some("test -e made/x".to_owned());
+        settings.run.verify_base = true;
+    })?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let asked = server.asked();
+    if asked == ["setup"] { Ok(()) } else { fail(format!("{asked:?}\n{}", played.story())) }
+}
+
+/// What the setup made from the base may not fit; without the network, it cannot be made anew.
+fn changed_inputs() -> Outcome {
+    let (world, server) = (World::plain()?, Server::start()?);
+    let setup =
+        format!("mkdir -p made && {} && grep -qF one package.json && cp package.json made/", server.ask("setup"));
+    world.repository.write(".gitignore", "made/\n")?;
+    world.repository.write("package.json", "{\"one\": 1}\n")?;
+    world.repository.git(&["add", "."])?;
+    world.repository.git(&["commit", "-q", "-m", "Set up"])?;
+    let plan = "- [ ] T1 keep (run: echo '{\"one\": 2}' > package.json)\n\
+                - [ ] T2 break (run: echo '{\"two\": 2}' > package.json) (depends: T1)\n";
+    let played = world.play(plan, &Script::default(), |settings| {
+        settings.run.worktree_setup = Some(setup.clone());
+        settings.run.setup_network = true;
+        settings.run.merge_rounds = 0;
+        settings.run.verify = Some("cmp package.json made/package.json".to_owned());
+        settings.run.verify_base = true;
+    })?;
+    played.require(1, &[("T1", Merged), ("T2", FailedTask)])?;
+    played.require_failure("T2", FailureCause::Check, "change what the setup reads in your checkout")?;
+    let asked = server.asked();
+    if asked == ["setup"] { Ok(()) } else { fail(format!("{asked:?}\n{}", played.story())) }
+}
+
+/// Three tasks learn of one failure, and what to do about it.
+fn failed_once() -> Outcome {
+    let (world, server) = (World::plain()?, Server::start()?);
+    let plan = "- [ ] T1 one (run: true)\n- [ ] T2 two (run: true)\n- [ ] T3 three (run: true)\n";
+    let played = world.play(plan, &Script::default(), |settings| {
+        settings.run.worktree_setup = Some(format!("{}; echo npm error code E401; exit 1", server.ask("setup")));
+        settings.run.setup_network = true;
+    })?;
+    played.require(1, &[("T1", FailedTask), ("T2", FailedTask), ("T3", FailedTask)])?;
+    played.require_failure("T3", FailureCause::Setup, "private registries do not answer")?;
+    let asked = server.asked();
+    if asked == ["setup"] { Ok(()) } else { fail(format!("{asked:?}\n{}", played.story())) }
+}
+
+/// The check of a merge with what the user has committed meanwhile needs what the setup made, and so the network.
+fn cleaned_before_landing() -> Outcome {
+    let (world, server) = (World::plain()?, Server::start()?);
+    world.repository.write(".gitignore", "made/\n")?;
+    let setup = format!("mkdir -p made; touch made/x; {}", server.ask("setup"));
+    let config = format!("verify = 'test -e made/x'\n[worktree]\nsetup = '{setup}'\nsetup_network = true\n");
+    world.repository.write("orchestrate.toml", &config)?;
+    world.repository.git(&["add", "."])?;
+    world.repository.git(&["commit", "-q", "-m", "Set up"])?;
+    world.types(&["config", "trust", "--yes"], 0)?;
+    world.write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
+    world.types(&["run", &world.file("plan.md")], 0)?;
+    world.types(&["clean", "--ignored"], 0)?;
+    world.repository.write("users.txt", "1\n")?;
+    world.repository.git(&["add", "."])?;
+    world.repository.git(&["commit", "-q", "-m", "Meanwhile"])?;
+    world.types(&["land"], 0)?;
+    let asked = server.asked();
+    if asked == ["setup", "setup"] { Ok(()) } else { fail(format!("{asked:?}")) }
+}
+
+fn failed() -> Outcome {
+    let world = World::plain()?;
+    let played = world.play("- [ ] T1 one (run: touch one.txt)\n", &Script::default(), |settings| {
+        settings.run.worktree_setup = Some("touch half; echo no such package; exit 4".to_owned());
+    })?;
+    played.require(1, &[("T1", FailedTask)])?;
+    played.require_failure("T1", FailureCause::Setup, "exit code 4\nno such package")?;
+    let path = played.coordinator.layout().worktree(&played.report.run_id, &"T1".into());
+    if path.join("half").exists() { fail("the result of a failed setup was shared") } else { Ok(()) }
+}
+
+fn cleaned() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("orchestrate.toml", "[worktree]\nsetup = 'true'\n")?;
+    world.types(&["config", "trust", "--yes"], 0)?;
+    world.write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
+    world.types(&["run", &world.file("plan.md")], 0)?;
+    let worktrees = world.repository.git(&["worktree", "list", "--porcelain"])?;
+    let path =
+        worktrees.lines().find_map(|line| line.strip_prefix("worktree ").filter(|path| path.ends_with("/.setup")));
+    let Some(path) = path.map(Path::new) else { return fail(worktrees) };
+    world.types(&["clean"], 0)?;
+    if path.exists() { fail("the worktree of the setup is left") } else { Ok(()) }
+}

@@ -45,6 +45,10 @@ test-all *ARGS:
 events:
     ORCHESTRATE_EVENTS=write cargo test -p orchestrate-core event_schema
 
+# Writes docs/markers.md, the markers, from the type.
+markers:
+    ORCHESTRATE_MARKERS=write cargo test -p orchestrate-core marker
+
 # Runs the long form of the kill test: SIGKILL before and after each durable append of plans and of what follows them.
 kill:
     ORCHESTRATE_KILL=all cargo test --test orchestrate kill

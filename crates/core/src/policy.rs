@@ -309,6 +309,14 @@ impl Policy {
     }
 }
 
+/// Returns a function that reports whether a command line may run a command that begins with given words.
+///
+/// A line is read as loosely as for rules that deny: one that is too complex to be read may run anything.
+pub(crate) fn runs(line: &str) -> impl Fn(&str) -> bool {
+    let read = Command::read(line);
+    move |words: &str| read.as_ref().map_or(true, |command| command.may_be(&format!("{words} *")))
+}
+
 fn rule_decision(rule: &Rule) -> Decision {
     let id = rule.id.clone();
     match rule.decision {

@@ -20,6 +20,7 @@ mod person;
 mod real_input;
 mod run;
 mod support;
+mod tools;
 
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ fn cases() -> Vec<Case> {
         limits::cases,
         bad_input::cases,
         hostile::cases,
+        tools::cases,
     ];
     modules.iter().flat_map(|cases| cases()).collect()
 }

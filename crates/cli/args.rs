@@ -3,12 +3,18 @@
 //! Values of settings stay text until [`SettingsArgs::values`] passes them to the one table of settings, which parses
 //! flags, variables and files alike. `orchestrate PLAN` is `orchestrate run PLAN` ([`with_run`]).
 
+mod json;
+mod tool;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 use orchestrate_settings::{Kind, named};
+
+pub(crate) use self::json::JsonArgs;
+pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 
 /// Runs the tasks of a Markdown plan with coding agents in parallel and merges their work into one verified branch.
 #[derive(Debug, Parser)]
@@ -65,6 +71,10 @@ pub(crate) enum Command {
     Agents(AgentsArgs),
     /// Show and change settings, and consent to a project's commands
     Config(ConfigArgs),
+    /// Run a command of your own with markers, exit code, duration and cache, as loops in shells need it
+    Tool(ToolArgs),
+    /// Show and clear the results that are kept for replay
+    Cache(CacheArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     #[command(hide = true)]
@@ -72,11 +82,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Tools(Later),
     #[command(hide = true)]
-    Tool(Later),
-    #[command(hide = true)]
     Audit(Later),
-    #[command(hide = true)]
-    Cache(Later),
     #[command(hide = true)]
     Permissions(Later),
     #[command(hide = true)]
@@ -89,14 +95,6 @@ pub(crate) enum Command {
 pub(crate) struct Later {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<OsString>,
-}
-
-/// `--json`.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub(crate) struct JsonArgs {
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -632,6 +630,11 @@ pub(crate) fn with_run(mut arguments: Vec<OsString>) -> Vec<OsString> {
         arguments.insert(1, "run".into());
     }
     arguments
+}
+
+/// Reports whether the command is one of the user's own that is wrapped, which has the limits that the user set.
+pub(crate) fn is_wrapper(arguments: &[OsString]) -> bool {
+    arguments.get(1).is_some_and(|command| command == "tool")
 }
 
 /// Returns the output format on the command line, which may be invalid otherwise.

@@ -31,12 +31,15 @@ fn shielded(work: fn() -> u8) -> u8 {
 
 /// Runs the command line, and returns the exit code.
 fn work() -> u8 {
-    // This process holds the providers' keys, and unconfined commands run as the same user.
-    if let Err(error) = orchestrate_coordinator::protect_process() {
-        show::output::warning(&format!("failed to {error}"));
-    }
-    orchestrate_coordinator::raise_open_files();
     let typed = args::with_run(std::env::args_os().collect());
+    // A command of the user's own would inherit these limits.
+    if !args::is_wrapper(&typed) {
+        // This process holds the providers' keys, and unconfined commands run as the same user.
+        if let Err(error) = orchestrate_coordinator::protect_process() {
+            show::output::warning(&format!("failed to {error}"));
+        }
+        orchestrate_coordinator::raise_open_files();
+    }
     let context = match Context::of_process() {
         Ok(context) => context,
         Err(error) => {
@@ -93,14 +96,14 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Message(arguments) => commands::message::execute(context, arguments),
         Command::Agents(arguments) => commands::agents::execute(context, arguments),
         Command::Config(arguments) => commands::config::execute(context, arguments),
+        Command::Tool(arguments) => commands::tool::execute(context, arguments),
+        Command::Cache(arguments) => commands::cache::execute(context, arguments),
         Command::Completions(arguments) => commands::completions::execute(arguments),
         Command::Watch(_) => {
             Err(CommandError::not_available("`orchestrate watch`").hint("`orchestrate status` shows the current state"))
         }
         Command::Tools(_) => Err(CommandError::not_available("`orchestrate tools`")),
-        Command::Tool(_) => Err(CommandError::not_available("`orchestrate tool`")),
         Command::Audit(_) => Err(CommandError::not_available("`orchestrate audit`")),
-        Command::Cache(_) => Err(CommandError::not_available("`orchestrate cache`")),
         Command::Permissions(_) => Err(CommandError::not_available("`orchestrate permissions`")),
         Command::Blame(_) => Err(CommandError::not_available("`orchestrate blame`")),
     }

@@ -69,9 +69,8 @@ fn what_is_not_built_yet_is_never_ignored() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     world.repository.write("replay.md", "---\nmodel: replay:r-abcdef\n---\n- [ ] T1 Make it (run: touch made)\n")?;
-    let table: [&[&str]; 10] = [
+    let table: [&[&str]; 9] = [
         &["watch"],
-        &["tool", "run", "--", "true", "--help"],
         &["audit", "verify"],
         &["blame", "README.md:1"],
         &["run", "plan.md", "--cache", "use"],

@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod approve;
+pub(crate) mod cache;
 pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod completions;
@@ -22,3 +23,4 @@ pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod tool;

@@ -39,6 +39,22 @@ pub(crate) fn hides_in(text: &str) -> bool {
     matches!(shown(text), Cow::Owned(_))
 }
 
+/// Returns a text with secrets redacted, for a file that other programs read.
+pub(crate) fn redacted(text: &str) -> String {
+    shown(text).into_owned()
+}
+
+/// Passes on what a command of the user's own wrote to standard output.
+pub(crate) fn pass_output(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush())
+}
+
+/// Passes on what a command of the user's own wrote to standard error.
+pub(crate) fn pass_errors(bytes: &[u8]) -> io::Result<()> {
+    io::stderr().lock().write_all(bytes)
+}
+
 /// Returns a text with secrets redacted.
 fn shown(text: &str) -> Cow<'_, str> {
     let hidden = HIDDEN.read().unwrap_or_else(PoisonError::into_inner);

@@ -32,10 +32,13 @@ pub use api::programs::may_find;
 pub use api::project::{Project, WorktreeSize, known_names};
 pub use api::sample::lay_out_sample;
 pub use api::seen_programs::ProgramSeen;
+pub use api::surroundings::Surroundings;
 pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::{BaseFailure, CoordinatorError};
 pub use orchestrate_model::prices_date;
-pub use orchestrate_sandbox::{Cancel, Confinement, protect_process, run_helper_if_asked};
+pub use orchestrate_sandbox::{
+    Cancel, Confinement, Interrupts, Passed, SandboxError, Sink, pass_through, protect_process, run_helper_if_asked,
+};
 pub use run::codec::text_of_result;
 pub use run::layout::Layout;
 pub use run::open_files::{raise_open_files, require_open_files};

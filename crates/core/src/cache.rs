@@ -158,6 +158,11 @@ pub fn agent_name(names: [Option<&str>; 3]) -> String {
 pub struct ContentHash(String);
 
 impl ContentHash {
+    /// Returns the hash in hexadecimal digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// Hashes the content of one file as it is.
     pub fn of_file(content: &[u8]) -> ContentHash {
         ContentHash(hex(&Sha256::digest(content)))

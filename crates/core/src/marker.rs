@@ -162,7 +162,8 @@ impl Display for Marker {
 
 /// What a marker begins with, and what ends its name.
 const MARK: &[u8] = b":::";
-/// What a line that looks like a marker begins with instead: neither a reader of lines nor a search for the mark finds it.
+/// What a line that looks like a marker begins with instead, so that neither a reader of lines nor a search for the
+/// mark finds it.
 const ESCAPED: &[u8] = b"::\\:";
 /// The longest name that is taken for a marker's, so that little of a line is held back.
 const LONGEST_NAME: usize = 32;

@@ -14,7 +14,7 @@ mod usage;
 
 pub use place::{Misplaced, close_to_others, require_own};
 pub use plain::{Links, read_plain};
-pub use private::{create_file, create_folder, open_or_create, write};
+pub use private::{FILE as PRIVATE_FILE, create_file, create_folder, open_or_create, write};
 pub use removal::{remove_folder, remove_folder_below};
 pub use replacement::{replace, replace_by_way_of, sync_folder};
 pub use temporary::TemporaryFolder;

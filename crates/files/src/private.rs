@@ -12,7 +12,7 @@ use std::path::Path;
 /// The mode of a new folder.
 pub(crate) const FOLDER: u32 = 0o700;
 /// The mode of a new file.
-pub(crate) const FILE: u32 = 0o600;
+pub const FILE: u32 = 0o600;
 
 /// Creates a folder, and the missing folders above it.
 ///

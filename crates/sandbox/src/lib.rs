@@ -1,8 +1,9 @@
 //! Starts processes, confined by the kernel.
 //!
 //! Every process of orchestrate is started here: confined by a [`Sandbox`] in one of the tiers of
-//! [`Confinement`], or, for the git program alone, by [`trusted`]. The kernel is the boundary; the
-//! text of a command is never examined.
+//! [`Confinement`]; for the git program alone, by [`trusted`]; or, for a command that the user types
+//! and that no agent causes, by [`pass_through`]. The kernel is the boundary; the text of a command
+//! is never examined.
 //!
 //! How a job runs: the coordinator's spawner thread starts this very program again as a
 //! *supervisor* ([`run_helper_if_asked`]), in the full tier inside bubblewrap's namespaces. The
@@ -28,6 +29,7 @@ mod machine;
 mod network;
 mod open_files;
 mod packages;
+mod passthrough;
 mod probe;
 mod programs;
 mod protect;
@@ -49,6 +51,7 @@ pub use job::{Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, Ne
 pub use launch::confined_search_path;
 pub use machine::memory_bytes;
 pub use open_files::allow_open_files;
+pub use passthrough::{Interrupts, Passed, Sink, pass_through};
 pub use probe::{Probe, probe};
 pub use protect::protect_process;
 pub use sandbox::{Additions, Bounds, Sandbox};

@@ -2,11 +2,13 @@
 
 #![expect(unsafe_code, reason = "the only home of system calls without a safe wrapper")]
 
+mod signals;
 mod start;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+pub(crate) use signals::{end_by, hold, ignore, is_ignored, next_held};
 pub(crate) use start::{PreparedProgram, Program, start, start_single_threaded};
 
 /// Takes ownership of a descriptor that the parent process left open for this one, and marks it
@@ -18,6 +20,18 @@ pub(crate) fn adopt(raw: RawFd) -> io::Result<OwnedFd> {
     }
     // SAFETY: the descriptor is open (checked above), and the parent opened it for us alone, by our protocol.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// Lets go of the standard streams of this process, so that the other ends see when nobody else holds them.
+pub(crate) fn let_go_of_streams() -> io::Result<()> {
+    let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    for number in 0..=2 {
+        // SAFETY: both descriptors are open; nothing of this process refers to the replaced one by an owning handle.
+        if unsafe { libc::dup2(null.as_raw_fd(), number) } == -1 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }
 
 /// Marks every descriptor but the standard three as close-on-exec.

@@ -1,5 +1,4 @@
-//! The only other way to start a process: runs the git program unconfined, with a clean
-//! environment.
+//! The second way to start a process: runs the git program unconfined, with a clean environment.
 //!
 //! Used by `crates/git/src/repo/program.rs` alone, which also starts the program that opens a pull
 //! request if the user asks for one; everything that an agent causes goes through [`crate::Sandbox`].
@@ -167,6 +166,7 @@ impl Trusted {
             environment: self.env.iter().map(variable).collect::<Result<_, _>>()?,
             directory: self.cwd.as_ref().map(|dir| text(dir.as_os_str())).transpose()?,
             streams: [stdin, to_stdout, to_stderr],
+            own_group: true,
             dies_with: self.outlives.is_empty().then(rustix::process::getpid),
         };
         Ok((program, [Capture::new(Some(stdout), MOST_OUTPUT)?, Capture::new(Some(stderr), MOST_OUTPUT)?]))

@@ -41,13 +41,9 @@ const SWITCHES: &[&str] = &["ORCHESTRATE_ASK"];
 /// Variables that are recognised but not implemented yet: they are refused, not ignored.
 const NOT_YET: &[&str] = &["TOOLS_CONFIG", "RESOURCE_LIMITS", "AUDIT_LOG_PATH"];
 
-/// Variables of agent loops written for other programs that ask for a cache, which is not
-/// implemented yet. These values ask for none, so they are accepted.
+/// Variables of agent loops written for other programs that ask for a cache, which `tool run` has
+/// and a run does not have yet. These values ask for none, so they are accepted.
 const CACHES: &[(&str, &[&str])] = &[("CACHE_MODE", &["off"]), ("CACHE_SKIP", &["0", "false"])];
-
-/// Variables for `tool run`, which is not implemented yet. They mean nothing to a run, and are also
-/// set for other programs, so they only cause a warning.
-const OF_TOOL_RUN: &[&str] = &["AGENT_NAME", "RUNNER"];
 
 /// Our folders in the user's base directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +134,8 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
         let asks = |text: &&str| !none.iter().any(|word| word.eq_ignore_ascii_case(text));
         if set(variables, variable).filter(asks).is_some() {
             let place = Location::of(Source::Environment, *variable);
-            problems.push(Problem::new(place, ProblemCode::NotAvailable, "this is not available yet"));
+            let message = "this is not available yet in a run; `tool run` has it";
+            problems.push(Problem::new(place, ProblemCode::NotAvailable, message));
         }
     }
     for name in NOT_YET {
@@ -185,12 +182,6 @@ pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
         ask_parks: read("ASK", ASK).map(|denies| !denies),
     };
     if problems.is_empty() { Ok(switches) } else { Err(problems) }
-}
-
-/// Returns a warning for each variable that is set but has no effect yet.
-pub(crate) fn without_effect(variables: &BTreeMap<String, String>) -> Vec<String> {
-    let is_set = OF_TOOL_RUN.iter().filter(|name| set(variables, name).is_some());
-    is_set.map(|name| format!("{name} has no effect: `tool run`, which it is for, is not available yet")).collect()
 }
 
 /// Collects keys, endpoints, proxies and the committing identity from the environment. Keys and
@@ -314,8 +305,6 @@ mod tests {
             ("ORCHESTRATE_ASK", "park"),
             ("CACHE_MODE", "use"),
             ("CACHE_SKIP", "true"),
-            ("AGENT_NAME", "ci"),
-            ("RUNNER", "ci"),
         ];
         let twins = [
             ("TOOLS_CONFIG", "tools.toml"),
@@ -330,7 +319,7 @@ mod tests {
         let keys = SECRETS.iter().flat_map(|name| [((*name).to_owned(), "v"), (format!("{name}_FILE"), "/v")]);
         let outcome = |given: &BTreeMap<String, String>| {
             let said = [format!("{:?}", layer(given)), format!("{:?}", switches(given))];
-            (said, secrets(given, &BTreeMap::new()), without_effect(given))
+            (said, secrets(given, &BTreeMap::new()))
         };
         let nothing = outcome(&BTreeMap::new());
         for (name, value) in promised.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(twins).chain(keys)

@@ -78,8 +78,7 @@ impl Inputs {
         let user = keep(&mut problems, self.user_file());
         let project = keep(&mut problems, self.project_file());
         let layers = [self.flags.clone(), environment, self.plan.clone(), project.layer, user.layer];
-        let mut resolved = Resolved::of(&layers);
-        resolved.warnings.extend(environment::without_effect(&self.variables));
+        let resolved = Resolved::of(&layers);
         problems.extend(rule_problems(&resolved.rules, &self.tools));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {
             let place = Location::of(Source::Flags, keys::named("no_sandbox").map(Key::option).unwrap_or_default());

@@ -8,3 +8,4 @@ pub(crate) mod programs;
 pub(crate) mod project;
 pub(crate) mod sample;
 pub(crate) mod seen_programs;
+pub(crate) mod surroundings;

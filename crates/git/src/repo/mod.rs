@@ -4,6 +4,7 @@ pub(crate) mod configuration;
 pub(crate) mod create;
 pub(crate) mod full_disk;
 pub(crate) mod gc;
+pub(crate) mod glance;
 pub(crate) mod lock;
 pub(crate) mod lock_holder;
 pub(crate) mod probe;

@@ -532,7 +532,7 @@ impl std::fmt::Debug for Handles {
     }
 }
 
-fn id_of(common_dir: &Path) -> String {
+pub(crate) fn id_of(common_dir: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let hashed = git2::Oid::hash_object(git2::ObjectType::Blob, common_dir.as_os_str().as_bytes());
     // Hashing memory cannot fail. If it ever does, the path itself still distinguishes repositories.

@@ -1,13 +1,17 @@
 //! The entry point of the helper: the program's first argument, checked before anything else in
 //! `main`.
 
+use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::supervisor;
+use super::{keeper, supervisor};
 
 /// The first argument with which a program is executed as the sandbox's helper.
 pub const HELPER_ARG: &str = "__sandbox";
+
+/// The second argument with which it keeps a command of the user's own instead of supervising a job.
+pub(crate) const KEEP_ARG: &str = "keep";
 
 /// The exit code of a helper that was started without its descriptors; a coordinator never sees it.
 const MISUSED: i32 = 125;
@@ -23,9 +27,21 @@ pub fn run_helper_if_asked() {
     if args.next().is_none_or(|first| first != HELPER_ARG) {
         return;
     }
-    let mut descriptor = || args.next()?.to_str()?.parse::<RawFd>().ok();
-    let (Some(control), Some(spec)) = (descriptor(), descriptor()) else { std::process::exit(MISUSED) };
-    std::process::exit(supervisor::run(control, spec).map_or(MISUSED, |()| 0));
+    let args: Vec<OsString> = args.collect();
+    let done = match args.as_slice() {
+        [keep, control, hang_up, command @ ..] if keep == KEEP_ARG => {
+            descriptor(control).map(|control| keeper::run(control, hang_up == "ignored", command))
+        }
+        [control, spec] => {
+            descriptor(control).zip(descriptor(spec)).map(|(control, spec)| supervisor::run(control, spec))
+        }
+        _ => None,
+    };
+    std::process::exit(if matches!(done, Some(Ok(()))) { 0 } else { MISUSED });
+}
+
+fn descriptor(text: &OsStr) -> Option<RawFd> {
+    text.to_str()?.parse().ok()
 }
 
 /// Reports whether this process called [`run_helper_if_asked`], so that it can serve as its own helper.

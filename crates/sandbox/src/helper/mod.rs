@@ -6,6 +6,8 @@
 //! it is by bubblewrap's namespaces); the job cannot reach it. Where no process namespace ends with
 //! it, a second process guards it ([`guardian`]).
 //!
+//! For a command of the user's own, which nothing confines, it is only the [`keeper`].
+//!
 //! Deliberately absent: any decision. What is allowed is in the [`protocol::Spec`].
 
 mod attributes;
@@ -14,6 +16,7 @@ mod disk;
 mod entry;
 mod filter_table;
 mod guardian;
+mod keeper;
 mod landlock;
 mod memory;
 mod modes;
@@ -23,5 +26,7 @@ mod seccomp;
 mod supervisor;
 mod tree;
 
+pub(crate) use entry::KEEP_ARG;
 pub use entry::{HELPER_ARG, helper_installed, run_helper_if_asked};
+pub(crate) use keeper::Told;
 pub(crate) use landlock::machine_facts;

@@ -26,8 +26,7 @@ const LAST_SIGNAL: c_int = 64;
 /// error is reported.
 const NOT_EXECUTED: c_int = 127;
 
-/// A program to start, in a process group of its own. Everything that the child needs is created
-/// before the child.
+/// A program to start. Everything that the child needs is created before the child.
 pub(crate) struct Program {
     /// The absolute path of the program.
     pub(crate) path: CString,
@@ -39,6 +38,8 @@ pub(crate) struct Program {
     pub(crate) directory: Option<CString>,
     /// Its standard input, output and error.
     pub(crate) streams: [OwnedFd; 3],
+    /// Whether it gets a process group of its own, so that signals to ours, such as a Ctrl-C, do not reach it.
+    pub(crate) own_group: bool,
     /// This process, if the child is to die with the calling thread; `None` if it is to outlive it.
     pub(crate) dies_with: Option<Pid>,
 }
@@ -123,11 +124,12 @@ fn fail(error: &io::Error, errno: &AtomicI32) -> ! {
 
 /// Prepares the child and executes the program; only makes system calls, and allocates no memory.
 fn execute(order: &Order<'_>) -> io::Error {
-    let Program { path, directory, streams, dies_with, .. } = order.program;
+    let Program { path, directory, streams, own_group, dies_with, .. } = order.program;
     let done = |result: c_int| if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) };
     let prepare = || {
-        // From here on, signals to our group, such as a Ctrl-C, do not reach the child.
-        rustix::process::setpgid(None, None)?;
+        if *own_group {
+            rustix::process::setpgid(None, None)?;
+        }
         reset_signals();
         if let Some(parent) = *dies_with {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
@@ -263,6 +265,7 @@ mod tests {
             environment: Vec::new(),
             directory: None,
             streams: [null(), null(), null()],
+            own_group: true,
             dies_with,
         };
         let child = start(&program).map_err(|error| error.raw_os_error())?;

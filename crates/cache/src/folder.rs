@@ -1,0 +1,134 @@
+//! The folder with all entries, shared by all processes of the user.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use orchestrate_core::hex;
+use rustix::fs::{FlockOperation, flock};
+use sha2::{Digest as _, Sha256};
+
+use crate::entry::Identity;
+use crate::error::CacheError;
+
+/// An entry may have this part of the limit, so that one does not push out most others.
+const ENTRY_PART: u64 = 8;
+/// After this time, an unfinished entry is taken for one that a killed process left.
+pub(crate) const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+/// What the names of entries end with.
+const ENTRY: &str = "entry";
+/// What the names of unfinished entries begin with.
+pub(crate) const UNFINISHED: &str = ".part-";
+/// The file that a process locks while it removes entries or counts.
+const LOCK: &str = "lock";
+
+/// The folder with all entries.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    limit_bytes: u64,
+}
+
+/// A file with a result.
+pub(crate) struct Stored {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+    used: SystemTime,
+}
+
+impl Folder {
+    /// Opens the folder; it is created if it is missing.
+    pub(crate) fn open(path: PathBuf, limit_bytes: u64) -> Result<Folder, CacheError> {
+        orchestrate_files::create_folder(&path).map_err(CacheError::new("create", &path))?;
+        Ok(Folder { path, limit_bytes })
+    }
+
+    /// Returns the folder's path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns how large all results may be together.
+    pub(crate) fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+
+    /// Returns how large one result may be.
+    pub(crate) fn entry_limit(&self) -> u64 {
+        self.limit_bytes / ENTRY_PART
+    }
+
+    /// Removes the results that were used least recently until the others are within the limit, and what killed
+    /// processes left.
+    pub(crate) fn evict(&self) -> Result<(), CacheError> {
+        let _locked = self.lock()?;
+        self.remove_abandoned()?;
+        let mut stored = self.stored()?;
+        stored.sort_by(|one, other| (other.used, &other.path).cmp(&(one.used, &one.path)));
+        let mut kept = 0;
+        for entry in stored {
+            kept += entry.bytes;
+            if kept > self.limit_bytes {
+                remove(&entry.path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the file of a result.
+    pub(crate) fn place(&self, identity: &Identity) -> PathBuf {
+        let mut hash = Sha256::new();
+        for part in identity.parts() {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        self.path.join(format!("{}.{ENTRY}", hex(&hash.finalize())))
+    }
+
+    /// Lists all results.
+    pub(crate) fn stored(&self) -> Result<Vec<Stored>, CacheError> {
+        let mut stored = Vec::new();
+        for entry in std::fs::read_dir(&self.path).map_err(CacheError::new("list", &self.path))? {
+            let path = entry.map_err(CacheError::new("list", &self.path))?.path();
+            // What another process has just removed is none.
+            let Ok(found) = path.symlink_metadata() else { continue };
+            if path.extension().is_some_and(|extension| extension == ENTRY) {
+                let used = found.modified().map_err(CacheError::new("read", &path))?;
+                stored.push(Stored { path, bytes: found.len(), used });
+            }
+        }
+        Ok(stored)
+    }
+
+    fn remove_abandoned(&self) -> Result<(), CacheError> {
+        let now = SystemTime::now();
+        let age = |path: &Path| now.duration_since(path.symlink_metadata().ok()?.modified().ok()?).ok();
+        for entry in std::fs::read_dir(&self.path).map_err(CacheError::new("list", &self.path))?.flatten() {
+            let is_unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+            if is_unfinished && age(&entry.path()).is_some_and(|age| age > ABANDONED) {
+                remove(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until no other process counts or removes entries; they all do so for moments.
+    pub(crate) fn lock(&self) -> Result<File, CacheError> {
+        let path = self.path.join(LOCK);
+        let lock = || {
+            let file = orchestrate_files::open_or_create(&path)?;
+            rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
+            Ok(file)
+        };
+        lock().map_err(CacheError::new("lock", &path))
+    }
+}
+
+/// Removes a file that another process may have removed.
+pub(crate) fn remove(path: &Path) -> Result<(), CacheError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(CacheError::new("remove", path)(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,193 @@
+//! `tool run`: runs a command of the user's own with the records that a run keeps of its tools.
+//!
+//! Markers go to standard error and to the log of the repository's calls. A start is written before the command has
+//! any effect, and each start gets exactly one end: where this process was killed, the next call writes it.
+
+mod call;
+mod call_log;
+mod clock;
+mod passing;
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+
+use orchestrate_cache::{Cache, Lookup, Stream};
+use orchestrate_coordinator::{Interrupts, Passed, SandboxError, Surroundings, pass_through};
+use orchestrate_core::marker::{Marker, Reason};
+use orchestrate_core::report::EXIT_INTERRUPTED;
+
+use self::call::Call;
+use self::call_log::CallLog;
+use self::clock::now;
+use self::passing::Passage;
+use crate::args::{ToolArgs, ToolCommand, ToolRunArgs};
+use crate::context::Context;
+use crate::error::{CommandError, ErrorKind};
+use crate::show::output;
+
+/// The exit code of shells for a command that cannot be executed.
+const NOT_EXECUTABLE: u8 = 126;
+/// The exit code of shells for a command that is not found.
+const NOT_FOUND: u8 = 127;
+/// What shells add to the number of the signal that ended a command.
+const SIGNALLED: i32 = 128;
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &ToolArgs) -> Result<u8, CommandError> {
+    let ToolCommand::Run(arguments) = &arguments.command;
+    run(context, arguments)
+}
+
+fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
+    let interrupts = Interrupts::hold()?;
+    let state = context.directories()?.state;
+    let surroundings = Surroundings::at(&context.directory, &state)?;
+    if let Some(error) = surroundings.unreadable() {
+        output::warning(&format!("failed to {error}; the command runs as outside a repository"));
+    }
+    let call = Call::of(context, arguments, &surroundings)?;
+    let log = CallLog::open(surroundings.calls())?;
+    let cache = call.stores_or_replays().then(|| Cache::open(&state)).transpose()?;
+    call.configuration(now()).map_or(Ok(()), |marker| emit(&log, &marker))?;
+    if let Some(cache) = &cache
+        && replayed(&call, cache, &log)?
+    {
+        return Ok(0);
+    }
+    let id = arguments.id.clone().map_or_else(|| log.next_id(), Ok)?;
+    let passage = Passage::new(cache.filter(|_| call.mode.writes()).as_ref(), &call.identity);
+    start_to_end(&Started { call: &call, id, at: now() }, &log, &interrupts, &passage)
+}
+
+/// Replays a stored result, if there is one and it may be replayed.
+fn replayed(call: &Call, cache: &Cache, log: &CallLog) -> Result<bool, CommandError> {
+    if !call.mode.reads() {
+        return Ok(false);
+    }
+    if call.is_pending {
+        emit(log, &call.guarded(now()))?;
+        return Ok(false);
+    }
+    let (cache_key, tool) = (call.identity.key.as_str().to_owned(), call.tool.clone());
+    match cache.look_up(&call.identity)? {
+        Lookup::Hit(mut entry) => {
+            emit(log, &Marker::CacheHit { cache_key, tool, ts: now() })?;
+            let unreadable =
+                |error| CommandError::new(ErrorKind::Failed, format!("failed to read the stored result: {error}"));
+            let mut piece = Vec::new();
+            while let Some(stream) = entry.next(&mut piece).map_err(unreadable)? {
+                let passed = match stream {
+                    Stream::Output => output::pass_output(&piece),
+                    Stream::Errors => output::pass_errors(&piece),
+                };
+                passed.map_err(|error| CommandError::of_output(&error))?;
+            }
+            return Ok(true);
+        }
+        Lookup::Damaged(path) => {
+            output::warning(&format!("a stored result was damaged and has been removed: {}", path.display()));
+        }
+        Lookup::Miss => {}
+    }
+    emit(log, &Marker::CacheMiss { cache_key, tool, ts: now() })?;
+    Ok(false)
+}
+
+/// A call that has begun.
+struct Started<'a> {
+    call: &'a Call,
+    id: String,
+    at: u64,
+}
+
+fn start_to_end(
+    started: &Started<'_>,
+    log: &CallLog,
+    interrupts: &Interrupts,
+    passage: &Passage,
+) -> Result<u8, CommandError> {
+    let Started { call, id, at } = started;
+    let open = log.begin(id, *at)?;
+    emit(
+        log,
+        &Marker::ToolStart {
+            id: id.clone(),
+            tool: call.tool.clone(),
+            cache_key: call.identity.key.as_str().to_owned(),
+            git_sha: call.identity.commit.clone(),
+            ts: *at,
+        },
+    )?;
+    let (to_output, to_errors) = passage.sinks();
+    let passed =
+        pass_through(&call.command, interrupts, Box::new(to_output), to_errors.map(|sink| Box::new(sink) as _));
+    let ended = now();
+    let (rc, reason) = outcome(&passed);
+    passage.end_line();
+    let duration_ms = ended.saturating_sub(*at);
+    let end = match reason {
+        None => Marker::ended(id, rc.into(), duration_ms, ended),
+        reason => Marker::ToolEnd { id: id.clone(), rc: rc.into(), duration_ms, reason, ts: ended },
+    };
+    emit(log, &end)?;
+    open.end()?;
+    match passed {
+        Ok(Passed::Interrupted { by_key: true }) => interrupts.end_process(),
+        Ok(Passed::NotStarted(error)) => {
+            let program = call.command.first().map(|program| program.to_string_lossy().into_owned());
+            output::note(&format!("error: failed to start {}: {error}", program.unwrap_or_default()));
+        }
+        Err(error) => output::note(&format!("error: failed to {error}")),
+        Ok(_) => {}
+    }
+    if rc == 0
+        && let Err(error) = passage.keep()
+    {
+        output::warning(&format!("failed to store the result: {error}"));
+    }
+    Ok(rc)
+}
+
+/// Returns the exit code, and the reason unless the code says it.
+fn outcome(passed: &Result<Passed, SandboxError>) -> (u8, Option<Reason>) {
+    match passed {
+        Ok(Passed::Ended(status)) => (code_of(*status), None),
+        Ok(Passed::Interrupted { .. }) => (EXIT_INTERRUPTED, Some(Reason::Interrupted)),
+        Ok(Passed::NotStarted(error)) if error.kind() == std::io::ErrorKind::NotFound => (NOT_FOUND, None),
+        Ok(_) | Err(_) => (NOT_EXECUTABLE, None),
+    }
+}
+
+/// Returns the exit code as shells count.
+fn code_of(status: ExitStatus) -> u8 {
+    let by_signal = || status.signal().map(|signal| SIGNALLED + signal);
+    let code = status.code().or_else(by_signal);
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_EXECUTABLE)
+}
+
+/// Writes a marker to the log, and then to standard error.
+fn emit(log: &CallLog, marker: &Marker) -> Result<(), CommandError> {
+    let line = output::redacted(&marker.to_string());
+    log.append(&line)?;
+    output::note(&line);
+    Ok(())
+}
+
+impl From<SandboxError> for CommandError {
+    fn from(error: SandboxError) -> Self {
+        CommandError::new(ErrorKind::Failed, format!("failed to {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_a_shell() {
+        let table = [(0, 0), (7 << 8, 7), (9, 137), (15, 143)];
+        for (status, code) in table {
+            assert_eq!(code_of(ExitStatus::from_raw(status)), code, "{status:#x}");
+        }
+    }
+}

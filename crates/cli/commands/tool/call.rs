@@ -1,0 +1,253 @@
+//! What is called, under which key, and whether its result may be stored or replayed.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Seek as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use orchestrate_cache::Identity;
+use orchestrate_coordinator::Surroundings;
+use orchestrate_core::cache::{
+    CacheKey, CacheMode, CachedCall, ContentHash, NonCacheable, Phase, agent_name, has_pending_tasks,
+};
+use orchestrate_core::marker::Marker;
+use orchestrate_core::shell_word;
+use orchestrate_files::{Links, read_plain};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
+
+use crate::args::ToolRunArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::show::output;
+
+/// The shell that runs a text.
+const SHELL: &str = "sh";
+/// A list of what is never replayed, in the user's folder and in a project's.
+const LIST: &str = "non_cacheable_tools.txt";
+/// A project's folder for our files.
+const OF_PROJECT: &str = ".orchestrate";
+/// The maximum size of a plan, a list or a prompt.
+const MOST_BYTES: u64 = 16 << 20;
+/// The reason of the guard.
+const PENDING: &str = "pending_tasks";
+
+/// A call of a command.
+pub(super) struct Call {
+    pub(super) tool: String,
+    pub(super) command: Vec<OsString>,
+    pub(super) identity: Identity,
+    pub(super) mode: CacheMode,
+    /// Whether open tasks of the plan forbid a replay.
+    pub(super) is_pending: bool,
+    phase: Phase,
+    iter: Option<u64>,
+    /// Whether the environment sets the mode.
+    is_exported: bool,
+    is_cacheable: bool,
+}
+
+impl Call {
+    /// Determines what is called.
+    pub(super) fn of(
+        context: &Context,
+        arguments: &ToolRunArgs,
+        surroundings: &Surroundings,
+    ) -> Result<Call, CommandError> {
+        let variable = |name: &str| context.variables.get(name).map(String::as_str);
+        let (mode, is_exported) = mode(arguments, variable("CACHE_MODE"), variable("CACHE_SKIP"))?;
+        let tool = arguments.name.clone().unwrap_or_else(|| name_of(arguments));
+        let phase = arguments.phase.unwrap_or_default();
+        let agent = agent_name([arguments.agent.as_deref(), variable("AGENT_NAME"), variable("RUNNER")]);
+        let commit = arguments.git_sha.clone().unwrap_or_else(|| surroundings.commit());
+        let asked = Asked::of(context, arguments, surroundings, &tool)?;
+        let key = asked.key.unwrap_or_else(|| CacheKey::new(&agent, phase, &asked.content, &commit));
+        let is_listed = mode != CacheMode::Off && is_listed(context, surroundings, arguments, &tool)?;
+        let is_cacheable = asked.is_known && !is_listed;
+        Ok(Call {
+            is_pending: mode.reads() && is_cacheable && is_pending(phase, arguments.plan.as_deref())?,
+            command: command_of(arguments),
+            identity: Identity { key, commit, agent },
+            iter: arguments.iter,
+            tool,
+            mode,
+            phase,
+            is_exported,
+            is_cacheable,
+        })
+    }
+
+    /// Reports whether the cache is needed.
+    pub(super) fn stores_or_replays(&self) -> bool {
+        self.mode != CacheMode::Off && self.is_cacheable
+    }
+
+    /// Returns the marker of how the cache is used, if it is.
+    pub(super) fn configuration(&self, ts: u64) -> Option<Marker> {
+        (self.mode != CacheMode::Off).then(|| Marker::CacheConfig {
+            mode: self.mode.to_string(),
+            scope: self.phase.to_string(),
+            exported: self.is_exported,
+            iter: self.iter,
+            ts,
+        })
+    }
+
+    /// Returns the marker of the guard.
+    pub(super) fn guarded(&self, ts: u64) -> Marker {
+        Marker::CacheGuard { iter: self.iter, reason: PENDING.to_owned(), phase: self.phase.to_string(), ts }
+    }
+}
+
+/// What a result depends on.
+struct Asked {
+    /// The key that the caller gave.
+    key: Option<CacheKey>,
+    content: ContentHash,
+    /// Whether that is all; otherwise the result is never replayed.
+    is_known: bool,
+}
+
+impl Asked {
+    fn of(
+        context: &Context,
+        arguments: &ToolRunArgs,
+        surroundings: &Surroundings,
+        tool: &str,
+    ) -> Result<Asked, CommandError> {
+        if let Some(file) = &arguments.prompt_file {
+            let content = ContentHash::of_file(&read(file, "the prompt")?);
+            return Ok(Asked { key: None, content, is_known: true });
+        }
+        let of_command = |files: Option<&str>| {
+            let folder = surroundings.root().and_then(|root| context.directory.strip_prefix(root).ok());
+            let folder = folder.unwrap_or(&context.directory).as_os_str().as_bytes();
+            let command = command_of(arguments);
+            let words = command.iter().map(|word| word.as_bytes());
+            ContentHash::of_parts(
+                [tool.as_bytes(), folder, files.unwrap_or_default().as_bytes()].into_iter().chain(words),
+            )
+        };
+        if let Some(key) = &arguments.cache_key {
+            return Ok(Asked { key: Some(CacheKey::given(key)), content: of_command(None), is_known: true });
+        }
+        let files = surroundings.content().unwrap_or_else(|error| {
+            output::warning(&format!("failed to {error}; the result is not stored"));
+            None
+        });
+        // What a command reads from its standard input is not known before it runs.
+        let is_known = files.is_some() && gives_nothing(&io::stdin()).unwrap_or(false);
+        Ok(Asked { key: None, content: of_command(files.as_deref()), is_known })
+    }
+}
+
+/// Returns the mode, and whether the environment sets it.
+fn mode(
+    arguments: &ToolRunArgs,
+    variable: Option<&str>,
+    skip: Option<&str>,
+) -> Result<(CacheMode, bool), CommandError> {
+    let of_variables = CacheMode::of_variables(variable, skip)
+        .map_err(|error| CommandError::usage(format!("CACHE_MODE and CACHE_SKIP: {error}")))?;
+    if arguments.no_cache {
+        return Ok((CacheMode::Off, false));
+    }
+    Ok(match (arguments.cache, of_variables) {
+        (Some(mode), _) => (mode, false),
+        (None, Some(mode)) => (mode, true),
+        (None, None) => (CacheMode::Off, false),
+    })
+}
+
+/// Returns the name of the program, or of the first program in a text for the shell.
+fn name_of(arguments: &ToolRunArgs) -> String {
+    let first = match &arguments.shell {
+        Some(text) => text.to_string_lossy().split_whitespace().next().unwrap_or(SHELL).to_owned(),
+        None => arguments.command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default(),
+    };
+    let name = Path::new(&first).file_name().map(|name| name.to_string_lossy().into_owned());
+    name.filter(|name| !name.is_empty()).unwrap_or(first)
+}
+
+fn command_of(arguments: &ToolRunArgs) -> Vec<OsString> {
+    match &arguments.shell {
+        Some(text) => vec![SHELL.into(), "-c".into(), text.clone()],
+        None => arguments.command.clone(),
+    }
+}
+
+/// Reports whether the call is on one of the lists of what is never replayed.
+fn is_listed(
+    context: &Context,
+    surroundings: &Surroundings,
+    arguments: &ToolRunArgs,
+    tool: &str,
+) -> Result<bool, CommandError> {
+    let mut lists = NonCacheable::shipped();
+    if let Some(list) = list(&context.directories()?.config.join(LIST), Links::Anywhere)? {
+        lists.add(&list);
+    }
+    if let Some(root) = surroundings.root()
+        && let Some(list) = list(&root.join(OF_PROJECT).join(LIST), Links::Below(root))?
+    {
+        for line in lists.add_of_project(&list) {
+            output::warning(&format!("{OF_PROJECT}/{LIST}: a project's list cannot make exceptions: {line}"));
+        }
+    }
+    let command = match &arguments.shell {
+        Some(text) => text.to_string_lossy().into_owned(),
+        None => arguments.command.iter().map(shell_word).collect::<Vec<_>>().join(" "),
+    };
+    let is_keyed = arguments.cache_key.is_some() || arguments.prompt_file.is_some();
+    Ok(lists.entry_for(CachedCall { tool, command: &command, is_keyed }).is_some())
+}
+
+/// Reads a list, if it exists.
+fn list(path: &Path, links: Links<'_>) -> Result<Option<String>, CommandError> {
+    match read_plain(path, links, MOST_BYTES) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(CommandError::usage(format!("failed to read {}: {error}", path.display()))),
+    }
+}
+
+fn is_pending(phase: Phase, plan: Option<&Path>) -> Result<bool, CommandError> {
+    match plan {
+        Some(plan) if phase == Phase::Build => {
+            let text = read(plan, "the plan")?;
+            Ok(has_pending_tasks(phase, &String::from_utf8_lossy(&text)))
+        }
+        _ => Ok(false),
+    }
+}
+
+fn read(file: &Path, what: &str) -> Result<Vec<u8>, CommandError> {
+    let failed = |reason: String| CommandError::usage(format!("failed to read {what} {}: {reason}", file.display()));
+    let bytes = read_plain(file, Links::Anywhere, MOST_BYTES).map_err(|error| failed(error.to_string()))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(failed(format!("it is larger than {MOST_BYTES} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Reports whether a command that reads this to its end reads nothing but what a person types.
+fn gives_nothing(input: &io::Stdin) -> io::Result<bool> {
+    if input.is_terminal() {
+        return Ok(true);
+    }
+    let stat = rustix::fs::fstat(input)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            let mut file = std::fs::File::from(input.as_fd().try_clone_to_owned()?);
+            Ok(file.stream_position()? >= u64::try_from(stat.st_size).unwrap_or(u64::MAX))
+        }
+        FileType::CharacterDevice => Ok(rustix::fs::stat("/dev/null")?.st_rdev == stat.st_rdev),
+        _ => {
+            let mut events = [PollFd::new(input, PollFlags::IN)];
+            poll(&mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+            let [event] = &events;
+            Ok(event.revents().contains(PollFlags::HUP) && !event.revents().contains(PollFlags::IN))
+        }
+    }
+}

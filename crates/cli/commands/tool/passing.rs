@@ -1,0 +1,113 @@
+//! Passes on what a command writes, with lines that look like markers escaped, and stores it.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use orchestrate_cache::{Cache, CacheError, Identity, Recording, Stream};
+use orchestrate_coordinator::Sink;
+use orchestrate_core::marker::MarkerEscape;
+
+use crate::show::output;
+
+/// The way of a command's output through this process.
+pub(super) struct Passage {
+    recording: Arc<Mutex<Option<Recording>>>,
+    /// Whether standard error ends with a whole line.
+    is_whole: Arc<AtomicBool>,
+    /// Whether standard output and standard error are the same file, so that their order matters.
+    is_one: bool,
+}
+
+/// The end of a pipe from the command.
+pub(super) struct Passing {
+    stream: Stream,
+    escape: MarkerEscape,
+    escaped: Vec<u8>,
+    recording: Arc<Mutex<Option<Recording>>>,
+    /// Whether what was written ends with a whole line, if markers follow it.
+    is_whole: Option<Arc<AtomicBool>>,
+}
+
+impl Passage {
+    /// Prepares to pass output on, and to store it if there is a cache. A result that cannot be stored is passed on
+    /// all the same.
+    pub(super) fn new(cache: Option<&Cache>, identity: &Identity) -> Passage {
+        let recording = cache.and_then(|cache| {
+            let failed = |error| output::warning(&format!("failed to store the result: {error}"));
+            cache.record(identity).map_err(failed).ok()
+        });
+        Passage {
+            recording: Arc::new(Mutex::new(recording)),
+            is_whole: Arc::new(AtomicBool::new(true)),
+            is_one: outputs_are_one(),
+        }
+    }
+
+    /// Returns the sinks of standard output and standard error; only one if both are the same file.
+    pub(super) fn sinks(&self) -> (Passing, Option<Passing>) {
+        let sink = |stream, before_markers: bool| Passing {
+            stream,
+            escape: MarkerEscape::default(),
+            escaped: Vec::new(),
+            recording: Arc::clone(&self.recording),
+            is_whole: before_markers.then(|| Arc::clone(&self.is_whole)),
+        };
+        (sink(Stream::Output, self.is_one), (!self.is_one).then(|| sink(Stream::Errors, true)))
+    }
+
+    /// Ends a line that the command has begun on standard error, so that a marker begins its own.
+    pub(super) fn end_line(&self) {
+        if !self.is_whole.load(Ordering::SeqCst) {
+            // As with every marker, nobody may be there to read it.
+            let _ = output::pass_errors(b"\n");
+        }
+    }
+
+    /// Stores the result, unless it is too large.
+    pub(super) fn keep(&self) -> Result<(), CacheError> {
+        let recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner).take();
+        recording.map_or(Ok(()), |recording| recording.keep().map(drop))
+    }
+}
+
+impl Passing {
+    fn write(&mut self) -> io::Result<()> {
+        if let Some(last) = self.escaped.last()
+            && let Some(is_whole) = &self.is_whole
+        {
+            is_whole.store(*last == b'\n', Ordering::SeqCst);
+        }
+        if let Some(recording) = self.recording.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            recording.add(self.stream, &self.escaped);
+        }
+        match self.stream {
+            Stream::Output => output::pass_output(&self.escaped),
+            Stream::Errors => output::pass_errors(&self.escaped),
+        }
+    }
+}
+
+impl Sink for Passing {
+    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.escaped.clear();
+        self.escape.push(bytes, &mut self.escaped);
+        self.write()
+    }
+
+    fn end(&mut self) {
+        self.escaped.clear();
+        self.escape.finish(&mut self.escaped);
+        // A command that has ended cannot be told that its reader is gone.
+        let _ = self.write();
+    }
+}
+
+/// Reports whether standard output and standard error are the same file.
+fn outputs_are_one() -> bool {
+    let file = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    match (rustix::fs::fstat(io::stdout()), rustix::fs::fstat(io::stderr())) {
+        (Ok(output), Ok(errors)) => file(output) == file(errors),
+        _ => false,
+    }
+}

@@ -1,0 +1,12 @@
+//! Tools from a shell: `tool run`, its markers, and the cache, typed in bash as loops do.
+
+mod replay;
+mod shell;
+mod tool_run;
+
+use crate::support::Case;
+
+/// Returns the cases of every module.
+pub(crate) fn cases() -> Vec<Case> {
+    [replay::cases, tool_run::cases].iter().flat_map(|cases| cases()).collect()
+}

@@ -1,0 +1,328 @@
+//! `tool run`: markers, exit codes, signals, output.
+
+use std::collections::BTreeSet;
+
+use super::shell::{bash, bash_in, field, fields, log, markers};
+use crate::support::{Case, Outcome, World, at, case, fail, require_gone, require_words, seconds};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("tool_run::markers_surround_a_command", markers_surround_a_command),
+        case("tool_run::the_callers_values_stand_in_the_markers", the_callers_values_stand_in_the_markers),
+        case("tool_run::the_exit_code_is_the_commands", the_exit_code_is_the_commands),
+        case("tool_run::a_start_is_logged_before_the_command_runs", a_start_is_logged_first),
+        case("tool_run::int_and_term_end_a_command_with_all_its_processes", int_and_term_end_a_command),
+        case("tool_run::a_second_signal_kills_what_does_not_end", a_second_signal_kills),
+        case("tool_run::a_killed_call_leaves_no_process_and_is_ended_by_the_next", a_killed_call_is_ended),
+        case("tool_run::two_loops_never_share_an_id", two_loops_never_share_an_id),
+        case("tool_run::output_that_looks_like_a_marker_is_escaped", output_like_a_marker_is_escaped),
+        case("tool_run::large_output_passes_byte_for_byte", large_output_passes),
+        case("tool_run::what_a_command_has_passes_through", what_a_command_has_passes_through),
+        case("tool_run::a_reader_that_has_seen_enough_ends_a_command", a_reader_that_has_seen_enough),
+        case("tool_run::it_works_outside_a_repository", it_works_outside_a_repository),
+        case("tool_run::wrong_usage_starts_nothing", wrong_usage_starts_nothing),
+        case("tool_run::the_first_example_of_the_reference", the_first_example),
+        case("tool_run::the_checks_of_the_reference", the_checks_of_the_reference),
+    ]
+}
+
+fn markers_surround_a_command() -> Outcome {
+    let world = World::plain()?;
+    let ran = bash(&world, "orchestrate tool run -- echo hello")?.exits(0)?;
+    let [start, end] = ran.stderr.lines().collect::<Vec<_>>()[..] else { return fail(ran.stderr) };
+    if ran.stdout != "hello\n" || fields(start) != ["id", "tool", "cache_key", "git_sha", "ts"] {
+        return fail(format!("{ran:?}"));
+    }
+    if fields(end) != ["id", "result", "rc", "exit", "duration_ms", "ts"] {
+        return fail(end);
+    }
+    let commit = world.repository.git(&["rev-parse", "--short", "HEAD"])?;
+    let expected = [
+        ("TOOL_START", "id", "tool_00001"),
+        ("TOOL_START", "tool", "echo"),
+        ("TOOL_START", "git_sha", commit.trim()),
+        ("TOOL_END", "id", "tool_00001"),
+        ("TOOL_END", "result", "PASS"),
+        ("TOOL_END", "rc", "0"),
+    ];
+    for (marker, name, value) in expected {
+        if field(&ran.stderr, marker, name)? != value {
+            return fail(format!("{name} is not {value}: {}", ran.stderr));
+        }
+    }
+    let number = |marker, name| Ok::<u64, libtest_mimic::Failed>(field(&ran.stderr, marker, name)?.parse()?);
+    let (began, ended, took) =
+        (number("TOOL_START", "ts")?, number("TOOL_END", "ts")?, number("TOOL_END", "duration_ms")?);
+    // In milliseconds, so between the years 2001 and 2286.
+    if began.to_string().len() != 13 || ended - began != took {
+        return fail(ran.stderr);
+    }
+    if log(&world)? == ran.stderr { Ok(()) } else { fail(log(&world)?) }
+}
+
+fn the_callers_values_stand_in_the_markers() -> Outcome {
+    let world = World::plain()?;
+    let ran = bash(
+        &world,
+        "orchestrate tool run --id tool_00042 --name 'my check' --cache-key 'rovodev|build|abc123|1a2b' \
+         --git-sha 1a2b -c 'true && exit 7'",
+    )?
+    .exits(7)?;
+    require_words(
+        &ran.stderr,
+        &[
+            ":::TOOL_START::: id=tool_00042 tool=my%20check cache_key=rovodev|build|abc123|1a2b git_sha=1a2b ts=",
+            ":::TOOL_END::: id=tool_00042 result=FAIL rc=7 exit=7 duration_ms=",
+            " reason=exit_code_7 ts=",
+        ],
+    )
+}
+
+fn the_exit_code_is_the_commands() -> Outcome {
+    let world = World::plain()?;
+    let table = [
+        ("-- true", 0),
+        ("-- false", 1),
+        ("-c 'exit 42'", 42),
+        ("-c 'kill -KILL $$'", 137),
+        ("-c 'kill -TERM $$'", 143),
+        ("-- no-such-program", 127),
+        ("-- ./README.md", 126),
+    ];
+    world.repository.write("README.md", "no program\n")?;
+    for (typed, code) in table {
+        let ran = bash(&world, &format!("orchestrate tool run {typed}"))?.exits(code)?;
+        let reason = if code == 0 { String::new() } else { format!("reason=exit_code_{code} ") };
+        require_words(&ran.stderr, &[&format!("rc={code} exit={code} "), &format!("{reason}ts=")])?;
+        if markers(&ran.stderr, "TOOL_END").len() != 1 {
+            return fail(ran.stderr);
+        }
+    }
+    Ok(())
+}
+
+fn a_start_is_logged_first() -> Outcome {
+    let world = World::plain()?;
+    let ran = bash(
+        &world,
+        "orchestrate tool run --id first -- cat -- \"$XDG_STATE_HOME\"/orchestrate/tool-calls/*/log; \
+         orchestrate tool run --id second -c 'cat \"$XDG_STATE_HOME\"/orchestrate/tool-calls/*/log'",
+    )?
+    .exits(0)?;
+    // In its own output, a marker is escaped.
+    require_words(&ran.stdout, &["::\\:TOOL_END::: id=first ", "::\\:TOOL_START::: id=second "])?;
+    if ran.stdout.contains("TOOL_END::: id=second") { fail(ran.stdout) } else { Ok(()) }
+}
+
+/// Waits until a command runs, then sends signals to the wrapper in the background. A shell has such a command ignore
+/// INT; the wrapper does not.
+fn interrupted(world: &World, command: &str, signals: &str) -> Result<crate::support::Ran, libtest_mimic::Failed> {
+    bash(
+        world,
+        &format!(
+            "mkfifo gate; orchestrate tool run --id t -c '{command}' & read line < gate; \
+             for signal in {signals}; do kill -$signal $!; done; wait $!"
+        ),
+    )
+}
+
+fn int_and_term_end_a_command() -> Outcome {
+    for (salt, signal) in (1..).zip(["INT", "TERM", "HUP"]) {
+        let world = World::plain()?;
+        let [one, two] = [salt, salt + 10].map(|salt| seconds(world.home.path(), salt));
+        let command = format!("setsid sleep {one} & echo > gate; sleep {two}");
+        let ran = interrupted(&world, &command, signal)?.exits(130)?;
+        let ends = markers(&ran.stderr, "TOOL_END");
+        require_words(&ran.stderr, &["id=t result=FAIL rc=130 exit=130 ", " reason=interrupted ts="])?;
+        if ends.len() != 1 || markers(&log(&world)?, "TOOL_END") != ends {
+            return fail(format!("{signal}: {}", ran.stderr));
+        }
+        require_gone(&one)?;
+        require_gone(&two)?;
+    }
+    Ok(())
+}
+
+fn a_second_signal_kills() -> Outcome {
+    let world = World::plain()?;
+    let time = seconds(world.home.path(), 3);
+    let command = format!("trap \"\" INT TERM; echo > gate; sleep {time}");
+    let ran = interrupted(&world, &command, "INT TERM")?.exits(130)?;
+    require_words(&ran.stderr, &["result=FAIL rc=130 exit=130 ", " reason=interrupted ts="])?;
+    require_gone(&time)
+}
+
+fn a_killed_call_is_ended() -> Outcome {
+    let world = World::plain()?;
+    let [one, two] = [4, 5].map(|salt| seconds(world.home.path(), salt));
+    let command = format!("setsid sleep {one} & echo > gate; sleep {two}");
+    interrupted(&world, &command, "KILL")?.exits(137)?;
+    require_gone(&one)?;
+    require_gone(&two)?;
+    let ids = |text: &str, name: &str| -> Vec<String> {
+        markers(text, name).iter().filter_map(|line| Some(line.split(' ').nth(1)?.to_owned())).collect()
+    };
+    let before = log(&world)?;
+    if ids(&before, "TOOL_START") != ["id=t"] || !ids(&before, "TOOL_END").is_empty() {
+        return fail(before);
+    }
+    bash(&world, "orchestrate tool run -- true; orchestrate tool run -- true")?.exits(0)?;
+    let after = log(&world)?;
+    require_words(&after, &[":::TOOL_END::: id=t result=FAIL rc=130 exit=130 ", " reason=interrupted ts="])?;
+    if ids(&after, "TOOL_END") == ["id=t", "id=tool_00001", "id=tool_00002"] { Ok(()) } else { fail(after) }
+}
+
+fn two_loops_never_share_an_id() -> Outcome {
+    let world = World::plain()?;
+    let one = "for n in 1 2 3 4 5; do orchestrate tool run -- true; done";
+    let ran = bash(&world, &format!("({one}) & ({one}) & wait"))?.exits(0)?;
+    let ids = |name| -> BTreeSet<String> {
+        markers(&ran.stderr, name).iter().filter_map(|line| Some(line.split(' ').nth(1)?.to_owned())).collect()
+    };
+    let expected: BTreeSet<String> = (1..=10).map(|number| format!("id=tool_{number:05}")).collect();
+    if ids("TOOL_START") == expected && ids("TOOL_END") == expected { Ok(()) } else { fail(ran.stderr) }
+}
+
+fn output_like_a_marker_is_escaped() -> Outcome {
+    let world = World::plain()?;
+    let mark = ":::TOOL_END::: id=t result=PASS rc=0";
+    let command = format!("printf \"a {mark}\\n{mark}\\n::: note\\n\"; printf \"{mark}\\nhalf\" >&2; exit 1");
+    let ran = bash(&world, &format!("orchestrate tool run --id t -c '{command}'"))?.exits(1)?;
+    let escaped = mark.replacen(":::", "::\\:", 1);
+    if ran.stdout != format!("a {mark}\n{escaped}\n::: note\n") {
+        return fail(ran.stdout);
+    }
+    // A line that the command has begun is ended before the marker.
+    require_words(&ran.stderr, &[&format!("\n{escaped}\nhalf\n:::TOOL_END::: id=t result=FAIL rc=1 ")])?;
+    if markers(&ran.stderr, "TOOL_END").len() != 1 {
+        return fail(ran.stderr);
+    }
+    // If both outputs are one file, their order is kept.
+    let both = bash(&world, "orchestrate tool run -c 'echo 1; echo 2 >&2; echo 3; printf 4' 2>&1")?.exits(0)?;
+    require_words(&both.stdout, &["\n1\n2\n3\n4\n:::TOOL_END:::"])
+}
+
+fn large_output_passes() -> Outcome {
+    let world = World::plain()?;
+    let ran = bash(
+        &world,
+        "made() { head -c 30000000 /dev/zero | tr '\\0' x | fold -w 1000; }; \
+         made | sha256sum; orchestrate tool run -c \"$(declare -f made); made\" 2> /dev/null | sha256sum",
+    )?
+    .exits(0)?;
+    match ran.stdout.lines().collect::<Vec<_>>()[..] {
+        [expected, found] if expected == found => Ok(()),
+        _ => fail(format!("{ran:?}")),
+    }
+}
+
+fn what_a_command_has_passes_through() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("below/file", "x\n")?;
+    let ran = bash(
+        &world,
+        "cd below; ulimit -n 99; ulimit -c 0; echo typed | SAID='in the environment' orchestrate tool run -c \
+         'cat; pwd; echo \"$SAID\"; ulimit -n'",
+    )?
+    .exits(0)?;
+    let folder = world.repository.path().canonicalize()?.join("below");
+    let expected = format!("typed\n{}\nin the environment\n99\n", folder.display());
+    if ran.stdout == expected { Ok(()) } else { fail(format!("{ran:?}")) }
+}
+
+fn a_reader_that_has_seen_enough() -> Outcome {
+    let world = World::plain()?;
+    let ran = bash(&world, "orchestrate tool run -- yes | head -n 1; echo ${PIPESTATUS[0]}")?.exits(0)?;
+    // As without the wrapper: by SIGPIPE.
+    if ran.stdout == "y\n141\n" { Ok(()) } else { fail(format!("{ran:?}")) }
+}
+
+fn it_works_outside_a_repository() -> Outcome {
+    let world = World::plain()?;
+    let ran = bash_in(&world, world.home.path(), "orchestrate tool run --phase plan -- true")?.exits(0)?;
+    let key = field(&ran.stderr, "TOOL_START", "cache_key")?;
+    if field(&ran.stderr, "TOOL_START", "git_sha")? != "unknown" || !key.ends_with("|unknown") {
+        return fail(ran.stderr);
+    }
+    // Before the first commit there is none, either.
+    let unborn = bash_in(&world, world.home.path(), "git init -q new && cd new && orchestrate tool run -- true")?;
+    if field(&unborn.stderr, "TOOL_START", "git_sha")? == "unknown" { Ok(()) } else { fail(unborn.stderr) }
+}
+
+fn wrong_usage_starts_nothing() -> Outcome {
+    let world = World::plain()?;
+    let table = [
+        ("", "required"),
+        ("--phase test -- touch made", "plan, build"),
+        ("--cache all -- touch made", "off, read, write, use"),
+        ("--cache use --no-cache -- touch made", "cannot be used with"),
+        ("--prompt-file nowhere -- touch made", "failed to read the prompt nowhere"),
+        ("--cache use --plan nowhere --cache-key k -- true made", "failed to read the plan nowhere"),
+        ("--id '' -- touch made", "empty"),
+        ("-c 'touch made' -- touch made", "cannot be used with"),
+    ];
+    for (typed, said) in table {
+        let ran = bash(&world, &format!("orchestrate tool run {typed}"))?.exits(2)?;
+        if !ran.stderr.contains(said) || ran.stderr.contains("TOOL_START") {
+            return fail(format!("{typed}: {ran:?}"));
+        }
+        let json = bash(&world, &format!("orchestrate tool run --json {typed}"))?.exits(2)?.json()?;
+        if at(&json, "/type")? != "error" || at(&json, "/exit_code")? != 2 {
+            return fail(json);
+        }
+    }
+    let wrong = bash(&world, "CACHE_MODE=all orchestrate tool run -- touch made")?.exits(2)?;
+    require_words(&wrong.stderr, &["CACHE_MODE"])?;
+    if world.repository.path().join("made").exists() { fail("something was started") } else { Ok(()) }
+}
+
+/// "Wrap a Shell Command", with the wrapper in the place of the function.
+fn the_first_example() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("workers/ralph/loop.sh", "echo\n")?;
+    world.repository.write("workers/ralph/other.sh", "echo\n")?;
+    crate::support::with_program(&world.home, "shellcheck", "echo \"$@\"")?;
+    let ran = bash(
+        &world,
+        r#"
+        tool_id="tool_00042"
+        tool_name="shellcheck"
+        git_sha="$(git rev-parse --short HEAD)"
+        cache_key="rovodev|build|abc123|${git_sha}"
+        command="shellcheck -e SC1091 workers/ralph/*.sh"
+
+        orchestrate tool run --id "$tool_id" --name "$tool_name" --cache-key "$cache_key" --git-sha "$git_sha" -c "$command"
+        rc=$?
+        if [[ $rc -eq 0 ]]; then
+          echo "Shellcheck passed"
+        fi
+        "#,
+    )?
+    .exits(0)?;
+    let expected = "-e SC1091 workers/ralph/loop.sh workers/ralph/other.sh\nShellcheck passed\n";
+    if ran.stdout != expected {
+        return fail(format!("{ran:?}"));
+    }
+    require_words(&ran.stderr, &["id=tool_00042 tool=shellcheck cache_key=rovodev|build|abc123|", "result=PASS rc=0"])
+}
+
+/// "Testing & Validation": exit codes and both markers; the interruption has a test of its own.
+fn the_checks_of_the_reference() -> Outcome {
+    let world = World::plain()?;
+    let ran = bash(
+        &world,
+        r#"
+        run_tool() { orchestrate tool run --id "$1" --name "$2" --cache-key "$3" --git-sha "$4" -c "$5"; }
+        run_tool "test_002" "false" "test|build|false|abc" "abc123" "false"
+        echo "Exit code: $?"
+        run_tool "test_003" "echo" "test|build|echo|abc" "abc123" "echo hello" 2>&1 | grep ":::TOOL_"
+        "#,
+    )?
+    .exits(0)?;
+    let shown: Vec<&str> = ran.stdout.lines().filter_map(|line| line.split(" ts=").next()).collect();
+    let start = ":::TOOL_START::: id=test_003 tool=echo cache_key=test|build|echo|abc git_sha=abc123";
+    match shown[..] {
+        ["Exit code: 1", first, second] if first == start && second.starts_with(":::TOOL_END::: id=test_003") => Ok(()),
+        _ => fail(format!("{ran:?}")),
+    }
+}

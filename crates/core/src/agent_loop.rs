@@ -154,7 +154,7 @@ struct Repeats {
 impl AgentLoop {
     /// Creates the loop of an agent that has done nothing yet.
     pub fn new(spec: AgentSpec) -> Self {
-        let mut context = Context::new(spec.pinned.clone());
+        let mut context = Context::new(spec.step_lists.clone());
         context.push(Message::User { text: spec.instruction.clone() });
         Self {
             spec,
@@ -478,7 +478,7 @@ mod tests {
             fallbacks: Vec::new(),
             system: "system".to_owned(),
             tools: Vec::new(),
-            pinned: BTreeSet::new(),
+            step_lists: BTreeSet::new(),
             instruction: "do it".to_owned(),
             context_tokens: 16_000,
             max_output_tokens: 100,

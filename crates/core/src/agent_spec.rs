@@ -21,8 +21,8 @@ pub struct AgentSpec {
     pub system: String,
     /// The role's tools, in a fixed order.
     pub tools: Vec<ToolSpec>,
-    /// The lower-case names of the tools whose newest result is never left out of its context.
-    pub pinned: BTreeSet<String>,
+    /// The lower-case names of the tools that write its list of steps.
+    pub step_lists: BTreeSet<String>,
     /// The first message: the task.
     pub instruction: String,
     /// Maximum size of a request to `model` in tokens.

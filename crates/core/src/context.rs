@@ -90,14 +90,15 @@ pub struct Compaction {
 pub struct Context {
     messages: Vec<Message>,
     compaction: Compaction,
-    /// The lower-case names of the tools whose newest result, the agent's list of steps, is never left out.
-    pinned: BTreeSet<String>,
+    /// The lower-case names of the tools that write the agent's list of steps, the newest of which is never left out.
+    step_lists: BTreeSet<String>,
 }
 
 impl Context {
-    /// Creates an empty transcript; the newest result of the pinned tools, named in lower case, is never left out.
-    pub fn new(pinned: BTreeSet<String>) -> Self {
-        Self { pinned, ..Self::default() }
+    /// Creates an empty transcript; the newest list of steps, written by the tools of these lower-case names, is never
+    /// left out.
+    pub fn new(step_lists: BTreeSet<String>) -> Self {
+        Self { step_lists, ..Self::default() }
     }
 
     /// Appends a message; consecutive texts are joined, since providers want roles to alternate.
@@ -236,15 +237,15 @@ impl Context {
     /// Returns the list of steps written by the calls of a turn and their results.
     fn steps_of<'a>(&self, turn: &'a [Message]) -> Option<&'a str> {
         let [Message::Assistant { tool_calls, .. }, Message::Tool { results }] = turn else { return None };
-
-        let lists: Vec<&CallId> = tool_calls.iter().filter(|call| self.is_pinned(call)).map(|call| &call.id).collect();
+        let lists: Vec<&CallId> =
+            tool_calls.iter().filter(|call| self.lists_steps(call)).map(|call| &call.id).collect();
         let newest = results.iter().rev().find(|result| !result.is_error && lists.contains(&&result.call_id))?;
         Some(&newest.text)
     }
 
     /// Reports whether a call writes the agent's list of steps.
-    fn is_pinned(&self, call: &ToolCall) -> bool {
-        self.pinned.contains(&call.name.trim().to_lowercase())
+    fn lists_steps(&self, call: &ToolCall) -> bool {
+        self.step_lists.contains(&call.name.trim().to_lowercase())
     }
 
     fn collapse(&self, message: &Message) -> Message {
@@ -263,7 +264,7 @@ impl Context {
     /// Collapses the long texts anywhere in a call's arguments, except those of the list of steps.
     fn collapse_call(&self, call: &ToolCall) -> ToolCall {
         let mut call = call.clone();
-        if self.is_pinned(&call) {
+        if self.lists_steps(&call) {
             return call;
         }
         collapse_value(&mut call.arguments);

@@ -289,9 +289,6 @@ pub enum Event {
         tool: String,
         /// The arguments, secrets redacted.
         arguments: Value,
-        /// The paths that the call may change, relative to the worktree.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        writes: Vec<String>,
         /// The rule that allowed it.
         rule: String,
     },

@@ -193,7 +193,7 @@ impl Rule {
             Target::Name(name) => glob::matches_text(pattern, name),
             Target::Argv(words) => command_matches(pattern, &shell_line(words), strict),
             Target::Shell(text) => command_matches(pattern, text, strict),
-            Target::Host(host) => glob::matches_host(pattern, host),
+            Target::Host(host) => glob::matches_host(pattern, host, strict),
         };
         if strict { !targets.is_empty() && targets.iter().all(hit) } else { targets.iter().any(hit) }
     }

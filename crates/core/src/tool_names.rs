@@ -21,8 +21,8 @@ pub struct ToolTraits {
     pub is_default: bool,
     /// Whether it can change files of the worktree; a role with no such tool is read-only.
     pub changes_files: bool,
-    /// Whether its newest result is never left out of the agent's context.
-    pub is_pinned: bool,
+    /// Whether its newest result is the agent's list of steps, which is never left out of its context.
+    pub lists_steps: bool,
 }
 
 /// The names of a run's tools.
@@ -88,11 +88,12 @@ impl ToolNames {
         }
     }
 
-    /// Returns every name of the tools that are pinned, in lower case.
-    pub fn pinned(&self) -> BTreeSet<String> {
-        let is_pinned = |name: &str| self.tools.get(name).is_some_and(|traits| traits.is_pinned);
-        let canonical = self.tools.keys().filter(|name| is_pinned(name)).map(|name| name.to_lowercase());
-        let aliases = self.aliases.iter().filter(|(_, canonical)| is_pinned(canonical)).map(|(alias, _)| alias.clone());
+    /// Returns every name, in lower case, of the tools that write the agent's list of steps.
+    pub fn step_lists(&self) -> BTreeSet<String> {
+        let lists_steps = |name: &str| self.tools.get(name).is_some_and(|traits| traits.lists_steps);
+        let canonical = self.tools.keys().filter(|name| lists_steps(name)).map(|name| name.to_lowercase());
+        let aliases =
+            self.aliases.iter().filter(|(_, canonical)| lists_steps(canonical)).map(|(alias, _)| alias.clone());
         canonical.chain(aliases).collect()
     }
 
@@ -128,11 +129,11 @@ mod tests {
 
     fn names() -> ToolNames {
         let mut names = ToolNames::default();
-        let traits = |is_pinned: bool| ToolTraits {
+        let traits = |lists_steps: bool| ToolTraits {
             permission: Permission::None,
-            is_default: !is_pinned,
+            is_default: !lists_steps,
             changes_files: false,
-            is_pinned,
+            lists_steps,
         };
         names.add("grep", traits(false));
         names.add("todo_write", traits(true));
@@ -168,9 +169,9 @@ mod tests {
     }
 
     #[test]
-    fn pinned_tools_are_known_by_all_their_names() {
-        let pinned = names().pinned();
-        assert_eq!(pinned.iter().map(String::as_str).collect::<Vec<_>>(), ["todo_write", "todowrite"]);
+    fn lists_of_steps_are_known_by_all_their_names() {
+        let lists = names().step_lists();
+        assert_eq!(lists.iter().map(String::as_str).collect::<Vec<_>>(), ["todo_write", "todowrite"]);
         assert_eq!(names().defaults().collect::<Vec<_>>(), ["grep"]);
     }
 

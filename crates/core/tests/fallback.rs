@@ -121,7 +121,7 @@ fn agent() -> AgentLoop {
         fallbacks: vec![Fallback { model: "small".to_owned(), context_tokens: 3_000 }],
         system: "system".to_owned(),
         tools: Vec::new(),
-        pinned: BTreeSet::new(),
+        step_lists: BTreeSet::new(),
         instruction: "do it".to_owned(),
         context_tokens: 16_000,
         max_output_tokens: 100,

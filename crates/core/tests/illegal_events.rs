@@ -70,7 +70,7 @@ fn facts() -> Vec<Event> {
             reserved_micro_usd: None,
         },
         Event::ModelReplied { task: a(), turn: 1, reply: blob(), usage, micro_usd: None, stop: StopReason::EndTurn },
-        Event::ToolStarted { task: a(), turn: 1, call_id: "c1".into(), tool, arguments, writes: Vec::new(), rule },
+        Event::ToolStarted { task: a(), turn: 1, call_id: "c1".into(), tool, arguments, rule },
         Event::TaskCommitted { task: a(), commit: oid("work"), tree: oid("tree"), summary: "new".to_owned() },
         verified(),
         Event::MergeStarted { task: a(), target: target.clone(), candidate: oid("work") },

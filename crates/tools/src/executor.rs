@@ -17,7 +17,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use jsonschema::Validator;
-use orchestrate_core::policy::{Decision, Grant, Permission, Target};
+use orchestrate_core::policy::{Decision, Grant};
 use orchestrate_core::{AgentId, Redactor, ToolCall, ToolSpec};
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -190,7 +190,6 @@ impl Shared {
             hash: permit::unresolved_hash(call, scope),
             tool: call.name.clone(),
             arguments: call.arguments.clone(),
-            writes: Vec::new(),
             decision: None,
         };
         let Some(tool) = self.registry.resolve(&call.name) else {
@@ -201,7 +200,6 @@ impl Shared {
         match self.conform(tool.as_ref(), &call.arguments, scope) {
             Ok(arguments) => {
                 record.hash = permit::call_hash(&call.id, tool.name(), &arguments, scope);
-                record.writes = writes(tool.as_ref(), &arguments);
                 record.arguments = arguments;
                 Ok(Prepared { tool: Arc::clone(tool), record })
             }
@@ -285,18 +283,6 @@ impl Shared {
             Err(error) => ToolOutput::failed(&record.call, &record::lost("end", &error)),
         }
     }
-}
-
-/// Returns the paths that a call of a file tool may change.
-fn writes(tool: &dyn Tool, arguments: &Value) -> Vec<String> {
-    if !matches!(tool.permission(), Permission::FileWrite | Permission::FileModify) {
-        return Vec::new();
-    }
-    let paths = tool.targets(arguments).into_iter().filter_map(|target| match target {
-        Target::Path(path) => Some(path),
-        _ => None,
-    });
-    paths.collect()
 }
 
 fn path_guard(tool: &dyn Tool, permit: &Permit, scope: &CallScope) -> PathGuard {

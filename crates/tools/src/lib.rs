@@ -19,7 +19,6 @@ pub mod harness;
 mod ledger;
 mod metrics;
 mod output;
-mod patch;
 mod path;
 mod permit;
 mod prompt;
@@ -36,8 +35,8 @@ pub use context::ToolContext;
 pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
 pub use executor::Executor;
 pub use files::{
-    Decoded, Encoding, Entry, EntryKind, Expect, Files, Flow, Metadata, OpenFile, TEMPORARY_PREFIX, WalkLimits,
-    WalkSummary, Written,
+    Decoded, Encoding, Entry, EntryKind, Expect, Files, Flow, OpenFile, TEMPORARY_PREFIX, WalkLimits, WalkSummary,
+    Written,
 };
 pub use ledger::{ReadLedger, SeenFile};
 pub use metrics::ToolMetrics;

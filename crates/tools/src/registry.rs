@@ -51,7 +51,7 @@ impl ToolRegistry {
             permission: tool.permission(),
             is_default: tool.is_default(),
             changes_files: tool.changes_files(),
-            is_pinned: tool.is_pinned(),
+            lists_steps: tool.lists_steps(),
         };
         self.names.add(&name, traits);
         self.tools.insert(name, (category, tool));
@@ -79,8 +79,8 @@ impl ToolRegistry {
     }
 
     /// Returns the tools of a category, or all tools, ordered by name.
-    pub fn tools(&self, category: Option<&Category>) -> Vec<&Arc<dyn Tool>> {
-        let wanted = self.tools.values().filter(|(of, _)| category.is_none_or(|category| of == category));
+    pub fn tools(&self, category: Option<Category>) -> Vec<&Arc<dyn Tool>> {
+        let wanted = self.tools.values().filter(|(of, _)| category.is_none_or(|category| *of == category));
         wanted.map(|(_, tool)| tool).collect()
     }
 

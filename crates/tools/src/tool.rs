@@ -1,7 +1,5 @@
 //! The tool interface: name, schema, permission and execution.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -13,41 +11,23 @@ use crate::error::ToolError;
 use crate::output::Answer;
 use crate::path;
 
-/// What a tool works on, for listing the tools of one kind. Plugins may bring their own.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Category(Cow<'static, str>);
-
-impl Category {
+/// What a tool works on, for listing the tools of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Category {
     /// Reads or changes files of the worktree.
-    pub const FILES: Category = Category(Cow::Borrowed("files"));
+    Files,
     /// Runs programs.
-    pub const EXEC: Category = Category(Cow::Borrowed("exec"));
+    Exec,
     /// Works on the agent's branch.
-    pub const GIT: Category = Category(Cow::Borrowed("git"));
+    Git,
     /// Connects to remote hosts.
-    pub const WEB: Category = Category(Cow::Borrowed("web"));
+    Web,
     /// Communicates with other agents.
-    pub const AGENTS: Category = Category(Cow::Borrowed("agents"));
+    Agents,
     /// Analyses code.
-    pub const ANALYSIS: Category = Category(Cow::Borrowed("analysis"));
+    Analysis,
     /// Keeps the agent's own notes.
-    pub const MEMORY: Category = Category(Cow::Borrowed("memory"));
-
-    /// Creates the category of this name.
-    pub fn named(name: impl Into<String>) -> Category {
-        Category(Cow::Owned(name.into()))
-    }
-
-    /// Returns the name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Category {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+    Memory,
 }
 
 /// A tool. One instance serves all agents concurrently, so it must not store anything that belongs to a call.
@@ -76,8 +56,8 @@ pub trait Tool: Send + Sync {
         matches!(self.permission(), FileWrite | FileModify | CodeExecution | AgentSpawn)
     }
 
-    /// Reports whether the newest result is never left out of the agent's context.
-    fn is_pinned(&self) -> bool {
+    /// Reports whether the newest result is the agent's list of steps, which is never left out of its context.
+    fn lists_steps(&self) -> bool {
         false
     }
 
@@ -86,8 +66,8 @@ pub trait Tool: Send + Sync {
 
     /// Returns the names of arguments that are paths in the worktree; the executor rewrites them
     /// relative to its root.
-    fn path_fields(&self) -> Vec<&str> {
-        Vec::new()
+    fn path_fields(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Rewrites path arguments to the paths that will be opened, and refuses those outside the worktree.
@@ -96,7 +76,7 @@ pub trait Tool: Send + Sync {
     /// `Denied` for a path that is outside the worktree or belongs to git, `Retry` for an invalid path.
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
         for field in self.path_fields() {
-            if let Some(value) = arguments.get_mut(field)
+            if let Some(value) = arguments.get_mut(*field)
                 && let Some(text) = value.as_str()
             {
                 *value = Value::String(path::normalize(text, worktree)?);
@@ -115,8 +95,7 @@ pub trait Tool: Send + Sync {
 
     /// Returns what a call would affect, for the policy; by default the path arguments that are present.
     fn targets(&self, arguments: &Value) -> Vec<Target> {
-        let fields = self.path_fields();
-        let given = fields.iter().filter_map(|field| arguments.get(*field).and_then(Value::as_str));
+        let given = self.path_fields().iter().filter_map(|field| arguments.get(*field).and_then(Value::as_str));
         given.map(|path| Target::Path(path.to_owned())).collect()
     }
 

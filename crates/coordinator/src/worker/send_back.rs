@@ -2,7 +2,6 @@
 //! worktree: what the worker itself finds wrong. What a merge finds wrong is returned by `merge/return_to_agent.rs`.
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
-use orchestrate_core::policy::Permission;
 use orchestrate_core::{AfterFault, Oid, TaskRecord, check_hint, failing_lines};
 
 use crate::error::CoordinatorError;
@@ -11,6 +10,9 @@ use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::task_end::after_rounds;
 use crate::worker::workplace::Workplace;
 use crate::worktree::link::Unresolved;
+
+/// The tools that can resolve a conflict in a file that is not text: keep it, restore a version, or delete it.
+const DECIDING_TOOLS: [&str; 2] = ["run_shell_command", "delete_file"];
 
 /// Merges the commit that work was returned onto into the worktree; returns whether the agent can continue, or the
 /// user has to.
@@ -32,9 +34,9 @@ fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> 
         return None;
     }
     Some(format!(
-        "it conflicts in {}, which is not text, and its role has none of `{}` to resolve that; {}",
+        "it conflicts in {}, which is not text, and its role has neither `{}` to resolve that; {}",
         binary.join(", "),
-        deciding_tools(workplace).collect::<Vec<_>>().join("`, `"),
+        DECIDING_TOOLS.join("` nor `"),
         kept(workplace)
     ))
 }
@@ -47,18 +49,7 @@ fn kept(workplace: &Workplace) -> String {
 /// Reports whether the agent can resolve a conflict in a file that is not text.
 fn can_decide(workplace: &Workplace) -> bool {
     let role = workplace.assignment.role.as_ref();
-    let has = |name: &str| role.is_some_and(|role| role.spec.tools.iter().any(|tool| tool.name == name));
-    deciding_tools(workplace).any(has)
-}
-
-/// Returns the tools that can resolve a conflict in a file that is not text: keep it, restore a version, or delete it.
-fn deciding_tools(workplace: &Workplace) -> impl Iterator<Item = &str> {
-    let names = &workplace.assignment.tools;
-    let decides = |name: &&str| {
-        let permission = names.tool(name).map(|traits| traits.permission);
-        matches!(permission, Some(Permission::CodeExecution | Permission::FileModify))
-    };
-    names.names().filter(decides)
+    role.is_some_and(|role| role.spec.tools.iter().any(|tool| DECIDING_TOOLS.contains(&tool.name.as_str())))
 }
 
 /// Reports whether work with this fault is returned to its agent once more.
@@ -147,4 +138,15 @@ pub(super) async fn after_red_check(
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::TaskCheck, text, onto: None };
     link.record_with(text.into_bytes(), returned).await?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_decides_about_a_file_is_a_tool() {
+        let builtin = crate::texts::project_texts::tool_names().unwrap();
+        assert!(DECIDING_TOOLS.iter().all(|tool| builtin.tool(tool).is_some()));
+    }
 }

@@ -34,12 +34,13 @@ pub(super) fn matches_text(pattern: &str, text: &str) -> bool {
 }
 
 /// Reports whether a host matches, label by label: `*.example.org` is any host below `example.org`, not that itself.
-pub(super) fn matches_host(pattern: &str, host: &str) -> bool {
+/// Other patterns match as text, but only where more matches is safer.
+pub(super) fn matches_host(pattern: &str, host: &str, strict: bool) -> bool {
     let canonical = |host: &str| host.strip_suffix('.').unwrap_or(host).to_lowercase();
     let (pattern, host) = (canonical(pattern), canonical(host));
     match pattern.strip_prefix("*.") {
         Some(above) => host.strip_suffix(above).is_some_and(|below| below.len() > 1 && below.ends_with('.')),
-        None => pattern == host,
+        None => pattern == host || (!strict && matches_text(&pattern, &host)),
     }
 }
 

@@ -159,6 +159,7 @@ fn hosts_match_label_by_label() {
         ("*.github.com", ".github.com", false),
         ("*.github.com", "evilgithub.com", false),
         ("github.com", "github.com.evil.org", false),
+        ("git*.com", "github.com", true),
     ];
     for (pattern, host, expected) in table {
         let policy = policy(&[(Deny, &format!("web({pattern})"))]);

@@ -17,7 +17,7 @@ fn tool_names() -> ToolNames {
         ("todo_write", Permission::None, false),
     ];
     for (name, permission, changes_files) in tools {
-        names.add(name, ToolTraits { permission, is_default: true, changes_files, is_pinned: false });
+        names.add(name, ToolTraits { permission, is_default: true, changes_files, lists_steps: false });
     }
     for (alias, canonical) in [
         ("Read", "read_file"),

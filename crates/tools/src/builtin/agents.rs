@@ -29,7 +29,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for SendMessageToAgent {
-    facts!("send_message_to_agent", AGENTS, AgentMessage);
+    facts!("send_message_to_agent", Agents, AgentMessage);
 
     fn targets(&self, arguments: &Value) -> Vec<Target> {
         let to = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();

@@ -43,7 +43,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for RunShellCommand {
-    facts!("run_shell_command", EXEC, CodeExecution, paths["cwd"]);
+    facts!("run_shell_command", Exec, CodeExecution, paths["cwd"]);
 
     fn targets(&self, arguments: &Value) -> Vec<Target> {
         let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();

@@ -43,9 +43,9 @@ enum Status {
 
 #[async_trait]
 impl Tool for TodoWrite {
-    facts!("todo_write", MEMORY, None);
+    facts!("todo_write", Memory, None);
 
-    fn is_pinned(&self) -> bool {
+    fn lists_steps(&self) -> bool {
         true
     }
 

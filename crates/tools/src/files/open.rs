@@ -149,7 +149,7 @@ impl Files {
     }
 
     /// Opens an inode with `O_PATH`, which neither blocks on a pipe nor triggers a device.
-    pub(super) fn handle(&self, path: &str, flags: OFlags) -> Result<OwnedFd, ToolError> {
+    fn handle(&self, path: &str, flags: OFlags) -> Result<OwnedFd, ToolError> {
         self.beneath(path, OFlags::PATH | flags, ResolveFlags::empty())
     }
 

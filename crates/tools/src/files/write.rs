@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use orchestrate_core::git_path::is_git_name;
 use orchestrate_core::invisible::shown;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, fdatasync, fstat, fsync, mkdirat, openat, renameat,
-    renameat_with, statat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, fchmod, fdatasync, fsync, mkdirat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -57,50 +56,6 @@ impl Files {
         }
         replace(path, &target, bytes)?;
         Ok(Written { path: target.path, created })
-    }
-
-    /// Copies a regular file with its mode to a new file, creating missing directories, and returns both real paths.
-    ///
-    /// # Errors
-    /// As [`Files::read`] and [`Files::write`]; `Retry` if the target exists.
-    pub fn copy(&self, source: &str, target: &str) -> Result<(String, Written), ToolError> {
-        let (opened, bytes) = self.read(source)?;
-        let mode = fstat(&opened.file).map_err(|errno| failure(source, errno))?.st_mode & 0o777;
-        let mut place = self.write_target(target)?;
-        if place.mode.is_some() {
-            return Err(ToolError::Retry(format!("exists already: {}", shown(target))));
-        }
-        place.mode = Some(mode);
-        replace(target, &place, &bytes)?;
-        Ok((opened.path, Written { path: place.path, created: true }))
-    }
-
-    /// Renames a regular file, creating missing directories, and returns both real paths.
-    ///
-    /// # Errors
-    /// As [`Files::open`]; `Retry` if the target exists, or if the source is a link.
-    pub fn rename(&self, source: &str, target: &str) -> Result<(String, String), ToolError> {
-        self.open(source)?;
-        if self.is_link(source)? {
-            return Err(ToolError::Retry(format!("{} is a link; name the file itself", shown(source))));
-        }
-        let (parent, name) = split(source);
-        let (from, real) = self.open_directory(parent)?;
-        let real = join(&real, name);
-        self.guard().check(&real)?;
-        let place = self.write_target(target)?;
-        let exists = || ToolError::Retry(format!("exists already: {}", shown(target)));
-        match renameat_with(&from, name, &place.directory, &place.name, RenameFlags::NOREPLACE) {
-            Ok(()) => Ok((real, place.path)),
-            Err(Errno::EXIST) => Err(exists()),
-            // Some file systems cannot refuse to replace; the target was just looked at.
-            Err(Errno::INVAL) if place.mode.is_none() => {
-                renameat(&from, name, &place.directory, &place.name).map_err(|errno| failure(source, errno))?;
-                Ok((real, place.path))
-            }
-            Err(Errno::INVAL) => Err(exists()),
-            Err(errno) => Err(failure(source, errno)),
-        }
     }
 
     /// Deletes a file, or a link but not its target, and returns its real path.

@@ -30,7 +30,7 @@ pub(crate) async fn what_is_no_text_is_refused_with_its_type(harness: ToolHarnes
     let output = harness.call("read_file", json!({"path": "a.png"})).await;
     assert_eq!(said(&output), "File: is not text but a PNG image of 8 B: a.png");
     let output = harness.call("read_file", json!({"path": "b"})).await;
-    assert_eq!(said(&output), "File: is not valid utf-8 but looks like windows-1252; pass `encoding`: b");
+    assert_eq!(said(&output), "File: is not valid UTF-8 but looks like latin-1; pass `encoding`: b");
     let output = harness.call("read_file", json!({"path": "b", "encoding": "latin-1"})).await;
     assert_eq!(said(&output), "ok:      1\tcafé");
     let output = harness.call("read_file", json!({"path": "c"})).await;
@@ -158,101 +158,4 @@ pub(crate) async fn nothing_temporary_stays_behind(harness: ToolHarness) {
         fs::read_dir(harness.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(names, ["a"]);
     assert!(!names.iter().any(|name| name.starts_with(TEMPORARY_PREFIX)));
-}
-
-pub(crate) async fn text_is_appended_in_the_files_own_encoding(harness: ToolHarness) {
-    let append = |path: &str, content: &str| json!({"path": path, "content": content});
-    let output = harness.call("append_file", append("new/a.txt", "one\n")).await;
-    assert_eq!(said(&output), "ok: created new/a.txt (4 B added)");
-    let output = harness.call("append_file", append("new/a.txt", "two")).await;
-    assert_eq!(said(&output), "ok: appended to new/a.txt (3 B added)");
-    assert_eq!(harness.content("new/a.txt").unwrap(), "one\ntwo");
-    harness.put("b", b"\xff\xfea\0").unwrap();
-    harness.call("append_file", append("b", "é")).await;
-    assert_eq!(fs::read(harness.path().join("b")).unwrap(), b"\xff\xfea\0\xe9\0");
-    harness.put("c", b"\x89PNG\r\n\x1a\n").unwrap();
-    let output = harness.call("append_file", append("c", "x")).await;
-    assert_eq!(said(&output), "File: is not text but a PNG image of 8 B: c");
-    // The rest of a file that changed is still unknown to the agent.
-    harness.call("read_file", json!({"path": "new/a.txt"})).await;
-    harness.put("new/a.txt", "changed\n").unwrap();
-    harness.call("append_file", append("new/a.txt", "more\n")).await;
-    let output = harness.call("write_file", append("new/a.txt", "")).await;
-    assert_eq!(said(&output), "Retry: new/a.txt has changed since you read it; read it again first");
-}
-
-pub(crate) async fn files_are_copied_and_moved_but_replace_nothing(harness: ToolHarness) {
-    harness.put("run.sh", "echo\n").unwrap();
-    harness.put("there.txt", "x").unwrap();
-    fs::set_permissions(harness.path().join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
-    let output = harness.call("copy_file", json!({"src": "run.sh", "dst": "bin/copy.sh"})).await;
-    assert_eq!(said(&output), "ok: copied run.sh to bin/copy.sh");
-    let mode = fs::metadata(harness.path().join("bin/copy.sh")).unwrap().permissions().mode() & 0o777;
-    assert_eq!((harness.content("bin/copy.sh").unwrap().as_str(), mode), ("echo\n", 0o755));
-    let output = harness.call("move_file", json!({"src": "run.sh", "dst": "bin"})).await;
-    assert_eq!(
-        (said(&output).as_str(), &output.deleted[..]),
-        ("ok: moved run.sh to bin/run.sh", &["run.sh".to_owned()][..])
-    );
-    assert!(!harness.path().join("run.sh").exists());
-    for tool in ["copy_file", "move_file"] {
-        let output = harness.call(tool, json!({"src": "bin/run.sh", "dst": "there.txt"})).await;
-        assert_eq!(said(&output), "Retry: exists already: there.txt");
-        let output = harness.call(tool, json!({"src": "bin", "dst": "other"})).await;
-        assert_eq!(said(&output), "File: is a directory: bin");
-    }
-    assert_eq!(harness.content("there.txt").unwrap(), "x");
-}
-
-pub(crate) async fn the_facts_of_a_file_are_told(harness: ToolHarness) {
-    harness.put("a.txt", "one\ntwo\n").unwrap();
-    harness.put("b.log", b"\0").unwrap();
-    fs::set_permissions(harness.path().join("a.txt"), fs::Permissions::from_mode(0o640)).unwrap();
-    let data = harness.call("get_file_info", json!({"path": "a.txt"})).await.data;
-    let facts = ["path", "type", "size", "mode", "lines", "encoding", "git_status"].map(|name| data[name].clone());
-    let expected =
-        [json!("a.txt"), json!("file"), json!(8), json!("0640"), json!(2), json!("utf-8"), json!("modified")];
-    assert_eq!(facts, expected);
-    let data = harness.call("get_file_info", json!({"path": "b.log"})).await.data;
-    assert_eq!(
-        [&data["content"], &data["git_status"]],
-        [&json!("is not text but binary data of 1 B"), &json!("ignored")]
-    );
-    let output = harness.call("get_file_info", json!({"path": "."})).await;
-    assert!(said(&output).starts_with("ok: path: .\ntype: directory\n"), "{output:?}");
-}
-
-pub(crate) async fn a_patch_changes_every_file_or_none(harness: ToolHarness) {
-    harness.put("a.txt", "one\ntwo\n").unwrap();
-    harness.put("gone.txt", "bye\n").unwrap();
-    harness.put("old.sh", "echo\n").unwrap();
-    fs::set_permissions(harness.path().join("old.sh"), fs::Permissions::from_mode(0o755)).unwrap();
-    let changes = "*** Update File: a.txt\n@@\n-one\n+1\n*** Add File: new/b.txt\n+b\n*** Delete File: gone.txt\n*** Update File: old.sh\n*** Move to: new.sh\n@@\n-echo\n+true\n";
-    let patch = |more: &str| json!({"patch": format!("*** Begin Patch\n{changes}{more}*** End Patch\n")});
-    let output = harness.call("apply_patch", patch("*** Update File: missing\n@@\n-x\n+y\n")).await;
-    assert!(said(&output).starts_with("Retry: file not found: missing"), "{output:?}");
-    assert_eq!(harness.content("a.txt").unwrap(), "one\ntwo\n");
-    let output = harness.call("apply_patch", patch("")).await;
-    assert_eq!(said(&output), "ok: updated a.txt\ncreated new/b.txt\ndeleted gone.txt\nmoved old.sh to new.sh");
-    assert_eq!(output.deleted, ["gone.txt", "old.sh"]);
-    let contents = ["a.txt", "new/b.txt", "new.sh"].map(|path| harness.content(path).unwrap());
-    assert_eq!(contents, ["1\ntwo\n", "b\n", "true\n"]);
-    let mode = fs::metadata(harness.path().join("new.sh")).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode, 0o755);
-    assert_eq!(output.artifacts.len(), 2, "what was deleted is kept");
-    let outside = "--- a/../../canary\n+++ b/../../canary\n@@ -0,0 +1 @@\n+x\n";
-    let output = harness.call("apply_patch", json!({"patch": outside})).await;
-    assert!(said(&output).starts_with("Denied: "), "{output:?}");
-}
-
-pub(crate) async fn a_patch_that_fails_on_the_disk_is_undone(harness: ToolHarness) {
-    harness.put("a.txt", "one\n").unwrap();
-    harness.put("locked/b.txt", "b\n").unwrap();
-    // The second file has another hard link, which is found only when it is written.
-    fs::hard_link(harness.path().join("locked/b.txt"), harness.path().join("twin")).unwrap();
-    let patch = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** Update File: a.txt\n@@\n-one\n+1\n*** Update File: locked/b.txt\n@@\n-b\n+c\n*** End Patch";
-    let output = harness.call("apply_patch", json!({"patch": patch})).await;
-    assert!(said(&output).starts_with("Denied: "), "{output:?}");
-    assert_eq!(harness.content("a.txt").unwrap(), "one\n");
-    assert!(!harness.path().join("new.txt").exists());
 }

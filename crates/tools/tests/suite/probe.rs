@@ -43,7 +43,7 @@ where
     }
 
     fn category(&self) -> Category {
-        Category::MEMORY
+        Category::Memory
     }
 
     fn permission(&self) -> Permission {

@@ -175,7 +175,6 @@ impl AgentServices {
             call_id: record.call.clone(),
             tool: record.tool.clone(),
             arguments: record.arguments.clone(),
-            writes: record.writes.clone(),
             rule: record.decision.as_ref().map_or_else(String::new, |decision| decision.rule().to_owned()),
         })
     }

@@ -1,4 +1,4 @@
-//! `write_file`, `append_file`, `delete_file` and `create_directory`.
+//! `write_file`, `delete_file` and `create_directory`.
 
 use async_trait::async_trait;
 use orchestrate_core::invisible::shown;
@@ -10,7 +10,7 @@ use super::super::facts::facts;
 use super::content::{encoding, refuse_stale};
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::{Decoded, Encoding, Expect, Files};
+use crate::files::{Expect, Files};
 use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
 use crate::prompt::Prompt;
@@ -29,7 +29,7 @@ struct WriteArguments {
 
 #[async_trait]
 impl Tool for WriteFile {
-    facts!("write_file", FILES, FileWrite, paths["path"]);
+    facts!("write_file", Files, FileWrite, paths["path"]);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: WriteArguments = read(arguments)?;
@@ -38,54 +38,6 @@ impl Tool for WriteFile {
         let answer = context.blocking(move |files, _| write(files, &ledger, &arguments.path, &bytes)).await?;
         Ok(say_if_ignored(context, answer).await)
     }
-}
-
-/// The `append_file` tool.
-pub(crate) struct AppendFile(pub(crate) Prompt);
-
-#[derive(Deserialize)]
-struct AppendArguments {
-    path: String,
-    content: String,
-}
-
-#[async_trait]
-impl Tool for AppendFile {
-    facts!("append_file", FILES, FileWrite, paths["path"]);
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let AppendArguments { path, content } = read(arguments)?;
-        let ledger = context.ledger().clone();
-        let answer = context.blocking(move |files, _| append(files, &ledger, &path, &content)).await?;
-        Ok(say_if_ignored(context, answer).await)
-    }
-}
-
-/// Adds text to the end of a file, in the file's own encoding, or creates the file.
-fn append(files: &Files, ledger: &ReadLedger, path: &str, content: &str) -> Result<Answer, ToolError> {
-    let _turn = ledger.exclusively();
-    let old = match files.read(path) {
-        Ok((file, bytes)) => Some((file.path, bytes)),
-        Err(error) if files.open(path).is_ok() => return Err(error),
-        Err(_) => None,
-    };
-    // Appending to a version that the agent has not seen is harmless, but does not show it the rest of the file.
-    let has_seen = old.as_ref().is_none_or(|(path, bytes)| !ledger.is_stale(path, bytes));
-    let mut bytes = old.map(|(_, bytes)| bytes).unwrap_or_default();
-    let encoding = Decoded::of(path, &bytes, Encoding::UTF_8)?.encoding;
-    let added = encoding.encode(content)?;
-    bytes.extend_from_slice(&added);
-    let written = files.write(path, &bytes, Expect::Any)?;
-    let seen: Vec<SeenFile> = has_seen.then(|| SeenFile::holding(&written.path, &bytes)).into_iter().collect();
-    seen.iter().for_each(|seen| ledger.note(seen));
-    let verb = if written.created { "created" } else { "appended to" };
-    let text = format!("{verb} {} ({} added)", shown(&written.path), size(added.len() as u64));
-    let data = json!({"path": written.path, "bytes": added.len(), "created": written.created});
-    Ok(Answer { seen, written_bytes: added.len() as u64, ..Answer::new(text, data) })
 }
 
 /// Adds a note to the answer if git ignores a new file, which the agent would otherwise believe to
@@ -128,7 +80,7 @@ struct DeleteArguments {
 
 #[async_trait]
 impl Tool for DeleteFile {
-    facts!("delete_file", FILES, FileModify, paths["path"]);
+    facts!("delete_file", Files, FileModify, paths["path"]);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let DeleteArguments { path } = read(arguments)?;
@@ -192,7 +144,7 @@ fn yes() -> bool {
 
 #[async_trait]
 impl Tool for CreateDirectory {
-    facts!("create_directory", FILES, FileWrite, paths["path"]);
+    facts!("create_directory", Files, FileWrite, paths["path"]);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let CreateArguments { path, parents } = read(arguments)?;

@@ -9,10 +9,9 @@ use crate::ledger::ReadLedger;
 
 /// Returns the encoding that a call names, or UTF-8 if it names none.
 pub(super) fn encoding(name: Option<&str>) -> Result<Encoding, ToolError> {
-    let Some(name) = name else { return Ok(Encoding::UTF_8) };
-    Encoding::named(name).ok_or_else(|| {
-        invalid(&format!("`encoding`: expected a label such as utf-8, utf-16le or latin1, got {name:?}"))
-    })
+    let Some(name) = name else { return Ok(Encoding::Utf8) };
+    Encoding::named(name)
+        .ok_or_else(|| invalid(&format!("`encoding`: expected utf-8, utf-16le, utf-16be or latin-1, got {name:?}")))
 }
 
 /// Refuses a write if the file has changed since the agent last saw it.

@@ -40,7 +40,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for UpdateFile {
-    facts!("update_file", FILES, FileWrite, paths["path"]);
+    facts!("update_file", Files, FileWrite, paths["path"]);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
@@ -60,8 +60,7 @@ fn update(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<A
     }
     let (file, bytes) = files.read(path)?;
     refuse_stale(ledger, &file.path, &bytes)?;
-    let before = Decoded::of(path, &bytes, Encoding::UTF_8)?;
-    before.require_reversible(path, &bytes)?;
+    let before = Decoded::of(path, &bytes, Encoding::Utf8)?;
     let edit = Edit::find(&before, arguments)?;
     let after = before.text.replace(&edit.old, &edit.new);
     let bytes = before.encode(&after)?;
@@ -185,7 +184,7 @@ mod tests {
     use super::*;
 
     fn find(text: &str, old: &str, new: &str, replace_all: bool) -> Result<Edit, String> {
-        let file = Decoded { text: text.to_owned(), encoding: Encoding::UTF_8, has_mark: false };
+        let file = Decoded { text: text.to_owned(), encoding: Encoding::Utf8, has_mark: false };
         let arguments = Arguments { path: "f".to_owned(), old: old.to_owned(), new: new.to_owned(), replace_all };
         Edit::find(&file, &arguments).map_err(|error| error.to_string())
     }

@@ -53,7 +53,7 @@ fn max_lines() -> usize {
 
 #[async_trait]
 impl Tool for ReadFile {
-    facts!("read_file", FILES, FileRead, paths["path"]);
+    facts!("read_file", Files, FileRead, paths["path"]);
 
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
         let Some(path) = arguments.get_mut("path") else { return Ok(()) };

@@ -81,7 +81,7 @@ pub(crate) struct Hidden {
 pub(crate) enum Reason {
     /// It is in the repository at this path.
     InRepository(PathBuf),
-    /// It is of the virtual environment of Python at this path in a repository.
+    /// It belongs to the virtual environment of Python at this path in a repository.
     OfProjectsEnvironment(PathBuf),
     /// It is in a folder that may contain passwords or tokens.
     Private,
@@ -101,10 +101,10 @@ impl fmt::Display for Reason {
             }
             Self::OfProjectsEnvironment(root) => write!(
                 f,
-                "it is of the virtual environment {}, which belongs to the checkout and would test its code; bring one into \
-                 each worktree with `[worktree] setup` or .worktreeinclude, and call its programs by path (`{}/bin/NAME`)",
-                root.display(),
-                root.file_name().unwrap_or_default().display()
+                "it belongs to the virtual environment {} of the checkout, with which a check would test the checkout's code; \
+                 create one in each worktree with `[worktree] setup` or .worktreeinclude, and call its programs by their path \
+                 there",
+                root.display()
             ),
             Self::Private => f.write_str("its folder may contain passwords or tokens"),
             Self::NoProgram => f.write_str("it is neither a script nor a native program"),

@@ -507,8 +507,10 @@ pub(crate) struct Phase {
 
 /// Parses a heading that contains `Phase N`, `Stage N` or `Milestone N`, or begins with a priority.
 pub(crate) fn phase(title: &str) -> Option<Phase> {
-    let lower = title.to_lowercase();
-    let (written, words) = (words(title), words(&lower));
+    // Lowered word by word: some letters become two, which would split a word.
+    let written = words(title);
+    let lowered: Vec<String> = written.iter().map(|word| word.to_lowercase()).collect();
+    let words: Vec<&str> = lowered.iter().map(String::as_str).collect();
     for (word, number) in words.iter().zip(written.into_iter().skip(1)) {
         if PHASES.contains(word) && is_number(number) {
             let letter = word.chars().next().filter(char::is_ascii).unwrap_or('p').to_ascii_uppercase();
@@ -641,6 +643,7 @@ mod tests {
             ("高优先级", Some(None)),
             ("Phase B: Polish", Some(Some("PB"))),
             ("Phase iv", Some(Some("PIV"))),
+            ("İş Phase 1", Some(Some("P1"))),
             ("Stage a rollout", None),
             ("Stage & roll out", None),
             ("Milestone é", None),

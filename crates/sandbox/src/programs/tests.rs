@@ -350,9 +350,9 @@ const FOLDER_CASES: &[Case] = &[
         path: "~/project/.venv/bin:/usr/bin",
         variables: &[("VIRTUAL_ENV", "~/project/.venv")],
         expected: "path /usr/bin
-                   hide ~/project/.venv/bin: it is of the virtual environment ~/project/.venv, which belongs to the \
-                   checkout and would test its code; bring one into each worktree with `[worktree] setup` or \
-                   .worktreeinclude, and call its programs by path (`.venv/bin/NAME`)",
+                   hide ~/project/.venv/bin: it belongs to the virtual environment ~/project/.venv of the checkout, with \
+                   which a check would test the checkout's code; create one in each worktree with `[worktree] setup` or \
+                   .worktreeinclude, and call its programs by their path there",
     },
     Case {
         name: "an activated environment elsewhere",

@@ -18,6 +18,7 @@ mod kill;
 mod limits;
 mod person;
 mod real_input;
+mod reference;
 mod run;
 mod support;
 mod tools;
@@ -47,6 +48,7 @@ fn cases() -> Vec<Case> {
         bad_input::cases,
         hostile::cases,
         tools::cases,
+        reference::cases,
     ];
     modules.iter().flat_map(|cases| cases()).collect()
 }

@@ -146,6 +146,11 @@ pub(crate) fn sandboxed(name: impl Into<String>, run: impl FnOnce() -> Outcome +
 }
 
 impl Case {
+    /// Returns its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Adds a tool without which the test is shown as ignored.
     pub(crate) fn needs(mut self, need: Need) -> Self {
         self.needs.push(need);

@@ -17,6 +17,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("replay::the_lists_say_what_is_never_replayed", the_lists_say_what_is_never_replayed),
         case("replay::a_changed_file_is_a_miss", a_changed_file_is_a_miss),
         case("replay::a_damaged_result_is_said_and_made_again", a_damaged_result_is_made_again),
+        case("replay::a_cache_that_cannot_be_used_stops_nothing", a_cache_that_cannot_be_used),
         case("replay::what_is_stored_is_private", what_is_stored_is_private),
         case("replay::the_second_example_of_the_reference", the_second_example),
         case("replay::the_third_example_of_the_reference", the_third_example),
@@ -245,6 +246,16 @@ fn a_damaged_result_is_made_again() -> Outcome {
     require_words(&ran.stderr, &["a stored result was damaged and has been removed: ", ":::CACHE_MISS:::"])?;
     require_run(&world, typed, false)?;
     Ok(())
+}
+
+fn a_cache_that_cannot_be_used() -> Outcome {
+    let world = World::plain()?;
+    std::fs::create_dir_all(world.home.state())?;
+    world.write("state/orchestrate/cache", "no folder\n")?;
+    let ran = require_run(&world, "--cache use --cache-key k", true)?;
+    require_words(&ran.stderr, &["warning: failed to create ", "the cache is not used", "result=PASS"])?;
+    let stats = world.types(&["cache", "stats"], 1)?;
+    require_words(&stats.stderr, &["failed to create "])
 }
 
 fn what_is_stored_is_private() -> Outcome {

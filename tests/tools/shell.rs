@@ -4,7 +4,7 @@ use std::path::Path;
 
 use libtest_mimic::Failed;
 
-use crate::support::{Ran, World};
+use crate::support::{Invocation, Ran, World};
 
 /// Runs a script in the repository.
 pub(super) fn bash(world: &World, script: &str) -> Result<Ran, Failed> {
@@ -13,11 +13,16 @@ pub(super) fn bash(world: &World, script: &str) -> Result<Ran, Failed> {
 
 /// Runs a script in a folder.
 pub(super) fn bash_in(world: &World, folder: &Path, script: &str) -> Result<Ran, Failed> {
+    typed(world, folder, script).run()
+}
+
+/// Prepares to run a script in a folder.
+pub(super) fn typed(world: &World, folder: &Path, script: &str) -> Invocation {
     let program = Path::new(env!("CARGO_BIN_EXE_orchestrate")).parent().unwrap_or(Path::new("/"));
     let programs = world.home.path().join("programs");
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{}:{path}", programs.display(), program.display());
-    world.home.command("bash", folder, &["-c", script]).env("PATH", path).run()
+    world.home.command("bash", folder, &["-c", script]).env("PATH", path)
 }
 
 /// Returns the markers of this name among the lines of a text.

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::shell::{bash, bash_in, field, fields, log, markers};
-use crate::support::{Case, Outcome, World, at, case, fail, require_gone, require_words, seconds};
+use super::shell::{bash, bash_in, field, fields, log, markers, typed};
+use crate::support::{
+    Case, GRACE, Need, Outcome, World, at, case, fail, is_alive, require_gone, require_words, seconds, until,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -13,12 +15,15 @@ pub(crate) fn cases() -> Vec<Case> {
         case("tool_run::a_start_is_logged_before_the_command_runs", a_start_is_logged_first),
         case("tool_run::int_and_term_end_a_command_with_all_its_processes", int_and_term_end_a_command),
         case("tool_run::a_second_signal_kills_what_does_not_end", a_second_signal_kills),
+        case("tool_run::ctrl_c_ends_a_command_and_the_loop_around_it", ctrl_c_ends_the_loop).needs(Need::TERMINAL),
+        case("tool_run::a_command_can_ask_at_the_terminal", a_command_can_ask).needs(Need::TERMINAL),
         case("tool_run::a_killed_call_leaves_no_process_and_is_ended_by_the_next", a_killed_call_is_ended),
         case("tool_run::two_loops_never_share_an_id", two_loops_never_share_an_id),
         case("tool_run::output_that_looks_like_a_marker_is_escaped", output_like_a_marker_is_escaped),
         case("tool_run::large_output_passes_byte_for_byte", large_output_passes),
         case("tool_run::what_a_command_has_passes_through", what_a_command_has_passes_through),
         case("tool_run::a_reader_that_has_seen_enough_ends_a_command", a_reader_that_has_seen_enough),
+        case("tool_run::what_a_command_leaves_in_the_background_stays", what_is_left_in_the_background),
         case("tool_run::it_works_outside_a_repository", it_works_outside_a_repository),
         case("tool_run::wrong_usage_starts_nothing", wrong_usage_starts_nothing),
         case("tool_run::the_first_example_of_the_reference", the_first_example),
@@ -152,6 +157,29 @@ fn a_second_signal_kills() -> Outcome {
     require_gone(&time)
 }
 
+fn ctrl_c_ends_the_loop() -> Outcome {
+    let world = World::plain()?;
+    let time = seconds(world.home.path(), 6);
+    let script =
+        format!("for n in 1 2; do orchestrate tool run --id t$n -c 'echo begun; sleep {time}'; done; echo after");
+    let terminal = typed(&world, world.repository.path(), &script).start_in_terminal()?;
+    terminal.shows("begun")?;
+    terminal.interrupts()?;
+    let ran = terminal.end()?.exits(130)?;
+    require_words(&ran.stdout, &["id=t1 result=FAIL rc=130 exit=130 ", " reason=interrupted ts="])?;
+    require_gone(&time)?;
+    if ran.stdout.contains("after") || ran.stdout.contains("id=t2") { fail(ran.stdout) } else { Ok(()) }
+}
+
+fn a_command_can_ask() -> Outcome {
+    let world = World::plain()?;
+    let script = "orchestrate tool run -c 'printf \"name? \"; read name < /dev/tty; echo hello $name' < /dev/null";
+    let terminal = typed(&world, world.repository.path(), script).start_in_terminal()?;
+    terminal.shows("name? ")?;
+    terminal.types("you\n")?;
+    require_words(&terminal.end()?.exits(0)?.stdout, &["hello you", "result=PASS"])
+}
+
 fn a_killed_call_is_ended() -> Outcome {
     let world = World::plain()?;
     let [one, two] = [4, 5].map(|salt| seconds(world.home.path(), salt));
@@ -235,6 +263,16 @@ fn a_reader_that_has_seen_enough() -> Outcome {
     let ran = bash(&world, "orchestrate tool run -- yes | head -n 1; echo ${PIPESTATUS[0]}")?.exits(0)?;
     // As without the wrapper: by SIGPIPE.
     if ran.stdout == "y\n141\n" { Ok(()) } else { fail(format!("{ran:?}")) }
+}
+
+/// As in a shell, and although it holds the command's output.
+fn what_is_left_in_the_background() -> Outcome {
+    let world = World::plain()?;
+    let time = seconds(world.home.path(), 7);
+    let ran = bash(&world, &format!("orchestrate tool run -c 'sleep {time} & echo $!'"))?.exits(0)?;
+    let stays = until(GRACE, || Ok(is_alive(&time)?.then_some(())));
+    bash(&world, &format!("kill {}", ran.stdout))?;
+    if stays.is_ok() && ran.stderr.contains("result=PASS") { Ok(()) } else { fail(format!("{ran:?}")) }
 }
 
 fn it_works_outside_a_repository() -> Outcome {

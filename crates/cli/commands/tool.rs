@@ -11,7 +11,7 @@ mod passing;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
-use orchestrate_cache::{Cache, Lookup, Stream};
+use orchestrate_cache::{Cache, CacheError, Lookup, Stream};
 use orchestrate_coordinator::{Interrupts, Passed, SandboxError, Surroundings, pass_through};
 use orchestrate_core::marker::{Marker, Reason};
 use orchestrate_core::report::EXIT_INTERRUPTED;
@@ -47,8 +47,8 @@ fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
     }
     let call = Call::of(context, arguments, &surroundings)?;
     let log = CallLog::open(surroundings.calls())?;
-    let cache = call.stores_or_replays().then(|| Cache::open(&state)).transpose()?;
     call.configuration(now()).map_or(Ok(()), |marker| emit(&log, &marker))?;
+    let cache = call.stores_or_replays().then(|| usable(Cache::open(&state))).flatten();
     if let Some(cache) = &cache
         && replayed(&call, cache, &log)?
     {
@@ -57,6 +57,11 @@ fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
     let id = arguments.id.clone().map_or_else(|| log.next_id(), Ok)?;
     let passage = Passage::new(cache.filter(|_| call.mode.writes()).as_ref(), &call.identity);
     start_to_end(&Started { call: &call, id, at: now() }, &log, &interrupts, &passage)
+}
+
+/// Returns what the cache gave. A cache that cannot be used keeps no command from running.
+fn usable<T>(given: Result<T, CacheError>) -> Option<T> {
+    given.map_err(|error| output::warning(&format!("failed to {error}; the cache is not used"))).ok()
 }
 
 /// Replays a stored result, if there is one and it may be replayed.
@@ -69,8 +74,8 @@ fn replayed(call: &Call, cache: &Cache, log: &CallLog) -> Result<bool, CommandEr
         return Ok(false);
     }
     let (cache_key, tool) = (call.identity.key.as_str().to_owned(), call.tool.clone());
-    match cache.look_up(&call.identity)? {
-        Lookup::Hit(mut entry) => {
+    match usable(cache.look_up(&call.identity)) {
+        Some(Lookup::Hit(mut entry)) => {
             emit(log, &Marker::CacheHit { cache_key, tool, ts: now() })?;
             let unreadable =
                 |error| CommandError::new(ErrorKind::Failed, format!("failed to read the stored result: {error}"));
@@ -84,10 +89,10 @@ fn replayed(call: &Call, cache: &Cache, log: &CallLog) -> Result<bool, CommandEr
             }
             return Ok(true);
         }
-        Lookup::Damaged(path) => {
+        Some(Lookup::Damaged(path)) => {
             output::warning(&format!("a stored result was damaged and has been removed: {}", path.display()));
         }
-        Lookup::Miss => {}
+        Some(Lookup::Miss) | None => {}
     }
     emit(log, &Marker::CacheMiss { cache_key, tool, ts: now() })?;
     Ok(false)
@@ -131,6 +136,9 @@ fn start_to_end(
     };
     emit(log, &end)?;
     open.end()?;
+    if rc != 0 {
+        passage.forget();
+    }
     match passed {
         Ok(Passed::Interrupted { by_key: true }) => interrupts.end_process(),
         Ok(Passed::NotStarted(error)) => {

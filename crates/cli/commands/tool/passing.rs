@@ -66,8 +66,17 @@ impl Passage {
 
     /// Stores the result, unless it is too large.
     pub(super) fn keep(&self) -> Result<(), CacheError> {
-        let recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner).take();
-        recording.map_or(Ok(()), |recording| recording.keep().map(drop))
+        self.take().map_or(Ok(()), |recording| recording.keep().map(drop))
+    }
+
+    /// Removes what has been stored so far.
+    pub(super) fn forget(&self) {
+        drop(self.take());
+    }
+
+    /// No thread holds the lock while it writes, so this never waits for a reader.
+    fn take(&self) -> Option<Recording> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 

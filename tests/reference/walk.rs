@@ -1,0 +1,49 @@
+//! Walks the table: every test that it names has to exist.
+
+use std::collections::BTreeSet;
+
+use super::table::{Line, Proof, WRAPPED_TOOLS};
+use crate::support::{Outcome, fail};
+
+/// Checks the whole table.
+pub(super) fn every_line_names_a_test() -> Outcome {
+    let names: BTreeSet<String> = crate::cases().iter().map(|case| case.name().to_owned()).collect();
+    let found = violations(WRAPPED_TOOLS, &names)?;
+    if found.is_empty() { Ok(()) } else { fail(found.join("\n")) }
+}
+
+/// Returns what is wrong with a table, whose numbers have to be complete.
+fn violations(table: &[Line], names: &BTreeSet<String>) -> Result<Vec<String>, libtest_mimic::Failed> {
+    let mut found = Vec::new();
+    for (expected, line) in (1..).zip(table) {
+        if line.id != format!("000-{expected:03}") {
+            found.push(format!("{} stands in the place of 000-{expected:03}", line.id));
+        }
+        let is_there = match line.proof {
+            Proof::Case(name) => names.contains(name),
+            Proof::Unit(file, name) => {
+                let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+                std::fs::read_to_string(path)?.contains(&format!("fn {name}("))
+            }
+            Proof::Elsewhere(reason) => !reason.is_empty(),
+        };
+        if !is_there {
+            found.push(format!("{} {}: there is no {:?}", line.id, line.name, line.proof));
+        }
+    }
+    Ok(found)
+}
+
+/// Shows the walk a table that it must refuse.
+pub(super) fn examples_are_caught() -> Outcome {
+    let line = |id, proof| Line { id, name: "a thing", proof };
+    let table = [
+        line("000-001", Proof::Case("tool_run::is_there")),
+        line("000-002", Proof::Case("tool_run::is_gone")),
+        line("000-004", Proof::Elsewhere("")),
+        line("000-004", Proof::Unit("tests/reference/walk.rs", "examples_are_gone")),
+    ];
+    let found = violations(&table, &BTreeSet::from(["tool_run::is_there".to_owned()]))?;
+    let ids: Vec<&str> = found.iter().filter_map(|line| line.split(' ').next()).collect();
+    if ids == ["000-002", "000-004", "000-004", "000-004"] { Ok(()) } else { fail(found.join("\n")) }
+}

@@ -10,6 +10,7 @@ use crate::support::{Case, Outcome, Ran, World, at, case, fail, require_words, w
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("replay::a_hit_is_replayed_byte_for_byte_and_starts_nothing", a_hit_is_replayed),
+        case("replay::a_replay_that_nobody_reads_can_be_interrupted", a_replay_that_nobody_reads),
         case("replay::a_key_has_its_four_parts", a_key_has_its_four_parts),
         case("replay::the_mode_comes_from_the_option_or_the_environment", the_mode_comes_from_where_it_is_set),
         case("replay::open_tasks_guard_the_build_phase", open_tasks_guard_the_build_phase),
@@ -76,6 +77,18 @@ fn a_hit_is_replayed() -> Outcome {
     world.types(&["cache", "clear"], 0)?;
     bash(&world, &typed)?.exits(0)?;
     if runs(&world) == 2 { Ok(()) } else { fail("what was cleared was replayed") }
+}
+
+fn a_replay_that_nobody_reads() -> Outcome {
+    let world = World::plain()?;
+    // More than a pipe holds.
+    let call = "orchestrate tool run --cache use --cache-key k -- head -c 300000 /dev/zero";
+    let script = format!(
+        "{call} > /dev/null; mkfifo pipe said; exec 3<> pipe; {call} 2> said >&3 & \
+         grep -q -m 1 CACHE_HIT said; kill -INT $!; wait $!"
+    );
+    bash(&world, &script)?.exits(130)?;
+    Ok(())
 }
 
 fn a_key_has_its_four_parts() -> Outcome {

@@ -23,6 +23,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("tool_run::large_output_passes_byte_for_byte", large_output_passes),
         case("tool_run::what_a_command_has_passes_through", what_a_command_has_passes_through),
         case("tool_run::a_reader_that_has_seen_enough_ends_a_command", a_reader_that_has_seen_enough),
+        case("tool_run::a_full_disk_hides_no_end", a_full_disk_hides_no_end).needs(Need::MOUNTS),
         case("tool_run::what_a_command_leaves_in_the_background_stays", what_is_left_in_the_background),
         case("tool_run::it_works_outside_a_repository", it_works_outside_a_repository),
         case("tool_run::wrong_usage_starts_nothing", wrong_usage_starts_nothing),
@@ -263,6 +264,17 @@ fn a_reader_that_has_seen_enough() -> Outcome {
     let ran = bash(&world, "orchestrate tool run -- yes | head -n 1; echo ${PIPESTATUS[0]}")?.exits(0)?;
     // As without the wrapper: by SIGPIPE.
     if ran.stdout == "y\n141\n" { Ok(()) } else { fail(format!("{ran:?}")) }
+}
+
+fn a_full_disk_hides_no_end() -> Outcome {
+    let world = World::plain()?;
+    std::fs::create_dir_all(world.home.path().join("state"))?;
+    let small = "mount -t tmpfs -o size=256k none \"$XDG_STATE_HOME\"";
+    let fill = "cat /dev/zero >> $(echo \"$XDG_STATE_HOME\"/orchestrate/tool-calls/*/log) 2> /dev/null; exit 7";
+    let typed = ["tool", "run", "--id", "t", "-c", fill];
+    let ran = world.home.remounted(small, world.repository.path(), &typed).run()?.exits(7)?;
+    require_words(&ran.stderr, &[":::TOOL_START::: id=t ", ":::TOOL_END::: id=t result=FAIL rc=7 exit=7 "])?;
+    require_words(&ran.stderr, &["warning: failed to record the call in ", "No space left on device"])
 }
 
 /// As in a shell, and although it holds the command's output.

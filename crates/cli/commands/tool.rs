@@ -50,7 +50,7 @@ fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
     call.configuration(now()).map_or(Ok(()), |marker| emit(&log, &marker))?;
     let cache = call.stores_or_replays().then(|| usable(Cache::open(&state))).flatten();
     if let Some(cache) = &cache
-        && replayed(&call, cache, &log)?
+        && replayed(&call, cache, &log, &interrupts)?
     {
         return Ok(0);
     }
@@ -65,7 +65,7 @@ fn usable<T>(given: Result<T, CacheError>) -> Option<T> {
 }
 
 /// Replays a stored result, if there is one and it may be replayed.
-fn replayed(call: &Call, cache: &Cache, log: &CallLog) -> Result<bool, CommandError> {
+fn replayed(call: &Call, cache: &Cache, log: &CallLog, interrupts: &Interrupts) -> Result<bool, CommandError> {
     if !call.mode.reads() {
         return Ok(false);
     }
@@ -77,6 +77,7 @@ fn replayed(call: &Call, cache: &Cache, log: &CallLog) -> Result<bool, CommandEr
     match usable(cache.look_up(&call.identity)) {
         Some(Lookup::Hit(mut entry)) => {
             emit(log, &Marker::CacheHit { cache_key, tool, ts: now() })?;
+            interrupts.release();
             let unreadable =
                 |error| CommandError::new(ErrorKind::Failed, format!("failed to read the stored result: {error}"));
             let mut piece = Vec::new();
@@ -134,8 +135,14 @@ fn start_to_end(
         None => Marker::ended(id, rc.into(), duration_ms, ended),
         reason => Marker::ToolEnd { id: id.clone(), rc: rc.into(), duration_ms, reason, ts: ended },
     };
-    emit(log, &end)?;
-    open.end()?;
+    // Whatever becomes of the log, the caller learns how the command ended. An end that is missing there is written
+    // by the next call.
+    let line = output::redacted(&end.to_string());
+    let logged = log.append(&line).and_then(|()| open.end());
+    output::note(&line);
+    if let Err(error) = logged {
+        output::warning(&error.in_one_line());
+    }
     if rc != 0 {
         passage.forget();
     }

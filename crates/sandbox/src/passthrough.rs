@@ -81,6 +81,14 @@ impl Interrupts {
         Ok(Interrupts { held, hang_up_is_ignored })
     }
 
+    /// Lets the signals end this process again: there is no command to wait for.
+    pub fn release(&self) {
+        sys::release(&ENDING);
+        if !self.hang_up_is_ignored {
+            sys::release(&[libc::SIGHUP]);
+        }
+    }
+
     /// Ends this process as Ctrl-C does, so that a shell ends its loop.
     pub fn end_process(&self) {
         sys::end_by(libc::SIGINT);

@@ -8,7 +8,7 @@ mod start;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-pub(crate) use signals::{end_by, hold, ignore, is_ignored, next_held};
+pub(crate) use signals::{end_by, hold, ignore, is_ignored, next_held, release};
 pub(crate) use start::{PreparedProgram, Program, start, start_single_threaded};
 
 /// Takes ownership of a descriptor that the parent process left open for this one, and marks it

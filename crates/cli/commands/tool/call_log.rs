@@ -88,8 +88,15 @@ impl CallLog {
 
     fn write(&self, line: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
-        let mut file = options.append(true).create(true).mode(orchestrate_files::PRIVATE_FILE).open(self.log())?;
-        file.write_all(format!("{line}\n").as_bytes())
+        options.read(true).append(true).create(true).mode(orchestrate_files::PRIVATE_FILE);
+        let mut file = options.open(self.log())?;
+        // A full disk may have cut the last line.
+        let is_cut = file.seek(io::SeekFrom::End(-1)).is_ok() && {
+            let mut last = [0];
+            file.read_exact(&mut last)?;
+            last != *b"\n"
+        };
+        file.write_all(format!("{}{line}\n", if is_cut { "\n" } else { "" }).as_bytes())
     }
 
     fn log(&self) -> PathBuf {

@@ -42,6 +42,19 @@ pub(crate) fn hold(signals: &[c_int]) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Lets signals of [`hold`] interrupt this process again, also those that have arrived.
+pub(crate) fn release(signals: &[c_int]) {
+    // SAFETY: the set lives here and all-zero is a valid one; the default dispositions run no code of ours.
+    unsafe {
+        let mut set = zeroed();
+        libc::sigemptyset(&raw mut set);
+        signals.iter().for_each(|signal| {
+            libc::sigaddset(&raw mut set, *signal);
+        });
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, null_mut());
+    }
+}
+
 /// Returns the next signal that has arrived, if any.
 pub(crate) fn next_held(held: &OwnedFd) -> io::Result<Option<Held>> {
     let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
@@ -78,15 +91,9 @@ pub(crate) fn ignore(signal: c_int) {
     unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
-/// Ends this process by a signal; returns only if the signal cannot end it.
+/// Ends this process by one of the signals of [`hold`].
 pub(crate) fn end_by(signal: c_int) {
-    // SAFETY: the set lives here; the default disposition runs no code of ours.
-    unsafe {
-        let mut set = zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, signal);
-        libc::signal(signal, libc::SIG_DFL);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, null_mut());
-        libc::raise(signal);
-    }
+    release(&[signal]);
+    // SAFETY: its disposition is the default one, which runs no code of ours.
+    unsafe { libc::raise(signal) };
 }

@@ -104,9 +104,13 @@ const WALLS: [Wall; 12] = [
         // tempfile is used only behind the feature `harness`, the kit for testing tools.
         others: &[
             "async-trait",
+            // Guesses a file's encoding; encoding_rs, which grep-searcher uses as well, reads it.
+            "chardetng",
+            "encoding_rs",
             "globset",
             "grep-regex",
             "grep-searcher",
+            "humantime",
             "ignore",
             "jsonschema",
             // Parses the descriptions of tools, with the position of an error; no dependencies,

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question, Target};
+use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
 use orchestrate_core::settings::{RuleDecision, RuleText};
 
 use orchestrate_core::tool_names::ToolNames;
@@ -211,6 +211,7 @@ fn denies_touch(line: &str) -> Result<bool, libtest_mimic::Failed> {
     names.add_alias("Bash", "run_shell_command");
     let policy = Policy::new(&[rule], &names).map_err(|errors| format!("{errors:?}"))?;
     let targets = [Target::Shell(line.to_owned())];
-    let question = Question { tool: "run_shell_command", permission: Permission::CodeExecution, targets: &targets };
+    let (tool, permission) = ("run_shell_command", Permission::CodeExecution);
+    let question = Question { tool, permission, access: Access::Own, targets: &targets };
     Ok(matches!(policy.decide(&Grant::of_tools(["run_shell_command"]), &question), Decision::Deny { .. }))
 }

@@ -289,6 +289,12 @@ pub enum Event {
         tool: String,
         /// The arguments, secrets redacted.
         arguments: Value,
+        /// The paths that the call may write, relative to the worktree.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        writes: Vec<String>,
+        /// The paths that it may delete.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        deletes: Vec<String>,
         /// The rule that allowed it.
         rule: String,
     },

@@ -67,13 +67,45 @@ pub enum Target {
     Name(String),
 }
 
-/// A call to be judged by the policy.
+/// How a call uses what it affects: most tools do one thing, which their own rules are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// As the tool's name and permission say.
+    #[default]
+    Own,
+    /// It reads a file, so rules about any tool that reads files hold as well.
+    Read,
+    /// It deletes a file, so rules about any tool that deletes or moves files hold as well.
+    Delete,
+}
+
+impl Access {
+    /// Returns the permission that it requires of a tool with this permission.
+    pub fn permission(self, own: Permission) -> Permission {
+        match self {
+            Access::Own => own,
+            Access::Read => Permission::FileRead,
+            Access::Delete => Permission::FileModify,
+        }
+    }
+
+    /// Returns how rules see this access by a tool with this permission: a tool that only reads needs no further rules
+    /// about reading.
+    #[must_use]
+    pub fn beside(self, own: Permission) -> Access {
+        if self.permission(own) == own { Access::Own } else { self }
+    }
+}
+
+/// A call, or a part of one, to be judged by the policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The tool's canonical name.
     pub tool: &'a str,
-    /// The permission that the tool requires.
+    /// The permission that this part of the call requires.
     pub permission: Permission,
+    /// How it uses the targets.
+    pub access: Access,
     /// What the call affects.
     pub targets: &'a [Target],
 }
@@ -131,6 +163,8 @@ pub struct Rule {
     id: String,
     decision: RuleDecision,
     tools: Vec<String>,
+    /// The permission that it names, or those of the tools that it names.
+    permissions: BTreeSet<Permission>,
     permission: Option<Permission>,
     pattern: Option<String>,
     source: String,
@@ -163,10 +197,13 @@ impl Rule {
             return Err(wrong("the pattern is too long"));
         }
         let permission = Permission::named(name);
+        let tools = if permission.is_some() { Vec::new() } else { names.in_rule(name) };
+        let of_tools = tools.iter().filter_map(|tool| names.tool(tool)).map(|traits| traits.permission);
         Ok(Rule {
+            permissions: permission.into_iter().chain(of_tools).collect(),
             id: format!("{}:{}", decision_word(text.decision), text.rule.trim()),
             decision: text.decision,
-            tools: if permission.is_some() { Vec::new() } else { names.in_rule(name) },
+            tools,
             permission,
             pattern: pattern.filter(|pattern| !pattern.is_empty() && *pattern != "*").map(str::to_owned),
             source: text.source.clone(),
@@ -179,9 +216,11 @@ impl Rule {
     }
 
     fn is_about(&self, question: &Question<'_>) -> bool {
+        let names = || self.tools.iter().any(|tool| glob::matches_text(tool, question.tool));
+        let shares = || question.access != Access::Own && self.permissions.contains(&question.permission);
         match self.permission {
             Some(permission) => permission == question.permission,
-            None => self.tools.iter().any(|tool| glob::matches_text(tool, question.tool)),
+            None => names() || shares(),
         }
     }
 
@@ -264,7 +303,7 @@ impl Policy {
     /// Decides a call.
     ///
     /// ```
-    /// use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question, Target};
+    /// use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
     /// use orchestrate_core::settings::{RuleDecision, RuleText};
     /// use orchestrate_core::tool_names::ToolNames;
     /// let mut names = ToolNames::default();
@@ -272,7 +311,8 @@ impl Policy {
     /// let rule = RuleText { decision: RuleDecision::Deny, rule: "Bash(git push:*)".into(), source: "--deny".into() };
     /// let policy = Policy::new(&[rule], &names).unwrap();
     /// let targets = [Target::Shell("cargo test && git push origin".into())];
-    /// let question = Question { tool: "run_shell_command", permission: Permission::CodeExecution, targets: &targets };
+    /// let (tool, permission) = ("run_shell_command", Permission::CodeExecution);
+    /// let question = Question { tool, permission, access: Access::Own, targets: &targets };
     /// let grant = Grant::of_tools(["run_shell_command"]);
     /// assert!(matches!(policy.decide(&grant, &question), Decision::Deny { .. }));
     /// ```

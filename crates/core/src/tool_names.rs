@@ -21,6 +21,8 @@ pub struct ToolTraits {
     pub is_default: bool,
     /// Whether it can change files of the worktree; a role with no such tool is read-only.
     pub changes_files: bool,
+    /// Whether it can delete a file whatever its content.
+    pub deletes_files: bool,
     /// Whether its newest result is the agent's list of steps, which is never left out of its context.
     pub lists_steps: bool,
 }
@@ -133,6 +135,7 @@ mod tests {
             permission: Permission::None,
             is_default: !lists_steps,
             changes_files: false,
+            deletes_files: false,
             lists_steps,
         };
         names.add("grep", traits(false));

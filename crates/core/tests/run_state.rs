@@ -663,8 +663,17 @@ fn a_cleaned_worktree_is_set_up_again() {
 fn a_new_attempt_has_no_open_calls() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
     story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
-    let (tool, arguments, rule) = ("t".to_owned(), serde_json::Value::Null, String::new());
-    story.tell(Event::ToolStarted { task: id("a"), turn: 1, call_id: "c1".into(), tool, arguments, rule });
+    let (tool, arguments, writes, deletes, rule) = ("t".to_owned(), ().into(), vec![], vec![], String::new());
+    story.tell(Event::ToolStarted {
+        task: id("a"),
+        turn: 1,
+        call_id: "c".into(),
+        tool,
+        arguments,
+        writes,
+        deletes,
+        rule,
+    });
     story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Worktree, message: String::new() });
     story.tell(returned("a", ReturnCause::Retried));
     assert!(story.state.task(&id("a")).unwrap().open_calls().is_empty());

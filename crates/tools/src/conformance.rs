@@ -26,6 +26,8 @@ pub struct Specimen<'a> {
     pub valid: Value,
     /// Arguments that name something that does not exist; `None` if the tool has no such arguments.
     pub missing: Option<Value>,
+    /// Builds calls that name a path in a longer argument; none if every path is an argument by itself.
+    pub naming_path: &'a dyn Fn(&str) -> Vec<Value>,
     /// Sets up the worktree for the valid call.
     pub prepare: &'a dyn Fn(&ToolHarness) -> io::Result<()>,
 }
@@ -69,16 +71,19 @@ fn documented(specimen: &Specimen<'_>, faults: &mut Faults) {
     faults.unless(valid, || "its schema does not take the valid arguments".to_owned());
 }
 
-/// Checks that a file tool has a path, and that a required path is its first parameter.
+/// Checks that a file tool has a path, which is its first parameter if it is required, or finds its paths in a text.
 fn path_first(specimen: &Specimen<'_>, faults: &mut Faults) {
-    if specimen.tool.category() != Category::Files {
+    if specimen.tool.category() != Category::FILES {
         return;
     }
     let schema = specimen.tool.schema();
-    faults.unless(specimen.tool.path_fields().contains(&"path"), || "a file tool without a path".to_owned());
-    let required = schema.get("required").and_then(Value::as_array).is_some_and(|names| names.contains(&json!("path")));
+    let Some(path) = specimen.tool.path_fields().first().map(|path| (*path).to_owned()) else {
+        let found = !specimen.tool.effects(&specimen.valid).is_empty();
+        return faults.unless(found, || "a file tool without a path".to_owned());
+    };
+    let required = schema.get("required").and_then(Value::as_array).is_some_and(|names| names.contains(&json!(path)));
     let first = schema.get("properties").and_then(Value::as_object).and_then(|properties| properties.keys().next());
-    faults.unless(!required || first.is_some_and(|first| first == "path"), || "its path is not first".to_owned());
+    faults.unless(!required || first == Some(&path), || "its path is not first".to_owned());
 }
 
 /// Checks that a project's file replaces the description but not the schema, and that a malformed file is an error.
@@ -141,26 +146,39 @@ async fn refuses(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults
 
 #[expect(clippy::disallowed_methods, reason = "looks at the files from outside the tool")]
 async fn stays_inside(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults) -> io::Result<()> {
-    for field in specimen.tool.path_fields() {
-        for hostile in ["../canary", "/etc/passwd", "~/.ssh/id_rsa", ".git/config", "out/canary", "out"] {
+    for hostile in ["../canary", "/etc/passwd", "~/.ssh/id_rsa", ".git/config", "out/canary", "out"] {
+        for arguments in naming(specimen, hostile) {
             let harness = harness(specimen, sandbox)?;
             let canary = harness.outside().join("canary");
             fs::write(&canary, "untouched")?;
             std::os::unix::fs::symlink(harness.outside(), harness.path().join("out"))?;
-            let mut arguments = specimen.valid.clone();
-            if let Some(fields) = arguments.as_object_mut() {
-                fields.insert((*field).to_owned(), json!(hostile));
-            }
-            let output = call(&harness, specimen, arguments).await;
-            let is_link_itself = hostile == "out" && specimen.tool.name() == "delete_file";
+            let output = call(&harness, specimen, arguments.clone()).await;
+            // A tool may delete or describe the link itself.
+            let is_link_itself = hostile == "out" && matches!(specimen.tool.name(), "delete_file" | "get_file_info");
             if !is_link_itself {
-                expect(&output, ErrorKind::Denied, &format!("`{field}: {hostile}`"), faults);
+                let is_kept = output.error_kind == Some(ErrorKind::Denied) || (hostile == "out" && !output.success);
+                faults.unless(is_kept, || {
+                    format!("{arguments} is answered with {:?}: {:?}", output.error_kind, output.error)
+                });
             }
             let whole = fs::read_to_string(&canary)? == "untouched" && !output.text().contains("untouched");
-            faults.unless(whole, || format!("`{field}: {hostile}` reached a file outside"));
+            faults.unless(whole, || format!("{arguments} reached a file outside"));
         }
     }
     Ok(())
+}
+
+/// Returns the valid arguments with this path in the place of each path.
+fn naming(specimen: &Specimen<'_>, path: &str) -> Vec<Value> {
+    let with_field = |field: &str| {
+        let mut arguments = specimen.valid.clone();
+        if let Some(fields) = arguments.as_object_mut() {
+            fields.insert(field.to_owned(), json!(path));
+        }
+        arguments
+    };
+    let of_fields = specimen.tool.path_fields().into_iter().map(with_field);
+    of_fields.chain((specimen.naming_path)(path)).collect()
 }
 
 fn harness(specimen: &Specimen<'_>, sandbox: &Sandbox) -> io::Result<ToolHarness> {

@@ -17,7 +17,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use jsonschema::Validator;
-use orchestrate_core::policy::{Decision, Grant};
+use orchestrate_core::policy::{Access, Decision, Grant, Permission, Target};
 use orchestrate_core::{AgentId, Redactor, ToolCall, ToolSpec};
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -140,11 +140,11 @@ impl Executor {
 
     fn decide(&self, call: &ToolCall, scope: &CallScope) -> Result<Decided, Box<Refusal>> {
         let mut prepared = self.shared.prepare(call, scope)?;
-        let targets = prepared.tool.targets(&prepared.record.arguments);
+        let effects = prepared.tool.effects(&prepared.record.arguments);
         let request = Request {
             tool: prepared.tool.name(),
             permission: prepared.tool.permission(),
-            targets: &targets,
+            effects: &effects,
             hash: &prepared.record.hash,
         };
         let verdict = authorize(&request, scope);
@@ -190,6 +190,8 @@ impl Shared {
             hash: permit::unresolved_hash(call, scope),
             tool: call.name.clone(),
             arguments: call.arguments.clone(),
+            writes: Vec::new(),
+            deletes: Vec::new(),
             decision: None,
         };
         let Some(tool) = self.registry.resolve(&call.name) else {
@@ -200,6 +202,7 @@ impl Shared {
         match self.conform(tool.as_ref(), &call.arguments, scope) {
             Ok(arguments) => {
                 record.hash = permit::call_hash(&call.id, tool.name(), &arguments, scope);
+                (record.writes, record.deletes) = changed_paths(tool.as_ref(), &arguments);
                 record.arguments = arguments;
                 Ok(Prepared { tool: Arc::clone(tool), record })
             }
@@ -285,6 +288,20 @@ impl Shared {
     }
 }
 
+/// Returns the paths that a call of a file tool may change, and those that it may delete.
+fn changed_paths(tool: &dyn Tool, arguments: &Value) -> (Vec<String>, Vec<String>) {
+    let (mut writes, mut deletes) = (Vec::new(), Vec::new());
+    let changes_files = matches!(tool.permission(), Permission::FileWrite | Permission::FileModify);
+    for effect in tool.effects(arguments).into_iter().filter(|_| changes_files) {
+        match (effect.access, effect.target) {
+            (Access::Own, Target::Path(path)) => writes.push(path),
+            (Access::Delete, Target::Path(path)) => deletes.push(path),
+            _ => {}
+        }
+    }
+    (writes, deletes)
+}
+
 fn path_guard(tool: &dyn Tool, permit: &Permit, scope: &CallScope) -> PathGuard {
     let approved_rule = match permit.decision() {
         Decision::Ask { rule } => Some(rule.clone()),
@@ -295,6 +312,7 @@ fn path_guard(tool: &dyn Tool, permit: &Permit, scope: &CallScope) -> PathGuard 
         grant: Arc::clone(&scope.grant),
         tool: tool.name().to_owned(),
         permission: tool.permission(),
+        access: Access::Own,
         approved_rule,
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question, Target};
+use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
 
 use crate::error::ToolError;
 use orchestrate_core::invisible::shown;
@@ -16,6 +16,8 @@ pub(crate) struct PathGuard {
     pub(crate) grant: Arc<Grant>,
     pub(crate) tool: String,
     pub(crate) permission: Permission,
+    /// How the paths are used.
+    pub(crate) access: Access,
     /// The rule that asked about the call, if the user approved it: the approval covers other paths
     /// that this rule matches.
     pub(crate) approved_rule: Option<String>,
@@ -42,6 +44,9 @@ impl PathGuard {
 
     fn decide(&self, path: &str) -> Decision {
         let targets = [Target::Path(path.to_owned())];
-        self.policy.decide(&self.grant, &Question { tool: &self.tool, permission: self.permission, targets: &targets })
+        let permission = self.access.permission(self.permission);
+        let question =
+            Question { tool: &self.tool, permission, access: self.access.beside(self.permission), targets: &targets };
+        self.policy.decide(&self.grant, &question)
     }
 }

@@ -10,6 +10,7 @@ mod builtin;
 #[cfg(feature = "harness")]
 pub mod conformance;
 mod context;
+mod effect;
 mod error;
 mod executor;
 mod files;
@@ -19,6 +20,7 @@ pub mod harness;
 mod ledger;
 mod metrics;
 mod output;
+mod patch;
 mod path;
 mod permit;
 mod prompt;
@@ -32,11 +34,12 @@ mod tool;
 
 pub use builtin::{Overrides, builtin_tools, unknown_parameters};
 pub use context::ToolContext;
+pub use effect::Effect;
 pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
 pub use executor::Executor;
 pub use files::{
-    Decoded, Encoding, Entry, EntryKind, Expect, Files, Flow, OpenFile, TEMPORARY_PREFIX, WalkLimits, WalkSummary,
-    Written,
+    Decoded, Encoding, Entry, EntryKind, Expect, Files, Flow, Metadata, OpenFile, TEMPORARY_PREFIX, WalkLimits,
+    WalkSummary, Written,
 };
 pub use ledger::{ReadLedger, SeenFile};
 pub use metrics::ToolMetrics;

@@ -1,10 +1,11 @@
 //! Authorizes calls. Only this module can create a [`Permit`], and no call runs without one.
 
-use orchestrate_core::policy::{Decision, Permission, Question, Target};
+use orchestrate_core::policy::{Access, DEFAULT_RULE, Decision, Permission, Question, Target};
 use orchestrate_core::{CallHash, CallId, ToolCall, hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::effect::Effect;
 use crate::scope::{Approval, CallScope};
 
 /// The permission to run one call, once. The field is private: only `authorize`, which asks the
@@ -40,14 +41,13 @@ pub(crate) enum Verdict {
 pub(crate) struct Request<'a> {
     pub(crate) tool: &'a str,
     pub(crate) permission: Permission,
-    pub(crate) targets: &'a [Target],
+    pub(crate) effects: &'a [Effect],
     pub(crate) hash: &'a CallHash,
 }
 
 /// Decides a call and, if it may run, creates its permit.
 pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Verdict {
-    let question = Question { tool: request.tool, permission: request.permission, targets: request.targets };
-    let decision = scope.policy.decide(&scope.grant, &question);
+    let decision = decide(request, scope);
     match &decision {
         Decision::Allow { .. } => Verdict::Permitted(Permit { decision }),
         Decision::Deny { reason, .. } => {
@@ -68,6 +68,28 @@ pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Verdict {
             }
         },
     }
+}
+
+/// Judges each kind of access on its own, and returns the strictest decision.
+fn decide(request: &Request<'_>, scope: &CallScope) -> Decision {
+    let judge = |access: Access| {
+        let of_kind = request.effects.iter().filter(|effect| effect.access == access);
+        let targets: Vec<Target> = of_kind.map(|effect| effect.target.clone()).collect();
+        let permission = access.permission(request.permission);
+        let seen = access.beside(request.permission);
+        let question = Question { tool: request.tool, permission, access: seen, targets: &targets };
+        // A call without any effect is judged by the tool's own rules.
+        let applies = access == Access::Own || !targets.is_empty();
+        applies.then(|| scope.policy.decide(&scope.grant, &question))
+    };
+    let mut decisions: Vec<Decision> =
+        [Access::Own, Access::Read, Access::Delete].into_iter().filter_map(judge).collect();
+    decisions.sort_by_key(|decision| match decision {
+        Decision::Deny { .. } => 0,
+        Decision::Ask { .. } => 1,
+        Decision::Allow { .. } => 2,
+    });
+    decisions.into_iter().next().unwrap_or_else(|| Decision::Allow { rule: DEFAULT_RULE.to_owned() })
 }
 
 /// Hashes a call together with its place in the run, so that an approval applies to this call only,

@@ -51,6 +51,7 @@ impl ToolRegistry {
             permission: tool.permission(),
             is_default: tool.is_default(),
             changes_files: tool.changes_files(),
+            deletes_files: tool.deletes_files(),
             lists_steps: tool.lists_steps(),
         };
         self.names.add(&name, traits);
@@ -79,8 +80,8 @@ impl ToolRegistry {
     }
 
     /// Returns the tools of a category, or all tools, ordered by name.
-    pub fn tools(&self, category: Option<Category>) -> Vec<&Arc<dyn Tool>> {
-        let wanted = self.tools.values().filter(|(of, _)| category.is_none_or(|category| *of == category));
+    pub fn tools(&self, category: Option<&Category>) -> Vec<&Arc<dyn Tool>> {
+        let wanted = self.tools.values().filter(|(of, _)| category.is_none_or(|category| of == category));
         wanted.map(|(_, tool)| tool).collect()
     }
 

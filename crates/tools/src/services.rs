@@ -159,6 +159,10 @@ pub struct CallRecord {
     /// The arguments under their canonical names, as the tool receives them; redacted only if the call
     /// was refused. If they are invalid, or there is no such tool, they are as the model wrote them.
     pub arguments: Value,
+    /// The paths that the call may write, relative to the worktree, which its permission was checked for.
+    pub writes: Vec<String>,
+    /// The paths that it may delete.
+    pub deletes: Vec<String>,
     /// The policy's decision; `None` if the call failed before it was decided.
     pub decision: Option<Decision>,
 }

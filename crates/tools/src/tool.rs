@@ -1,5 +1,7 @@
 //! The tool interface: name, schema, permission and execution.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -7,27 +9,46 @@ use orchestrate_core::policy::{Permission, Target};
 use serde_json::Value;
 
 use crate::context::ToolContext;
+use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
 use crate::path;
 
-/// What a tool works on, for listing the tools of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Category {
+/// What a tool works on, for listing the tools of one kind. Plugins may bring their own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Category(Cow<'static, str>);
+
+impl Category {
     /// Reads or changes files of the worktree.
-    Files,
+    pub const FILES: Category = Category(Cow::Borrowed("files"));
     /// Runs programs.
-    Exec,
+    pub const EXEC: Category = Category(Cow::Borrowed("exec"));
     /// Works on the agent's branch.
-    Git,
+    pub const GIT: Category = Category(Cow::Borrowed("git"));
     /// Connects to remote hosts.
-    Web,
+    pub const WEB: Category = Category(Cow::Borrowed("web"));
     /// Communicates with other agents.
-    Agents,
+    pub const AGENTS: Category = Category(Cow::Borrowed("agents"));
     /// Analyses code.
-    Analysis,
+    pub const ANALYSIS: Category = Category(Cow::Borrowed("analysis"));
     /// Keeps the agent's own notes.
-    Memory,
+    pub const MEMORY: Category = Category(Cow::Borrowed("memory"));
+
+    /// Creates the category of this name.
+    pub fn named(name: impl Into<String>) -> Category {
+        Category(Cow::Owned(name.into()))
+    }
+
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// A tool. One instance serves all agents concurrently, so it must not store anything that belongs to a call.
@@ -56,6 +77,11 @@ pub trait Tool: Send + Sync {
         matches!(self.permission(), FileWrite | FileModify | CodeExecution | AgentSpawn)
     }
 
+    /// Reports whether a call can delete a file whatever its content, for example one in conflict.
+    fn deletes_files(&self) -> bool {
+        self.permission() == Permission::CodeExecution
+    }
+
     /// Reports whether the newest result is the agent's list of steps, which is never left out of its context.
     fn lists_steps(&self) -> bool {
         false
@@ -66,8 +92,8 @@ pub trait Tool: Send + Sync {
 
     /// Returns the names of arguments that are paths in the worktree; the executor rewrites them
     /// relative to its root.
-    fn path_fields(&self) -> &'static [&'static str] {
-        &[]
+    fn path_fields(&self) -> Vec<&str> {
+        Vec::new()
     }
 
     /// Rewrites path arguments to the paths that will be opened, and refuses those outside the worktree.
@@ -76,7 +102,7 @@ pub trait Tool: Send + Sync {
     /// `Denied` for a path that is outside the worktree or belongs to git, `Retry` for an invalid path.
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
         for field in self.path_fields() {
-            if let Some(value) = arguments.get_mut(*field)
+            if let Some(value) = arguments.get_mut(field)
                 && let Some(text) = value.as_str()
             {
                 *value = Value::String(path::normalize(text, worktree)?);
@@ -94,9 +120,10 @@ pub trait Tool: Send + Sync {
     }
 
     /// Returns what a call would affect, for the policy; by default the path arguments that are present.
-    fn targets(&self, arguments: &Value) -> Vec<Target> {
-        let given = self.path_fields().iter().filter_map(|field| arguments.get(*field).and_then(Value::as_str));
-        given.map(|path| Target::Path(path.to_owned())).collect()
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let fields = self.path_fields();
+        let given = fields.iter().filter_map(|field| arguments.get(*field).and_then(Value::as_str));
+        given.map(|path| Effect::on(Target::Path(path.to_owned()))).collect()
     }
 
     /// Returns a description of the tool and its parameters for users.

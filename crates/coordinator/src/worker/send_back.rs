@@ -11,9 +11,6 @@ use crate::worker::task_end::after_rounds;
 use crate::worker::workplace::Workplace;
 use crate::worktree::link::Unresolved;
 
-/// The tools that can resolve a conflict in a file that is not text: keep it, restore a version, or delete it.
-const DECIDING_TOOLS: [&str; 2] = ["run_shell_command", "delete_file"];
-
 /// Merges the commit that work was returned onto into the worktree; returns whether the agent can continue, or the
 /// user has to.
 pub(super) async fn merge_return(workplace: &Workplace, onto: Oid) -> Result<bool, CoordinatorError> {
@@ -34,9 +31,9 @@ fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> 
         return None;
     }
     Some(format!(
-        "it conflicts in {}, which is not text, and its role has neither `{}` to resolve that; {}",
+        "it conflicts in {}, which is not text, and its role has none of `{}` to resolve that; {}",
         binary.join(", "),
-        DECIDING_TOOLS.join("` nor `"),
+        deciding_tools(workplace).collect::<Vec<_>>().join("`, `"),
         kept(workplace)
     ))
 }
@@ -49,7 +46,14 @@ fn kept(workplace: &Workplace) -> String {
 /// Reports whether the agent can resolve a conflict in a file that is not text.
 fn can_decide(workplace: &Workplace) -> bool {
     let role = workplace.assignment.role.as_ref();
-    role.is_some_and(|role| role.spec.tools.iter().any(|tool| DECIDING_TOOLS.contains(&tool.name.as_str())))
+    let has = |name: &str| role.is_some_and(|role| role.spec.tools.iter().any(|tool| tool.name == name));
+    deciding_tools(workplace).any(has)
+}
+
+/// Returns the tools that can resolve a conflict in a file that is not text: keep it, restore a version, or delete it.
+fn deciding_tools(workplace: &Workplace) -> impl Iterator<Item = &str> {
+    let names = &workplace.assignment.tools;
+    names.names().filter(|name| names.tool(name).is_some_and(|traits| traits.deletes_files))
 }
 
 /// Reports whether work with this fault is returned to its agent once more.
@@ -138,15 +142,4 @@ pub(super) async fn after_red_check(
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::TaskCheck, text, onto: None };
     link.record_with(text.into_bytes(), returned).await?;
     Ok(true)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_decides_about_a_file_is_a_tool() {
-        let builtin = crate::texts::project_texts::tool_names().unwrap();
-        assert!(DECIDING_TOOLS.iter().all(|tool| builtin.tool(tool).is_some()));
-    }
 }

@@ -12,15 +12,10 @@ use orchestrate_core::policy::Policy;
 use orchestrate_core::{Oid, TaskRecord, git_path};
 use orchestrate_git::{CommitSpec, Loss, SnapshotRules, Worktree};
 use orchestrate_journal::unix_ms;
-use serde_json::Value;
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 
-/// The tool that deletes files, whose calls record the deletions.
-const DELETING_TOOL: &str = "delete_file";
-/// The tools that change a file by its path, whose calls record the changes.
-const WRITING_TOOLS: [&str; 3] = ["write_file", "update_file", DELETING_TOOL];
 /// How many paths that git cannot store an event names before only counting them.
 const LEFT_OUT_PATHS: usize = 20;
 
@@ -152,14 +147,13 @@ async fn written_by_tools(context: &RunContext, record: &TaskRecord) -> Result<B
     let (run, task) = (context.run.clone(), record.task.id.clone());
     for fact in context.read(move |store| store.events_of_task(&run, &task, 0, usize::MAX)).await? {
         match fact.event {
-            Event::ToolStarted { call_id, tool, arguments, .. } if WRITING_TOOLS.contains(&tool.as_str()) => {
-                let path = arguments.get("path").and_then(Value::as_str).map(PathBuf::from);
-                begun.extend(path.map(|path| (call_id, path)));
+            Event::ToolStarted { call_id, writes, deletes, .. } => {
+                begun.insert(call_id, writes.into_iter().chain(deletes).collect::<Vec<_>>());
             }
-            // The end of an interrupted call was not observed, so the file may have been written.
+            // The end of an interrupted call was not observed, so the files may have been written.
             Event::ToolFinished { call_id, outcome: ToolOutcome::Ok | ToolOutcome::Interrupted, deleted, .. } => {
-                written.extend(begun.remove(&call_id));
-                written.extend(deleted.into_iter().map(PathBuf::from));
+                let writes = begun.remove(&call_id).unwrap_or_default();
+                written.extend(writes.into_iter().chain(deleted).map(PathBuf::from));
             }
             _ => {}
         }
@@ -249,13 +243,13 @@ async fn recorded_deletions(context: &RunContext, record: &TaskRecord) -> Result
     let (run, task) = (context.run.clone(), record.task.id.clone());
     for fact in context.read(move |store| store.events_of_task(&run, &task, 0, usize::MAX)).await? {
         match fact.event {
-            Event::ToolStarted { call_id, tool, arguments, .. } if tool == DELETING_TOOL => {
-                let path = arguments.get("path").and_then(Value::as_str).map(PathBuf::from);
-                begun.extend(path.filter(|path| path.file_name().is_some()).map(|path| (call_id, path)));
+            Event::ToolStarted { call_id, deletes, .. } => {
+                begun.insert(call_id, deletes);
             }
-            // Its end was not observed, so the file may have been deleted.
+            // Its end was not observed, so each of these files may have been deleted.
             Event::ToolFinished { call_id, outcome: ToolOutcome::Interrupted, .. } => {
-                recorded_deletions.extend(begun.remove(&call_id));
+                let deletes = begun.remove(&call_id).unwrap_or_default().into_iter().map(PathBuf::from);
+                recorded_deletions.extend(deletes.filter(|path| path.file_name().is_some()));
             }
             Event::ToolFinished { deleted, .. } => recorded_deletions.extend(deleted.into_iter().map(Into::into)),
             _ => {}
@@ -288,15 +282,4 @@ pub(crate) async fn is_merged(context: &RunContext, record: &TaskRecord) -> Resu
 /// Returns the time for a commit.
 pub(crate) fn unix_seconds() -> i64 {
     i64::try_from(unix_ms() / 1_000).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_records_a_change_is_a_tool() {
-        let known = crate::texts::project_texts::tool_names().unwrap();
-        assert!(WRITING_TOOLS.iter().all(|tool| known.tool(tool).is_some()));
-    }
 }

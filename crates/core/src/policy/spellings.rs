@@ -9,7 +9,8 @@ fn denies(rule: &str, command: &str) -> bool {
     let rule = RuleText { decision: RuleDecision::Deny, rule: rule.to_owned(), source: "--deny".to_owned() };
     let policy = Policy::new(&[rule], &tool_names()).unwrap();
     let targets = [Target::Shell(command.to_owned())];
-    let question = Question { tool: "run_shell_command", permission: Permission::CodeExecution, targets: &targets };
+    let (tool, permission) = ("run_shell_command", Permission::CodeExecution);
+    let question = Question { tool, permission, access: Access::Own, targets: &targets };
     matches!(policy.decide(&Grant::of_tools(["run_shell_command"]), &question), Decision::Deny { .. })
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tool_names::ToolTraits;
 
 fn rule(decision: RuleDecision, rule: &str) -> RuleText {
     RuleText { decision, rule: rule.to_owned(), source: "--flag".to_owned() }
@@ -8,6 +9,16 @@ fn rule(decision: RuleDecision, rule: &str) -> RuleText {
 pub(super) fn tool_names() -> ToolNames {
     const EDITING: &[&str] = &["update_file", "write_file", "append_file", "apply_patch", "delete_file"];
     let mut names = ToolNames::default();
+    for (name, permission) in [
+        ("read_file", Permission::FileRead),
+        ("grep", Permission::FileRead),
+        ("write_file", Permission::FileWrite),
+        ("delete_file", Permission::FileModify),
+    ] {
+        let traits =
+            ToolTraits { permission, is_default: true, changes_files: false, deletes_files: false, lists_steps: false };
+        names.add(name, traits);
+    }
     names.add_alias("Bash", "run_shell_command");
     names.add_family("Read", &["read_file", "grep", "search_files", "list_directory", "get_file_info"]);
     for name in ["Edit", "edit", "Write"] {
@@ -22,7 +33,7 @@ fn policy(rules: &[(RuleDecision, &str)]) -> Policy {
 
 fn judge(policy: &Policy, tool: &str, permission: Permission, target: Target) -> String {
     let grant = Grant::of_tools([tool]);
-    let decision = policy.decide(&grant, &Question { tool, permission, targets: &[target] });
+    let decision = policy.decide(&grant, &Question { tool, permission, access: Access::Own, targets: &[target] });
     let word = match decision {
         Decision::Allow { .. } => "allow",
         Decision::Ask { .. } => "ask",
@@ -121,7 +132,8 @@ fn a_rule_about_a_tool_opens_no_file_that_configures_agents_to_programs() {
 #[test]
 fn a_rule_never_widens_the_role() {
     let policy = policy(&[(Allow, "write_file")]);
-    let question = Question { tool: "write_file", permission: Permission::FileWrite, targets: &[] };
+    let question =
+        Question { tool: "write_file", permission: Permission::FileWrite, access: Access::Own, targets: &[] };
     assert_eq!(policy.decide(&Grant::of_tools(["read_file"]), &question).rule(), "built-in:role");
     let mut grant = Grant::of_tools(["write_file"]);
     grant.permissions.remove(&Permission::FileWrite);
@@ -146,6 +158,30 @@ fn a_program_with_arguments_is_judged_like_the_line_that_runs_it() {
     assert_eq!(argv(push, &["echo", "it's; git push origin"]), "allow by default");
     let allowed = (Allow, "find(find *)");
     assert_eq!(argv(allowed, &["find", ".", "-name", "*.rs; rm x\n$(y)"]), "allow by allow:find(find *)");
+}
+
+#[test]
+fn a_tool_that_also_reads_or_deletes_follows_the_rules_about_that() {
+    let judge = |rule: (RuleDecision, &str), access: Access| {
+        let permission = access.permission(Permission::FileWrite);
+        let targets = [Target::Path("secret/a".to_owned())];
+        let question = Question { tool: "apply_patch", permission, access, targets: &targets };
+        policy(&[rule]).decide(&Grant::of_tools(["apply_patch"]), &question).rule().to_owned()
+    };
+    let table = [
+        ((Deny, "Read(secret/**)"), Access::Read, "deny:Read(secret/**)"),
+        ((Deny, "file_read(secret/**)"), Access::Read, "deny:file_read(secret/**)"),
+        ((Ask, "grep(secret/**)"), Access::Read, "ask:grep(secret/**)"),
+        ((Deny, "delete_file(secret/**)"), Access::Delete, "deny:delete_file(secret/**)"),
+        ((Deny, "file_modify"), Access::Delete, "deny:file_modify"),
+        ((Deny, "apply_patch(secret/**)"), Access::Read, "deny:apply_patch(secret/**)"),
+        ((Deny, "Read(secret/**)"), Access::Own, "default"),
+        ((Deny, "delete_file(secret/**)"), Access::Own, "default"),
+        ((Deny, "Read(secret/**)"), Access::Delete, "default"),
+    ];
+    for (rule, access, expected) in table {
+        assert_eq!(judge(rule, access), expected, "{rule:?} {access:?}");
+    }
 }
 
 #[test]

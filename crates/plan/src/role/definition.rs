@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question};
+use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question};
 use orchestrate_core::settings::RuleText;
 use orchestrate_core::tool_names::ToolNames;
 
@@ -206,7 +206,7 @@ impl Role {
         let policy = Policy::new(&self.rules, names).unwrap_or_default();
         let changes = grant.tools.iter().filter_map(|tool| Some((tool, names.tool(tool)?)));
         changes.filter(|(_, traits)| traits.changes_files).any(|(tool, traits)| {
-            let question = Question { tool, permission: traits.permission, targets: &[] };
+            let question = Question { tool, permission: traits.permission, access: Access::Own, targets: &[] };
             !matches!(policy.decide(&grant, &question), Decision::Deny { .. })
         })
     }

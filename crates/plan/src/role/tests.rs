@@ -17,7 +17,10 @@ fn tool_names() -> ToolNames {
         ("todo_write", Permission::None, false),
     ];
     for (name, permission, changes_files) in tools {
-        names.add(name, ToolTraits { permission, is_default: true, changes_files, lists_steps: false });
+        names.add(
+            name,
+            ToolTraits { permission, is_default: true, changes_files, deletes_files: false, lists_steps: false },
+        );
     }
     for (alias, canonical) in [
         ("Read", "read_file"),

@@ -11,6 +11,7 @@ use super::arguments::read;
 use super::facts::facts;
 use crate::arguments::invalid;
 use crate::context::ToolContext;
+use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
 use crate::prompt::Prompt;
@@ -29,11 +30,11 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for SendMessageToAgent {
-    facts!("send_message_to_agent", Agents, AgentMessage);
+    facts!("send_message_to_agent", AGENTS, AgentMessage);
 
-    fn targets(&self, arguments: &Value) -> Vec<Target> {
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let to = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
-        vec![Target::Name(to.to_owned())]
+        vec![Effect::on(Target::Name(to.to_owned()))]
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {

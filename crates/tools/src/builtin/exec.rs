@@ -14,6 +14,7 @@ use super::arguments::read;
 use super::facts::facts;
 use crate::arguments::invalid;
 use crate::context::ToolContext;
+use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
 use crate::prompt::Prompt;
@@ -43,11 +44,11 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for RunShellCommand {
-    facts!("run_shell_command", Exec, CodeExecution, paths["cwd"]);
+    facts!("run_shell_command", EXEC, CodeExecution, paths["cwd"]);
 
-    fn targets(&self, arguments: &Value) -> Vec<Target> {
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
-        vec![Target::Shell(command.to_owned())]
+        vec![Effect::on(Target::Shell(command.to_owned()))]
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {

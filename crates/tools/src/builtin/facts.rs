@@ -25,8 +25,8 @@ macro_rules! facts {
         }
 
         $(
-            fn path_fields(&self) -> &'static [&'static str] {
-                &$paths
+            fn path_fields(&self) -> Vec<&str> {
+                $paths.to_vec()
             }
         )?
     };

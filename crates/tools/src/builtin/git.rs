@@ -27,7 +27,7 @@ pub(super) struct GitStatus(pub(super) Prompt);
 
 #[async_trait]
 impl Tool for GitStatus {
-    facts!("git_status", Git, GitOperations);
+    facts!("git_status", GIT, GitOperations);
 
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
         let status = context.services().git.status().await?;
@@ -52,7 +52,7 @@ struct DiffArguments {
 
 #[async_trait]
 impl Tool for GitDiff {
-    facts!("git_diff", Git, GitOperations);
+    facts!("git_diff", GIT, GitOperations);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let DiffArguments { staged } = read(arguments)?;
@@ -72,7 +72,7 @@ struct LogArguments {
 
 #[async_trait]
 impl Tool for GitLog {
-    facts!("git_log", Git, GitOperations);
+    facts!("git_log", GIT, GitOperations);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let LogArguments { limit } = read(arguments)?;
@@ -93,7 +93,7 @@ struct CommitArguments {
 
 #[async_trait]
 impl Tool for GitCommit {
-    facts!("git_commit", Git, GitOperations);
+    facts!("git_commit", GIT, GitOperations);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let message = arguments.get("message").and_then(Value::as_str).unwrap_or_default();

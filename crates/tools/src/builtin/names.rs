@@ -47,7 +47,8 @@ const ALIASES: &[(&str, &str)] = &[
 /// Tools that only read files.
 const READING: &[&str] = &["read_file", "grep", "search_files", "list_directory", "get_file_info"];
 /// Tools that edit files.
-const EDITING: &[&str] = &["update_file", "write_file", "append_file", "apply_patch", "delete_file"];
+const EDITING: &[&str] =
+    &["update_file", "write_file", "append_file", "apply_patch", "delete_file", "copy_file", "move_file"];
 
 /// Adds these names.
 pub(super) fn add_to(names: &mut ToolNames) {

@@ -23,7 +23,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for ReadPlan {
-    facts!("read_plan", Agents, None);
+    facts!("read_plan", AGENTS, None);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { section } = read(arguments)?;

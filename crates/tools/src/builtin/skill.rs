@@ -24,7 +24,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for ReadSkill {
-    facts!("read_skill", Agents, None);
+    facts!("read_skill", AGENTS, None);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { name, file } = read(arguments)?;

@@ -43,7 +43,7 @@ enum Status {
 
 #[async_trait]
 impl Tool for TodoWrite {
-    facts!("todo_write", Memory, None);
+    facts!("todo_write", MEMORY, None);
 
     fn lists_steps(&self) -> bool {
         true

@@ -17,7 +17,7 @@ pub(super) struct GiveVerdict(pub(super) Prompt);
 
 #[async_trait]
 impl Tool for GiveVerdict {
-    facts!("review_verdict", Agents, None);
+    facts!("review_verdict", AGENTS, None);
 
     /// Only the tasks that review others have it.
     fn is_default(&self) -> bool {

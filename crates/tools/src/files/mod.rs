@@ -6,11 +6,13 @@
 //! hangs on a pipe or a device. All operations block; tools call them through
 //! [`crate::ToolContext::blocking`].
 
+mod metadata;
 mod open;
 mod text;
 mod walk;
 mod write;
 
+pub use metadata::Metadata;
 pub use open::{Files, OpenFile};
 pub use text::{Decoded, Encoding};
 pub use walk::{Entry, EntryKind, Flow, WalkLimits, WalkSummary};

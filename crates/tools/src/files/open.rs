@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use orchestrate_core::git_path::is_storable;
 use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::Access;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlink};
 use rustix::io::Errno;
 
@@ -45,6 +46,12 @@ pub struct OpenFile {
 impl Files {
     pub(crate) fn new(worktree: &WorktreeScope, guard: PathGuard, max_bytes: u64) -> Files {
         Files { root: Arc::clone(&worktree.root), worktree: worktree.path.clone(), guard, max_bytes }
+    }
+
+    /// Returns the same files, judged by the rules about another kind of access.
+    #[must_use]
+    pub fn accessed(&self, access: Access) -> Files {
+        Files { guard: PathGuard { access, ..self.guard.clone() }, ..self.clone() }
     }
 
     /// Returns the maximum size of a file to read or write, in bytes.
@@ -149,7 +156,7 @@ impl Files {
     }
 
     /// Opens an inode with `O_PATH`, which neither blocks on a pipe nor triggers a device.
-    fn handle(&self, path: &str, flags: OFlags) -> Result<OwnedFd, ToolError> {
+    pub(super) fn handle(&self, path: &str, flags: OFlags) -> Result<OwnedFd, ToolError> {
         self.beneath(path, OFlags::PATH | flags, ResolveFlags::empty())
     }
 

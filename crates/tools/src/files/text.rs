@@ -1,19 +1,12 @@
 //! Decodes a file's bytes as text and encodes it again, so that unedited parts keep their bytes.
 
+use std::borrow::Cow;
+
 use crate::error::ToolError;
 
 /// The encoding of a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
-    /// UTF-8, which includes ASCII.
-    Utf8,
-    /// UTF-16, little-endian.
-    Utf16Le,
-    /// UTF-16, big-endian.
-    Utf16Be,
-    /// ISO 8859-1: one byte for each of the first 256 characters.
-    Latin1,
-}
+pub struct Encoding(&'static encoding_rs::Encoding);
 
 /// A file's text and its encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,23 +20,30 @@ pub struct Decoded {
 }
 
 impl Encoding {
-    /// Finds an encoding by its name, ignoring case.
-    pub fn named(name: &str) -> Option<Encoding> {
-        match name.to_ascii_lowercase().replace('_', "-").as_str() {
-            "utf-8" | "utf8" | "ascii" | "us-ascii" => Some(Encoding::Utf8),
-            "utf-16" | "utf-16le" | "utf-16-le" => Some(Encoding::Utf16Le),
-            "utf-16be" | "utf-16-be" => Some(Encoding::Utf16Be),
-            "latin-1" | "latin1" | "iso-8859-1" => Some(Encoding::Latin1),
-            _ => None,
-        }
+    /// UTF-8, which includes ASCII.
+    pub const UTF_8: Encoding = Encoding(encoding_rs::UTF_8);
+
+    /// Finds an encoding by a label of the WHATWG Encoding Standard, or by its name in Python.
+    pub fn named(label: &str) -> Option<Encoding> {
+        let dashed = label.replace('_', "-").to_ascii_lowercase();
+        let python = dashed.replace("latin-", "latin").replace("utf-16-", "utf-16").replace("utf8", "utf-8");
+        let found =
+            [label, &dashed, &python].into_iter().find_map(|label| encoding_rs::Encoding::for_label(label.as_bytes()));
+        // The standard maps encodings that are no longer supported to one that decodes nothing.
+        found.filter(|found| *found != encoding_rs::REPLACEMENT).map(Encoding)
+    }
+
+    /// Returns the name, in lower case.
+    pub fn name(self) -> String {
+        self.0.name().to_ascii_lowercase()
     }
 
     fn mark(self) -> &'static [u8] {
-        match self {
-            Encoding::Utf8 => b"\xef\xbb\xbf",
-            Encoding::Utf16Le => b"\xff\xfe",
-            Encoding::Utf16Be => b"\xfe\xff",
-            Encoding::Latin1 => b"",
+        match self.0 {
+            utf_8 if utf_8 == encoding_rs::UTF_8 => b"\xef\xbb\xbf",
+            little if little == encoding_rs::UTF_16LE => b"\xff\xfe",
+            big if big == encoding_rs::UTF_16BE => b"\xfe\xff",
+            _ => b"",
         }
     }
 
@@ -52,24 +52,25 @@ impl Encoding {
     /// # Errors
     /// `Retry` if a character cannot be represented.
     pub fn encode(self, text: &str) -> Result<Vec<u8>, ToolError> {
-        match self {
-            Encoding::Utf8 => Ok(text.as_bytes().to_vec()),
-            Encoding::Utf16Le => Ok(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
-            Encoding::Utf16Be => Ok(text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
-            Encoding::Latin1 => text
-                .chars()
-                .map(|c| u8::try_from(u32::from(c)).map_err(|_| ToolError::Retry(format!("`{c}` is not in latin-1"))))
-                .collect(),
+        // The standard has no encoder for UTF-16.
+        if self.0 == encoding_rs::UTF_16LE {
+            return Ok(text.encode_utf16().flat_map(u16::to_le_bytes).collect());
+        }
+        if self.0 == encoding_rs::UTF_16BE {
+            return Ok(text.encode_utf16().flat_map(u16::to_be_bytes).collect());
+        }
+        match self.0.encode(text) {
+            (bytes, _, false) => Ok(bytes.into_owned()),
+            (_, _, true) => {
+                let is_missing = |c: &char| self.0.encode(c.encode_utf8(&mut [0; 4])).2;
+                let missing = text.chars().find(is_missing).unwrap_or(char::REPLACEMENT_CHARACTER);
+                Err(ToolError::Retry(format!("`{missing}` is not in {}", self.name())))
+            }
         }
     }
 
     fn decode(self, bytes: &[u8]) -> Option<String> {
-        match self {
-            Encoding::Utf8 => String::from_utf8(bytes.to_vec()).ok(),
-            Encoding::Utf16Le => decode_utf16(bytes, u16::from_le_bytes),
-            Encoding::Utf16Be => decode_utf16(bytes, u16::from_be_bytes),
-            Encoding::Latin1 => Some(bytes.iter().map(|&byte| char::from(byte)).collect()),
-        }
+        self.0.decode_without_bom_handling_and_without_replacement(bytes).map(Cow::into_owned)
     }
 }
 
@@ -77,23 +78,39 @@ impl Decoded {
     /// Decodes bytes in the encoding that their byte-order mark names, or else in the requested one.
     ///
     /// # Errors
-    /// `File`, naming what the bytes look like, if they are not text.
+    /// `File`, naming what the bytes look like, if they are not text in that encoding.
     pub fn of(path: &str, bytes: &[u8], asked: Encoding) -> Result<Decoded, ToolError> {
-        let marked = [Encoding::Utf8, Encoding::Utf16Le, Encoding::Utf16Be]
-            .into_iter()
-            .find(|encoding| bytes.starts_with(encoding.mark()));
-        let encoding = marked.unwrap_or(asked);
-        let body = marked.and_then(|encoding| bytes.strip_prefix(encoding.mark())).unwrap_or(bytes);
-        if marked.is_none()
-            && encoding == Encoding::Utf8
+        if let Some(marked) = Decoded::marked(bytes) {
+            return marked.ok_or_else(|| ToolError::file(path, "does not have the encoding that its first bytes name"));
+        }
+        if asked == Encoding::UTF_8
             && let Some(kind) = binary_kind(bytes)
         {
             return Err(ToolError::file(path, format!("is not text but {kind}")));
         }
-        match encoding.decode(body) {
-            Some(text) => Ok(Decoded { text, encoding, has_mark: marked.is_some() }),
-            None => Err(ToolError::file(path, "is not valid UTF-8 but looks like latin-1; pass `encoding`")),
-        }
+        let text = asked.decode(bytes).ok_or_else(|| {
+            let (asked, guess) = (asked.name(), guessed(bytes).name());
+            ToolError::file(path, format!("is not valid {asked} but looks like {guess}; pass `encoding`"))
+        })?;
+        Ok(Decoded { text, encoding: asked, has_mark: false })
+    }
+
+    /// Decodes bytes in the encoding that they seem to have.
+    ///
+    /// # Errors
+    /// `File`, naming what the bytes look like, if they are not text.
+    pub fn detect(path: &str, bytes: &[u8]) -> Result<Decoded, ToolError> {
+        Decoded::of(path, bytes, Encoding::UTF_8).or_else(|error| match binary_kind(bytes) {
+            Some(_) => Err(error),
+            None => Decoded::of(path, bytes, guessed(bytes)),
+        })
+    }
+
+    /// Decodes bytes that begin with a byte-order mark; `None` inside if they do not have that encoding.
+    fn marked(bytes: &[u8]) -> Option<Option<Decoded>> {
+        let (encoding, mark) = encoding_rs::Encoding::for_bom(bytes)?;
+        let text = Encoding(encoding).decode(bytes.get(mark..).unwrap_or_default());
+        Some(text.map(|text| Decoded { text, encoding: Encoding(encoding), has_mark: true }))
     }
 
     /// Encodes another text in the same way, including the byte-order mark.
@@ -105,6 +122,18 @@ impl Decoded {
         Ok(if self.has_mark { [self.encoding.mark(), &body].concat() } else { body })
     }
 
+    /// Refuses bytes that would not stay the same where the text does: some encodings can write one text in several
+    /// ways.
+    ///
+    /// # Errors
+    /// `File`, if encoding the text does not return these bytes.
+    pub fn require_reversible(&self, path: &str, bytes: &[u8]) -> Result<(), ToolError> {
+        if self.encode(&self.text).is_ok_and(|again| again == bytes) {
+            return Ok(());
+        }
+        Err(ToolError::file(path, format!("cannot be edited as {} without changing other bytes", self.encoding.name())))
+    }
+
     /// Reports whether at least half of the line ends are CRLF.
     pub fn has_crlf(&self) -> bool {
         let crlf = self.text.matches("\r\n").count();
@@ -112,10 +141,11 @@ impl Decoded {
     }
 }
 
-fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
-    let (pairs, rest) = bytes.as_chunks::<2>();
-    let units: Vec<u16> = pairs.iter().map(|&pair| unit(pair)).collect();
-    if rest.is_empty() { String::from_utf16(&units).ok() } else { None }
+/// Returns the encoding that a text which is not UTF-8 most likely has.
+fn guessed(bytes: &[u8]) -> Encoding {
+    let mut detector = chardetng::EncodingDetector::new(chardetng::Iso2022JpDetection::Allow);
+    detector.feed(bytes, true);
+    Encoding(detector.guess(None, chardetng::Utf8Detection::Deny))
 }
 
 /// Returns a description of a binary file, recognised by its first bytes or by a zero byte; `None` for text.
@@ -149,10 +179,10 @@ mod tests {
         let files: [&[u8]; 5] =
             [b"plain\n", b"\xef\xbb\xbfmarked\r\n", b"\xff\xfea\0b\0", b"\xfe\xff\0a\0b", "ü".as_bytes()];
         for bytes in files {
-            let decoded = Decoded::of("f", bytes, Encoding::Utf8).unwrap();
+            let decoded = Decoded::of("f", bytes, Encoding::UTF_8).unwrap();
             assert_eq!(decoded.encode(&decoded.text).unwrap(), bytes);
         }
-        assert_eq!(Decoded::of("f", b"\xfc", Encoding::Latin1).unwrap().text, "ü");
+        assert_eq!(Decoded::of("f", b"\xfc", Encoding::named("latin-1").unwrap()).unwrap().text, "ü");
     }
 
     #[test]
@@ -160,10 +190,46 @@ mod tests {
         let table: [(&[u8], &str); 3] = [
             (b"\x89PNG\r\n\x1a\n", "is not text but a PNG image of 8 B: f"),
             (b"a\0b", "is not text but binary data of 3 B: f"),
-            (b"caf\xe9", "is not valid UTF-8 but looks like latin-1; pass `encoding`: f"),
+            (b"caf\xe9", "is not valid utf-8 but looks like windows-1252; pass `encoding`: f"),
         ];
         for (bytes, expected) in table {
-            assert_eq!(Decoded::of("f", bytes, Encoding::Utf8).unwrap_err().to_string(), expected);
+            assert_eq!(Decoded::of("f", bytes, Encoding::UTF_8).unwrap_err().to_string(), expected);
         }
+    }
+
+    #[test]
+    fn an_encoding_has_every_label_of_the_standard_and_those_of_python() {
+        let table = [
+            ("UTF8", "utf-8"),
+            ("utf_8", "utf-8"),
+            ("ascii", "windows-1252"),
+            ("latin-1", "windows-1252"),
+            ("iso-8859-2", "iso-8859-2"),
+            ("utf-16-be", "utf-16be"),
+            ("utf-16", "utf-16le"),
+            ("shift_jis", "shift_jis"),
+            ("Shift-JIS", "shift_jis"),
+            ("gb18030", "gb18030"),
+            ("koi8-r", "koi8-r"),
+        ];
+        for (label, name) in table {
+            assert_eq!(Encoding::named(label).map(Encoding::name).as_deref(), Some(name), "{label}");
+        }
+        assert_eq!((Encoding::named("utf-7"), Encoding::named("iso-2022-kr")), (None, None));
+    }
+
+    #[test]
+    fn a_character_that_an_encoding_lacks_is_named() {
+        let cyrillic = Encoding::named("koi8-r").unwrap();
+        assert_eq!(cyrillic.encode("Привет").unwrap(), b"\xf0\xd2\xc9\xd7\xc5\xd4");
+        assert_eq!(cyrillic.encode("день €").unwrap_err().to_string(), "`€` is not in koi8-r");
+    }
+
+    #[test]
+    fn an_encoding_is_detected() {
+        let japanese = Encoding::named("shift_jis").unwrap().encode("これは日本語の文章です。漢字とかな。").unwrap();
+        assert_eq!(Decoded::detect("f", &japanese).unwrap().encoding.name(), "shift_jis");
+        assert_eq!(Decoded::detect("f", b"plain").unwrap().encoding, Encoding::UTF_8);
+        assert!(Decoded::detect("f", b"a\0b").is_err());
     }
 }

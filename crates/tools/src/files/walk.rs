@@ -236,7 +236,7 @@ fn check_limits(limits: &WalkLimits, seen: &mut usize) -> Result<(), ToolError> 
     Ok(())
 }
 
-fn kind(file_type: FileType) -> EntryKind {
+pub(super) fn kind(file_type: FileType) -> EntryKind {
     match file_type {
         FileType::RegularFile => EntryKind::File,
         FileType::Directory => EntryKind::Directory,

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use orchestrate_core::git_path::is_git_name;
 use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::Access;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, fchmod, fdatasync, fsync, mkdirat, openat, renameat, statat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, fdatasync, fsync, mkdirat, openat, renameat, renameat_with,
+    statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -52,10 +54,53 @@ impl Files {
         let target = self.write_target(path)?;
         let created = target.mode.is_none();
         if expect == Expect::Nothing && !created {
-            return Err(ToolError::Retry(format!("exists already: {}", shown(path))));
+            return Err(exists(path));
         }
         replace(path, &target, bytes)?;
         Ok(Written { path: target.path, created })
+    }
+
+    /// Creates a file with this mode, together with missing directories, and returns its real path.
+    ///
+    /// # Errors
+    /// As [`Files::write`]; `Retry` if the path exists.
+    pub fn create(&self, path: &str, bytes: &[u8], mode: u32) -> Result<String, ToolError> {
+        let mut target = self.write_target(path)?;
+        if target.mode.is_some() {
+            return Err(exists(path));
+        }
+        target.mode = Some(mode & 0o777);
+        replace(path, &target, bytes)?;
+        Ok(target.path)
+    }
+
+    /// Renames a regular file, creating missing directories, and returns both real paths.
+    ///
+    /// # Errors
+    /// As [`Files::delete`] for the source and [`Files::write`] for the target; `Retry` if the target exists, or if the
+    /// source is a link.
+    pub fn rename(&self, source: &str, target: &str) -> Result<(String, String), ToolError> {
+        let removed = self.accessed(Access::Delete);
+        removed.open(source)?;
+        if self.is_link(source)? {
+            return Err(ToolError::Retry(format!("{} is a link; name the file itself", shown(source))));
+        }
+        let (parent, name) = split(source);
+        let (from, real) = removed.open_directory(parent)?;
+        let real = join(&real, name);
+        removed.guard().check(&real)?;
+        let place = self.write_target(target)?;
+        match renameat_with(&from, name, &place.directory, &place.name, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok((real, place.path)),
+            Err(Errno::EXIST) => Err(exists(target)),
+            // Some file systems cannot refuse to replace; the target was just looked at.
+            Err(Errno::INVAL) if place.mode.is_none() => {
+                renameat(&from, name, &place.directory, &place.name).map_err(|errno| failure(source, errno))?;
+                Ok((real, place.path))
+            }
+            Err(Errno::INVAL) => Err(exists(target)),
+            Err(errno) => Err(failure(source, errno)),
+        }
     }
 
     /// Deletes a file, or a link but not its target, and returns its real path.
@@ -161,6 +206,10 @@ fn require_name(path: &str, name: &str) -> Result<(), ToolError> {
         return Err(ToolError::file(".", "is a directory"));
     }
     if is_git_name(name) { Err(crate::path::git_owned(path)) } else { Ok(()) }
+}
+
+fn exists(path: &str) -> ToolError {
+    ToolError::Retry(format!("exists already: {}", shown(path)))
 }
 
 fn refuse_other_names(path: &str, links: u64) -> Result<(), ToolError> {

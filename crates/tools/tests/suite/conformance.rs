@@ -19,6 +19,15 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
             json!({"path": "a.txt", "old": "one", "new": "1"}),
             Some(json!({"path": "nowhere", "old": "one", "new": "1"})),
         ),
+        ("append_file", json!({"path": "a.txt", "content": "three\n"}), None),
+        (
+            "apply_patch",
+            json!({"patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch"}),
+            Some(json!({"patch": "*** Begin Patch\n*** Delete File: nowhere\n*** End Patch"})),
+        ),
+        ("copy_file", json!({"src": "a.txt", "dst": "b.txt"}), Some(json!({"src": "nowhere", "dst": "b.txt"}))),
+        ("move_file", json!({"src": "a.txt", "dst": "b.txt"}), Some(json!({"src": "nowhere", "dst": "b.txt"}))),
+        ("get_file_info", json!({"path": "a.txt"}), missing("nowhere")),
         ("delete_file", json!({"path": "a.txt"}), missing("nowhere")),
         ("list_directory", json!({"path": "."}), missing("nowhere")),
         ("create_directory", json!({"path": "d/e"}), Some(json!({"path": "x/y", "parents": false}))),
@@ -45,6 +54,20 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
     ]
 }
 
+/// Returns patches that change, create, delete and move the file at a path, and move one to it.
+fn patches(path: &str) -> Vec<Value> {
+    let changes = [
+        format!("*** Update File: {path}\n@@\n-untouched\n+x\n"),
+        format!("*** Add File: {path}\n+x\n"),
+        format!("*** Delete File: {path}\n"),
+        format!("*** Update File: {path}\n*** Move to: b.txt\n"),
+        format!("*** Update File: a.txt\n*** Move to: {path}\n"),
+    ];
+    let diff = format!("--- {path}\n+++ {path}\n@@ -1 +1 @@\n-untouched\n+x\n");
+    let patches = changes.into_iter().map(|change| format!("*** Begin Patch\n{change}*** End Patch"));
+    patches.chain([diff]).map(|patch| json!({"patch": patch})).collect()
+}
+
 fn prepare(harness: &ToolHarness) -> io::Result<()> {
     harness.put("a.txt", "one\ntwo\n")
 }
@@ -59,7 +82,9 @@ pub(crate) async fn every_built_in_tool_conforms(harness: ToolHarness) {
     let mut faults = Vec::new();
     for (name, valid, missing) in specimens {
         let tool = Arc::clone(registry.tool(name).unwrap());
-        let specimen = Specimen { tool, valid, missing, prepare: &prepare };
+        let no_paths = |_: &str| Vec::new();
+        let naming_path: &dyn Fn(&str) -> Vec<Value> = if name == "apply_patch" { &patches } else { &no_paths };
+        let specimen = Specimen { tool, valid, missing, naming_path, prepare: &prepare };
         let found = check(&specimen, &harness.scope.sandbox).await.unwrap();
         faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));
     }

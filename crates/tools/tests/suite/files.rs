@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use orchestrate_core::settings::RuleDecision;
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{ReadLedger, SeenFile, TEMPORARY_PREFIX};
 use serde_json::json;
 
-use crate::support::said;
+use crate::support::{policy, said};
 
 pub(crate) async fn a_file_is_read_in_numbered_pages(harness: ToolHarness) {
     harness.put("src/a.txt", "one\r\ntwo\nthree").unwrap();
@@ -30,7 +31,7 @@ pub(crate) async fn what_is_no_text_is_refused_with_its_type(harness: ToolHarnes
     let output = harness.call("read_file", json!({"path": "a.png"})).await;
     assert_eq!(said(&output), "File: is not text but a PNG image of 8 B: a.png");
     let output = harness.call("read_file", json!({"path": "b"})).await;
-    assert_eq!(said(&output), "File: is not valid UTF-8 but looks like latin-1; pass `encoding`: b");
+    assert_eq!(said(&output), "File: is not valid utf-8 but looks like windows-1252; pass `encoding`: b");
     let output = harness.call("read_file", json!({"path": "b", "encoding": "latin-1"})).await;
     assert_eq!(said(&output), "ok:      1\tcafé");
     let output = harness.call("read_file", json!({"path": "c"})).await;
@@ -158,4 +159,153 @@ pub(crate) async fn nothing_temporary_stays_behind(harness: ToolHarness) {
         fs::read_dir(harness.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(names, ["a"]);
     assert!(!names.iter().any(|name| name.starts_with(TEMPORARY_PREFIX)));
+}
+
+pub(crate) async fn text_is_appended_in_the_files_own_encoding(harness: ToolHarness) {
+    let append = |path: &str, content: &str| json!({"path": path, "content": content});
+    let output = harness.call("append_file", append("new/a.txt", "one\n")).await;
+    assert_eq!(said(&output), "ok: created new/a.txt (4 B added)");
+    let output = harness.call("append_file", append("new/a.txt", "two")).await;
+    assert_eq!(said(&output), "ok: appended to new/a.txt (3 B added)");
+    assert_eq!(harness.content("new/a.txt").unwrap(), "one\ntwo");
+    harness.put("b", b"\xff\xfea\0").unwrap();
+    harness.call("append_file", append("b", "é")).await;
+    assert_eq!(fs::read(harness.path().join("b")).unwrap(), b"\xff\xfea\0\xe9\0");
+    harness.put("c", b"\x89PNG\r\n\x1a\n").unwrap();
+    let output = harness.call("append_file", append("c", "x")).await;
+    assert_eq!(said(&output), "File: is not text but a PNG image of 8 B: c");
+    // The rest of a file that changed is still unknown to the agent.
+    harness.call("read_file", json!({"path": "new/a.txt"})).await;
+    harness.put("new/a.txt", "changed\n").unwrap();
+    harness.call("append_file", append("new/a.txt", "more\n")).await;
+    let output = harness.call("write_file", append("new/a.txt", "")).await;
+    assert_eq!(said(&output), "Retry: new/a.txt has changed since you read it; read it again first");
+}
+
+pub(crate) async fn files_are_copied_and_moved_but_replace_nothing(harness: ToolHarness) {
+    harness.put("run.sh", "echo\n").unwrap();
+    harness.put("there.txt", "x").unwrap();
+    fs::set_permissions(harness.path().join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    let output = harness.call("copy_file", json!({"src": "run.sh", "dst": "bin/copy.sh"})).await;
+    assert_eq!(said(&output), "ok: copied run.sh to bin/copy.sh");
+    let mode = fs::metadata(harness.path().join("bin/copy.sh")).unwrap().permissions().mode() & 0o777;
+    assert_eq!((harness.content("bin/copy.sh").unwrap().as_str(), mode), ("echo\n", 0o755));
+    let output = harness.call("move_file", json!({"src": "run.sh", "dst": "bin"})).await;
+    assert_eq!(said(&output), "Retry: bin is a directory; name the new file in it");
+    let output = harness.call("move_file", json!({"src": "run.sh", "dst": "bin/run.sh"})).await;
+    assert_eq!(
+        (said(&output).as_str(), &output.deleted[..]),
+        ("ok: moved run.sh to bin/run.sh", &["run.sh".to_owned()][..])
+    );
+    assert!(!harness.path().join("run.sh").exists());
+    for tool in ["copy_file", "move_file"] {
+        let output = harness.call(tool, json!({"src": "bin/run.sh", "dst": "there.txt"})).await;
+        assert_eq!(said(&output), "Retry: exists already: there.txt");
+        let output = harness.call(tool, json!({"src": "bin", "dst": "other"})).await;
+        assert_eq!(said(&output), "File: is a directory: bin");
+    }
+    assert_eq!(harness.content("there.txt").unwrap(), "x");
+}
+
+pub(crate) async fn the_facts_of_a_file_are_told(harness: ToolHarness) {
+    harness.put("a.txt", "one\ntwo\n").unwrap();
+    harness.put("b.log", b"\0").unwrap();
+    fs::set_permissions(harness.path().join("a.txt"), fs::Permissions::from_mode(0o640)).unwrap();
+    let data = harness.call("get_file_info", json!({"path": "a.txt"})).await.data;
+    let facts = ["path", "type", "size", "mode", "lines", "encoding", "git_status"].map(|name| data[name].clone());
+    let expected =
+        [json!("a.txt"), json!("file"), json!(8), json!("0640"), json!(2), json!("utf-8"), json!("modified")];
+    assert_eq!(facts, expected);
+    let data = harness.call("get_file_info", json!({"path": "b.log"})).await.data;
+    assert_eq!(
+        [&data["content"], &data["git_status"]],
+        [&json!("is not text but binary data of 1 B"), &json!("ignored")]
+    );
+    let output = harness.call("get_file_info", json!({"path": "."})).await;
+    assert!(said(&output).starts_with("ok: path: .\ntype: directory\n"), "{output:?}");
+}
+
+pub(crate) async fn a_patch_changes_every_file_or_none(harness: ToolHarness) {
+    harness.put("a.txt", "one\ntwo\n").unwrap();
+    harness.put("gone.txt", "bye\n").unwrap();
+    harness.put("old.sh", "echo\n").unwrap();
+    fs::set_permissions(harness.path().join("old.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    let changes = "*** Update File: a.txt\n@@\n-one\n+1\n*** Add File: new/b.txt\n+b\n*** Delete File: gone.txt\n*** Update File: old.sh\n*** Move to: new.sh\n@@\n-echo\n+true\n";
+    let patch = |more: &str| json!({"patch": format!("*** Begin Patch\n{changes}{more}*** End Patch\n")});
+    let output = harness.call("apply_patch", patch("*** Update File: missing\n@@\n-x\n+y\n")).await;
+    assert!(said(&output).starts_with("Retry: file not found: missing"), "{output:?}");
+    assert_eq!(harness.content("a.txt").unwrap(), "one\ntwo\n");
+    let output = harness.call("apply_patch", patch("")).await;
+    assert_eq!(said(&output), "ok: updated a.txt\ncreated new/b.txt\ndeleted gone.txt\nmoved old.sh to new.sh");
+    assert_eq!(output.deleted, ["gone.txt", "old.sh"]);
+    let contents = ["a.txt", "new/b.txt", "new.sh"].map(|path| harness.content(path).unwrap());
+    assert_eq!(contents, ["1\ntwo\n", "b\n", "true\n"]);
+    let mode = fs::metadata(harness.path().join("new.sh")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o755);
+    assert_eq!(output.artifacts.len(), 2, "what was deleted is kept");
+    let outside = "--- a/../../canary\n+++ b/../../canary\n@@ -0,0 +1 @@\n+x\n";
+    let output = harness.call("apply_patch", json!({"patch": outside})).await;
+    assert!(said(&output).starts_with("Denied: "), "{output:?}");
+}
+
+pub(crate) async fn a_patch_that_fails_on_the_disk_is_undone(harness: ToolHarness) {
+    harness.put("a.txt", "one\n").unwrap();
+    harness.put("b.txt", "b\n").unwrap();
+    harness.put("gone.sh", "echo\n").unwrap();
+    harness.put("old.txt", "old\n").unwrap();
+    fs::set_permissions(harness.path().join("gone.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    // The last file has another hard link, which is found only when it is written.
+    fs::hard_link(harness.path().join("b.txt"), harness.path().join("twin")).unwrap();
+    let patch = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** Update File: a.txt\n@@\n-one\n+1\n*** Delete File: gone.sh\n*** Update File: old.txt\n*** Move to: moved.txt\n*** Update File: b.txt\n@@\n-b\n+c\n*** End Patch";
+    let output = harness.call("apply_patch", json!({"patch": patch})).await;
+    assert!(said(&output).starts_with("Denied: "), "{output:?}");
+    let contents = ["a.txt", "b.txt", "gone.sh", "old.txt"].map(|path| harness.content(path).unwrap());
+    assert_eq!(contents, ["one\n", "b\n", "echo\n", "old\n"]);
+    let mode = fs::metadata(harness.path().join("gone.sh")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o755);
+    assert!(["new.txt", "moved.txt"].iter().all(|path| !harness.path().join(path).exists()));
+}
+
+pub(crate) async fn a_patch_of_one_file_under_two_names_is_refused(harness: ToolHarness) {
+    harness.put("dir/f", "a\nb\n").unwrap();
+    std::os::unix::fs::symlink("dir", harness.path().join("link")).unwrap();
+    let patch =
+        "*** Begin Patch\n*** Update File: dir/f\n@@\n-a\n+A\n*** Update File: link/f\n@@\n-b\n+B\n*** End Patch";
+    let output = harness.call("apply_patch", json!({"patch": patch})).await;
+    assert_eq!(said(&output), "Retry: Invalid parameters: the patch changes dir/f under two names");
+    assert_eq!(harness.content("dir/f").unwrap(), "a\nb\n");
+}
+
+pub(crate) async fn an_edit_keeps_the_encoding_of_a_file(harness: ToolHarness) {
+    let text = "caf\u{e9} au lait, d\u{e9}j\u{e0} vu\n";
+    let bytes: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+    harness.put("menu.txt", &bytes).unwrap();
+    let output = harness.call("update_file", json!({"path": "menu.txt", "old": "lait", "new": "th\u{e9}"})).await;
+    assert_eq!(said(&output), "ok: updated menu.txt: 1 replacement, line 1");
+    assert_eq!(fs::read(harness.path().join("menu.txt")).unwrap(), b"caf\xe9 au th\xe9, d\xe9j\xe0 vu\n");
+}
+
+pub(crate) async fn rules_about_reading_and_deleting_hold_for_tools_that_also_do_that(mut harness: ToolHarness) {
+    harness.put("secret/a", "x\n").unwrap();
+    std::os::unix::fs::symlink("secret", harness.path().join("link")).unwrap();
+    let delete = "*** Begin Patch\n*** Delete File: secret/a\n*** End Patch";
+    let rename = "*** Begin Patch\n*** Update File: link/a\n*** Move to: b\n*** End Patch";
+    let table = [
+        ("Read(secret/**)", "copy_file", json!({"src": "secret/a", "dst": "b"})),
+        ("file_read(secret/**)", "copy_file", json!({"src": "link/a", "dst": "b"})),
+        ("Read(secret/**)", "move_file", json!({"src": "secret/a", "dst": "b"})),
+        ("Read(secret/**)", "apply_patch", json!({"patch": rename})),
+        ("delete_file(secret/**)", "apply_patch", json!({"patch": delete})),
+        ("file_modify(secret/**)", "apply_patch", json!({"patch": rename})),
+        ("Write(b)", "copy_file", json!({"src": "secret/a", "dst": "b"})),
+    ];
+    for (rule, tool, arguments) in table {
+        harness.scope.policy = policy(&[(RuleDecision::Deny, rule)]);
+        let output = harness.call(tool, arguments).await;
+        assert!(said(&output).starts_with("Denied: "), "{rule} {tool}: {output:?}");
+        assert!(harness.path().join("secret/a").exists() && !harness.path().join("b").exists(), "{rule} {tool}");
+    }
+    harness.scope.policy = policy(&[(RuleDecision::Deny, "move_file(secret/**)")]);
+    let output = harness.call("delete_file", json!({"path": "secret/a"})).await;
+    assert!(output.success, "{output:?}");
 }

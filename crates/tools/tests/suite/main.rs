@@ -51,7 +51,10 @@ fn main() -> ExitCode {
         files: a_file_is_read_in_numbered_pages what_is_no_text_is_refused_with_its_type
             writing_makes_directories_and_keeps_the_mode an_edit_keeps_line_ends_and_mark
             an_edit_of_a_file_that_changed_is_refused what_was_seen_survives_a_resume edits_side_by_side_are_both_made
-            deleting_keeps_what_was_there_and_is_recorded directories_are_made_once nothing_temporary_stays_behind;
+            deleting_keeps_what_was_there_and_is_recorded text_is_appended_in_the_files_own_encoding
+            files_are_copied_and_moved_but_replace_nothing the_facts_of_a_file_are_told a_patch_changes_every_file_or_none
+            a_patch_that_fails_on_the_disk_is_undone a_patch_of_one_file_under_two_names_is_refused
+            an_edit_keeps_the_encoding_of_a_file rules_about_reading_and_deleting_hold_for_tools_that_also_do_that directories_are_made_once nothing_temporary_stays_behind;
         hostile: paths_that_leave_are_refused names_that_git_takes_are_written_and_shown_escaped links_are_not_followed_outside links_inside_work
             what_configures_agents_is_protected pipes_and_devices_do_not_hang hard_links_are_not_written
             a_huge_file_is_answered_with_its_size a_rule_holds_through_a_link swapped_directories_never_lead_outside;

@@ -43,7 +43,7 @@ where
     }
 
     fn category(&self) -> Category {
-        Category::Memory
+        Category::MEMORY
     }
 
     fn permission(&self) -> Permission {

@@ -158,7 +158,7 @@ pub(crate) async fn calls_are_logged_without_secrets(_: ToolHarness) {
     let tool = || probe(|_| Box::pin(async { Ok(Answer::new("x", json!(null))) }));
     let mut harness = harness_of(tool());
     let mut registry = ToolRegistry::new();
-    registry.register(Arc::new(tool()), Category::Memory).unwrap();
+    registry.register(Arc::new(tool()), Category::MEMORY).unwrap();
     let secret = Secret::new("KEY", "the-key-0a1b2c3d4e");
     harness.executor = Arc::new(Executor::redacting(registry, Redactor::new([secret])).unwrap());
     harness.call("probe", json!({"text": "as it is logged", "api_key": "x the-key-0a1b2c3d4e"})).await;

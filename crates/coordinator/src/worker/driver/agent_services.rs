@@ -175,6 +175,8 @@ impl AgentServices {
             call_id: record.call.clone(),
             tool: record.tool.clone(),
             arguments: record.arguments.clone(),
+            writes: record.writes.clone(),
+            deletes: record.deletes.clone(),
             rule: record.decision.as_ref().map_or_else(String::new, |decision| decision.rule().to_owned()),
         })
     }

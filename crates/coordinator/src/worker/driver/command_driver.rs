@@ -46,6 +46,8 @@ impl AgentDriver for CommandDriver {
             call_id: call.clone(),
             tool: TOOL.to_owned(),
             arguments: json!({"command": self.command}),
+            writes: Vec::new(),
+            deletes: Vec::new(),
             rule: "plan".to_owned(),
         };
         link.record(vec![started]).await?;

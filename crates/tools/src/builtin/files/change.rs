@@ -1,16 +1,18 @@
-//! `write_file`, `delete_file` and `create_directory`.
+//! `write_file`, `append_file`, `delete_file` and `create_directory`.
 
 use async_trait::async_trait;
 use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::Access;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::content::{encoding, refuse_stale};
+use super::content::{effect, encoding, refuse_stale, say_if_ignored};
 use crate::context::ToolContext;
+use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::{Expect, Files};
+use crate::files::{Decoded, Expect, Files};
 use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
 use crate::prompt::Prompt;
@@ -29,28 +31,72 @@ struct WriteArguments {
 
 #[async_trait]
 impl Tool for WriteFile {
-    facts!("write_file", Files, FileWrite, paths["path"]);
+    facts!("write_file", FILES, FileWrite, paths["path"]);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: WriteArguments = read(arguments)?;
         let bytes = encoding(arguments.encoding.as_deref())?.encode(&arguments.content)?;
         let ledger = context.ledger().clone();
         let answer = context.blocking(move |files, _| write(files, &ledger, &arguments.path, &bytes)).await?;
-        Ok(say_if_ignored(context, answer).await)
+        let new = created(&answer);
+        Ok(say_if_ignored(context, answer, new).await)
     }
 }
 
-/// Adds a note to the answer if git ignores a new file, which the agent would otherwise believe to
-/// be part of its work. The file is written either way.
-async fn say_if_ignored(context: &ToolContext, mut answer: Answer) -> Answer {
-    let is_new = answer.data.get("created").and_then(Value::as_bool) == Some(true);
-    let Some(path) = answer.data.get("path").and_then(Value::as_str).filter(|_| is_new) else { return answer };
-    match context.services().git.ignores(path).await {
-        Ok(true) => answer.text.push_str("; git ignores it, so it will not be committed"),
-        Ok(false) => {}
-        Err(error) => answer.text.push_str(&format!("; unknown whether git ignores it: {error}")),
+/// The `append_file` tool.
+pub(crate) struct AppendFile(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct AppendArguments {
+    path: String,
+    content: String,
+}
+
+#[async_trait]
+impl Tool for AppendFile {
+    facts!("append_file", FILES, FileWrite, paths["path"]);
+
+    fn is_default(&self) -> bool {
+        false
     }
-    answer
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let AppendArguments { path, content } = read(arguments)?;
+        let ledger = context.ledger().clone();
+        let answer = context.blocking(move |files, _| append(files, &ledger, &path, &content)).await?;
+        let new = created(&answer);
+        Ok(say_if_ignored(context, answer, new).await)
+    }
+}
+
+/// Adds text to the end of a file, in the encoding that the file seems to have, or creates the file.
+fn append(files: &Files, ledger: &ReadLedger, path: &str, content: &str) -> Result<Answer, ToolError> {
+    let _turn = ledger.exclusively();
+    let old = match files.metadata(path) {
+        Ok(_) => Some(files.read(path)?),
+        Err(ToolError::Retry(_)) => None,
+        Err(error) => return Err(error),
+    };
+    // Appending to a version that the agent has not seen is harmless, but does not show it the rest of the file.
+    let has_seen = old.as_ref().is_none_or(|(file, bytes)| !ledger.is_stale(&file.path, bytes));
+    let expect = if old.is_some() { Expect::Any } else { Expect::Nothing };
+    let mut bytes = old.map(|(_, bytes)| bytes).unwrap_or_default();
+    let added = Decoded::detect(path, &bytes)?.encoding.encode(content)?;
+    bytes.extend_from_slice(&added);
+    let written = files.write(path, &bytes, expect)?;
+    let seen: Vec<SeenFile> = has_seen.then(|| SeenFile::holding(&written.path, &bytes)).into_iter().collect();
+    seen.iter().for_each(|seen| ledger.note(seen));
+    let verb = if written.created { "created" } else { "appended to" };
+    let text = format!("{verb} {} ({} added)", shown(&written.path), size(added.len() as u64));
+    let data = json!({"path": written.path, "bytes": added.len(), "created": written.created});
+    Ok(Answer { seen, written_bytes: added.len() as u64, ..Answer::new(text, data) })
+}
+
+/// Returns the path of a new file that an answer is about.
+fn created(answer: &Answer) -> Vec<String> {
+    let is_new = answer.data.get("created").and_then(Value::as_bool) == Some(true);
+    let path = answer.data.get("path").and_then(Value::as_str).filter(|_| is_new);
+    path.map(str::to_owned).into_iter().collect()
 }
 
 fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result<Answer, ToolError> {
@@ -80,7 +126,15 @@ struct DeleteArguments {
 
 #[async_trait]
 impl Tool for DeleteFile {
-    facts!("delete_file", Files, FileModify, paths["path"]);
+    facts!("delete_file", FILES, FileModify, paths["path"]);
+
+    fn deletes_files(&self) -> bool {
+        true
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        effect(arguments, "path", Access::Delete).into_iter().collect()
+    }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let DeleteArguments { path } = read(arguments)?;
@@ -144,7 +198,7 @@ fn yes() -> bool {
 
 #[async_trait]
 impl Tool for CreateDirectory {
-    facts!("create_directory", Files, FileWrite, paths["path"]);
+    facts!("create_directory", FILES, FileWrite, paths["path"]);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let CreateArguments { path, parents } = read(arguments)?;

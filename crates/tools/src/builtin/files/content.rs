@@ -1,17 +1,23 @@
 //! Checks shared by the file tools: the encoding of a file, and whether the agent has seen its current version.
 
 use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::{Access, Target};
+use serde_json::Value;
 
 use crate::arguments::invalid;
+use crate::context::ToolContext;
+use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::Encoding;
 use crate::ledger::ReadLedger;
+use crate::output::Answer;
 
 /// Returns the encoding that a call names, or UTF-8 if it names none.
 pub(super) fn encoding(name: Option<&str>) -> Result<Encoding, ToolError> {
-    let Some(name) = name else { return Ok(Encoding::Utf8) };
-    Encoding::named(name)
-        .ok_or_else(|| invalid(&format!("`encoding`: expected utf-8, utf-16le, utf-16be or latin-1, got {name:?}")))
+    let Some(name) = name else { return Ok(Encoding::UTF_8) };
+    Encoding::named(name).ok_or_else(|| {
+        invalid(&format!("`encoding`: expected a label such as utf-8, utf-16le or latin1, got {name:?}"))
+    })
 }
 
 /// Refuses a write if the file has changed since the agent last saw it.
@@ -20,4 +26,25 @@ pub(super) fn refuse_stale(ledger: &ReadLedger, path: &str, content: &[u8]) -> R
         return Err(ToolError::Retry(format!("{} has changed since you read it; read it again first", shown(path))));
     }
     Ok(())
+}
+
+/// Adds a note to the answer for each new file that git ignores, which the agent would otherwise believe to be part of
+/// its work. The file is written either way.
+pub(super) async fn say_if_ignored(context: &ToolContext, mut answer: Answer, new: Vec<String>) -> Answer {
+    let many = new.len() > 1;
+    for path in new {
+        let it = if many { format!("\n{}: git ignores it", shown(&path)) } else { "; git ignores it".to_owned() };
+        match context.services().git.ignores(&path).await {
+            Ok(true) => answer.text.push_str(&format!("{it}, so it will not be committed")),
+            Ok(false) => {}
+            Err(error) => answer.text.push_str(&format!("; unknown whether git ignores it: {error}")),
+        }
+    }
+    answer
+}
+
+/// Returns the effect on the path that an argument names.
+pub(super) fn effect(arguments: &Value, field: &str, access: Access) -> Option<Effect> {
+    let path = arguments.get(field).and_then(Value::as_str)?;
+    Some(Effect { access, target: Target::Path(path.to_owned()) })
 }

@@ -11,7 +11,7 @@ use super::content::refuse_stale;
 use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::{Decoded, Encoding, Expect, Files};
+use crate::files::{Decoded, Expect, Files};
 use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
 use crate::prompt::Prompt;
@@ -40,7 +40,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for UpdateFile {
-    facts!("update_file", Files, FileWrite, paths["path"]);
+    facts!("update_file", FILES, FileWrite, paths["path"]);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
@@ -60,7 +60,8 @@ fn update(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<A
     }
     let (file, bytes) = files.read(path)?;
     refuse_stale(ledger, &file.path, &bytes)?;
-    let before = Decoded::of(path, &bytes, Encoding::Utf8)?;
+    let before = Decoded::detect(path, &bytes)?;
+    before.require_reversible(path, &bytes)?;
     let edit = Edit::find(&before, arguments)?;
     let after = before.text.replace(&edit.old, &edit.new);
     let bytes = before.encode(&after)?;
@@ -182,9 +183,10 @@ fn new_syntax_error(path: &str, before: &str, after: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::Encoding;
 
     fn find(text: &str, old: &str, new: &str, replace_all: bool) -> Result<Edit, String> {
-        let file = Decoded { text: text.to_owned(), encoding: Encoding::Utf8, has_mark: false };
+        let file = Decoded { text: text.to_owned(), encoding: Encoding::UTF_8, has_mark: false };
         let arguments = Arguments { path: "f".to_owned(), old: old.to_owned(), new: new.to_owned(), replace_all };
         Edit::find(&file, &arguments).map_err(|error| error.to_string())
     }

@@ -63,7 +63,7 @@ enum Mode {
 
 #[async_trait]
 impl Tool for Grep {
-    facts!("grep", Files, FileRead, paths["path"]);
+    facts!("grep", FILES, FileRead, paths["path"]);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         require_pattern(arguments)

@@ -71,7 +71,7 @@ struct ListArguments {
 
 #[async_trait]
 impl Tool for ListDirectory {
-    facts!("list_directory", Files, FileRead, paths["path"]);
+    facts!("list_directory", FILES, FileRead, paths["path"]);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let ListArguments { path, recursive } = read(arguments)?;
@@ -124,7 +124,7 @@ struct SearchArguments {
 
 #[async_trait]
 impl Tool for SearchFiles {
-    facts!("search_files", Files, FileRead, paths["path"]);
+    facts!("search_files", FILES, FileRead, paths["path"]);
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         require_pattern(arguments)

@@ -2,13 +2,19 @@
 
 mod change;
 mod content;
+mod copy;
 mod edit;
 mod grep;
+mod info;
 mod list;
+mod patch;
 mod read;
 
-pub(super) use change::{CreateDirectory, DeleteFile, WriteFile};
+pub(super) use change::{AppendFile, CreateDirectory, DeleteFile, WriteFile};
+pub(super) use copy::{CopyFile, MoveFile};
 pub(super) use edit::UpdateFile;
 pub(super) use grep::Grep;
+pub(super) use info::GetFileInfo;
 pub(super) use list::{ListDirectory, SearchFiles};
+pub(super) use patch::ApplyPatch;
 pub(super) use read::ReadFile;

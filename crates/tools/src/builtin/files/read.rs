@@ -12,6 +12,7 @@ use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::encoding;
 use crate::context::ToolContext;
+use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::Decoded;
 use crate::ledger::SeenFile;
@@ -53,7 +54,7 @@ fn max_lines() -> usize {
 
 #[async_trait]
 impl Tool for ReadFile {
-    facts!("read_file", Files, FileRead, paths["path"]);
+    facts!("read_file", FILES, FileRead, paths["path"]);
 
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
         let Some(path) = arguments.get_mut("path") else { return Ok(()) };
@@ -66,12 +67,12 @@ impl Tool for ReadFile {
         Ok(())
     }
 
-    fn targets(&self, arguments: &Value) -> Vec<Target> {
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
         if path.starts_with(ARTIFACT) {
-            return vec![Target::Name(path.to_owned())];
+            return vec![Effect::on(Target::Name(path.to_owned()))];
         }
-        vec![Target::Path(path.trim_start_matches("./").to_owned())]
+        vec![Effect::on(Target::Path(path.trim_start_matches("./").to_owned()))]
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

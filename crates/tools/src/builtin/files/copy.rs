@@ -1,0 +1,103 @@
+//! `copy_file` and `move_file`: neither replaces an existing file.
+
+use async_trait::async_trait;
+use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::Access;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use super::content::{effect, say_if_ignored};
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+use crate::files::Files;
+use crate::ledger::SeenFile;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+
+#[derive(Deserialize)]
+struct Arguments {
+    src: String,
+    dst: String,
+}
+
+/// The `copy_file` tool.
+pub(crate) struct CopyFile(pub(crate) Prompt);
+
+#[async_trait]
+impl Tool for CopyFile {
+    facts!("copy_file", FILES, FileModify, paths["src", "dst"]);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        [effect(arguments, "src", Access::Read), effect(arguments, "dst", Access::Own)].into_iter().flatten().collect()
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { src, dst } = read(arguments)?;
+        let ledger = context.ledger().clone();
+        let work = move |files: &Files, _: &_| {
+            let _turn = ledger.exclusively();
+            let source = files.accessed(Access::Read);
+            let (from, bytes) = source.read(&src)?;
+            let mode = source.metadata(&from.path)?.mode;
+            let to = files.create(&dst, &bytes, mode).map_err(|error| name_the_file(error, &dst))?;
+            let text = format!("copied {} to {}", shown(&from.path), shown(&to));
+            let data = json!({"src": from.path, "dst": to});
+            Ok((Answer { written_bytes: bytes.len() as u64, ..Answer::new(text, data) }, to))
+        };
+        let (answer, to) = context.blocking(work).await?;
+        Ok(say_if_ignored(context, answer, vec![to]).await)
+    }
+}
+
+/// The `move_file` tool.
+pub(crate) struct MoveFile(pub(crate) Prompt);
+
+#[async_trait]
+impl Tool for MoveFile {
+    facts!("move_file", FILES, FileModify, paths["src", "dst"]);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    /// Moving a file lets it be read under another name.
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let of_source = [Access::Read, Access::Delete].map(|access| effect(arguments, "src", access));
+        of_source.into_iter().chain([effect(arguments, "dst", Access::Own)]).flatten().collect()
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { src, dst } = read(arguments)?;
+        let ledger = context.ledger().clone();
+        let work = move |files: &Files, _: &_| {
+            let _turn = ledger.exclusively();
+            files.accessed(Access::Read).open(&src)?;
+            let (from, to) = files.rename(&src, &dst).map_err(|error| name_the_file(error, &dst))?;
+            let gone = SeenFile::gone(&from);
+            ledger.note(&gone);
+            let text = format!("moved {} to {}", shown(&from), shown(&to));
+            let answer = Answer::new(text, json!({"src": from, "dst": to}));
+            Ok((Answer { seen: vec![gone], deleted: vec![from], ..answer }, to))
+        };
+        let (answer, to) = context.blocking(work).await?;
+        Ok(say_if_ignored(context, answer, vec![to]).await)
+    }
+}
+
+/// Explains that a target is a path of a file: the rules about it were asked before it was known to be a folder.
+fn name_the_file(error: ToolError, dst: &str) -> ToolError {
+    match error {
+        ToolError::File { reason, .. } if reason == "is a directory" => {
+            ToolError::Retry(format!("{} is a directory; name the new file in it", shown(dst)))
+        }
+        other => other,
+    }
+}

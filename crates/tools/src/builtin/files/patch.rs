@@ -1,0 +1,303 @@
+//! `apply_patch`: changes several files, or none of them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use async_trait::async_trait;
+use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::{Access, Target};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use super::content::{refuse_stale, say_if_ignored};
+use crate::arguments::invalid;
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+use crate::files::{Decoded, Expect, Files};
+use crate::ledger::{ReadLedger, SeenFile};
+use crate::output::Answer;
+use crate::patch::{Change, Hunk, Patch, apply, parse};
+use crate::path;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+
+/// The mode of a new file before the umask.
+const NEW_MODE: u32 = 0o644;
+
+/// The `apply_patch` tool.
+pub(crate) struct ApplyPatch(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    patch: String,
+}
+
+#[async_trait]
+impl Tool for ApplyPatch {
+    facts!("apply_patch", FILES, FileWrite);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn deletes_files(&self) -> bool {
+        true
+    }
+
+    /// Rewrites the patch in one grammar, with paths relative to the worktree.
+    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
+        let mut patch = parsed(arguments)?;
+        patch.rename(|name| path::normalize(name, worktree))?;
+        let text = patch.to_string();
+        // What is judged has to be what is carried out.
+        if parse(&text).as_ref() != Ok(&patch) {
+            return Err(invalid("the patch names a path that a patch cannot express"));
+        }
+        if let Some(argument) = arguments.get_mut("patch") {
+            *argument = Value::String(text);
+        }
+        Ok(())
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        parsed(arguments).map(drop)
+    }
+
+    /// A file that is moved is deleted under its old name, and could be read under the new one.
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let changes = parsed(arguments).map(|patch| patch.changes).unwrap_or_default();
+        let of_change = |change| match change {
+            Change::Add { path, .. } => vec![(Access::Own, path)],
+            Change::Delete { path } => vec![(Access::Delete, path)],
+            Change::Update { path, moved_to: None, .. } => vec![(Access::Own, path)],
+            Change::Update { path, moved_to: Some(target), .. } => {
+                vec![(Access::Read, path.clone()), (Access::Delete, path), (Access::Own, target)]
+            }
+        };
+        let effects = changes.into_iter().flat_map(of_change);
+        effects.map(|(access, path)| Effect { access, target: Target::Path(path) }).collect()
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { patch } = read(arguments)?;
+        let patch = parse(&patch).map_err(|error| invalid(&error.to_string()))?;
+        let (ledger, planned) = (context.ledger().clone(), patch.clone());
+        let steps = context.blocking(move |files, _| plan(files, &ledger, &planned)).await?;
+        // Stored before the files are deleted: untracked ones would be lost otherwise.
+        let mut artifacts = Vec::new();
+        for step in steps {
+            if let Step::Delete { old, .. } = step {
+                artifacts.push(context.services().artifacts.put(old.bytes).await?);
+            }
+        }
+        let ledger = context.ledger().clone();
+        let work = move |files: &Files, _: &_| {
+            let _turn = ledger.exclusively();
+            let steps = plan(files, &ledger, &patch)?;
+            let answer = carry_out(files, &steps)?;
+            answer.seen.iter().for_each(|seen| ledger.note(seen));
+            let new = steps.into_iter().filter_map(|step| step.creates());
+            Ok((Answer { artifacts, ..answer }, new.collect()))
+        };
+        let (answer, new) = context.blocking(work).await?;
+        Ok(say_if_ignored(context, answer, new).await)
+    }
+}
+
+fn parsed(arguments: &Value) -> Result<Patch, ToolError> {
+    let text = arguments.get("patch").and_then(Value::as_str).unwrap_or_default();
+    parse(text).map_err(|error| invalid(&error.to_string()))
+}
+
+/// A file as it was.
+#[derive(Debug)]
+struct Old {
+    bytes: Vec<u8>,
+    mode: u32,
+}
+
+/// A change of one file, which either happens or does not.
+#[derive(Debug)]
+enum Step {
+    /// A new file; `from` is the path that it is moved from, which the next step deletes.
+    Create {
+        path: String,
+        new: Vec<u8>,
+        mode: u32,
+        from: Option<String>,
+    },
+    Replace {
+        path: String,
+        old: Old,
+        new: Vec<u8>,
+    },
+    /// `is_moved` if the file goes on under another path.
+    Delete {
+        path: String,
+        old: Old,
+        is_moved: bool,
+    },
+}
+
+impl Step {
+    /// Returns the path of the file that it creates.
+    fn creates(self) -> Option<String> {
+        match self {
+            Step::Create { path, .. } => Some(path),
+            Step::Replace { .. } | Step::Delete { .. } => None,
+        }
+    }
+}
+
+/// Computes every file's new content, without changing anything.
+fn plan(files: &Files, ledger: &ReadLedger, patch: &Patch) -> Result<Vec<Step>, ToolError> {
+    let mut planner = Planner { files, ledger, known: BTreeSet::new(), steps: Vec::new() };
+    for change in &patch.changes {
+        planner.add(change)?;
+    }
+    Ok(planner.steps)
+}
+
+struct Planner<'a> {
+    files: &'a Files,
+    ledger: &'a ReadLedger,
+    /// The real paths of the files that are changed: links can name one file in two ways.
+    known: BTreeSet<String>,
+    steps: Vec<Step>,
+}
+
+impl Planner<'_> {
+    fn add(&mut self, change: &Change) -> Result<(), ToolError> {
+        match change {
+            Change::Add { path, content } => {
+                self.require_none(path)?;
+                let new = content.clone().into_bytes();
+                self.steps.push(Step::Create { path: path.clone(), new, mode: NEW_MODE, from: None });
+            }
+            Change::Delete { path } => {
+                let old = self.removed(path)?;
+                self.steps.push(Step::Delete { path: path.clone(), old, is_moved: false });
+            }
+            Change::Update { path, moved_to: None, hunks } => {
+                let old = self.old(self.files, path)?;
+                let new = patched(path, &old.bytes, hunks)?;
+                self.steps.push(Step::Replace { path: path.clone(), old, new });
+            }
+            Change::Update { path, moved_to: Some(target), hunks } => {
+                self.require_none(target)?;
+                self.files.accessed(Access::Read).open(path)?;
+                let old = self.removed(path)?;
+                let (new, mode) = (patched(path, &old.bytes, hunks)?, old.mode);
+                self.steps.push(Step::Create { path: target.clone(), new, mode, from: Some(path.clone()) });
+                self.steps.push(Step::Delete { path: path.clone(), old, is_moved: true });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a file that is deleted or moved.
+    fn removed(&mut self, path: &str) -> Result<Old, ToolError> {
+        if self.files.is_link(path)? {
+            return Err(ToolError::Retry(format!(
+                "{} is a link; name the file itself, or use delete_file",
+                shown(path)
+            )));
+        }
+        self.old(&self.files.accessed(Access::Delete), path)
+    }
+
+    fn old(&mut self, files: &Files, path: &str) -> Result<Old, ToolError> {
+        let (file, bytes) = files.read(path)?;
+        refuse_stale(self.ledger, &file.path, &bytes)?;
+        let mode = files.metadata(&file.path)?.mode;
+        if !self.known.insert(file.path.clone()) {
+            return Err(invalid(&format!("the patch changes {} under two names", shown(&file.path))));
+        }
+        Ok(Old { bytes, mode })
+    }
+
+    fn require_none(&self, path: &str) -> Result<(), ToolError> {
+        match self.files.metadata(path) {
+            Ok(_) => Err(ToolError::Retry(format!("exists already: {}", shown(path)))),
+            Err(ToolError::Retry(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Returns a file's new content; a file that only moves may be of any kind.
+fn patched(path: &str, old: &[u8], hunks: &[Hunk]) -> Result<Vec<u8>, ToolError> {
+    if hunks.is_empty() {
+        return Ok(old.to_vec());
+    }
+    let text = Decoded::detect(path, old)?;
+    text.require_reversible(path, old)?;
+    let new = apply(&text.text, hunks).map_err(|error| ToolError::Retry(format!("{}: {error}", shown(path))))?;
+    text.encode(&new)
+}
+
+/// Carries out the steps; if one fails, the ones before it are undone.
+fn carry_out(files: &Files, steps: &[Step]) -> Result<Answer, ToolError> {
+    let (mut answer, mut lines) = (Answer::default(), Vec::new());
+    for (number, step) in steps.iter().enumerate() {
+        match take(files, step, &mut answer) {
+            Ok(line) => lines.extend(line),
+            Err(error) => return Err(undone(files, steps.get(..number).unwrap_or_default(), error)),
+        }
+    }
+    let written = answer.seen.iter().filter(|seen| seen.sha256.is_some()).map(|seen| &seen.path);
+    answer.data = json!({"changed": written.collect::<Vec<_>>(), "deleted": answer.deleted});
+    answer.text = lines.join("\n");
+    Ok(answer)
+}
+
+/// Carries out one step, and returns a line about it; a file that is moved has one line.
+fn take(files: &Files, step: &Step, answer: &mut Answer) -> Result<Option<String>, ToolError> {
+    let (path, bytes, line) = match step {
+        Step::Create { path, new, mode, from } => {
+            let created = files.create(path, new, *mode)?;
+            let name = shown(&created);
+            let line = from
+                .as_ref()
+                .map_or_else(|| format!("created {name}"), |from| format!("moved {} to {name}", shown(from)));
+            (created, new, line)
+        }
+        Step::Replace { path, new, .. } => {
+            let written = files.write(path, new, Expect::Any)?.path;
+            let line = format!("updated {}", shown(&written));
+            (written, new, line)
+        }
+        Step::Delete { path, is_moved, .. } => {
+            let deleted = files.accessed(Access::Delete).delete(path)?;
+            let line = (!is_moved).then(|| format!("deleted {}", shown(&deleted)));
+            answer.seen.push(SeenFile::gone(&deleted));
+            answer.deleted.push(deleted);
+            return Ok(line);
+        }
+    };
+    answer.written_bytes += bytes.len() as u64;
+    answer.seen.push(SeenFile::holding(&path, bytes));
+    Ok(Some(line))
+}
+
+/// Restores the files of the steps that were carried out, and returns the error, with the files that could not be
+/// restored.
+fn undone(files: &Files, steps: &[Step], error: ToolError) -> ToolError {
+    let mut left = Vec::new();
+    for step in steps.iter().rev() {
+        let (path, restored) = match step {
+            Step::Create { path, .. } => (path, files.delete(path).map(drop)),
+            Step::Replace { path, old, .. } => (path, files.write(path, &old.bytes, Expect::Any).map(drop)),
+            Step::Delete { path, old, .. } => (path, files.create(path, &old.bytes, old.mode).map(drop)),
+        };
+        left.extend(restored.err().map(|_| shown(path)));
+    }
+    if left.is_empty() {
+        return error;
+    }
+    let left = left.join(", ");
+    ToolError::Execution(format!("{error}; these files are changed already and could not be restored: {left}"))
+}

@@ -33,13 +33,6 @@ const SHARED_MEMORY_BYTES: &str = "67108864";
 /// The size of the home: room for settings and caches.
 const HOME_BYTES: &str = "268435456";
 
-/// How many files of a folder are copied into the view at most, and how large each of them may be: the point from which
-/// a mount of the folder costs less.
-const MOST_COPIED: usize = 4;
-const MOST_COPIED_BYTES: u64 = 16 << 10;
-/// The size of a folder's own list on file systems that begin with a block.
-const MOST_LISTED_BYTES: u64 = 4 << 10;
-
 /// The arguments of one start, and the descriptors that they refer to.
 pub(crate) struct Arguments {
     list: Vec<OsString>,
@@ -141,10 +134,7 @@ impl Arguments {
         for path in host::SETTINGS.map(Path::new) {
             match File::open(path) {
                 Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => self.copy(path, file.into()),
-                Ok(folder) => match few_files(path, &folder) {
-                    Some(files) => files.into_iter().for_each(|(path, file)| self.copy(&path, file.into())),
-                    None => self.bind("--ro-bind", path),
-                },
+                Ok(_) => self.bind("--ro-bind", path),
                 Err(_) => {}
             }
         }
@@ -166,8 +156,8 @@ impl Arguments {
         Ok(())
     }
 
-    /// Copies a file into the view's own root, which is read-only in the end. That takes a fraction of the time of a
-    /// mount, for each of which bubblewrap reads the list of all mounts.
+    /// Copies a file into the view's own root, which is read-only in the end: that takes a fraction of the time of a
+    /// mount.
     fn copy(&mut self, path: &Path, content: OwnedFd) {
         let descriptor = content.as_raw_fd().to_string();
         self.list.extend([
@@ -218,30 +208,6 @@ impl Arguments {
         }
         Ok(())
     }
-}
-
-/// Opens the files below a folder if they are so few and small that copies of them cost less than a mount of the
-/// folder. An empty folder has no such files, nor one with links or anything else.
-fn few_files(folder: &Path, opened: &File) -> Option<Vec<(PathBuf, File)>> {
-    // Reading a folder of hundreds of entries would cost more than its mount.
-    opened.metadata().ok().filter(|found| found.len() <= MOST_LISTED_BYTES)?;
-    let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).ok()? {
-            let entry = entry.ok()?;
-            match entry.file_type().ok()? {
-                kind if kind.is_dir() => folders.push(entry.path()),
-                kind if kind.is_file() && entry.metadata().ok()?.len() <= MOST_COPIED_BYTES => {
-                    files.push((entry.path(), File::open(entry.path()).ok()?));
-                }
-                _ => return None,
-            }
-            if folders.len() + files.len() > MOST_COPIED {
-                return None;
-            }
-        }
-    }
-    (!files.is_empty()).then_some(files)
 }
 
 /// Returns the account files, in the order of [`host::ACCOUNTS`]: they contain the job's own user

@@ -135,16 +135,16 @@ fn walk_through() -> Outcome {
 /// Requires that the changes of all tasks are in a commit.
 fn require_changes(clone: &Repository, revision: &str, question: &str) -> Outcome {
     let table = [
-        ("core/src/message.rs", "MAILBOX_CAPACITY: usize = 128;"),
-        ("tools/src/builtin/names.rs", "(\"shell_exec\", \"run_shell_command\"),"),
-        ("core/src/lib.rs", "pub mod question;"),
-        ("core/src/question.rs", question),
-        ("core/src/message.rs", "Self::Agent(agent) => Some(agent),"),
-        ("core/src/ids.rs", "pub fn word(&self) -> &str {"),
+        ("message.rs", "MAILBOX_CAPACITY: usize = 128;"),
+        ("context.rs", "KEPT_RESULTS: usize = 8;"),
+        ("lib.rs", "pub mod question;"),
+        ("question.rs", question),
+        ("message.rs", "Self::Agent(agent) => Some(agent),"),
+        ("ids.rs", "pub fn word(&self) -> &str {"),
     ];
-    table
-        .iter()
-        .try_for_each(|(file, words)| require_words(&clone.show(revision, &format!("crates/{file}"))?, &[words]))
+    table.iter().try_for_each(|(file, words)| {
+        require_words(&clone.show(revision, &format!("crates/core/src/{file}"))?, &[words])
+    })
 }
 
 /// Requires that the compiler's error about a changed line is in the log, and that it was sent to

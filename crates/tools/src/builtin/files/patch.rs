@@ -24,9 +24,6 @@ use crate::path;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 
-/// The mode of a new file before the umask.
-const NEW_MODE: u32 = 0o644;
-
 /// The `apply_patch` tool.
 pub(crate) struct ApplyPatch(pub(crate) Prompt);
 
@@ -122,12 +119,17 @@ struct Old {
 /// A change of one file, which either happens or does not.
 #[derive(Debug)]
 enum Step {
-    /// A new file; `from` is the path that it is moved from, which the next step deletes.
+    /// A new file.
     Create {
         path: String,
         new: Vec<u8>,
+    },
+    /// A new file with the mode of the one that it replaces, which the next step deletes.
+    Move {
+        path: String,
+        new: Vec<u8>,
         mode: u32,
-        from: Option<String>,
+        from: String,
     },
     Replace {
         path: String,
@@ -146,7 +148,7 @@ impl Step {
     /// Returns the path of the file that it creates.
     fn creates(self) -> Option<String> {
         match self {
-            Step::Create { path, .. } => Some(path),
+            Step::Create { path, .. } | Step::Move { path, .. } => Some(path),
             Step::Replace { .. } | Step::Delete { .. } => None,
         }
     }
@@ -175,7 +177,7 @@ impl Planner<'_> {
             Change::Add { path, content } => {
                 self.require_none(path)?;
                 let new = content.clone().into_bytes();
-                self.steps.push(Step::Create { path: path.clone(), new, mode: NEW_MODE, from: None });
+                self.steps.push(Step::Create { path: path.clone(), new });
             }
             Change::Delete { path } => {
                 let old = self.removed(path)?;
@@ -191,7 +193,7 @@ impl Planner<'_> {
                 self.files.accessed(Access::Read).open(path)?;
                 let old = self.removed(path)?;
                 let (new, mode) = (patched(path, &old.bytes, hunks)?, old.mode);
-                self.steps.push(Step::Create { path: target.clone(), new, mode, from: Some(path.clone()) });
+                self.steps.push(Step::Move { path: target.clone(), new, mode, from: path.clone() });
                 self.steps.push(Step::Delete { path: path.clone(), old, is_moved: true });
             }
         }
@@ -257,12 +259,14 @@ fn carry_out(files: &Files, steps: &[Step]) -> Result<Answer, ToolError> {
 /// Carries out one step, and returns a line about it; a file that is moved has one line.
 fn take(files: &Files, step: &Step, answer: &mut Answer) -> Result<Option<String>, ToolError> {
     let (path, bytes, line) = match step {
-        Step::Create { path, new, mode, from } => {
+        Step::Create { path, new } => {
+            let written = files.write(path, new, Expect::Nothing)?.path;
+            let line = format!("created {}", shown(&written));
+            (written, new, line)
+        }
+        Step::Move { path, new, mode, from } => {
             let created = files.create(path, new, *mode)?;
-            let name = shown(&created);
-            let line = from
-                .as_ref()
-                .map_or_else(|| format!("created {name}"), |from| format!("moved {} to {name}", shown(from)));
+            let line = format!("moved {} to {}", shown(from), shown(&created));
             (created, new, line)
         }
         Step::Replace { path, new, .. } => {
@@ -289,7 +293,7 @@ fn undone(files: &Files, steps: &[Step], error: ToolError) -> ToolError {
     let mut left = Vec::new();
     for step in steps.iter().rev() {
         let (path, restored) = match step {
-            Step::Create { path, .. } => (path, files.delete(path).map(drop)),
+            Step::Create { path, .. } | Step::Move { path, .. } => (path, files.delete(path).map(drop)),
             Step::Replace { path, old, .. } => (path, files.write(path, &old.bytes, Expect::Any).map(drop)),
             Step::Delete { path, old, .. } => (path, files.create(path, &old.bytes, old.mode).map(drop)),
         };

@@ -7,8 +7,8 @@ mod children;
 mod demo;
 mod end_to_end;
 mod evidence;
-mod fallback;
 mod messages;
+mod model_fallback;
 pub(crate) mod models;
 mod project_texts;
 mod repair;
@@ -31,7 +31,7 @@ pub(crate) fn cases() -> Vec<Case> {
         children::cases,
         end_to_end::cases,
         evidence::cases,
-        fallback::cases,
+        model_fallback::cases,
         messages::cases,
         models::cases,
         project_texts::cases,

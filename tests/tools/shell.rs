@@ -22,7 +22,9 @@ pub(super) fn typed(world: &World, folder: &Path, script: &str) -> Invocation {
     let programs = world.home.path().join("programs");
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{}:{path}", programs.display(), program.display());
-    world.home.command("bash", folder, &["-c", script]).env("PATH", path)
+    // A suite in the background may ignore some signals, which no script could change back.
+    let arguments = ["--default-signal=INT,QUIT,TERM,HUP", "bash", "-c", script];
+    world.home.command("env", folder, &arguments).env("PATH", path)
 }
 
 /// Returns the markers of this name among the lines of a text.

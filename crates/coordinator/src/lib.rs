@@ -15,12 +15,12 @@ mod worker;
 mod worktree;
 
 pub use afterwards::archive::Archive;
-pub use afterwards::boxes::Boxes;
 pub use afterwards::clean::{CleanOptions, Cleaned, KeptCommit, KeptWorktree};
-pub use afterwards::course::{Brought, LandStyle};
 pub use afterwards::dropping::Dropped;
 pub use afterwards::land::{LandOptions, Landed};
+pub use afterwards::landing_commit::{Brought, LandStyle};
 pub use afterwards::moved::Moved;
+pub use afterwards::plan_boxes::Boxes;
 pub use afterwards::propose::Proposed;
 pub use afterwards::prune::{Pruned, PrunedRun};
 pub use afterwards::refusal::Refusal;

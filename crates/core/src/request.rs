@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::approval::is_whole;
 use crate::event::{Event, ReturnCause};
 use crate::ids::{AgentId, CallHash, Oid, TaskId};
 use crate::message::{Envelope, Sender};
+use crate::parked_call::is_whole;
 use crate::run_state::{Limit, RunState};
 use crate::settings::MergeMode;
 use crate::task_record::TaskRecord;

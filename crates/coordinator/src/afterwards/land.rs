@@ -1,7 +1,7 @@
 //! Landing: merges a run's result into the branch that it started from, and undoes that.
 //!
 //! This is the only step that moves a user's branch: by fast-forward if possible, otherwise to a commit of its own
-//! (`course.rs`). The beginning is recorded before the branch moves, the
+//! (`landing_commit.rs`). The beginning is recorded before the branch moves, the
 //! completion after, so the next landing detects one that was killed in between, and completes it. Undoing moves the
 //! branch back only if it has not moved since; it is recorded last, so a killed one is repeated.
 
@@ -18,9 +18,9 @@ use orchestrate_journal::Journal;
 use orchestrate_sandbox::Cancel;
 
 use crate::afterwards::archive::Archive;
-use crate::afterwards::boxes;
-use crate::afterwards::boxes::{Boxes, Target};
-use crate::afterwards::course::{Brought, Course, LandStyle};
+use crate::afterwards::landing_commit::{Brought, Course, LandStyle};
+use crate::afterwards::plan_boxes;
+use crate::afterwards::plan_boxes::{Boxes, Target};
 use crate::afterwards::refusal::Refusal;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
@@ -309,7 +309,7 @@ impl Archive {
         // Boxes must not be ticked in the files of another branch, which lacks the work.
         let is_elsewhere = target == Target::Ticked && self.repo.head()?.branch.as_deref() != Some(branch);
         let foreign = is_elsewhere.then(|| self.repo.workdir());
-        boxes::write(&self.store, state, (&folders, foreign), target)
+        plan_boxes::write(&self.store, state, (&folders, foreign), target)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! An assignment can be serialized and read elsewhere: it contains no folder, handle or connection of the
 //! coordinator's. It is valid for one worker; the next worker of the task gets a new one. Data that changes while the
-//! worker works is requested through its [`crate::worker::link::WorkerLink`].
+//! worker works is requested through its [`crate::worker::worker_link::WorkerLink`].
 
 use orchestrate_core::policy::Grant;
 use orchestrate_core::settings::RuleText;

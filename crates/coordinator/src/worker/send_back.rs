@@ -9,7 +9,7 @@ use crate::merge::checks::CheckResult;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::task_end::after_rounds;
 use crate::worker::workplace::Workplace;
-use crate::worktree::link::Unresolved;
+use crate::worktree::git_link::Unresolved;
 
 /// Merges the commit that work was returned onto into the worktree; returns whether the agent can continue, or the
 /// user has to.

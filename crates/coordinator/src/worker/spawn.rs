@@ -22,9 +22,9 @@ use crate::run::shutdown::Shutdown;
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::project_texts;
 use crate::texts::task_message::{self, Bound, Delivery, Sources};
-use crate::worker::link::WorkerLink;
 use crate::worker::under_review::{self, UnderReview};
 use crate::worker::work;
+use crate::worker::worker_link::WorkerLink;
 use crate::worktree::commit;
 
 /// The tool that is offered only where there are skills.

@@ -19,8 +19,8 @@ use crate::run::host::Host;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
-use crate::worker::link::WorkerLink;
 use crate::worker::send_back::{after_red_check, merge_return, send_back_conflict, send_back_unstored, with_hint};
+use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
 /// The maximum number of files named if only ignored files were written.

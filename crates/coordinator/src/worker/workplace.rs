@@ -12,8 +12,8 @@ use crate::merge::setup::Unprepared;
 use crate::run::assignment::Assignment;
 use crate::run::host::Host;
 use crate::run::shutdown::Shutdown;
-use crate::worker::link::WorkerLink;
-use crate::worktree::link::GitLink;
+use crate::worker::worker_link::WorkerLink;
+use crate::worktree::git_link::GitLink;
 
 /// An agent's environment.
 #[derive(Clone)]

@@ -1,5 +1,5 @@
 //! Creates, commits and replaces the worktrees of tasks.
 
 pub(crate) mod commit;
-pub(crate) mod link;
+pub(crate) mod git_link;
 pub(crate) mod worktrees;

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::memory::{NAMELESS, has_descriptors_waiting};
+use super::memory::{NAMELESS, has_descriptors_waiting, until_visible};
 use super::protocol::Spec;
 use crate::disk_usage::Account;
 use crate::sys;
@@ -146,9 +146,15 @@ impl Disk {
     fn look(&mut self, processes: impl Iterator<Item = i32>) -> u64 {
         let begun = Instant::now();
         let devices = free(&self.folders);
-        let mut found = Found::default();
-        self.folders.iter().for_each(|folder| found.add(folder));
-        processes.for_each(|pid| found.add_nameless(pid, &devices));
+        let mut in_folders = Found::default();
+        self.folders.iter().for_each(|folder| in_folders.add(folder));
+        let processes: Vec<i32> = processes.collect();
+        let inspect = || {
+            let mut found = in_folders.clone();
+            processes.iter().for_each(|pid| found.add_nameless(*pid, &devices));
+            found
+        };
+        let found = until_visible(inspect, |found| found.hides && !in_folders.hides);
         // If something could not be scanned, all that the file system has lost is counted.
         let held = if found.hides { found.bytes.max(self.balance()) } else { found.bytes };
         (self.since, self.grown_before) = (Instant::now(), 0);
@@ -169,7 +175,7 @@ fn free(folders: &[PathBuf]) -> BTreeMap<u64, u64> {
     folders.iter().filter_map(room).collect()
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Found {
     bytes: u64,
     /// Files with several names or without one that were counted, by device and inode number.

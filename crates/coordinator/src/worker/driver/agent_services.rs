@@ -19,7 +19,7 @@ use orchestrate_tools::{
 use super::call_end::{CallOf, finished};
 use crate::error::CoordinatorError;
 use crate::run::codec::value_bytes;
-use crate::worker::link::{JournalSlot, Outgoing};
+use crate::worker::worker_link::{JournalSlot, Outgoing};
 use crate::worker::workplace::Workplace;
 
 /// The services of one agent's tools.

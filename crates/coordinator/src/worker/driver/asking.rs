@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause};
-use orchestrate_core::fallback::{Failure, NextModel, Unanswered};
+use orchestrate_core::model_fallback::{Failure, NextModel, Unanswered};
 use orchestrate_core::{ModelReply, ModelRequest};
 use orchestrate_model::{Delta, Model, ModelError};
 use tokio::sync::mpsc;

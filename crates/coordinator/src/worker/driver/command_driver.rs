@@ -17,7 +17,7 @@ use crate::error::CoordinatorError;
 use crate::merge::checks::CheckResult;
 use crate::run::codec::value_bytes;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
-use crate::worker::link::WorkerLink;
+use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
 /// The name of the command among the tool calls.

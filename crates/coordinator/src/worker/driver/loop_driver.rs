@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use orchestrate_core::agent_loop::{Finish, Step};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
-use orchestrate_core::fallback::Failure;
+use orchestrate_core::model_fallback::Failure;
 use orchestrate_core::policy::Grant;
 use orchestrate_core::run_state::Verdict;
 use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ReviewVerdict, ToolCall};
@@ -27,7 +27,7 @@ use super::spending::{announce, price_of};
 use crate::error::CoordinatorError;
 use crate::run::codec::value_bytes;
 use crate::run::shutdown::ShutdownLevel;
-use crate::worker::link::WorkerLink;
+use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
 /// The minimum size of a result, however many calls a turn has: a message, and the mark of what is left out.

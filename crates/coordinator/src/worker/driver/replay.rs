@@ -8,7 +8,7 @@ use orchestrate_core::{AgentFact, AgentLoop, AgentSpec, ModelReply};
 use orchestrate_tools::{ReadLedger, ToolOutput};
 
 use crate::error::CoordinatorError;
-use crate::worker::link::WorkerLink;
+use crate::worker::worker_link::WorkerLink;
 
 /// An agent restored from its events.
 pub(crate) struct Replayed {

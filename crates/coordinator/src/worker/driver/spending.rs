@@ -13,7 +13,7 @@ use super::agent_driver::DriverEnd;
 use crate::error::CoordinatorError;
 use crate::run::codec::value_bytes;
 use crate::run::shutdown::ShutdownLevel;
-use crate::worker::link::Announced;
+use crate::worker::worker_link::Announced;
 use crate::worker::workplace::Workplace;
 
 /// The part of a reply that has arrived.

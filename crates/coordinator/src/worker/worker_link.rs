@@ -28,7 +28,7 @@ use crate::run::shutdown::Shutdown;
 use crate::run::time_limit;
 use crate::texts::skills::SkillRefused;
 use crate::worker::{review_end, task_end};
-use crate::worktree::link::GitLink;
+use crate::worktree::git_link::GitLink;
 
 /// The maximum length of a call's summary; the user is asked with the full call.
 const SUMMARY_CHARS: usize = 4_000;

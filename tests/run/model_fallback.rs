@@ -11,16 +11,25 @@ use crate::support::{Case, ModelServer, Outcome, Played, Reply, Script, World, c
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("fallback::another_model_takes_over_in_an_outage", another_model_takes_over_in_an_outage),
-        case("fallback::another_model_takes_over_if_the_key_is_rejected", another_model_takes_over_a_rejected_key),
-        case("fallback::a_role_names_its_own_fall_backs", a_role_names_its_own_fall_backs),
-        case("fallback::a_smaller_context_is_compacted", a_smaller_context_is_compacted),
-        case("fallback::a_fall_back_that_is_too_small_is_passed_over", a_fall_back_that_is_too_small_is_passed_over),
-        case("fallback::the_first_that_answers_is_waited_for", the_first_that_answers_is_waited_for),
-        case("fallback::the_task_fails_if_no_model_answers", the_task_fails_if_no_model_answers),
-        case("fallback::a_resumed_agent_keeps_its_fall_back", a_resumed_agent_keeps_its_fall_back),
-        case("fallback::a_later_attempt_starts_with_the_first_model", a_later_attempt_starts_with_the_first_model),
-        case("fallback::a_fall_back_without_a_key_is_refused_at_the_start", a_fall_back_without_a_key_is_refused),
+        case("model_fallback::another_model_takes_over_in_an_outage", another_model_takes_over_in_an_outage),
+        case(
+            "model_fallback::another_model_takes_over_if_the_key_is_rejected",
+            another_model_takes_over_a_rejected_key,
+        ),
+        case("model_fallback::a_role_names_its_own_fall_backs", a_role_names_its_own_fall_backs),
+        case("model_fallback::a_smaller_context_is_compacted", a_smaller_context_is_compacted),
+        case(
+            "model_fallback::a_fall_back_that_is_too_small_is_passed_over",
+            a_fall_back_that_is_too_small_is_passed_over,
+        ),
+        case("model_fallback::the_first_that_answers_is_waited_for", the_first_that_answers_is_waited_for),
+        case("model_fallback::the_task_fails_if_no_model_answers", the_task_fails_if_no_model_answers),
+        case("model_fallback::a_resumed_agent_keeps_its_fall_back", a_resumed_agent_keeps_its_fall_back),
+        case(
+            "model_fallback::a_later_attempt_starts_with_the_first_model",
+            a_later_attempt_starts_with_the_first_model,
+        ),
+        case("model_fallback::a_fall_back_without_a_key_is_refused_at_the_start", a_fall_back_without_a_key_is_refused),
     ]
 }
 

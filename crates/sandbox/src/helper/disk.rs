@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::memory::{NAMELESS, has_descriptors_waiting, until_visible};
+use super::memory::{NAMELESS, has_descriptors_waiting, has_exited, until_visible};
 use super::protocol::Spec;
 use crate::disk_usage::Account;
 use crate::sys;
@@ -209,6 +209,9 @@ impl Found {
 
     /// Adds the unlinked files that a process has open or mapped.
     fn add_nameless(&mut self, pid: i32, devices: &BTreeMap<u64, u64>) {
+        if has_exited(pid) {
+            return;
+        }
         match std::fs::read_dir(format!("/proc/{pid}/fd")) {
             Ok(entries) => entries.flatten().for_each(|entry| {
                 self.add_unlinked(std::fs::metadata(entry.path()), devices);

@@ -64,6 +64,21 @@ pub(super) fn until_visible<T>(inspect: impl Fn() -> T, hides: impl Fn(&T) -> bo
     inspect()
 }
 
+/// Reports whether a process has exited, with all its threads, and only waits for its parent: it
+/// holds nothing, but an ordinary user may not look at its descriptors.
+pub(super) fn has_exited(pid: i32) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    is_zombie_alone(&text)
+}
+
+/// Parses the state and the number of threads in `/proc/PID/stat` (proc_pid_stat(5)); the name
+/// before them may contain anything.
+fn is_zombie_alone(stat: &str) -> bool {
+    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+    let (state, threads) = (fields.next(), fields.nth(16));
+    matches!(state, Some("Z" | "X")) && threads.is_some_and(|count| matches!(count, "0" | "1"))
+}
+
 /// Returns how much of the machine's memory may be shared without being part of a process's size,
 /// including files in memory and all that is swapped out.
 fn shared_by_all() -> u64 {
@@ -118,6 +133,9 @@ impl Held {
     }
 
     fn add(&mut self, pid: i32, resident: u64) {
+        if has_exited(pid) {
+            return;
+        }
         match std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) {
             Ok(text) => {
                 let of = |name: &str| kib_of(&text, name).map_or(0, |kib| kib * KIB);
@@ -183,6 +201,15 @@ pub(super) fn has_descriptors_waiting(pid: i32, entry: &std::fs::DirEntry) -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_process_without_living_threads_has_exited() {
+        let stat = |state: &str, threads: u32| {
+            format!("7 (a) Z (b) {state} 1 7 7 0 -1 4 5 6 7 8 9 10 11 12 20 0 {threads} 0 99 0 0")
+        };
+        assert!(is_zombie_alone(&stat("Z", 1)));
+        assert!(!is_zombie_alone(&stat("Z", 2)) && !is_zombie_alone(&stat("S", 1)) && !is_zombie_alone(""));
+    }
 
     #[test]
     fn counts_only_mappings_of_nameless_files() {

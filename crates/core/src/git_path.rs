@@ -6,7 +6,7 @@
 //! never be stored, read or written here. The file tools and the staging of worktrees both use this module, so that
 //! they cannot disagree.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use crate::invisible::shown;
 
@@ -43,6 +43,27 @@ pub fn text(path: &Path) -> String {
 /// Returns a path in one line, safe to show; see [`shown`].
 pub fn shown_path(path: &Path) -> String {
     shown(&text(path))
+}
+
+/// Returns the path that a name means in a folder of a tree, or `None` if it leads out of the tree.
+///
+/// ```
+/// use std::path::Path;
+/// use orchestrate_core::git_path::resolved;
+/// assert_eq!(resolved(Path::new("a/b"), Path::new("../c")).as_deref(), Some(Path::new("a/c")));
+/// assert_eq!(resolved(Path::new("a"), Path::new("../../c")), None);
+/// ```
+pub fn resolved(folder: &Path, name: &Path) -> Option<PathBuf> {
+    let mut path = folder.to_owned();
+    for part in name.components() {
+        match part {
+            Component::Normal(name) => path.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => path.pop().then_some(())?,
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(path)
 }
 
 /// Reports whether one part of a path means `.git` on some file system.

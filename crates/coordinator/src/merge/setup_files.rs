@@ -4,9 +4,10 @@
 //! The user's consent to the network is bound to their contents: an agent may have changed them since.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
+use orchestrate_core::git_path::resolved;
 use orchestrate_git::{GitError, Repo};
 use serde_json::Value;
 
@@ -165,7 +166,8 @@ impl Search<'_> {
                 break;
             }
             let names = words(&text).flat_map(|word| EXTENSIONS.map(|extension| format!("{word}{extension}")));
-            let paths = names.flat_map(|name| [resolved(&folder, &name), resolved(Path::new(""), &name)]);
+            let paths =
+                names.flat_map(|name| [resolved(&folder, Path::new(&name)), resolved(Path::new(""), Path::new(&name))]);
             paths.flatten().filter(|path| is_command || is_script(path)).try_for_each(|path| self.add(&path))?;
         }
         Ok(())
@@ -217,20 +219,6 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(ends).filter(|word| !word.is_empty())
 }
 
-/// Returns the path of a name used in a folder, or `None` if it leads out of the commit.
-fn resolved(folder: &Path, name: &str) -> Option<PathBuf> {
-    let mut path = folder.to_owned();
-    for part in Path::new(name).components() {
-        match part {
-            Component::Normal(name) => path.push(name),
-            Component::CurDir => {}
-            Component::ParentDir => path.pop().then_some(())?,
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    Some(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,8 +236,6 @@ mod tests {
         let text = r#"{"scripts": {"test": "node test.js", "postinstall": "node scripts/patch"}}"#;
         assert_eq!(install_scripts(text), "node scripts/patch");
         assert_eq!(words("cd x && ./setup.sh 'a b'").collect::<Vec<_>>(), ["cd", "x", "./setup.sh", "a", "b"]);
-        assert_eq!(resolved(Path::new("a/b"), "../c.sh"), Some("a/c.sh".into()));
-        assert_eq!(resolved(Path::new(""), "../c.sh"), None);
     }
 
     #[test]

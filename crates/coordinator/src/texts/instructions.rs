@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_core::git_path::shown_path;
+use orchestrate_core::git_path::{self, shown_path};
 
 use crate::texts::prompts::cut;
 
@@ -141,16 +141,7 @@ fn imported<E>(path: &Path, mut text: String, read: &impl Fn(&Path) -> Result<Op
 /// Returns the file that a text imports, if the text is `@path` and nothing else, and the path stays in the repository.
 fn import(path: &Path, text: &str) -> Option<PathBuf> {
     let target = text.trim().strip_prefix('@').filter(|target| !target.contains(char::is_whitespace))?;
-    let mut found = path.parent()?.to_owned();
-    for part in Path::new(target).components() {
-        match part {
-            Component::Normal(name) => found.push(name),
-            Component::CurDir => {}
-            Component::ParentDir => found.pop().then_some(())?,
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    Some(found)
+    git_path::resolved(path.parent()?, Path::new(target))
 }
 
 #[cfg(test)]

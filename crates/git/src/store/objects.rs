@@ -1,9 +1,10 @@
 //! Commits, and the files that they contain; read by libgit2, which runs no program for this.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
+use orchestrate_core::git_path::resolved;
 
 use crate::error::GitError;
 use crate::repo::repository::{Identity, ours, theirs, tree_of};
@@ -144,7 +145,7 @@ impl Store<'_> {
             if entry.filemode() != i32::from(git2::FileMode::Link) {
                 return Ok(Some(content));
             }
-            let Some(target) = link_target(&at, &path_of(&content)) else { break };
+            let Some(target) = at.parent().and_then(|folder| resolved(folder, &path_of(&content))) else { break };
             at = target;
         }
         let source = std::io::Error::other("it is a link to a file that this commit does not contain");
@@ -203,20 +204,6 @@ impl Store<'_> {
         let found = entries.iter().filter(|entry| entry.kind() == Some(kind));
         Ok(found.map(|entry| folder.join(path_of(entry.name_bytes()))).collect())
     }
-}
-
-/// Returns the path to which a link leads, relative to the tree's root, or `None` if that is outside.
-fn link_target(link: &Path, target: &Path) -> Option<PathBuf> {
-    let mut path = link.parent()?.to_owned();
-    for part in target.components() {
-        match part {
-            Component::Normal(name) => path.push(name),
-            Component::CurDir => {}
-            Component::ParentDir => path.pop().then_some(())?,
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    Some(path)
 }
 
 fn commit_info(commit: &git2::Commit<'_>) -> CommitInfo {

@@ -121,13 +121,13 @@ impl Holder {
         if words.next() != Some(&node()) {
             return Self::Other;
         }
-        match pid {
-            Some(pid) if test_kill_process(pid) != Err(rustix::io::Errno::SRCH) => {
-                let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-                if name.starts_with("git") { Self::Git } else { Self::Other }
-            }
-            _ => Self::Nobody,
+        let Some(pid) = pid else { return Self::Nobody };
+        // Read before the process is asked for: one that ends in between has no name, but is gone.
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        if test_kill_process(pid) == Err(rustix::io::Errno::SRCH) {
+            return Self::Nobody;
         }
+        if name.starts_with("git") { Self::Git } else { Self::Other }
     }
 }
 

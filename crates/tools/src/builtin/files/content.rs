@@ -33,12 +33,14 @@ pub(super) fn refuse_stale(ledger: &ReadLedger, path: &str, content: &[u8]) -> R
 pub(super) async fn say_if_ignored(context: &ToolContext, mut answer: Answer, new: Vec<String>) -> Answer {
     let many = new.len() > 1;
     for path in new {
-        let it = if many { format!("\n{}: git ignores it", shown(&path)) } else { "; git ignores it".to_owned() };
-        match context.services().git.ignores(&path).await {
-            Ok(true) => answer.text.push_str(&format!("{it}, so it will not be committed")),
-            Ok(false) => {}
-            Err(error) => answer.text.push_str(&format!("; unknown whether git ignores it: {error}")),
-        }
+        let note = match context.services().git.ignores(&path).await {
+            Ok(true) => "git ignores it, so it will not be committed".to_owned(),
+            Ok(false) => continue,
+            Err(error) => format!("unknown whether git ignores it: {error}"),
+        };
+        let before = if many { format!("\n{}: ", shown(&path)) } else { "; ".to_owned() };
+        answer.text.push_str(&before);
+        answer.text.push_str(&note);
     }
     answer
 }

@@ -167,7 +167,7 @@ fn a_moved_integration_branch() -> Outcome {
 
 fn a_full_disk() -> Outcome {
     // Consecutive appends belong to one turn: the request, the reply, the start of the call, its end.
-    let faults = ["full:1", "full:90", "full:91", "full:92", "full:93.."];
+    let faults = ["full:1", "full:12", "full:90", "full:91", "full:92", "full:93", "full:94..", "full:130"];
     faults.iter().try_for_each(|fault| {
         let (reference, scene) = of_two_agents()?;
         let failed = scene.coordinate(fault)?.exits(FAILED)?;

@@ -12,6 +12,7 @@ use crate::context::{Compaction, Context, Fit, TokenCounter, fit};
 use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall};
 use crate::event::ReturnCause;
 use crate::ids::TaskId;
+use crate::tool_names::ToolNames;
 
 /// How many empty replies in a row end the agent's work.
 const EMPTY_REPLIES: u32 = 2;
@@ -152,9 +153,9 @@ struct Repeats {
 }
 
 impl AgentLoop {
-    /// Creates the loop of an agent that has done nothing yet.
-    pub fn new(spec: AgentSpec) -> Self {
-        let mut context = Context::new(spec.step_lists.clone());
+    /// Creates the loop of an agent that has done nothing yet, in a run whose tools have these names.
+    pub fn new(spec: AgentSpec, names: &ToolNames) -> Self {
+        let mut context = Context::new(names.step_lists());
         context.push(Message::User { text: spec.instruction.clone() });
         Self {
             spec,
@@ -464,26 +465,24 @@ pub const INTERRUPTED: &str = "it was stopped while running and may have had eff
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::context::ByteBound;
     use crate::conversation::Usage;
     use serde_json::json;
 
     fn agent() -> AgentLoop {
-        AgentLoop::new(AgentSpec {
+        let spec = AgentSpec {
             task: "T1".into(),
             model: "script:x".to_owned(),
             fallbacks: Vec::new(),
             system: "system".to_owned(),
             tools: Vec::new(),
-            step_lists: BTreeSet::new(),
             instruction: "do it".to_owned(),
             context_tokens: 16_000,
             max_output_tokens: 100,
             max_turns: 3,
-        })
+        };
+        AgentLoop::new(spec, &ToolNames::default())
     }
 
     fn call(id: &str) -> ToolCall {

@@ -1,7 +1,5 @@
 //! What an agent is created from: its texts, its tools, its models and its limits.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::ToolSpec;
@@ -21,8 +19,6 @@ pub struct AgentSpec {
     pub system: String,
     /// The role's tools, in a fixed order.
     pub tools: Vec<ToolSpec>,
-    /// The lower-case names of the tools that write its list of steps.
-    pub step_lists: BTreeSet<String>,
     /// The first message: the task.
     pub instruction: String,
     /// Maximum size of a request to `model` in tokens.

@@ -1,10 +1,9 @@
 //! A model that takes over works on the attempt, and a request that waits for any model stays one outage.
 #![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
 
-use std::collections::BTreeSet;
-
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, ReturnCause, VERSION};
+use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{
     AgentFact, AgentLoop, AgentSpec, BlobId, ByteBound, Fallback, ModelReply, Oid, Recorded, RunSettings, RunState,
     Step, StopReason, Task, TaskId, ToolAnswer, ToolCall, Usage,
@@ -115,18 +114,18 @@ fn an_outage_lasts_until_the_reply_however_many_models_are_asked() {
 }
 
 fn agent() -> AgentLoop {
-    AgentLoop::new(AgentSpec {
+    let spec = AgentSpec {
         task: a(),
         model: "first".to_owned(),
         fallbacks: vec![Fallback { model: "small".to_owned(), context_tokens: 3_000 }],
         system: "system".to_owned(),
         tools: Vec::new(),
-        step_lists: BTreeSet::new(),
         instruction: "do it".to_owned(),
         context_tokens: 16_000,
         max_output_tokens: 100,
         max_turns: 30,
-    })
+    };
+    AgentLoop::new(spec, &ToolNames::default())
 }
 
 /// Returns the facts of a turn whose only call has a long result.

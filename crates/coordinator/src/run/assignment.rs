@@ -87,7 +87,6 @@ mod tests {
                 description: "finds".to_owned(),
                 parameters: serde_json::json!({"type": "object"}),
             }],
-            step_lists: ["todo_write".to_owned()].into(),
             instruction: "do it".to_owned(),
             context_tokens: 16_000,
             max_output_tokens: 100,

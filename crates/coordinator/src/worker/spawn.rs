@@ -178,7 +178,6 @@ async fn agent_spec(
         model,
         system: context.host.redactor.owned(system(context, task, &role.prompt, &grant, context_tokens).await?),
         tools: context.host.executor.specs(&grant),
-        step_lists: settings.tools.step_lists(),
         instruction: context.host.redactor.owned(instruction),
         context_tokens,
         max_output_tokens: role.max_output_tokens.unwrap_or(settings.max_output_tokens),

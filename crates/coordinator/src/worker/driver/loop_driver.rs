@@ -60,8 +60,8 @@ impl LoopDriver {
                 close_interrupted(workplace, call, (record.turns(), tool_of(call, &facts))).await?;
             }
         }
-        let spec = role.spec.clone();
-        let replayed = link.read(move |link| replay(link, spec, &link.history()?)).await?;
+        let agent = AgentLoop::new(role.spec.clone(), &workplace.assignment.tools);
+        let replayed = link.read(move |link| replay(link, agent, &link.history()?)).await?;
         Ok(Self {
             asking: Asking::new(replayed.agent.spec().models()),
             agent: replayed.agent,

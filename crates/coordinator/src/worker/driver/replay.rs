@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::{AgentFact, AgentLoop, AgentSpec, ModelReply};
+use orchestrate_core::{AgentFact, AgentLoop, ModelReply};
 use orchestrate_tools::{ReadLedger, ToolOutput};
 
 use crate::error::CoordinatorError;
@@ -19,9 +19,12 @@ pub(crate) struct Replayed {
     pub(crate) artifacts: Vec<orchestrate_tools::Artifact>,
 }
 
-/// Replays a task's events into a new loop created from `spec`.
-pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> Result<Replayed, CoordinatorError> {
-    let mut agent = AgentLoop::new(spec);
+/// Replays a task's events into a new loop of its agent.
+pub(crate) fn replay(
+    link: &WorkerLink,
+    mut agent: AgentLoop,
+    facts: &[Recorded],
+) -> Result<Replayed, CoordinatorError> {
     let mut messages: BTreeMap<(Sender, u64), &Envelope> = BTreeMap::new();
     let mut ends: Vec<ToolOutput> = Vec::new();
     for recorded in facts {

@@ -1,14 +1,14 @@
 //! The fallback tier: what a job sees without namespaces.
 //!
-//! Home and temporary files share one private scratch directory that exists as long as the job. Each
-//! directory costs more than the start of a shell where the file system passes over the inodes that
-//! were freed in the last seconds. The cost: a project that a test creates among the temporary files
-//! lies below the home, so tools that search upwards find the settings there. Cargo's home is the user's, of which only the shared parts can be
-//! read. Builds record the location of a crate's source, so a different location in each job would
-//! rebuild everything. The job gets a cargo home of its own only if the user's configuration contains
-//! a secret, because cargo insists on reading the configuration. Landlock rules over real paths
-//! replace mounts, so only existing paths can be shown, and nothing below a writable root can be
-//! hidden.
+//! Home and temporary files share one private scratch directory that exists as long as the job.
+//! Each directory costs more than the start of a shell where the file system passes over the inodes
+//! that were freed in the last seconds. The cost: a project that a test creates among the temporary
+//! files lies below the home, so tools that search upwards find the settings there. Cargo's home is
+//! the user's, of which only the shared parts can be read. Builds record the location of a crate's
+//! source, so a different location in each job would rebuild everything. The job gets a cargo home
+//! of its own only if the user's configuration contains a secret, because cargo insists on reading
+//! the configuration. Landlock rules over real paths replace mounts, so only existing paths can be
+//! shown, and nothing below a writable root can be hidden.
 
 use std::ffi::OsString;
 use std::os::unix::fs::symlink;

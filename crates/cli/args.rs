@@ -3,6 +3,7 @@
 //! Values of settings stay text until [`SettingsArgs::values`] passes them to the one table of settings, which parses
 //! flags, variables and files alike. `orchestrate PLAN` is `orchestrate run PLAN` ([`with_run`]).
 
+mod audit;
 mod json;
 mod tool;
 
@@ -13,6 +14,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 use orchestrate_settings::{Kind, named};
 
+pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
 pub(crate) use self::json::JsonArgs;
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 
@@ -75,14 +77,14 @@ pub(crate) enum Command {
     Tool(ToolArgs),
     /// Show and clear the results that are kept for replay
     Cache(CacheArgs),
+    /// Show a run's tool calls, and verify that their log has not been changed
+    Audit(AuditArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     #[command(hide = true)]
     Watch(Later),
     #[command(hide = true)]
     Tools(Later),
-    #[command(hide = true)]
-    Audit(Later),
     #[command(hide = true)]
     Permissions(Later),
     #[command(hide = true)]

@@ -130,7 +130,7 @@ impl Context {
         if loaded.resolved.is_on("quiet") {
             return Ok(settings);
         }
-        Ok(Settings { waiting: |waiting| output::note(&waiting.to_string()), ..settings })
+        Ok(Settings { warn: output::warning, waiting: |waiting| output::note(&waiting.to_string()), ..settings })
     }
 
     /// Returns the commands that need the user's consent, with what those with the network can do.

@@ -98,12 +98,12 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Config(arguments) => commands::config::execute(context, arguments),
         Command::Tool(arguments) => commands::tool::execute(context, arguments),
         Command::Cache(arguments) => commands::cache::execute(context, arguments),
+        Command::Audit(arguments) => commands::audit::execute(context, arguments),
         Command::Completions(arguments) => commands::completions::execute(arguments),
         Command::Watch(_) => {
             Err(CommandError::not_available("`orchestrate watch`").hint("`orchestrate status` shows the current state"))
         }
         Command::Tools(_) => Err(CommandError::not_available("`orchestrate tools`")),
-        Command::Audit(_) => Err(CommandError::not_available("`orchestrate audit`")),
         Command::Permissions(_) => Err(CommandError::not_available("`orchestrate permissions`")),
         Command::Blame(_) => Err(CommandError::not_available("`orchestrate blame`")),
     }

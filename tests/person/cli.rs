@@ -69,12 +69,10 @@ fn what_is_not_built_yet_is_never_ignored() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     world.repository.write("replay.md", "---\nmodel: replay:r-abcdef\n---\n- [ ] T1 Make it (run: touch made)\n")?;
-    let table: [&[&str]; 9] = [
+    let table: [&[&str]; 7] = [
         &["watch"],
-        &["audit", "verify"],
         &["blame", "README.md:1"],
         &["run", "plan.md", "--cache", "use"],
-        &["run", "plan.md", "--output-format", "markers"],
         &["run", "plan.md", "--model", "replay:r-abcdef"],
         &["run", "replay.md"],
         &["check", "replay.md"],

@@ -2,6 +2,7 @@
 //!
 //! The numbers are those of a list of such things: `000` is about wrapped tools, their markers and their cache.
 
+mod audit;
 mod table;
 mod walk;
 

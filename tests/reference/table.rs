@@ -19,7 +19,7 @@ pub(super) struct Line {
     pub(super) proof: Proof,
 }
 
-const fn case(id: &'static str, name: &'static str, test: &'static str) -> Line {
+pub(super) const fn case(id: &'static str, name: &'static str, test: &'static str) -> Line {
     Line { id, name, proof: Proof::Case(test) }
 }
 

@@ -2,23 +2,30 @@
 
 use std::collections::BTreeSet;
 
+use super::audit::AUDIT;
 use super::table::{Line, Proof, WRAPPED_TOOLS};
 use crate::support::{Outcome, fail};
 
 /// Checks the whole table.
 pub(super) fn every_line_names_a_test() -> Outcome {
     let names: BTreeSet<String> = crate::cases().iter().map(|case| case.name().to_owned()).collect();
-    let found = violations(WRAPPED_TOOLS, &names)?;
+    let mut found = violations(WRAPPED_TOOLS, &names)?;
+    found.extend(gaps(WRAPPED_TOOLS));
+    found.extend(violations(AUDIT, &names)?);
     if found.is_empty() { Ok(()) } else { fail(found.join("\n")) }
 }
 
-/// Returns what is wrong with a table, whose numbers have to be complete.
+/// Returns what is missing in a table of the whole list `000`.
+fn gaps(table: &[Line]) -> Vec<String> {
+    let expected = (1..).zip(table).map(|(number, line)| (format!("000-{number:03}"), line));
+    let wrong = expected.filter(|(expected, line)| line.id != expected);
+    wrong.map(|(expected, line)| format!("{} stands in the place of {expected}", line.id)).collect()
+}
+
+/// Returns what is wrong with the lines of a table.
 fn violations(table: &[Line], names: &BTreeSet<String>) -> Result<Vec<String>, libtest_mimic::Failed> {
     let mut found = Vec::new();
-    for (expected, line) in (1..).zip(table) {
-        if line.id != format!("000-{expected:03}") {
-            found.push(format!("{} stands in the place of 000-{expected:03}", line.id));
-        }
+    for line in table {
         let is_there = match line.proof {
             Proof::Case(name) => names.contains(name),
             Proof::Unit(file, name) => {
@@ -43,7 +50,8 @@ pub(super) fn examples_are_caught() -> Outcome {
         line("000-004", Proof::Elsewhere("")),
         line("000-004", Proof::Unit("tests/reference/walk.rs", "examples_are_gone")),
     ];
-    let found = violations(&table, &BTreeSet::from(["tool_run::is_there".to_owned()]))?;
+    let mut found = gaps(&table);
+    found.extend(violations(&table, &BTreeSet::from(["tool_run::is_there".to_owned()]))?);
     let ids: Vec<&str> = found.iter().filter_map(|line| line.split(' ').next()).collect();
-    if ids == ["000-002", "000-004", "000-004", "000-004"] { Ok(()) } else { fail(found.join("\n")) }
+    if ids == ["000-004", "000-002", "000-004", "000-004"] { Ok(()) } else { fail(found.join("\n")) }
 }

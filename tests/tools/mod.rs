@@ -1,6 +1,7 @@
 //! Tools from a shell: `tool run`, its markers, and the cache, typed in bash as loops do.
 
 mod replay;
+mod run_logs;
 mod shell;
 mod tool_run;
 
@@ -8,5 +9,5 @@ use crate::support::Case;
 
 /// Returns the cases of every module.
 pub(crate) fn cases() -> Vec<Case> {
-    [replay::cases, tool_run::cases].iter().flat_map(|cases| cases()).collect()
+    [replay::cases, run_logs::cases, tool_run::cases].iter().flat_map(|cases| cases()).collect()
 }

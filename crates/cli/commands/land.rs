@@ -42,11 +42,16 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
         output::warning("the message was not used, since a fast-forward makes no commit");
     }
     landed.warnings.iter().for_each(|warning| output::warning(warning));
-    if !arguments.undo && style.format == Format::Text {
+    let in_words = matches!(style.format, Format::Text | Format::Markers);
+    if !arguments.undo && in_words {
         offer_pruning(context, &loaded);
     }
     match style.format {
         Format::Text => output::result(&words(&landed, arguments.undo)),
+        Format::Markers => {
+            output::note(words(&landed, arguments.undo).trim_end());
+            Ok(())
+        }
         Format::Json => output::json(&object(&landed, arguments.undo)),
         Format::StreamJson => stream((&store, &run), begun, &object(&landed, arguments.undo)),
     }
@@ -75,7 +80,7 @@ fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> R
     let runs = Archive::open(&context.directory, context.settings(loaded)?)?.telling(output::note);
     let Proposed { run, remote, head, base, opened, commands } =
         runs.propose(run, loaded.resolved.text("land.message").as_deref())?;
-    if format != Format::Text {
+    if matches!(format, Format::Json | Format::StreamJson) {
         let object = json!({"type": "run.proposed", "run_id": run, "exit_code": 0, "remote": remote, "head": head,
             "base": base, "opened": opened, "commands": commands});
         return output::json(&object).map(|()| 0);
@@ -85,7 +90,11 @@ fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> R
         Some(said) => text.push_str(&format!("{said}\n")),
         None => text.push_str(&next::render(&commands)),
     }
-    output::result(&text).map(|()| 0)
+    match format {
+        Format::Markers => output::note(text.trim_end()),
+        _ => output::result(&text)?,
+    }
+    Ok(0)
 }
 
 impl LandArgs {

@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod approve;
+pub(crate) mod audit;
 pub(crate) mod cache;
 pub(crate) mod check;
 pub(crate) mod clean;

@@ -2,7 +2,7 @@
 
 use orchestrate_coordinator::Retry;
 use orchestrate_core::event::ReturnCause;
-use orchestrate_core::{Event, Recorded, RunState};
+use orchestrate_core::{Event, Recorded, RunMarkers, RunState};
 
 use crate::error::CommandError;
 use crate::follow::live::Live;
@@ -19,6 +19,8 @@ pub(crate) enum Format {
     Json,
     /// One object for each event.
     StreamJson,
+    /// The lines that `docs/markers.md` describes.
+    Markers,
 }
 
 /// How a run is shown.
@@ -38,6 +40,7 @@ pub(crate) struct Style {
 pub(crate) struct Display {
     style: Style,
     live: Option<Live>,
+    markers: RunMarkers,
     /// Whether to write nothing more to standard output.
     deaf: bool,
     /// The error that caused this, unless the reader has closed the output.
@@ -48,16 +51,14 @@ impl Display {
     /// Starts to show a run.
     pub(crate) fn new(style: Style) -> Display {
         let live = (style.terminal.live && !style.quiet && !style.verbose).then(Live::new);
-        Display { style, live, deaf: false, lost: None }
+        Display { style, live, markers: RunMarkers::default(), deaf: false, lost: None }
     }
 
     /// Shows events that have become durable. A failed write does not stop the run; its error is kept for the end.
     pub(crate) fn facts(&mut self, facts: &[Recorded]) {
         for fact in facts {
-            if self.style.format == Format::StreamJson
-                && !self.deaf
-                && !is_last(&fact.event)
-                && let Err(error) = output::json(&fact.stream_json())
+            if !self.deaf
+                && let Err(error) = self.result(fact)
             {
                 self.deaf = true;
                 self.lost = Some(error).filter(|error| !error.is_silent());
@@ -72,6 +73,25 @@ impl Display {
             {
                 self.note(&annotation);
             }
+        }
+    }
+
+    /// Takes note of events that are not to be shown.
+    pub(crate) fn pass_over(&mut self, facts: &[Recorded]) {
+        for fact in facts {
+            self.markers.apply(fact);
+        }
+    }
+
+    /// Writes what an event adds to standard output.
+    fn result(&mut self, fact: &Recorded) -> Result<(), CommandError> {
+        match self.style.format {
+            Format::StreamJson if !is_last(&fact.event) => output::json(&fact.stream_json()),
+            Format::Markers => {
+                let lines = self.markers.apply(fact);
+                lines.iter().try_for_each(|marker| output::line(&marker.to_string()))
+            }
+            Format::StreamJson | Format::Text | Format::Json => Ok(()),
         }
     }
 

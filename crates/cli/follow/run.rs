@@ -59,6 +59,7 @@ pub(crate) fn style(resolved: &Resolved, terminal: Terminal) -> Style {
     let format = match resolved.text("output_format").as_deref() {
         Some("json") => Format::Json,
         Some("stream-json") => Format::StreamJson,
+        Some("markers") => Format::Markers,
         _ => Format::Text,
     };
     Style { format, quiet: resolved.is_on("quiet"), verbose: resolved.is_on("verbose"), terminal }
@@ -95,6 +96,8 @@ pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Fol
     let (id, store) = (run.id().clone(), run.store().clone());
     let mut news = News { store: store.clone(), run: id.clone(), seen: begun };
     let mut display = Display::new(style);
+    // Later markers refer to what was recorded before.
+    display.pass_over(&store.events(&id, 0, usize::try_from(begun).unwrap_or(usize::MAX))?);
     if style.terminal.github && !style.quiet {
         display.note(&format!("::group::orchestrate {id}"));
     }
@@ -234,6 +237,9 @@ impl Followed {
                 let next = next::commands(named, &state.run_id, &report.actions(state));
                 output::result(&(table::render(report) + &table::unread(state.unread()) + &next::render(&next)))?;
             }
+            // Standard output has markers only.
+            Format::Markers if !self.style.quiet => output::note(table::render(report).trim_end()),
+            Format::Markers => {}
             Format::Json => output::json(report)?,
             Format::StreamJson => output::json(&last_line(report, state.updated_ms, self.seq))?,
         }

@@ -20,13 +20,15 @@ pub(crate) fn is_idle(plan: &Plan) -> bool {
 /// Reports that there is nothing to do, in the requested format.
 pub(crate) fn say(plan: &Plan, base: Oid, style: Style) -> Result<u8, CommandError> {
     match style.format {
-        Format::Text => {
+        Format::Text | Format::Markers => {
             let why = if plan.tasks.iter().any(|task| task.status.runs()) {
                 "each open task depends on one that will not run; mark that one as open or done"
             } else {
                 "the plan has no open box"
             };
-            output::line(&format!("there was nothing to do: {why}"))?;
+            let said = format!("there was nothing to do: {why}");
+            // Standard output has markers only.
+            if style.format == Format::Markers { output::note(&said) } else { output::line(&said)? }
         }
         Format::Json => output::json(&object(plan, base)?)?,
         Format::StreamJson => output::json(&run::last_line(&object(plan, base)?, 0, 0))?,

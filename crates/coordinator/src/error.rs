@@ -57,6 +57,14 @@ pub enum CoordinatorError {
         /// The open files allowed.
         allowed: u64,
     },
+    /// The audit log that the user named cannot be written.
+    #[error("write the audit log {path}: {source}")]
+    AuditLog {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A tool's description or schema cannot be used.
     #[error(transparent)]
     Tools(#[from] orchestrate_tools::ToolsError),
@@ -249,6 +257,7 @@ impl CoordinatorError {
             | Self::Model(_)
             | Self::Tools(orchestrate_tools::ToolsError::Description { .. })
             | Self::NoIdentity
+            | Self::AuditLog { .. }
             | Self::FewFiles { .. }
             | Self::StateFolder { .. }
             | Self::UnknownRole { .. }

@@ -21,7 +21,7 @@ use crate::settings::RunSettings;
 use crate::task::Task;
 use crate::verdict::{RequestedChange, VerdictKind};
 
-pub use outcome::{ErrorKind, FailureCause, ReturnCause, RunStatus, ToolOutcome, VerifyScope};
+pub use outcome::{ErrorKind, FailureCause, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope};
 pub use time::rfc3339;
 
 /// The version of every recorded event.
@@ -324,6 +324,9 @@ pub enum Event {
         result: BlobId,
         /// Its duration.
         duration_ms: u64,
+        /// The resources that it used.
+        #[serde(default, skip_serializing_if = "ResourceUsage::is_none")]
+        resource_usage: ResourceUsage,
         /// Paths in the worktree that it deleted.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         deleted: Vec<String>,

@@ -32,14 +32,19 @@ const IDENTITIES: &[&str] =
     &["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"];
 
 /// Variables of agent loops written for other programs, each with the key that it sets.
-const ALIASES: &[(&str, &str)] = &[("RALPH_MAX_AGENTS", "max_agents"), ("RALPH_MAX_DEPTH", "max_depth")];
+const ALIASES: &[(&str, &str)] = &[
+    ("RALPH_MAX_AGENTS", "max_agents"),
+    ("RALPH_MAX_DEPTH", "max_depth"),
+    ("RALPH_AUDIT_LOG_PATH", "audit_log"),
+    ("ORCHESTRATE_AUDIT_LOG_PATH", "audit_log"),
+];
 
 /// Variables that [`switches`] reads although they are named like a key: `ORCHESTRATE_ASK` sets
 /// whether an `ask` parks; it is not an `ask` rule.
 const SWITCHES: &[&str] = &["ORCHESTRATE_ASK"];
 
 /// Variables that are recognised but not implemented yet: they are refused, not ignored.
-const NOT_YET: &[&str] = &["TOOLS_CONFIG", "RESOURCE_LIMITS", "AUDIT_LOG_PATH"];
+const NOT_YET: &[&str] = &["TOOLS_CONFIG", "RESOURCE_LIMITS"];
 
 /// Variables of agent loops written for other programs that ask for a cache, which `tool run` has
 /// and a run does not have yet. These values ask for none, so they are accepted.
@@ -367,6 +372,7 @@ mod tests {
             ("deny", "Bash(x)"),
             ("cache", "use"),
             ("output_format", "json"),
+            ("audit_log", "/var/log/audit.jsonl"),
             ("quiet", "true"),
             ("verbose", "true"),
             ("no_write_back", "true"),
@@ -382,7 +388,8 @@ mod tests {
         let unpromised: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| !names.contains(name)).collect();
         assert_eq!(unpromised, [""; 0]);
         // Settings that only the terminal reads are not frozen by a run.
-        let of_the_terminal = ["base", "output_format", "quiet", "verbose", "land.message", "clean.keep_runs"];
+        let of_the_terminal =
+            ["audit_log", "base", "output_format", "quiet", "verbose", "land.message", "clean.keep_runs"];
         let nothing = Resolved::of(&[]);
         let frozen = |resolved: &Resolved| resolved.run_settings(&Switches::default(), true);
         for (name, value) in promised {

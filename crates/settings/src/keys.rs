@@ -156,6 +156,7 @@ pub const KEYS: &[Key] = &[
     key("deny", Kind::Rules, Class::Rules, "[]", "Calls to deny."),
     key("cache", Kind::OneOf(&["off", "read", "write", "use"]), Class::Preference, "\"off\"", "Whether recorded replies are replayed."),
     key("output_format", Kind::OneOf(&["text", "json", "stream-json", "markers"]), Class::Preference, "\"text\"", "Format of standard output."),
+    key("audit_log", Kind::Text, Class::Personal, "", "The file that the audit log of every run is appended to, instead of one file for each run in the state folder."),
     key("quiet", Kind::Switch, Class::Preference, "false", "Print only the result, no progress."),
     key("verbose", Kind::Switch, Class::Preference, "false", "Print every event as it happens."),
     key("no_write_back", Kind::Switch, Class::Preference, "false", "Do not tick the plan's boxes when landing."),

@@ -248,9 +248,6 @@ fn elsewhere(key: &Key) -> String {
 fn not_built(key: &Key, value: &Value) -> Option<String> {
     match (key.name, value) {
         ("cache", Value::Text(mode)) if mode != "off" => Some(format!("`cache` as `{mode}`")),
-        ("output_format", Value::Text(format)) if format == "markers" => {
-            Some("`output_format` as `markers`".to_owned())
-        }
         ("model", Value::Text(model)) if model.starts_with("replay:") => Some("`model` as `replay:RUN`".to_owned()),
         _ => None,
     }

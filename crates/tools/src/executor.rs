@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use jsonschema::Validator;
 use orchestrate_core::policy::{Access, Decision, Grant, Permission, Target};
-use orchestrate_core::{AgentId, Redactor, ToolCall, ToolSpec};
+use orchestrate_core::{AgentId, Redactor, ToolCall, ToolCalls, ToolMetrics, ToolSpec};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -27,7 +27,6 @@ use crate::arguments;
 use crate::context::{ToolContext, panicked};
 use crate::error::{ToolError, ToolsError};
 use crate::guard::PathGuard;
-use crate::metrics::{Metrics, ToolMetrics};
 use crate::output::{Answer, CallOutcome, ToolOutput};
 use crate::permit::{self, Permit, Request, Verdict, authorize};
 use crate::record::{self, EndGuard};
@@ -55,7 +54,7 @@ pub struct Executor {
 struct Shared {
     registry: ToolRegistry,
     validators: BTreeMap<String, Validator>,
-    metrics: Metrics,
+    calls: Mutex<ToolCalls>,
     slots: Semaphore,
     rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
     redactor: Redactor,
@@ -94,7 +93,7 @@ impl Executor {
         let shared = Shared {
             registry,
             validators,
-            metrics: Metrics::default(),
+            calls: Mutex::default(),
             slots: Semaphore::new(MAX_RUNNING_CALLS),
             rates: Mutex::default(),
             redactor,
@@ -109,7 +108,7 @@ impl Executor {
 
     /// Returns the metrics of every tool that has run.
     pub fn metrics(&self) -> BTreeMap<String, ToolMetrics> {
-        self.shared.metrics.snapshot()
+        self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner).metrics()
     }
 
     /// Waits until no call is running. It does not cancel any.
@@ -263,6 +262,11 @@ impl Shared {
         Ok(())
     }
 
+    fn count(&self, tool: &str, output: &ToolOutput) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.add(tool, output.success, output.execution_time);
+    }
+
     /// Records the start, runs the tool, shapes its result, and records the end.
     async fn run(&self, prepared: Prepared, permit: Permit, scope: CallScope) -> ToolOutput {
         let Prepared { tool, record } = prepared;
@@ -280,7 +284,7 @@ impl Shared {
         let result = caught(tool.execute(&context, record.arguments)).await;
         let result = redact_result(&self.redactor, result);
         let output = record::finish(&context, &record.call, result, guard.elapsed()).await;
-        self.metrics.record(tool.name(), output.success, output.execution_time);
+        self.count(tool.name(), &output);
         match guard.finish(&output).await {
             Ok(()) => output,
             Err(error) => ToolOutput::failed(&record.call, &record::lost("end", &error)),

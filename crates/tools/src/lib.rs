@@ -18,7 +18,6 @@ mod guard;
 #[cfg(feature = "harness")]
 pub mod harness;
 mod ledger;
-mod metrics;
 mod output;
 mod patch;
 mod path;
@@ -42,8 +41,7 @@ pub use files::{
     WalkSummary, Written,
 };
 pub use ledger::{ReadLedger, SeenFile};
-pub use metrics::ToolMetrics;
-pub use output::{Answer, Artifact, CallOutcome, ResourceUsage, ToolOutput};
+pub use output::{Answer, Artifact, CallOutcome, ToolOutput};
 pub use permit::Permit;
 pub use prompt::{Prompt, PromptFile};
 pub use registry::ToolRegistry;

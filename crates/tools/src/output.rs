@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use orchestrate_core::agent_loop::INTERRUPTED;
+use orchestrate_core::event::ResourceUsage;
 use orchestrate_core::{BlobId, CallHash, CallId, ToolAnswer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,15 +39,6 @@ impl Answer {
     pub fn new(text: impl Into<String>, data: Value) -> Answer {
         Answer { text: text.into(), data, ..Answer::default() }
     }
-}
-
-/// The resources that a call used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResourceUsage {
-    /// Bytes of the tool's text before shaping.
-    pub output_bytes: u64,
-    /// Bytes written to files.
-    pub written_bytes: u64,
 }
 
 /// A stored text that the agent can page through.

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use orchestrate_core::CallId;
+use orchestrate_core::event::ResourceUsage;
 
 use crate::context::ToolContext;
 use crate::error::{ServiceError, ToolError};
-use crate::output::{Answer, Artifact, ResourceUsage, ToolOutput};
+use crate::output::{Answer, Artifact, ToolOutput};
 use crate::scope::CallScope;
 use crate::services::{CallRecord, EndSlot};
 use crate::shape;

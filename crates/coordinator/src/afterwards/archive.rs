@@ -3,8 +3,9 @@
 //! Everything here is blocking and works without an agent or a model. Operations that record events take the run's
 //! lease first, so they never run beside a live coordinator; reading takes no lease.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use orchestrate_core::RunId;
 use orchestrate_git::Repo;
 use orchestrate_journal::{JournalError, Store};
 
@@ -41,6 +42,11 @@ impl Archive {
     #[must_use]
     pub fn telling(self, progress: fn(&str)) -> Self {
         Self { progress, ..self }
+    }
+
+    /// Returns the file of a run's audit log.
+    pub fn audit_log(&self, run: &RunId) -> PathBuf {
+        self.settings.audit_log.clone().unwrap_or_else(|| self.layout.audit_log(run))
     }
 
     /// Returns the repository's store of runs.

@@ -30,6 +30,7 @@ use crate::merge::setup;
 use crate::run::context::RunContext;
 use crate::run::host::Host;
 use crate::run::layout::{Layout, require_own_state};
+use crate::run::logs;
 use crate::run::open_files::require_open_files;
 use crate::run::retry_notices::Retries;
 use crate::run::secrets::{redactor_of, require_none_in};
@@ -69,6 +70,10 @@ pub struct Settings {
     pub base: Option<String>,
     /// The user's configuration folder, for roles.
     pub user_config_dir: Option<PathBuf>,
+    /// The file that the audit log of every run is appended to; `None` means one for each run, in the state folder.
+    pub audit_log: Option<PathBuf>,
+    /// Called with what the user has to know although a run goes on.
+    pub warn: fn(&str),
     /// Called when another process has held the repository's lock for a while.
     pub waiting: fn(&Waiting),
 }
@@ -88,6 +93,8 @@ impl Settings {
             additions: Additions::default(),
             base: None,
             user_config_dir: None,
+            audit_log: None,
+            warn: |_| (),
             waiting: |_| (),
         }
     }
@@ -143,6 +150,7 @@ impl Coordinator {
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         install_tls_provider();
         require_own_state(&settings.state_dir)?;
+        settings.audit_log.as_deref().map_or(Ok(()), logs::require_writable)?;
         let repo = Repo::open(repository, &settings.state_dir)?.telling(settings.waiting);
         // Before the sandbox: a tier that cannot be tested for lack of files, or of a folder for temporary files,
         // would seem not to work.
@@ -397,6 +405,8 @@ impl Coordinator {
             .with_redactor(self.redactor.clone());
         let cancel = Cancel::new();
         Ok(RunContext {
+            audit_log: self.settings.audit_log.clone().unwrap_or_else(|| self.layout.audit_log(&state.run_id)),
+            warn: self.settings.warn,
             run: state.run_id.clone(),
             store: self.store.clone(),
             repo: self.repo.killed_by(&cancel),

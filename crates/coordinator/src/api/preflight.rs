@@ -27,6 +27,7 @@ pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
         base_url: loaded.run.base_url.clone(),
         confinement,
         additions: loaded.additions.clone(),
+        audit_log: loaded.resolved.text("audit_log").map(PathBuf::from),
         base: loaded.resolved.text("base"),
         user_config_dir: Some(PathBuf::from(&directories.config)),
         ..Settings::new(&directories.state)

@@ -21,6 +21,7 @@ use crate::error::CoordinatorError;
 use crate::merge::{base, step};
 use crate::run::context::RunContext;
 use crate::run::handle::RunHandle;
+use crate::run::logs::RunLogs;
 use crate::run::retry_notices::{Retries, Retry};
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::run::time_limit;
@@ -59,6 +60,10 @@ impl Run {
         let (closing, closed) = watch::channel(!open_ended);
         let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
+        let warn = context.warn;
+        let markers = context.layout.markers(&context.run);
+        let logs = RunLogs::new(context.store.clone(), context.run.clone(), markers, context.audit_log.clone());
+        let logs = logs.follow(handle.state.clone());
         let dispatcher = Dispatcher {
             context,
             shutdown: shutdown.clone(),
@@ -69,7 +74,14 @@ impl Run {
             closed,
             out_of_time: false,
         };
-        let ended = tokio::task::spawn(async move { asked.guard(&cancel, dispatcher.serve(requests)).await });
+        // The logs end once the journal is closed, which the dispatcher holds.
+        let ended = tokio::task::spawn(async move {
+            let (served, unwritten) = tokio::join!(asked.guard(&cancel, dispatcher.serve(requests)), logs);
+            if let Some(why) = unwritten {
+                warn(&why);
+            }
+            served
+        });
         Ok(Self { handle, retries, shutdown, closing, ended })
     }
 

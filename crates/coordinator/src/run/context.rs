@@ -3,6 +3,7 @@
 //! It holds handles only; the run's state is in the journal. Workers reach it only through their links. Git is
 //! blocking, so every operation runs inside `spawn_blocking`, as do reads of more than one blob from the journal.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use orchestrate_core::message::{Envelope, Sender};
@@ -32,6 +33,10 @@ pub(crate) struct RunContext {
     /// Kills the run's git processes.
     pub(crate) cancel: Cancel,
     pub(crate) layout: Layout,
+    /// The audit log of its tool calls.
+    pub(crate) audit_log: PathBuf,
+    /// Called with what the user has to know although the run goes on.
+    pub(crate) warn: fn(&str),
     pub(crate) identities: Identities,
     pub(crate) no_gc: Arc<NoGc>,
     pub(crate) roles: Roles,

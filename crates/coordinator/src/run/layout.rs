@@ -74,6 +74,20 @@ impl Layout {
         self.run(run).join(".packages")
     }
 
+    /// Returns the file of a run's markers.
+    pub fn markers(&self, run: &RunId) -> PathBuf {
+        self.logs(run).join("markers.log")
+    }
+
+    /// Returns the audit log of a run's tool calls, unless the user names another file.
+    pub fn audit_log(&self, run: &RunId) -> PathBuf {
+        self.logs(run).join("audit.jsonl")
+    }
+
+    fn logs(&self, run: &RunId) -> PathBuf {
+        self.root.join("logs").join(run.as_str())
+    }
+
     /// Returns the file that records which tree of a task's work was shown.
     pub fn shown(&self, run: &RunId, task: &TaskId) -> PathBuf {
         self.root.join("shown").join(run.as_str()).join(task.branch_component())

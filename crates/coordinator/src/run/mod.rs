@@ -6,6 +6,7 @@ pub(crate) mod context;
 pub(crate) mod handle;
 pub(crate) mod host;
 pub(crate) mod layout;
+pub(crate) mod logs;
 pub(crate) mod open_files;
 pub(crate) mod retry_notices;
 pub(crate) mod secrets;

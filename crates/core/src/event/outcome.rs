@@ -53,6 +53,23 @@ pub enum ErrorKind {
     Interrupted,
 }
 
+/// The resources that a call used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ResourceUsage {
+    /// Bytes of the tool's text before shaping.
+    pub output_bytes: u64,
+    /// Bytes written to files.
+    pub written_bytes: u64,
+}
+
+impl ResourceUsage {
+    /// Reports whether nothing was used.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Why work is returned to its agent, or left to the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

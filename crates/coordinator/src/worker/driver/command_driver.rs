@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::CallId;
-use orchestrate_core::event::{ErrorKind, Event, FailureCause, ToolOutcome};
-use orchestrate_tools::{ResourceUsage, ToolOutput};
+use orchestrate_core::event::{ErrorKind, Event, FailureCause, ResourceUsage, ToolOutcome};
+use orchestrate_tools::ToolOutput;
 use serde_json::json;
 
 use super::agent_driver::{AgentDriver, DriverEnd};

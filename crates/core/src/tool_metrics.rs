@@ -1,8 +1,9 @@
 //! Counts the calls and successes of each tool, and measures their durations.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use crate::event::{Event, ToolOutcome};
 
 /// Number of a tool's newest durations from which percentiles are computed.
 const KEPT_DURATIONS: usize = 512;
@@ -27,16 +28,24 @@ struct Counts {
     durations: Vec<Duration>,
 }
 
-/// The metrics of all tools of one executor.
+/// The calls of each tool: those of a run, by its events, or those of an executor.
 #[derive(Debug, Default)]
-pub(crate) struct Metrics {
-    counts: Mutex<BTreeMap<String, Counts>>,
+pub struct ToolCalls {
+    counts: BTreeMap<String, Counts>,
 }
 
-impl Metrics {
-    pub(crate) fn record(&self, tool: &str, success: bool, duration: Duration) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let tool = counts.entry(tool.to_owned()).or_default();
+impl ToolCalls {
+    /// Counts the call that an event ends, if it ran.
+    pub fn apply(&mut self, event: &Event) {
+        let Event::ToolFinished { tool, outcome, duration_ms, .. } = event else { return };
+        if *outcome != ToolOutcome::Denied {
+            self.add(tool, *outcome == ToolOutcome::Ok, Duration::from_millis(*duration_ms));
+        }
+    }
+
+    /// Counts a call that ran.
+    pub fn add(&mut self, tool: &str, success: bool, duration: Duration) {
+        let tool = self.counts.entry(tool.to_owned()).or_default();
         let slot = usize::try_from(tool.calls).unwrap_or(0) % KEPT_DURATIONS;
         match tool.durations.get_mut(slot) {
             Some(oldest) => *oldest = duration,
@@ -46,9 +55,9 @@ impl Metrics {
         tool.successes += u64::from(success);
     }
 
-    pub(crate) fn snapshot(&self) -> BTreeMap<String, ToolMetrics> {
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.iter().map(|(tool, counts)| (tool.clone(), counts.figures())).collect()
+    /// Returns the metrics of every tool that has run.
+    pub fn metrics(&self) -> BTreeMap<String, ToolMetrics> {
+        self.counts.iter().map(|(tool, counts)| (tool.clone(), counts.figures())).collect()
     }
 }
 
@@ -72,9 +81,9 @@ mod tests {
 
     #[test]
     fn figures_are_of_the_newest_calls() {
-        let metrics = Metrics::default();
+        let mut calls = ToolCalls::default();
         for n in 1..=100 {
-            metrics.record("t", n % 4 != 0, Duration::from_millis(n));
+            calls.add("t", n % 4 != 0, Duration::from_millis(n));
         }
         let expected = ToolMetrics {
             usage_count: 100,
@@ -82,6 +91,6 @@ mod tests {
             p50: Duration::from_millis(50),
             p95: Duration::from_millis(95),
         };
-        assert_eq!(metrics.snapshot().get("t"), Some(&expected));
+        assert_eq!(calls.metrics().get("t"), Some(&expected));
     }
 }

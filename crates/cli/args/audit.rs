@@ -1,0 +1,43 @@
+//! The options of `audit`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::json::JsonArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    pub(crate) command: AuditCommand,
+}
+
+/// What can be done with the audit log.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Print a run's tool calls, oldest first
+    Show(AuditShowArgs),
+    /// Verify that no line of the log was changed, removed or moved
+    Verify(AuditVerifyArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditShowArgs {
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditVerifyArgs {
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    /// Verify all runs in this file instead
+    #[arg(long, conflicts_with = "run")]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}

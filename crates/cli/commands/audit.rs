@@ -1,0 +1,162 @@
+//! `audit`: prints the audit log of a run's tool calls, and compares its file with the run's journal.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use orchestrate_core::RunId;
+use orchestrate_core::audit::{AuditLog, Chain, check};
+use orchestrate_files::{Links, read_plain};
+use orchestrate_journal::Store;
+use serde_json::{Value, json};
+
+use crate::args::{AuditArgs, AuditCommand, AuditVerifyArgs};
+use crate::context::Context;
+use crate::error::{CommandError, ErrorKind};
+use crate::show::output;
+
+/// How many events are read at once.
+const EVENTS_AT_ONCE: usize = 512;
+/// The maximum size of a log that is verified.
+const MOST_BYTES: u64 = 4 << 30;
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &AuditArgs) -> Result<u8, CommandError> {
+    match &arguments.command {
+        AuditCommand::Show(arguments) => show(context, arguments.run.as_deref(), arguments.json.json),
+        AuditCommand::Verify(arguments) => verify(context, arguments),
+    }
+    .map(|()| 0)
+}
+
+fn show(context: &Context, run: Option<&str>, as_json: bool) -> Result<(), CommandError> {
+    let (store, run) = context.find_run(run)?;
+    for_each_line(&store, &run, |line| if as_json { output::line(line) } else { output::line(&in_words(line)) })
+        .map(drop)
+}
+
+/// Calls a function with each line of a run's audit log, as the journal gives it; returns the log's end.
+fn for_each_line(
+    store: &Store,
+    run: &RunId,
+    mut each: impl FnMut(&str) -> Result<(), CommandError>,
+) -> Result<Chain, CommandError> {
+    let (mut log, mut seen, mut lines) = (AuditLog::default(), 0, 0);
+    loop {
+        let facts = store.events(run, seen, EVENTS_AT_ONCE)?;
+        for fact in &facts {
+            seen = fact.seq;
+            if let Some(line) = log.apply(fact) {
+                lines += 1;
+                each(&line)?;
+            }
+        }
+        if facts.len() < EVENTS_AT_ONCE {
+            return Ok(Chain { lines, head: log.head().to_owned() });
+        }
+    }
+}
+
+/// Returns a line of the log for people: when, who, what, how it ended, and who decided.
+fn in_words(line: &str) -> String {
+    let entry: Value = serde_json::from_str(line).unwrap_or_default();
+    let text = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let parameters = entry.get("parameters").map(Value::to_string).unwrap_or_default();
+    let end = match entry.get("success").and_then(Value::as_bool) {
+        Some(true) => "ok".to_owned(),
+        _ => format!("failed: {}", text("/error")),
+    };
+    let seconds = entry.get("execution_time").map(Value::to_string).unwrap_or_default();
+    let call = output::one_line(&format!("{} {parameters}", text("/tool_name")), 120);
+    let (decision, rule) = (text("/decision/outcome"), text("/decision/rule"));
+    let by = if rule.is_empty() { decision } else { format!("{decision} by {rule}") };
+    let end = output::one_line(&end, 120);
+    format!("{} {} {call} {end} ({seconds}s, {by})", text("/timestamp"), text("/agent_id"))
+}
+
+/// A run's lines in the file, and what they were compared with.
+struct Checked {
+    run: RunId,
+    found: Chain,
+    recorded: Recorded,
+}
+
+/// The log as the journal gives it.
+enum Recorded {
+    /// The journal does not have the run, or there is none here.
+    Unknown,
+    /// The run goes on, and its file may lag behind.
+    Growing,
+    /// The whole log.
+    Whole(Chain),
+}
+
+fn verify(context: &Context, arguments: &AuditVerifyArgs) -> Result<(), CommandError> {
+    let (path, run) = match &arguments.file {
+        Some(file) => (file.clone(), None),
+        None => {
+            let (_, run) = context.find_run(arguments.run.as_deref())?;
+            (context.runs()?.audit_log(&run), Some(run))
+        }
+    };
+    let failed = |reason: String| CommandError::new(ErrorKind::Failed, format!("{}: {reason}", path.display()));
+    let text = read(&path, run.is_some())?;
+    let mut chains = check(&text).map_err(|broken| failed(format!("line {}: {}", broken.line, broken.fault)))?;
+    if let Some(run) = run {
+        chains = BTreeMap::from([(run.clone(), chains.remove(&run).unwrap_or_default())]);
+    }
+    // A file can be verified anywhere.
+    let store = context.store().ok();
+    let mut checked = Vec::new();
+    for (run, found) in chains {
+        let recorded = store.as_ref().map_or(Ok(Recorded::Unknown), |store| recorded(store, &run))?;
+        if let Recorded::Whole(whole) = &recorded
+            && let Some(difference) = found.difference(whole)
+        {
+            return Err(failed(format!("run {run}: {difference}"))
+                .hint(format!("`orchestrate audit show {run} --json` prints the log as the journal gives it")));
+        }
+        checked.push(Checked { run, found, recorded });
+    }
+    print(&path, &checked, arguments.json.json)
+}
+
+fn recorded(store: &Store, run: &RunId) -> Result<Recorded, CommandError> {
+    if !store.runs()?.iter().any(|known| known.run_id == *run) {
+        return Ok(Recorded::Unknown);
+    }
+    if store.standing(run)?.is_live {
+        return Ok(Recorded::Growing);
+    }
+    for_each_line(store, run, |_| Ok(())).map(Recorded::Whole)
+}
+
+fn print(path: &Path, checked: &[Checked], as_json: bool) -> Result<(), CommandError> {
+    if as_json {
+        let of_run = |checked: &Checked| {
+            let compared = matches!(checked.recorded, Recorded::Whole(_));
+            json!({"run_id": checked.run, "calls": checked.found.lines, "head": checked.found.head, "compared": compared})
+        };
+        let runs: Vec<Value> = checked.iter().map(of_run).collect();
+        return output::json(&json!({"file": path, "runs": runs}));
+    }
+    let in_words = |checked: &Checked| {
+        let Checked { run, found, recorded } = checked;
+        let more = match recorded {
+            Recorded::Whole(_) => "as the journal recorded them",
+            Recorded::Growing => "so far: the run goes on",
+            Recorded::Unknown => "unchanged among themselves; this repository's journal does not have the run",
+        };
+        format!("run {run}: {} calls, {more}\n", found.lines)
+    };
+    output::result(&checked.iter().map(in_words).collect::<String>())
+}
+
+/// Reads a log. A run without calls has none.
+fn read(path: &Path, may_be_missing: bool) -> Result<String, CommandError> {
+    match read_plain(path, Links::Anywhere, MOST_BYTES) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing => Ok(String::new()),
+        Err(error) => Err(CommandError::usage(format!("failed to read {}: {error}", path.display()))),
+    }
+}

@@ -1,0 +1,284 @@
+//! The audit log: one line of JSON for each tool call that ended, each bound to the one before it by a hash.
+//!
+//! It is a projection of a run's events: the same events give the same lines, byte for byte, so a log can be completed
+//! or compared with the journal at any time. One file can hold the lines of several runs; each run has a chain of its
+//! own.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::event::{ErrorKind, Event, Recorded, ResourceUsage, ToolOutcome, rfc3339};
+use crate::hex::hex;
+use crate::ids::{AgentId, CallHash, CallId, RunId};
+
+/// What separates the content of a line from its hash.
+const HASH_FIELD: &str = ",\"hash\":\"";
+/// What ends a line.
+const END: &str = "\"}";
+
+/// The audit log of one run, as far as its events have been applied.
+#[derive(Debug, Default)]
+pub struct AuditLog {
+    /// The calls that have started and not ended.
+    open: BTreeMap<(AgentId, u32, CallId), Started>,
+    /// The parked calls, by the hash that a decision names.
+    parked: BTreeMap<CallHash, (AgentId, CallId)>,
+    /// The calls that the user approved.
+    approved: Vec<(AgentId, CallId)>,
+    /// The hash of the newest line; empty before the first.
+    head: String,
+}
+
+#[derive(Debug)]
+struct Started {
+    arguments: Value,
+    rule: String,
+}
+
+/// One line, without its hash.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    /// When the call ended, in UTC.
+    timestamp: String,
+    agent_id: AgentId,
+    tool_name: String,
+    /// The arguments, secrets redacted.
+    parameters: Value,
+    success: bool,
+    /// In seconds.
+    execution_time: f64,
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    error_class: Option<ErrorKind>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    exit_code: Option<i32>,
+    decision: Decision,
+    resource_usage: ResourceUsage,
+    run_id: RunId,
+    turn: u32,
+    call_id: CallId,
+    /// The number of the event in the run's journal.
+    seq: u64,
+    /// The hash of the run's line before this one; empty in its first line.
+    previous: String,
+}
+
+/// What was decided about a call before it ran, and by which rule.
+#[derive(Serialize, Deserialize)]
+struct Decision {
+    outcome: DecisionOutcome,
+    rule: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DecisionOutcome {
+    /// A rule allowed it.
+    Allowed,
+    /// A rule asked, and the user approved it.
+    Approved,
+    /// A rule, the sandbox or the user denied it.
+    Denied,
+}
+
+impl AuditLog {
+    /// Returns the line of an event that ends a call; `None` for any other event.
+    pub fn apply(&mut self, fact: &Recorded) -> Option<String> {
+        match &fact.event {
+            Event::ToolStarted { task, turn, call_id, arguments, rule, .. } => {
+                let started = Started { arguments: arguments.clone(), rule: rule.clone() };
+                self.open.insert((task.clone(), *turn, call_id.clone()), started);
+                None
+            }
+            Event::ApprovalRequested { task, call, call_id, .. } => {
+                self.parked.insert(call.clone(), (task.clone(), call_id.clone()));
+                None
+            }
+            Event::ApprovalDecided { call, allowed, .. } => {
+                self.approved.extend(self.parked.remove(call).filter(|_| *allowed));
+                None
+            }
+            Event::ToolFinished { .. } => self.ended(fact),
+            _ => None,
+        }
+    }
+
+    /// Returns the hash of the newest line; it is empty before the first.
+    pub fn head(&self) -> &str {
+        &self.head
+    }
+
+    fn ended(&mut self, fact: &Recorded) -> Option<String> {
+        let Event::ToolFinished {
+            task,
+            turn,
+            call_id,
+            tool,
+            outcome,
+            error_class,
+            error,
+            exit_code,
+            duration_ms,
+            resource_usage,
+            ..
+        } = &fact.event
+        else {
+            return None;
+        };
+        let started = self.open.remove(&(task.clone(), *turn, call_id.clone()));
+        let (parameters, rule) = started.map(|started| (started.arguments, started.rule)).unwrap_or_default();
+        let entry = Entry {
+            timestamp: rfc3339(fact.ts_ms),
+            agent_id: task.clone(),
+            tool_name: tool.clone(),
+            parameters,
+            success: *outcome == ToolOutcome::Ok,
+            execution_time: std::time::Duration::from_millis(*duration_ms).as_secs_f64(),
+            error: error.clone(),
+            error_class: *error_class,
+            exit_code: *exit_code,
+            decision: Decision { outcome: self.decided(task, call_id, *outcome), rule },
+            resource_usage: *resource_usage,
+            run_id: fact.run_id.clone(),
+            turn: *turn,
+            call_id: call_id.clone(),
+            seq: fact.seq,
+            previous: self.head.clone(),
+        };
+        // Cannot fail: every key is a string.
+        let content = serde_json::to_string(&entry).ok()?;
+        self.head = hash_of(&content);
+        Some(format!("{}{HASH_FIELD}{}{END}", content.strip_suffix('}')?, self.head))
+    }
+
+    fn decided(&mut self, task: &AgentId, call: &CallId, outcome: ToolOutcome) -> DecisionOutcome {
+        let approved = self.approved.iter().position(|(agent, id)| agent == task && id == call);
+        let approved = approved.map(|at| self.approved.swap_remove(at));
+        match (outcome, approved) {
+            (ToolOutcome::Denied, _) => DecisionOutcome::Denied,
+            (_, Some(_)) => DecisionOutcome::Approved,
+            (_, None) => DecisionOutcome::Allowed,
+        }
+    }
+}
+
+/// The lines of one run in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// How many there are.
+    pub lines: u64,
+    /// The hash of the last one.
+    pub head: String,
+}
+
+/// How a chain in a file differs from the one that the journal gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// The file has fewer lines: those at the end are missing.
+    Fewer(u64),
+    /// The lines are not those of the run, although each follows the one before it.
+    Other,
+}
+
+impl Chain {
+    /// Returns how this chain differs from the one that the journal gives, or `None` if it does not.
+    pub fn difference(&self, recorded: &Chain) -> Option<Difference> {
+        match recorded.lines.checked_sub(self.lines) {
+            _ if self == recorded => None,
+            Some(missing) if missing > 0 => Some(Difference::Fewer(missing)),
+            _ => Some(Difference::Other),
+        }
+    }
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Difference::Fewer(1) => f.write_str("its last line is missing"),
+            Difference::Fewer(missing) => write!(f, "its last {missing} lines are missing"),
+            Difference::Other => f.write_str("its lines are not those of the calls that the journal recorded"),
+        }
+    }
+}
+
+/// A line that cannot be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Its number in the file, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It is not a line of an audit log.
+    Unreadable,
+    /// Its content is not what its hash was computed from.
+    Changed,
+    /// It does not follow the run's line before it: lines are missing, or were moved or added.
+    OutOfOrder,
+    /// It is the end of the file, and incomplete.
+    Torn,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Fault::Unreadable => "it is not a line of an audit log",
+            Fault::Changed => "its content does not match its hash, so it was changed",
+            Fault::OutOfOrder => "it does not follow the line before it: lines are missing, or were moved or added",
+            Fault::Torn => "it is incomplete, and nothing follows it",
+        })
+    }
+}
+
+/// Checks the lines of a file, and returns each run's chain.
+///
+/// An incomplete line whose beginning is repeated by the next one is accepted: the program that wrote it was killed or
+/// the disk was full, and the line was written again.
+///
+/// # Errors
+///
+/// Returns the first line that cannot be right.
+pub fn check(text: &str) -> Result<BTreeMap<RunId, Chain>, Broken> {
+    let mut chains: BTreeMap<RunId, Chain> = BTreeMap::new();
+    let mut lines = text.lines().enumerate().peekable();
+    while let Some((at, line)) = lines.next() {
+        let broken = |fault| Broken { line: at + 1, fault };
+        let Some((entry, content, hash)) = parsed(line) else {
+            match lines.peek() {
+                Some((_, next)) if next.starts_with(line) => continue,
+                None if !text.ends_with('\n') => return Err(broken(Fault::Torn)),
+                _ => return Err(broken(Fault::Unreadable)),
+            }
+        };
+        let chain = chains.entry(entry.run_id).or_default();
+        if hash_of(&content) != hash {
+            return Err(broken(Fault::Changed));
+        }
+        if entry.previous != chain.head {
+            return Err(broken(Fault::OutOfOrder));
+        }
+        *chain = Chain { lines: chain.lines + 1, head: hash.to_owned() };
+    }
+    Ok(chains)
+}
+
+/// Splits a line into its entry, the text that its hash was computed from, and the hash.
+fn parsed(line: &str) -> Option<(Entry, String, &str)> {
+    let (content, rest) = line.rsplit_once(HASH_FIELD)?;
+    let content = format!("{content}}}");
+    Some((serde_json::from_str(&content).ok()?, content, rest.strip_suffix(END)?))
+}
+
+fn hash_of(content: &str) -> String {
+    hex(&Sha256::digest(content))
+}
+
+#[cfg(test)]
+mod tests;

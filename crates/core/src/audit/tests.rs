@@ -1,0 +1,130 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn fact(run: &str, seq: u64, event: &Value) -> Recorded {
+    let event = serde_json::from_value(event.clone()).unwrap();
+    Recorded { run_id: run.into(), seq, ts_ms: 1_738_034_567_000 + seq, v: 1, event }
+}
+
+fn started(call: &str) -> Value {
+    json!({"type": "tool.started", "task": "T1", "turn": 2, "call_id": call, "tool": "read_file",
+           "arguments": {"path": format!("{call}.txt")}, "rule": "builtin:files"})
+}
+
+fn finished(call: &str) -> Value {
+    json!({"type": "tool.finished", "task": "T1", "turn": 2, "call_id": call, "tool": "read_file", "outcome": "ok",
+           "result": "blob", "duration_ms": 250, "resource_usage": {"output_bytes": 10, "written_bytes": 0}})
+}
+
+/// Returns the log of a run with this many calls.
+fn log(run: &str, calls: u64) -> (Vec<String>, String) {
+    let mut log = AuditLog::default();
+    let ids: Vec<String> = (0..calls).map(|n| format!("c{n}")).collect();
+    let events = ids.iter().flat_map(|id| [started(id), finished(id)]);
+    let lines = events.zip(1..).filter_map(|(event, seq)| log.apply(&fact(run, seq, &event))).collect();
+    (lines, log.head().to_owned())
+}
+
+fn text(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_line_has_the_fields_of_the_reference_and_more() {
+    let (lines, head) = log("r-1", 1);
+    let line: Value = serde_json::from_str(&lines[0]).unwrap();
+    let expected = json!({
+        "timestamp": "2025-01-28T03:22:47.002Z",
+        "agent_id": "T1",
+        "tool_name": "read_file",
+        "parameters": {"path": "c0.txt"},
+        "success": true,
+        "execution_time": 0.25,
+        "error": null,
+        "decision": {"outcome": "allowed", "rule": "builtin:files"},
+        "resource_usage": {"output_bytes": 10, "written_bytes": 0},
+        "run_id": "r-1",
+        "turn": 2,
+        "call_id": "c0",
+        "seq": 2,
+        "previous": "",
+        "hash": head,
+    });
+    assert_eq!(line, expected);
+}
+
+#[test]
+fn the_same_events_give_the_same_log() {
+    assert_eq!(log("r-1", 3), log("r-1", 3));
+}
+
+#[test]
+fn a_decision_says_who_decided() {
+    let asked = json!({"type": "approval.requested", "task": "T1", "call": "hash", "call_id": "c0", "tool": "read_file",
+                       "summary": "s", "arguments": {}, "rule": "ask"});
+    let decided = json!({"type": "approval.decided", "call": "hash", "allowed": true, "message": null});
+    let refused = {
+        let mut end = finished("c1");
+        end["outcome"] = json!("denied");
+        end["error"] = json!("Security validation failed: no");
+        end
+    };
+    let events = [asked, decided, started("c0"), finished("c0"), started("c1"), refused, started("c2"), finished("c2")];
+    let mut log = AuditLog::default();
+    let lines = events.iter().zip(1..).filter_map(|(event, seq)| log.apply(&fact("r", seq, event)));
+    let outcomes: Vec<Value> =
+        lines.map(|line| serde_json::from_str::<Value>(&line).unwrap()["decision"]["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["approved", "denied", "allowed"]);
+}
+
+#[test]
+fn each_kind_of_damage_is_found_at_its_line() {
+    let (lines, _) = log("r-1", 4);
+    let whole = text(&lines);
+    assert_eq!(check(&whole).unwrap()[&RunId::from("r-1")].lines, 4);
+
+    let broken = |line, fault| Err(Broken { line, fault });
+    let flipped = whole.replacen("c1.txt", "cX.txt", 1);
+    assert_eq!(check(&flipped), broken(2, Fault::Changed));
+    let lost: Vec<String> = [&lines[..1], &lines[2..]].concat();
+    assert_eq!(check(&text(&lost)), broken(2, Fault::OutOfOrder));
+    let swapped = [&lines[..1], &lines[2..3], &lines[1..2], &lines[3..]].concat();
+    assert_eq!(check(&text(&swapped)), broken(2, Fault::OutOfOrder));
+    assert_eq!(check(&whole[..whole.len() - 10]), broken(4, Fault::Torn));
+    assert_eq!(check("{}\n"), broken(1, Fault::Unreadable));
+}
+
+#[test]
+fn a_torn_line_that_was_written_again_is_accepted() {
+    let (lines, head) = log("r-1", 2);
+    let torn = format!("{}\n{}\n{}\n", lines[0], &lines[1][..40], lines[1]);
+    assert_eq!(check(&torn).unwrap()[&RunId::from("r-1")], Chain { lines: 2, head });
+}
+
+#[test]
+fn runs_share_a_file() {
+    let ((one, _), (other, _)) = (log("r-1", 2), log("r-2", 2));
+    let mixed = [one[0].clone(), other[0].clone(), other[1].clone(), one[1].clone()];
+    let chains = check(&text(&mixed)).unwrap();
+    assert_eq!(chains.values().map(|chain| chain.lines).collect::<Vec<_>>(), [2, 2]);
+}
+
+proptest! {
+    /// No byte of a line can be changed unnoticed.
+    #[test]
+    fn every_changed_byte_is_noticed(at in 0_usize..4_000, with in 0x20_u8..0x7f) {
+        let (lines, head) = log("r-1", 3);
+        let mut bytes = text(&lines).into_bytes();
+        let at = at % bytes.len();
+        prop_assume!(bytes[at] != with);
+        bytes[at] = with;
+        let found = check(std::str::from_utf8(&bytes).unwrap());
+        let is_noticed = match &found {
+            Err(_) => true,
+            Ok(chains) => chains.get(&RunId::from("r-1")) != Some(&Chain { lines: 3, head }),
+        };
+        prop_assert!(is_noticed, "{found:?}");
+    }
+}

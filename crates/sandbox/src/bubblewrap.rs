@@ -6,12 +6,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Seek, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create};
 
 use crate::error::SandboxError;
 use crate::host::{self, RustHomes};
@@ -33,86 +33,144 @@ const SHARED_MEMORY_BYTES: &str = "67108864";
 /// The size of the home: room for settings and caches.
 const HOME_BYTES: &str = "268435456";
 
-/// The arguments of one start, and the descriptors that they refer to.
-pub(crate) struct Arguments {
-    list: Vec<OsString>,
-    pub(crate) data: Vec<OwnedFd>,
+/// How large a file is at most that is copied into the view, and how many files and directories a path holds at most:
+/// the point from which a mount costs less.
+const MOST_COPIED_BYTES: u64 = 16 << 10;
+const MOST_COPIED: usize = 4;
+/// The size of a directory's own list on file systems that begin with a block. Reading a longer one would cost more
+/// than a mount.
+const MOST_LISTED_BYTES: u64 = 4 << 10;
+
+/// The arguments of one start.
+pub(crate) struct Arguments(Vec<Argument>);
+
+enum Argument {
+    Word(OsString),
+    /// The number of a descriptor from which bubblewrap reads.
+    Descriptor(Source),
+}
+
+/// What a descriptor leads to. It is not opened before the start: of many jobs that start at once, each would otherwise
+/// hold dozens of open files while it waits for its turn.
+enum Source {
+    Bytes(Vec<u8>),
+    File(PathBuf),
+}
+
+/// The arguments in a file, and the open files that they refer to.
+pub(crate) struct Opened {
+    /// The file for bubblewrap's `--args`.
+    pub(crate) packed: OwnedFd,
+    _sources: Vec<OwnedFd>,
 }
 
 impl Arguments {
     /// Creates the arguments for a view.
-    pub(crate) fn for_view(view: &Checked, network: Network) -> Result<Self, SandboxError> {
-        let mut arguments = Self { list: Vec::new(), data: Vec::new() };
+    pub(crate) fn for_view(view: &Checked, network: Network) -> Self {
+        let mut arguments = Self(Vec::new());
         arguments.add(["--unshare-user", "--unshare-all", "--die-with-parent", "--new-session"]);
         if network == Network::Host {
             arguments.add(["--share-net"]);
         }
         arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
         arguments.private_directories();
-        arguments.system(network)?;
-        arguments.rust(RustHomes::of_user())?;
+        arguments.system(network);
+        arguments.rust(RustHomes::of_user());
         arguments.programs(host::programs_of_user());
         if network == Network::Host {
-            arguments.network()?;
+            arguments.network();
         }
-        let mut composed = Vec::new();
+        let composed = arguments.roots(view);
+        arguments.masks(view);
+        for directory in composed {
+            arguments.words([OsStr::new("--remount-ro"), directory.as_os_str()]);
+        }
+        arguments.add(["--remount-ro", "/dev", "--remount-ro", "/"]);
+        arguments
+    }
+
+    /// Opens everything that the arguments refer to, under numbers that a child inherits: only the thread that starts
+    /// processes may call this.
+    pub(crate) fn open(self) -> io::Result<Opened> {
+        let (mut bytes, mut sources) = (Vec::new(), Vec::new());
+        for argument in self.0 {
+            match argument {
+                Argument::Word(word) => bytes.extend_from_slice(word.as_bytes()),
+                Argument::Descriptor(source) => {
+                    let opened = source.open()?;
+                    bytes.extend_from_slice(opened.as_raw_fd().to_string().as_bytes());
+                    sources.push(opened);
+                }
+            }
+            bytes.push(0);
+        }
+        Ok(Opened { packed: in_memory("bwrap-args", &bytes, MemfdFlags::empty())?, _sources: sources })
+    }
+
+    /// Shows the view's roots; returns the directories that have to become read-only when they are complete.
+    fn roots<'v>(&mut self, view: &'v Checked) -> Vec<&'v Path> {
+        for directory in &view.composed {
+            self.words([OsStr::new("--tmpfs"), directory.as_os_str()]);
+        }
+        let mut composed: Vec<&Path> = view.composed.iter().map(PathBuf::as_path).collect();
         for root in &view.roots {
             match (root.writable, view.readable_around_masks(&root.path)) {
-                (true, _) => arguments.bind("--bind", &root.path),
-                (false, shown) if shown == [root.path.as_path()] && root.optional => {
-                    arguments.bind("--ro-bind-try", &root.path);
+                (true, _) => self.bind("--bind", &root.path),
+                (false, _) if view.is_replaced(&root.path) => {}
+                (false, shown) if shown == [root.path.as_path()] && view.is_in_composed(&root.path) => {
+                    self.copy_or_bind("--ro-bind-try", &root.path);
                 }
-                (false, shown) if shown == [root.path.as_path()] => arguments.bind("--ro-bind", &root.path),
-                // A mask replaces the file.
-                (false, shown) if shown.is_empty() && !root.path.is_dir() => {}
+                (false, shown) if shown == [root.path.as_path()] && root.optional => {
+                    self.bind("--ro-bind-try", &root.path);
+                }
+                (false, shown) if shown == [root.path.as_path()] => self.bind("--ro-bind", &root.path),
                 (false, shown) => {
-                    arguments.compose(&root.path, &shown);
-                    composed.push(root.path.as_os_str());
+                    self.compose(&root.path, &shown);
+                    composed.push(&root.path);
                 }
             }
         }
-        arguments.masks(view)?;
-        for root in composed {
-            arguments.list.extend(["--remount-ro".into(), root.to_owned()]);
-        }
-        arguments.add(["--remount-ro", "/dev", "--remount-ro", "/"]);
-        Ok(arguments)
+        composed
     }
 
-    /// Packs the arguments for `--args`, each terminated by a NUL byte.
-    pub(crate) fn packed(&self) -> Result<OwnedFd, SandboxError> {
-        let mut bytes = Vec::new();
-        for argument in &self.list {
-            bytes.extend_from_slice(argument.as_bytes());
-            bytes.push(0);
+    /// Shows a path in the view's own root or in a composed directory: a copy if it holds little.
+    fn copy_or_bind(&mut self, how: &str, path: &Path) {
+        let Some(Little { directories, files }) = Little::in_path(path) else { return self.bind(how, path) };
+        for directory in &directories {
+            self.words([OsStr::new("--dir"), directory.as_os_str()]);
         }
-        memory_file("bwrap-args", &bytes)
+        for (path, content) in files {
+            self.copy(&path, Source::Bytes(content));
+        }
     }
 
     fn add<const N: usize>(&mut self, arguments: [&str; N]) {
-        self.list.extend(arguments.map(OsString::from));
+        self.words(arguments.map(OsStr::new));
+    }
+
+    fn words<const N: usize>(&mut self, words: [&OsStr; N]) {
+        self.0.extend(words.map(|word| Argument::Word(word.to_owned())));
     }
 
     fn bind(&mut self, how: &str, path: &Path) {
-        self.list.extend([OsStr::new(how), path.as_os_str(), path.as_os_str()].map(OsStr::to_owned));
+        self.words([OsStr::new(how), path.as_os_str(), path.as_os_str()]);
     }
 
     /// Composes a root of its current entries. A mask mounted over a file of the host would
     /// disappear as soon as a process outside renames another file over it, as `git config` does.
     fn compose(&mut self, root: &Path, shown: &[PathBuf]) {
-        self.list.extend(["--tmpfs".into(), root.as_os_str().to_owned()]);
+        self.words([OsStr::new("--tmpfs"), root.as_os_str()]);
         for path in shown {
             // An entry that has disappeared since is skipped.
             self.bind("--ro-bind-try", path);
         }
     }
 
-    fn file(&mut self, path: &Path, content: &[u8]) -> Result<(), SandboxError> {
-        let data = memory_file("file", content)?;
-        let descriptor = data.as_raw_fd().to_string();
-        self.list.extend(["--ro-bind-data".into(), descriptor.into(), path.as_os_str().to_owned()]);
-        self.data.push(data);
-        Ok(())
+    /// Mounts a file with these bytes.
+    fn file(&mut self, path: &Path, content: &[u8]) {
+        self.add(["--ro-bind-data"]);
+        self.0.push(Argument::Descriptor(Source::Bytes(content.to_owned())));
+        self.words([path.as_os_str()]);
     }
 
     fn private_directories(&mut self) {
@@ -123,67 +181,59 @@ impl Arguments {
         self.add(["--perms", "1777", "--size", SHARED_MEMORY_BYTES, "--tmpfs", "/dev/shm"]);
     }
 
-    fn system(&mut self, network: Network) -> Result<(), SandboxError> {
+    fn system(&mut self, network: Network) {
         for path in host::SYSTEM.map(Path::new) {
             match std::fs::read_link(path) {
-                Ok(target) => self.list.extend(["--symlink".into(), target.into(), path.into()]),
+                Ok(target) => self.words([OsStr::new("--symlink"), target.as_os_str(), path.as_os_str()]),
                 Err(_) if path.is_dir() => self.bind("--ro-bind", path),
                 Err(_) => {}
             }
         }
         for path in host::SETTINGS.map(Path::new) {
-            match File::open(path) {
-                Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => self.copy(path, file.into()),
-                Ok(_) => self.bind("--ro-bind", path),
+            match path.metadata() {
+                Ok(found) if found.is_file() => self.copy(path, Source::File(path.to_owned())),
+                Ok(_) => self.copy_or_bind("--ro-bind", path),
                 Err(_) => {}
             }
         }
         for (path, content) in host::ACCOUNTS.into_iter().zip(accounts(network)) {
-            self.copy(Path::new(path), memory_file("file", content.as_bytes())?);
+            self.copy(Path::new(path), Source::Bytes(content.into_bytes()));
         }
-        Ok(())
     }
 
     /// Shows the settings of the network, and those of the user for it.
-    fn network(&mut self) -> Result<(), SandboxError> {
+    fn network(&mut self) {
         let of_home = network::home_files().iter().map(|(name, content)| (Path::new(HOME).join(name), content.clone()));
         for (path, content) in network::machine_files().into_iter().chain(of_home) {
-            self.copy(&path, memory_file("file", &content)?);
+            self.copy(&path, Source::Bytes(content));
         }
         for path in network::certificates() {
             self.bind("--ro-bind-try", &path);
         }
-        Ok(())
     }
 
-    /// Copies a file into the view's own root, which is read-only in the end: that takes a fraction of the time of a
-    /// mount.
-    fn copy(&mut self, path: &Path, content: OwnedFd) {
-        let descriptor = content.as_raw_fd().to_string();
-        self.list.extend([
-            "--perms".into(),
-            "0444".into(),
-            "--file".into(),
-            descriptor.into(),
-            path.as_os_str().to_owned(),
-        ]);
-        self.data.push(content);
+    /// Copies a file into the view's own root or a composed directory, which are read-only in the end. That takes a
+    /// fraction of the time of a mount, for each of which bubblewrap reads the list of all mounts.
+    fn copy(&mut self, path: &Path, source: Source) {
+        self.add(["--perms", "0444", "--file"]);
+        self.0.push(Argument::Descriptor(source));
+        self.words([path.as_os_str()]);
     }
 
-    fn rust(&mut self, toolchain: &RustHomes) -> Result<(), SandboxError> {
+    fn rust(&mut self, toolchain: &RustHomes) {
         if let Some(home) = &toolchain.rustup_home {
             self.bind("--ro-bind", home);
         }
-        let Some(home) = &toolchain.cargo_home else {
-            return Ok(());
-        };
+        let Some(home) = &toolchain.cargo_home else { return };
         // Cargo writes its locks beside the registry.
         self.add(["--size", HOME_BYTES, "--tmpfs"]);
-        self.list.push(home.into());
+        self.words([home.as_os_str()]);
         for (_, path) in toolchain.cargo_shared() {
             self.bind("--ro-bind", &path);
         }
-        toolchain.cargo_config().map_or(Ok(()), |(_, config)| self.file(&home.join("config.toml"), &config))
+        if let Some((_, config)) = toolchain.cargo_config() {
+            self.file(&home.join("config.toml"), &config);
+        }
     }
 
     fn programs(&mut self, programs: &Programs) {
@@ -191,22 +241,70 @@ impl Arguments {
             self.bind("--ro-bind-try", path);
         }
         for Link { path, target } in &programs.links {
-            self.list.extend([OsStr::new("--symlink"), target.as_os_str(), path.as_os_str()].map(OsStr::to_owned));
+            self.words([OsStr::new("--symlink"), target.as_os_str(), path.as_os_str()]);
         }
     }
 
-    fn masks(&mut self, view: &Checked) -> Result<(), SandboxError> {
+    fn masks(&mut self, view: &Checked) {
         for mask in &view.masks {
             match &mask.content {
-                Content::File(bytes) => self.file(&mask.path, bytes)?,
+                Content::File(bytes) if view.is_in_composed(&mask.path) => {
+                    self.copy(&mask.path, Source::Bytes(bytes.clone()));
+                }
+                Content::File(bytes) => self.file(&mask.path, bytes),
                 Content::ReadOnly => self.bind("--ro-bind", &mask.path),
                 Content::EmptyDir => {
-                    let path = mask.path.as_os_str().to_owned();
-                    self.list.extend(["--tmpfs".into(), path.clone(), "--remount-ro".into(), path]);
+                    let path = mask.path.as_os_str();
+                    self.words([OsStr::new("--tmpfs"), path, OsStr::new("--remount-ro"), path]);
                 }
             }
         }
-        Ok(())
+    }
+}
+
+impl Source {
+    /// Opens it, positioned at its first byte. A file that has disappeared since is empty.
+    fn open(self) -> io::Result<OwnedFd> {
+        let content = match self {
+            Self::Bytes(bytes) => bytes,
+            Self::File(path) => match rustix::fs::open(path, OFlags::RDONLY, Mode::empty()) {
+                Ok(opened) => return Ok(opened),
+                Err(_) => Vec::new(),
+            },
+        };
+        in_memory("file", &content, MemfdFlags::empty())
+    }
+}
+
+/// A file, or a directory that holds a few small ones.
+#[derive(Default)]
+struct Little {
+    directories: Vec<PathBuf>,
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Little {
+    /// Reads what is in a path; returns `None` if that is much, or cannot be copied.
+    fn in_path(path: &Path) -> Option<Self> {
+        let (mut little, mut left) = (Self::default(), vec![path.to_owned()]);
+        while let Some(path) = left.pop() {
+            let found = path.symlink_metadata().ok()?;
+            if found.is_file() && found.len() <= MOST_COPIED_BYTES {
+                let content = std::fs::read(&path).ok()?;
+                little.files.push((path, content));
+            } else if found.is_dir() && found.len() <= MOST_LISTED_BYTES {
+                for entry in std::fs::read_dir(&path).ok()? {
+                    left.push(entry.ok()?.path());
+                }
+                little.directories.push(path);
+            } else {
+                return None;
+            }
+            if left.len() + little.files.len() + little.directories.len() > MOST_COPIED {
+                return None;
+            }
+        }
+        Some(little)
     }
 }
 
@@ -233,8 +331,12 @@ fn accounts(network: Network) -> [String; 4] {
 
 /// Creates a file in memory, positioned at its first byte.
 pub(crate) fn memory_file(name: &str, content: &[u8]) -> Result<OwnedFd, SandboxError> {
-    let file = memfd_create(name, MemfdFlags::CLOEXEC).map_err(SandboxError::errno("make a file in memory"))?;
-    let mut file = File::from(file);
-    file.write_all(content).and_then(|()| file.rewind()).map_err(SandboxError::io("fill a file in memory"))?;
+    in_memory(name, content, MemfdFlags::CLOEXEC).map_err(SandboxError::io("make a file in memory"))
+}
+
+fn in_memory(name: &str, content: &[u8], flags: MemfdFlags) -> io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create(name, flags)?);
+    file.write_all(content)?;
+    file.rewind()?;
     Ok(file.into())
 }

@@ -63,6 +63,10 @@ pub struct HostView {
     /// Like [`HostView::read_only`], but paths that do not exist when the process starts are
     /// skipped: for a list of those parts of a directory that may be shown.
     pub optional: Vec<PathBuf>,
+    /// Absolute paths of directories that contain paths of [`HostView::optional`], and of which nothing else is shown.
+    /// The full tier may show copies of small files in them, which cost less than mounts: a process does not see how
+    /// such a file changes after its start.
+    pub composed: Vec<PathBuf>,
     /// Content laid over the roots. See [`Mask`] for the limits in the fallback tier.
     pub masks: Vec<Mask>,
 }

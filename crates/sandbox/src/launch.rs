@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::bubblewrap::{self, Arguments, memory_file};
+use crate::bubblewrap::{self, Arguments, Opened, memory_file};
 use crate::error::SandboxError;
 use crate::fallback::{self, Scratch};
 use crate::helper::protocol::Spec;
@@ -47,19 +48,23 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     let (control, theirs) = UnixStream::pair().map_err(SandboxError::io("make a control socket"))?;
     let json = serde_json::to_vec(&spec)
         .map_err(|cause| SandboxError::Setup { detail: format!("write the helper's orders: {cause}") })?;
-    let mut given = Given {
-        helper: open_helper(&tier.helper.0)?,
-        control: theirs.into(),
-        spec: memory_file("spec", &json)?,
-        more: Vec::new(),
+    let given =
+        Given { helper: open_helper(&tier.helper.0)?, control: theirs.into(), spec: memory_file("spec", &json)? };
+    let around = match tier.confinement {
+        Confinement::Full => Some((bubblewrap()?, Arguments::for_view(&view, job.network))),
+        _ => None,
     };
-    let mut command = match tier.confinement {
-        Confinement::Full => bubblewrap(&view, job.network, &mut given)?,
-        _ => plain(&given),
-    };
-    command.env_clear().process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.stdin(if job.stdin.is_empty() { Stdio::null() } else { memory_file("stdin", &job.stdin)?.into() });
-    let child = spawner::spawn(given.into_inherited(), move || command.spawn())?;
+    let stdin = if job.stdin.is_empty() { Stdio::null() } else { memory_file("stdin", &job.stdin)?.into() };
+    let helper = given.command();
+    let child = spawner::spawn(given.into_inherited(), move || {
+        let around = around.map(|(program, arguments)| Ok::<_, io::Error>((program, arguments.open()?))).transpose()?;
+        let mut command = match &around {
+            Some((program, opened)) => inside(program, opened, &helper),
+            None => plain(&helper),
+        };
+        command.env_clear().process_group(0).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn()
+    })?;
     Ok(Launched { child, control, folders, _scratch: scratch })
 }
 
@@ -68,24 +73,18 @@ struct Given {
     helper: OwnedFd,
     control: OwnedFd,
     spec: OwnedFd,
-    more: Vec<OwnedFd>,
 }
 
 impl Given {
-    /// Returns the path that executes the helper through its descriptor. So it needs no place in
-    /// the view, and may have been replaced on disk.
-    fn program(&self) -> String {
-        format!("/proc/self/fd/{}", self.helper.as_raw_fd())
-    }
-
-    fn arguments(&self) -> [String; 3] {
-        [HELPER_ARG.to_owned(), self.control.as_raw_fd().to_string(), self.spec.as_raw_fd().to_string()]
+    /// Returns the program and the arguments that start the helper. The program is executed through its descriptor. So
+    /// it needs no place in the view, and may have been replaced on disk.
+    fn command(&self) -> [String; 4] {
+        let [helper, control, spec] = [&self.helper, &self.control, &self.spec].map(|fd| fd.as_raw_fd().to_string());
+        [format!("/proc/self/fd/{helper}"), HELPER_ARG.to_owned(), control, spec]
     }
 
     fn into_inherited(self) -> Vec<OwnedFd> {
-        let mut all = self.more;
-        all.extend([self.helper, self.control, self.spec]);
-        all
+        vec![self.helper, self.control, self.spec]
     }
 }
 
@@ -93,26 +92,23 @@ fn open_helper(path: &Path) -> Result<OwnedFd, SandboxError> {
     File::open(path).map(OwnedFd::from).map_err(|source| SandboxError::Helper { path: path.to_owned(), source })
 }
 
+fn bubblewrap() -> Result<&'static Path, SandboxError> {
+    host::bubblewrap()
+        .ok_or_else(|| SandboxError::TierUnusable { tier: Confinement::Full, reason: host::NO_BUBBLEWRAP.to_owned() })
+}
+
 #[expect(clippy::disallowed_methods, reason = "the one door to supervisors")]
-fn plain(given: &Given) -> Command {
-    let mut command = Command::new(given.program());
-    command.args(given.arguments()).current_dir("/");
+fn plain([program, arguments @ ..]: &[String; 4]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir("/");
     command
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one door to supervisors")]
-fn bubblewrap(view: &Checked, network: Network, given: &mut Given) -> Result<Command, SandboxError> {
-    let program = host::bubblewrap().ok_or_else(|| SandboxError::TierUnusable {
-        tier: Confinement::Full,
-        reason: host::NO_BUBBLEWRAP.to_owned(),
-    })?;
-    let arguments = Arguments::for_view(view, network)?;
-    let packed = arguments.packed()?;
-    let mut command = Command::new(program);
-    command.arg("--args").arg(packed.as_raw_fd().to_string()).arg("--").arg(given.program()).args(given.arguments());
-    given.more.extend(arguments.data);
-    given.more.push(packed);
-    Ok(command)
+fn inside(bubblewrap: &Path, opened: &Opened, helper: &[String; 4]) -> Command {
+    let mut command = Command::new(bubblewrap);
+    command.arg("--args").arg(opened.packed.as_raw_fd().to_string()).arg("--").args(helper);
+    command
 }
 
 fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Scratch>) -> Spec {

@@ -15,6 +15,8 @@ pub(crate) struct Checked {
     /// Sorted, so that parents come before what is in them.
     pub(crate) roots: Vec<Root>,
     pub(crate) masks: Vec<Mask>,
+    /// Directories of which only the roots below them are shown, listed like the roots.
+    pub(crate) composed: Vec<PathBuf>,
 }
 
 /// One root of a view.
@@ -28,7 +30,7 @@ pub(crate) struct Root {
 
 impl Checked {
     pub(crate) fn of(job: &Job) -> Result<Self, SandboxError> {
-        let View::Host(HostView { writable, read_only, optional, masks }) = &job.view;
+        let View::Host(HostView { writable, read_only, optional, composed, masks }) = &job.view;
         let mut roots = Vec::new();
         for (paths, writable, optional) in [(read_only, false, false), (optional, false, true), (writable, true, false)]
         {
@@ -42,7 +44,7 @@ impl Checked {
         }
         roots.sort();
         roots.dedup();
-        let checked = Self { masks: kept_masks(masks, &roots)?, roots };
+        let checked = Self { masks: kept_masks(masks, &roots)?, composed: composed_beside(&roots, composed)?, roots };
         checked.require_cwd(&job.cwd)?;
         Ok(checked)
     }
@@ -62,6 +64,17 @@ impl Checked {
         self.roots.iter().filter(|root| !root.writable).map(|root| root.path.as_path())
     }
 
+    /// Reports whether a path lies in a composed directory, outside all roots except itself.
+    pub(crate) fn is_in_composed(&self, path: &Path) -> bool {
+        let is_below = |above: &Path| path != above && path.starts_with(above);
+        self.composed.iter().any(|directory| is_below(directory)) && !self.roots.iter().any(|root| is_below(&root.path))
+    }
+
+    /// Reports whether a mask shows other bytes in place of a file.
+    pub(crate) fn is_replaced(&self, path: &Path) -> bool {
+        self.masks.iter().any(|mask| mask.path == path && matches!(mask.content, Content::File(_)))
+    }
+
     /// Lists what may be read of a read-only root without the masked paths below it: the siblings
     /// along the way, instead of the root itself.
     pub(crate) fn readable_around_masks(&self, root: &Path) -> Vec<PathBuf> {
@@ -69,6 +82,19 @@ impl Checked {
         let hidden: Vec<&Path> = self.masks.iter().filter(is_hidden).map(|mask| mask.path.as_path()).collect();
         around(root, &hidden)
     }
+}
+
+/// Returns the directories to be composed, except those that a root shows as they are.
+fn composed_beside(roots: &[Root], directories: &[PathBuf]) -> Result<Vec<PathBuf>, SandboxError> {
+    let mut all = Vec::new();
+    for directory in directories.iter().filter(|directory| directory.exists()) {
+        let real = real_path(directory)?;
+        all.extend([directory.clone(), real]);
+    }
+    all.sort();
+    all.dedup();
+    all.retain(|directory| !roots.iter().any(|root| directory.starts_with(&root.path)));
+    Ok(all)
 }
 
 /// Reports whether a mask shows the existing content.

@@ -98,7 +98,8 @@ impl Worktree {
         let common_dir = self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir);
         let masks = vec![Mask { path: self.path.join(".git"), content: Content::ReadOnly }, shown::config(common_dir)];
         let optional = shown::shown(common_dir, &self.admin_dir);
-        View::Host(HostView { writable: vec![self.path.clone()], optional, masks, ..HostView::default() })
+        let (writable, composed) = (vec![self.path.clone()], vec![common_dir.to_owned()]);
+        View::Host(HostView { writable, optional, composed, masks, ..HostView::default() })
     }
 
     /// Removes the configuration that git copies from the user's checkout if worktrees may have their own

@@ -25,6 +25,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     if confinement != Confinement::Unconfined {
         all.push(("reads_but_does_not_write_a_read_only_root", reads_but_does_not_write_a_read_only_root));
         all.push(("sees_what_the_user_adds", sees_what_the_user_adds));
+        all.push(("sees_only_parts_of_a_composed_directory", sees_only_parts_of_a_composed_directory));
         all.push(("does_not_write_through_a_link", does_not_write_through_a_link));
         all.push(("has_an_empty_private_home", has_an_empty_private_home));
         all.push(("hides_a_masked_file_of_a_read_only_root", hides_a_masked_file_of_a_read_only_root));
@@ -126,6 +127,41 @@ fn sees_what_the_user_adds(room: &Room) {
     assert_eq!(std::fs::read_to_string(added.join("shown/f")).unwrap(), "content\n");
     // The control: without the addition, nothing of it is seen.
     assert_eq!(room.run(&room.sh(&script)).stdout.text(), "\n");
+}
+
+/// Parts that are copied and parts that are mounted are equally read-only.
+fn sees_only_parts_of_a_composed_directory(room: &Room) {
+    let directory = room.outside.path();
+    for name in ["little/deep", "empty", "much", "hidden"] {
+        std::fs::create_dir_all(directory.join(name)).unwrap();
+    }
+    for name in ["small", "little/deep/f", "much/1", "much/2", "much/3", "much/4", "secret", "hidden/f"] {
+        std::fs::write(directory.join(name), "content\n").unwrap();
+    }
+    std::fs::write(directory.join("large"), "content\n".repeat(4096)).unwrap();
+    let shown = ["small", "large", "little", "empty", "much", "absent"];
+    let mut view = room.view();
+    view.composed.push(directory.to_owned());
+    view.optional.extend(shown.iter().map(|name| directory.join(name)));
+    let job = |script: &str| Job { view: View::Host(view.clone()), ..room.sh(script) };
+    let script = format!(
+        "cd {} || cd /; cat small little/deep/f much/4; head -n 1 large; ls empty; cat secret hidden/f; \
+         echo x > small; echo x > large; echo x > much/1; echo x > new; rm -f small much/1; rm -rf little; \
+         chmod 777 small little/deep .; mv small moved; echo x > little/deep/new; mkdir new; exit 0",
+        directory.display()
+    );
+    let finished = room.run(&job(&script));
+    assert_eq!((finished.exit, finished.stdout.text()), (Exit::Code(0), "content\n".repeat(4)));
+    let again = room.run(&job(&format!("cat {0}/small {0}/much/1 {0}/little/deep/f", directory.display())));
+    assert_eq!(again.stdout.text(), "content\n".repeat(3));
+    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 7);
+    assert_eq!(std::fs::read_dir(directory.join("little/deep")).unwrap().count(), 1);
+    // The control: the same script reads and changes what the view shows as a whole.
+    let mut whole = room.view();
+    whole.writable.push(directory.to_owned());
+    let finished = room.run(&Job { view: View::Host(whole), ..room.sh(&script) });
+    assert_eq!(finished.stdout.text(), "content\n".repeat(6));
+    assert!(directory.join("new").exists() && !directory.join("little").exists());
 }
 
 fn does_not_write_through_a_link(room: &Room) {

@@ -8,7 +8,8 @@
 //! fail: for a changed file with a configured `filter`, or with a `working-tree-encoding`.
 //!
 //! A file whose metadata matches the index is not read again, unless it is not older than the
-//! index (git's own rule for "racy" entries).
+//! index (git's own rule for "racy" entries). Such a file is only compared with what the index has of it: in each fresh
+//! worktree, that is every file which git wrote in the last milliseconds.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -180,7 +181,9 @@ impl Stager<'_> {
             FileType::Symlink => LINK,
             _ => return Ok(Fate::Gone),
         };
-        if known.is_some_and(|entry| entry.mode == mode && self.is_same(&stat, entry)) {
+        if let Some(entry) = known.filter(|entry| entry.mode == mode && looks_same(&stat, entry))
+            && (self.is_older_than_index(&stat) || has_still(&folder, name, entry))
+        {
             return Ok(Fate::Same);
         }
         if !is_storable(path, mode == LINK) {
@@ -301,14 +304,8 @@ impl Stager<'_> {
         Ok(result)
     }
 
-    fn is_same(&self, stat: &Stat, entry: &IndexEntry) -> bool {
-        let on_disk = entry_of(&[], entry.mode, entry.id, stat);
-        let facts = |entry: &IndexEntry| {
-            let times =
-                (entry.mtime.seconds(), entry.mtime.nanoseconds(), entry.ctime.seconds(), entry.ctime.nanoseconds());
-            (times, entry.file_size, entry.ino, entry.uid, entry.gid)
-        };
-        facts(&on_disk) == facts(entry) && (seconds(stat.st_mtime), nanoseconds(stat.st_mtime_nsec)) < self.index_time
+    fn is_older_than_index(&self, stat: &Stat) -> bool {
+        (seconds(stat.st_mtime), nanoseconds(stat.st_mtime_nsec)) < self.index_time
     }
 
     fn count(&mut self, path: &[u8], bytes: u64) -> Result<(), GitError> {
@@ -391,6 +388,23 @@ fn named(value: Option<Vec<u8>>) -> Option<String> {
     }
 }
 
+/// Reports whether a file has the metadata that the index recorded.
+fn looks_same(stat: &Stat, entry: &IndexEntry) -> bool {
+    let on_disk = entry_of(&[], entry.mode, entry.id, stat);
+    let facts = |entry: &IndexEntry| {
+        let times =
+            (entry.mtime.seconds(), entry.mtime.nanoseconds(), entry.ctime.seconds(), entry.ctime.nanoseconds());
+        (times, entry.file_size, entry.ino, entry.uid, entry.gid)
+    };
+    facts(&on_disk) == facts(entry)
+}
+
+/// Reports whether a file has the very bytes that the index has of it. What cannot be read does not.
+fn has_still(folder: &OwnedFd, name: &[u8], entry: &IndexEntry) -> bool {
+    let read = openat::read(folder, name, MAX_FILE_BYTES);
+    read.is_ok_and(|read| read.is_some_and(|(bytes, _)| is_blob(&bytes, entry.id)))
+}
+
 fn is_blob(bytes: &[u8], id: git2::Oid) -> bool {
     git2::Oid::hash_object(git2::ObjectType::Blob, bytes).is_ok_and(|hashed| hashed == id)
 }
@@ -411,4 +425,38 @@ fn modified(path: &std::path::Path) -> Result<(i64, i64), GitError> {
 
 fn unstorable(path: &[u8], reason: impl Into<String>) -> GitError {
     GitError::Unstorable { path: path_of(path), reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::repo::repository::ours;
+    use crate::worktree::worktrees::WorktreeSpec;
+
+    #[test]
+    fn a_file_as_young_as_the_index_is_compared_and_no_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = Repository::init(folder.path().join("project")).unwrap();
+        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
+        let mut tree = made.treebuilder(None).unwrap();
+        for name in ["a", "b"] {
+            tree.insert(name, made.blob(b"before\n").unwrap(), 0o100_644).unwrap();
+        }
+        let tree = made.find_tree(tree.write().unwrap()).unwrap();
+        let base = ours(made.commit(Some("HEAD"), &author, &author, "x", &tree, &[]).unwrap());
+        let path = folder.path().join("T1");
+        let spec = WorktreeSpec { path: path.clone(), branch: None, base, lock_reason: String::new() };
+        let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
+        let worktree = repo.worktrees().add(&spec).unwrap();
+        let index = File::options().write(true).open(worktree.admin_dir().join("index")).unwrap();
+        index.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        assert!(!stage(&repo, &worktree).unwrap().changed);
+        fs::write(path.join("b"), "after!\n").unwrap();
+        let staged = stage(&repo, &worktree).unwrap();
+        let id = |name: &str| staged.index.get_path(name.as_ref(), 0).unwrap().id;
+        assert!(staged.changed && is_blob(b"before\n", id("a")) && is_blob(b"after!\n", id("b")));
+    }
 }

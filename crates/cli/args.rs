@@ -116,6 +116,9 @@ pub(crate) struct DoctorArgs {
 pub(crate) struct CheckArgs {
     /// The plan file
     pub(crate) plan: PathBuf,
+    /// Leave out the optional tasks, `- [ ]*`
+    #[arg(long)]
+    pub(crate) skip_optional: bool,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }
@@ -164,6 +167,9 @@ pub(crate) struct SettingsArgs {
     /// Cost limit of the whole run, in US dollars
     #[arg(long, value_name = "USD")]
     budget_usd: Option<String>,
+    /// Leave out the optional tasks, `- [ ]*`
+    #[arg(long)]
+    skip_optional: bool,
     /// A command that must exit 0 on every merged tree
     #[arg(long, value_name = "CMD")]
     verify: Option<String>,
@@ -564,7 +570,12 @@ impl SettingsArgs {
             ("cache", &self.cache),
         ];
         let lists = [("allow", &self.allow), ("ask", &self.ask), ("deny", &self.deny)];
-        let switches = [("land", self.land), ("no_sandbox", self.no_sandbox), ("no_write_back", self.no_write_back)];
+        let switches = [
+            ("skip_optional", self.skip_optional),
+            ("land", self.land),
+            ("no_sandbox", self.no_sandbox),
+            ("no_write_back", self.no_write_back),
+        ];
         single
             .into_iter()
             .filter_map(|(name, value)| Some((name, value.clone()?)))

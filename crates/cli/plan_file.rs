@@ -68,6 +68,7 @@ impl PlanFile {
         let mut errors = self.refused.clone();
         let plan = match Plan::parse(&self.text, &self.known) {
             Ok(plan) => {
+                let plan = plan.within(&self.loaded.run);
                 errors.extend(orchestrate_plan::unfit(&plan, &self.loaded.run, &self.known));
                 Some(plan)
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Case, Home, Outcome, Repository, World, at, case, fail, sandboxed};
+use crate::support::{Case, Home, Outcome, Repository, Script, World, at, case, done, fail, sandboxed, says, write};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -15,6 +15,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "check::what_a_run_refuses_in_the_repository_is_an_error",
             what_a_run_refuses_in_the_repository_is_an_error,
         ),
+        case("check::optional_tasks_are_left_out_on_request_as_by_a_run", optional_tasks_are_left_out_on_request),
         sandboxed("check::a_run_starts_from_any_revision", a_run_starts_from_any_revision),
     ]
 }
@@ -51,6 +52,23 @@ fn a_plan_is_reported_as_the_contract_says() -> Outcome {
         }
     }
     Ok(())
+}
+
+fn optional_tasks_are_left_out_on_request() -> Outcome {
+    let world = World::plain()?;
+    let plan = "- [ ] T1 Store\n- [ ]* T2 Polish\n";
+    world.repository.write("plan.md", plan)?;
+    let report = world.types(&["check", "plan.md", "--skip-optional", "--json"], 0)?.json()?;
+    if at(&report, "/tasks/1/status")? != "left_out" || *at(&report, "/waves")? != json!([["T1"]]) {
+        return fail(report.to_string());
+    }
+    let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
+    world.types(&["run", "plan.md", "--model", &model, "--skip-optional", "--land"], 0)?;
+    says(&world.types(&["status"], 0)?, &["T2", "cancelled", "it is optional"])?;
+    match world.repository.read("plan.md")? {
+        written if written == plan.replacen("[ ]", "[x]", 1) => Ok(()),
+        written => fail(written),
+    }
 }
 
 fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {

@@ -45,12 +45,12 @@ fn every_option_of_a_run_is_a_setting() {
     let text = "run p --model m --base-url u --agent a --max-agents 1 --max-depth 1 --max-children-per-agent 1 \
         --context-tokens 1 --root-context-tokens 1 --budget-tokens 1 --budget-usd 1 --verify v --no-verify-base --merge auto \
         --base b --timeout 1 --outage-patience 1 --land --no-sandbox --allow r --ask r --deny r --cache off \
-        --no-write-back --output-format text --verbose";
+        --no-write-back --skip-optional --output-format text --verbose";
     let Command::Run(run) = Arguments::try_parse_from(typed(text)).unwrap().command else {
         panic!("no run");
     };
     let typed: Vec<&str> = run.settings.values().into_iter().chain(run.output.values()).map(|(name, _)| name).collect();
     let known: Vec<&str> = orchestrate_settings::KEYS.iter().map(|key| key.name).collect();
     assert!(typed.iter().all(|name| known.contains(name)), "{typed:?}");
-    assert_eq!(typed.len(), 25);
+    assert_eq!(typed.len(), 26);
 }

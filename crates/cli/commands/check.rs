@@ -26,7 +26,8 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         }
         Err(refused) => (None, Some(refused)),
     };
-    let file = plan_file::open(context, &arguments.plan, Vec::new(), project.as_ref())?;
+    let typed = arguments.skip_optional.then(|| ("skip_optional", "true".to_owned())).into_iter().collect();
+    let file = plan_file::open(context, &arguments.plan, typed, project.as_ref())?;
     file.roles.left_out().iter().for_each(|warning| output::warning(warning));
     let mut report = file.check(&|first| match first {
         FirstWord::Program(name) => may_find(name),

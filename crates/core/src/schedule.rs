@@ -36,7 +36,7 @@ impl Progress {
         match status {
             TaskStatus::Todo | TaskStatus::InProgress => Progress::Waiting,
             TaskStatus::Done => Progress::Merged,
-            TaskStatus::Cancelled | TaskStatus::Blocked => Progress::Failed,
+            TaskStatus::Cancelled | TaskStatus::Blocked | TaskStatus::LeftOut => Progress::Failed,
         }
     }
 }

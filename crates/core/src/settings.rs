@@ -73,6 +73,8 @@ pub struct RunSettings {
     pub prices: BTreeMap<String, Price>,
     /// Maximum number of turns of one attempt.
     pub max_turns: u32,
+    /// Whether optional tasks of the plan are left out.
+    pub skip_optional: bool,
     /// Shell command that must exit 0 on every merged tree.
     pub verify: Option<String>,
     /// Whether that command must pass on the base before any work begins.
@@ -137,6 +139,7 @@ impl Default for RunSettings {
             prices_date: None,
             prices: BTreeMap::new(),
             max_turns: MAX_TURNS,
+            skip_optional: false,
             verify: None,
             verify_base: true,
             merge: MergeMode::Auto,

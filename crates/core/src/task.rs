@@ -133,6 +133,8 @@ pub enum TaskStatus {
     Cancelled,
     /// `[!]`; does not run, and its dependents are skipped.
     Blocked,
+    /// Open, but optional in a run that leaves such tasks out; does not run.
+    LeftOut,
 }
 
 impl TaskStatus {

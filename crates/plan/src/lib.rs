@@ -14,6 +14,7 @@ mod growth;
 mod import;
 #[cfg(test)]
 mod invariants;
+mod left_out;
 mod mark;
 mod order;
 #[cfg(test)]

@@ -376,6 +376,7 @@ mod tests {
             ("quiet", "true"),
             ("verbose", "true"),
             ("no_write_back", "true"),
+            ("skip_optional", "true"),
             ("land.message", "{title}"),
             ("clean.keep_runs", "3"),
             ("worktree.setup", "true"),

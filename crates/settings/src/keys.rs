@@ -133,6 +133,7 @@ pub const KEYS: &[Key] = &[
     key("context_limits", Kind::Limits, Class::Preference, "", "Context sizes of models that are smaller than `context_tokens`, in tokens."),
     key("base_url", Kind::Text, Class::Personal, "", "Where the model's server listens, instead of its provider's own address."),
     key("agent", Kind::Text, Class::Preference, "\"implementer\"", "The role of tasks that name none."),
+    key("skip_optional", Kind::Switch, Class::Preference, "false", "Leave out the tasks that the plan marks as optional."),
     key("verify", Kind::Text, Class::Preference, "", "A shell command that must exit 0 on every merged tree before the merge counts."),
     key("verify_base", Kind::Switch, Class::Preference, "true", "Whether `verify` must pass on the base before any agent starts."),
     key("merge", Kind::Merge, Class::Limit, "\"auto\"", "What happens to finished branches: auto, review (you approve first) or none."),
@@ -205,9 +206,13 @@ impl Key {
             "cache" => Some(Value::Text("off".to_owned())),
             "output_format" => Some(Value::Text("text".to_owned())),
             "verify_base" => Some(Value::Switch(run.verify_base)),
-            "quiet" | "verbose" | "no_write_back" | "land" | "no_sandbox" | "worktree.setup_network" => {
-                Some(Value::Switch(false))
-            }
+            "skip_optional"
+            | "quiet"
+            | "verbose"
+            | "no_write_back"
+            | "land"
+            | "no_sandbox"
+            | "worktree.setup_network" => Some(Value::Switch(false)),
             _ => None,
         }
     }

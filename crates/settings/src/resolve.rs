@@ -167,6 +167,7 @@ impl Resolved {
                 Some(Value::Prices(prices)) => prices.clone(),
                 _ => BTreeMap::new(),
             },
+            skip_optional: self.is_on("skip_optional"),
             verify: self.text("verify"),
             verify_base: self.is_on("verify_base"),
             merge,

@@ -7,6 +7,9 @@ use crate::ids::{CallHash, CallId, Oid, TaskId};
 use crate::task::TaskStatus;
 use crate::task_state::{EndCause, TaskError, TaskState, Verify};
 
+/// Why an optional task that was left out has ended.
+const LEFT_OUT: &str = "it is optional, and the run leaves out optional tasks";
+
 /// The stage of a task without an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Unstarted {
@@ -92,6 +95,8 @@ pub(super) enum End {
         /// The reason, in words; `None` if its box said so.
         message: Option<String>,
     },
+    /// It is optional, and the run leaves such tasks out.
+    LeftOut,
     /// The user dropped it.
     Dropped,
 }
@@ -114,6 +119,7 @@ impl Unstarted {
             TaskStatus::Todo | TaskStatus::InProgress => Self::Pending,
             TaskStatus::Done => Self::Done,
             TaskStatus::Cancelled | TaskStatus::Blocked => Self::Ended(End::Cancelled { message: None }),
+            TaskStatus::LeftOut => Self::Ended(End::LeftOut),
         }
     }
 
@@ -258,14 +264,14 @@ impl End {
     fn state(&self) -> TaskState {
         match self {
             Self::Failed { .. } => TaskState::Failed,
-            Self::Cancelled { .. } | Self::Dropped => TaskState::Cancelled,
+            Self::Cancelled { .. } | Self::LeftOut | Self::Dropped => TaskState::Cancelled,
         }
     }
 
     /// Reports whether a person decided that the task is not carried out, in the plan or since. A task that was only
     /// stopped is still wanted.
     pub(super) fn is_given_up(&self) -> bool {
-        matches!(self, Self::Cancelled { message: None } | Self::Dropped)
+        matches!(self, Self::Cancelled { message: None } | Self::LeftOut | Self::Dropped)
     }
 
     fn error(&self) -> Option<TaskError> {
@@ -274,6 +280,7 @@ impl End {
                 TaskError { cause: EndCause::Failed(*cause), message: message.clone() }
             }
             Self::Cancelled { message } => TaskError { cause: EndCause::Cancelled, message: message.clone()? },
+            Self::LeftOut => TaskError { cause: EndCause::Cancelled, message: LEFT_OUT.to_owned() },
             Self::Dropped => TaskError { cause: EndCause::Cancelled, message: "it was dropped".to_owned() },
         })
     }

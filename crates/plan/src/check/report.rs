@@ -138,6 +138,7 @@ impl<'a> Surroundings<'a> {
 /// Parses a plan and creates its report.
 pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport {
     let (plan, mut errors) = parse::read(source, around.known);
+    let plan = plan.within(around.settings);
     errors.extend(around.refused.iter().cloned());
     errors.extend(unfit(&plan, around.settings, around.known));
     errors.sort_by_key(|error| (error.line, error.column));
@@ -329,14 +330,14 @@ impl CheckReport {
         let width = self.tasks.iter().map(|task| task.id.as_str().chars().count()).max().unwrap_or(0);
         for task in &self.tasks {
             let mark = match task.status {
-                TaskStatus::Todo => ' ',
+                TaskStatus::Todo | TaskStatus::LeftOut => ' ',
                 TaskStatus::Done => 'x',
                 TaskStatus::InProgress => '~',
                 TaskStatus::Cancelled => '-',
                 TaskStatus::Blocked => '!',
             };
             let mut pieces = vec![format!("  [{mark}] {:width$}  {}", task.id.as_str(), task.title)];
-            pieces.extend(task.optional.then(|| "(optional)".to_owned()));
+            pieces.extend(optional(task));
             pieces.extend(task.agent.as_ref().map(|agent| format!("@{agent}")));
             pieces.extend(task.run.as_ref().map(|run| format!("run: {run}")));
             let lists = [("depends", names(&task.depends)), ("files", task.files.join(", "))];
@@ -350,6 +351,12 @@ impl CheckReport {
             out.push_str("\nOrder:\n");
         }
     }
+}
+
+/// Returns the remark on a task that the plan does not require.
+fn optional(task: &CheckedTask) -> Option<String> {
+    let remark = if task.status == TaskStatus::LeftOut { "(optional, left out)" } else { "(optional)" };
+    task.optional.then(|| remark.to_owned())
 }
 
 fn names(ids: &[TaskId]) -> String {

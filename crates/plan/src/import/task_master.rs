@@ -142,7 +142,7 @@ fn fold(task: &mut Record, subtask: Record) {
     let id = subtask.id.as_ref().map_or("", |id| id.text.as_str());
     let own = task.id.as_ref().map(|id| id.text.clone()).unwrap_or_default();
     let state = match subtask.status {
-        TaskStatus::Todo => "",
+        TaskStatus::Todo | TaskStatus::LeftOut => "",
         TaskStatus::InProgress => " (in progress)",
         TaskStatus::Done => " (done already)",
         TaskStatus::Cancelled => " (cancelled: leave it)",

@@ -1,0 +1,58 @@
+//! Leaves out what a plan marks as optional, if the settings say so.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::parse::Plan;
+use orchestrate_core::ids::TaskId;
+use orchestrate_core::settings::RunSettings;
+use orchestrate_core::task::{Task, TaskStatus};
+
+impl Plan {
+    /// Returns the plan as a run with these settings carries it out: without its open optional tasks if they are left
+    /// out, apart from those that a required task depends on.
+    #[must_use]
+    pub fn within(mut self, settings: &RunSettings) -> Self {
+        if settings.skip_optional {
+            let needed = needed(&self.tasks);
+            for task in self.tasks.iter_mut().filter(|task| task.status.runs() && !needed.contains(&task.id)) {
+                task.status = TaskStatus::LeftOut;
+            }
+        }
+        self
+    }
+}
+
+/// Returns the open tasks that are required, with all that they depend on.
+fn needed(tasks: &[Task]) -> HashSet<TaskId> {
+    let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
+    let mut open: Vec<&Task> = tasks.iter().filter(|task| task.status.runs() && !task.optional).collect();
+    let mut needed = HashSet::new();
+    while let Some(task) = open.pop() {
+        if needed.insert(task.id.clone()) {
+            open.extend(task.depends.iter().filter_map(|on| by_id.get(on)));
+        }
+    }
+    needed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::KnownNames;
+
+    /// Returns the ids of the tasks that are left out of a plan.
+    fn left_out(text: &str, skip_optional: bool) -> Vec<String> {
+        let settings = RunSettings { skip_optional, ..RunSettings::default() };
+        let plan = Plan::parse(text, &KnownNames::default()).unwrap().within(&settings);
+        let left_out = plan.tasks.into_iter().filter(|task| task.status == TaskStatus::LeftOut);
+        left_out.map(|task| task.id.to_string()).collect()
+    }
+
+    #[test]
+    fn open_optional_tasks_are_left_out_unless_a_required_one_needs_them() {
+        let plan = "- [ ] T1 Build\n- [ ]* T2 Polish\n- [x]* T3 Done\n- [ ]* T4 Needed (depends: T5)\n- [ ]* T5 By T4\n\
+                    - [ ] T6 Needs it (depends: T4)\n- [ ]* T7 After T2 (depends: T2)\n";
+        assert_eq!(left_out(plan, true), ["T2", "T7"]);
+        assert_eq!(left_out(plan, false), [""; 0]);
+    }
+}

@@ -1,4 +1,4 @@
-//! Measures what parsing a plan of one megabyte costs beside the bare parser of its format, for each style of plan.
+//! Measures what parsing a plan of one megabyte costs beside comrak, or serde_json, alone, for each style of plan.
 //!
 //! CPU time of the thread is compared, sample by sample, so that other load on the machine does not count.
 

@@ -3,7 +3,9 @@
 //! Branch and worktree names follow from ids alone ([`TaskId::branch_component`]), so recovery finds
 //! what exists instead of making it again. The mapping is injective: two ids never share a name.
 
+use std::borrow::Borrow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +18,13 @@ macro_rules! text_id {
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(transparent)]
-        pub struct $name(String);
+        // Shared, since a plan's tasks name each other many times.
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Wraps the text without checking it.
             pub fn new(text: impl Into<String>) -> Self {
-                Self(text.into())
+                Self(text.into().into())
             }
 
             /// Returns the text of the id.
@@ -42,9 +45,16 @@ macro_rules! text_id {
             }
         }
 
+        // Hashes and compares as its text does.
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                Self(text.to_owned())
+                Self(text.into())
             }
         }
     };

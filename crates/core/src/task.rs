@@ -156,6 +156,6 @@ pub fn waiting(tasks: &[Task]) -> Vec<(&Task, &TaskId)> {
 
 impl Default for TaskId {
     fn default() -> Self {
-        TaskId::new("")
+        TaskId::from("")
     }
 }

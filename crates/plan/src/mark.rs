@@ -1,5 +1,6 @@
 //! The places of a plan that say whether a task is done.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -10,13 +11,13 @@ pub struct Mark {
     /// The bytes of the source: the mark in a box, the status in a table or a heading, or the value of a field of JSON.
     pub range: Range<usize>,
     /// What stands there once the task is done.
-    pub done: String,
+    pub done: Cow<'static, str>,
 }
 
 impl Mark {
     /// Creates the mark in a box, from its offset.
     pub(crate) fn of_box(at: usize) -> Self {
-        Self { range: at..at + 1, done: "x".to_owned() }
+        Self { range: at..at + 1, done: Cow::Borrowed("x") }
     }
 
     /// Reports whether the source says already that the task is done; `[X]` is as good as `[x]`.

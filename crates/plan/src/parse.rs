@@ -133,7 +133,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     }
     let body = Body { source, start: body, order: front_matter.parallel };
     let (collected, order) = body.read(known, findings).unwrap_or_default();
-    let Collected { drafts, groups, notes, title } = collected;
+    let Collected { mut drafts, groups, notes, title } = collected;
     let names = assign::assign(&drafts, findings);
     let patterns: Vec<_> = drafts.iter().map(|draft| patterns(draft, findings)).collect();
     let unordered = Unordered { drafts: &drafts, names: &names, groups: &groups, patterns: &patterns, order };
@@ -144,8 +144,8 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         check_names(draft, known, findings);
     }
     let title = front_matter.title.clone().or(title);
-    let marked = ids.iter().zip(&drafts).filter(|(_, draft)| !draft.marks.is_empty());
-    let marks = marked.map(|(id, draft)| (id.clone(), draft.marks.clone())).collect();
+    let marks = ids.iter().zip(&mut drafts).map(|(id, draft)| (id.clone(), std::mem::take(&mut draft.marks)));
+    let marks = marks.filter(|(_, marks)| !marks.is_empty()).collect();
     let reasons = ids.iter().zip(&edges.reasons).filter_map(|(id, reason)| Some((id.clone(), (*reason)?))).collect();
     let tasks = tasks(source, drafts, &ids, &edges, front_matter.review);
     Plan { title, front_matter, tasks, marks, reasons, notes, ..Plan::default() }

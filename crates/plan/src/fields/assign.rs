@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes::Located;
-use crate::fields::identify::{Slugs, title_key};
+use crate::fields::identify::Slugs;
 use crate::read::task_line::Draft;
 use orchestrate_core::ids::TaskId;
 
@@ -26,7 +26,7 @@ pub(crate) struct Name<'d> {
 pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Name<'d>> {
     let keys: Vec<Option<String>> = drafts.iter().map(|draft| Some(TaskId::key(&draft.id.as_ref()?.text))).collect();
     let prefixes = prefixes(drafts, &keys, findings);
-    let written: Vec<Option<Located>> =
+    let written: Vec<Option<Written<'_>>> =
         drafts.iter().zip(&prefixes).map(|(draft, prefix)| Some(with_prefix(draft.id.as_ref()?, prefix))).collect();
     let mut first: HashMap<Cow<'_, str>, (usize, &str)> = HashMap::new();
     for (at, id) in written.iter().enumerate() {
@@ -54,7 +54,7 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
         let title = draft.title.as_str();
         let id = match id {
             Some(id) => TaskId::new(id.text),
-            None => slugs.give(&title_key(title)),
+            None => slugs.give(title),
         };
         let (number, phase) = (draft.number.as_deref(), draft.phase_label.as_deref());
         names.push(Name { id, number, title, prefix, phase });
@@ -62,12 +62,19 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
     names
 }
 
+/// An id as it counts, with the offset at which it is written.
+struct Written<'d> {
+    text: Cow<'d, str>,
+    offset: usize,
+}
+
 /// Returns an id with the prefix before it, if it is one that counts.
-fn with_prefix(id: &Located, prefix: &Option<String>) -> Located {
-    match prefix.as_ref().filter(|_| restarts(&id.text)) {
-        Some(prefix) => Located { text: format!("{prefix}{}", id.text), offset: id.offset },
-        None => id.clone(),
-    }
+fn with_prefix<'d>(id: &'d Located, prefix: &Option<String>) -> Written<'d> {
+    let text = match prefix.as_ref().filter(|_| restarts(&id.text)) {
+        Some(prefix) => Cow::Owned(format!("{prefix}{}", id.text)),
+        None => Cow::Borrowed(id.text.as_str()),
+    };
+    Written { text, offset: id.offset }
 }
 
 /// Reports whether an id is one that people begin anew in each part of a plan: `3`, `1.2`, `T1`, `S2`.
@@ -117,7 +124,7 @@ fn labels(drafts: &[Draft], part: Part) -> HashMap<usize, String> {
     for draft in drafts {
         let place = labels.len() + 1;
         labels.entry(part(draft)).or_insert_with(|| {
-            let own = draft.phase_label.clone().filter(|label| taken.insert(label.clone()));
+            let own = draft.phase_label.as_deref().map(str::to_owned).filter(|label| taken.insert(label.clone()));
             let free = || (place..).map(|at| format!("P{at}")).find(|label| taken.insert(label.clone()));
             format!("{}-", own.or_else(free).unwrap_or_default())
         });

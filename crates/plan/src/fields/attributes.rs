@@ -209,7 +209,7 @@ impl Attributes {
                     let message = format!("a task names at most {MAX_LIST} paths");
                     return findings.error(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
                 }
-                self.files.extend(paths.iter().map(|path| located(path)));
+                self.files.extend(paths.into_iter().map(|text| Located { text, offset: field.offset }));
             }
             Key::Agent => self.agent = Some(located(text.trim_start_matches('@'))),
             Key::Model => self.model = Some(located(text)),

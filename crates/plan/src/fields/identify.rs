@@ -129,9 +129,17 @@ fn first_chars(text: &str, most: usize) -> &str {
 /// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a reader. A mention
 /// (`@name`) is left out, so that a task keeps its id whichever roles are known.
 pub(crate) fn title_key(title: &str) -> String {
+    key_up_to(title, MAX_KEY_CHARS)
+}
+
+/// Returns the beginning of a title's key: at least this many characters, if it has them.
+fn key_up_to(title: &str, enough: usize) -> String {
     match title.contains('@') {
-        true => key_of_words(&title.split_whitespace().filter(|word| !is_mention(word)).collect::<Vec<_>>().join(" ")),
-        false => key_of_words(title),
+        true => {
+            let words: Vec<&str> = title.split_whitespace().filter(|word| !is_mention(word)).collect();
+            key_of_words(&words.join(" "), enough)
+        }
+        false => key_of_words(title, enough),
     }
 }
 
@@ -142,10 +150,14 @@ fn is_mention(word: &str) -> bool {
     word.strip_prefix('@').is_some_and(|name| name.bytes().all(is_plain))
 }
 
-fn key_of_words(title: &str) -> String {
-    let mut key = String::with_capacity(title.len().min(MAX_KEY_CHARS));
+fn key_of_words(title: &str, enough: usize) -> String {
+    let mut key = String::with_capacity(title.len().min(enough));
     let mut ends_word = false;
+    let mut chars = 0;
     for c in title.chars().take(MAX_KEY_CHARS) {
+        if chars >= enough {
+            break;
+        }
         let is_part = if c.is_ascii() { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() && !is_invisible(c) };
         if !is_part {
             ends_word |= c != '\'' && !key.is_empty();
@@ -155,6 +167,7 @@ fn key_of_words(title: &str) -> String {
             key.push('_');
             ends_word = false;
         }
+        chars += 1;
         match c.is_ascii() {
             true => key.push(c.to_ascii_lowercase()),
             false => key.extend(c.to_lowercase().filter(|c| c.is_alphanumeric())),
@@ -165,39 +178,55 @@ fn key_of_words(title: &str) -> String {
 
 /// Generates unique slugs.
 pub(crate) struct Slugs {
-    taken: HashSet<String>,
+    /// The keys of the ids that are taken.
+    taken: HashSet<TaskId>,
     /// The last index given, by the part of a slug that every index leaves.
-    last: HashMap<String, usize>,
+    last: HashMap<TaskId, usize>,
 }
 
 impl Slugs {
     /// Creates a generator that avoids the keys of ids written in the plan.
     pub(crate) fn new(written: impl IntoIterator<Item = String>) -> Self {
-        Self { taken: written.into_iter().collect(), last: HashMap::new() }
+        Self { taken: written.into_iter().map(TaskId::new).collect(), last: HashMap::new() }
     }
 
-    /// Returns the slug of a title's key, with an index if it is taken.
-    pub(crate) fn give(&mut self, key: &str) -> TaskId {
-        let base = slug(key);
-        if self.taken.insert(TaskId::key(base)) {
-            return TaskId::new(base);
+    /// Returns the slug of a title, with an index if it is taken.
+    pub(crate) fn give(&mut self, title: &str) -> TaskId {
+        // One more than fit shows whether the last word ends there.
+        let key = key_up_to(title, MAX_SLUG_CHARS + 1);
+        let base = slug(&key);
+        if let Some(id) = self.take(base) {
+            return id;
         }
-        let index = self.last.entry(first_chars(base, COMMON_CHARS).to_owned()).or_insert(1);
-        loop {
-            *index += 1;
-            let candidate = indexed(base, *index);
-            if self.taken.insert(TaskId::key(&candidate)) {
-                return TaskId::new(candidate);
+        let common = first_chars(base, COMMON_CHARS);
+        let mut index = self.last.get(common).copied().unwrap_or(1);
+        let id = loop {
+            index += 1;
+            if let Some(id) = self.take(&indexed(base, index)) {
+                break id;
             }
+        };
+        match self.last.get_mut(common) {
+            Some(last) => *last = index,
+            None => drop(self.last.insert(TaskId::from(common), index)),
         }
+        id
+    }
+
+    /// Takes a slug; returns `None` if it is taken already.
+    fn take(&mut self, slug: &str) -> Option<TaskId> {
+        let id = TaskId::from(slug);
+        // A slug is in lower case, so it is its own key unless its letters have other forms.
+        let key = if slug.is_ascii() { id.clone() } else { TaskId::new(TaskId::key(slug)) };
+        self.taken.insert(key).then_some(id)
     }
 }
 
 /// Adds an index to a slug, shortened so that both fit.
 fn indexed(base: &str, index: usize) -> String {
-    let suffix = format!("_{index}");
-    let kept = first_chars(base, MAX_SLUG_CHARS.saturating_sub(suffix.len()));
-    kept.trim_end_matches('_').to_owned() + &suffix
+    let suffix = index.to_string();
+    let kept = first_chars(base, MAX_SLUG_CHARS.saturating_sub(suffix.len() + 1));
+    [kept.trim_end_matches('_'), "_", &suffix].concat()
 }
 
 #[cfg(test)]
@@ -249,7 +278,7 @@ mod tests {
             ("é", "é"),
         ];
         for (title, expected) in table {
-            assert_eq!(slugs.give(&title_key(title)).as_str(), expected, "{title}");
+            assert_eq!(slugs.give(title).as_str(), expected, "{title}");
         }
     }
 }

@@ -105,7 +105,7 @@ fn story<'a>(story: Json<'a>, reader: &mut Reader<'_, 'a>) -> Option<Record> {
                     reader.findings.error(Pending::new(passes.offset, FindingCode::InvalidValue, other, message));
                 }
             }
-            record.marks.push(Mark { range: passes.range(), done: "true".to_owned() });
+            record.marks.push(Mark { range: passes.range(), done: "true".into() });
         }
         (None, Some(status)) => reader.status(&mut record, status, "done"),
         (None, None) => {}

@@ -153,7 +153,7 @@ impl<'a> Reader<'_, 'a> {
     /// Sets the status that a field names, and its mark; an unknown word is not run.
     pub(crate) fn status(&mut self, record: &mut Record, value: Json<'a>, done: &str) {
         let word = value.word().unwrap_or_default();
-        record.marks.push(Mark { range: value.range(), done: format!("\"{done}\"") });
+        record.marks.push(Mark { range: value.range(), done: format!("\"{done}\"").into() });
         record.status = words::status(&word).unwrap_or_else(|| {
             let message = format!("unknown status `{word}`: this task is not run");
             let found = Pending::new(value.offset, FindingCode::InvalidValue, value.raw(), message);

@@ -299,11 +299,12 @@ impl Orderer<'_> {
     /// Orders tasks that write the same path: the earlier one first.
     fn writers(&mut self, running: &[usize]) {
         let mut writers = Writers::default();
+        let tasks = self.tasks;
         for at in running.iter().copied() {
-            let Some(draft) = self.tasks.drafts.get(at) else {
+            let Some(draft) = tasks.drafts.get(at) else {
                 continue;
             };
-            let patterns = self.tasks.patterns.get(at).into_iter().flatten();
+            let patterns = tasks.patterns.get(at).into_iter().flatten();
             for (file, pattern) in draft.attributes.files.iter().zip(patterns) {
                 let Some(pattern) = pattern else { continue };
                 let beside = |other: usize| self.are_beside(other, at);

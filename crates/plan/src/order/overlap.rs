@@ -5,8 +5,7 @@
 //!
 //! A glob library does not help here: it matches paths, but cannot tell whether two patterns have a path in common.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::collections::{BTreeMap, HashMap};
 
 /// The maximum number of globs in a plan: each is compared with every path.
 pub(crate) const MAX_GLOBS: usize = 256;
@@ -57,8 +56,8 @@ impl Pattern {
         if is_deep { Err("the path is too deep") } else { Ok(Self { path: components.join("/") }) }
     }
 
-    fn components(&self) -> Vec<&str> {
-        self.path.split('/').filter(|component| !component.is_empty()).collect()
+    fn names(&self) -> impl Iterator<Item = &str> {
+        names(&self.path)
     }
 
     /// Reports whether the pattern contains wildcards.
@@ -82,7 +81,7 @@ impl Pattern {
 
     /// Reports whether some path could match both patterns, or be below a match of both.
     pub(crate) fn overlaps(&self, other: &Pattern) -> bool {
-        let (a, b) = (self.components(), other.components());
+        let (a, b): (Vec<&str>, Vec<&str>) = (self.names().collect(), other.names().collect());
         // A pattern with no components left is a directory above the rest of the other.
         let (holds, is_held) = (self.holds(other), other.holds(self));
         let is_done = |i: usize, j: usize| match (i == a.len(), j == b.len()) {
@@ -212,12 +211,22 @@ fn tokens(component: &str) -> Vec<Token> {
 /// they precede it anyway. Up to [`MAX_BESIDE`] writers that run together are kept. The work is therefore linear in
 /// the number of paths, apart from globs ([`MAX_GLOBS`]).
 #[derive(Default)]
-pub(crate) struct Writers {
-    paths: BTreeMap<String, Vec<usize>>,
-    globs: BTreeMap<Pattern, Vec<usize>>,
+pub(crate) struct Writers<'p> {
+    /// The root of the repository.
+    root: Place<'p>,
+    globs: BTreeMap<&'p Pattern, Vec<usize>>,
 }
 
-impl Writers {
+/// A path that is written, or a directory above one.
+#[derive(Default)]
+struct Place<'p> {
+    /// The path, once it is written itself.
+    pattern: Option<&'p Pattern>,
+    writers: Vec<usize>,
+    below: HashMap<&'p str, Place<'p>>,
+}
+
+impl<'p> Writers<'p> {
     /// Records that a task writes a path, and returns the earlier tasks that write it too. `beside` reports whether
     /// the task runs together with an earlier one, which is then kept, so that later tasks wait for both.
     ///
@@ -225,38 +234,66 @@ impl Writers {
     /// There are more than [`MAX_GLOBS`] globs.
     pub(crate) fn record(
         &mut self,
-        pattern: &Pattern,
+        pattern: &'p Pattern,
         task: usize,
         beside: impl Fn(usize) -> bool,
     ) -> Result<Vec<usize>, ()> {
-        let literal = pattern.literal_prefix();
-        let mut earlier: Vec<usize> =
-            ancestors(literal).filter_map(|above| self.paths.get(above)).flatten().copied().collect();
-        earlier.extend(self.globs.iter().filter(|(glob, _)| glob.overlaps(pattern)).flat_map(|(_, writers)| writers));
-        let below = if literal.is_empty() { String::new() } else { format!("{literal}/") };
-        let inside = self.paths.range::<str, _>((Bound::Included(below.as_str()), Bound::Unbounded));
-        let inside =
-            inside.take_while(|(path, _)| path.starts_with(&below)).map(|(path, writers)| (path.clone(), writers));
+        let overlapping = self.globs.iter().filter(|(glob, _)| glob.overlaps(pattern));
+        let mut earlier: Vec<usize> = overlapping.flat_map(|(_, writers)| writers).copied().collect();
         if pattern.is_glob() {
-            let matches = |path: &str| Pattern::new(path).is_ok_and(|path| path.overlaps(pattern));
-            earlier.extend(inside.filter(|(path, _)| matches(path)).flat_map(|(_, writers)| writers));
-            take_over(self.globs.entry(pattern.clone()).or_default(), task, beside);
+            self.root.matching(pattern, &mut earlier);
+            take_over(self.globs.entry(pattern).or_default(), task, beside);
         } else {
-            let inside: Vec<String> = inside.map(|(path, _)| path).collect();
-            for path in inside {
-                let mut writers = self.paths.remove(&path).unwrap_or_default();
-                earlier.extend(&writers);
-                writers.retain(|writer| beside(*writer));
-                if !writers.is_empty() {
-                    self.paths.insert(path, writers);
-                }
-            }
-            take_over(self.paths.entry(pattern.path.clone()).or_default(), task, beside);
+            let place = self.root.descend(pattern, &mut earlier);
+            place.overtake(&beside, &mut earlier);
+            place.pattern = Some(pattern);
+            take_over(&mut place.writers, task, beside);
         }
         earlier.retain(|writer| *writer != task);
         earlier.sort_unstable();
         earlier.dedup();
         if self.globs.len() > MAX_GLOBS { Err(()) } else { Ok(earlier) }
+    }
+}
+
+impl<'p> Place<'p> {
+    /// Returns the place of a path, and adds the writers of all places on the way to it.
+    fn descend(&mut self, pattern: &'p Pattern, earlier: &mut Vec<usize>) -> &mut Self {
+        let mut place = self;
+        earlier.extend(&place.writers);
+        for name in pattern.names() {
+            place = place.below.entry(name).or_default();
+            earlier.extend(&place.writers);
+        }
+        place
+    }
+
+    /// Adds the writers of all places that a glob matches, or that contain its matches.
+    fn matching(&self, glob: &Pattern, earlier: &mut Vec<usize>) {
+        let mut place = self;
+        earlier.extend(&place.writers);
+        for name in names(glob.literal_prefix()) {
+            let Some(next) = place.below.get(name) else { return };
+            place = next;
+            earlier.extend(&place.writers);
+        }
+        let mut open: Vec<&Place<'_>> = place.below.values().collect();
+        while let Some(place) = open.pop() {
+            if place.pattern.is_some_and(|pattern| pattern.overlaps(glob)) {
+                earlier.extend(&place.writers);
+            }
+            open.extend(place.below.values());
+        }
+    }
+
+    /// Adds the writers of all places below, and keeps only those that run beside the new one.
+    fn overtake(&mut self, beside: &impl Fn(usize) -> bool, earlier: &mut Vec<usize>) {
+        self.below.retain(|_, place| {
+            earlier.extend(&place.writers);
+            place.writers.retain(|writer| beside(*writer));
+            place.overtake(beside, earlier);
+            !place.writers.is_empty() || !place.below.is_empty()
+        });
     }
 }
 
@@ -269,10 +306,9 @@ fn take_over(writers: &mut Vec<usize>, task: usize, beside: impl Fn(usize) -> bo
     writers.push(task);
 }
 
-/// Returns a path and every directory above it, including the root (an empty path).
-fn ancestors(path: &str) -> impl Iterator<Item = &str> {
-    let above = path.match_indices('/').map(|(at, _)| path.get(..at).unwrap_or_default());
-    std::iter::once("").chain(above).chain((!path.is_empty()).then_some(path))
+/// Returns the components of a normalised path.
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -309,8 +345,9 @@ mod tests {
             assert_eq!(pattern(a).overlaps(&pattern(b)), expected, "{a} {b}");
             assert_eq!(pattern(b).overlaps(&pattern(a)), expected, "{b} {a}");
             let mut writers = Writers::default();
-            writers.record(&pattern(a), 0, |_| false).unwrap();
-            assert_eq!(!writers.record(&pattern(b), 1, |_| false).unwrap().is_empty(), expected, "recorded {a} {b}");
+            let (a_path, b_path) = (pattern(a), pattern(b));
+            writers.record(&a_path, 0, |_| false).unwrap();
+            assert_eq!(!writers.record(&b_path, 1, |_| false).unwrap().is_empty(), expected, "recorded {a} {b}");
         }
     }
 

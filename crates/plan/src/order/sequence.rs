@@ -93,11 +93,11 @@ fn closing_waits(tasks: &[(usize, &Draft)], names_all: &[bool]) -> Vec<Wait> {
 
 /// Reports whether a title says that it tests or reviews what stands before it.
 pub(crate) fn is_closing(title: &str) -> bool {
-    let title = title.to_lowercase();
+    let is_one = |word: &str, known: &[&str]| known.iter().any(|known| known.eq_ignore_ascii_case(word));
     let mut words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     match words.next() {
-        Some(first) if CLOSING.contains(&first) => true,
-        Some(first) if DOING.contains(&first) => words.take(WORDS_AFTER).any(|word| CHECKS.contains(&word)),
+        Some(first) if is_one(first, CLOSING) => true,
+        Some(first) if is_one(first, DOING) => words.take(WORDS_AFTER).any(|word| is_one(word, CHECKS)),
         _ => false,
     }
 }
@@ -109,27 +109,27 @@ fn is_free(draft: &Draft) -> bool {
 
 /// Sections that go side by side.
 #[derive(Default)]
-struct Block {
+struct Block<'p> {
     /// What its sections come after.
     waits: Vec<usize>,
     /// The last steps of its sections.
     last: Vec<usize>,
     is_free: bool,
-    writers: Writers,
+    writers: Writers<'p>,
 }
 
 /// Tasks that go side by side.
 #[derive(Default)]
-struct Step {
+struct Step<'p> {
     waits: Vec<usize>,
     members: Vec<usize>,
     all_marked: bool,
     all_free: bool,
-    writers: Writers,
+    writers: Writers<'p>,
 }
 
 struct Sequence<'n> {
-    block: Block,
+    block: Block<'n>,
     patterns: &'n [Vec<Option<Pattern>>],
     names_all: &'n [bool],
     waits: Vec<Wait>,
@@ -195,7 +195,7 @@ impl Sequence<'_> {
     }
 }
 
-impl Step {
+impl Step<'_> {
     fn add(&mut self, at: usize, marked: bool, free: bool) {
         self.members.push(at);
         self.all_marked &= marked;
@@ -204,7 +204,12 @@ impl Step {
 }
 
 /// Records what a task writes; reports whether nobody else does, apart from some tasks.
-fn write(writers: &mut Writers, at: usize, patterns: &[Vec<Option<Pattern>>], except: impl Fn(usize) -> bool) -> bool {
+fn write<'p>(
+    writers: &mut Writers<'p>,
+    at: usize,
+    patterns: &'p [Vec<Option<Pattern>>],
+    except: impl Fn(usize) -> bool,
+) -> bool {
     patterns.get(at).into_iter().flatten().flatten().fold(true, |apart, pattern| {
         let earlier = writers.record(pattern, at, |_| false);
         apart && earlier.is_ok_and(|earlier| earlier.into_iter().all(&except))

@@ -109,16 +109,16 @@ impl Walk<'_, '_> {
         while let Some((block, after)) = rest.split_first() {
             rest = after;
             match block {
-                Block::Heading { level, text } => {
-                    if self.begins_task(*level, text.clone(), after, with_fields) {
+                Block::Heading { level, text, title } => {
+                    if self.begins_task(*level, title, after, with_fields) {
                         let body = after.iter().take_while(|block| !self.ends_task(*level, block)).count();
                         let (body, next) = after.split_at_checked(body).unwrap_or((after, &[]));
                         self.close_step(*level);
-                        self.task_heading(*level, text.clone(), body);
+                        self.task_heading(*level, (text.clone(), title), body);
                         rest = next;
                     } else {
-                        self.section_heading(*level, text.clone());
-                        if self.continues_numbers(text.clone(), after) {
+                        self.section_heading(*level, text.clone(), title);
+                        if self.continues_numbers(title, after) {
                             self.sections.hold_tasks();
                         }
                     }
@@ -156,27 +156,21 @@ impl Walk<'_, '_> {
             || items_of(block).iter().any(is_task)
     }
 
-    /// Returns the title of a heading.
-    fn title(&self, text: Range<usize>) -> String {
-        heading::title(self.reader.source.slice(text))
-    }
-
     /// Reports whether a heading is a task itself, given the blocks after it.
-    fn begins_task(&self, level: u8, text: Range<usize>, after: &[Block], with_fields: bool) -> bool {
-        let title = self.title(text);
+    fn begins_task(&self, level: u8, title: &str, after: &[Block], with_fields: bool) -> bool {
         if self.excluded().is_some() {
             return false;
         }
-        if heading::box_of(&title).is_some() {
-            return section::phase(&title).is_none() && !self.groups_headings(level, after);
+        let is_step = heading::task(heading::after_mark(title)).is_some();
+        if heading::box_of(title).is_some() {
+            return section::phase(title).is_none() && !self.groups_headings(level, after);
         }
-        let is_step = heading::task(heading::after_mark(&title)).is_some();
         let is_numbered = || {
             let parent = self.sections.parent(level);
             parent.is_some_and(|parent| section::lists_work(&parent.title))
-                && identify::leading(heading::after_mark(&title)).is_some_and(|found| !found.bare_number)
+                && identify::leading(heading::after_mark(title)).is_some_and(|found| !found.bare_number)
         };
-        let is_stage = || section::phase(&title).is_some() && self.says_status(after);
+        let is_stage = || section::phase(title).is_some() && self.says_status(after);
         match self.style {
             Style::StepHeadings => is_step || is_numbered() || is_stage(),
             _ => is_step && with_fields,
@@ -186,11 +180,11 @@ impl Walk<'_, '_> {
     /// Reports whether headings with boxes stand below a heading of this level.
     fn groups_headings(&self, level: u8, after: &[Block]) -> bool {
         let below = after.iter().map_while(|block| match block {
-            Block::Heading { level: own, text } if *own > level => Some(Some(text)),
+            Block::Heading { level: own, title, .. } if *own > level => Some(Some(title)),
             Block::Heading { .. } => None,
             _ => Some(None),
         });
-        below.flatten().any(|text| heading::box_of(&self.title(text.clone())).is_some())
+        below.flatten().any(|title| heading::box_of(title).is_some())
     }
 
     /// Reports whether a field below a heading says the status or the goal of what it names.
@@ -207,10 +201,10 @@ impl Walk<'_, '_> {
 
     /// Reports whether the first block is a task's heading with a field below it.
     fn has_fields(&self, blocks: &[Block]) -> bool {
-        let Some((Block::Heading { text, .. }, after)) = blocks.split_first() else {
+        let Some((Block::Heading { title, .. }, after)) = blocks.split_first() else {
             return false;
         };
-        heading::task(heading::after_mark(&self.title(text.clone()))).is_some()
+        heading::task(heading::after_mark(title)).is_some()
             && after
                 .iter()
                 .take_while(|block| !matches!(block, Block::Heading { .. }))
@@ -231,36 +225,32 @@ impl Walk<'_, '_> {
 
     /// Reports whether a block ends the task whose heading has this level.
     fn ends_task(&self, task_level: u8, block: &Block) -> bool {
-        let Block::Heading { level, text } = block else {
+        let Block::Heading { level, title, .. } = block else {
             return false;
         };
-        let title = self.title(text.clone());
-        *level <= task_level
-            || heading::box_of(&title).is_some()
-            || heading::task(heading::after_mark(&title)).is_some()
+        *level <= task_level || heading::box_of(title).is_some() || heading::task(heading::after_mark(title)).is_some()
     }
 
     /// Opens the section of a heading that is no task.
-    fn section_heading(&mut self, level: u8, text: Range<usize>) {
-        let title = self.title(text.clone());
+    fn section_heading(&mut self, level: u8, text: Range<usize>, title: &str) {
         let line = self.reader.source.line_of(text.start);
-        self.found.notes.push(Note { heading: Some(title.clone()), level, line, text: String::new() });
+        self.found.notes.push(Note { heading: Some(title.to_owned()), level, line, text: String::new() });
         self.close_step(level);
-        if heading::box_of(&title).is_some() {
+        if heading::box_of(title).is_some() {
             let reason = match self.excluded() {
                 Some(heading) => heading.reason(),
                 None => "it groups the tasks below it".to_owned(),
             };
             self.reader.findings.skip(text.start, reason);
-        } else if self.open_step.is_none() && heading::task(heading::after_mark(&title)).is_some() {
+        } else if self.open_step.is_none() && heading::task(heading::after_mark(title)).is_some() {
             self.open_step = Some(OpenStep { at: text.start, level, drafts: self.found.drafts.len() });
         }
-        self.sections.open(level, title, text.start);
+        self.sections.open(level, title.to_owned(), text.start);
     }
 
     /// Reports whether the boxes right below a heading are numbered under it: `2.1` below `2. Validation`.
-    fn continues_numbers(&self, text: Range<usize>, after: &[Block]) -> bool {
-        let Some(number) = section::number(&self.title(text)) else { return false };
+    fn continues_numbers(&self, title: &str, after: &[Block]) -> bool {
+        let Some(number) = section::number(title) else { return false };
         let own = after.iter().take_while(|block| !matches!(block, Block::Heading { .. }));
         own.flat_map(items_of).next().is_some_and(|item| {
             let line = self.reader.first_line(item).text;
@@ -611,13 +601,13 @@ impl Walk<'_, '_> {
     }
 
     /// Parses a heading that is a task, and the blocks below it.
-    fn task_heading(&mut self, level: u8, range: Range<usize>, body: &[Block]) {
+    fn task_heading(&mut self, level: u8, (range, title): (Range<usize>, &str), body: &[Block]) {
         let mut inline = Inline::new(self.reader.source, range.clone());
         let marks = inline.text.len() - inline.text.trim_start_matches(['#', ' ']).len();
         inline = Inline::new(self.reader.source, range.start + marks..range.end);
         let phase = section::phase(&inline.text);
         if phase.is_some() {
-            self.sections.open(level, self.title(range.clone()), range.start);
+            self.sections.open(level, title.to_owned(), range.start);
         }
         let without_box = BoxMark {
             status: heading::status(&inline.text).unwrap_or_default(),
@@ -637,7 +627,7 @@ impl Walk<'_, '_> {
         if let Some(found) = heading::task(text) {
             draft.number = Some(found.number.to_owned());
             draft.counts |= found.counts;
-            draft.id.get_or_insert(id(found.id));
+            draft.id.get_or_insert(id(found.id()));
         } else if let Some(found) = identify::leading(text).filter(|_| head == 0 && mark.at.is_some()) {
             draft.set_id(id(found.id.to_owned()));
         } else if let Some(label) = phase.and_then(|phase| phase.label) {

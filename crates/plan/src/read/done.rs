@@ -33,14 +33,14 @@ const DECORATION: [char; 4] = ['*', '_', ' ', '`'];
 /// no known status. `at` is the text's offset in the source.
 pub(crate) fn mark(said: &str, at: usize) -> Option<Mark> {
     let done = in_the_form_of(said)?;
-    Some(Mark { range: at..at + said.len(), done })
+    Some(Mark { range: at..at + said.len(), done: done.into() })
 }
 
 /// Like [`mark`], for the cell of a table, which may be empty.
 pub(crate) fn mark_of_cell(said: &str, at: usize) -> Option<Mark> {
     if said.is_empty() {
         // The cell is in front of a bar.
-        return Some(Mark { range: at..at, done: "Done ".to_owned() });
+        return Some(Mark { range: at..at, done: "Done ".into() });
     }
     mark(said, at)
 }

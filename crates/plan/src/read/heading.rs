@@ -36,14 +36,23 @@ const WORDS: &[(&str, &str)] = &[
 /// A heading of the form `Task N: …`, `Step N: …`, `TN: …`, `US-N: …`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TaskHeading<'a> {
-    /// `T` (task) or `S` (step) with the number, or the id as written.
-    pub(crate) id: String,
+    /// `T` for a task, `S` for a step; empty if the id is written itself.
+    letter: &'static str,
+    /// The id as written, or the number that the letter precedes.
+    written: &'a str,
     /// The byte offset of the title.
     pub(crate) rest: usize,
     /// The number alone, for references such as `Tasks 1-4`.
     pub(crate) number: &'a str,
     /// Whether it counts (`Task 1`, `Step 2`), and so gives an order; `T1` is a name.
     pub(crate) counts: bool,
+}
+
+impl TaskHeading<'_> {
+    /// Returns `T` (task) or `S` (step) with the number, or the id as written.
+    pub(crate) fn id(&self) -> String {
+        [self.letter, self.written].concat()
+    }
 }
 
 /// Parses the heading of a task; `None` for other headings.
@@ -56,7 +65,8 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
         let digits = found.id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let ends_word = number_at > 0 || !word.is_ascii();
         return (ends_word && digits).then(|| TaskHeading {
-            id: format!("{letter}{}", found.id),
+            letter,
+            written: found.id,
             rest: start + body.len() - rest.len() + number_at + found.rest,
             number: found.id,
             counts: true,
@@ -64,7 +74,7 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     }
     let found = identify::leading(body)?;
     let number = found.id.strip_prefix("US-").or_else(|| found.id.strip_prefix('T'))?;
-    Some(TaskHeading { id: found.id.to_owned(), rest: start + found.rest, number, counts: false })
+    Some(TaskHeading { letter: "", written: found.id, rest: start + found.rest, number, counts: false })
 }
 
 /// Returns the text after a word such as `Task` and the blank or the `#` that follows it, in any language.
@@ -78,11 +88,13 @@ pub(crate) fn without_word(text: &str) -> Option<&str> {
 /// Returns the word for a task or a step, in any case, that a text begins with, the letter of its id, and the rest.
 fn first_word(text: &str) -> Option<(&'static str, &'static str, &str)> {
     let (own, rest) = text.split_at(text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len()));
-    let is_own = |word: &str| match own.is_ascii() {
-        true => word.eq_ignore_ascii_case(own),
-        false => !word.is_ascii() && own.to_lowercase() == word,
-    };
-    let (word, letter) = *WORDS.iter().find(|(word, _)| is_own(word))?;
+    let (word, letter) = *match own.is_ascii() {
+        true => WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(own)),
+        false => {
+            let own = own.to_lowercase();
+            WORDS.iter().find(|(word, _)| *word == own)
+        }
+    }?;
     Some((word, letter, rest))
 }
 
@@ -112,7 +124,7 @@ pub(crate) fn title(raw: &str) -> String {
     let raw = raw.trim_start_matches('#').trim();
     let open = raw.trim_end_matches('#');
     let raw = if open.ends_with(' ') || open.is_empty() { open } else { raw };
-    text::without_strong(text::without(raw, &text::spans(raw).comments).join(" "))
+    text::without_strong(text::line_without(raw, &text::spans(raw).comments))
 }
 
 #[cfg(test)]
@@ -123,7 +135,7 @@ mod tests {
     fn task_headings_are_read() {
         let heading = |id: &str, rest, number| {
             let counts = !id.starts_with("US") && id != "T003";
-            Some(TaskHeading { id: id.to_owned(), rest, number, counts })
+            Some((id.to_owned(), rest, number, counts))
         };
         let table = [
             ("Task 1: Do", heading("T1", 8, "1")),
@@ -139,9 +151,11 @@ mod tests {
             ("Phase 1", None),
         ];
         for (title, expected) in table {
-            assert_eq!(task(title), expected, "{title}");
+            let found = task(title).map(|found| (found.id(), found.rest, found.number, found.counts));
+            assert_eq!(found, expected, "{title}");
         }
     }
+
     #[test]
     fn a_heading_has_its_box_first_or_after_its_number() {
         let table = [

@@ -1,15 +1,15 @@
 //! The blocks of a plan as a CommonMark parser sees them, with byte offsets; the only module that uses the parser.
 //!
 //! Code, quotes and HTML are [`Block::Opaque`]: their content is never a task. Nesting is bounded ([`MAX_DEPTH`])
-//! before the parser runs, because the parser visits every open block at every blank line: unbounded, a kilobyte of
+//! before the parser runs, because the parser compares every line with every open block: unbounded, a kilobyte of
 //! markers would make each later line cost a kilobyte of work.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use comrak::nodes::{AstNode, NodeValue, Sourcepos};
-use comrak::{Arena, Options, parse_document};
+use pulldown_cmark::{Event, OffsetIter, Options, Parser, Tag, TagEnd};
 
+use crate::read::heading;
 use crate::read::source::Source;
 
 /// The maximum nesting of lists and quotes: far more than people write, but shallow enough for recursion.
@@ -18,8 +18,8 @@ pub const MAX_DEPTH: usize = 100;
 /// One block of a plan.
 #[derive(Debug)]
 pub(crate) enum Block {
-    /// A heading; its text includes the `#` marks, but not an underline.
-    Heading { level: u8, text: Range<usize> },
+    /// A heading; its text includes the `#` marks, but not an underline, and its title neither.
+    Heading { level: u8, text: Range<usize>, title: String },
     /// A list with its items.
     List(Vec<Item>),
     /// A paragraph with its byte range.
@@ -106,56 +106,122 @@ pub(crate) fn read(source: &Source<'_>, start: usize) -> Vec<Block> {
         true => Cow::Owned(body.replace("\r\n", " \n").replace('\r', "\n")),
         false => Cow::Borrowed(body),
     };
-    let arena = Arena::new();
-    let root = parse_document(&arena, &body, &Options::default());
-    let reader = Reader { source, first_line: source.line_of(start) - 1, first_column: start };
-    reader.blocks(root, false)
+    let events = Parser::new_ext(&body, Options::empty()).into_offset_iter();
+    Reader { body: &body, start, events }.blocks(false)
 }
 
-/// Converts the parser's nodes into blocks.
-struct Reader<'s, 'a> {
-    source: &'s Source<'a>,
-    first_line: usize,
-    first_column: usize,
+/// Converts the parser's events into blocks.
+struct Reader<'b> {
+    body: &'b str,
+    /// The offset of the body in the source.
+    start: usize,
+    events: OffsetIter<'b>,
 }
 
-impl Reader<'_, '_> {
-    fn blocks<'n>(&self, parent: &'n AstNode<'n>, in_item: bool) -> Vec<Block> {
-        parent.children().filter_map(|node| self.block(node, in_item)).collect()
+impl Reader<'_> {
+    /// Returns the blocks up to the end of what encloses them.
+    fn blocks(&mut self, in_item: bool) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        // A paragraph whose text stands in its item without a paragraph around it.
+        let mut bare: Option<Range<usize>> = None;
+        while let Some((event, range)) = self.events.next() {
+            let block = match event {
+                Event::End(tag) if is_inline_end(tag) => continue,
+                Event::End(_) => break,
+                Event::Start(tag) if !is_inline(&tag) => self.block(&tag, range, in_item),
+                Event::Rule => None,
+                _ => {
+                    let begun = bare.get_or_insert_with(|| self.unescaped(range.start)..range.end);
+                    begun.end = begun.end.max(range.end);
+                    continue;
+                }
+            };
+            blocks.extend(bare.take().map(|range| Block::Paragraph(self.place(range))));
+            blocks.extend(block);
+        }
+        blocks.extend(bare.map(|range| Block::Paragraph(self.place(range))));
+        blocks
     }
 
-    fn block<'n>(&self, node: &'n AstNode<'n>, in_item: bool) -> Option<Block> {
-        let data = node.data();
-        let range = self.range(data.sourcepos);
-        let opaque = |kind| Some(Block::Opaque { kind, range: range.clone() });
-        match &data.value {
-            NodeValue::Heading(heading) if heading.setext => {
-                let text = range.start..self.source.line_start(self.source.line_of(range.end.saturating_sub(1)));
-                Some(if in_item { Block::Paragraph(text) } else { Block::Heading { level: heading.level, text } })
-            }
-            NodeValue::Heading(heading) => Some(Block::Heading { level: heading.level, text: range }),
-            NodeValue::Paragraph => Some(Block::Paragraph(range)),
-            NodeValue::List(_) => Some(Block::List(node.children().map(|item| self.item(item)).collect())),
-            NodeValue::CodeBlock(_) => opaque(Opaque::Code),
-            NodeValue::BlockQuote => opaque(Opaque::Quote),
-            NodeValue::HtmlBlock(_) => opaque(Opaque::Html),
+    /// Reads the rest of a block that begins with a tag.
+    fn block(&mut self, tag: &Tag<'_>, range: Range<usize>, in_item: bool) -> Option<Block> {
+        if let Tag::List(_) = tag {
+            return Some(Block::List(self.items()));
+        }
+        self.skip();
+        match tag {
+            Tag::Heading { level, .. } => Some(self.heading(*level as u8, self.place(range), in_item)),
+            Tag::Paragraph => Some(Block::Paragraph(self.place(range))),
+            Tag::CodeBlock(_) => Some(Block::Opaque { kind: Opaque::Code, range: self.ended(range) }),
+            Tag::BlockQuote(_) => Some(Block::Opaque { kind: Opaque::Quote, range: self.place(range) }),
+            Tag::HtmlBlock => Some(Block::Opaque { kind: Opaque::Html, range: self.place(range) }),
             _ => None,
         }
     }
 
-    fn item<'n>(&self, node: &'n AstNode<'n>) -> Item {
-        Item { range: self.range(node.data().sourcepos), blocks: self.blocks(node, true) }
+    /// Returns a heading without its underline. In an item, an underlined text is a paragraph, since people mean a
+    /// rule there.
+    fn heading(&self, level: u8, range: Range<usize>, in_item: bool) -> Block {
+        let underline = self.slice(&range).rfind('\n');
+        let text = range.start..underline.map_or(range.end, |last| range.start + last + 1);
+        if underline.is_some() && in_item {
+            return Block::Paragraph(text);
+        }
+        let title = heading::title(self.slice(&text));
+        Block::Heading { level, text, title }
     }
 
-    /// Converts the parser's lines and byte columns (both from 1, the end inclusive) into a byte range.
-    fn range(&self, position: Sourcepos) -> Range<usize> {
-        let at = |line: usize, column: usize| {
-            // The body's first line may begin in the middle of the source's line, after a BOM.
-            let line_start = if line == 1 { self.first_column } else { self.source.line_start(line + self.first_line) };
-            line_start + column
-        };
-        let start = at(position.start.line, position.start.column.saturating_sub(1));
-        let end = at(position.end.line, position.end.column).min(self.source.text.len());
-        start..end.max(start)
+    /// Reads the items of a list.
+    fn items(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        while let Some((Event::Start(Tag::Item), range)) = self.events.next() {
+            items.push(Item { range: self.place(range), blocks: self.blocks(true) });
+        }
+        items
     }
+
+    /// Skips the rest of a block, with all that it contains.
+    fn skip(&mut self) {
+        let mut open = 1;
+        while open > 0 {
+            match self.events.next() {
+                Some((Event::Start(_), _)) => open += 1,
+                Some((Event::End(_), _)) | None => open -= 1,
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Returns the offset of the backslash before a text that begins with an escaped character, which the parser
+    /// leaves out.
+    fn unescaped(&self, start: usize) -> usize {
+        start - usize::from(self.body.get(..start).is_some_and(|before| before.ends_with('\\')))
+    }
+
+    /// Returns the place of a block in the source, from its first to its last visible character.
+    fn place(&self, range: Range<usize>) -> Range<usize> {
+        let written = self.body.get(range.clone()).unwrap_or_default();
+        let blanks = written.len() - written.trim_start_matches([' ', '\t']).len();
+        self.ended(range.start + blanks..range.end)
+    }
+
+    /// Returns the place in the source of a block that may begin with blanks.
+    fn ended(&self, range: Range<usize>) -> Range<usize> {
+        let written = self.body.get(range.clone()).unwrap_or_default().trim_ascii_end();
+        self.start + range.start..self.start + range.start + written.len()
+    }
+
+    /// Returns the text of a place in the source.
+    fn slice(&self, place: &Range<usize>) -> &str {
+        self.body.get(place.start - self.start..place.end - self.start).unwrap_or_default()
+    }
+}
+
+/// Reports whether a tag is markup within a text.
+fn is_inline(tag: &Tag<'_>) -> bool {
+    matches!(tag, Tag::Emphasis | Tag::Strong | Tag::Link { .. } | Tag::Image { .. })
+}
+
+fn is_inline_end(tag: TagEnd) -> bool {
+    matches!(tag, TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link | TagEnd::Image)
 }

@@ -1,6 +1,8 @@
 //! Classifies the sections of a plan by their headings, in the languages that public plans are written in: phases,
 //! sections whose boxes are not tasks, sections that wait for a person, and sections that list work.
 
+use std::borrow::Cow;
+
 /// What the boxes of a section are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -507,10 +509,13 @@ pub(crate) struct Phase {
 
 /// Parses a heading that contains `Phase N`, `Stage N` or `Milestone N`, or begins with a priority.
 pub(crate) fn phase(title: &str) -> Option<Phase> {
+    if title.is_ascii() && !words(title).into_iter().any(may_begin_phase) {
+        return None;
+    }
     // Lowered word by word: some letters become two, which would split a word.
     let written = words(title);
-    let lowered: Vec<String> = written.iter().map(|word| word.to_lowercase()).collect();
-    let words: Vec<&str> = lowered.iter().map(String::as_str).collect();
+    let lowered: Vec<Cow<'_, str>> = written.iter().map(|word| lowered(word)).collect();
+    let words: Vec<&str> = lowered.iter().map(AsRef::as_ref).collect();
     for (word, number) in words.iter().zip(written.into_iter().skip(1)) {
         if PHASES.contains(word) && is_number(number) {
             let letter = word.chars().next().filter(char::is_ascii).unwrap_or('p').to_ascii_uppercase();
@@ -520,6 +525,17 @@ pub(crate) fn phase(title: &str) -> Option<Phase> {
     let is_named = !title.is_ascii()
         && PHASES_WITHOUT_BLANKS.iter().any(|word| title.contains(word) && title.contains(is_ideographic_number));
     (is_named || is_priority(&words)).then_some(Phase { label: None })
+}
+
+/// Reports whether an ASCII word is one of those without which a heading begins no phase; most headings have none.
+fn may_begin_phase(word: &str) -> bool {
+    let is_grade = matches!(word.as_bytes(), [b'p' | b'P', b'0'..=b'4']);
+    is_grade || [PHASES, PRIORITIES, LEVELS].into_iter().flatten().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+fn lowered(word: &str) -> Cow<'_, str> {
+    let is_low = word.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    if is_low { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) }
 }
 
 fn is_ideographic_number(c: char) -> bool {

@@ -49,7 +49,7 @@ impl Sections {
         if let Some(phase) = section::phase(&title) {
             place.phase += 1;
             place.phase_level = Some(level);
-            place.phase_label = phase.label;
+            place.phase_label = phase.label.map(Into::into);
         } else if place.phase_level.is_some_and(|phase| level <= phase) {
             place.phase += 1;
             place.phase_level = None;

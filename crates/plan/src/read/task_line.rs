@@ -3,6 +3,7 @@
 //! [`crate::read::collect`] finds the lines. Ids are assigned once all lines are known ([`crate::fields::assign`]).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes;
@@ -45,7 +46,7 @@ pub(crate) struct Draft {
     /// The index of its block; phase barriers separate blocks.
     pub(crate) phase: usize,
     /// The letter and number of its phase, such as `P2`.
-    pub(crate) phase_label: Option<String>,
+    pub(crate) phase_label: Option<Arc<str>>,
     pub(crate) optional: bool,
     pub(crate) attributes: Attributes,
 }
@@ -108,7 +109,7 @@ pub(crate) struct Location {
     /// The level of the enclosing phase's heading, if any.
     pub(crate) phase_level: Option<u8>,
     /// The letter and number of that phase.
-    pub(crate) phase_label: Option<String>,
+    pub(crate) phase_label: Option<Arc<str>>,
 }
 
 /// Parses the text of tasks.
@@ -138,6 +139,7 @@ impl<'a> Reader<'_, 'a> {
     ) -> Draft {
         let line = attributes::read_line(inline, mark.rest, self.known, self.findings);
         let mut cuts = line.cuts;
+        cuts.sort_unstable_by_key(|cut| cut.start);
         let mut head = skip_cuts(&inline.text, mark.rest, &cuts);
         if let Some(date) = inline.text.get(head..).and_then(identify::date) {
             cuts.push(head..head + date);
@@ -151,10 +153,11 @@ impl<'a> Reader<'_, 'a> {
             id = Some(Located { text: found.id.to_owned(), offset: inline.offset(head) });
             cuts.push(head..head + found.rest);
         }
-        let mut lines = text::without(&inline.text, &cuts).into_iter();
-        let title = text::without_strong(lines.next().unwrap_or_default());
-        let mut details: Vec<String> = lines.collect::<Vec<_>>().join("\n").trim().lines().map(str::to_owned).collect();
-        details = if details.is_empty() { details } else { vec![details.join("\n")] };
+        cuts.sort_unstable_by_key(|cut| cut.start);
+        let (title, further) = text::without(&inline.text, &cuts);
+        let title = text::without_strong(title);
+        let mut details: Vec<String> = Vec::new();
+        push_detail(&mut details, further.join("\n").trim().to_owned());
         details.extend(line.attributes.labels.iter().map(|label| format!("Story: {label}")));
         let number = heading::task(&title).map(|found| found.number.to_owned());
         let is_number = id.as_ref().is_some_and(|id| counts(&id.text));
@@ -188,7 +191,7 @@ impl<'a> Reader<'_, 'a> {
             return attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
         }
         let content = item.blocks.first().map_or(item.range.start, |block| block.range().start);
-        push_detail(details, &self.dedented(content..item.range.end));
+        push_detail(details, self.dedented(content..item.range.end));
     }
 
     /// Returns the values of the bullets below a key, joined by commas.
@@ -209,28 +212,25 @@ impl<'a> Reader<'_, 'a> {
 
     /// Adds a block below a task as a detail.
     pub(crate) fn block_detail(&mut self, block: &Block, details: &mut Vec<String>) {
-        push_detail(details, &self.dedented(block.range()));
+        push_detail(details, self.dedented(block.range()));
     }
 
     /// Returns a range's lines without the indentation of the first, HTML comments and hidden characters.
     pub(crate) fn dedented(&self, range: Range<usize>) -> String {
         let column = range.start - self.source.line_start(self.source.line_of(range.start));
         let written = self.source.slice(range.clone()).trim();
-        if written.is_ascii() && !written.contains(['\n', '\r', '<', '`']) {
+        let is_plain = |byte: u8| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'<' | b'`');
+        if written.bytes().all(is_plain) {
             return written.to_owned();
         }
-        let lines: Vec<(usize, &str)> = self.source.lines(range).collect();
-        let dedent = |line: &str| {
+        let mut text = String::with_capacity(range.len());
+        for (at, (_, line)) in self.source.lines(range).enumerate() {
             let blanks = line.bytes().take(column).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-            line.get(blanks..).unwrap_or_default().trim_end().to_owned()
-        };
-        let text = lines.iter().enumerate().map(
-            |(at, (_, line))| {
-                if at == 0 { line.trim_end().to_owned() } else { dedent(line) }
-            },
-        );
-        let text = text.collect::<Vec<_>>().join("\n");
-        let mut kept = String::new();
+            let (separator, blanks) = if at == 0 { ("", 0) } else { ("\n", blanks) };
+            text.push_str(separator);
+            text.push_str(line.get(blanks..).unwrap_or_default().trim_end());
+        }
+        let mut kept = String::with_capacity(text.len());
         let mut at = 0;
         for comment in text::spans(&text).comments {
             kept.push_str(text.get(at..comment.start).unwrap_or_default());
@@ -288,7 +288,7 @@ impl<'a> Reader<'_, 'a> {
                 None => prose.push(self.dedented(offset..offset + line.len())),
             }
         }
-        push_detail(&mut draft.details, &prose.join("\n"));
+        push_detail(&mut draft.details, prose.join("\n"));
         open
     }
 
@@ -364,18 +364,16 @@ pub(crate) fn items_of(block: &Block) -> &[Item] {
     }
 }
 
-fn push_detail(details: &mut Vec<String>, detail: &str) {
+fn push_detail(details: &mut Vec<String>, detail: String) {
     if !detail.is_empty() {
-        details.push(detail.to_owned());
+        details.push(detail);
     }
 }
 
-/// Returns the offset of the first byte from `start` on that is neither blank nor cut.
+/// Returns the offset of the first byte from `start` on that is neither blank nor cut; the cuts are in order.
 fn skip_cuts(text: &str, start: usize, cuts: &[Range<usize>]) -> usize {
-    let mut cuts: Vec<&Range<usize>> = cuts.iter().collect();
-    cuts.sort_by_key(|cut| cut.start);
     let mut at = start;
-    let mut cuts = cuts.into_iter().skip_while(|cut| cut.start < start).peekable();
+    let mut cuts = cuts.iter().skip_while(|cut| cut.start < start).peekable();
     loop {
         let rest = text.get(at..).unwrap_or_default();
         at += rest.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();

@@ -45,6 +45,9 @@ pub(crate) fn spans(text: &str) -> Spans {
     found
 }
 
+/// Up to this many runs of backticks, the one that closes another is searched for; beyond, it is looked up.
+const FEW_RUNS: usize = 8;
+
 /// A run of backticks.
 struct Backticks {
     range: Range<usize>,
@@ -60,6 +63,16 @@ fn backticks(text: &str) -> Vec<Backticks> {
             Some(run) if run.range.end == at => run.range.end += 1,
             _ => runs.push(Backticks { range: at..at + 1, closed_at: None }),
         }
+    }
+    if runs.len() <= FEW_RUNS {
+        for at in 0..runs.len() {
+            let (before, after) = runs.split_at_mut(at + 1);
+            let closing = |run: &Backticks| after.iter().find(|next| next.range.len() == run.range.len());
+            if let Some(run) = before.last_mut() {
+                run.closed_at = closing(run).map(|next| next.range.end);
+            }
+        }
+        return runs;
     }
     let mut next_of_length: BTreeMap<usize, usize> = BTreeMap::new();
     for run in runs.iter_mut().rev() {
@@ -98,10 +111,9 @@ pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, u
     pairs
 }
 
-/// Returns the lines of the text without the given ranges and hidden characters, with blanks collapsed.
-pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
-    let mut cuts: Vec<&Range<usize>> = cuts.iter().collect();
-    cuts.sort_unstable_by_key(|cut| cut.start);
+/// Returns a text without the given ranges, which are in the order of their starts, and without hidden characters: its
+/// first line and the others, with blanks collapsed.
+pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> (String, Vec<String>) {
     let mut kept = String::with_capacity(text.len());
     let mut at = 0;
     for cut in cuts {
@@ -111,10 +123,23 @@ pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
         at = at.max(cut.end);
     }
     kept.push_str(text.get(at..).unwrap_or_default());
-    let kept = if kept.is_ascii() { kept } else { without_hidden(&kept) };
-    match is_collapsed(&kept) {
-        true => vec![kept],
-        false => kept.split('\n').map(collapsed).collect(),
+    if !kept.is_ascii() {
+        kept = without_hidden(&kept);
+    }
+    if is_collapsed(kept.trim_matches(' ')) {
+        kept.truncate(kept.trim_end_matches(' ').len());
+        kept.drain(..kept.len() - kept.trim_start_matches(' ').len());
+        return (kept, Vec::new());
+    }
+    let mut lines = kept.split('\n').map(collapsed);
+    (lines.next().unwrap_or_default(), lines.collect())
+}
+
+/// Like [`without`], in one line.
+pub(crate) fn line_without(text: &str, cuts: &[Range<usize>]) -> String {
+    match without(text, cuts) {
+        (line, further) if further.is_empty() => line,
+        (first, further) => [vec![first], further].concat().join(" "),
     }
 }
 
@@ -171,7 +196,7 @@ pub(crate) fn without_strong(text: String) -> String {
             code.get(code.partition_point(|span| span.end <= cut.start)).is_none_or(|span| span.start >= cut.end)
         })
         .collect();
-    without(&text, &cuts).join(" ")
+    line_without(&text, &cuts)
 }
 
 #[cfg(test)]

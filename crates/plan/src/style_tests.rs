@@ -71,6 +71,31 @@ fn headings_with_a_box_are_tasks_and_boxes_below_are_steps() {
 }
 
 #[test]
+fn a_box_at_the_end_of_a_heading_is_its_box() {
+    let plan = "# Plan\n\n### Task 1: Setup [x]\n\nText.\n\n### Task 2: Build [ ]\n\n- [ ] a step\n\n### Clean up [ ]\n\n\
+                ### Ship it [x]\n\n- [x] Pack\n- [ ] Send\n\n## Phase 2: Later [ ]\n\n- [ ] Rest\n";
+    reads(
+        plan,
+        "\
+T1 [done] Setup | details Text.
+T2 [todo] Build | details [ ] a step
+clean_up [todo] Clean up
+pack [done] Pack
+send [todo] Send
+rest [todo] Rest
+> T2: nothing comes before
+> clean_up: after T2: the plan's order
+> send: after clean_up: the plan's order
+> rest: after send: the phase before
+line 13: it groups the tasks below it
+line 18: it groups the tasks below it
+",
+    );
+    let expected = plan.replace("Build [ ]", "Build [x]").replace("Clean up [ ]", "Clean up [x]");
+    assert_eq!(write_boxes(plan, &["T2".into(), "clean_up".into()]), expected);
+}
+
+#[test]
 fn a_field_ends_with_its_list() {
     let plan = "### Task 1: Hooks\n\n**Files:**\n- Create: `a.sh`\n- Test: `tests/a.sh`\n- [ ] **Step 1: Write the test**\n\n\
                 **Interfaces:** none\n\nRun: `sh tests/a.sh`\nExpected: FAIL\n\n- Verify: it looks right\n\n\

@@ -9,7 +9,7 @@ pub(crate) struct BoxMark {
     pub(crate) optional: bool,
     /// The byte offset of the mark in the box; `None` for a task without one.
     pub(crate) at: Option<usize>,
-    /// The byte offset of the text after the box.
+    /// The byte offset of the text after the box; 0 if the box ends its heading.
     pub(crate) rest: usize,
 }
 

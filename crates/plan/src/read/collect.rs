@@ -163,7 +163,9 @@ impl Walk<'_, '_> {
         }
         let is_step = heading::task(heading::after_mark(title)).is_some();
         if heading::box_of(title).is_some() {
-            return section::phase(title).is_none() && !self.groups_headings(level, after);
+            // A box at the end of a heading without a number may as well sum up those below it.
+            let sums_up = || heading::box_at_end(title).is_some() && !is_step && self.reader.holds_boxes(after);
+            return section::phase(title).is_none() && !self.groups_headings(level, after) && !sums_up();
         }
         let is_numbered = || {
             let parent = self.sections.parent(level);

@@ -98,9 +98,20 @@ fn first_word(text: &str) -> Option<(&'static str, &'static str, &str)> {
     Some((word, letter, rest))
 }
 
-/// Returns the box of a heading, which begins it or follows its number (`1. [ ] Set up`), with the offsets in the
-/// heading.
+/// Returns the box of a heading, which begins it, follows its number (`1. [ ] Set up`) or ends it (`Set up [ ]`), with
+/// the offsets in the heading.
 pub(crate) fn box_of(title: &str) -> Option<BoxMark> {
+    leading_box(title).or_else(|| box_at_end(title))
+}
+
+/// Returns the box that ends a heading; the text that belongs to it begins at 0.
+pub(crate) fn box_at_end(title: &str) -> Option<BoxMark> {
+    let start = title.trim_end().rfind(" [").filter(|start| *start > 0)? + 1;
+    let mark = read_box(title.get(start..)?).filter(|mark| start + mark.rest == title.len() && !mark.optional)?;
+    Some(BoxMark { at: mark.at.map(|offset| start + offset), rest: 0, ..mark })
+}
+
+fn leading_box(title: &str) -> Option<BoxMark> {
     let rest_of = |text: &str| task(text).map(|found| found.rest).or_else(|| Some(identify::leading(text)?.rest));
     let at = if read_box(title).is_some() { 0 } else { rest_of(title)? };
     let mark = read_box(title.get(at..)?)?;
@@ -113,10 +124,11 @@ pub(crate) fn after_mark(title: &str) -> &str {
     after_box.or_else(|| status::leading_mark(title).map(|(_, rest)| rest)).unwrap_or(title)
 }
 
-/// Returns the status that a heading without a box says at its beginning or at its end.
+/// Returns the status that a heading says at its beginning, in words or by a mark, or at its end.
 pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     let leading = status::leading_mark(title).map(|(status, _)| status);
-    leading.or_else(|| status::trailing(title).map(|(status, _)| status))
+    let trailing = || status::trailing(title).map(|(status, _)| status);
+    leading.or_else(trailing).or_else(|| box_at_end(title).map(|mark| mark.status))
 }
 
 /// Returns a heading's text without `#` marks, strong emphasis and comments.
@@ -157,13 +169,18 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_has_its_box_first_or_after_its_number() {
+    fn a_heading_has_its_box_first_after_its_number_or_at_its_end() {
         let table = [
             ("[ ] Set up", Some((1, "Set up"))),
             ("1. [ ] Set up", Some((4, "Set up"))),
             ("Task 2: [x] Build", Some((9, "Build"))),
             ("T3 [~] Go", Some((4, "Go"))),
             ("Set up [ ] later", None),
+            ("Set up [x]", Some((8, "Set up [x]"))),
+            ("Task 4: Café [ ]", Some((15, "Task 4: Café [ ]"))),
+            ("[x]", Some((1, ""))),
+            ("Set up[x]", None),
+            ("Set up [y]", None),
             ("1. Set up", None),
         ];
         for (title, expected) in table {

@@ -128,6 +128,12 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
+    /// Reports whether an item with a box stands right below a heading, given the blocks after it.
+    pub(crate) fn holds_boxes(&self, after: &[Block]) -> bool {
+        let own = after.iter().take_while(|block| !matches!(block, Block::Heading { .. }));
+        own.flat_map(items_of).any(|item| read_box(&self.first_line(item).text).is_some())
+    }
+
     /// Parses the paragraph of a box: id, attributes, and the remaining title; further lines become a detail. Only
     /// a group may have a bare number as its id.
     pub(crate) fn draft_line(
@@ -149,6 +155,8 @@ impl<'a> Reader<'_, 'a> {
             .filter(|found| is_group || !found.bare_number);
         let mut id = line.marked_id;
         cuts.push(0..mark.rest);
+        // A box at the end of a heading.
+        cuts.extend(mark.at.filter(|at| *at > mark.rest).map(|at| at - 1..at + 2));
         if let Some(found) = leading.filter(|_| id.is_none()) {
             id = Some(Located { text: found.id.to_owned(), offset: inline.offset(head) });
             cuts.push(head..head + found.rest);

@@ -18,6 +18,7 @@ mod merges;
 mod plans;
 mod processor;
 mod program;
+mod shared;
 mod shells;
 mod stage;
 mod tiers;
@@ -38,7 +39,7 @@ use crate::figure::{Figure, HEADER};
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
 
 /// The groups, by the names that select them.
-const GROUPS: [(&str, Measure); 10] = [
+const GROUPS: [(&str, Measure); 11] = [
     ("turns", turns::measure),
     ("commands", commands::measure),
     ("fleet", fleet::measure),
@@ -48,6 +49,7 @@ const GROUPS: [(&str, Measure); 10] = [
     ("start", program::measure_start),
     ("large", program::measure_large),
     ("merges", merges::measure),
+    ("shared", shared::measure),
     ("build", build::measure),
 ];
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::audit::AUDIT;
 use super::table::{Line, Proof, WRAPPED_TOOLS};
+use super::version_control::VERSION_CONTROL;
 use crate::support::{Outcome, fail};
 
 /// Checks the whole table.
@@ -11,7 +12,9 @@ pub(super) fn every_line_names_a_test() -> Outcome {
     let names: BTreeSet<String> = crate::cases().iter().map(|case| case.name().to_owned()).collect();
     let mut found = violations(WRAPPED_TOOLS, &names)?;
     found.extend(gaps(WRAPPED_TOOLS));
-    found.extend(violations(AUDIT, &names)?);
+    for table in [AUDIT, VERSION_CONTROL] {
+        found.extend(violations(table, &names)?);
+    }
     if found.is_empty() { Ok(()) } else { fail(found.join("\n")) }
 }
 

@@ -7,6 +7,7 @@ mod children;
 mod demo;
 mod end_to_end;
 mod evidence;
+mod git_tools;
 mod messages;
 mod model_fallback;
 pub(crate) mod models;
@@ -31,6 +32,7 @@ pub(crate) fn cases() -> Vec<Case> {
         children::cases,
         end_to_end::cases,
         evidence::cases,
+        git_tools::cases,
         model_fallback::cases,
         messages::cases,
         models::cases,

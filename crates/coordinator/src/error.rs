@@ -351,6 +351,24 @@ impl CoordinatorError {
     }
 }
 
+/// Words an error for a model: it can repair what is wrong with its request or with its files.
+impl From<CoordinatorError> for orchestrate_tools::ServiceError {
+    fn from(error: CoordinatorError) -> Self {
+        use GitError::{BadRefName, Refused, UnfinishedMerge, UnknownRevision};
+        let text = error.to_string();
+        match error {
+            CoordinatorError::Configuration { .. } => {
+                Self::Denied { rule: "built-in:configuration".to_owned(), reason: text }
+            }
+            CoordinatorError::Git(
+                BadRefName { .. } | Refused { .. } | UnfinishedMerge { .. } | UnknownRevision { .. },
+            ) => Self::Invalid(text),
+            error if error.return_cause().is_some() => Self::Invalid(text),
+            _ => Self::Failed(text),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use orchestrate_core::{Illegal, IllegalEvent};

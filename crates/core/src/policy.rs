@@ -75,6 +75,8 @@ pub enum Access {
     Own,
     /// It reads a file, so rules about any tool that reads files hold as well.
     Read,
+    /// It writes a file, so rules about any tool that writes files hold as well.
+    Write,
     /// It deletes a file, so rules about any tool that deletes or moves files hold as well.
     Delete,
 }
@@ -85,6 +87,7 @@ impl Access {
         match self {
             Access::Own => own,
             Access::Read => Permission::FileRead,
+            Access::Write => Permission::FileWrite,
             Access::Delete => Permission::FileModify,
         }
     }
@@ -355,6 +358,17 @@ impl Policy {
 pub(crate) fn runs(line: &str) -> impl Fn(&str) -> bool {
     let read = Command::read(line);
     move |words: &str| read.as_ref().map_or(true, |command| command.may_be(&format!("{words} *")))
+}
+
+/// Returns the subcommands of git that a command line runs as far as it is plain, for advice; it decides nothing.
+///
+/// ```
+/// use orchestrate_core::policy::git_subcommands;
+/// let found = git_subcommands("cd a && git -C b add . && git commit -m 'git push'; echo git merge");
+/// assert_eq!(found.into_iter().collect::<Vec<_>>(), ["add", "commit"]);
+/// ```
+pub fn git_subcommands(line: &str) -> BTreeSet<String> {
+    Command::read(line).map(|command| command.git_subcommands()).unwrap_or_default()
 }
 
 fn rule_decision(rule: &Rule) -> Decision {

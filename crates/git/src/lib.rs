@@ -31,6 +31,7 @@ pub use land::landing::Move;
 pub use land::publish::{PullRequest, Remote};
 pub use merge::conflict::WrittenConflict;
 pub use merge::handle::Merging;
+pub use merge::hunks::Hunk;
 pub use merge::merge_tree::{ConflictFile, Merge};
 pub use repo::gc::NoGc;
 pub use repo::glance::Glance;

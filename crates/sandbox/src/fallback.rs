@@ -11,7 +11,7 @@
 //! shown, and nothing below a writable root can be hidden.
 
 use std::ffi::OsString;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use orchestrate_files::TemporaryFolder;
@@ -19,25 +19,36 @@ use orchestrate_files::TemporaryFolder;
 use crate::error::SandboxError;
 use crate::helper::machine_facts;
 use crate::host::{self, RustHomes};
-use crate::job::Network;
+use crate::job::{Network, StandIn, StandInFile};
 use crate::network;
 use crate::view::Checked;
+
+/// The folder in it of a stand-in.
+const STAND_IN: &str = ".stand-in";
+/// The folder in that of its program.
+const PROGRAMS: &str = "bin";
 
 /// The private directory of one job, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     _dir: TemporaryFolder,
     real: PathBuf,
+    has_stand_in: bool,
 }
 
 impl Scratch {
     /// Creates the directory, accessible to its owner alone.
-    pub(crate) fn make(toolchain: &RustHomes, network: Network) -> Result<Self, SandboxError> {
+    pub(crate) fn make(
+        toolchain: &RustHomes,
+        network: Network,
+        stand_in: Option<&StandIn>,
+    ) -> Result<Self, SandboxError> {
         let dir = TemporaryFolder::create("orchestrate-job-", None);
         let dir = dir.map_err(SandboxError::io("make a scratch directory"))?;
         let real = dir.path().canonicalize().map_err(SandboxError::io("find the scratch directory"))?;
-        let scratch = Self { _dir: dir, real };
+        let scratch = Self { _dir: dir, real, has_stand_in: stand_in.is_some() };
         let filled = scratch.fill(toolchain).and_then(|()| scratch.add_settings(network));
+        let filled = filled.and_then(|()| stand_in.map_or(Ok(()), |stand_in| scratch.add_stand_in(stand_in)));
         filled.map_err(SandboxError::io("fill a scratch directory"))?;
         Ok(scratch)
     }
@@ -59,6 +70,35 @@ impl Scratch {
             orchestrate_files::replace(&path, content)?;
         }
         Ok(())
+    }
+
+    fn add_stand_in(&self, stand_in: &StandIn) -> std::io::Result<()> {
+        let folder = self.path().join(STAND_IN);
+        let program = folder.join(PROGRAMS).join(&stand_in.name);
+        let create_above = |path: &Path| orchestrate_files::create_folder(path.parent().unwrap_or(path));
+        create_above(&program)?;
+        orchestrate_files::write(&program, stand_in.script.as_bytes())?;
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700))?;
+        for (name, file) in &stand_in.files {
+            let path = folder.join(name);
+            create_above(&path)?;
+            match file {
+                StandInFile::Bytes(bytes) => orchestrate_files::write(&path, bytes)?,
+                StandInFile::Link(target) => symlink(target, &path)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the search path for programs, with the stand-in's folder first.
+    pub(crate) fn search_path(&self, path: OsString) -> OsString {
+        if !self.has_stand_in {
+            return path;
+        }
+        let mut own = self.path().join(STAND_IN).join(PROGRAMS).into_os_string();
+        own.push(":");
+        own.push(path);
+        own
     }
 
     /// Returns the directory, which is the job's home and the place for its temporary files.

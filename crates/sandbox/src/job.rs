@@ -69,6 +69,29 @@ pub struct HostView {
     pub composed: Vec<PathBuf>,
     /// Content laid over the roots. See [`Mask`] for the limits in the fallback tier.
     pub masks: Vec<Mask>,
+    /// A program that makes up for a mask whose content the fallback tier cannot show; other tiers do not use it.
+    pub stand_in: Option<StandIn>,
+}
+
+/// A program that is found before another one of its name, and files for it, in a folder that exists as long as the
+/// job, which may change it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandIn {
+    /// The program's name.
+    pub name: String,
+    /// The program: a script, whose own folder is `bin` in that folder.
+    pub script: String,
+    /// The files, relative to that folder.
+    pub files: Vec<(PathBuf, StandInFile)>,
+}
+
+/// A file for a [`StandIn`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StandInFile {
+    /// A file with these bytes.
+    Bytes(Vec<u8>),
+    /// A link to this path, which has to be in the view.
+    Link(PathBuf),
 }
 
 /// Replaces the content of one path of the view.

@@ -16,7 +16,7 @@ use crate::fallback::{self, Scratch};
 use crate::helper::protocol::Spec;
 use crate::helper::{HELPER_ARG, helper_installed};
 use crate::host::{self, RustHomes};
-use crate::job::{Job, Network};
+use crate::job::{HostView, Job, Network, View};
 use crate::network;
 use crate::spawner;
 use crate::tier::{Confinement, Tier};
@@ -38,8 +38,9 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
         return Err(SandboxError::HelperNotInstalled);
     }
     let view = Checked::of(job)?;
+    let View::Host(HostView { stand_in, .. }) = &job.view;
     let scratch = match tier.confinement {
-        Confinement::Fallback => Some(Scratch::make(RustHomes::of_user(), job.network)?),
+        Confinement::Fallback => Some(Scratch::make(RustHomes::of_user(), job.network, stand_in.as_ref())?),
         _ => None,
     };
     let folders: Vec<OsString> = view.writable().map(OsString::from).collect();
@@ -174,7 +175,8 @@ fn environment(
         // The system's configuration is unreadable in one tier and absent in the other; only its
         // absence is no error to git.
         set("GIT_CONFIG_NOSYSTEM", OsStr::new("1"));
-        set("PATH", &host::search_path(view.read_only()));
+        let path = host::search_path(view.read_only());
+        set("PATH", &scratch.map_or_else(|| path.clone(), |scratch| scratch.search_path(path.clone())));
         all.extend(toolchain.variables(cargo_home.as_deref()));
         all.extend(host::programs_of_user().variables.clone());
         all.extend(match job.network {

@@ -30,7 +30,7 @@ pub(crate) struct Root {
 
 impl Checked {
     pub(crate) fn of(job: &Job) -> Result<Self, SandboxError> {
-        let View::Host(HostView { writable, read_only, optional, composed, masks }) = &job.view;
+        let View::Host(HostView { writable, read_only, optional, composed, masks, .. }) = &job.view;
         let mut roots = Vec::new();
         for (paths, writable, optional) in [(read_only, false, false), (optional, false, true), (writable, true, false)]
         {

@@ -30,6 +30,13 @@ const ALIASES: &[(&str, &str)] = &[
     ("start_line", "offset"),
     ("skill", "name"),
     ("path", "file"),
+    ("paths", "files"),
+    ("files", "paths"),
+    ("name", "branch_name"),
+    ("branch", "branch_name"),
+    ("branch", "branch_or_commit"),
+    ("commit", "branch_or_commit"),
+    ("branch_name", "branch"),
 ];
 /// Arguments that models add for other products' tools, and that are dropped unless the schema has them.
 const IGNORED: &[&str] = &["description", "explanation"];

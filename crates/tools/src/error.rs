@@ -78,6 +78,7 @@ impl From<ServiceError> for ToolError {
     fn from(error: ServiceError) -> Self {
         match error {
             ServiceError::Invalid(reason) => ToolError::Retry(reason),
+            ServiceError::Denied { rule, reason } => ToolError::Denied { reason, rule },
             ServiceError::Failed(reason) => ToolError::Execution(reason),
         }
     }
@@ -90,6 +91,14 @@ pub enum ServiceError {
     /// model what is possible.
     #[error("{0}")]
     Invalid(String),
+    /// A rule refuses the request.
+    #[error("{reason}")]
+    Denied {
+        /// The id of the rule.
+        rule: String,
+        /// Why, and what is allowed instead.
+        reason: String,
+    },
     /// The service itself failed.
     #[error("{0}")]
     Failed(String),

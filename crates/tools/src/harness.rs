@@ -26,8 +26,10 @@ use crate::output::{Artifact, CallOutcome, ToolOutput};
 use crate::registry::ToolRegistry;
 use crate::scope::{CallLimits, CallScope, WorktreeScope};
 use crate::services::{
-    AgentService, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitChange, GitCommit, GitService,
-    GitStatus, OutgoingMessage, PageRange, PlanService, ReviewService, Services, SkillService,
+    AgentService, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk, EndSlot,
+    GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStash, GitStashResult,
+    GitStatus, MergeConflict, MergeResult, OutgoingMessage, PageRange, PlanService, ReviewService, Services,
+    SkillService, StashAction,
 };
 
 /// The default maximum size of a result in tokens.
@@ -229,6 +231,9 @@ impl EndSlot for FakeSlot {
     }
 }
 
+/// The branch of the agent.
+const BRANCH: &str = "orchestrate/r-harness/T1";
+
 /// A branch with one change and one commit, on which git ignores `*.log`.
 struct FakeGit;
 
@@ -246,7 +251,8 @@ fn commit(message: &str) -> GitCommit {
 impl GitService for FakeGit {
     async fn status(&self) -> Result<GitStatus, ServiceError> {
         let changes = vec![GitChange { status: 'M', path: "a.txt".to_owned() }];
-        Ok(GitStatus { branch: "orchestrate/r-harness/T1".to_owned(), head: Some(commit("").id), changes })
+        let (branch, head) = (BRANCH.to_owned(), Some(commit("").id));
+        Ok(GitStatus { branch, head, changes, ..GitStatus::default() })
     }
 
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError> {
@@ -270,6 +276,51 @@ impl GitService for FakeGit {
             _ => Ok(commit(message)),
         }
     }
+
+    async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError> {
+        known("file", files.iter().find(|file| *file == "nowhere"))?;
+        Ok(files.iter().map(|path| GitChange { status: 'M', path: path.clone() }).collect())
+    }
+
+    async fn branch(&self, action: BranchAction, name: Option<&str>) -> Result<GitBranchResult, ServiceError> {
+        known("branch", name.filter(|name| *name == "nowhere"))?;
+        let branches = name.into_iter().map(|name| GitBranch { name: name.to_owned(), commit: commit("").id });
+        Ok(GitBranchResult { action, current: BRANCH.to_owned(), head: commit("").id, branches: branches.collect() })
+    }
+
+    async fn checkout(&self, revision: &str, _: &[String]) -> Result<GitCheckoutResult, ServiceError> {
+        known("commit", Some(revision).filter(|revision| *revision == "nowhere"))?;
+        let changes = vec![GitChange { status: 'M', path: "a.txt".to_owned() }];
+        Ok(GitCheckoutResult { commit: commit("").id, changes, before: Some(commit("").id) })
+    }
+
+    async fn stash(&self, action: StashAction) -> Result<GitStashResult, ServiceError> {
+        let entry = GitStash { commit: commit("").id, message: "Work on T1".to_owned(), time: 1_700_000_000 };
+        match action {
+            StashAction::Pop => Err(ServiceError::Invalid("the stash is empty".to_owned())),
+            _ => Ok(GitStashResult { action, entry: Some(entry), stashes: Vec::new(), changes: Vec::new() }),
+        }
+    }
+
+    async fn merge(&self, branch: &str) -> Result<MergeResult, ServiceError> {
+        known("branch", Some(branch).filter(|branch| *branch == "nowhere"))?;
+        let (theirs, base, yours) = ("two\n".to_owned(), String::new(), "2\n".to_owned());
+        let hunks = vec![ConflictHunk { first_line: 2, last_line: 7, theirs, base, yours }];
+        let conflict = MergeConflict { path: "a.txt".to_owned(), kind: "contents".to_owned(), hunks };
+        Ok(MergeResult {
+            branch: branch.to_owned(),
+            other: commit("").id,
+            merged: false,
+            commit: None,
+            changes: Vec::new(),
+            conflicts: vec![conflict],
+        })
+    }
+}
+
+/// Fails for a name that is unknown.
+fn known(what: &str, unknown: Option<impl std::fmt::Display>) -> Result<(), ServiceError> {
+    unknown.map_or(Ok(()), |name| Err(ServiceError::Invalid(format!("there is no {what} `{name}`"))))
 }
 
 /// Records messages; the only other agent is `T2`.

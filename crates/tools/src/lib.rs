@@ -47,7 +47,9 @@ pub use prompt::{Prompt, PromptFile};
 pub use registry::ToolRegistry;
 pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
 pub use services::{
-    AgentService, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitChange, GitCommit, GitService,
-    GitStatus, OutgoingMessage, PageRange, PlanService, ReviewService, Services, SkillService,
+    AgentService, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk, EndSlot,
+    GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStash, GitStashResult,
+    GitStatus, MergeConflict, MergeResult, OutgoingMessage, PageRange, PlanService, ReviewService, Services,
+    SkillService, StashAction,
 };
 pub use tool::{Category, Tool};

@@ -82,8 +82,8 @@ fn decide(request: &Request<'_>, scope: &CallScope) -> Decision {
         let applies = access == Access::Own || !targets.is_empty();
         applies.then(|| scope.policy.decide(&scope.grant, &question))
     };
-    let mut decisions: Vec<Decision> =
-        [Access::Own, Access::Read, Access::Delete].into_iter().filter_map(judge).collect();
+    let every = [Access::Own, Access::Read, Access::Write, Access::Delete];
+    let mut decisions: Vec<Decision> = every.into_iter().filter_map(judge).collect();
     decisions.sort_by_key(|decision| match decision {
         Decision::Deny { .. } => 0,
         Decision::Ask { .. } => 1,

@@ -42,13 +42,28 @@ pub trait GitService: Send + Sync {
     async fn status(&self) -> Result<GitStatus, ServiceError>;
     /// Reports whether git ignores a file of the worktree, so that it will not be committed.
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError>;
-    /// Returns a diff as text: of the worktree against the last commit or, if `staged`, of the last
-    /// commit against the task's base. Agents have no index: everything is staged when it is committed.
+    /// Returns a diff from the last commit as text: to the worktree or, if `staged`, to what the next commit takes.
     async fn diff(&self, staged: bool) -> Result<String, ServiceError>;
     /// Returns at most `limit` commits of the agent's branch, newest first.
     async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError>;
-    /// Commits the worktree. Fails with [`ServiceError::Invalid`] if there is nothing to commit.
+    /// Commits what is selected, or the worktree if nothing is. Fails with [`ServiceError::Invalid`] if there is
+    /// nothing to commit.
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError>;
+    /// Selects the current contents of files and folders for the next commit, beside what is selected already, and
+    /// returns everything that is. Fails with [`ServiceError::Invalid`] if a path names nothing that can be committed.
+    async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError>;
+    /// Creates or deletes a name of the agent's own for a commit, or lists these names. Fails with
+    /// [`ServiceError::Invalid`] if the name is taken, unknown or not allowed.
+    async fn branch(&self, action: BranchAction, name: Option<&str>) -> Result<GitBranchResult, ServiceError>;
+    /// Brings files of a commit into the worktree, all of them if no paths are given; the worktree stays on its branch.
+    /// Fails with [`ServiceError::Invalid`] if there is no such commit or path, or a file would be lost.
+    async fn checkout(&self, revision: &str, paths: &[String]) -> Result<GitCheckoutResult, ServiceError>;
+    /// Puts the worktree's changes on the agent's own stack or takes them from it. Fails with
+    /// [`ServiceError::Invalid`] if there are none, or if they conflict with the worktree.
+    async fn stash(&self, action: StashAction) -> Result<GitStashResult, ServiceError>;
+    /// Merges the branch of another agent, or the result so far, into the agent's branch. A conflict is written into
+    /// the worktree and is not an error. Fails with [`ServiceError::Invalid`] if the branch cannot be merged.
+    async fn merge(&self, branch: &str) -> Result<MergeResult, ServiceError>;
 }
 
 /// The differences between a worktree and its last commit.
@@ -60,6 +75,12 @@ pub struct GitStatus {
     pub head: Option<Oid>,
     /// The paths that differ.
     pub changes: Vec<GitChange>,
+    /// What the next commit takes; empty if it takes all changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub selected: Vec<GitChange>,
+    /// The commit that is being merged: the next commit becomes its child, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merging: Option<Oid>,
 }
 
 /// One path that differs from the last commit.
@@ -85,6 +106,132 @@ pub struct GitCommit {
     /// Paths of the worktree that git cannot store; only set for a commit that was just made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+}
+
+/// An operation on the agent's own names for commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BranchAction {
+    /// Gives the last commit a name.
+    Create,
+    /// Lists the names.
+    List,
+    /// Removes a name; its commit stays.
+    Delete,
+}
+
+/// The agent's own names for commits, after an operation on them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitBranchResult {
+    /// The operation.
+    pub action: BranchAction,
+    /// The short name of the branch that the worktree is on.
+    pub current: String,
+    /// The last commit.
+    pub head: Oid,
+    /// The agent's names, sorted.
+    pub branches: Vec<GitBranch>,
+}
+
+/// A name for a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitBranch {
+    /// The name.
+    pub name: String,
+    /// The commit.
+    pub commit: Oid,
+}
+
+/// The files that a checkout brought into the worktree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitCheckoutResult {
+    /// The commit that they are from.
+    pub commit: Oid,
+    /// What changed in the worktree.
+    pub changes: Vec<GitChange>,
+    /// A commit with the worktree's files before, if they differed from the last commit.
+    pub before: Option<Oid>,
+}
+
+/// An operation on the agent's own stack of set-aside changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StashAction {
+    /// Sets the worktree's changes aside.
+    Push,
+    /// Applies the newest entry to the worktree and removes it from the stack.
+    Pop,
+    /// Lists the entries.
+    List,
+    /// Removes the newest entry from the stack; its commit stays until the run is cleaned.
+    Drop,
+}
+
+/// The agent's own stack of set-aside changes, after an operation on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitStashResult {
+    /// The operation.
+    pub action: StashAction,
+    /// The entry that was pushed, popped or dropped.
+    pub entry: Option<GitStash>,
+    /// The entries that are left, newest first.
+    pub stashes: Vec<GitStash>,
+    /// What changed in the worktree.
+    pub changes: Vec<GitChange>,
+}
+
+/// Changes that were set aside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitStash {
+    /// A commit with the files; its parent is the commit that they were changed from.
+    pub commit: Oid,
+    /// Its subject.
+    pub message: String,
+    /// When, in Unix seconds.
+    pub time: i64,
+}
+
+/// The result of merging a branch into the agent's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeResult {
+    /// The name of what was merged.
+    pub branch: String,
+    /// The commit that was merged.
+    pub other: Oid,
+    /// Whether the agent's branch contains it now; false if there are conflicts to resolve.
+    pub merged: bool,
+    /// The merge commit; `None` if there are conflicts, or there was nothing to merge.
+    pub commit: Option<Oid>,
+    /// What changed in the worktree.
+    pub changes: Vec<GitChange>,
+    /// The conflicts, by file.
+    pub conflicts: Vec<MergeConflict>,
+}
+
+/// A file that both sides changed in incompatible ways.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeConflict {
+    /// The path, relative to the worktree.
+    pub path: String,
+    /// Git's name of the conflict, such as `contents` or `modify/delete`.
+    pub kind: String,
+    /// The places in the file, in order; empty if the file has no conflict markers.
+    pub hunks: Vec<ConflictHunk>,
+}
+
+/// A place in a file that both sides changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConflictHunk {
+    /// The line of the first conflict marker, from 1.
+    pub first_line: usize,
+    /// The line of the last conflict marker.
+    pub last_line: usize,
+    /// The lines of the branch that is merged.
+    pub theirs: String,
+    /// The lines that both sides started from.
+    pub base: String,
+    /// The agent's own lines.
+    pub yours: String,
 }
 
 /// Messages to the other agents of the run.

@@ -1,9 +1,10 @@
 //! Cleaning and recovering: removes only what is provably stored elsewhere, and restores snapshots.
 //!
-//! Branches and snapshots are always kept. A worktree is removed only if the tree of its files is held by its branch
-//! or by one of our refs, and if it contains no ignored files; those are usually a build's output, but may be the
-//! only copy of a file, so removing them takes the user's consent. A worktree that an unfinished task needs is kept
-//! too. The verifier's worktree contains no work and is removed entirely.
+//! Branches and snapshots are always kept; what an agent's git tools have named, selected or dropped goes with its
+//! worktree, except for work that is held by nothing else. A worktree is removed only if the tree of its files is
+//! held by its branch or by one of our refs, and if it contains no ignored files; those are usually a build's output,
+//! but may be the only copy of a file, so removing them takes the user's consent. A worktree that an unfinished task
+//! needs is kept too. The verifier's worktree contains no work and is removed entirely.
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ use orchestrate_journal::{Journal, JournalError};
 use crate::afterwards::archive::Archive;
 use crate::afterwards::refusal::Refusal;
 use crate::error::CoordinatorError;
+use crate::worktree::own_refs::OwnRefs;
 
 /// How many ignored files and folders a reason names before only counting them.
 const NAMED_PATHS: usize = 5;
@@ -97,6 +99,7 @@ impl Archive {
         // Worktrees removed before an error must still be recorded.
         let surveyed = self.survey(run, options, &mut cleaned);
         let tasks: Vec<TaskId> = cleaned.removed.iter().filter_map(|(task, _)| task.clone()).collect();
+        self.drop_own_refs(run)?;
         if !tasks.is_empty() {
             // Nothing depends on this event, so it may follow the act that it records.
             journal.append_blocking(Event::RunCleaned { tasks })?;
@@ -107,6 +110,17 @@ impl Archive {
         // A folder that is not empty is kept.
         drop(std::fs::remove_dir(self.layout.run(run)));
         Ok(cleaned)
+    }
+
+    /// Deletes the refs of agents' git tools that are not needed without their worktrees.
+    fn drop_own_refs(&self, run: &RunId) -> Result<(), CoordinatorError> {
+        let state = self.store.state(run)?;
+        for record in state.tasks().filter(|record| !self.layout.worktree(run, &record.task.id).exists()) {
+            for entry in OwnRefs::of(run, &record.task.id).disposable(&self.repo, record.tip())? {
+                self.repo.delete(&entry)?;
+            }
+        }
+        Ok(())
     }
 
     fn survey(&self, run: &RunId, options: CleanOptions, cleaned: &mut Cleaned) -> Result<(), CoordinatorError> {

@@ -151,6 +151,9 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
             return send_back_conflict(workplace, record, &left).await;
         }
     }
+    if let Some(left) = git.left_of_merge().await?.filter(|left| !left.is_empty()) {
+        return send_back_conflict(workplace, record, &left).await;
+    }
     if workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report()) {
         git.keep().await?;
         let is_review = record.task.verdict;

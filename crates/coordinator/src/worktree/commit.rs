@@ -34,6 +34,10 @@ pub(crate) struct NewTip<'a> {
     pub(crate) message: &'a str,
     /// The policy, which says which of the files that configure agents the user has opened.
     pub(crate) policy: &'a Policy,
+    /// The tree that its agent has selected; `None` for everything.
+    pub(crate) selected: Option<&'a Oid>,
+    /// The commit that its agent is merging, which becomes the second parent.
+    pub(crate) merging: Option<&'a Oid>,
 }
 
 /// Commits the worktree to the task's branch, or returns `None` if there is nothing to commit.
@@ -46,14 +50,47 @@ pub(crate) async fn commit_worktree(
     store(context, record, worktree, Some(tip)).await
 }
 
-/// Stores the worktree under a ref of ours, without moving the branch.
+/// Stores the worktree under a ref of ours, without moving the branch, and returns the commit, or `None` if the
+/// worktree is as at the branch's tip. Its index lists its files afterwards.
 pub(crate) async fn keep_worktree(
     context: &RunContext,
     record: &TaskRecord,
     worktree: &Arc<Worktree>,
+) -> Result<Option<Oid>, CoordinatorError> {
+    Ok(store(context, record, worktree, None).await?.map(|made| made.commit))
+}
+
+/// Commits a merge of the branch's tip with another commit to the task's branch.
+pub(crate) async fn commit_merge(
+    context: &RunContext,
+    record: &TaskRecord,
+    tree: Oid,
+    tip: NewTip<'_>,
+) -> Result<Option<Made>, CoordinatorError> {
+    let Some(before) = record.tip().cloned() else { return Ok(None) };
+    let parents: Vec<Oid> = std::iter::once(before).chain(tip.merging.cloned()).collect();
+    let content = Content { tree, left_out: Vec::new(), parents };
+    record_commit(context, record, content, Some(tip)).await.map(Some)
+}
+
+/// Requires that a tree changes no file that configures agents, compared with the commits that it continues from,
+/// unless a tool has changed it.
+pub(crate) async fn require_no_configuration(
+    context: &RunContext,
+    record: &TaskRecord,
+    policy: &Policy,
+    (tree, parents): (&Oid, &[&Oid]),
 ) -> Result<(), CoordinatorError> {
-    store(context, record, worktree, None).await?;
-    Ok(())
+    let protected = configuring(context, policy, tree, parents.iter().copied()).await?;
+    require_unconfigured(context, record, protected).await
+}
+
+/// The content of a new commit.
+struct Content {
+    tree: Oid,
+    /// The paths in the worktree that git cannot store.
+    left_out: Vec<String>,
+    parents: Vec<Oid>,
 }
 
 /// Stores the worktree, as the branch's new tip or as a snapshot beside it.
@@ -64,27 +101,47 @@ async fn store(
     as_tip: Option<NewTip<'_>>,
 ) -> Result<Option<Made>, CoordinatorError> {
     let Some(tip) = record.tip().cloned() else { return Ok(None) };
-    if let Some(NewTip { policy, .. }) = as_tip {
+    let merging = as_tip.and_then(|new| new.merging.cloned());
+    let onto = record.onto().cloned().filter(|_| as_tip.is_some()).or(merging);
+    if let Some(NewTip { policy, selected, .. }) = as_tip {
         // Before the snapshot, whose index would be mistaken for staged changes of the user.
         let looked_at = Arc::clone(worktree);
-        let tree = context.git(move |repo| repo.store().current_tree(&looked_at)).await?;
-        let protected = configuring(context, policy, &tree, std::iter::once(&tip).chain(record.onto())).await?;
+        let tree = match selected {
+            Some(tree) => tree.clone(),
+            None => context.git(move |repo| repo.store().current_tree(&looked_at)).await?,
+        };
+        let protected = configuring(context, policy, &tree, std::iter::once(&tip).chain(&onto)).await?;
         require_unconfigured(context, record, protected).await?;
     }
     let of_tip = tip.clone();
     let tip_tree = context.git(move |repo| repo.tree_of(&of_tip)).await?;
     let newest = record.snapshot().map(|newest| newest.tree.clone());
     keep_staged(context, record, worktree, newest.into_iter().chain([tip_tree.clone()]).collect()).await?;
-    let (tree, left_out) = snapshot_tree(context, record, worktree, as_tip.is_some()).await?;
-    let onto = record.onto().cloned().filter(|_| as_tip.is_some());
+    let (tree, left_out) = match as_tip.and_then(|new| new.selected.cloned()) {
+        Some(tree) => (tree, Vec::new()),
+        None => snapshot_tree(context, record, worktree, as_tip.is_some()).await?,
+    };
     if tree == tip_tree && onto.is_none() {
         return Ok(None);
     }
+    let content = Content { tree, left_out, parents: std::iter::once(tip).chain(onto).collect() };
+    record_commit(context, record, content, as_tip).await.map(Some)
+}
+
+/// Creates a commit, records it, and then moves the branch to it if it is the new tip.
+async fn record_commit(
+    context: &RunContext,
+    record: &TaskRecord,
+    content: Content,
+    as_tip: Option<NewTip<'_>>,
+) -> Result<Made, CoordinatorError> {
+    let Content { tree, left_out, parents } = content;
+    let before = parents.first().cloned();
     let number = record.snapshot().map_or(0, |newest| newest.number) + 1;
     let time = unix_seconds();
     let spec = CommitSpec {
         tree: tree.clone(),
-        parents: std::iter::once(tip.clone()).chain(onto).collect(),
+        parents,
         message: as_tip.map_or("Snapshot", |tip| tip.message).to_owned(),
         trailers: trailers(context, record),
         by: context.identities.clone(),
@@ -97,9 +154,9 @@ async fn store(
     context.record(vec![taken]).await?;
     if on_branch {
         let (branch, new) = (format!("refs/heads/{}", context.run.task_branch(&record.task.id)), commit.clone());
-        context.git(move |repo| repo.advance(&branch, Some(&tip), &new)).await?;
+        context.git(move |repo| repo.advance(&branch, before.as_ref(), &new)).await?;
     }
-    Ok(Some(Made { commit, left_out, time }))
+    Ok(Made { commit, left_out, time })
 }
 
 /// Returns the files that configure agents and that a tree changes, compared with the commits that it continues from.

@@ -11,21 +11,22 @@ use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Policy;
 use orchestrate_core::run_state::Repair;
 use orchestrate_core::{Oid, TaskId, TaskRecord};
-use orchestrate_git::{CommitInfo, ConflictFile, Identity, Merge, Worktree, WrittenConflict};
+use orchestrate_git::{CommitInfo, ConflictFile, FileChange, Identity, Merge, Worktree, WrittenConflict};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, WorktreeScope};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::worktree::commit;
 use crate::worktree::commit::{Made, NewTip};
+use crate::worktree::own_refs::{MERGING, OwnRefs, SELECTED};
 use crate::worktree::worktrees;
 
 /// One agent's worktree and branch.
 #[derive(Clone)]
 pub(crate) struct GitLink {
-    context: Arc<RunContext>,
-    task: TaskId,
-    worktree: Arc<Worktree>,
+    pub(super) context: Arc<RunContext>,
+    pub(super) task: TaskId,
+    pub(super) worktree: Arc<Worktree>,
 }
 
 /// The unresolved files of a conflict that an agent is resolving.
@@ -79,6 +80,7 @@ impl GitLink {
             self.keep_replaced().await?;
         }
         let (worktree, run, task) = (Arc::clone(&self.worktree), self.context.run.clone(), self.task.clone());
+        let own = self.own_refs();
         let begun = self.context.git(move |repo| {
             if let Some(before) = replaced {
                 // The user may have committed on the branch since.
@@ -86,6 +88,7 @@ impl GitLink {
                     repo.keep(&format!("{}{}/replaced", run.keep_prefix(), task.branch_component()), &before)?;
                 }
                 repo.worktrees().restart(&worktree, &before, &tip)?;
+                own.forget(repo, &[SELECTED, MERGING])?;
             }
             repo.worktrees().copy_included(&worktree).map(|_| ())
         });
@@ -137,25 +140,35 @@ impl GitLink {
 
     /// Commits the worktree to the branch, or returns `None` if there is nothing to commit.
     pub(crate) async fn commit(&self, message: &str, policy: &Policy) -> Result<Option<GitCommit>, CoordinatorError> {
+        let (_, tip) = self.record()?;
+        let merging = self.merging(&tip).await?;
+        self.commit_as(NewTip { message, policy, selected: None, merging: merging.as_ref() }).await
+    }
+
+    /// Commits to the branch, and forgets what was selected and which merge was in progress.
+    pub(super) async fn commit_as(&self, new: NewTip<'_>) -> Result<Option<GitCommit>, CoordinatorError> {
         let (record, _) = self.record()?;
-        let made = commit::commit_worktree(&self.context, &record, &self.worktree, NewTip { message, policy }).await?;
+        let made = commit::commit_worktree(&self.context, &record, &self.worktree, new).await?;
+        let own = self.own_refs();
+        self.context.git(move |repo| own.forget(repo, &[SELECTED, MERGING])).await?;
         let author = author(&self.context.identities.author);
         let commit = |Made { commit, left_out, time }| {
-            let (id, message) = (commit, message.to_owned());
+            let (id, message) = (commit, new.message.to_owned());
             GitCommit { id, message, author, time, left_out }
         };
         Ok(made.map(commit))
     }
 
-    /// Stores the worktree, without moving the branch.
-    pub(crate) async fn keep(&self) -> Result<(), CoordinatorError> {
+    /// Stores the worktree, without moving the branch, and returns the commit, or `None` if the worktree is as at the
+    /// branch's tip.
+    pub(crate) async fn keep(&self) -> Result<Option<Oid>, CoordinatorError> {
         let (record, _) = self.record()?;
         commit::keep_worktree(&self.context, &record, &self.worktree).await
     }
 
     /// Saves files that are about to be replaced: an attempt's work, or later changes of the user's.
     async fn keep_replaced(&self) -> Result<(), CoordinatorError> {
-        self.keep().await.map_err(|error| match error {
+        self.keep().await.map(drop).map_err(|error| match error {
             CoordinatorError::Git(source) if error.return_cause().is_some() => {
                 CoordinatorError::Unkeepable { path: self.worktree.path().to_owned(), source: Box::new(source) }
             }
@@ -185,24 +198,32 @@ impl GitLink {
     /// Compares the worktree with the branch's tip.
     pub(crate) async fn status(&self) -> Result<GitStatus, CoordinatorError> {
         let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
-        let found = self.context.git(move |repo| repo.store().status(&worktree)).await?;
-        let changes =
-            found.into_iter().map(|change| GitChange { status: change.status.letter(), path: text(&change.path) });
+        let (own, head) = (self.own_refs(), tip.clone());
+        let found = self.context.git(move |repo| {
+            let selected = match own.current(repo, SELECTED, &tip)? {
+                Some(selected) => repo.store().diff(&tip, &selected.tree)?,
+                None => Vec::new(),
+            };
+            let merging = own.current(repo, MERGING, &tip)?.and_then(|merge| merge.parents.into_iter().nth(1));
+            Ok((repo.store().status(&worktree)?, selected, merging))
+        });
+        let (changes, selected, merging) = found.await?;
         let branch = record.branch().unwrap_or_default().to_owned();
-        Ok(GitStatus { branch, head: Some(tip), changes: changes.collect() })
+        let (changes, selected) = (listed(&changes), listed(&selected));
+        Ok(GitStatus { branch, head: Some(head), changes, selected, merging })
     }
 
-    /// Returns the diff from the tip to the worktree, or from the start of the attempt to the tip.
-    pub(crate) async fn diff(&self, committed: bool) -> Result<String, CoordinatorError> {
-        let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
-        let Some(base) = record.base().cloned() else { return Ok(String::new()) };
+    /// Returns the diff from the tip to the worktree, or to what the next commit takes.
+    pub(crate) async fn diff(&self, staged: bool) -> Result<String, CoordinatorError> {
+        let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
+        let own = self.own_refs();
         let text = self.context.git(move |repo| {
-            if committed {
-                repo.store().diff_text(&base, &tip)
-            } else {
-                let tree = repo.store().current_tree(&worktree)?;
-                repo.store().diff_text(&tip, &tree)
-            }
+            let selected = if staged { own.current(repo, SELECTED, &tip)? } else { None };
+            let tree = match selected {
+                Some(selected) => selected.tree,
+                None => repo.store().current_tree(&worktree)?,
+            };
+            repo.store().diff_text(&tip, &tree)
         });
         text.await
     }
@@ -221,13 +242,24 @@ impl GitLink {
         Ok(commits.into_iter().map(commit).collect())
     }
 
+    /// Returns the names of the agent's own refs.
+    pub(super) fn own_refs(&self) -> OwnRefs {
+        OwnRefs::of(&self.context.run, &self.task)
+    }
+
     /// Returns the task's record and its branch's tip.
-    fn record(&self) -> Result<(TaskRecord, Oid), CoordinatorError> {
+    pub(super) fn record(&self) -> Result<(TaskRecord, Oid), CoordinatorError> {
         let missing = || CoordinatorError::UnknownTask { run: self.context.run.clone(), task: self.task.clone() };
         let record = self.context.task(&self.task)?;
         let tip = record.tip().cloned().ok_or_else(missing)?;
         Ok((record, tip))
     }
+}
+
+/// Returns changes as tools show them.
+pub(super) fn listed(changes: &[FileChange]) -> Vec<GitChange> {
+    let change = |change: &FileChange| GitChange { status: change.status.letter(), path: text(&change.path) };
+    changes.iter().map(change).collect()
 }
 
 /// Formats a file in conflict, with git's name of the conflict.

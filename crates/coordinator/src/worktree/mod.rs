@@ -1,5 +1,11 @@
-//! Creates, commits and replaces the worktrees of tasks.
+//! Creates, commits and replaces the worktrees of tasks, and carries out what their agents ask of git.
 
+pub(crate) mod branch;
+pub(crate) mod checkout;
 pub(crate) mod commit;
 pub(crate) mod git_link;
+pub(crate) mod merge;
+pub(crate) mod own_refs;
+pub(crate) mod selection;
+pub(crate) mod stash;
 pub(crate) mod worktrees;

@@ -58,7 +58,7 @@ pub(crate) async fn keep(context: &RunContext, task: &TaskId) -> Result<(), Coor
         return Ok(());
     }
     let worktree = open(context, &record).await?;
-    commit::keep_worktree(context, &record, &worktree).await
+    commit::keep_worktree(context, &record, &worktree).await.map(drop)
 }
 
 fn worktree_spec(context: &RunContext, task: &TaskId, base: Oid) -> WorktreeSpec {

@@ -60,6 +60,18 @@ impl Command {
         self.is_plain() && self.outer.commands.iter().all(|argv| glob::matches_command(pattern, &argv.join(" ")))
     }
 
+    /// Returns the subcommands of git that the line itself runs.
+    pub(super) fn git_subcommands(&self) -> BTreeSet<String> {
+        let of_git = |argv: &Vec<String>| {
+            let own = behind_keywords(argv);
+            let assigned = own.iter().take_while(|word| programs::is_assignment(word)).count();
+            let (program, rest) = own.get(assigned..)?.split_first()?;
+            let is_git = programs::base_name(program) == "git";
+            is_git.then(|| programs::git_subcommand(rest)).flatten().map(str::to_owned)
+        };
+        self.outer.commands.iter().filter_map(of_git).collect()
+    }
+
     /// Reports whether the line may run what a pattern describes.
     pub(super) fn may_be(&self, pattern: &str) -> bool {
         if glob::matches_command(pattern, self.text.trim()) {

@@ -292,6 +292,12 @@ pub(super) fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
+/// Returns the subcommand of git in the words after the program, as far as it is a plain word.
+pub(super) fn git_subcommand(words: &[String]) -> Option<&str> {
+    let word = words.get(leading_of_git(words))?;
+    word.chars().all(|c| c.is_ascii_lowercase() || c == '-').then_some(word)
+}
+
 /// Returns the words without the leading options, and without any options: the value of an option is dropped in one
 /// reading and kept in another.
 pub(super) fn without_options(program: &str, words: &[String]) -> Vec<Vec<String>> {

@@ -18,10 +18,11 @@ use rustix::io::Errno;
 
 use crate::error::GitError;
 use crate::merge::handle::Merging;
-use crate::merge::merge_tree::{ConflictFile, Merge};
-use crate::repo::repository::{ours, theirs, tree_of};
+use crate::merge::merge_tree::{ConflictFile, INTEGRATION, Merge};
+use crate::repo::repository::{ours, theirs};
 use crate::store::openat;
 use crate::store::openat::path_of;
+use crate::store::overlay::entry;
 use crate::store::stage::unread_entry;
 use crate::worktree::worktrees::Worktree;
 
@@ -48,10 +49,11 @@ impl Merging<'_> {
     /// Writes the merge of `candidate` (the worktree's commit) into `target` to the worktree, with
     /// markers.
     ///
-    /// The worktree must have `candidate`'s files or, if a killed attempt is repeated, some of the
-    /// merge's. The commit that repairs the conflict must get both commits as parents. The ref
-    /// `anchor` is set to the merged tree. The files are added to the worktree's index, because
-    /// otherwise those that git ignores would be missing from the next snapshot.
+    /// Where the merge changes something, the worktree must have `candidate`'s files or, if a
+    /// killed attempt is repeated, some of the merge's. The commit that repairs the conflict must
+    /// get both commits as parents. The ref `anchor` is set to the merged tree. The files are added
+    /// to the worktree's index, because otherwise those that git ignores would be missing from the
+    /// next snapshot.
     ///
     /// # Errors
     /// [`GitError::Unstorable`] if a file to be written has other content, which is not overwritten.
@@ -62,20 +64,38 @@ impl Merging<'_> {
         candidate: &Oid,
         anchor: &str,
     ) -> Result<WrittenConflict, GitError> {
-        let (tree, files, messages) = match self.merge(target, candidate)? {
+        self.write_merge(worktree, (INTEGRATION, target), candidate, anchor)
+    }
+
+    /// Like [`Merging::write_conflict`], with another name for the target in the markers, which can be part of a ref.
+    ///
+    /// # Errors
+    /// As [`Merging::write_conflict`].
+    pub fn write_merge(
+        &self,
+        worktree: &Worktree,
+        (name, target): (&str, &Oid),
+        candidate: &Oid,
+        anchor: &str,
+    ) -> Result<WrittenConflict, GitError> {
+        let (tree, files, messages) = match self.merge_named((name, target), candidate)? {
             Merge::Clean { tree } => (tree, Vec::new(), Vec::new()),
             Merge::Conflict { tree, files, messages } => (tree, files, messages),
         };
         self.repo.advance(anchor, self.repo.read_ref(anchor)?.as_ref(), &tree)?;
         let current = self.repo.store().current_tree(worktree)?;
         let handle = self.repo.handle()?;
-        let paths = self.repo.store().changed_paths(&current, &tree)?;
-        for path in &paths {
-            let held = entry(&handle, &current, path)?;
-            if held != entry(&handle, candidate, path)? {
-                let reason = "the worktree holds a change of it that was not committed".to_owned();
-                return Err(GitError::Unstorable { path: path.clone(), reason });
+        let mut paths = Vec::new();
+        for path in self.repo.store().changed_paths(candidate, &tree)? {
+            let held = entry(&handle, &current, &path)?;
+            if held == entry(&handle, &tree, &path)? {
+                continue;
             }
+            if held != entry(&handle, candidate, &path)? {
+                let reason = "the worktree holds a change of it that was not committed".to_owned();
+                return Err(GitError::Unstorable { path, reason });
+            }
+            paths.push(path);
         }
         self.index_files(worktree, &tree, &paths)?;
         // Files are removed before others are written, because a folder may take the place of a file.
@@ -155,15 +175,6 @@ fn is_undecided(worktree: &Worktree, path: &Path) -> Result<bool, GitError> {
     let Some((folder, name)) = folder_of(worktree, path)? else { return Ok(false) };
     let found = openat::look(&folder, name).map_err(GitError::errno("look at", worktree.path().join(path)))?;
     Ok(found.is_some_and(|stat| stat.st_mtime == UNDECIDED_SECONDS))
-}
-
-fn entry(repository: &Repository, treeish: &Oid, path: &Path) -> Result<Option<(git2::Oid, i32)>, GitError> {
-    match tree_of(repository, treeish)?.get_path(path) {
-        Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => Ok(Some((entry.id(), entry.filemode()))),
-        Ok(_) => Ok(None),
-        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(GitError::library(format!("read {} of {treeish}", path.display()))(error)),
-    }
 }
 
 fn remove(worktree: &Worktree, path: &Path) -> Result<(), GitError> {

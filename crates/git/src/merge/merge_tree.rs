@@ -24,8 +24,10 @@ use crate::repo::scratch_repo::Room;
 use crate::repo::version::ATTR_SOURCE;
 use crate::store::openat::path_of;
 
-/// The names of the two sides in conflict markers: what was merged before, and the author's own work.
-const LABELS: [&str; 2] = ["integration", "yours"];
+/// The name of what was merged before in conflict markers.
+pub(crate) const INTEGRATION: &str = "integration";
+/// The name of the author's own work in conflict markers.
+const YOURS: &str = "yours";
 /// The kind of a conflict for which git gives no kind.
 const UNNAMED: &str = "conflict";
 /// Fixed settings for merging, whatever the user has configured. The rename limit is git's default.
@@ -83,11 +85,16 @@ impl Merging<'_> {
     /// # Errors
     /// If git fails. A conflict is not an error.
     pub fn merge(&self, target: &Oid, candidate: &Oid) -> Result<Merge, GitError> {
+        self.merge_named((INTEGRATION, target), candidate)
+    }
+
+    /// Like [`Merging::merge`], with another name for the target in the markers, which can be part of a ref.
+    pub(crate) fn merge_named(&self, (name, target): (&str, &Oid), candidate: &Oid) -> Result<Merge, GitError> {
         // A candidate that contains the target already has the merged tree, by any strategy.
         if self.repo.contains(candidate, target)? {
             return Ok(Merge::Clean { tree: self.repo.tree_of(candidate)? });
         }
-        self.merge_by(target, candidate, self.repo.program.version() >= ATTR_SOURCE)
+        self.merge_by((name, target), candidate, self.repo.program.version() >= ATTR_SOURCE)
     }
 
     /// Applies to `target` what `candidate` has changed since `base`, without a checkout, whatever the three commits
@@ -103,7 +110,7 @@ impl Merging<'_> {
         // Git finds the base of a merge in the history, and only newer versions can be given one.
         let from = self.stand_in(base, Vec::new())?;
         let [target, candidate] = [self.stand_in(target, vec![from.clone()])?, self.stand_in(candidate, vec![from])?];
-        self.merge_by(&target, &candidate, self.repo.program.version() >= ATTR_SOURCE)
+        self.merge_by((INTEGRATION, &target), &candidate, self.repo.program.version() >= ATTR_SOURCE)
     }
 
     /// Creates a commit with the files of another, which no ref ever holds.
@@ -115,10 +122,10 @@ impl Merging<'_> {
     }
 
     /// Merges; `told` says whether git can be told where attributes come from, or must find them as files.
-    fn merge_by(&self, target: &Oid, candidate: &Oid, told: bool) -> Result<Merge, GitError> {
-        let room = self.room([(LABELS[0], target), (LABELS[1], candidate)])?;
+    fn merge_by(&self, (name, target): (&str, &Oid), candidate: &Oid, told: bool) -> Result<Merge, GitError> {
+        let room = self.room([(name, target), (YOURS, candidate)])?;
         let args = ["merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories"];
-        let mut run = self.in_room(&room, args.iter().copied().chain(LABELS));
+        let mut run = self.in_room(&room, args.iter().copied().chain([name, YOURS]));
         if told {
             run = run.env("GIT_ATTR_SOURCE", target.as_str());
         } else {
@@ -237,8 +244,14 @@ mod tests {
         let repo = Repo::open(folder.path(), folder.path()).unwrap();
         let can_be_told = repo.program.version() >= ATTR_SOURCE;
         for told in [true, false].into_iter().filter(|told| !told || can_be_told) {
-            assert!(matches!(repo.merging().merge_by(&one, &two, told), Ok(Merge::Clean { .. })), "told: {told}");
-            assert!(matches!(repo.merging().merge_by(&two, &one, told), Ok(Merge::Conflict { .. })), "told: {told}");
+            assert!(
+                matches!(repo.merging().merge_by((INTEGRATION, &one), &two, told), Ok(Merge::Clean { .. })),
+                "told: {told}"
+            );
+            assert!(
+                matches!(repo.merging().merge_by((INTEGRATION, &two), &one, told), Ok(Merge::Conflict { .. })),
+                "told: {told}"
+            );
         }
     }
 }

@@ -2,5 +2,6 @@
 
 pub(crate) mod conflict;
 pub(crate) mod handle;
+pub(crate) mod hunks;
 pub(crate) mod markers;
 pub(crate) mod merge_tree;

@@ -1,6 +1,7 @@
 //! The worktrees of agents, and code that reads the user's checkout.
 
 pub(crate) mod checkout;
+pub(crate) mod exchange;
 pub(crate) mod handle;
 pub(crate) mod include;
 pub(crate) mod kept;
@@ -10,6 +11,7 @@ pub(crate) mod on_files;
 pub(crate) mod reconcile;
 pub(crate) mod reset;
 pub(crate) mod shown;
+pub(crate) mod stand_in;
 pub(crate) mod uncommitted;
 pub(crate) mod unfinished;
 pub(crate) mod worktrees;

@@ -3,17 +3,18 @@
 //! Files that are not listed here may contain secrets (credentials, keys, fetched URLs, settings of
 //! submodules) or belong to another agent. The configuration is shown unchanged only if every setting is
 //! known to contain no secret and to name no program; otherwise a plain one is shown in its place. A sandbox
-//! tier that cannot replace a file then shows no configuration, and git does not work in its commands.
+//! tier that cannot replace a file then shows no configuration, and git works through a stand-in: see
+//! [`crate::worktree::stand_in`].
 
 use std::path::{Path, PathBuf};
 
 use orchestrate_sandbox::{Content, Mask};
 
 /// What git reads in the common directory to show commits and files.
-const COMMON: [&str; 8] =
+pub(crate) const COMMON: [&str; 8] =
     ["HEAD", "objects", "refs", "packed-refs", "shallow", "info/exclude", "info/attributes", "info/grafts"];
 /// What git reads in its own directory for the agent's worktree.
-const OF_WORKTREE: [&str; 10] = [
+pub(crate) const OF_WORKTREE: [&str; 10] = [
     "HEAD",
     "ORIG_HEAD",
     "MERGE_HEAD",
@@ -27,7 +28,7 @@ const OF_WORKTREE: [&str; 10] = [
 ];
 
 /// The configuration that is shown in place of one that may contain secrets or name programs.
-const PLAIN_CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
+pub(crate) const PLAIN_CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 /// Settings without secrets or programs, in lower case as libgit2 returns them.
 const HARMLESS: [&str; 20] = [
     "core.repositoryformatversion",
@@ -67,6 +68,11 @@ pub(crate) fn config(common_dir: &Path) -> Mask {
     let path = common_dir.join("config");
     let bytes = harmless(&path).unwrap_or_else(|| PLAIN_CONFIG.to_vec());
     Mask { path, content: Content::File(bytes) }
+}
+
+/// Reports whether the configuration is shown as it is.
+pub(crate) fn is_harmless_config(common_dir: &Path) -> bool {
+    harmless(&common_dir.join("config")).is_some()
 }
 
 /// Returns the bytes of a configuration if all its settings may be shown.

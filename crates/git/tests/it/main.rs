@@ -8,6 +8,7 @@ mod switching;
 mod attack;
 mod configuration;
 mod conflict;
+mod exchange;
 mod include;
 mod land;
 mod made;

@@ -42,7 +42,12 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("git_status", git::GitStatus),
     built_in!("git_diff", git::GitDiff),
     built_in!("git_log", git::GitLog),
+    built_in!("git_add", git::GitAdd),
     built_in!("git_commit", git::GitCommit),
+    built_in!("git_stash", git::GitStash),
+    built_in!("git_branch", git::GitBranch),
+    built_in!("git_checkout", git::GitCheckout),
+    built_in!("git_merge", git::GitMerge),
     built_in!("todo_write", todo::TodoWrite),
     built_in!("read_plan", plan::ReadPlan),
     built_in!("read_skill", skill::ReadSkill),
@@ -132,8 +137,8 @@ mod tests {
     fn tools_are_found_by_category_and_by_words() {
         let registry = builtin_tools(&|_| None).unwrap();
         let names = |tools: Vec<&Arc<dyn Tool>>| tools.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
-        let git = ["git_commit", "git_diff", "git_log", "git_status"];
-        assert_eq!(names(registry.tools(Some(&Category::GIT))), git);
+        let git = "git_add git_branch git_checkout git_commit git_diff git_log git_merge git_stash git_status";
+        assert_eq!(names(registry.tools(Some(&Category::GIT))).join(" "), git);
         assert_eq!(names(registry.search("SANDBOX")), ["run_shell_command"]);
         assert_eq!(registry.nearest("read_fil"), ["read_file", "read_skill", "read_plan"]);
     }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::policy::Target;
+use orchestrate_core::policy::{Target, git_subcommands};
 use orchestrate_sandbox::{Exit, Finished, Job, Limits, Network};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -28,6 +28,19 @@ const MAX_WRITTEN_FILE_BYTES: u64 = 4 << 30;
 /// Environment variables of commands beside the sandbox's own; they disable pagers, prompts and colours.
 const ENVIRONMENT: &[(&str, &str)] =
     &[("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
+
+/// The subcommands of git that change something, each with the tool that does it instead.
+const GIT_TOOLS: &[(&str, &str)] = &[
+    ("add", "git_add"),
+    ("commit", "git_commit"),
+    ("stash", "git_stash"),
+    ("branch", "git_branch"),
+    ("checkout", "git_checkout"),
+    ("switch", "git_checkout"),
+    ("restore", "git_checkout"),
+    ("reset", "git_checkout"),
+    ("merge", "git_merge"),
+];
 
 /// The `run_shell_command` tool.
 pub(super) struct RunShellCommand(pub(super) Prompt);
@@ -70,6 +83,7 @@ impl Tool for RunShellCommand {
         let cwd = arguments.cwd.clone();
         let cwd = context.blocking(move |files, _| files.working_directory(&cwd)).await?;
         let timeout = time_limit(context.limits(), arguments.timeout);
+        let advice = git_advice(&arguments.command);
         let job = Job {
             view: context.view().clone(),
             program: OsString::from("/bin/sh"),
@@ -82,7 +96,7 @@ impl Tool for RunShellCommand {
         };
         let finished = context.sandbox().run_async(job, context.cancel().clone()).await;
         let finished = finished.map_err(|error| ToolError::Execution(format!("failed to {error}")))?;
-        answer(&finished, timeout)
+        answer(&finished, timeout, advice)
     }
 }
 
@@ -102,16 +116,34 @@ fn job_limits(limits: &CallLimits, timeout: Duration) -> Limits {
     }
 }
 
+/// Returns which tools do what a command line asks of git: in the worktree, commands can only read.
+fn git_advice(command: &str) -> Option<String> {
+    let subcommands = git_subcommands(command);
+    let tools = GIT_TOOLS.iter().filter(|(subcommand, _)| subcommands.contains(*subcommand));
+    let mut advice: Vec<String> =
+        tools.map(|(subcommand, tool)| format!("use the tool `{tool}` instead of `git {subcommand}`")).collect();
+    if subcommands.contains("push") {
+        advice.push("`git push` is not for agents: your branch is merged for you when you finish".to_owned());
+    }
+    (!advice.is_empty())
+        .then(|| format!("[in your worktree, commands cannot change what git stores: {}]", advice.join("; ")))
+}
+
 fn environment() -> BTreeMap<OsString, OsString> {
     ENVIRONMENT.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
 }
 
-fn answer(finished: &Finished, timeout: Duration) -> Result<Answer, ToolError> {
+fn answer(finished: &Finished, timeout: Duration, advice: Option<String>) -> Result<Answer, ToolError> {
     let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
     let text = match (stdout.trim_end(), stderr.trim_end()) {
         (out, "") => out.to_owned(),
         ("", err) => err.to_owned(),
         (out, err) => format!("{out}\n[standard error]\n{err}"),
+    };
+    let has_failed = finished.exit != Exit::Code(0) || text.contains("fatal: ");
+    let text = match advice.filter(|_| has_failed) {
+        Some(advice) => format!("{text}\n{advice}"),
+        None => text,
     };
     let exit_code = match finished.exit {
         Exit::TimedOut => return Err(ToolError::Timeout { seconds: timeout.as_secs(), partial: text }),
@@ -149,6 +181,26 @@ fn answer(finished: &Finished, timeout: Duration) -> Result<Answer, ToolError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_git_cannot_do_in_a_command_names_the_tool_that_does_it() {
+        let table = [
+            ("git status; echo git commit", None),
+            (
+                "git add -A && git -c user.name=x commit -m 'git push'",
+                Some("`git_add` instead of `git add`; use the tool `git_commit` instead of `git commit`"),
+            ),
+            ("cd a && GIT_EDITOR=true git merge x", Some("`git_merge`")),
+            ("git push origin HEAD", Some("merged for you")),
+            ("git checkout -- a", Some("`git_checkout`")),
+            ("git stash", Some("`git_stash`")),
+        ];
+        for (command, expected) in table {
+            let advice = git_advice(command);
+            assert_eq!(advice.is_some(), expected.is_some(), "{command}");
+            assert!(advice.unwrap_or_default().contains(expected.unwrap_or_default()), "{command}");
+        }
+    }
 
     #[test]
     fn a_time_limit_is_capped_and_has_a_default() {

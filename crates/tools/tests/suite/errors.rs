@@ -9,7 +9,7 @@ use crate::support::{harness_of, said};
 
 pub(crate) async fn an_unknown_tool_is_answered_with_the_nearest_names(harness: ToolHarness) {
     let output = harness.call("git_comit", json!({})).await;
-    let expected = "Retry: Tool 'git_comit' not found; similar tools: `git_commit`, `git_log`, `git_diff`";
+    let expected = "Retry: Tool 'git_comit' not found; similar tools: `git_commit`, `git_log`, `git_add`";
     assert_eq!(said(&output), expected);
     assert_eq!(output.text(), format!("ERROR: {}", expected.trim_start_matches("Retry: ")));
     assert_eq!(harness.recorder.records().len(), 2);

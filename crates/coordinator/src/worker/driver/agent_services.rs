@@ -11,8 +11,9 @@ use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::{RequestedChange, ReviewVerdict, TaskId};
 use orchestrate_tools::{
-    AgentService, Artifact, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitCommit, GitService,
-    GitStatus, OutgoingMessage, PageRange, PlanService, ReviewService, ServiceError, Services, SkillService,
+    AgentService, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, EndSlot,
+    GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStashResult, GitStatus, MergeResult,
+    OutgoingMessage, PageRange, PlanService, ReviewService, ServiceError, Services, SkillService, StashAction,
     ToolOutput,
 };
 
@@ -91,10 +92,27 @@ impl GitService for AgentServices {
     }
 
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError> {
-        let made =
-            self.workplace.git.commit(message, &self.workplace.policy).await.map_err(|error| service_error(&error))?;
-        let nothing = || "nothing to commit: the worktree has no changes".to_owned();
-        made.ok_or_else(|| ServiceError::Invalid(nothing()))
+        self.workplace.git.commit_selected(message, &self.workplace.policy).await
+    }
+
+    async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError> {
+        self.workplace.git.add(files).await
+    }
+
+    async fn branch(&self, action: BranchAction, name: Option<&str>) -> Result<GitBranchResult, ServiceError> {
+        self.workplace.git.branch(action, name.unwrap_or_default()).await
+    }
+
+    async fn checkout(&self, revision: &str, paths: &[String]) -> Result<GitCheckoutResult, ServiceError> {
+        self.workplace.git.checkout(revision, paths, &self.workplace.policy).await
+    }
+
+    async fn stash(&self, action: StashAction) -> Result<GitStashResult, ServiceError> {
+        self.workplace.git.stash(action, &self.workplace.policy).await
+    }
+
+    async fn merge(&self, branch: &str) -> Result<MergeResult, ServiceError> {
+        self.workplace.git.merge(branch, &self.workplace.policy).await
     }
 }
 

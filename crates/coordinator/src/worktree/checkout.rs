@@ -1,0 +1,183 @@
+//! Brings files of a commit into an agent's worktree, which stays on its branch.
+//!
+//! What the worktree had is stored first, and can be checked out in turn.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use orchestrate_core::git_path::text;
+use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::Policy;
+use orchestrate_core::{Oid, TaskId};
+use orchestrate_git::{FileChange, GitError, Repo};
+use orchestrate_tools::{GitCheckoutResult, ServiceError};
+
+use crate::worktree::git_link::{GitLink, listed};
+use crate::worktree::own_refs::MERGING;
+
+/// The rule against changing files that configure agents.
+const CONFIGURATION: &str = "built-in:configuration";
+/// Where the repository's own names for commits are, in the order of git.
+const NAMES: [&str; 3] = ["refs/tags/", "refs/heads/", "refs/remotes/"];
+
+/// An exchange of the worktree's files.
+struct Exchange {
+    wanted: Oid,
+    changes: Vec<FileChange>,
+    /// The files that would differ from the branch's tip.
+    new_here: Vec<PathBuf>,
+    /// A path that neither side has.
+    unknown: Option<PathBuf>,
+}
+
+impl GitLink {
+    /// Brings files of a commit into the worktree, all of them if no paths are given.
+    pub(crate) async fn checkout(
+        &self,
+        revision: &str,
+        paths: &[String],
+        policy: &Policy,
+    ) -> Result<GitCheckoutResult, ServiceError> {
+        let commit = self.resolve(revision).await?;
+        let (record, tip) = self.record()?;
+        if paths.is_empty() && record.onto().is_some() {
+            let reason = "your worktree has a merge to resolve, which this would undo; name the paths to check out";
+            return Err(ServiceError::Invalid(reason.to_owned()));
+        }
+        let before = self.keep().await?;
+        let exchange = self.plan_checkout(&commit, paths.iter().map(PathBuf::from).collect(), &tip).await?;
+        if let Some(unknown) = &exchange.unknown {
+            let (unknown, revision) = (shown(&unknown.to_string_lossy()), shown(revision));
+            return Err(ServiceError::Invalid(format!("neither {revision} nor your worktree has `{unknown}`")));
+        }
+        self.exchange(&exchange.wanted, &exchange.new_here, policy).await?;
+        if paths.is_empty() && commit == tip {
+            let own = self.own_refs();
+            self.context.git(move |repo| own.forget(repo, &[MERGING])).await?;
+        }
+        Ok(GitCheckoutResult { commit, changes: listed(&exchange.changes), before })
+    }
+
+    async fn plan_checkout(&self, commit: &Oid, paths: Vec<PathBuf>, tip: &Oid) -> Result<Exchange, ServiceError> {
+        let (worktree, commit, tip) = (Arc::clone(&self.worktree), commit.clone(), tip.clone());
+        let planned = self.context.git(move |repo| {
+            repo.require_plain_tree(&commit)?;
+            let store = repo.store();
+            let current = store.current_tree(&worktree)?;
+            let mut unknown = None;
+            for path in &paths {
+                if !store.has_path(&commit, path)? && !store.has_path(&current, path)? {
+                    unknown = Some(path.clone());
+                }
+            }
+            let wanted = match paths.is_empty() {
+                true => repo.tree_of(&commit)?,
+                false => store.overlay(&current, &commit, &paths)?,
+            };
+            let changes = store.diff(&current, &wanted)?;
+            Ok(Exchange { new_here: new_here(repo, &current, &wanted, &tip)?, wanted, changes, unknown })
+        });
+        Ok(planned.await?)
+    }
+
+    /// Makes the worktree contain the files of a tree, unless that would change files that configure agents. The caller
+    /// has stored what the worktree has.
+    pub(super) async fn exchange(
+        &self,
+        wanted: &Oid,
+        new_here: &[PathBuf],
+        policy: &Policy,
+    ) -> Result<(), ServiceError> {
+        if let Some(path) = new_here.iter().map(|path| text(path)).find(|path| policy.protects(path)) {
+            let reason = format!(
+                "only the user may change `{}`, which configures agents; name other paths, and report what should change",
+                shown(&path)
+            );
+            return Err(ServiceError::Denied { rule: CONFIGURATION.to_owned(), reason });
+        }
+        let (worktree, wanted) = (Arc::clone(&self.worktree), wanted.clone());
+        self.context.git(move |repo| repo.worktrees().exchange(&worktree, &wanted)).await?;
+        // The index is at a tree that a ref holds, as after every snapshot.
+        self.keep().await?;
+        Ok(())
+    }
+
+    /// Returns the commit that an agent means: `HEAD`, an id, a name of its own, another task, the result so far, or a
+    /// branch or tag of the repository; each may be followed by `~N` and `^N`.
+    pub(super) async fn resolve(&self, revision: &str) -> Result<Oid, ServiceError> {
+        let revision = revision.trim();
+        let (name, suffix) = revision.split_at(revision.find(['~', '^']).unwrap_or(revision.len()));
+        let unknown =
+            || ServiceError::Invalid(format!("there is no commit `{}`; see git_log and git_branch", shown(revision)));
+        if !suffix.chars().all(|c| matches!(c, '~' | '^' | '0'..='9')) {
+            return Err(unknown());
+        }
+        let (_, tip) = self.record()?;
+        let known = if name == "HEAD" || name == "@" { Some(tip) } else { self.of_run(name) };
+        let (own, name, suffix) = (self.own_refs().branch(name), name.to_owned(), suffix.to_owned());
+        let found = self.context.git(move |repo| {
+            let found = match known {
+                Some(known) => Some(known),
+                None => named(repo, &own, &name)?,
+            };
+            let Some(found) = found else { return Ok(None) };
+            match repo.resolve(&format!("{found}{suffix}")) {
+                Err(GitError::UnknownRevision { .. }) => Ok(None),
+                other => other.map(Some),
+            }
+        });
+        found.await?.ok_or_else(unknown)
+    }
+
+    /// Returns the tip of another task's branch, or of the merged result, by its name within the run.
+    pub(super) fn of_run(&self, name: &str) -> Option<Oid> {
+        let state = self.context.state();
+        if name == TaskId::INTEGRATION || name == self.context.run.integration_branch() {
+            return Some(state.integration.clone());
+        }
+        let record = state.tasks().find(|record| record.task.id.as_str() == name || record.branch() == Some(name))?;
+        record.tip().cloned()
+    }
+}
+
+/// Returns the files that an exchange would change, and that would then differ from the branch's tip.
+pub(super) fn new_here(repo: &Repo, current: &Oid, wanted: &Oid, tip: &Oid) -> Result<Vec<PathBuf>, GitError> {
+    let mut paths = repo.store().changed_paths(current, wanted)?;
+    let mut new = Vec::new();
+    for path in paths.drain(..) {
+        if !repo.store().is_same_at(wanted, tip, &path)? {
+            new.push(path);
+        }
+    }
+    Ok(new)
+}
+
+/// Returns the object that a name stands for: the agent's own, an id or the beginning of one, or the repository's.
+fn named(repo: &Repo, own: &str, name: &str) -> Result<Option<Oid>, GitError> {
+    // A path component such as `..` or an empty one is no name.
+    if Path::new(name).components().count() != name.split('/').count() {
+        return Ok(None);
+    }
+    if let Some(found) = read_named(repo, own)? {
+        return Ok(Some(found));
+    }
+    if name.len() >= 4 && name.chars().all(|c| c.is_ascii_hexdigit()) {
+        match repo.resolve(name) {
+            Err(GitError::UnknownRevision { .. }) => {}
+            other => return other.map(Some),
+        }
+    }
+    for folder in NAMES {
+        if let Some(found) = read_named(repo, &format!("{folder}{name}"))? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn read_named(repo: &Repo, full: &str) -> Result<Option<Oid>, GitError> {
+    match repo.read_ref(full) {
+        Err(GitError::BadRefName { .. }) => Ok(None),
+        other => other,
+    }
+}

@@ -1,0 +1,212 @@
+//! Merges another agent's branch, or the result so far, into an agent's own branch, on its request.
+//!
+//! The worktree gets the merged files before the branch moves: otherwise the agent's next commit could undo, with the
+//! old files, what was merged. A conflict is written into the worktree, and a ref of the agent's own says which commit
+//! is being merged; the next commit has it as a second parent, and is refused as long as the merge is not complete.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use orchestrate_core::git_path::{shown_path, text};
+use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::Policy;
+use orchestrate_core::run_state::Repair;
+use orchestrate_core::{Oid, TaskId};
+use orchestrate_git::{ConflictFile, GitError, Hunk, Merge, Repo};
+use orchestrate_tools::{ConflictHunk, MergeConflict, MergeResult, ServiceError};
+
+use crate::error::CoordinatorError;
+use crate::texts::prompts::cut;
+use crate::worktree::commit;
+use crate::worktree::commit::NewTip;
+use crate::worktree::git_link::{GitLink, Unresolved, listed};
+use crate::worktree::own_refs::MERGING;
+
+/// The most bytes of each side of a conflict that a result repeats; the file has all of them.
+const SIDE_BYTES: usize = 2_000;
+/// The most places in one file that a result lists.
+const MOST_HUNKS: usize = 50;
+/// The name, in conflict markers, of what is no task's.
+const OTHER: &str = "theirs";
+
+/// What is merged.
+struct Source {
+    /// The name that the agent gave.
+    name: String,
+    /// The name in conflict markers.
+    label: String,
+    commit: Oid,
+}
+
+impl GitLink {
+    /// Merges a branch into the agent's own.
+    pub(crate) async fn merge(&self, name: &str, policy: &Policy) -> Result<MergeResult, ServiceError> {
+        let (record, tip) = self.record()?;
+        let source = self.source(name.trim()).await?;
+        let in_progress = self.merging(&tip).await?;
+        if record.onto().is_some() || in_progress.as_ref().is_some_and(|other| *other != source.commit) {
+            let reason = "another merge is in progress in your worktree: resolve and commit it first";
+            return Err(ServiceError::Invalid(reason.to_owned()));
+        }
+        self.keep().await?;
+        let (other, to) = (source.commit.clone(), tip.clone());
+        let merged = self.context.git(move |repo| {
+            if repo.contains(&to, &other)? {
+                return Ok(None);
+            }
+            repo.require_plain_tree(&other)?;
+            repo.merging().merge(&other, &to).map(Some)
+        });
+        match merged.await? {
+            None => Ok(result(source, None, Vec::new())),
+            Some(Merge::Clean { tree }) => self.merge_cleanly(source, tree, &tip, policy).await,
+            Some(Merge::Conflict { tree, .. }) => {
+                self.write_conflicts(source, tree, in_progress.is_some(), policy).await
+            }
+        }
+    }
+
+    async fn merge_cleanly(
+        &self,
+        source: Source,
+        tree: Oid,
+        tip: &Oid,
+        policy: &Policy,
+    ) -> Result<MergeResult, ServiceError> {
+        let (record, _) = self.record()?;
+        commit::require_no_configuration(&self.context, &record, policy, (&tree, &[tip, &source.commit])).await?;
+        self.write_files(&source, &tree, tip).await?;
+        let message = format!("Merge {} into {}", source.name, self.task);
+        let new = NewTip { message: &message, policy, selected: None, merging: Some(&source.commit) };
+        // The snapshot's number is taken from the newest record.
+        let made = commit::commit_merge(&self.context, &self.record()?.0, tree.clone(), new).await?;
+        self.keep().await?;
+        let from = tip.clone();
+        let changes = self.context.git(move |repo| repo.store().diff(&from, &tree)).await?;
+        Ok(MergeResult { changes: listed(&changes), ..result(source, made.map(|made| made.commit), Vec::new()) })
+    }
+
+    async fn write_conflicts(
+        &self,
+        source: Source,
+        tree: Oid,
+        is_begun: bool,
+        policy: &Policy,
+    ) -> Result<MergeResult, ServiceError> {
+        let (record, tip) = self.record()?;
+        commit::require_no_configuration(&self.context, &record, policy, (&tree, &[&tip, &source.commit])).await?;
+        let message = format!("Merge of {} in progress", source.name);
+        let spec = self.beside(tree.clone(), vec![tip.clone(), source.commit.clone()], message)?;
+        let own = self.own_refs();
+        self.context.git(move |repo| own.set(repo, MERGING, &repo.commit(&spec)?)).await?;
+        let written = self.write_files(&source, &tree, &tip).await;
+        if written.is_err() && !is_begun {
+            // Nothing was written, so there is no merge to complete.
+            let own = self.own_refs();
+            self.context.git(move |repo| own.forget(repo, &[MERGING])).await?;
+        }
+        let conflicts = written?;
+        self.keep().await?;
+        let changes = self.context.git(move |repo| repo.store().diff(&tip, &tree)).await?;
+        Ok(MergeResult { changes: listed(&changes), merged: false, ..result(source, None, conflicts) })
+    }
+
+    /// Writes a merge into the worktree, and returns its conflicts; nothing is written if files would be lost.
+    async fn write_files(&self, source: &Source, tree: &Oid, tip: &Oid) -> Result<Vec<MergeConflict>, ServiceError> {
+        let (worktree, anchor) = (Arc::clone(&self.worktree), self.own_refs().merged_tree());
+        let (label, other) = (source.label.clone(), source.commit.clone());
+        let (tree, tip) = (tree.clone(), tip.clone());
+        let written = self.context.git(move |repo| {
+            repo.worktrees().require_nothing_lost(&worktree, &tree)?;
+            let written = repo.merging().write_merge(&worktree, (&label, &other), &tip, &anchor)?;
+            written.files.iter().map(|file| conflict(repo, &written.tree, file)).collect()
+        });
+        written.await.map_err(|error| match error {
+            CoordinatorError::Git(GitError::Unstorable { path, reason }) => {
+                let path = shown_path(&path);
+                ServiceError::Invalid(format!("nothing was merged, because of `{path}`: {reason}; commit or stash it"))
+            }
+            other => other.into(),
+        })
+    }
+
+    /// Returns the commit that is being merged into the worktree, at this tip.
+    pub(crate) async fn merging(&self, tip: &Oid) -> Result<Option<Oid>, CoordinatorError> {
+        let (own, tip) = (self.own_refs(), tip.clone());
+        let merge = self.context.git(move |repo| own.current(repo, MERGING, &tip)).await?;
+        Ok(merge.and_then(|merge| merge.parents.into_iter().nth(1)))
+    }
+
+    /// Returns what is unresolved of the merge that the agent has begun; `None` if there is none.
+    pub(crate) async fn left_of_merge(&self) -> Result<Option<Unresolved>, CoordinatorError> {
+        let (_, tip) = self.record()?;
+        let Some(onto) = self.merging(&tip).await? else { return Ok(None) };
+        let mut left = self.unresolved(&Repair { onto: onto.clone(), tip: tip.clone() }).await?;
+        let worktree = Arc::clone(&self.worktree);
+        let missing =
+            self.context.git(move |repo| missing(repo, [&tip, &onto], &repo.store().current_tree(&worktree)?));
+        let missing = missing.await?;
+        left.untouched.extend(missing.iter().map(|path| format!("{} (not merged)", shown_path(path))));
+        Ok(Some(left))
+    }
+
+    /// Returns what an agent means to merge: another task's work, the result so far, or a name of its own.
+    async fn source(&self, name: &str) -> Result<Source, ServiceError> {
+        let own = self.own_refs().branch(name);
+        let state = self.context.state();
+        let mut others = vec![TaskId::INTEGRATION.to_owned()];
+        let siblings = state.tasks().filter(|record| record.task.id != self.task && record.tip().is_some());
+        others.extend(siblings.map(|record| record.task.id.to_string()));
+        let (name, of_run) = (name.to_owned(), self.of_run(name));
+        if let Some(commit) = of_run {
+            let task =
+                state.tasks().find(|record| record.task.id.as_str() == name || record.branch() == Some(name.as_str()));
+            let label = task.map_or(TaskId::INTEGRATION.to_owned(), |record| record.task.id.branch_component());
+            return Ok(Source { name, label, commit });
+        }
+        let found = self.context.git(move |repo| match repo.read_ref(&own) {
+            Err(GitError::BadRefName { .. }) => Ok(None),
+            found => found,
+        });
+        let unknown = || {
+            let reason = format!("`{}` cannot be merged; these can: {}", shown(&name), others.join(", "));
+            ServiceError::Invalid(reason)
+        };
+        let commit = found.await?.ok_or_else(unknown)?;
+        Ok(Source { name, label: OTHER.to_owned(), commit })
+    }
+}
+
+fn result(source: Source, commit: Option<Oid>, conflicts: Vec<MergeConflict>) -> MergeResult {
+    let Source { name: branch, commit: other, .. } = source;
+    MergeResult { branch, other, merged: true, commit, changes: Vec::new(), conflicts }
+}
+
+/// Lists the places of a conflict in a file.
+fn conflict(repo: &Repo, tree: &Oid, file: &ConflictFile) -> Result<MergeConflict, GitError> {
+    let content = repo.store().read_stored(tree, &file.path)?.unwrap_or_default();
+    let side = |text: &str| cut(text, SIDE_BYTES);
+    let hunk = |hunk: Hunk| ConflictHunk {
+        first_line: hunk.first_line,
+        last_line: hunk.last_line,
+        theirs: side(&hunk.theirs),
+        base: side(&hunk.base),
+        yours: side(&hunk.yours),
+    };
+    let hunks = Hunk::all_in(&content).into_iter().take(MOST_HUNKS).map(hunk).collect();
+    Ok(MergeConflict { path: text(&file.path), kind: file.kind.clone(), hunks })
+}
+
+/// Lists the files that the merged side changed without a conflict, and that the worktree has as before: the merge was
+/// not written there, or has been undone.
+fn missing(repo: &Repo, [tip, other]: [&Oid; 2], current: &Oid) -> Result<Vec<PathBuf>, GitError> {
+    let Merge::Conflict { tree, files, .. } = repo.merging().merge(other, tip)? else { return Ok(Vec::new()) };
+    let mut missing = Vec::new();
+    for path in repo.store().changed_paths(tip, &tree)? {
+        let is_conflict = files.iter().any(|file| file.path == path);
+        if !is_conflict && repo.store().is_same_at(current, tip, &path)? {
+            missing.push(path);
+        }
+    }
+    Ok(missing)
+}

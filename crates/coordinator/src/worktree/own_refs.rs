@@ -1,0 +1,143 @@
+//! The refs that an agent's git tools create: names for commits, changes set aside, what the next commit takes, and a
+//! merge in progress.
+//!
+//! All are below the run's safety refs and belong to one task, so no agent sees another's. None of this is in the
+//! journal: each step is one ref that is set or not, so a call that was interrupted can be repeated. What concerns the
+//! next commit (a selection, a merge in progress) is itself a commit whose first parent is the branch's tip; it no
+//! longer counts once the tip has moved, whatever a killed process has left.
+
+use std::collections::BTreeSet;
+
+use orchestrate_core::{Oid, RunId, TaskId};
+use orchestrate_git::{CommitInfo, GitError, RefEntry, Repo};
+use orchestrate_tools::GitBranch;
+
+/// The name of what the next commit takes.
+pub(crate) const SELECTED: &str = "selected";
+/// The name of the merge in progress: a commit of its tree, with both sides as parents.
+pub(crate) const MERGING: &str = "merging";
+/// The folder of the agent's names for commits.
+const BRANCHES: &str = "branch/";
+/// The folder of changes that were set aside.
+const STASHES: &str = "stash/";
+/// The folder of those of them that were applied or dropped: they stay until the run is cleaned.
+const DROPPED: &str = "dropped-stash/";
+
+/// The names of one agent's own refs.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnRefs {
+    prefix: String,
+}
+
+/// Changes that were set aside.
+#[derive(Clone, Debug)]
+pub(crate) struct Stashed {
+    pub(crate) number: String,
+    pub(crate) commit: CommitInfo,
+}
+
+impl OwnRefs {
+    /// Returns the names for a task's agent.
+    pub(crate) fn of(run: &RunId, task: &TaskId) -> Self {
+        Self { prefix: format!("{}{}/", run.keep_prefix(), task.branch_component()) }
+    }
+
+    /// Returns the full name of the ref of the tree that a merge in progress wrote into the worktree.
+    pub(crate) fn merged_tree(&self) -> String {
+        format!("{}merged-tree", self.prefix)
+    }
+
+    /// Returns the full name of the agent's own name for a commit.
+    pub(crate) fn branch(&self, name: &str) -> String {
+        format!("{}{BRANCHES}{name}", self.prefix)
+    }
+
+    /// Returns what a ref holds, if it belongs to this tip.
+    pub(crate) fn current(&self, repo: &Repo, name: &str, tip: &Oid) -> Result<Option<CommitInfo>, GitError> {
+        let held = repo.read_ref(&format!("{}{name}", self.prefix))?;
+        let held = held.map(|commit| repo.store().commit_info(&commit)).transpose()?;
+        Ok(held.filter(|commit| commit.parents.first() == Some(tip)))
+    }
+
+    /// Makes a ref hold a commit, whatever it held before.
+    pub(crate) fn set(&self, repo: &Repo, name: &str, commit: &Oid) -> Result<(), GitError> {
+        let name = format!("{}{name}", self.prefix);
+        repo.advance(&name, repo.read_ref(&name)?.as_ref(), commit)
+    }
+
+    /// Deletes refs, as far as they exist.
+    pub(crate) fn forget(&self, repo: &Repo, names: &[&str]) -> Result<(), GitError> {
+        for name in names.iter().map(|name| format!("{}{name}", self.prefix)) {
+            if let Some(target) = repo.read_ref(&name)? {
+                repo.delete(&RefEntry { name, target })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the agent's own names for commits, sorted.
+    pub(crate) fn branches(&self, repo: &Repo) -> Result<Vec<GitBranch>, GitError> {
+        let prefix = format!("{}{BRANCHES}", self.prefix);
+        let named = |entry: RefEntry| {
+            let name = entry.name.strip_prefix(&prefix)?.to_owned();
+            Some(GitBranch { name, commit: entry.target })
+        };
+        Ok(repo.refs_below(&prefix)?.into_iter().filter_map(named).collect())
+    }
+
+    /// Lists the changes that are set aside, newest first.
+    pub(crate) fn stashes(&self, repo: &Repo) -> Result<Vec<Stashed>, GitError> {
+        let gone: BTreeSet<String> = self.numbers(repo, DROPPED)?.into_iter().map(|entry| entry.name).collect();
+        let mut stashes = Vec::new();
+        for RefEntry { name, target } in self.numbers(repo, STASHES)?.into_iter().rev() {
+            if !gone.contains(&name) {
+                stashes.push(Stashed { number: name, commit: repo.store().commit_info(&target)? });
+            }
+        }
+        Ok(stashes)
+    }
+
+    /// Puts a commit on top of the changes that are set aside.
+    pub(crate) fn push(&self, repo: &Repo, commit: &Oid) -> Result<(), GitError> {
+        let newest = self.numbers(repo, STASHES)?.last().and_then(|entry| entry.name.parse::<u32>().ok());
+        let number = newest.unwrap_or(0).saturating_add(1);
+        self.set(repo, &format!("{STASHES}{number:06}"), commit)
+    }
+
+    /// Takes changes off the stack; a ref still holds them.
+    pub(crate) fn take_off(&self, repo: &Repo, stashed: &Stashed) -> Result<(), GitError> {
+        self.set(repo, &format!("{DROPPED}{}", stashed.number), &stashed.commit.id)
+    }
+
+    /// Lists the refs in a folder, oldest first, by their numbers.
+    fn numbers(&self, repo: &Repo, folder: &str) -> Result<Vec<RefEntry>, GitError> {
+        let prefix = format!("{}{folder}", self.prefix);
+        let numbered = |entry: RefEntry| {
+            let name = entry.name.strip_prefix(&prefix)?.to_owned();
+            Some(RefEntry { name, ..entry })
+        };
+        Ok(repo.refs_below(&prefix)?.into_iter().filter_map(numbered).collect())
+    }
+
+    /// Lists the refs that are not needed once the task's worktree is gone: changes that were dropped or applied, a
+    /// selection, a merge in progress, and names for commits that the task's branch contains.
+    pub(crate) fn disposable(&self, repo: &Repo, tip: Option<&Oid>) -> Result<Vec<RefEntry>, GitError> {
+        let gone: BTreeSet<String> = self.numbers(repo, DROPPED)?.into_iter().map(|entry| entry.name).collect();
+        let mut disposable = Vec::new();
+        for entry in repo.refs_below(&self.prefix)? {
+            let Some(name) = entry.name.strip_prefix(&self.prefix) else { continue };
+            let is_disposable = match name.strip_prefix(STASHES).or_else(|| name.strip_prefix(DROPPED)) {
+                Some(number) => gone.contains(number),
+                None if name.starts_with(BRANCHES) => match tip {
+                    Some(tip) => repo.contains(tip, &entry.target)?,
+                    None => false,
+                },
+                None => [SELECTED, MERGING, "merged-tree"].contains(&name),
+            };
+            if is_disposable {
+                disposable.push(entry);
+            }
+        }
+        Ok(disposable)
+    }
+}

@@ -1,0 +1,142 @@
+//! Changes that an agent sets aside, on a stack of its own.
+//!
+//! An entry is a commit of the worktree's files; its parent is the tip that they were changed from. It is applied by a
+//! merge of three trees, which changes nothing if there is a conflict.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use orchestrate_core::Oid;
+use orchestrate_core::git_path::shown_path;
+use orchestrate_core::policy::Policy;
+use orchestrate_git::{CommitSpec, FileChange, Merge};
+use orchestrate_tools::{GitStash, GitStashResult, ServiceError, StashAction};
+
+use crate::worktree::checkout::new_here;
+use crate::worktree::git_link::{GitLink, listed};
+use crate::worktree::own_refs::{SELECTED, Stashed};
+
+/// The changes of a stack's newest entry, merged with the worktree.
+enum Applied {
+    Clean { wanted: Oid, changes: Vec<FileChange>, new_here: Vec<PathBuf> },
+    Conflict(Vec<PathBuf>),
+}
+
+impl GitLink {
+    /// Sets the worktree's changes aside, or applies, drops or lists what was set aside.
+    pub(crate) async fn stash(&self, action: StashAction, policy: &Policy) -> Result<GitStashResult, ServiceError> {
+        let stack = self.stack().await?;
+        let newest = || {
+            let empty = || ServiceError::Invalid("nothing is set aside; `push` does that".to_owned());
+            stack.first().cloned().ok_or_else(empty)
+        };
+        let (entry, changes) = match action {
+            StashAction::List => (None, Vec::new()),
+            StashAction::Push => {
+                self.push_changes(&stack, policy).await.map(|(entry, changes)| (Some(entry), changes))?
+            }
+            StashAction::Pop => {
+                let entry = newest()?;
+                let changes = self.apply(&entry, policy).await?;
+                self.take_off(&entry).await?;
+                (Some(told(&entry)), changes)
+            }
+            StashAction::Drop => {
+                let entry = newest()?;
+                self.take_off(&entry).await?;
+                (Some(told(&entry)), Vec::new())
+            }
+        };
+        let stashes = self.stack().await?.iter().map(told).collect();
+        Ok(GitStashResult { action, entry, stashes, changes: listed(&changes) })
+    }
+
+    async fn stack(&self) -> Result<Vec<Stashed>, ServiceError> {
+        let own = self.own_refs();
+        Ok(self.context.git(move |repo| own.stashes(repo)).await?)
+    }
+
+    async fn take_off(&self, entry: &Stashed) -> Result<(), ServiceError> {
+        let (own, entry) = (self.own_refs(), entry.clone());
+        Ok(self.context.git(move |repo| own.take_off(repo, &entry)).await?)
+    }
+
+    async fn push_changes(
+        &self,
+        stack: &[Stashed],
+        policy: &Policy,
+    ) -> Result<(GitStash, Vec<FileChange>), ServiceError> {
+        let (record, tip) = self.record()?;
+        if record.onto().is_some() || self.merging(&tip).await?.is_some() {
+            let reason = "a merge is in progress in your worktree: resolve and commit it first";
+            return Err(ServiceError::Invalid(reason.to_owned()));
+        }
+        Self::require_room(stack.len())?;
+        if self.keep().await?.is_none() {
+            return Err(ServiceError::Invalid("nothing to set aside: the worktree has no changes".to_owned()));
+        }
+        let (worktree, own) = (Arc::clone(&self.worktree), self.own_refs());
+        let message = format!("Changes of {}", self.task);
+        // Its tree is the worktree's, once that is known.
+        let spec = self.beside(tip.clone(), vec![tip.clone()], message)?;
+        let newest = stack.first().cloned();
+        let pushed = self.context.git(move |repo| {
+            let tree = repo.store().current_tree(&worktree)?;
+            let changes = repo.store().diff(&tree, &tip)?;
+            // An interrupted push that is repeated has stored the same changes.
+            let is_same = |entry: &Stashed| entry.commit.tree == tree && entry.commit.parents.first() == Some(&tip);
+            let commit = match newest.filter(is_same) {
+                Some(entry) => entry.commit,
+                None => {
+                    let commit = repo.commit(&CommitSpec { tree, ..spec })?;
+                    own.push(repo, &commit)?;
+                    repo.store().commit_info(&commit)?
+                }
+            };
+            own.forget(repo, &[SELECTED])?;
+            Ok((commit, changes, repo.tree_of(&tip)?))
+        });
+        let (commit, changes, wanted) = pushed.await?;
+        self.exchange(&wanted, &[], policy).await?;
+        Ok((told(&Stashed { number: String::new(), commit }), changes))
+    }
+
+    /// Applies an entry to the worktree; nothing changes if it conflicts.
+    async fn apply(&self, entry: &Stashed, policy: &Policy) -> Result<Vec<FileChange>, ServiceError> {
+        self.keep().await?;
+        let (_, tip) = self.record()?;
+        let (worktree, entry) = (Arc::clone(&self.worktree), entry.commit.clone());
+        let applied = self.context.git(move |repo| {
+            let current = repo.store().current_tree(&worktree)?;
+            let base = entry.parents.first().unwrap_or(&tip);
+            Ok(match repo.merging().apply(base, &current, &entry.id)? {
+                Merge::Conflict { files, .. } => Applied::Conflict(files.into_iter().map(|file| file.path).collect()),
+                Merge::Clean { tree } => Applied::Clean {
+                    changes: repo.store().diff(&current, &tree)?,
+                    new_here: new_here(repo, &current, &tree, &tip)?,
+                    wanted: tree,
+                },
+            })
+        });
+        match applied.await? {
+            Applied::Clean { wanted, changes, new_here } => {
+                self.exchange(&wanted, &new_here, policy).await?;
+                Ok(changes)
+            }
+            Applied::Conflict(files) => {
+                let files: Vec<String> = files.iter().map(|file| shown_path(file)).collect();
+                let reason = format!(
+                    "it conflicts with your worktree in {}; nothing changed, and it is still set aside. Commit or undo \
+                    your changes there, or bring single files back with `git_checkout` of its id",
+                    files.join(", ")
+                );
+                Err(ServiceError::Invalid(reason))
+            }
+        }
+    }
+}
+
+fn told(entry: &Stashed) -> GitStash {
+    let (commit, message) = (entry.commit.id.clone(), entry.commit.subject().to_owned());
+    GitStash { commit, message, time: entry.commit.time_unix }
+}

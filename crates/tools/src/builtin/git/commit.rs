@@ -1,0 +1,84 @@
+//! `git_add` and `git_commit`.
+
+use async_trait::async_trait;
+use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::Target;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use super::paths;
+use super::wording::{data, describe, lines_of};
+use crate::arguments::invalid;
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+
+/// The `git_add` tool.
+pub(crate) struct GitAdd(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct AddArguments {
+    files: Vec<String>,
+}
+
+#[async_trait]
+impl Tool for GitAdd {
+    facts!("git_add", GIT, GitOperations);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn normalize(&self, arguments: &mut Value, worktree: &std::path::Path) -> Result<(), ToolError> {
+        paths::normalize("files", arguments, worktree)
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        paths::of("files", arguments).into_iter().map(|path| Effect::on(Target::Path(path))).collect()
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let AddArguments { files } = read(arguments)?;
+        let selected = context.services().git.add(&files).await?;
+        let mut lines = vec!["the next commit takes:".to_owned()];
+        lines.extend(lines_of(&selected));
+        if selected.is_empty() {
+            lines = vec!["these files do not differ from your last commit; nothing is selected".to_owned()];
+        }
+        Ok(Answer::new(lines.join("\n"), json!({ "selected": selected })))
+    }
+}
+
+/// The `git_commit` tool.
+pub(crate) struct GitCommit(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct CommitArguments {
+    message: String,
+}
+
+#[async_trait]
+impl Tool for GitCommit {
+    facts!("git_commit", GIT, GitOperations);
+
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        let message = arguments.get("message").and_then(Value::as_str).unwrap_or_default();
+        if message.trim().is_empty() { Err(invalid("`message` is empty")) } else { Ok(()) }
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let CommitArguments { message } = read(arguments)?;
+        let commit = context.services().git.commit(&message).await?;
+        let mut text = format!("committed {}", describe(&commit));
+        if !commit.left_out.is_empty() {
+            let left_out: Vec<String> = commit.left_out.iter().map(|path| shown(path)).collect();
+            text.push_str(&format!("\nleft out, since git cannot store it: {}", left_out.join(", ")));
+        }
+        Ok(Answer::new(text, data(&commit)))
+    }
+}

@@ -1,0 +1,69 @@
+//! `git_stash`.
+
+use async_trait::async_trait;
+use orchestrate_core::policy::{Access, Target};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use super::wording::{data, lines_of, short};
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::services::{GitStash as Entry, StashAction};
+use crate::tool::Tool;
+
+/// The `git_stash` tool.
+pub(crate) struct GitStash(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(default = "push")]
+    action: StashAction,
+}
+
+/// The default action, as in the reference.
+fn push() -> StashAction {
+    StashAction::Push
+}
+
+#[async_trait]
+impl Tool for GitStash {
+    facts!("git_stash", GIT, GitOperations);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn changes_files(&self) -> bool {
+        true
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let only_looks = matches!(arguments.get("action").and_then(Value::as_str), Some("list" | "drop"));
+        let worktree = Effect { access: Access::Write, target: Target::Path(String::new()) };
+        if only_looks { Vec::new() } else { vec![worktree] }
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { action } = read(arguments)?;
+        let result = context.services().git.stash(action).await?;
+        let id = result.entry.as_ref().map_or("", |entry| short(entry.commit.as_str()));
+        let mut lines = match action {
+            StashAction::Push => vec![format!("set aside as {id}; your worktree is as in your last commit")],
+            StashAction::Pop => vec![format!("{id} is back in your worktree")],
+            StashAction::Drop => vec![format!("dropped {id}; `git_checkout` still finds it by this id")],
+            StashAction::List if result.stashes.is_empty() => vec!["nothing is set aside".to_owned()],
+            StashAction::List => result.stashes.iter().enumerate().map(line).collect(),
+        };
+        lines.extend(lines_of(&result.changes));
+        Ok(Answer::new(lines.join("\n"), data(&result)))
+    }
+}
+
+fn line((at, entry): (usize, &Entry)) -> String {
+    format!("stash@{{{at}}} {} {}", short(entry.commit.as_str()), entry.message)
+}

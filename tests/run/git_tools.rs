@@ -1,0 +1,504 @@
+//! What an agent does with git through its tools: select, commit, name, bring back, set aside and merge.
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{CleanOptions, Settings};
+use orchestrate_core::TaskState::Merged;
+use orchestrate_core::event::{ErrorKind, Event};
+use serde_json::{Value, json};
+
+use crate::support::{Case, Need, Outcome, Played, Rule, Script, WITHOUT_BUBBLEWRAP, World, case, done, fail};
+
+/// A role with every tool that these tests use.
+const ROLE: &str = "---\nname: keeper\ndescription: Keeps files.\ntools: read_file, write_file, run_shell_command, \
+    git_status, git_diff, git_log, git_add, git_commit, git_branch, git_checkout, git_stash, git_merge\n---\nKeep.\n";
+
+/// How many tools these tests call in one turn.
+const MANY_CALLS: usize = 30;
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("git_tools::a_commit_takes_what_was_selected", a_commit_takes_what_was_selected),
+        case("git_tools::a_branch_is_a_name_for_a_commit", a_branch_is_a_name_for_a_commit),
+        case("git_tools::a_checkout_brings_files_and_can_be_undone", a_checkout_brings_files_and_can_be_undone),
+        case("git_tools::changes_are_set_aside_for_one_agent", changes_are_set_aside_for_one_agent),
+        case("git_tools::another_agents_work_is_merged", another_agents_work_is_merged),
+        case("git_tools::a_conflict_is_listed_and_resolved", a_conflict_is_listed_and_resolved),
+        case("git_tools::hostile_names_and_paths_are_refused", hostile_names_and_paths_are_refused),
+        case("git_tools::a_command_names_the_tool_to_use", a_command_names_the_tool_to_use),
+        case("git_tools::git_reads_in_the_fallback_tier", git_reads_in_the_fallback_tier)
+            .needs(Need::FALLBACK_TIER)
+            .needs(Need::MOUNTS),
+    ]
+}
+
+/// Returns a repository with the role.
+fn world() -> Result<World, Failed> {
+    let world = World::lived_in()?;
+    world.repository.write(".orchestrate/agents/keeper.md", ROLE)?;
+    world.repository.commit_all("Add a role")?;
+    Ok(world)
+}
+
+fn as_keeper(settings: &mut Settings) {
+    "keeper".clone_into(&mut settings.run.agent);
+}
+
+fn put(path: &str, content: &str) -> (&'static str, Value) {
+    ("write_file", json!({"path": path, "content": content}))
+}
+
+fn commit(message: &str) -> (&'static str, Value) {
+    ("git_commit", json!({ "message": message }))
+}
+
+fn checkout(revision: &str, paths: &[&str]) -> (&'static str, Value) {
+    ("git_checkout", json!({"branch_or_commit": revision, "paths": paths}))
+}
+
+fn stash(action: &str) -> (&'static str, Value) {
+    ("git_stash", json!({ "action": action }))
+}
+
+fn status() -> (&'static str, Value) {
+    ("git_status", json!({}))
+}
+
+/// Returns a script in which an agent calls these tools, many in one turn, and then ends.
+fn calls(task: &str, calls: &[(&str, Value)]) -> Script {
+    let script = (1..).zip(calls.chunks(MANY_CALLS)).fold(Script::default(), |script, (turn, calls)| {
+        let rule = Rule::task(task).turn(turn);
+        script.rule(calls.iter().fold(rule, |rule, (name, arguments)| rule.call(name, arguments)))
+    });
+    script.rule(done(task))
+}
+
+/// Runs one task that calls these tools, and returns what each of them answered.
+fn answers(world: &World, wanted: &[(&str, Value)]) -> Result<(Played, Vec<String>), Failed> {
+    let played = world.play("- [ ] T1 work\n", &calls("T1", wanted), as_keeper)?;
+    let texts = played.results("T1")?;
+    if texts.len() == wanted.len() { Ok((played, texts)) } else { fail(format!("{texts:#?}\n{}", played.story())) }
+}
+
+/// Requires that each answer contains its text.
+fn require(answers: &[String], expected: &[(usize, &str)]) -> Outcome {
+    for (at, text) in expected {
+        if !answers.get(*at).is_some_and(|answer| answer.contains(text)) {
+            return fail(format!("answer {at} has no {text:?}:\n{answers:#?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the subjects on the branch of a task, newest first, since the run's base.
+fn subjects(world: &World, played: &Played, task: &str) -> Result<String, Failed> {
+    let (base, run) = (&played.report.base_commit, &played.report.run_id);
+    world.repository.git(&["log", "--format=%s", &format!("{base}..orchestrate/{run}/{task}")])
+}
+
+fn a_commit_takes_what_was_selected() -> Outcome {
+    let world = world()?;
+    let wanted = [
+        put("a.txt", "one\n"),
+        put("b/c.txt", "c\n"),
+        put("kept.txt", "changed\n"),
+        ("git_add", json!({"files": ["a.txt", "b"]})),
+        put("a.txt", "two\n"),
+        status(),
+        ("git_diff", json!({"staged": true})),
+        commit("Add a and c"),
+        status(),
+        ("git_diff", json!({"staged": true})),
+        ("git_add", json!({"files": ["nowhere"]})),
+        commit("Add the rest"),
+        commit("Nothing"),
+    ];
+    let (played, texts) = answers(&world, &wanted)?;
+    require(
+        &texts,
+        &[
+            (3, "the next commit takes:\\nA a.txt\\nA b/c.txt"),
+            (5, "selected for the next commit:\\nA a.txt\\nA b/c.txt"),
+            (6, "+one"),
+            (7, "Add a and c"),
+            (8, "M a.txt\\nM kept.txt\""),
+            (9, "+changed"),
+            (10, "`nowhere` is neither in your worktree nor in your last commit"),
+            (11, "Add the rest"),
+            (12, "nothing to commit"),
+        ],
+    )?;
+    played.require(0, &[("T1", Merged)])?;
+    let first = format!("orchestrate/{}/T1~1", played.report.run_id);
+    let shown = [world.repository.show(&first, "a.txt")?, world.repository.show(&first, "kept.txt")?];
+    let last = world.merged(&played.report, "a.txt")?;
+    let found = (subjects(&world, &played, "T1")?, shown, last);
+    let texts = ["one".to_owned(), "kept".to_owned()];
+    if found == ("Add the rest\nAdd a and c".to_owned(), texts, "two".to_owned()) {
+        Ok(())
+    } else {
+        fail(format!("{found:?}"))
+    }
+}
+
+fn a_branch_is_a_name_for_a_commit() -> Outcome {
+    let world = world()?;
+    let branch = |action: &str, name: &str| ("git_branch", json!({"action": action, "branch_name": name}));
+    let wanted = [
+        put("a.txt", "one\n"),
+        commit("One"),
+        branch("create", "try/first"),
+        branch("create", "try/first"),
+        put("a.txt", "two\n"),
+        commit("Two"),
+        branch("create", "try/first"),
+        branch("create", "try"),
+        ("git_branch", json!({"action": "list"})),
+        branch("create", "other"),
+        branch("delete", "other"),
+        branch("delete", "other"),
+        checkout("try/first~1", &[]),
+        checkout("HEAD", &[]),
+    ];
+    let (played, texts) = answers(&world, &wanted)?;
+    require(
+        &texts,
+        &[
+            (2, "try/first names "),
+            (3, "try/first names "),
+            (6, "already; delete it first"),
+            (7, "cannot stand beside `try/first`"),
+            (8, "  try/first "),
+            (10, "other is deleted"),
+            (11, "you have no branch `other`; yours: try/first"),
+            (12, "D a.txt"),
+            (13, "A a.txt"),
+        ],
+    )?;
+    played.require(0, &[("T1", Merged)])?;
+    let run = &played.report.run_id;
+    let listed = world.repository.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        &format!("refs/orchestrate/keep/{run}/T1/branch"),
+    ])?;
+    let branches = world.repository.git(&["branch", "--list", "*try*"])?;
+    if listed == format!("refs/orchestrate/keep/{run}/T1/branch/try/first") && branches.is_empty() {
+        return Ok(());
+    }
+    fail(format!("{listed}\n{branches}"))
+}
+
+fn a_checkout_brings_files_and_can_be_undone() -> Outcome {
+    let world = world()?;
+    for _ in 0..10 {
+        world.repository.git(&["commit", "-q", "--allow-empty", "-m", "More"])?;
+    }
+    let wanted = [
+        put("a.txt", "one\n"),
+        put("run.log", "ignored\n"),
+        commit("One"),
+        put("a.txt", "two\n"),
+        put("new.txt", "new\n"),
+        checkout("HEAD", &["a.txt"]),
+        status(),
+        checkout("HEAD~1", &[]),
+        status(),
+        checkout("HEAD", &[]),
+        status(),
+        checkout("main", &["src"]),
+        checkout("HEAD", &["nowhere"]),
+        checkout("nowhere", &[]),
+        ("read_file", json!({"path": "run.log"})),
+        ("git_log", json!({})),
+        ("git_log", json!({"limit": 1})),
+    ];
+    let (played, texts) = answers(&world, &wanted)?;
+    let logged = [15, 16].map(|at| texts.get(at).map_or(0, |text| text.matches("\"author\"").count()));
+    if logged != [10, 1] {
+        return fail(format!("{logged:?}: {:?}", texts.get(15)));
+    }
+    require(
+        &texts,
+        &[
+            (5, "M a.txt"),
+            (6, "A new.txt"),
+            (7, "D a.txt\\nD new.txt\\nto undo this, check out "),
+            (8, "D a.txt\""),
+            (9, "A a.txt"),
+            (10, "nothing to commit"),
+            (12, "neither HEAD nor your worktree has `nowhere`"),
+            (13, "there is no commit `nowhere`"),
+            (14, "ignored"),
+        ],
+    )?;
+    played.require(0, &[("T1", Merged)])?;
+    // What was replaced is held by a snapshot.
+    let held = world.repository.git(&["log", "--glob=refs/orchestrate", "--format=%s", "--", "new.txt"])?;
+    if held.contains("Snapshot") { Ok(()) } else { fail(held) }
+}
+
+fn changes_are_set_aside_for_one_agent() -> Outcome {
+    let world = world()?;
+    let wanted = [
+        stash("pop"),
+        stash("push"),
+        put("kept.txt", "mine\n"),
+        put("new.txt", "new\n"),
+        ("git_stash", json!({})),
+        status(),
+        stash("list"),
+        put("other.txt", "other\n"),
+        stash("pop"),
+        status(),
+        commit("All"),
+        put("kept.txt", "aside\n"),
+        stash("push"),
+        ("read_file", json!({"path": "kept.txt"})),
+        put("kept.txt", "in the way\n"),
+        stash("pop"),
+        checkout("HEAD", &[]),
+        put("gone.txt", "gone\n"),
+        stash("push"),
+        stash("drop"),
+        stash("list"),
+    ];
+    let (played, texts) = answers(&world, &wanted)?;
+    require(
+        &texts,
+        &[
+            (0, "nothing is set aside"),
+            (1, "nothing to set aside"),
+            (4, "M kept.txt\\nD new.txt"),
+            (5, "nothing to commit"),
+            (6, "Changes of T1"),
+            (8, "is back in your worktree\\nM kept.txt\\nA new.txt"),
+            (9, "M kept.txt\\nA new.txt\\nA other.txt"),
+            (12, "set aside as "),
+            (15, "it conflicts with your worktree in kept.txt; nothing changed"),
+            (19, "dropped "),
+            (20, "Changes of T1"),
+        ],
+    )?;
+    played.require(0, &[("T1", Merged)])?;
+    let prefix = format!("refs/orchestrate/keep/{}/T1", played.report.run_id);
+    let dropped = world.repository.show(&format!("{prefix}/dropped-stash/000003"), "gone.txt")?;
+    world.archive()?.clean(&played.report.run_id, CleanOptions::default())?;
+    let listed = ["stash", "dropped-stash"].map(|folder| format!("{prefix}/{folder}"));
+    let left = world.repository.git(&["for-each-ref", "--format=%(refname)", &listed[0], &listed[1]])?;
+    let aside = world.repository.show(&format!("{prefix}/stash/000002"), "kept.txt")?;
+    let found = (dropped.as_str(), left, aside.as_str());
+    if found == ("gone", format!("{prefix}/stash/000002"), "aside") { Ok(()) } else { fail(format!("{found:?}")) }
+}
+
+/// A script of two tasks, of which the second begins once the first has committed its work.
+fn two_agents(first: &[(&str, Value)], second: &[&[(&str, Value)]]) -> Script {
+    let waits = "until git log --format=%s --branches='orchestrate*' | grep -qx 'Work of one'; do sleep 0.05; done";
+    let script = first.iter().fold(Rule::task("T1").turn(1), |rule, (name, arguments)| rule.call(name, arguments));
+    let wait = Rule::task("T2").turn(1).call("run_shell_command", &json!({ "command": waits }));
+    let script = Script::default().rule(script).rule(done("T1")).rule(wait);
+    let script = (2..).zip(second).fold(script, |script, (turn, calls)| {
+        let rule = Rule::task("T2").turn(turn);
+        script.rule(calls.iter().fold(rule, |rule, (name, arguments)| rule.call(name, arguments)))
+    });
+    script.rule(done("T2"))
+}
+
+fn merge(branch: &str) -> (&'static str, Value) {
+    ("git_merge", json!({ "branch": branch }))
+}
+
+fn another_agents_work_is_merged() -> Outcome {
+    let world = world()?;
+    let first = [put("one.txt", "1\n"), put("src/lib.txt", "ONE\ntwo\nthree\n"), commit("Work of one")];
+    let second = [put("two.txt", "2\n"), merge("T1"), status(), merge("T1"), merge("main"), merge("T2")];
+    let script = two_agents(&first, &[&second]);
+    let played = world.play("- [ ] T1 a\n- [ ] T2 b\n", &script, as_keeper)?;
+    let texts = played.results("T2")?;
+    require(
+        &texts,
+        &[
+            (2, "merged T1 ("),
+            (2, "A one.txt\\nM src/lib.txt"),
+            (3, "A two.txt\""),
+            (4, "your branch has everything of T1"),
+            (5, "`main` cannot be merged; these can: integration, T1"),
+            (6, "your branch has everything of T2"),
+        ],
+    )?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let merges = world.repository.git(&[
+        "log",
+        "--merges",
+        "--format=%s",
+        &format!("{}..orchestrate/{}/T2", played.report.base_commit, played.report.run_id),
+    ])?;
+    let files = [world.merged(&played.report, "one.txt")?, world.merged(&played.report, "two.txt")?];
+    if merges == "Merge T1 into T2" && files == ["1", "2"] { Ok(()) } else { fail(format!("{merges}\n{files:?}")) }
+}
+
+fn a_conflict_is_listed_and_resolved() -> Outcome {
+    let world = world()?;
+    let first = [put("src/lib.txt", "one\nT1\nthree\n"), put("one.txt", "1\n"), commit("Work of one")];
+    let begun = [
+        put("src/lib.txt", "one\nT2\nthree\n"),
+        merge("T1"),
+        commit("Work of two"),
+        merge("T1"),
+        status(),
+        commit("Too early"),
+        stash("push"),
+        ("read_file", json!({"path": "src/lib.txt"})),
+    ];
+    let resolved = [put("src/lib.txt", "one\nT1\nT2\nthree\n"), commit("Resolve"), status()];
+    let script = two_agents(&first, &[&begun, &resolved]);
+    let played = world.play("- [ ] T1 a\n- [ ] T2 b\n", &script, as_keeper)?;
+    let texts = played.results("T2")?;
+    require(
+        &texts,
+        &[
+            (2, "nothing was merged, because of `src/lib.txt`"),
+            (4, "src/lib.txt: contents\\n  lines 2-8"),
+            (4, "\"theirs\":\"T1\\n\""),
+            (5, "merging "),
+            (6, "the merge in progress is not resolved in src/lib.txt:2"),
+            (7, "a merge is in progress"),
+            (8, "<<<<<<< T1"),
+            (10, "Resolve"),
+            (11, "nothing to commit"),
+        ],
+    )?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let returned = played.pick(|event| matches!(event, Event::TaskReturned { .. }).then_some(()));
+    let text = world.merged(&played.report, "src/lib.txt")?;
+    if returned.is_empty() && text == "one\nT1\nT2\nthree" { Ok(()) } else { fail(played.story()) }
+}
+
+fn hostile_names_and_paths_are_refused() -> Outcome {
+    let world = world()?;
+    let mut wanted = vec![("run_shell_command", json!({"command": "ln -s /etc out; echo x > run.log"}))];
+    let paths = ["../x", "/etc/passwd", ".git/config", "~/.ssh/id_rsa"];
+    let tried = ["out/passwd", "nowhere", "run.log", "a\u{7}b"];
+    wanted.extend(paths.iter().chain(&tried).map(|path| ("git_add", json!({ "files": [path] }))));
+    wanted.extend(paths.iter().chain(&tried).map(|path| checkout("HEAD", &[path])));
+    let names = [
+        "../x",
+        "a..b",
+        "-x",
+        "HEAD",
+        "integration",
+        "T1",
+        "a/",
+        "/a",
+        "a b",
+        "x.lock",
+        "deadbeef",
+        "é",
+        "a^{}",
+        "@",
+        "a\nb",
+        "refs/../x",
+    ];
+    wanted.extend(names.iter().map(|name| ("git_branch", json!({"action": "create", "branch_name": name}))));
+    let revisions = [
+        ":/x",
+        "main@{upstream}",
+        "stash@{0}",
+        "stash",
+        "-f",
+        "HEAD^{/x}",
+        "../../HEAD",
+        "main..HEAD",
+        "",
+        "HEAD~99",
+        "*",
+    ];
+    wanted.extend(revisions.iter().map(|revision| checkout(revision, &[])));
+    wanted.extend(revisions.iter().filter(|name| !name.is_empty()).map(|name| merge(name)));
+    let played = world.play("- [ ] T1 work\n", &calls("T1", &wanted), as_keeper)?;
+    let classes = played.pick(|event| match event {
+        Event::ToolFinished { tool, error_class, .. } if tool != "run_shell_command" => Some(*error_class),
+        _ => None,
+    });
+    let denied = |at: usize| at % (paths.len() + tried.len()) < paths.len() && at < 2 * (paths.len() + tried.len());
+    let class = |at: usize| Some(if denied(at) { ErrorKind::Denied } else { ErrorKind::Retry });
+    let expected: Vec<_> = (0..wanted.len() - 1).map(class).collect();
+    if classes != expected {
+        let texts = played.results("T1")?;
+        let wrong = classes.iter().zip(&expected).position(|(found, expected)| found != expected);
+        return fail(format!(
+            "{wrong:?}: {:?}\n{}",
+            wrong.map(|at| &wanted[at + 1]),
+            wrong.map_or("", |at| &texts[at + 1])
+        ));
+    }
+    let listed = world.repository.git(&["for-each-ref", "--format=%(refname)", "refs/orchestrate/keep/*/T1/branch"])?;
+    if listed.is_empty() { Ok(()) } else { fail(listed) }
+}
+
+fn a_command_names_the_tool_to_use() -> Outcome {
+    let world = world()?;
+    let command = |text: &str| ("run_shell_command", json!({ "command": text }));
+    let wanted = [
+        put("a.txt", "a\n"),
+        command("git add -A && git commit -m x"),
+        command("git stash"),
+        command("git checkout -b x"),
+        command("git merge main~1 || true"),
+        command("git push origin HEAD"),
+        command("git status --short; git log --oneline -1; git blame kept.txt"),
+        command(
+            "cd $(mktemp -d) && git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log --format=%s",
+        ),
+    ];
+    let (played, texts) = answers(&world, &wanted)?;
+    require(
+        &texts,
+        &[
+            (1, "use the tool `git_add` instead of `git add`; use the tool `git_commit` instead of `git commit`"),
+            (2, "use the tool `git_stash`"),
+            (3, "use the tool `git_checkout`"),
+            (5, "your branch is merged for you"),
+            (6, "?? a.txt"),
+            (6, "\"exit_code\":0"),
+            (7, "\"exit_code\":0"),
+        ],
+    )?;
+    if texts.get(7).is_some_and(|text| text.contains("use the tool")) {
+        return fail(format!("{texts:#?}"));
+    }
+    played.require(0, &[("T1", Merged)])
+}
+
+/// The repository's configuration has settings that are not shown, so git could not read it in this tier.
+fn git_reads_in_the_fallback_tier() -> Outcome {
+    let world = world()?;
+    world.repository.git(&["config", "credential.helper", "!echo password=s3cret"])?;
+    let reads = "git status --short && git diff --stat && git log --format=%s -1 && git blame kept.txt && \
+        (cd src && git -C .. rev-parse --show-toplevel)";
+    let script = calls(
+        "T1",
+        &[
+            put("kept.txt", "changed\n"),
+            ("run_shell_command", json!({ "command": reads })),
+            (
+                "run_shell_command",
+                json!({"command": "cat \"$(git rev-parse --git-dir)/config\"; git config --get credential.helper"}),
+            ),
+            ("run_shell_command", json!({"command": "git commit -am x"})),
+        ],
+    );
+    let model = world.script(&script)?;
+    let plan = world.write("plan.md", "- [ ] T1 work\n")?;
+    let typed = ["run", &plan, "--model", &model, "--agent", "keeper"];
+    world.home.remounted(WITHOUT_BUBBLEWRAP, world.repository.path(), &typed).run()?.exits(0)?;
+    let coordinator = world.coordinator(&script, as_keeper)?;
+    let run = coordinator.store().latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
+    let mut told = String::new();
+    for fact in coordinator.store().events(&run, 0, usize::MAX)? {
+        if let Event::ToolFinished { result, .. } = fact.event {
+            told.push_str(&String::from_utf8(coordinator.store().blob(&result)?)?);
+        }
+    }
+    let shown = [" M kept.txt", "1 file changed", "Add a role", "Not Committed Yet", "use the tool `git_commit`"];
+    if shown.iter().all(|text| told.contains(text)) && !told.contains("s3cret") { Ok(()) } else { fail(told) }
+}

@@ -79,13 +79,13 @@ fn too_few_open_files_are_refused() -> Outcome {
     let (before, plan) = (world.repository.fingerprint()?, world.file("plan.md"));
     for limit in ["64", "40", "24", "12"] {
         let ran = with_open_files(&world, &format!("-n {limit}"), &["run", &plan])?.exits(2)?;
-        let allowed = format!("368 open files needed, {limit} allowed");
+        let allowed = format!("392 open files needed, {limit} allowed");
         require_words(&ran.stderr, &["20 agents", &allowed, "`ulimit -Hn`", "lower it with --max-agents"])?;
     }
     if world.home.state().join("repos").exists() {
         return fail("there is a state of nothing");
     }
-    with_open_files(&world, "-n 64", &["run", &plan, "--max-agents", "1"])?.exits(0)?;
+    with_open_files(&world, "-n 88", &["run", &plan, "--max-agents", "1"])?.exits(0)?;
     // Only the soft limit is low: it is raised.
     with_open_files(&world, "-Sn 24", &["run", &plan])?.exits(0)?;
     before.require_same(&world.repository.fingerprint()?)?;
@@ -98,25 +98,25 @@ fn too_few_open_files_are_refused() -> Outcome {
 fn doctor_counts_open_files() -> Outcome {
     let world = world()?;
     // Nothing is said about the sandbox, which would be untrue: no tier can be probed with so few files.
-    for (limit, or) in [("64", " or: lower their number: `max_agents = 1`"), ("24", "")] {
+    for (limit, or) in [("88", " or: lower their number: `max_agents = 1`"), ("24", "")] {
         let told = with_open_files(&world, &format!("-n {limit}"), &["doctor"])?.exits(2)?;
-        let found = format!("MISSING  open files        20 agents need 368, {limit} allowed");
+        let found = format!("MISSING  open files        20 agents need 392, {limit} allowed");
         require_words(&told.stdout, &[&found, "fix: start it where `ulimit -Hn` allows more,", or])?;
         if told.stdout.contains("sandbox") || told.stdout.contains("max_agents") == or.is_empty() {
             return fail(told.stdout);
         }
     }
     let told = with_open_files(&world, "-Sn 24", &["doctor"])?.exits(0)?;
-    require_words(&told.stdout, &["ok       open files        368 for 20 agents at once", "ok       sandbox"])
+    require_words(&told.stdout, &["ok       open files        392 for 20 agents at once", "ok       sandbox"])
 }
 
 fn landing_needs_files_for_no_agents() -> Outcome {
     let world = world()?;
     let run = ["run", &world.file("plan.md"), "--max-agents", "1", "--verify", "test -e made", "--no-verify-base"];
-    with_open_files(&world, "-n 64", &run)?.exits(0)?;
+    with_open_files(&world, "-n 88", &run)?.exits(0)?;
     world.repository.git(&["commit", "-q", "--allow-empty", "-m", "Go on"])?;
     // A low soft limit is raised.
-    for limit in ["-n 64", "-Sn 16"] {
+    for limit in ["-n 88", "-Sn 16"] {
         let landed = with_open_files(&world, limit, &["land"])?.exits(0)?;
         require_words(&landed.stderr, &["has new commits: checking their merge"])?;
         with_open_files(&world, limit, &["land", "--undo"])?.exits(0)?;

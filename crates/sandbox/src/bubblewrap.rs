@@ -37,6 +37,8 @@ const HOME_BYTES: &str = "268435456";
 /// the point from which a mount costs less.
 const MOST_COPIED_BYTES: u64 = 16 << 10;
 const MOST_COPIED: usize = 4;
+/// How many files are copied into one view, each of which is open during the start; the rest is mounted.
+const MOST_COPIES: usize = 24;
 /// The size of a directory's own list on file systems that begin with a block. Reading a longer one would cost more
 /// than a mount.
 const MOST_LISTED_BYTES: u64 = 4 << 10;
@@ -135,13 +137,19 @@ impl Arguments {
 
     /// Shows a path in the view's own root or in a composed directory: a copy if it holds little.
     fn copy_or_bind(&mut self, how: &str, path: &Path) {
-        let Some(Little { directories, files }) = Little::in_path(path) else { return self.bind(how, path) };
+        let little = Little::in_path(path).filter(|little| self.copies() + little.files.len() <= MOST_COPIES);
+        let Some(Little { directories, files }) = little else { return self.bind(how, path) };
         for directory in &directories {
             self.words([OsStr::new("--dir"), directory.as_os_str()]);
         }
         for (path, content) in files {
             self.copy(&path, Source::Bytes(content));
         }
+    }
+
+    /// Returns how many open files the start will need.
+    fn copies(&self) -> usize {
+        self.0.iter().filter(|argument| matches!(argument, Argument::Descriptor(_))).count()
     }
 
     fn add<const N: usize>(&mut self, arguments: [&str; N]) {

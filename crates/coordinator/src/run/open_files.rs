@@ -4,8 +4,9 @@ use orchestrate_sandbox::allow_open_files;
 
 use crate::error::CoordinatorError;
 
-/// Open files of a run besides those of its agents: the journal, git's handles, its own pipes.
-const OPEN_FILES: u64 = 48;
+/// Open files of a run besides those of its agents: the journal, git's handles, its own pipes, and the files that are
+/// copied into the view of the one command that is being started.
+const OPEN_FILES: u64 = 72;
 /// Maximum open files of an agent: 10 were measured while its command runs, and more while it starts.
 const OPEN_FILES_PER_AGENT: u64 = 16;
 

@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create};
+use rustix::io::Errno;
 
 use crate::error::SandboxError;
 use crate::host::{self, RustHomes};
@@ -271,13 +272,15 @@ impl Arguments {
 }
 
 impl Source {
-    /// Opens it, positioned at its first byte. A file that has disappeared since is empty.
+    /// Opens it, positioned at its first byte. A file that has disappeared since, or that this user cannot read, is
+    /// empty.
     fn open(self) -> io::Result<OwnedFd> {
         let content = match self {
             Self::Bytes(bytes) => bytes,
             Self::File(path) => match rustix::fs::open(path, OFlags::RDONLY, Mode::empty()) {
                 Ok(opened) => return Ok(opened),
-                Err(_) => Vec::new(),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Vec::new(),
+                Err(error) => return Err(error.into()),
             },
         };
         in_memory("file", &content, MemfdFlags::empty())

@@ -270,21 +270,17 @@ pub struct Policy {
 
 /// Paths that configure agents: a run reads them from the base commit, and agents may write them only if a rule of
 /// the user's allows it.
-const CONFIGURATION: &[&str] =
-    // The last is a short name that NTFS gives a file whose name ends in `.tool`.
-    &[
-        "/orchestrate.toml",
-        "/.orchestrate/",
-        "/agents/*.md",
-        "/.claude/agents/",
-        "/.agents/agents/",
-        "/.github/agents/",
-        "/.gemini/agents/",
-        "/.opencode/agents/",
-        "/.opencode/agent/",
-        "*.tool",
-        "*~*.too",
-    ];
+const CONFIGURATION: &[&str] = &[
+    "/orchestrate.toml",
+    "/.orchestrate/",
+    "/agents/*.md",
+    "/.claude/agents/",
+    "/.agents/agents/",
+    "/.github/agents/",
+    "/.gemini/agents/",
+    "/.opencode/agents/",
+    "/.opencode/agent/",
+];
 
 impl Policy {
     /// Parses rules as typed, in their order.

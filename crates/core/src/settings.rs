@@ -110,6 +110,8 @@ pub struct RunSettings {
     pub sandbox_env: Vec<String>,
     /// The names of the tools that the run has; set when it starts.
     pub tools: ToolNames,
+    /// The `.tool` files that define some of them, of the user and of the project; set when it starts.
+    pub tool_files: Vec<ToolFile>,
     /// Permission rules, in the order in which they were given.
     pub rules: Vec<RuleText>,
     /// Whether the user typed `--no-sandbox`.
@@ -156,11 +158,22 @@ impl Default for RunSettings {
             sandbox_read: Vec::new(),
             sandbox_env: Vec::new(),
             tools: ToolNames::default(),
+            tool_files: Vec::new(),
             rules: Vec::new(),
             no_sandbox: false,
             ask_parks: false,
         }
     }
+}
+
+/// A file that defines a tool for agents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ToolFile {
+    /// The path to show in messages.
+    pub path: String,
+    /// The text of the file.
+    pub text: String,
 }
 
 /// What happens to a branch whose task is verified.

@@ -38,6 +38,9 @@ pub struct ToolNames {
     families: BTreeMap<String, Vec<String>>,
     /// Names that stand for several tools in a role's list.
     lists: BTreeMap<String, Vec<String>>,
+    /// Names in lower case that mean a wrapper if a call gives the array `arguments`, with the tool that it wraps.
+    #[serde(default)]
+    second_forms: BTreeMap<String, String>,
 }
 
 impl ToolNames {
@@ -61,6 +64,16 @@ impl ToolNames {
         self.lists.insert(name.to_owned(), owned(members));
     }
 
+    /// Adds a name that means a wrapper around a tool if a call gives the array `arguments`.
+    pub fn add_second_form(&mut self, name: &str, wrapped: &str) {
+        self.second_forms.insert(name.to_lowercase(), wrapped.to_owned());
+    }
+
+    /// Returns every other name of a tool, in lower case and in order.
+    pub fn aliases_of(&self, canonical: &str) -> impl Iterator<Item = &str> {
+        self.aliases.iter().filter(move |(_, of)| *of == canonical).map(|(alias, _)| alias.as_str())
+    }
+
     /// Returns the canonical names of all tools, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(String::as_str)
@@ -81,13 +94,16 @@ impl ToolNames {
         self.aliases.get(&name.to_lowercase()).map(String::as_str)
     }
 
-    /// Returns the canonical name of a tool, or the name unchanged if it is not an alias.
+    /// Returns the canonical name of a tool: the same, that of an alias, or the only one that differs in case alone.
+    /// Any other name is returned unchanged.
     pub fn canonical(&self, name: &str) -> String {
         let name = name.trim();
-        match self.tools.contains_key(name) {
-            true => name.to_owned(),
-            false => self.alias(name).unwrap_or(name).to_owned(),
+        if self.tools.contains_key(name) {
+            return name.to_owned();
         }
+        let mut alike = self.names().filter(|known| known.eq_ignore_ascii_case(name));
+        let only = || alike.next().filter(|_| alike.next().is_none());
+        self.alias(name).or_else(only).unwrap_or(name).to_owned()
     }
 
     /// Returns every name, in lower case, of the tools that write the agent's list of steps.
@@ -154,6 +170,7 @@ mod tests {
             (" TodoWrite ", "todo_write"),
             ("webfetch", "fetch_url"),
             ("grep", "grep"),
+            ("Grep", "grep"),
             ("mcp__Server__Tool", "mcp__Server__Tool"),
         ];
         for (name, expected) in table {

@@ -184,6 +184,7 @@ impl Resolved {
             sandbox_read: self.list("sandbox.read"),
             sandbox_env: self.list("sandbox.env"),
             tools: ToolNames::default(),
+            tool_files: Vec::new(),
             rules: self.rules.clone(),
             no_sandbox: self.is_on("no_sandbox"),
             ask_parks: switches.ask_parks.unwrap_or(!headless),

@@ -82,7 +82,10 @@ pub(crate) fn conform(arguments: &Value, schema: &Value, validator: &Validator) 
     let mistakes: Vec<String> = validator
         .iter_errors(&conformed)
         .take(SHOWN_MISTAKES)
-        .map(|error| mistake(&error.instance_path().to_string(), error.kind(), error.instance(), &error.to_string()))
+        .map(|error| {
+            let said = mistake(&error.instance_path().to_string(), error.kind(), error.instance(), &error.to_string());
+            format!("{said}{}", expected_array(error.kind(), known))
+        })
         .collect();
     if mistakes.is_empty() { Ok(conformed) } else { Err(invalid(&cut(&mistakes.join("; "), MISTAKES_CHARS))) }
 }
@@ -122,6 +125,29 @@ fn mistake(at: &str, kind: &ValidationErrorKind, instance: &Value, otherwise: &s
         }
         _ => format!("`{field}`: {otherwise}"),
     }
+}
+
+/// Returns what is said of a missing argument that has to be an array; of others, the name says enough.
+fn expected_array(kind: &ValidationErrorKind, known: Option<&Map<String, Value>>) -> &'static str {
+    let ValidationErrorKind::Required { property } = kind else { return "" };
+    let schema = property.as_str().and_then(|name| known?.get(name));
+    let of = |name: &str| schema.and_then(|schema| schema.get(name)).cloned().unwrap_or_default();
+    match (of("type").as_str(), of("items").get("type").and_then(Value::as_str)) {
+        (Some("array"), Some("string")) => "; expected an array of strings",
+        (Some("array"), _) => "; expected an array",
+        _ => "",
+    }
+}
+
+/// Lists the parameters that a call must give, or all of them if none is required.
+pub(crate) fn required_names(schema: &Value) -> String {
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let mut names: Vec<&str> = required.collect();
+    if names.is_empty() {
+        let all = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        names = all.map(|(name, _)| name.as_str()).collect();
+    }
+    format!("`{}`", names.join("`, `"))
 }
 
 fn brief(value: &Value) -> String {

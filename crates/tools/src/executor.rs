@@ -28,10 +28,10 @@ use crate::context::{ToolContext, panicked};
 use crate::error::{ToolError, ToolsError};
 use crate::guard::PathGuard;
 use crate::output::{Answer, CallOutcome, ToolOutput};
-use crate::permit::{self, Permit, Request, Verdict, authorize};
+use crate::permit::{self, FirstForm, Permit, Request, Verdict, Wrapper, authorize};
 use crate::record::{self, EndGuard};
 use crate::redact::{brief_name, describe_call, redact_error, redact_result};
-use crate::registry::ToolRegistry;
+use crate::registry::{Resolved, ToolRegistry};
 use crate::scope::CallScope;
 use crate::services::CallRecord;
 use crate::shape;
@@ -54,6 +54,8 @@ pub struct Executor {
 struct Shared {
     registry: ToolRegistry,
     validators: BTreeMap<String, Validator>,
+    /// The validators of second forms, by their name in lower case.
+    second_validators: BTreeMap<String, Validator>,
     calls: Mutex<ToolCalls>,
     slots: Semaphore,
     rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
@@ -63,6 +65,8 @@ struct Shared {
 /// A resolved and validated call.
 struct Prepared {
     tool: Arc<dyn Tool>,
+    /// The tool that has the name otherwise, if the call is one of its second form.
+    first_form: Option<Arc<dyn Tool>>,
     record: CallRecord,
 }
 
@@ -90,9 +94,14 @@ impl Executor {
         for tool in registry.tools(None) {
             validators.insert(tool.name().to_owned(), arguments::compile(tool.name(), tool.schema())?);
         }
+        let mut second_validators = BTreeMap::new();
+        for tool in registry.second_forms() {
+            second_validators.insert(tool.name().to_lowercase(), arguments::compile(tool.name(), tool.schema())?);
+        }
         let shared = Shared {
             registry,
             validators,
+            second_validators,
             calls: Mutex::default(),
             slots: Semaphore::new(MAX_RUNNING_CALLS),
             rates: Mutex::default(),
@@ -142,6 +151,7 @@ impl Executor {
         let effects = prepared.tool.effects(&prepared.record.arguments);
         let request = Request {
             tool: prepared.tool.name(),
+            wrapper: prepared.wrapper(),
             permission: prepared.tool.permission(),
             effects: &effects,
             hash: &prepared.record.hash,
@@ -193,17 +203,21 @@ impl Shared {
             deletes: Vec::new(),
             decision: None,
         };
-        let Some(tool) = self.registry.resolve(&call.name) else {
+        let Some(Resolved { tool, first_form }) = self.registry.resolve_call(&call.name, &call.arguments) else {
             let error = self.not_found(&call.name);
             return Err(Box::new(Refusal { record, error }));
         };
         tool.name().clone_into(&mut record.tool);
-        match self.conform(tool.as_ref(), &call.arguments, scope) {
+        let validator = match first_form {
+            Some(_) => self.second_validators.get(&tool.name().to_lowercase()),
+            None => self.validators.get(tool.name()),
+        };
+        match self.conform(tool.as_ref(), validator, &call.arguments, scope) {
             Ok(arguments) => {
                 record.hash = permit::call_hash(&call.id, tool.name(), &arguments, scope);
                 (record.writes, record.deletes) = changed_paths(tool.as_ref(), &arguments);
                 record.arguments = arguments;
-                Ok(Prepared { tool: Arc::clone(tool), record })
+                Ok(Prepared { tool: Arc::clone(tool), first_form: first_form.cloned(), record })
             }
             Err(error) => {
                 if let ToolError::Denied { reason, rule } = &error {
@@ -214,9 +228,14 @@ impl Shared {
         }
     }
 
-    fn conform(&self, tool: &dyn Tool, given: &Value, scope: &CallScope) -> Result<Value, ToolError> {
+    fn conform(
+        &self,
+        tool: &dyn Tool,
+        validator: Option<&Validator>,
+        given: &Value,
+        scope: &CallScope,
+    ) -> Result<Value, ToolError> {
         self.require_unredacted(given)?;
-        let validator = self.validators.get(tool.name());
         let validator = validator.ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
         let mut arguments = arguments::conform(given, tool.schema(), validator)?;
         tool.validate(&arguments)?;
@@ -269,7 +288,7 @@ impl Shared {
 
     /// Records the start, runs the tool, shapes its result, and records the end.
     async fn run(&self, prepared: Prepared, permit: Permit, scope: CallScope) -> ToolOutput {
-        let Prepared { tool, record } = prepared;
+        let Prepared { tool, record, .. } = prepared;
         let Ok(_slot) = self.slots.acquire().await else {
             return ToolOutput::failed(&record.call, &ToolError::Interrupted("the executor is closed".to_owned()));
         };
@@ -289,6 +308,18 @@ impl Shared {
             Ok(()) => output,
             Err(error) => ToolOutput::failed(&record.call, &record::lost("end", &error)),
         }
+    }
+}
+
+impl Prepared {
+    /// Returns what the tool hands the call to, if it is a wrapper.
+    fn wrapper(&self) -> Option<Wrapper<'_>> {
+        let wrapping = self.tool.wrapping()?;
+        let first_form = self
+            .first_form
+            .as_deref()
+            .map(|first| FirstForm { tool: first.name(), parameters: arguments::required_names(first.schema()) });
+        Some(Wrapper { wrapped: wrapping.tool, first_form })
     }
 }
 

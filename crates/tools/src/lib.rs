@@ -29,7 +29,9 @@ mod registry;
 mod scope;
 mod services;
 mod shape;
+mod template;
 mod tool;
+mod wrapped;
 
 pub use builtin::{Overrides, builtin_tools, unknown_parameters};
 pub use context::ToolContext;
@@ -52,4 +54,6 @@ pub use services::{
     GitStatus, MergeConflict, MergeResult, OutgoingMessage, PageRange, PlanService, ReviewService, Services,
     SkillService, StashAction,
 };
-pub use tool::{Category, Tool};
+pub use template::CommandTemplate;
+pub use tool::{Category, Tool, Wrap, Wrapping};
+pub use wrapped::{MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, add_tool_files};

@@ -1,12 +1,13 @@
 //! Authorizes calls. Only this module can create a [`Permit`], and no call runs without one.
 
-use orchestrate_core::policy::{Access, DEFAULT_RULE, Decision, Permission, Question, Target};
+use orchestrate_core::policy::{Access, DEFAULT_RULE, Decision, Grant, Permission, Question, Target};
 use orchestrate_core::{CallHash, CallId, ToolCall, hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::effect::Effect;
 use crate::scope::{Approval, CallScope};
+use crate::template::ARGUMENTS;
 
 /// The permission to run one call, once. The field is private: only `authorize`, which asks the
 /// policy, creates one.
@@ -40,9 +41,27 @@ pub(crate) enum Verdict {
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) tool: &'a str,
+    pub(crate) wrapper: Option<Wrapper<'a>>,
     pub(crate) permission: Permission,
     pub(crate) effects: &'a [Effect],
     pub(crate) hash: &'a CallHash,
+}
+
+/// What a wrapper hands its calls to.
+#[derive(Debug)]
+pub(crate) struct Wrapper<'a> {
+    /// The canonical name of the wrapped tool.
+    pub(crate) wrapped: &'a str,
+    /// If the wrapper is a second form, the tool that has its name otherwise, and how that is called.
+    pub(crate) first_form: Option<FirstForm<'a>>,
+}
+
+/// The tool that has the name of a second form otherwise.
+#[derive(Debug)]
+pub(crate) struct FirstForm<'a> {
+    pub(crate) tool: &'a str,
+    /// Its parameters, for a message.
+    pub(crate) parameters: String,
 }
 
 /// Decides a call and, if it may run, creates its permit.
@@ -70,26 +89,58 @@ pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Verdict {
     }
 }
 
-/// Judges each kind of access on its own, and returns the strictest decision.
+/// Judges the call under each name that rules may have for it, and returns the strictest decision.
 fn decide(request: &Request<'_>, scope: &CallScope) -> Decision {
+    let Some(wrapper) = &request.wrapper else { return decide_as(request.tool, request, scope, &scope.grant) };
+    let mut grant = Grant::clone(&scope.grant);
+    let own = match &wrapper.first_form {
+        // Whoever may not run commands may not do so under the name of a tool that only reads.
+        Some(first) if !grant.permits(wrapper.wrapped, request.permission) => {
+            return needs_first_form(request, wrapper.wrapped, first);
+        }
+        Some(first) => first.tool,
+        None => request.tool,
+    };
+    let of_own = decide_as(own, request, scope, &scope.grant);
+    // A role that lists a wrapper need not list the wrapped tool.
+    grant.tools.insert(wrapper.wrapped.to_owned());
+    strictest([of_own, decide_as(wrapper.wrapped, request, scope, &grant)])
+}
+
+fn needs_first_form(request: &Request<'_>, wrapped: &str, first: &FirstForm<'_>) -> Decision {
+    let (tool, permission, FirstForm { tool: built_in, parameters }) = (request.tool, request.permission, first);
+    Decision::Deny {
+        rule: "built-in:role".to_owned(),
+        reason: format!(
+            "`{tool}` with `{ARGUMENTS}` runs a command, and this agent's role does not grant `{wrapped}` \
+            ({permission}); call `{built_in}` with {parameters} instead"
+        ),
+    }
+}
+
+/// Judges each kind of access on its own under one of the tool's names, and returns the strictest decision.
+fn decide_as(tool: &str, request: &Request<'_>, scope: &CallScope, grant: &Grant) -> Decision {
     let judge = |access: Access| {
         let of_kind = request.effects.iter().filter(|effect| effect.access == access);
         let targets: Vec<Target> = of_kind.map(|effect| effect.target.clone()).collect();
         let permission = access.permission(request.permission);
         let seen = access.beside(request.permission);
-        let question = Question { tool: request.tool, permission, access: seen, targets: &targets };
+        let question = Question { tool, permission, access: seen, targets: &targets };
         // A call without any effect is judged by the tool's own rules.
         let applies = access == Access::Own || !targets.is_empty();
-        applies.then(|| scope.policy.decide(&scope.grant, &question))
+        applies.then(|| scope.policy.decide(grant, &question))
     };
-    let every = [Access::Own, Access::Read, Access::Write, Access::Delete];
-    let mut decisions: Vec<Decision> = every.into_iter().filter_map(judge).collect();
-    decisions.sort_by_key(|decision| match decision {
+    strictest([Access::Own, Access::Read, Access::Write, Access::Delete].into_iter().filter_map(judge))
+}
+
+/// Returns the strictest decision, the first of equal ones.
+fn strictest(decisions: impl IntoIterator<Item = Decision>) -> Decision {
+    let strictest = decisions.into_iter().min_by_key(|decision| match decision {
         Decision::Deny { .. } => 0,
         Decision::Ask { .. } => 1,
         Decision::Allow { .. } => 2,
     });
-    decisions.into_iter().next().unwrap_or_else(|| Decision::Allow { rule: DEFAULT_RULE.to_owned() })
+    strictest.unwrap_or_else(|| Decision::Allow { rule: DEFAULT_RULE.to_owned() })
 }
 
 /// Hashes a call together with its place in the run, so that an approval applies to this call only,

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use orchestrate_core::ToolSpec;
 use orchestrate_core::policy::Grant;
 use orchestrate_core::tool_names::{ToolNames, ToolTraits};
+use serde_json::Value;
 
 use crate::error::ToolsError;
+use crate::template::ARGUMENTS;
 use crate::tool::{Category, Tool};
 
 /// Number of similar names to suggest for an unknown one.
@@ -19,7 +21,17 @@ const COMPARED_CHARACTERS: usize = 64;
 #[derive(Clone, Default)]
 pub struct ToolRegistry {
     tools: BTreeMap<String, (Category, Arc<dyn Tool>)>,
+    /// Wrappers that share a name with another tool, by that name in lower case.
+    second_forms: BTreeMap<String, Arc<dyn Tool>>,
     names: ToolNames,
+}
+
+/// The tool that a call means.
+pub(crate) struct Resolved<'a> {
+    /// The tool, or the second form of its name.
+    pub(crate) tool: &'a Arc<dyn Tool>,
+    /// The tool that has the name otherwise, if this is a second form.
+    pub(crate) first_form: Option<&'a Arc<dyn Tool>>,
 }
 
 impl ToolRegistry {
@@ -59,6 +71,38 @@ impl ToolRegistry {
         Ok(())
     }
 
+    /// Adds another name of a tool, which need not be registered.
+    pub(crate) fn add_alias(&mut self, alias: &str, canonical: &str) {
+        self.names.add_alias(alias, canonical);
+    }
+
+    /// Adds the second form of a name: the wrapper that a call with the array `arguments` means.
+    pub(crate) fn add_second_form(&mut self, wrapper: Arc<dyn Tool>) {
+        let wrapped = wrapper.wrapping().map(|wrapping| wrapping.tool.to_owned()).unwrap_or_default();
+        self.names.add_second_form(wrapper.name(), &wrapped);
+        self.second_forms.insert(wrapper.name().to_lowercase(), wrapper);
+    }
+
+    /// Finds the second form of a name, ignoring case.
+    pub fn second_form(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.second_forms.get(&name.to_lowercase())
+    }
+
+    /// Returns the second forms, ordered by name.
+    pub fn second_forms(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.second_forms.values()
+    }
+
+    /// Finds the tool that a call means by its name and arguments.
+    pub(crate) fn resolve_call(&self, name: &str, arguments: &Value) -> Option<Resolved<'_>> {
+        let first = self.resolve(name)?;
+        let is_second = arguments.get(ARGUMENTS).is_some();
+        match self.second_form(name).filter(|_| is_second) {
+            Some(tool) => Some(Resolved { tool, first_form: Some(first) }),
+            None => Some(Resolved { tool: first, first_form: None }),
+        }
+    }
+
     /// Finds a tool by its exact name.
     pub fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name).map(|(_, tool)| tool)
@@ -89,7 +133,7 @@ impl ToolRegistry {
     pub fn search(&self, query: &str) -> Vec<&Arc<dyn Tool>> {
         let query = query.to_lowercase();
         let has = |tool: &Arc<dyn Tool>| {
-            [tool.name(), tool.description(), &tool.schema().to_string()]
+            [tool.name(), tool.title(), tool.description(), &tool.schema().to_string()]
                 .iter()
                 .any(|text| text.to_lowercase().contains(&query))
         };

@@ -13,6 +13,7 @@ use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
 use crate::path;
+use crate::template::CommandTemplate;
 
 /// What a tool works on, for listing the tools of one kind. Plugins may bring their own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,6 +57,11 @@ impl fmt::Display for Category {
 pub trait Tool: Send + Sync {
     /// Returns the canonical name.
     fn name(&self) -> &str;
+
+    /// Returns the title for users; by default the name.
+    fn title(&self) -> &str {
+        self.name()
+    }
 
     /// Returns the description for the model.
     fn description(&self) -> &str;
@@ -126,6 +132,16 @@ pub trait Tool: Send + Sync {
         given.map(|path| Effect::on(Target::Path(path.to_owned()))).collect()
     }
 
+    /// Returns what makes it wrappable by `.tool` files; `None` if they can only give it other names.
+    fn as_wrap(&self) -> Option<&dyn Wrap> {
+        None
+    }
+
+    /// Returns the tool that its calls go to, if it is a wrapper.
+    fn wrapping(&self) -> Option<Wrapping<'_>> {
+        None
+    }
+
     /// Returns a description of the tool and its parameters for users.
     fn help(&self) -> String {
         let parameters = serde_json::to_string_pretty(self.schema()).unwrap_or_default();
@@ -137,4 +153,24 @@ pub trait Tool: Send + Sync {
     /// # Errors
     /// Returns the [`ToolError`] whose class matches the possible reaction.
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError>;
+}
+
+/// What makes a tool wrappable.
+pub trait Wrap {
+    /// Returns the arguments of this tool for a call of a wrapper: those that the template makes of the wrapper's
+    /// arguments, or these as they are if the wrapper has no template. They are validated already, except that
+    /// their values may not fit their slots.
+    ///
+    /// # Errors
+    /// `Retry`, with the argument that does not fit.
+    fn deserialize_wrapped(&self, arguments: &Value, template: Option<&CommandTemplate>) -> Result<Value, ToolError>;
+}
+
+/// What a wrapper wraps.
+#[derive(Clone, Copy, Debug)]
+pub struct Wrapping<'a> {
+    /// The canonical name of the wrapped tool, whose rules hold for the wrapper's calls as well.
+    pub tool: &'a str,
+    /// The command that the arguments fill; `None` if they go to the wrapped tool as they are.
+    pub template: Option<&'a CommandTemplate>,
 }

@@ -9,6 +9,7 @@ use crate::error::ToolsError;
 use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
 use crate::tool::Tool;
+use crate::wrapped::add_shipped;
 
 /// Returns a project's own description file for the named tool, if it has one.
 pub type Overrides<'a> = &'a dyn Fn(&str) -> Option<PromptFile>;
@@ -55,10 +56,11 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("send_message_to_agent", agents::SendMessageToAgent),
 ];
 
-/// Creates the registry of the built-in tools, with the project's own descriptions where it has any.
+/// Creates the registry of the built-in tools, with the project's own descriptions where it has any, and of the
+/// shipped `.tool` files.
 ///
 /// # Errors
-/// [`ToolsError::Description`] if a description is malformed.
+/// [`ToolsError::Description`] if a description or a shipped file is malformed.
 pub fn builtin_tools(overrides: Overrides<'_>) -> Result<ToolRegistry, ToolsError> {
     let mut names = ToolNames::default();
     names::add_to(&mut names);
@@ -73,6 +75,7 @@ pub fn builtin_tools(overrides: Overrides<'_>) -> Result<ToolRegistry, ToolsErro
         let category = tool.category();
         registry.register(tool, category)?;
     }
+    add_shipped(&mut registry)?;
     Ok(registry)
 }
 
@@ -131,6 +134,30 @@ mod tests {
         for (name, expected) in table {
             assert_eq!(resolved(name).as_deref(), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn every_name_of_other_products_leads_to_a_canonical_one() {
+        let registry = builtin_tools(&|_| None).unwrap();
+        let names = registry.names();
+        let table = [
+            ("TodoWrite", "todo_write"),
+            ("task-tool", "todo_write"),
+            ("WebFetch", "fetch_url"),
+            ("WebSearch", "web_search"),
+            ("Agent", "spawn_child_agent"),
+            ("bash", "run_shell_command"),
+            ("run_command", "run_shell_command"),
+            ("Grep", "grep"),
+        ];
+        for (name, canonical) in table {
+            assert_eq!(names.canonical(name), canonical, "{name}");
+            assert!(names.alias(canonical).is_none(), "{canonical}");
+        }
+        // A list names one tool where a rule names a family.
+        assert_eq!(names.in_role("edit"), ["update_file", "write_file"]);
+        assert_eq!(names.in_role("Edit"), ["update_file"]);
+        assert_eq!(names.in_rule("Edit").len(), 7);
     }
 
     #[test]

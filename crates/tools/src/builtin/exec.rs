@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::{Target, git_subcommands};
+use orchestrate_core::shell_word;
 use orchestrate_sandbox::{Exit, Finished, Job, Limits, Network};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,7 +20,8 @@ use crate::error::ToolError;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::scope::CallLimits;
-use crate::tool::Tool;
+use crate::template::CommandTemplate;
+use crate::tool::{Tool, Wrap};
 
 /// Maximum number of bytes of each output stream to keep for the agent to page through.
 const KEPT_OUTPUT_BYTES: usize = 1 << 20;
@@ -48,6 +50,10 @@ pub(super) struct RunShellCommand(pub(super) Prompt);
 #[derive(Deserialize)]
 struct Arguments {
     command: String,
+    /// The program and its arguments, which run without a shell; only wrappers give them. `command` is then what a
+    /// shell would be given for the same.
+    #[serde(default)]
+    argv: Vec<String>,
     timeout: Option<u64>,
     #[serde(default)]
     cwd: String,
@@ -59,7 +65,15 @@ struct Arguments {
 impl Tool for RunShellCommand {
     facts!("run_shell_command", EXEC, CodeExecution, paths["cwd"]);
 
+    fn as_wrap(&self) -> Option<&dyn Wrap> {
+        Some(self)
+    }
+
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        if let Some(words) = arguments.get("argv").and_then(Value::as_array) {
+            let words = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            return vec![Effect::on(Target::Argv(words))];
+        }
         let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
         vec![Effect::on(Target::Shell(command.to_owned()))]
     }
@@ -84,10 +98,11 @@ impl Tool for RunShellCommand {
         let cwd = context.blocking(move |files, _| files.working_directory(&cwd)).await?;
         let timeout = time_limit(context.limits(), arguments.timeout);
         let advice = git_advice(&arguments.command);
+        let (program, args) = program_of(arguments);
         let job = Job {
             view: context.view().clone(),
-            program: OsString::from("/bin/sh"),
-            args: vec![OsString::from("-c"), OsString::from(arguments.command)],
+            program,
+            args,
             cwd,
             stdin: Vec::new(),
             env: environment(),
@@ -97,6 +112,24 @@ impl Tool for RunShellCommand {
         let finished = context.sandbox().run_async(job, context.cancel().clone()).await;
         let finished = finished.map_err(|error| ToolError::Execution(format!("failed to {error}")))?;
         answer(&finished, timeout, advice)
+    }
+}
+
+impl Wrap for RunShellCommand {
+    fn deserialize_wrapped(&self, arguments: &Value, template: Option<&CommandTemplate>) -> Result<Value, ToolError> {
+        let Some(template) = template else { return Ok(arguments.clone()) };
+        let argv = template.fill(arguments).map_err(|reason| invalid(&reason))?;
+        let line = argv.iter().map(shell_word).collect::<Vec<_>>().join(" ");
+        Ok(json!({"command": line, "argv": argv, "cwd": "", "network": false}))
+    }
+}
+
+/// Returns the program to run and its arguments.
+fn program_of(arguments: Arguments) -> (OsString, Vec<OsString>) {
+    let mut argv = arguments.argv.into_iter().map(OsString::from);
+    match argv.next() {
+        Some(program) => (program, argv.collect()),
+        None => (OsString::from("/bin/sh"), vec![OsString::from("-c"), OsString::from(arguments.command)]),
     }
 }
 
@@ -200,6 +233,19 @@ mod tests {
             assert_eq!(advice.is_some(), expected.is_some(), "{command}");
             assert!(advice.unwrap_or_default().contains(expected.unwrap_or_default()), "{command}");
         }
+    }
+
+    #[test]
+    fn a_wrappers_arguments_make_the_call_that_the_reference_shows() {
+        let tool = RunShellCommand(Prompt { description: String::new(), parameters: json!({}) });
+        let template = CommandTemplate::parse("find {arguments}", &["arguments"]).unwrap();
+        let arguments = json!({"arguments": [".", "-type", "f", "-name", "*.vala"]});
+        let argv = ["find", ".", "-type", "f", "-name", "*.vala"];
+        let expected = json!({"command": "find . -type f -name '*.vala'", "argv": argv, "cwd": "", "network": false});
+        assert_eq!(tool.deserialize_wrapped(&arguments, Some(&template)), Ok(expected.clone()));
+        let words = argv.map(str::to_owned).to_vec();
+        assert_eq!(tool.effects(&expected), [Effect::on(Target::Argv(words))]);
+        assert_eq!(tool.deserialize_wrapped(&arguments, None), Ok(arguments));
     }
 
     #[test]

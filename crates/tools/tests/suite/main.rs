@@ -17,6 +17,7 @@ mod probe;
 mod records;
 mod search;
 mod support;
+mod wrapped;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,14 @@ macro_rules! confined_cases {
         vec![$($(
             support::confined(concat!(stringify!($module), "::", stringify!($name)), |stand| Box::pin($module::$name(stand)))
         ),*),*]
+    };
+}
+
+macro_rules! cases_of_tiers {
+    ($($module:ident: $($name:ident)*;)*) => {
+        [vec![$($(
+            support::of_tiers(concat!(stringify!($module), "::", stringify!($name)), |stand| Box::pin($module::$name(stand)))
+        ),*),*]].into_iter().flatten().flatten()
     };
 }
 
@@ -65,12 +74,19 @@ fn main() -> ExitCode {
         search: a_listing_honours_ignore_files_and_says_so files_are_found_by_glob_newest_first
             text_is_found_with_its_lines a_search_that_is_too_broad_says_so what_a_rule_denies_is_not_shown
             a_cancelled_search_ends;
+        wrapped: a_name_has_two_forms arguments_must_be_an_array_of_strings;
     };
     trials.extend(confined_cases! {
         hostile: nothing_and_a_dot_name_the_root;
         commands: the_exit_code_comes_last a_failing_command_keeps_its_output a_command_out_of_time_shows_what_it_said
             a_long_output_is_cut_and_kept the_environment_is_not_inherited a_command_starts_inside_the_worktree_only
             the_network_is_refused a_cancelled_command_is_interrupted;
+        wrapped: one_value_fills_one_word_and_is_no_option a_wrapper_without_a_command_calls_the_wrapped_tool
+            a_program_that_is_absent_is_named rules_hold_for_program_and_arguments a_role_has_a_wrapper_only_if_it_may_run_it
+            shipped_and_strange_wrappers_conform;
+    });
+    trials.extend(cases_of_tiers! {
+        wrapped: the_example_of_the_reference_finds_the_files nothing_is_split_or_interpreted a_wrapper_cannot_leave_the_sandbox;
     });
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

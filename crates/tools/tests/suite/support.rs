@@ -26,11 +26,28 @@ const TIER: &str = "a sandbox tier (apt install bubblewrap; `orchestrate doctor`
 pub(crate) fn confined(name: &'static str, test: fn(ToolHarness) -> Test) -> Trial {
     Trial::ignorable_test(name, move || match strongest() {
         Ok(sandbox) => run(test, sandbox.clone()).map(|()| Completion::Completed),
-        Err(reason) if env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all") => {
-            Err(Failed::from(format!("not run: needs {TIER}: {reason}")))
-        }
-        Err(_) => Ok(Completion::ignored_with(format!("not run: needs {TIER}"))),
+        Err(reason) => not_run(reason),
     })
+}
+
+/// Creates a test of commands for each of the two tiers; one that does not work here is ignored as in [`confined`].
+pub(crate) fn of_tiers(name: &'static str, test: fn(ToolHarness) -> Test) -> Vec<Trial> {
+    let tiers = [("full", Confinement::Full), ("fallback", Confinement::Fallback)];
+    let trial = |(tier, confinement): (&str, Confinement)| {
+        Trial::ignorable_test(format!("{name}::{tier}"), move || match Sandbox::with(confinement, Helper::default()) {
+            Ok(sandbox) => run(test, sandbox).map(|()| Completion::Completed),
+            Err(error) => not_run(&format!("failed to {error}")),
+        })
+    };
+    tiers.map(trial).into()
+}
+
+/// Ignores a test whose tier does not work here, or fails it with `ORCHESTRATE_REQUIRE=all`.
+fn not_run(reason: &str) -> Result<Completion, Failed> {
+    match env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all") {
+        true => Err(Failed::from(format!("not run: needs {TIER}: {reason}"))),
+        false => Ok(Completion::ignored_with(format!("not run: needs {TIER}"))),
+    }
 }
 
 /// Returns a sandbox without confinement, for tests that start no process or only their own commands.

@@ -1,0 +1,139 @@
+//! The tool that a wrapper's file defines. Its calls are calls of the wrapped tool with other arguments.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jsonschema::Validator;
+use orchestrate_core::policy::Permission;
+use serde_json::Value;
+
+use super::definition::Wrapper;
+use crate::arguments::{compile, conform};
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::template::CommandTemplate;
+use crate::tool::{Category, Tool, Wrapping};
+
+/// A tool that hands its calls to another one.
+pub(super) struct WrappedTool {
+    name: String,
+    title: String,
+    description: String,
+    schema: Value,
+    command: Option<CommandTemplate>,
+    wrapped: Arc<dyn Tool>,
+    /// Checks the arguments of the wrapped tool, which a template always fits.
+    inner: Validator,
+}
+
+impl WrappedTool {
+    /// Creates the tool; texts that the file leaves out are those of the wrapped tool.
+    pub(super) fn new(name: &str, wrapper: Wrapper, wrapped: Arc<dyn Tool>) -> Result<WrappedTool, String> {
+        if wrapped.as_wrap().is_none() {
+            return Err(format!("Tool '{}' is not wrappable", wrapped.name()));
+        }
+        let inner = compile(wrapped.name(), wrapped.schema()).map_err(|error| error.to_string())?;
+        let mut schema = wrapper.schema();
+        add_descriptions(&mut schema, wrapped.schema());
+        Ok(WrappedTool {
+            name: name.to_owned(),
+            title: wrapper.title.unwrap_or_else(|| wrapped.title().to_owned()),
+            description: wrapper.description.unwrap_or_else(|| wrapped.description().to_owned()),
+            schema,
+            command: wrapper.command,
+            wrapped,
+            inner,
+        })
+    }
+
+    /// Returns the arguments of the wrapped tool.
+    fn inner_arguments(&self, arguments: &Value) -> Result<Value, ToolError> {
+        let wrap = self.wrapped.as_wrap();
+        let wrap =
+            wrap.ok_or_else(|| ToolError::Execution(format!("Tool '{}' is not wrappable", self.wrapped.name())))?;
+        let inner = wrap.deserialize_wrapped(arguments, self.command.as_ref())?;
+        match &self.command {
+            Some(_) => Ok(inner),
+            None => conform(&inner, self.wrapped.schema(), &self.inner),
+        }
+    }
+}
+
+/// Adds the descriptions of the wrapped tool's parameters to those of the same name that have none.
+fn add_descriptions(schema: &mut Value, wrapped: &Value) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, property) in properties.into_iter().flatten() {
+        let text = wrapped.get("properties").and_then(|all| all.get(name)?.get("description"));
+        if let (Some(property), Some(text)) = (property.as_object_mut(), text) {
+            property.entry("description").or_insert_with(|| text.clone());
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for WrappedTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn category(&self) -> Category {
+        self.wrapped.category()
+    }
+
+    fn permission(&self) -> Permission {
+        self.wrapped.permission()
+    }
+
+    /// Only roles that list it have it: each tool more makes every request longer.
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn changes_files(&self) -> bool {
+        self.wrapped.changes_files()
+    }
+
+    fn deletes_files(&self) -> bool {
+        self.wrapped.deletes_files()
+    }
+
+    fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    fn path_fields(&self) -> Vec<&str> {
+        if self.command.is_some() { Vec::new() } else { self.wrapped.path_fields() }
+    }
+
+    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
+        if self.command.is_some() { Ok(()) } else { self.wrapped.normalize(arguments, worktree) }
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        self.wrapped.validate(&self.inner_arguments(arguments)?)
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        // Arguments that cannot be converted have been refused already.
+        self.inner_arguments(arguments).map(|inner| self.wrapped.effects(&inner)).unwrap_or_default()
+    }
+
+    fn wrapping(&self) -> Option<Wrapping<'_>> {
+        Some(Wrapping { tool: self.wrapped.name(), template: self.command.as_ref() })
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        self.wrapped.execute(context, self.inner_arguments(&arguments)?).await
+    }
+}

@@ -1,0 +1,2 @@
+@name Agent
+@wrapped spawn_child_agent

@@ -1,0 +1,2 @@
+@name Bash
+@wrapped run_shell_command

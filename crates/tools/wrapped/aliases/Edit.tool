@@ -1,0 +1,2 @@
+@name Edit
+@wrapped update_file

@@ -1,0 +1,2 @@
+@name Glob
+@wrapped search_files

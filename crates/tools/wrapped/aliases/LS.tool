@@ -1,0 +1,2 @@
+@name LS
+@wrapped list_directory

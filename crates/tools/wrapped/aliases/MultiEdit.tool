@@ -1,0 +1,2 @@
+@name MultiEdit
+@wrapped update_file

@@ -1,0 +1,2 @@
+@name SendMessage
+@wrapped send_message_to_agent

@@ -1,0 +1,2 @@
+@name Skill
+@wrapped read_skill

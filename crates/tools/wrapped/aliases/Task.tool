@@ -1,0 +1,2 @@
+@name Task
+@wrapped spawn_child_agent

@@ -1,0 +1,2 @@
+@name TodoWrite
+@wrapped task-tool

@@ -1,0 +1,2 @@
+@name WebFetch
+@wrapped web_fetch

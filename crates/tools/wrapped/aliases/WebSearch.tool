@@ -1,0 +1,2 @@
+@name WebSearch
+@wrapped google_search

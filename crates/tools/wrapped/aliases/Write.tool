@@ -1,0 +1,2 @@
+@name Write
+@wrapped write_file

@@ -1,0 +1,2 @@
+@name activate_skill
+@wrapped read_skill

@@ -1,0 +1,2 @@
+@name create_file
+@wrapped write_file

@@ -1,0 +1,2 @@
+@name exec_command
+@wrapped run_shell_command

@@ -1,0 +1,2 @@
+@name execute
+@wrapped run_shell_command

@@ -1,0 +1,2 @@
+@name google_search
+@wrapped web_search

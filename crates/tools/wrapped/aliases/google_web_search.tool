@@ -1,0 +1,2 @@
+@name google_web_search
+@wrapped web_search

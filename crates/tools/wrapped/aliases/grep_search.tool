@@ -1,0 +1,2 @@
+@name grep_search
+@wrapped grep

@@ -1,0 +1,2 @@
+@name list
+@wrapped list_directory

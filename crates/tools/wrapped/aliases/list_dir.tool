@@ -1,0 +1,2 @@
+@name list_dir
+@wrapped list_directory

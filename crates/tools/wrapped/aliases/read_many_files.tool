@@ -1,0 +1,2 @@
+@name read_many_files
+@wrapped read_file

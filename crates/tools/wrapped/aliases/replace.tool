@@ -1,0 +1,2 @@
+@name replace
+@wrapped update_file

@@ -1,0 +1,2 @@
+@name run_command
+@wrapped run_shell_command

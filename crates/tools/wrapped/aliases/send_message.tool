@@ -1,0 +1,2 @@
+@name send_message
+@wrapped send_message_to_agent

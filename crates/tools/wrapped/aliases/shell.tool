@@ -1,0 +1,2 @@
+@name shell
+@wrapped run_shell_command

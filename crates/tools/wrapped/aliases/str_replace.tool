@@ -1,0 +1,2 @@
+@name str_replace
+@wrapped update_file

@@ -1,0 +1,2 @@
+@name task-tool
+@wrapped todo_write

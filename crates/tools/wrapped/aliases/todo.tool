@@ -1,0 +1,2 @@
+@name todo
+@wrapped todo_write

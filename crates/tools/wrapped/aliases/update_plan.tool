@@ -1,0 +1,2 @@
+@name update_plan
+@wrapped todo_write

@@ -1,0 +1,2 @@
+@name view
+@wrapped read_file

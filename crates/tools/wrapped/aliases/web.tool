@@ -1,0 +1,2 @@
+@name web
+@wrapped fetch_url

@@ -1,0 +1,2 @@
+@name web_fetch
+@wrapped fetch_url

@@ -1,0 +1,2 @@
+@name write_todos
+@wrapped todo_write

@@ -5,7 +5,9 @@
 
 mod audit;
 mod json;
+mod later;
 mod tool;
+mod tools;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,7 +18,9 @@ use orchestrate_settings::{Kind, named};
 
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
 pub(crate) use self::json::JsonArgs;
+use self::later::Later;
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
+pub(crate) use self::tools::{ToolsArgs, ToolsCommand};
 
 /// Runs the tasks of a Markdown plan with coding agents in parallel and merges their work into one verified branch.
 #[derive(Debug, Parser)]
@@ -73,6 +77,8 @@ pub(crate) enum Command {
     Agents(AgentsArgs),
     /// Show and change settings, and consent to a project's commands
     Config(ConfigArgs),
+    /// List the tools that agents can be given, show one, and check `.tool` files
+    Tools(ToolsArgs),
     /// Run a command of your own with markers, exit code, duration and cache, as loops in shells need it
     Tool(ToolArgs),
     /// Show and clear the results that are kept for replay
@@ -84,19 +90,9 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Watch(Later),
     #[command(hide = true)]
-    Tools(Later),
-    #[command(hide = true)]
     Permissions(Later),
     #[command(hide = true)]
     Blame(Later),
-}
-
-/// The arguments of a command that is not available yet.
-#[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
-pub(crate) struct Later {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    rest: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

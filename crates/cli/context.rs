@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use orchestrate_coordinator::{Archive, Moved, Project, Settings, redactor_of, settings_of};
+use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 use orchestrate_settings::consent::{ConsentError, Consents, ProjectCommand};
-use orchestrate_settings::{Directories, Inputs, Layer, Loaded, named};
+use orchestrate_settings::{Directories, Inputs, Layer, Loaded, named, project_root};
 
 use crate::error::{CommandError, ErrorKind};
 use crate::show::output;
@@ -49,7 +50,7 @@ impl Context {
     /// Merges the settings of the command line and of a plan with every other source.
     pub(crate) fn load(&self, typed: Vec<(&'static str, String)>, plan: Layer) -> Result<Loaded, CommandError> {
         let inputs = Inputs {
-            tools: orchestrate_coordinator::tool_names().map_err(CommandError::at_start)?,
+            tools: self.tool_names()?,
             flags: Layer::of_flags(typed)?,
             plan,
             variables: self.variables.clone(),
@@ -60,6 +61,12 @@ impl Context {
         let loaded = inputs.load()?;
         self.hide(&loaded.environment, None);
         Ok(loaded)
+    }
+
+    /// Returns the names that permission rules may have here.
+    pub(crate) fn tool_names(&self) -> Result<ToolNames, CommandError> {
+        let (of_user, checkout) = (self.directories()?.config, project_root(&self.directory));
+        orchestrate_coordinator::tool_names(Some(&of_user), checkout.as_deref()).map_err(CommandError::at_start)
     }
 
     /// Returns the output format that sources other than the command line set. If the settings are invalid, only the
@@ -147,6 +154,27 @@ impl Context {
             network.files = files.into_iter().map(|(path, id)| (path, id.to_string())).collect();
         }
         Ok(commands)
+    }
+
+    /// Asks about each file of the project that defines a tool and that the user does not trust yet, where somebody can
+    /// be asked; the others stay without effect. Returns whether the user trusts another one now.
+    pub(crate) fn offer_tools(&self, project: &Project, loaded: &Loaded) -> Result<bool, CommandError> {
+        if !self.terminal.can_ask {
+            return Ok(false);
+        }
+        let (base, directories) = (loaded.resolved.text("base"), self.directories()?);
+        let untrusted = project.tools(base.as_deref(), Some(&directories.config))?.untrusted;
+        let mut consents = Consents::load(&directories.state).map_err(|error| of_consents(&error))?;
+        let mut is_any = false;
+        for file in untrusted {
+            let whole = format!("{} defines a tool for agents\n{}", file.place, project_command::render(&file));
+            let question = "Let agents use it in this repository from now on? [y/N] ";
+            if parked_call::show(&whole)? && output::confirm(question) {
+                consents.give(file).map_err(|error| of_consents(&error))?;
+                is_any = true;
+            }
+        }
+        Ok(is_any)
     }
 
     /// Requires the user's consent to every command in the project's files, and asks for it if possible.

@@ -96,6 +96,7 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Message(arguments) => commands::message::execute(context, arguments),
         Command::Agents(arguments) => commands::agents::execute(context, arguments),
         Command::Config(arguments) => commands::config::execute(context, arguments),
+        Command::Tools(arguments) => commands::tools::execute(context, arguments),
         Command::Tool(arguments) => commands::tool::execute(context, arguments),
         Command::Cache(arguments) => commands::cache::execute(context, arguments),
         Command::Audit(arguments) => commands::audit::execute(context, arguments),
@@ -103,7 +104,6 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Watch(_) => {
             Err(CommandError::not_available("`orchestrate watch`").hint("`orchestrate status` shows the current state"))
         }
-        Command::Tools(_) => Err(CommandError::not_available("`orchestrate tools`")),
         Command::Permissions(_) => Err(CommandError::not_available("`orchestrate permissions`")),
         Command::Blame(_) => Err(CommandError::not_available("`orchestrate blame`")),
     }

@@ -8,7 +8,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrate_coordinator::{Project, Roles, known_names, price_of, prices_date};
+use orchestrate_coordinator::{FoundTools, Project, Roles, known_names, price_of, prices_date};
 use orchestrate_core::{Task, shell_word};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_plan::{
@@ -49,7 +49,7 @@ pub(crate) fn open(
     let mut refused: Vec<Finding> = problems.iter().map(not_available).collect();
     let of_user = context.directories()?.config;
     let roles = match project {
-        None => Roles::without_project(Some(&of_user), &orchestrate_coordinator::tool_names()?)?,
+        None => Roles::without_project(Some(&of_user), FoundTools::without_project(&of_user)?.registry.names())?,
         Some(project) => {
             let base = loaded.resolved.text("base");
             // An unknown base from another source is not an error of the plan, and ends the command.

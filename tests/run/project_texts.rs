@@ -102,7 +102,7 @@ fn what_has_no_effect_is_named() -> Outcome {
     let world = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
     for (name, text) in [
         (".mcp.json", "{}\n"),
-        (".orchestrate/tools/mine.tool", "@alias grep\n"),
+        (".orchestrate/tools/mine.md", "@alias grep\n"),
         (".orchestrate/prompts/tools/read_fil.xml", REFERENCE_FORM),
         (".orchestrate/prompts/tools/grep.xml", &REFERENCE_FORM.replace("filepath", "colour")),
         (".orchestrate/prompts/system/agnet.md", "Be kind.\n"),
@@ -113,7 +113,7 @@ fn what_has_no_effect_is_named() -> Outcome {
     world.repository.commit_all("Write what nobody reads")?;
     let named = [
         ".mcp.json: MCP servers are not available yet, so this file has no effect",
-        ".orchestrate/tools/mine.tool: tools of a project are not available yet, so this file has no effect",
+        ".orchestrate/tools/mine.md: only files that end in `.tool` are read here, so this file has no effect",
         ".orchestrate/prompts/tools/read_fil.xml: no such tool exists, so this file has no effect; did \
          you mean `read_file`?",
         ".orchestrate/prompts/tools/grep.xml:5:9: colour is not a parameter of `grep`, so it has no effect",

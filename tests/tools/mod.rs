@@ -1,13 +1,14 @@
-//! Tools from a shell: `tool run`, its markers, and the cache, typed in bash as loops do.
+//! Tools from a shell: `tool run`, its markers, and the cache, typed in bash as loops do; and tools that files define.
 
 mod replay;
 mod run_logs;
 mod shell;
+mod tool_files;
 mod tool_run;
 
 use crate::support::Case;
 
 /// Returns the cases of every module.
 pub(crate) fn cases() -> Vec<Case> {
-    [replay::cases, run_logs::cases, tool_run::cases].iter().flat_map(|cases| cases()).collect()
+    [replay::cases, run_logs::cases, tool_files::cases, tool_run::cases].iter().flat_map(|cases| cases()).collect()
 }

@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::plan_file;
 use crate::show::output;
+use crate::show::tool_files;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, CommandError> {
@@ -38,7 +39,12 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     let of_user = context.directories()?.config;
     let texts = looked_at.map_or(Ok(Vec::new()), |project| project.without_effect(base.as_deref(), Some(&of_user)));
     match texts {
-        Ok(without_effect) => without_effect.iter().for_each(|warning| output::warning(warning)),
+        Ok(without_effect) => {
+            without_effect.iter().for_each(|warning| output::warning(warning));
+            if let Some(project) = looked_at {
+                tool_files::warn(&project.tools(base.as_deref(), Some(&of_user))?);
+            }
+        }
         // A repository that is refused as a whole cannot be read; that is reported below.
         Err(error) if refused.is_none() => report.errors.insert(0, would_be_refused(&error)),
         Err(_) => {}

@@ -87,18 +87,15 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
     // The new text is parsed before it is written, so that an invalid value never reaches the file.
     let file = parse(&after, Source::User, &shown)?;
     if key.kind == Kind::Rules {
-        require_rules(file.layer)?;
+        require_rules(context, file.layer)?;
     }
     write(&path, &after)?;
     output::line(&format!("{} = {now} in {shown}", key.name))
 }
 
 /// Fails if a rule could not be parsed at the next run.
-fn require_rules(layer: Layer) -> Result<(), CommandError> {
-    let problems = rule_problems(
-        &Resolved::of(&[layer]).rules,
-        &orchestrate_coordinator::tool_names().map_err(CommandError::at_start)?,
-    );
+fn require_rules(context: &Context, layer: Layer) -> Result<(), CommandError> {
+    let problems = rule_problems(&Resolved::of(&[layer]).rules, &context.tool_names()?);
     if problems.is_empty() { Ok(()) } else { Err(problems.into()) }
 }
 
@@ -195,7 +192,13 @@ fn write(path: &Path, text: &str) -> Result<(), CommandError> {
 }
 
 fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandError> {
-    let commands = context.commands(&context.load(Vec::new(), Layer::default())?)?;
+    let loaded = context.load(Vec::new(), Layer::default())?;
+    let mut commands = context.commands(&loaded)?;
+    // Outside a repository there are none.
+    if let Ok(project) = context.project() {
+        let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
+        commands.extend(project.tools(base.as_deref(), Some(&of_user))?.of_project);
+    }
     let mut consents = Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
     // Each is shown in full before the user consents, even if the JSON list follows.
     for command in &commands {
@@ -241,6 +244,9 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
     }
     // The whole command was printed above.
     let network = if command.network.is_some() { ", with the network" } else { "" };
+    if command.is_file() {
+        return output::confirm(&format!("let agents use the tool of {}? [y/N] ", command.key));
+    }
     let line = parked_call::line(&command.command, 200);
     output::confirm(&format!("consent to {} = {line}{network}? [y/N] ", command.key))
 }

@@ -25,3 +25,4 @@ pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod tool;
+pub(crate) mod tools;

@@ -16,6 +16,7 @@ use crate::plan_file;
 use crate::plan_file::PlanFile;
 use crate::show::nothing_to_do;
 use crate::show::output;
+use crate::show::tool_files;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
@@ -23,7 +24,11 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let directories = context.directories()?;
     let project = Project::open(&context.directory, &directories.state)?;
     project.require_ready()?;
-    let file = plan_file::open(context, &arguments.plan, typed, Some(&project))?;
+    let mut file = plan_file::open(context, &arguments.plan, typed.clone(), Some(&project))?;
+    if context.offer_tools(&project, &file.loaded)? {
+        // The roles may list the tools that there are now.
+        file = plan_file::open(context, &arguments.plan, typed, Some(&project))?;
+    }
     let plan = file.plan()?;
     let (loaded, roles) = (&file.loaded, &file.roles);
     // Even if no open task has the default role: a role that is asked for and does not exist is always an error.
@@ -96,6 +101,7 @@ fn warn(context: &Context, file: &PlanFile, plan: &Plan, project: &Project) -> R
     let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
     let without_effect = project.without_effect(base.as_deref(), Some(&of_user)).map_err(CommandError::at_start)?;
     without_effect.iter().for_each(|warning| output::warning(warning));
+    tool_files::warn(&project.tools(base.as_deref(), Some(&of_user))?);
     roles.left_out().iter().for_each(|warning| output::warning(warning));
     let used = plan.tasks.iter().filter(|task| task.status.runs()).filter_map(|task| match &task.work {
         Work::Agent(role) => Some(role.as_deref().unwrap_or(&loaded.run.agent)),

@@ -14,4 +14,5 @@ pub(crate) mod project_command;
 pub(crate) mod run_argument;
 pub(crate) mod table;
 pub(crate) mod terminal;
+pub(crate) mod tool_files;
 pub(crate) mod worktrees;

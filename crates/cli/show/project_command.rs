@@ -15,7 +15,8 @@ const MAX_NAMED: usize = 20;
 
 /// Renders the whole command, and what it sees and reads if it may use the network.
 pub(crate) fn render(command: &ProjectCommand) -> String {
-    let mut text = parked_call::argument("command", &command.command).trim_end().to_owned();
+    let name = if command.is_file() { "file" } else { "command" };
+    let mut text = parked_call::argument(name, &command.command).trim_end().to_owned();
     text.push('\n');
     if let Some(network) = &command.network {
         text.push_str(&render_network(network));

@@ -19,6 +19,9 @@ use crate::afterwards::refusal::Refusal;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CoordinatorError {
+    /// The user's consents cannot be read.
+    #[error(transparent)]
+    Consent(#[from] orchestrate_settings::consent::ConsentError),
     /// The repository cannot be used, or a git operation failed.
     #[error(transparent)]
     Git(#[from] GitError),

@@ -39,11 +39,12 @@ pub use orchestrate_model::prices_date;
 pub use orchestrate_sandbox::{
     Cancel, Confinement, Interrupts, Passed, SandboxError, Sink, pass_through, protect_process, run_helper_if_asked,
 };
+pub use orchestrate_tools::{Category, Severity, Tool, ToolFileProblem, ToolRegistry};
 pub use run::codec::text_of_result;
 pub use run::layout::Layout;
 pub use run::open_files::{raise_open_files, require_open_files};
 pub use run::retry_notices::Retry;
 pub use run::secrets::redactor_of;
 pub use run::shutdown::{Shutdown, ShutdownLevel};
-pub use texts::project_texts::tool_names;
 pub use texts::roles::{FoundRole, Roles};
+pub use texts::tool_files::{FoundTools, tool_names};

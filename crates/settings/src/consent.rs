@@ -19,14 +19,14 @@ use sha2::{Digest as _, Sha256};
 /// The name of the file with the consents, in the user's state folder.
 const FILE: &str = "consents.json";
 
-/// A command that a project file names.
+/// A command that a project file names, or a file that defines a tool with one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectCommand {
     /// The real path of the project's root.
     pub project: PathBuf,
-    /// The settings key that names it, for example `verify`.
+    /// The settings key that names it, for example `verify`; for a whole file, its path.
     pub key: String,
-    /// The shell command.
+    /// The shell command, or the text of the file.
     pub command: String,
     /// What it can do with the network; `None` if it has none.
     #[serde(default)]
@@ -73,6 +73,11 @@ pub enum ConsentError {
 }
 
 impl ProjectCommand {
+    /// Reports whether it is a whole file that defines a tool, which has no key, rather than the command of a setting.
+    pub fn is_file(&self) -> bool {
+        self.key == self.place
+    }
+
     /// Returns the hash that a consent is bound to: over the project, the key, the command, and what
     /// it can do with the network.
     pub fn hash(&self) -> String {

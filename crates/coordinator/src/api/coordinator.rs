@@ -9,7 +9,7 @@ use std::time::Duration;
 use orchestrate_core::event::Event;
 use orchestrate_core::request::{Allowance, Request, RequestRefused};
 use orchestrate_core::schedule::Schedule;
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::settings::{MergeMode, ToolFile};
 use orchestrate_core::task::waiting;
 use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
@@ -17,6 +17,7 @@ use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received,
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, prices_date, require_base_url};
 use orchestrate_sandbox::{Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
 use orchestrate_settings::Additions;
+use orchestrate_settings::consent::Consents;
 use orchestrate_tools::Executor;
 
 use crate::afterwards::moved;
@@ -36,8 +37,9 @@ use crate::run::retry_notices::Retries;
 use crate::run::secrets::{redactor_of, require_none_in};
 use crate::texts::models;
 use crate::texts::models::Models;
-use crate::texts::project_texts::{ProjectTexts, tool_names};
+use crate::texts::project_texts::ProjectTexts;
 use crate::texts::roles::{Roles, with_verdicts};
+use crate::texts::tool_files::FoundTools;
 
 /// How many other ids are tried if a run with the same name exists.
 const RUN_ID_TRIES: usize = 8;
@@ -200,7 +202,9 @@ impl Coordinator {
     ///
     /// Fails if the base cannot be resolved or a role file cannot be used.
     pub fn roles(&self) -> Result<Roles, CoordinatorError> {
-        Roles::load(&self.repo, &self.base()?.0, self.settings.user_config_dir.as_deref(), &tool_names()?)
+        let base = self.base()?.0;
+        let tools = self.tools(&base)?;
+        Roles::load(&self.repo, &base, self.settings.user_config_dir.as_deref(), tools.registry.names())
     }
 
     /// Runs a plan to completion.
@@ -244,9 +248,10 @@ impl Coordinator {
         self.repo.require_plain_tree(&base_commit)?;
         self.identities()?;
         // Unreadable texts are reported before the run exists, since it could never continue.
-        let texts = self.texts(&base_commit)?;
+        let tool_files = self.tools(&base_commit)?.files;
+        let texts = self.texts(&base_commit, &tool_files)?;
         let tasks = with_verdicts(&texts.roles, &run.agent, tasks);
-        let run = RunSettings { tools: texts.tools.names().clone(), ..run };
+        let run = RunSettings { tools: texts.tools.names().clone(), tool_files, ..run };
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
         let started = Event::RunStarted {
             plan: plan.path,
@@ -386,14 +391,20 @@ impl Coordinator {
         self.repo.identities(&self.settings.environment).ok_or(CoordinatorError::NoIdentity)
     }
 
-    fn texts(&self, base: &Oid) -> Result<ProjectTexts, CoordinatorError> {
-        ProjectTexts::load(&self.repo, base, self.settings.user_config_dir.as_deref())
+    fn texts(&self, base: &Oid, tool_files: &[ToolFile]) -> Result<ProjectTexts, CoordinatorError> {
+        ProjectTexts::load(&self.repo, base, self.settings.user_config_dir.as_deref(), tool_files)
+    }
+
+    /// Returns the tools that a new run from this commit would have.
+    fn tools(&self, base: &Oid) -> Result<FoundTools, CoordinatorError> {
+        let consents = Consents::load(&self.settings.state_dir)?;
+        FoundTools::load(&self.repo, base, self.settings.user_config_dir.as_deref(), &consents)
     }
 
     /// Builds the shared context of a run; roles and prompts are those of the run's base commit.
     fn context(&self, journal: Journal) -> Result<RunContext, CoordinatorError> {
         let state = journal.state();
-        let ProjectTexts { roles, prompts, tools, skills } = self.texts(&state.base)?;
+        let ProjectTexts { roles, prompts, tools, skills } = self.texts(&state.base, &state.settings.tool_files)?;
         let environment: Environment = self.settings.environment.clone().into_iter().collect();
         // The endpoint is part of the run: the process that takes it over may be configured with another one.
         let models = Models::new(self.settings.model.clone(), environment, state.settings.base_url.clone());

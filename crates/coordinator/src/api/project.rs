@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, Redactor, RunState, TaskId};
 use orchestrate_git::Repo;
 use orchestrate_journal::Store;
 use orchestrate_model::Provider;
 use orchestrate_plan::KnownNames;
+use orchestrate_settings::consent::Consents;
 use serde::Serialize;
 
 use crate::afterwards::moved;
@@ -23,6 +23,7 @@ use crate::run::secrets::redactor_of;
 use crate::texts::project_texts;
 use crate::texts::roles::Roles;
 use crate::texts::skills::Skills;
+use crate::texts::tool_files::FoundTools;
 
 /// The MCP server configuration that other programs read from a project.
 const MCP_FILE: &str = ".mcp.json";
@@ -31,6 +32,8 @@ const MCP_FILE: &str = ".mcp.json";
 pub struct Project {
     repo: Repo,
     layout: Layout,
+    /// The user's state folder, with the consents.
+    state_dir: PathBuf,
 }
 
 /// What a worktree occupies on its disk.
@@ -55,7 +58,7 @@ impl Project {
         let repo = Repo::open(directory, state_dir)?;
         let layout = Layout::new(state_dir, &repo.id());
         repo.worktrees().require_outside(&layout.journal())?;
-        Ok(Self { repo, layout })
+        Ok(Self { repo, layout, state_dir: state_dir.to_owned() })
     }
 
     /// Returns what keeps the secrets of these variables and of the repository's configuration out of texts.
@@ -158,7 +161,17 @@ impl Project {
     ///
     /// Fails if there is no such revision, or if a role file cannot be used.
     pub fn roles(&self, base: Option<&str>, user_config_dir: Option<&Path>) -> Result<Roles, CoordinatorError> {
-        Roles::load(&self.repo, &self.base(base)?, user_config_dir, &project_texts::tool_names()?)
+        let tools = self.tools(base, user_config_dir)?;
+        Roles::load(&self.repo, &self.base(base)?, user_config_dir, tools.registry.names())
+    }
+
+    /// Returns the tools that a run from this revision would have; `None` means HEAD.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such revision, or if the consents cannot be read.
+    pub fn tools(&self, base: Option<&str>, user_config_dir: Option<&Path>) -> Result<FoundTools, CoordinatorError> {
+        FoundTools::load(&self.repo, &self.base(base)?, user_config_dir, &Consents::load(&self.state_dir)?)
     }
 
     fn base(&self, base: Option<&str>) -> Result<Oid, CoordinatorError> {
@@ -206,10 +219,6 @@ impl Project {
         if is_there(&self.workdir().join(MCP_FILE)) || commit_may_have(&self.repo, &base, MCP_FILE) {
             found.push(format!("{MCP_FILE}: MCP servers are not available yet, so this file has no effect"));
         }
-        let tools = user_config_dir.map(|folder| folder.join("tools")).filter(|tools| is_there(tools));
-        found.extend(tools.map(|tools| {
-            format!("{}: tools of your own are not available yet, so this folder has no effect", shown_path(&tools))
-        }));
         Ok(found)
     }
 

@@ -7,3 +7,4 @@ pub(crate) mod prompts;
 pub(crate) mod roles;
 pub(crate) mod skills;
 pub(crate) mod task_message;
+pub(crate) mod tool_files;

@@ -8,10 +8,11 @@ use std::path::Path;
 
 use orchestrate_core::Oid;
 use orchestrate_core::git_path::shown_path;
+use orchestrate_core::settings::ToolFile;
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_git::Repo;
 use orchestrate_plan::nearest;
-use orchestrate_tools::{PromptFile, ToolRegistry, builtin_tools, unknown_parameters};
+use orchestrate_tools::{PromptFile, Severity, ToolRegistry, add_tool_files, builtin_tools, unknown_parameters};
 
 use crate::error::CoordinatorError;
 use crate::texts::instructions::Instructions;
@@ -19,6 +20,7 @@ use crate::texts::prompts;
 use crate::texts::prompts::{Prompts, project_text};
 use crate::texts::roles::Roles;
 use crate::texts::skills::Skills;
+use crate::texts::tool_files::{PROJECT_TOOLS, is_tool_file};
 
 /// The folder of a project's own descriptions of tools.
 const TOOL_WORDS: &str = ".orchestrate/prompts/tools";
@@ -26,8 +28,6 @@ const TOOL_WORDS: &str = ".orchestrate/prompts/tools";
 const SYSTEM_TEXTS: &str = ".orchestrate/prompts/system";
 /// The folder of both.
 const PROMPTS: &str = ".orchestrate/prompts";
-/// The folder for a project's own tools.
-const OWN_TOOLS: &str = ".orchestrate/tools";
 /// The maximum number of files without effect that are named.
 const MOST_NAMED: usize = 20;
 
@@ -35,20 +35,32 @@ const MOST_NAMED: usize = 20;
 pub(crate) struct ProjectTexts {
     pub(crate) roles: Roles,
     pub(crate) prompts: Prompts,
-    /// The tools, with the project's descriptions.
+    /// The tools, with the project's descriptions, and those of the run's `.tool` files.
     pub(crate) tools: ToolRegistry,
     pub(crate) skills: Skills,
 }
 
 impl ProjectTexts {
-    /// Reads the project's texts at a commit, and the roles and skills of the user's folder.
+    /// Reads the project's texts at a commit, and the roles and skills of the user's folder, for a run with these
+    /// `.tool` files.
     ///
     /// # Errors
     ///
     /// Fails with the first file that cannot be read.
-    pub(crate) fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
-        let words = tool_words(repo, base, &tool_names()?)?;
-        let tools = builtin_tools(&|name| words.get(name).cloned())?;
+    pub(crate) fn load(
+        repo: &Repo,
+        base: &Oid,
+        user_folder: Option<&Path>,
+        tool_files: &[ToolFile],
+    ) -> Result<Self, CoordinatorError> {
+        let words = tool_words(repo, base, &builtin_names()?)?;
+        let mut tools = builtin_tools(&|name| words.get(name).cloned())?;
+        let problems = add_tool_files(&mut tools, tool_files);
+        // A name that has been taken since, by a newer version of this program, is no reason to give a run up.
+        if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) {
+            let reason = problem.to_string();
+            return Err(CoordinatorError::BadFile { path: Path::new(&problem.file).to_owned(), reason });
+        }
         // Every agent gets those of the root; those of other folders are read for the tasks that need them.
         instructions(repo, base, &[])?;
         Ok(Self {
@@ -65,7 +77,7 @@ impl ProjectTexts {
 /// # Errors
 ///
 /// Fails if the shipped description of a tool is malformed.
-pub fn tool_names() -> Result<ToolNames, CoordinatorError> {
+pub(crate) fn builtin_names() -> Result<ToolNames, CoordinatorError> {
     Ok(builtin_tools(&|_| None)?.names().clone())
 }
 
@@ -104,7 +116,7 @@ fn tool_words(repo: &Repo, base: &Oid, names: &ToolNames) -> Result<BTreeMap<Str
 ///
 /// Fails if a description is malformed or cannot be read.
 pub(crate) fn without_effect(repo: &Repo, base: &Oid) -> Result<Vec<String>, CoordinatorError> {
-    let (names, mut found) = (tool_names()?, Vec::new());
+    let (names, mut found) = (builtin_names()?, Vec::new());
     for path in repo.store().list_files(base, Path::new(TOOL_WORDS))? {
         let Some(tool) = described_tool(&path, &names) else {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -126,8 +138,10 @@ pub(crate) fn without_effect(repo: &Repo, base: &Oid) -> Result<Vec<String>, Coo
     for path in repo.store().list_files(base, Path::new(PROMPTS))? {
         found.push(for_nothing(&path, "prompts are read from `system` and `tools` in this folder", None));
     }
-    for path in repo.store().list_files(base, Path::new(OWN_TOOLS))? {
-        found.push(for_nothing(&path, "tools of a project are not available yet", None));
+    for path in repo.store().list_files(base, Path::new(PROJECT_TOOLS))? {
+        if !is_tool_file(&path) {
+            found.push(for_nothing(&path, "only files that end in `.tool` are read here", None));
+        }
     }
     if found.len() > MOST_NAMED {
         let more = found.split_off(MOST_NAMED).len();
@@ -154,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_tool_is_described_under_each_of_its_names() {
-        let names = tool_names().unwrap();
+        let names = builtin_names().unwrap();
         let table = [
             ("read_file.xml", Some("read_file")),
             ("read_file_prompt.xml", Some("read_file")),

@@ -220,16 +220,16 @@ fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::texts::project_texts::tool_names;
+    use crate::texts::project_texts::builtin_names;
 
     fn add(roles: &mut Roles, product: Product, origin: &str, text: &str) {
         let name = role_name(product, Path::new(origin)).unwrap();
-        roles.add(RoleFile { product, name: &name, text, origin: origin.to_owned() }, &tool_names().unwrap());
+        roles.add(RoleFile { product, name: &name, text, origin: origin.to_owned() }, &builtin_names().unwrap());
     }
 
     #[test]
     fn a_tool_that_nobody_has_is_warned_of_and_no_shipped_role_names_one() {
-        let mut roles = Roles::without_project(None, &tool_names().unwrap()).unwrap();
+        let mut roles = Roles::without_project(None, &builtin_names().unwrap()).unwrap();
         let text = "---\nname: mine\ndescription: Mine.\ntools: Read, Raed\n---\nYou work.\n";
         add(&mut roles, Product::Own, "mine.md", text);
         let warned: Vec<(&str, bool)> =
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_file_that_is_no_role_hides_the_one_that_it_names() {
         for name in ["reviewer", "\"reviewer\"", "reviewer   # ours"] {
-            let mut roles = Roles::without_project(None, &tool_names().unwrap()).unwrap();
+            let mut roles = Roles::without_project(None, &builtin_names().unwrap()).unwrap();
             let text = format!("---\nname: {name}\ntools: [Read\n---\nYou review.\nname: tester\n");
             add(&mut roles, Product::Own, ".orchestrate/agents/our-review.md", &text);
             assert!(roles.role("reviewer").is_err() && roles.role("tester").is_ok(), "{name}");
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_role_hides_the_one_of_its_name_and_nothing_else() {
-        let mut roles = Roles::without_project(None, &tool_names().unwrap()).unwrap();
+        let mut roles = Roles::without_project(None, &builtin_names().unwrap()).unwrap();
         add(&mut roles, Product::Own, "agents/README.md", "# Our agents\n");
         add(&mut roles, Product::Own, "agents/tester.md", "---\ntools: 7\n---\nx\n");
         let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_nearest_role_of_a_name_counts_and_names_the_others() {
-        let mut roles = Roles::without_project(None, &tool_names().unwrap()).unwrap();
+        let mut roles = Roles::without_project(None, &builtin_names().unwrap()).unwrap();
         let text = "---\nname: tester\ndescription: Tests.\n---\nYou test.\n";
         for origin in [".gemini/agents/tester.md", ".claude/agents/two.md", ".claude/agents/one.md"] {
             add(&mut roles, Product::Claude, origin, text);

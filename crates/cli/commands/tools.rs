@@ -1,0 +1,186 @@
+//! `tools`: lists the tools that agents can be given, shows one, and checks `.tool` files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use orchestrate_coordinator::{Category, FoundTools, Severity, Tool, ToolFileProblem, ToolRegistry};
+use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
+use orchestrate_settings::Layer;
+use serde_json::{Value, json};
+
+use crate::args::{ToolsArgs, ToolsCommand};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::show::output;
+use crate::show::tool_files;
+
+/// How wide the names and the categories of a list are.
+const WIDTHS: (usize, usize) = (22, 9);
+/// How much of a description a list shows, in characters.
+const SHOWN: usize = 80;
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &ToolsArgs) -> Result<u8, CommandError> {
+    match &arguments.command {
+        ToolsCommand::List { category, json } => {
+            let registry = tools(context)?.registry;
+            let category = category.as_deref().map(|name| category_of(&registry, name)).transpose()?;
+            list(&registry, &registry.tools(category.as_ref()), json.json)?;
+        }
+        ToolsCommand::Search { word, json } => {
+            let registry = tools(context)?.registry;
+            list(&registry, &registry.search(word), json.json)?;
+        }
+        ToolsCommand::Info { name, json } => info(&tools(context)?.registry, name, json.json)?,
+        ToolsCommand::Check { files, json } => return check(context, files, json.json),
+        ToolsCommand::Docs(_) => return Err(CommandError::not_available("`orchestrate tools docs`")),
+    }
+    Ok(EXIT_OK)
+}
+
+/// Returns the tools that a run here would have, and prints why files are skipped.
+fn tools(context: &Context) -> Result<FoundTools, CommandError> {
+    let found = found(context)?;
+    tool_files::warn(&found);
+    Ok(found)
+}
+
+/// Returns the tools that a run here would have; outside a repository, those without a project's.
+fn found(context: &Context) -> Result<FoundTools, CommandError> {
+    let loaded = context.load(Vec::new(), Layer::default())?;
+    let of_user = context.directories()?.config;
+    Ok(match context.project() {
+        Ok(project) => project.tools(loaded.resolved.text("base").as_deref(), Some(&of_user))?,
+        Err(_) => FoundTools::without_project(&of_user)?,
+    })
+}
+
+fn category_of(registry: &ToolRegistry, name: &str) -> Result<Category, CommandError> {
+    let mut known: Vec<String> = registry.tools(None).iter().map(|tool| tool.category().to_string()).collect();
+    known.sort_unstable();
+    known.dedup();
+    if known.iter().any(|category| category == name) {
+        return Ok(Category::named(name));
+    }
+    let error = CommandError::usage(format!("there is no category `{name}`"));
+    Err(error.hint(format!("the categories: {}", known.join(", "))))
+}
+
+fn list(registry: &ToolRegistry, tools: &[&Arc<dyn Tool>], as_json: bool) -> Result<(), CommandError> {
+    if as_json {
+        let all: Vec<Value> = tools.iter().map(|tool| object(registry, tool.as_ref())).collect();
+        return output::json(&all);
+    }
+    let mut text = String::new();
+    let (names, categories) = WIDTHS;
+    for tool in tools {
+        let (name, category) = (tool.name(), tool.category());
+        let about = output::one_line(tool.description(), SHOWN);
+        text.push_str(&format!("{name:<names$} {category:<categories$} {about}\n", category = category.as_str()));
+    }
+    output::result(&text)
+}
+
+fn info(registry: &ToolRegistry, name: &str, as_json: bool) -> Result<(), CommandError> {
+    let Some(tool) = registry.resolve(name) else {
+        let error = CommandError::usage(format!("there is no tool `{}`", output::one_line(name, SHOWN)));
+        return Err(error.hint(format!("similar tools: {}", registry.nearest(name).join(", "))));
+    };
+    if as_json {
+        return output::json(&object(registry, tool.as_ref()));
+    }
+    let mut text = described(tool.as_ref());
+    let aliases: Vec<&str> = registry.names().aliases_of(tool.name()).collect();
+    if !aliases.is_empty() {
+        text.push_str(&format!("other names: {}\n", aliases.join(", ")));
+    }
+    for form in second_forms(registry, tool.name()) {
+        text.push_str(&format!(
+            "\nif it is called as `{}` with `arguments`:\n{}",
+            form.name(),
+            described(form.as_ref())
+        ));
+    }
+    output::result(&text)
+}
+
+fn described(tool: &dyn Tool) -> String {
+    let parameters = serde_json::to_string_pretty(tool.schema()).unwrap_or_default();
+    let mut text = format!("{}: {}\n", tool.name(), output::quoted(tool.description()));
+    if tool.title() != tool.name() {
+        text.push_str(&format!("title: {}\n", output::one_line(tool.title(), SHOWN)));
+    }
+    if let Some(wrapping) = tool.wrapping() {
+        text.push_str(&format!("wraps: {}\n", wrapping.tool));
+        let command =
+            wrapping.template.map(|template| format!("command: {}\n", output::one_line(template.as_str(), 200)));
+        text.push_str(&command.unwrap_or_default());
+    }
+    let (category, permission) = (tool.category(), tool.permission());
+    text.push_str(&format!("category: {category}\npermission: {permission}\nparameters: {parameters}\n"));
+    text
+}
+
+/// Returns the second forms of a tool's names.
+fn second_forms<'a>(registry: &'a ToolRegistry, tool: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
+    registry.second_forms().filter(move |form| registry.names().canonical(form.name()) == tool)
+}
+
+fn object(registry: &ToolRegistry, tool: &dyn Tool) -> Value {
+    let forms: Vec<Value> = second_forms(registry, tool.name()).map(|form| of_tool(form.as_ref())).collect();
+    let mut object = of_tool(tool);
+    if let Some(object) = object.as_object_mut() {
+        object.insert("aliases".to_owned(), registry.names().aliases_of(tool.name()).collect());
+        object.insert("second_forms".to_owned(), json!(forms));
+    }
+    object
+}
+
+fn of_tool(tool: &dyn Tool) -> Value {
+    let wrapping = tool.wrapping();
+    json!({
+        "name": tool.name(),
+        "title": tool.title(),
+        "description": tool.description(),
+        "category": tool.category().as_str(),
+        "permission": tool.permission().as_str(),
+        "is_default": tool.is_default(),
+        "is_wrapped": wrapping.is_some(),
+        "wrapped": wrapping.map(|wrapping| wrapping.tool),
+        "command_template": wrapping.and_then(|wrapping| wrapping.template.map(|template| template.as_str())),
+        "parameters": tool.schema(),
+    })
+}
+
+fn check(context: &Context, files: &[PathBuf], as_json: bool) -> Result<u8, CommandError> {
+    let paths: Vec<PathBuf> = files.iter().map(|file| context.directory.join(file)).collect();
+    let top = context.project().ok().map(|project| project.workdir().to_owned());
+    let problems = found(context)?.check(&paths, top.as_deref())?;
+    // As typed, so that a file can be opened from here.
+    let of_file = |file: &PathBuf| {
+        let shown = orchestrate_core::git_path::shown_path(&context.directory.join(file));
+        let of_it = problems.iter().filter(move |problem| problem.file == shown);
+        of_it.map(|problem| ToolFileProblem { file: file.display().to_string(), ..problem.clone() }).collect::<Vec<_>>()
+    };
+    let checked: Vec<(&PathBuf, Vec<ToolFileProblem>)> = files.iter().map(|file| (file, of_file(file))).collect();
+    if as_json {
+        let all: Vec<Value> = checked
+            .iter()
+            .map(|(file, problems)| {
+                json!({"file": file.display().to_string(), "ok": problems.is_empty(),
+                       "problems": problems.iter().map(tool_files::object).collect::<Vec<_>>()})
+            })
+            .collect();
+        output::json(&all)?;
+    } else {
+        for (file, problems) in &checked {
+            let name = file.display().to_string();
+            match problems.is_empty() {
+                true => output::line(&format!("{}: ok", output::one_line(&name, 200)))?,
+                false => problems.iter().try_for_each(|problem| output::line(&tool_files::line(problem)))?,
+            }
+        }
+    }
+    let is_wrong = problems.iter().any(|problem| problem.severity == Severity::Error);
+    Ok(if is_wrong { EXIT_USAGE } else { EXIT_OK })
+}

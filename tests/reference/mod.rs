@@ -1,10 +1,11 @@
 //! What loops written for other programs rely on, each with the test that shows it.
 //!
 //! The numbers are those of a list of such things: `000` is about wrapped tools, their markers and their cache, `002`
-//! about a catalogue of tools and what limits them.
+//! about a catalogue of tools and what limits them, `004` about tools that `.tool` files define.
 
 mod audit;
 mod table;
+mod tool_files;
 mod version_control;
 mod walk;
 

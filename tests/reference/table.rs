@@ -23,6 +23,14 @@ pub(super) const fn case(id: &'static str, name: &'static str, test: &'static st
     Line { id, name, proof: Proof::Case(test) }
 }
 
+pub(super) const fn unit(id: &'static str, name: &'static str, file: &'static str, test: &'static str) -> Line {
+    Line { id, name, proof: Proof::Unit(file, test) }
+}
+
+pub(super) const fn elsewhere(id: &'static str, name: &'static str, reason: &'static str) -> Line {
+    Line { id, name, proof: Proof::Elsewhere(reason) }
+}
+
 /// The table.
 pub(super) const WRAPPED_TOOLS: &[Line] = &[
     case("000-001", "start marker of each tool", "tool_run::markers_surround_a_command"),

@@ -4,23 +4,25 @@ use std::collections::BTreeSet;
 
 use super::audit::AUDIT;
 use super::table::{Line, Proof, WRAPPED_TOOLS};
+use super::tool_files::TOOL_FILES;
 use super::version_control::VERSION_CONTROL;
 use crate::support::{Outcome, fail};
 
-/// Checks the whole table.
+/// Checks every table.
 pub(super) fn every_line_names_a_test() -> Outcome {
     let names: BTreeSet<String> = crate::cases().iter().map(|case| case.name().to_owned()).collect();
     let mut found = violations(WRAPPED_TOOLS, &names)?;
-    found.extend(gaps(WRAPPED_TOOLS));
-    for table in [AUDIT, VERSION_CONTROL] {
+    found.extend(gaps("000", WRAPPED_TOOLS));
+    found.extend(gaps("004", TOOL_FILES));
+    for table in [AUDIT, TOOL_FILES, VERSION_CONTROL] {
         found.extend(violations(table, &names)?);
     }
     if found.is_empty() { Ok(()) } else { fail(found.join("\n")) }
 }
 
-/// Returns what is missing in a table of the whole list `000`.
-fn gaps(table: &[Line]) -> Vec<String> {
-    let expected = (1..).zip(table).map(|(number, line)| (format!("000-{number:03}"), line));
+/// Returns what is missing in a table of a whole list.
+fn gaps(list: &str, table: &[Line]) -> Vec<String> {
+    let expected = (1..).zip(table).map(|(number, line)| (format!("{list}-{number:03}"), line));
     let wrong = expected.filter(|(expected, line)| line.id != expected);
     wrong.map(|(expected, line)| format!("{} stands in the place of {expected}", line.id)).collect()
 }
@@ -53,7 +55,7 @@ pub(super) fn examples_are_caught() -> Outcome {
         line("000-004", Proof::Elsewhere("")),
         line("000-004", Proof::Unit("tests/reference/walk.rs", "examples_are_gone")),
     ];
-    let mut found = gaps(&table);
+    let mut found = gaps("000", &table);
     found.extend(violations(&table, &BTreeSet::from(["tool_run::is_there".to_owned()]))?);
     let ids: Vec<&str> = found.iter().filter_map(|line| line.split(' ').next()).collect();
     if ids == ["000-004", "000-002", "000-004", "000-004"] { Ok(()) } else { fail(found.join("\n")) }

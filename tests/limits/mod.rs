@@ -5,13 +5,14 @@ mod costs;
 mod private;
 mod programs;
 mod secrets;
+mod tool_settings;
 
 use crate::support::{Case, Need};
 
 /// Returns the cases of every module. All cases of the second list start a run, so they need a
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
-    let others = [programs::cases, private::cases];
+    let others = [programs::cases, private::cases, tool_settings::cases];
     let runs = [bounds::cases, costs::cases, secrets::cases];
     let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(runs).collect()

@@ -4,6 +4,7 @@
 //! about a catalogue of tools and what limits them, `004` about tools that `.tool` files define.
 
 mod audit;
+mod configuration;
 mod table;
 mod tool_files;
 mod version_control;

@@ -26,7 +26,7 @@ pub(crate) fn execute(context: &Context, arguments: &ConfigArgs) -> Result<u8, C
 }
 
 fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
-    let Loaded { resolved, environment, .. } = context.load(Vec::new(), Layer::default())?;
+    let Loaded { resolved, environment, switches_given, .. } = context.load(Vec::new(), Layer::default())?;
     let source = |place: Option<&orchestrate_settings::Location>| {
         place.map_or_else(|| "default".to_owned(), ToString::to_string)
     };
@@ -47,6 +47,7 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
         return output::json(&json!({
             "settings": settings,
             "rules": {"allow": rules(Allow), "ask": rules(Ask), "deny": rules(Deny)},
+            "switches": switches_given,
             "environment": environment.keys().collect::<Vec<_>>(),
             "warnings": resolved.warnings,
         }));
@@ -59,6 +60,9 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
     for rule in &resolved.rules {
         let decision = format!("{:?}", rule.decision).to_lowercase();
         text.push_str(&format!("{decision:<24} {:<20} {}\n", output::one_line(&rule.rule, 60), rule.source));
+    }
+    for (name, value) in &switches_given {
+        text.push_str(&format!("{name:<24} {value:<20} environment\n"));
     }
     for name in environment.keys() {
         text.push_str(&format!("{name:<24} {:<20} environment or your configuration\n", "(set)"));
@@ -109,12 +113,12 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     };
     let (table, name): (&mut dyn TableLike, _) = match name.split_once('.') {
         Some((LAND, name)) => (land_table(&mut file)?, name),
-        Some((table, name)) => (file.entry(table).or_insert_with(toml_edit::table).as_table_like_mut()?, name),
+        Some(_) => inner_table(file.as_table_mut(), name)?,
         None => (file.as_table_mut(), name),
     };
     let place = table.entry(name).or_insert(Item::None);
     let mut value: Value = match key.kind {
-        Kind::Rules | Kind::Paths | Kind::Variables | Kind::Models => with_item(place, given)?.into(),
+        Kind::Rules | Kind::Paths | Kind::Variables | Kind::Models | Kind::Names(_) => with_item(place, given)?.into(),
         // Anything else becomes a string, for which the parser's error names the key.
         Kind::Number { .. } | Kind::Switch | Kind::Duration | Kind::Limits | Kind::Dollars | Kind::Prices => {
             given.trim().parse().unwrap_or_else(|_| given.into())
@@ -132,6 +136,18 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     // `toml_edit` ends every line with a line feed alone.
     let after = if before.contains("\r\n") { after.replace("\r\n", "\n").replace('\n', "\r\n") } else { after };
     Some((after, now))
+}
+
+/// Returns the table that a name with dots leads to, created where it is missing, and the last part of the name.
+fn inner_table<'t, 'n>(table: &'t mut dyn TableLike, name: &'n str) -> Option<(&'t mut dyn TableLike, &'n str)> {
+    let Some((outer, rest)) = name.split_once('.') else { return Some((table, name)) };
+    let new = || {
+        let mut table = toml_edit::Table::new();
+        // Its header is written only if it has keys of its own.
+        table.set_implicit(rest.contains('.'));
+        Item::Table(table)
+    };
+    inner_table(table.entry(outer).or_insert_with(new).as_table_like_mut()?, rest)
 }
 
 /// Returns the table `[land]`; a key `land = true` becomes `auto = true` in it, since TOML has no room for both.

@@ -50,7 +50,7 @@ fn text() -> String {
         if key.name == "allow" {
             continue;
         }
-        match key.name.split_once('.') {
+        match key.name.rsplit_once('.') {
             None => top.push_str(&entry(key, key.name)),
             Some((table, name)) => {
                 if table != last {

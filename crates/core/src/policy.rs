@@ -2,8 +2,9 @@
 //!
 //! Invariants: a rule never widens what the agent's role grants ([`Grant`]); a rule that denies matches if
 //! *any* part of a call matches, a rule that allows only if *every* part does, so a compound command is never let
-//! through because of its first half. Where no rule matches, the built-in rules apply (agents may not write the files
-//! that configure agents, unless a rule of the user's allows it), then the role's grant.
+//! through because of its first half. The settings of tools deny before any rule asks or allows ([`Policy::limited`]).
+//! Where no rule matches, the built-in rules apply (agents may not write the files that configure agents, unless a rule
+//! of the user's allows it), then the role's grant.
 //!
 //! Deliberately absent: any claim to contain a program. Rules are for users who want to be asked or to forbid
 //! something; the kernel is the boundary. Resolving links is the executor's work, which asks again with the path that
@@ -12,9 +13,11 @@
 mod command;
 mod glob;
 mod lexer;
+mod limits;
 mod programs;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +25,10 @@ use crate::case_folding::folded_path;
 pub use crate::permission::Permission;
 use crate::settings::{RuleDecision, RuleText};
 use crate::tool_names::ToolNames;
+use crate::tool_settings::ToolSettings;
 
 use command::Command;
+use limits::Limits;
 
 /// The rule id of a decision made by no rule.
 pub const DEFAULT_RULE: &str = "default";
@@ -57,6 +62,8 @@ impl Grant {
 pub enum Target {
     /// A path relative to the worktree, without `.` and `..`; empty for the worktree itself.
     Path(String),
+    /// The same for what may be a folder, so limits on the names of files do not hold for it.
+    Folder(String),
     /// A program and its arguments, which no shell interprets.
     Argv(Vec<String>),
     /// A command for a shell.
@@ -65,6 +72,16 @@ pub enum Target {
     Host(String),
     /// Any other name that a rule may contain, such as an agent.
     Name(String),
+}
+
+impl Target {
+    /// Returns the path of a file or a folder.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Target::Path(path) | Target::Folder(path) => Some(path),
+            Target::Argv(_) | Target::Shell(_) | Target::Host(_) | Target::Name(_) => None,
+        }
+    }
 }
 
 /// How a call uses what it affects: most tools do one thing, which their own rules are about.
@@ -231,7 +248,7 @@ impl Rule {
         let Some(pattern) = &self.pattern else { return true };
         let strict = self.decision == RuleDecision::Allow;
         let hit = |target: &Target| match target {
-            Target::Path(path) => glob::matches_path(pattern, path),
+            Target::Path(path) | Target::Folder(path) => glob::matches_path(pattern, path),
             Target::Name(name) => glob::matches_text(pattern, name),
             Target::Argv(words) => command_matches(pattern, &shell_line(words), strict),
             Target::Shell(text) => command_matches(pattern, text, strict),
@@ -262,10 +279,11 @@ fn decision_word(decision: RuleDecision) -> &'static str {
     }
 }
 
-/// Rules in the order of evaluation.
+/// Rules in the order of evaluation, and the limits of tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     rules: Vec<Rule>,
+    limits: Limits,
 }
 
 /// Paths that configure agents: a run reads them from the base commit, and agents may write them only if a rule of
@@ -296,7 +314,13 @@ impl Policy {
                 Err(error) => errors.push(error),
             }
         }
-        if errors.is_empty() { Ok(Policy { rules }) } else { Err(errors) }
+        if errors.is_empty() { Ok(Policy { rules, limits: Limits::default() }) } else { Err(errors) }
+    }
+
+    /// Returns the same rules with the settings of tools, as they hold in a worktree.
+    #[must_use]
+    pub fn limited(self, settings: &ToolSettings, worktree: &Path) -> Policy {
+        Policy { limits: Limits::of(settings, worktree), ..self }
     }
 
     /// Decides a call.
@@ -322,15 +346,29 @@ impl Policy {
         if let Some(refusal) = too_complex(question) {
             return refusal;
         }
-        for wanted in [RuleDecision::Deny, RuleDecision::Ask, RuleDecision::Allow] {
-            let found = self.rules.iter().find(|rule| {
-                rule.decision == wanted && rule.is_about(question) && rule.matches_targets(question.targets)
-            });
-            if let Some(rule) = found {
-                return rule_decision(rule);
-            }
-        }
-        built_in(question).unwrap_or_else(|| Decision::Allow { rule: DEFAULT_RULE.to_owned() })
+        let of_rules = |wanted| self.matching(wanted, question).map(rule_decision);
+        of_rules(RuleDecision::Deny)
+            .or_else(|| refused_by_limits(&self.limits, question))
+            .or_else(|| of_rules(RuleDecision::Ask))
+            .or_else(|| doubted(question, |target| doubted_line(&self.limits, target)))
+            .or_else(|| of_rules(RuleDecision::Allow))
+            .or_else(|| built_in(question))
+            .or_else(|| doubted(question, |target| doubted_host(&self.limits, target)))
+            .unwrap_or_else(|| Decision::Allow { rule: DEFAULT_RULE.to_owned() })
+    }
+
+    /// Reports whether an agent with this grant may call a tool at all, if only with a person's approval.
+    ///
+    /// Each call is decided on its own, by what it names ([`Policy::decide`]).
+    pub fn permits(&self, agent: &Grant, tool: &str, permission: Permission) -> bool {
+        let question = Question { tool, permission, access: Access::Own, targets: &[] };
+        !matches!(self.decide(agent, &question), Decision::Deny { .. })
+    }
+
+    fn matching(&self, wanted: RuleDecision, question: &Question<'_>) -> Option<&Rule> {
+        let matches =
+            |rule: &&Rule| rule.decision == wanted && rule.is_about(question) && rule.matches_targets(question.targets);
+        self.rules.iter().find(matches)
     }
 
     /// Reports whether no program of an agent's may change a file, since the file configures agents and no rule of
@@ -387,6 +425,32 @@ fn refused_by_role(question: &Question<'_>) -> Decision {
     }
 }
 
+/// Denies what the settings of tools never allow.
+fn refused_by_limits(limits: &Limits, question: &Question<'_>) -> Option<Decision> {
+    let refusal = question.targets.iter().find_map(|target| match target {
+        Target::Path(path) => limits.refuse_file(path),
+        Target::Folder(path) => limits.refuse_path(path),
+        Target::Argv(words) => limits.refuse_program(words.first()?),
+        Target::Shell(text) => limits.refuse_line(text),
+        Target::Host(_) | Target::Name(_) => None,
+    })?;
+    Some(Decision::Deny { rule: refusal.rule.to_owned(), reason: refusal.reason })
+}
+
+/// Asks if a setting is in doubt about one of the targets.
+fn doubted(question: &Question<'_>, doubt: impl Fn(&Target) -> Option<&'static str>) -> Option<Decision> {
+    let rule = question.targets.iter().find_map(doubt)?;
+    Some(Decision::Ask { rule: rule.to_owned() })
+}
+
+fn doubted_line(limits: &Limits, target: &Target) -> Option<&'static str> {
+    if let Target::Shell(text) = target { limits.doubt_line(text) } else { None }
+}
+
+fn doubted_host(limits: &Limits, target: &Target) -> Option<&'static str> {
+    if let Target::Host(host) = target { limits.doubt_host(host) } else { None }
+}
+
 fn too_complex(question: &Question<'_>) -> Option<Decision> {
     question.targets.iter().find_map(|target| match target {
         Target::Argv(words) => Command::read(&shell_line(words)).err(),
@@ -404,10 +468,7 @@ fn built_in(question: &Question<'_>) -> Option<Decision> {
     if !matches!(question.permission, Permission::FileWrite | Permission::FileModify) {
         return None;
     }
-    let path = question.targets.iter().find_map(|target| match target {
-        Target::Path(path) if configures(path) => Some(path),
-        _ => None,
-    })?;
+    let path = question.targets.iter().filter_map(Target::path).find(|path| configures(path))?;
     Some(Decision::Deny {
         rule: "built-in:configuration".to_owned(),
         reason: format!("only the user may change `{path}`, which configures agents; report what should change"),
@@ -420,6 +481,8 @@ fn configures(path: &str) -> bool {
     CONFIGURATION.iter().any(|pattern| glob::matches_path(pattern, &folded))
 }
 
+#[cfg(test)]
+mod limit_tests;
 #[cfg(test)]
 mod spellings;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::price::Price;
 use crate::tool_names::ToolNames;
+use crate::tool_settings::ToolSettings;
 
 /// Default context size of an agent in tokens.
 pub const CHILD_CONTEXT_TOKENS: u64 = 16_000;
@@ -112,6 +113,8 @@ pub struct RunSettings {
     pub tools: ToolNames,
     /// The `.tool` files that define some of them, of the user and of the project; set when it starts.
     pub tool_files: Vec<ToolFile>,
+    /// What tools may do.
+    pub tool_settings: ToolSettings,
     /// Permission rules, in the order in which they were given.
     pub rules: Vec<RuleText>,
     /// Whether the user typed `--no-sandbox`.
@@ -159,6 +162,7 @@ impl Default for RunSettings {
             sandbox_env: Vec::new(),
             tools: ToolNames::default(),
             tool_files: Vec::new(),
+            tool_settings: ToolSettings::default(),
             rules: Vec::new(),
             no_sandbox: false,
             ask_parks: false,

@@ -12,7 +12,7 @@ use crate::packages::Packages;
 use crate::tier::{Confinement, Helper, Tier};
 use crate::{drive, host, probe};
 
-/// Runs jobs in one tier, within default limits.
+/// Runs jobs in one tier, within bounds.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     tier: Tier,
@@ -30,7 +30,7 @@ pub struct Additions {
     pub env: BTreeMap<OsString, OsString>,
 }
 
-/// The limits of jobs that set none themselves.
+/// The limits of every job; its own can only be stricter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// See [`crate::Limits::memory_bytes`].
@@ -87,7 +87,7 @@ impl Sandbox {
         Self { packages: Some(Packages(folder)), ..self }
     }
 
-    /// Sets the limits of jobs that set none themselves.
+    /// Sets the limits of every job.
     #[must_use]
     pub fn within(self, bounds: Bounds) -> Self {
         Self { bounds, ..self }
@@ -116,8 +116,8 @@ impl Sandbox {
         if let Some(packages) = &self.packages {
             packages.show(&mut job)?;
         }
-        job.limits.memory_bytes = job.limits.memory_bytes.or(self.bounds.memory_bytes);
-        job.limits.disk_bytes = job.limits.disk_bytes.or(self.bounds.disk_bytes);
+        job.limits.memory_bytes = stricter(job.limits.memory_bytes, self.bounds.memory_bytes);
+        job.limits.disk_bytes = stricter(job.limits.disk_bytes, self.bounds.disk_bytes);
         Ok(job)
     }
 
@@ -154,4 +154,9 @@ impl Sandbox {
         task.await
             .unwrap_or_else(|gone| Err(SandboxError::Setup { detail: format!("the waiting thread ended: {gone}") }))
     }
+}
+
+/// Returns the smaller of two limits; `None` is no limit.
+fn stricter(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::json;
 use crate::keys::{Class, KEYS, named};
 use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
 
@@ -43,8 +44,10 @@ const ALIASES: &[(&str, &str)] = &[
 /// whether an `ask` parks; it is not an `ask` rule.
 const SWITCHES: &[&str] = &["ORCHESTRATE_ASK"];
 
-/// Variables that are recognised but not implemented yet: they are refused, not ignored.
-const NOT_YET: &[&str] = &["TOOLS_CONFIG", "RESOURCE_LIMITS"];
+/// Names a file with the settings of tools.
+const TOOLS_CONFIG: &str = "TOOLS_CONFIG";
+/// Has limits as a JSON object.
+const RESOURCE_LIMITS: &str = "RESOURCE_LIMITS";
 
 /// Variables of agent loops written for other programs that ask for a cache, which `tool run` has
 /// and a run does not have yet. These values ask for none, so they are accepted.
@@ -135,6 +138,13 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
         }
         problems.extend(layer.take_text(key, text, place).err());
     }
+    for variable in both(RESOURCE_LIMITS) {
+        let Some(text) = set(variables, &variable) else { continue };
+        match json::resource_limits(text, &Location::of(Source::Overrides, variable)) {
+            Ok(limits) => layer.given.extend(limits.given),
+            Err(found) => problems.extend(found),
+        }
+    }
     for (variable, none) in CACHES {
         let asks = |text: &&str| !none.iter().any(|word| word.eq_ignore_ascii_case(text));
         if set(variables, variable).filter(asks).is_some() {
@@ -143,15 +153,19 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
             problems.push(Problem::new(place, ProblemCode::NotAvailable, message));
         }
     }
-    for name in NOT_YET {
-        for variable in both(name) {
-            if set(variables, &variable).is_some() && named(&name.to_lowercase()).is_none() {
-                let place = Location::of(Source::Environment, variable);
-                problems.push(Problem::new(place, ProblemCode::NotAvailable, "this is not available yet"));
-            }
-        }
-    }
     if problems.is_empty() { Ok(layer) } else { Err(problems) }
+}
+
+/// Returns the files of tool settings that the environment names, without repetition.
+pub(crate) fn tool_files(variables: &BTreeMap<String, String>) -> Vec<&str> {
+    let [one, other] = both(TOOLS_CONFIG).map(|variable| set(variables, &variable));
+    one.into_iter().chain(other.filter(|other| one != Some(*other))).collect()
+}
+
+/// Returns the variables that belong to no key, with their values.
+pub(crate) fn switches_given(variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let given = ["ASK", "DISABLE_SPAWNING", "SANDBOX_MODE"].into_iter().flat_map(both);
+    given.filter_map(|variable| set(variables, &variable).map(str::to_owned).map(|text| (variable, text))).collect()
 }
 
 /// Parses the variables that belong to no key.
@@ -289,7 +303,7 @@ mod tests {
         let given = variables(&[
             ("ORCHESTRATE_NO_SANDBOX", "1"),
             ("ORCHESTRATE_MAX_AGENTS", "many"),
-            ("RALPH_RESOURCE_LIMITS", "{}"),
+            ("RALPH_RESOURCE_LIMITS", "{\"max_agent\": 3}"),
         ]);
         let found: Vec<String> = layer(&given).unwrap_err().iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -297,7 +311,7 @@ mod tests {
             [
                 "ORCHESTRATE_MAX_AGENTS: invalid value `many` for `max_agents`: expected a whole number from 1 to 1000",
                 "ORCHESTRATE_NO_SANDBOX: `no_sandbox` can only be set on the command line",
-                "RALPH_RESOURCE_LIMITS: this is not available yet",
+                "RALPH_RESOURCE_LIMITS: there is no key `max_agent` here",
             ]
         );
     }
@@ -315,7 +329,7 @@ mod tests {
             ("TOOLS_CONFIG", "tools.toml"),
             ("SANDBOX_MODE", "strict"),
             ("AUDIT_LOG_PATH", "/a"),
-            ("RESOURCE_LIMITS", "{}"),
+            ("RESOURCE_LIMITS", "{\"max_agents\": 3}"),
             ("MAX_AGENTS", "4"),
             ("MAX_DEPTH", "2"),
             ("DISABLE_SPAWNING", "1"),
@@ -323,7 +337,8 @@ mod tests {
         let twins = twins.iter().flat_map(|(name, value)| both(name).map(|variable| (variable, *value)));
         let keys = SECRETS.iter().flat_map(|name| [((*name).to_owned(), "v"), (format!("{name}_FILE"), "/v")]);
         let outcome = |given: &BTreeMap<String, String>| {
-            let said = [format!("{:?}", layer(given)), format!("{:?}", switches(given))];
+            let files = format!("{:?}", tool_files(given));
+            let said = [format!("{:?}", layer(given)), format!("{:?}", switches(given)), files];
             (said, secrets(given, &BTreeMap::new()))
         };
         let nothing = outcome(&BTreeMap::new());
@@ -336,6 +351,19 @@ mod tests {
             assert_eq!(outcome(&variables(&[(name, value)])), nothing, "{name}={value} asks for nothing");
         }
     }
+
+    /// The promised settings of tools.
+    const OF_TOOLS: [(&str, &str); 9] = [
+        ("tools.file_operations.max_file_size_mb", "5"),
+        ("tools.file_operations.allowed_extensions", ".py"),
+        ("tools.file_operations.forbidden_paths", "keys"),
+        ("tools.code_execution.timeout_seconds", "30"),
+        ("tools.code_execution.memory_limit_mb", "256"),
+        ("tools.code_execution.allowed_commands", "python"),
+        ("tools.web_requests.timeout_seconds", "10"),
+        ("tools.web_requests.max_response_size_mb", "4"),
+        ("tools.web_requests.allowed_domains", "docs.python.org"),
+    ];
 
     /// Every promised option of a run is a key of every source, and its value has an effect or is
     /// refused by name. Every key is promised.
@@ -383,8 +411,8 @@ mod tests {
             ("worktree.setup_network", "true"),
             ("sandbox.read", "~/tools"),
             ("sandbox.env", "CI"),
-            ("tools", "x"),
         ];
+        let promised: Vec<(&str, &str)> = promised.into_iter().chain(OF_TOOLS).collect();
         let names: Vec<&str> = promised.iter().map(|(name, _)| *name).collect();
         let unpromised: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| !names.contains(name)).collect();
         assert_eq!(unpromised, [""; 0]);

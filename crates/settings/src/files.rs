@@ -13,6 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::environment::SECRETS;
+use crate::json::{self, TOOLS};
 use crate::keys::{Class, Expected, Kind, Value, named};
 use crate::layers::{Excerpt, Layer, Location, Problem, ProblemCode, Source, names};
 
@@ -41,6 +42,24 @@ pub(crate) fn load_file(
     source: Source,
     shown: &str,
 ) -> Result<Option<ConfigFile>, Vec<Problem>> {
+    let text = text_of(path, links, &source, shown)?;
+    text.map(|text| parse(&text, source, shown)).transpose()
+}
+
+/// Reads a file of tool settings that the environment names.
+///
+/// # Errors
+/// As [`load_file`]; also if it does not exist.
+pub(crate) fn load_tool_settings(path: &Path, shown: &str) -> Result<Layer, Vec<Problem>> {
+    let source = Source::Environment;
+    let Some(text) = text_of(path, Links::Anywhere, &source, shown)? else {
+        let place = Location::of(source, shown);
+        return Err(vec![Problem::new(place, ProblemCode::Unreadable, "there is no such file")]);
+    };
+    parse_tool_settings(&text, source, shown).map(|file| file.layer)
+}
+
+fn text_of(path: &Path, links: Links<'_>, source: &Source, shown: &str) -> Result<Option<String>, Vec<Problem>> {
     let unreadable =
         |message: String| vec![Problem::new(Location::of(source.clone(), shown), ProblemCode::Unreadable, message)];
     let bytes = match read_plain(path, links, MAX_FILE_BYTES) {
@@ -52,8 +71,7 @@ pub(crate) fn load_file(
         return Err(unreadable(format!("the file is larger than {MAX_FILE_BYTES} bytes")));
     }
     let text = String::from_utf8(bytes);
-    let text = text.map_err(|error| unreadable(format!("the file cannot be read as text: {error}")))?;
-    parse(&text, source, shown).map(Some)
+    text.map(Some).map_err(|error| unreadable(format!("the file cannot be read as text: {error}")))
 }
 
 /// Parses the text of a configuration file; `shown` names the file in messages.
@@ -61,11 +79,32 @@ pub(crate) fn load_file(
 /// # Errors
 /// Returns every problem with the text.
 pub fn parse(text: &str, source: Source, shown: &str) -> Result<ConfigFile, Vec<Problem>> {
+    parse_with(text, source, shown, |reader, table| reader.table(table))
+}
+
+/// Parses the text of a file of tool settings, as TOML, or as JSON if it begins like that.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_tool_settings(text: &str, source: Source, shown: &str) -> Result<ConfigFile, Vec<Problem>> {
+    if text.trim_start().starts_with('{') {
+        let layer = json::tool_settings(text, &Location::of(source, shown))?;
+        return Ok(ConfigFile { layer, ..ConfigFile::default() });
+    }
+    parse_with(text, source, shown, |reader, table| reader.table_of_tools(table))
+}
+
+fn parse_with(
+    text: &str,
+    source: Source,
+    shown: &str,
+    read: impl FnOnce(&mut Reader<'_>, &DeTable<'_>),
+) -> Result<ConfigFile, Vec<Problem>> {
     let mut reader = Reader { text: text.into(), source, shown, file: ConfigFile::default(), problems: Vec::new() };
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let skipped = text.len() - body.len();
     match DeTable::parse(body) {
-        Ok(table) if skipped == 0 => reader.table(table.get_ref()),
+        Ok(table) if skipped == 0 => read(&mut reader, table.get_ref()),
         Ok(_) => {
             let message = "the file begins with a byte order mark: save it as UTF-8 without one";
             reader.problem(0..skipped, ProblemCode::Syntax, message.to_owned());
@@ -106,18 +145,33 @@ impl Reader<'_> {
             let text: &str = name.get_ref();
             match (text, value.get_ref()) {
                 (ENVIRONMENT_TABLE, DeValue::Table(table)) => self.environment(name.span(), table),
-                ("clean" | "land" | "sandbox" | "worktree", DeValue::Table(table)) => self.subtable(text, table),
+                ("clean" | "land" | "sandbox" | TOOLS | "worktree", DeValue::Table(table)) => {
+                    self.subtable(text, table)
+                }
                 _ => self.entry(text, name.span(), value),
+            }
+        }
+    }
+
+    /// Reads a file that is about tools only, and may leave out the name of their table.
+    fn table_of_tools(&mut self, table: &DeTable<'_>) {
+        for (name, value) in in_order(table) {
+            match (name.get_ref().as_ref(), value.get_ref()) {
+                (TOOLS, DeValue::Table(tools)) => self.subtable(TOOLS, tools),
+                (name_of_group, DeValue::Table(group)) => self.subtable(&format!("{TOOLS}.{name_of_group}"), group),
+                (other, _) => self.entry(&format!("{TOOLS}.{other}"), name.span(), value),
             }
         }
     }
 
     fn subtable(&mut self, outer: &str, table: &DeTable<'_>) {
         for (name, value) in in_order(table) {
-            match (outer, name.get_ref().as_ref()) {
+            let inner = name.get_ref().as_ref();
+            match (outer, inner, value.get_ref()) {
                 // TOML has no room for `land = true` beside the table `[land]`.
-                ("land", "auto") => self.entry("land", name.span(), value),
-                (outer, inner) => self.entry(&format!("{outer}.{inner}"), name.span(), value),
+                ("land", "auto", _) => self.entry("land", name.span(), value),
+                (TOOLS, _, DeValue::Table(group)) => self.subtable(&format!("{TOOLS}.{inner}"), group),
+                _ => self.entry(&format!("{outer}.{inner}"), name.span(), value),
             }
         }
     }
@@ -239,7 +293,7 @@ fn read_value<'v>(kind: Kind, value: &'v DeValue<'_>) -> Result<Value, Expected>
             kind.number(parsed.map_err(|_| Expected(kind))?)
         }
         (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
-        (Kind::Rules | Kind::Paths | Kind::Variables | Kind::Models, DeValue::Array(items)) => {
+        (Kind::Rules | Kind::Paths | Kind::Variables | Kind::Models | Kind::Names(_), DeValue::Array(items)) => {
             let text = |item: &'v Spanned<DeValue<'_>>| item.get_ref().as_str().ok_or(Expected(kind));
             kind.list(items.iter().map(text).collect::<Result<Vec<&str>, _>>()?)
         }
@@ -350,6 +404,36 @@ mod tests {
                 "config.toml:3:7: invalid value `['A=1']` for `sandbox.env`: expected a list of names of variables \
                  such as [\"CI\"]",
                 "config.toml:4:1: there is no key `sandbox.write`",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_settings_of_tools_have_tables_of_their_own() {
+        let text = "[tools.file_operations]\nmax_file_size_mb = 5\nallowed_extensions = ['py']\n\
+            [tools]\ncode_execution.timeout_seconds = 30\n";
+        let expected = |file: &str| {
+            [
+                format!("{file}:2:1 tools.file_operations.max_file_size_mb = 5"),
+                format!("{file}:3:1 tools.file_operations.allowed_extensions = .py"),
+                format!("{file}:5:16 tools.code_execution.timeout_seconds = 30"),
+            ]
+        };
+        assert_eq!(lines(parse(text, Source::Project, "o.toml")), expected("o.toml"));
+        assert_eq!(lines(parse_tool_settings(text, Source::Environment, "t.toml")), expected("t.toml"));
+        let bare = text.replace("tools.", "").replace("[tools]\n", "[code_execution]\n").replace("code_execution.", "");
+        let found = lines(parse_tool_settings(&bare, Source::Environment, "t.toml"));
+        assert_eq!(found.last().map(String::as_str), Some("t.toml:5:1 tools.code_execution.timeout_seconds = 30"));
+        let wrong =
+            "max_agents = 3\n[file_operation]\nmax_file_size_mb = 5\n[code_execution]\nallowed_commands = ['a b']\n";
+        assert_eq!(
+            lines(parse_tool_settings(wrong, Source::Environment, "t.toml")),
+            [
+                "t.toml:1:1: there is no key `tools.max_agents`",
+                "t.toml:3:1: there is no key `tools.file_operation.max_file_size_mb` (did you mean \
+                 `tools.file_operations.max_file_size_mb`?)",
+                "t.toml:5:20: invalid value `['a b']` for `tools.code_execution.allowed_commands`: expected a list of \
+                 programs such as [\"python\", \"pytest\"]",
             ]
         );
     }

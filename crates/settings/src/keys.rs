@@ -11,7 +11,10 @@ use orchestrate_core::settings::{
     CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode,
     OUTAGE_PATIENCE_MS, RunSettings, WORKTREE_MIB,
 };
+use orchestrate_core::tool_settings::{MAX_FILE_SIZE_MB, MAX_RESPONSE_SIZE_MB};
 use orchestrate_plan::duration_ms;
+
+use crate::names::Names;
 
 /// The maximum number of agents at work at once: beyond it, file handles run out before anything is
 /// gained.
@@ -72,6 +75,8 @@ pub enum Kind {
     Switch,
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// A list of names in the settings of tools.
+    Names(Names),
 }
 
 /// Who may set a key, and which of several values applies.
@@ -100,7 +105,7 @@ pub enum Value {
     Number(u64),
     /// A value of [`Kind::Merge`].
     Merge(MergeMode),
-    /// A value of [`Kind::Rules`], [`Kind::Paths`], [`Kind::Variables`] or [`Kind::Models`].
+    /// A value of [`Kind::Rules`], [`Kind::Paths`], [`Kind::Variables`], [`Kind::Models`] or [`Kind::Names`].
     List(Vec<String>),
     /// A value of [`Kind::Limits`].
     Limits(BTreeMap<String, u64>),
@@ -169,7 +174,15 @@ pub const KEYS: &[Key] = &[
     key("worktree.setup_network", Kind::Switch, Class::Preference, "false", "Whether that command may use the network."),
     key("sandbox.read", Kind::Paths, Class::Personal, "", "Files and folders that commands may read besides the system and your programs."),
     key("sandbox.env", Kind::Variables, Class::Personal, "", "Variables of your environment that commands get."),
-    key("tools", Kind::Text, Class::NotYet, "", "Limits of individual tools."),
+    key("tools.file_operations.max_file_size_mb", number(1, 1 << 20), Class::Limit, "10", "Maximum size in MiB of a file that a tool reads or writes."),
+    key("tools.file_operations.allowed_extensions", Kind::Names(Names::Extensions), Class::Limit, "", "Endings of the files that tools may touch; by default, all."),
+    key("tools.file_operations.forbidden_paths", Kind::Names(Names::ForbiddenPaths), Class::Limit, "[\"/etc\", \"/usr\", \"/var\"]", "Paths that tools never touch, with everything below them; relative ones are inside the project."),
+    key("tools.code_execution.timeout_seconds", number(1, LONGEST_SECONDS), Class::Limit, "", "Maximum time of an agent's command in seconds; by default, 60 unless the agent asks for up to 600."),
+    key("tools.code_execution.memory_limit_mb", MEBIBYTES, Class::Limit, "", "Maximum memory of an agent's command in MiB; by default, `command_memory_mib`."),
+    key("tools.code_execution.allowed_commands", Kind::Names(Names::Programs), Class::Limit, "", "Programs that agents may run; by default, all. If set, anything but a single command is asked about."),
+    key("tools.web_requests.timeout_seconds", number(1, LONGEST_SECONDS), Class::Limit, "", "Maximum time of a request to another host in seconds; by default, 120."),
+    key("tools.web_requests.max_response_size_mb", number(1, 1 << 20), Class::Limit, "5", "Maximum size in MiB of a response from another host."),
+    key("tools.web_requests.allowed_domains", Kind::Names(Names::Domains), Class::Limit, "[\"*.github.com\", \"*.stackoverflow.com\", \"*.python.org\"]", "Hosts that tools reach without asking; `*.x` is every host below `x`."),
 ];
 
 /// Returns the key of this name.
@@ -192,7 +205,12 @@ impl Key {
     pub fn default_value(&self) -> Option<Value> {
         let run = RunSettings::default();
         let count = |number: usize| Some(Value::Number(number as u64));
+        if let Kind::Names(names) = self.kind {
+            return names.default_list().map(Value::List);
+        }
         match self.name {
+            "tools.file_operations.max_file_size_mb" => Some(Value::Number(MAX_FILE_SIZE_MB)),
+            "tools.web_requests.max_response_size_mb" => Some(Value::Number(MAX_RESPONSE_SIZE_MB)),
             "agent" => Some(Value::Text(run.agent)),
             "merge" => Some(Value::Merge(run.merge)),
             "merge_rounds" => Some(Value::Number(u64::from(MERGE_ROUNDS))),
@@ -238,6 +256,12 @@ impl Kind {
             Kind::Paths => self.list(text.split(':')),
             Kind::Variables => self.list(text.split(',')),
             Kind::Models => self.list(text.split(',')),
+            // As in a file, since names may contain commas.
+            Kind::Names(_) if text.starts_with('[') => {
+                let names: Vec<String> = serde_json::from_str(text).map_err(|_| Expected(self))?;
+                self.list(names.iter().map(String::as_str))
+            }
+            Kind::Names(_) => self.list(text.split(',')),
             Kind::Limits => {
                 let pairs = text.split(',').map(|pair| pair.rsplit_once('=').ok_or(Expected(self)));
                 let number = |text: &str| text.trim().replace('_', "").parse().map_err(|_| Expected(self));
@@ -281,6 +305,10 @@ impl Kind {
     /// # Errors
     /// Fails if the key has no lists, or one of the texts cannot be in its list.
     pub fn list<'a>(self, texts: impl IntoIterator<Item = &'a str>) -> Result<Value, Expected> {
+        if let Kind::Names(names) = self {
+            let read = |text: &str| names.read(text.trim()).ok_or(Expected(self));
+            return texts.into_iter().map(read).collect::<Result<_, _>>().map(Value::List);
+        }
         let is_allowed = |text: &str| match self {
             Kind::Rules => true,
             Kind::Paths => text.starts_with('/') || text.starts_with("~/"),
@@ -337,6 +365,7 @@ impl Kind {
             Kind::Prices => "{ \"openai/gpt-5\" = { input = 1.25, cached = 0.125, output = 10 } }",
             Kind::Switch => "false",
             Kind::OneOf(_) => "\"\"",
+            Kind::Names(names) => names.example(),
         }
     }
 }
@@ -372,6 +401,7 @@ impl std::fmt::Display for Expected {
             ),
             Kind::Switch => out.write_str("true or false"),
             Kind::OneOf(words) => write!(out, "one of {}", words.join(", ")),
+            Kind::Names(names) => out.write_str(names.described()),
         }
     }
 }
@@ -432,9 +462,13 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// Returns the stricter of two values of a limit.
-    pub(crate) fn meet(&self, other: &Value) -> Value {
+    /// Returns the stricter of two values of a limit of this kind.
+    pub(crate) fn meet(&self, other: &Value, kind: Kind) -> Value {
         match (self, other) {
+            (Value::List(a), Value::List(b)) => match kind {
+                Kind::Names(names) => Value::List(names.meet(a, b)),
+                _ => self.clone(),
+            },
             (Value::Number(a), Value::Number(b)) => Value::Number(*a.min(b)),
             (Value::Dollars(a), Value::Dollars(b)) => Value::Dollars(*a.min(b)),
             (Value::Merge(a), Value::Merge(b)) => Value::Merge(if freedom(*a) <= freedom(*b) { *a } else { *b }),
@@ -487,6 +521,14 @@ mod tests {
             ("sandbox.read", "a", None),
             ("sandbox.read", "~", None),
             ("sandbox.env", "CI, A_1", Some(Value::List(vec!["CI".to_owned(), "A_1".to_owned()]))),
+            (
+                "tools.code_execution.allowed_commands",
+                "python, pip",
+                Some(Value::List(vec!["python".to_owned(), "pip".to_owned()])),
+            ),
+            ("tools.file_operations.allowed_extensions", "[\"py\"]", Some(Value::List(vec![".py".to_owned()]))),
+            ("tools.file_operations.forbidden_paths", "/", None),
+            ("tools.code_execution.memory_limit_mb", "8", None),
             ("sandbox.env", "1A", None),
             ("sandbox.env", "A=1", None),
             ("cache", "sometimes", None),

@@ -15,7 +15,9 @@ use crate::keys::{Class, KEYS, Key, Value, named};
 pub enum Source {
     /// The command-line options.
     Flags,
-    /// The process's environment.
+    /// The variable with limits of resources, which takes the place of the user's other sources but for options.
+    Overrides,
+    /// The process's environment, and files that it names.
     Environment,
     /// The plan's front matter.
     Plan,

@@ -9,9 +9,12 @@ mod additions;
 pub mod consent;
 mod environment;
 mod files;
+mod forbidden;
+mod json;
 mod keys;
 mod layers;
 mod load;
+mod names;
 mod resolve;
 
 pub use additions::Additions;
@@ -20,4 +23,5 @@ pub use files::{ConfigFile, parse};
 pub use keys::{Class, Expected, KEYS, Key, Kind, Value, named};
 pub use layers::{Excerpt, Given, Layer, Location, Problem, ProblemCode, Source};
 pub use load::{Inputs, Loaded, PROJECT_FILES, rule_problems};
+pub use names::Names;
 pub use resolve::{Chosen, Resolved};

@@ -7,10 +7,11 @@
 
 use crate::additions::Additions;
 use crate::environment::{Directories, Switches, project_root};
-use crate::files::{ConfigFile, load_file};
+use crate::files::{ConfigFile, load_file, load_tool_settings};
+use crate::forbidden::real_paths;
 use crate::keys::{self, Key};
 use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
-use crate::resolve::Resolved;
+use crate::resolve::{FORBIDDEN_PATHS, Resolved};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +59,8 @@ pub struct Loaded {
     pub run: RunSettings,
     /// Settings that only the environment has, besides the keys.
     pub switches: Switches,
+    /// Their variables with the texts that they are set to.
+    pub switches_given: BTreeMap<String, String>,
     /// Keys, endpoints, proxies and git's identity variables, by the name of their variable.
     pub environment: BTreeMap<String, String>,
     /// Commands from the project's file that apply; they run only with consent.
@@ -75,9 +78,10 @@ impl Inputs {
         let mut problems = Vec::new();
         let environment = keep(&mut problems, environment::layer(&self.variables));
         let switches = keep(&mut problems, environment::switches(&self.variables));
+        let tools = keep(&mut problems, self.tool_files());
         let user = keep(&mut problems, self.user_file());
         let project = keep(&mut problems, self.project_file());
-        let layers = [self.flags.clone(), environment, self.plan.clone(), project.layer, user.layer];
+        let layers = [self.flags.clone(), environment, tools, self.plan.clone(), project.layer, user.layer];
         let resolved = Resolved::of(&layers);
         problems.extend(rule_problems(&resolved.rules, &self.tools));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {
@@ -86,16 +90,44 @@ impl Inputs {
             problems.push(Problem::new(place, ProblemCode::NotAllowedHere, message));
         }
         let additions = keep(&mut problems, Additions::of(&resolved, &self.variables, &self.directories));
+        let mut run = resolved.run_settings(&switches, self.headless);
+        let forbidden = &mut run.tool_settings.file_operations.forbidden_paths;
+        *forbidden = keep(&mut problems, self.forbidden_paths(&resolved));
         if !problems.is_empty() {
             return Err(problems);
         }
         Ok(Loaded {
-            run: resolved.run_settings(&switches, self.headless),
+            run,
+            switches_given: environment::switches_given(&self.variables),
             environment: environment::secrets(&self.variables, &user.environment),
             commands: self.commands(&resolved, &additions),
             additions,
             resolved,
             switches,
+        })
+    }
+
+    /// Reads the files of tool settings that the environment names.
+    fn tool_files(&self) -> Result<Layer, Vec<Problem>> {
+        let (mut layer, mut problems) = (Layer::default(), Vec::new());
+        for name in environment::tool_files(&self.variables) {
+            match load_tool_settings(&self.directory.join(name), name) {
+                Ok(found) => layer.given.extend(found.given),
+                Err(found) => problems.extend(found),
+            }
+        }
+        if problems.is_empty() { Ok(layer) } else { Err(problems) }
+    }
+
+    /// Returns the paths that tools never touch, by all their names.
+    fn forbidden_paths(&self, resolved: &Resolved) -> Result<Vec<String>, Vec<Problem>> {
+        let home = self.variables.get("HOME").map(Path::new).filter(|home| home.is_absolute());
+        let project = project_root(&self.directory);
+        real_paths(&resolved.list(FORBIDDEN_PATHS), home, project.as_deref()).map_err(|path| {
+            let place = resolved.chosen.get(FORBIDDEN_PATHS).and_then(|chosen| chosen.place.clone());
+            let place = place.unwrap_or_else(|| Location::of(Source::Default, FORBIDDEN_PATHS));
+            let message = format!("`{path}` cannot be found: no home directory is set");
+            vec![Problem::new(place, ProblemCode::InvalidValue, message)]
         })
     }
 

@@ -1,19 +1,24 @@
 //! Decides which of several values applies: the pure part of settings.
 //!
 //! *Preferences* follow the order of [`Source`]: the value of the most specific source applies.
-//! *Limits* take the strictest value of all sources. Only flags, the environment and the user's
-//! file can replace the default, so a repository can narrow what its user allows but never widen
-//! it. *Rules* of all sources are combined, except that a repository's `allow` would widen what the
-//! user allows; it is dropped with a warning.
+//! *Limits* take the strictest value of all sources, or what all of their lists allow. Only flags, the
+//! environment and the user's file can replace the default, so a repository can narrow what its user
+//! allows but never widen it. The one variable for limits replaces what the user's environment and
+//! file set. *Rules* of all sources are combined, except that a repository's `allow` would widen what
+//! the user allows; it is dropped with a warning.
 
 use std::collections::BTreeMap;
 
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText, RunSettings};
 use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::tool_settings::{CodeExecution, FileOperations, ToolSettings, WebRequests};
 
 use crate::environment::Switches;
-use crate::keys::{Class, KEYS, Value};
+use crate::keys::{Class, KEYS, Key, Value};
 use crate::layers::{Given, Layer, Location, Source};
+
+/// The key of the paths that tools never touch.
+pub(crate) const FORBIDDEN_PATHS: &str = "tools.file_operations.forbidden_paths";
 
 /// The value that applies for a key, and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +53,7 @@ impl Resolved {
                     resolved.take_rules(&of_key);
                     None
                 }
-                Class::Limit => limit(&of_key, key.default_value()),
+                Class::Limit => limit(key, &of_key),
                 _ => preference(&of_key, key.default_value()),
             };
             if let Some(chosen) = chosen {
@@ -87,8 +92,9 @@ impl Resolved {
     fn warn_of_narrowing(&mut self, given: &[&Given], chosen: &Chosen) {
         let Some(narrower) = &chosen.place else { return };
         for given in given.iter().filter(|given| given.key.class == Class::Limit) {
-            let typed = matches!(given.place.source, Source::Flags | Source::Environment);
-            if typed && given.value != chosen.value {
+            let typed = matches!(given.place.source, Source::Flags | Source::Overrides | Source::Environment);
+            let gives_way = narrower.source == Source::Overrides && given.place.source == Source::Environment;
+            if typed && !gives_way && given.value != chosen.value {
                 self.warnings
                     .push(format!("{}: {} is narrowed to {} by {narrower}", given.place, given.value, chosen.value));
             }
@@ -185,10 +191,38 @@ impl Resolved {
             sandbox_env: self.list("sandbox.env"),
             tools: ToolNames::default(),
             tool_files: Vec::new(),
+            tool_settings: self.tool_settings(),
             rules: self.rules.clone(),
             no_sandbox: self.is_on("no_sandbox"),
             ask_parks: switches.ask_parks.unwrap_or(!headless),
             ..RunSettings::default()
+        }
+    }
+
+    /// Returns what tools may do, with paths as they are written.
+    fn tool_settings(&self) -> ToolSettings {
+        let standard = ToolSettings::default();
+        let list = |key: &str| self.chosen.contains_key(key).then(|| self.list(key));
+        ToolSettings {
+            file_operations: FileOperations {
+                max_file_size_mb: self
+                    .number("tools.file_operations.max_file_size_mb")
+                    .unwrap_or(standard.file_operations.max_file_size_mb),
+                allowed_extensions: list("tools.file_operations.allowed_extensions"),
+                forbidden_paths: self.list(FORBIDDEN_PATHS),
+            },
+            code_execution: CodeExecution {
+                timeout_seconds: self.number("tools.code_execution.timeout_seconds"),
+                memory_limit_mb: self.number("tools.code_execution.memory_limit_mb"),
+                allowed_commands: list("tools.code_execution.allowed_commands"),
+            },
+            web_requests: WebRequests {
+                timeout_seconds: self.number("tools.web_requests.timeout_seconds"),
+                max_response_size_mb: self
+                    .number("tools.web_requests.max_response_size_mb")
+                    .unwrap_or(standard.web_requests.max_response_size_mb),
+                allowed_domains: self.list("tools.web_requests.allowed_domains"),
+            },
         }
     }
 
@@ -229,16 +263,32 @@ fn preference(given: &[&Given], default: Option<Value>) -> Option<Chosen> {
     }
 }
 
-fn limit(given: &[&Given], default: Option<Value>) -> Option<Chosen> {
+/// Returns the strictest value; in `given`, the most specific source comes first.
+fn limit(key: &Key, given: &[&Given]) -> Option<Chosen> {
+    let is_overridden = given.iter().any(|given| given.place.source == Source::Overrides);
+    let applies = |given: &&&Given| !is_overridden || !matches!(given.place.source, Source::Environment | Source::User);
+    let given: Vec<&Given> = given.iter().filter(applies).copied().collect();
     let has_ceiling = given.iter().any(|given| !is_shared(&given.place.source));
-    let start = default.filter(|_| !has_ceiling).map(|value| Chosen { value, place: None });
-    given.iter().fold(start, |narrowest, given| {
-        let place = Some(given.place.clone());
-        match narrowest {
-            Some(narrowest) if narrowest.value.meet(&given.value) == narrowest.value => Some(narrowest),
-            _ => Some(Chosen { value: given.value.clone(), place }),
-        }
-    })
+    let default = key.default_value().filter(|_| !has_ceiling);
+    let start = default.map(|value| Chosen { value, place: None });
+    given.into_iter().fold(start, |narrowest, given| Some(narrowed(key, narrowest, given)))
+}
+
+/// Returns the stricter of the value so far and a given one, or what both allow together.
+fn narrowed(key: &Key, narrowest: Option<Chosen>, given: &Given) -> Chosen {
+    let own = Chosen { value: given.value.clone(), place: Some(given.place.clone()) };
+    let Some(narrowest) = narrowest else { return own };
+    let met = narrowest.value.meet(&given.value, key.kind);
+    if met == narrowest.value {
+        return narrowest;
+    }
+    // The other way round, a list keeps the order of the given one.
+    if given.value.meet(&narrowest.value, key.kind) == given.value {
+        return own;
+    }
+    let before = narrowest.place.map_or_else(|| "default".to_owned(), |place| place.to_string());
+    let place = Location::of(given.place.source.clone(), format!("{before} and {}", given.place));
+    Chosen { value: met, place: Some(place) }
 }
 
 /// Reports whether the source may have been written by others than the user.
@@ -302,6 +352,33 @@ mod tests {
         check(&[(Plan, "merge", "review")], "merge", "review Plan");
         check(&[(Flags, "merge", "none"), (Plan, "merge", "auto")], "merge", "none Flags");
         check(&[(Flags, "merge", "auto"), (Project, "merge", "review")], "merge", "review Project");
+    }
+
+    #[test]
+    fn a_repository_narrows_what_tools_may_do_and_never_widens_it() {
+        use Source::{Environment, Overrides, Plan, Project, User};
+        const SIZE: &str = "tools.file_operations.max_file_size_mb";
+        const KINDS: &str = "tools.file_operations.allowed_extensions";
+        const PATHS: &str = "tools.file_operations.forbidden_paths";
+        const PROGRAMS: &str = "tools.code_execution.allowed_commands";
+        const MEMORY: &str = "tools.code_execution.memory_limit_mb";
+        check(&[(Project, SIZE, "50")], SIZE, "10 Default");
+        check(&[(Project, SIZE, "5")], SIZE, "5 Project");
+        check(&[(User, SIZE, "50"), (Project, SIZE, "20")], SIZE, "20 Project");
+        check(&[], KINDS, "");
+        check(&[(Project, KINDS, ".py,.md")], KINDS, ".py, .md Project");
+        check(&[(User, KINDS, ".py"), (Project, KINDS, ".py,.md")], KINDS, ".py User");
+        check(&[(User, KINDS, ".py,.md"), (Project, KINDS, ".md")], KINDS, ".md Project");
+        check(&[(User, KINDS, ".py,.md"), (Project, KINDS, ".md,.rs")], KINDS, ".md Project and User");
+        check(&[(User, PROGRAMS, "pip"), (Project, PROGRAMS, "cargo")], PROGRAMS, " Project and User");
+        check(&[], PATHS, "/etc, /usr, /var Default");
+        check(&[(User, PATHS, "/srv")], PATHS, "/srv User");
+        check(&[(Project, PATHS, "keys")], PATHS, "/etc, /usr, /var, keys default and Project");
+        check(&[(User, PATHS, "/srv,keys"), (Project, PATHS, "keys")], PATHS, "/srv, keys User");
+        // The user's own sources give way to the variable for limits, but a repository narrows even that.
+        let overridden = [(User, MEMORY, "256"), (Environment, MEMORY, "128"), (Overrides, MEMORY, "4096")];
+        check(&overridden, MEMORY, "4096 Overrides");
+        check(&[overridden.as_slice(), &[(Plan, MEMORY, "64")]].concat(), MEMORY, "64 Plan");
     }
 
     #[test]

@@ -328,10 +328,11 @@ fn changed_paths(tool: &dyn Tool, arguments: &Value) -> (Vec<String>, Vec<String
     let (mut writes, mut deletes) = (Vec::new(), Vec::new());
     let changes_files = matches!(tool.permission(), Permission::FileWrite | Permission::FileModify);
     for effect in tool.effects(arguments) {
-        match (effect.access, effect.target) {
-            (Access::Own, Target::Path(path)) if changes_files => writes.push(path),
-            (Access::Write, Target::Path(path)) => writes.push(path),
-            (Access::Delete, Target::Path(path)) => deletes.push(path),
+        let (Target::Path(path) | Target::Folder(path)) = effect.target else { continue };
+        match effect.access {
+            Access::Own if changes_files => writes.push(path),
+            Access::Write => writes.push(path),
+            Access::Delete => deletes.push(path),
             _ => {}
         }
     }

@@ -24,9 +24,18 @@ pub(crate) struct PathGuard {
 }
 
 impl PathGuard {
-    /// Refuses a path that a rule denies or asks about; the rule approved with the call does not refuse it.
+    /// Refuses a file that a rule or a limit denies or asks about; the rule approved with the call does not refuse it.
     pub(crate) fn check(&self, path: &str) -> Result<(), ToolError> {
-        match self.decide(path) {
+        self.judge(path, Target::Path(path.to_owned()))
+    }
+
+    /// The same for a folder.
+    pub(crate) fn check_folder(&self, path: &str) -> Result<(), ToolError> {
+        self.judge(path, Target::Folder(path.to_owned()))
+    }
+
+    fn judge(&self, path: &str, target: Target) -> Result<(), ToolError> {
+        match self.decide(target) {
             Decision::Allow { .. } => Ok(()),
             Decision::Ask { rule } if self.approved_rule.as_ref() == Some(&rule) => Ok(()),
             Decision::Deny { rule, reason } => Err(ToolError::Denied { reason, rule }),
@@ -37,13 +46,8 @@ impl PathGuard {
         }
     }
 
-    /// Reports whether a search may show the path.
-    pub(crate) fn shows(&self, path: &str) -> bool {
-        self.check(path).is_ok()
-    }
-
-    fn decide(&self, path: &str) -> Decision {
-        let targets = [Target::Path(path.to_owned())];
+    fn decide(&self, target: Target) -> Decision {
+        let targets = [target];
         let permission = self.access.permission(self.permission);
         let question =
             Question { tool: &self.tool, permission, access: self.access.beside(self.permission), targets: &targets };

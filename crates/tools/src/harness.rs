@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use orchestrate_core::policy::{Grant, Policy};
-use orchestrate_core::{BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall};
+use orchestrate_core::{BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall, ToolSettings};
 use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -82,7 +82,7 @@ impl ToolHarness {
             ask_parks: false,
             worktree: Arc::new(WorktreeScope { path, root, view }),
             sandbox: Arc::new(sandbox),
-            limits: CallLimits::default(),
+            limits: CallLimits::of(&ToolSettings::default()),
             cancel: Cancel::new(),
             services,
             ledger: ReadLedger::default(),
@@ -90,6 +90,13 @@ impl ToolHarness {
         };
         let executor = Arc::new(Executor::new(registry).map_err(io::Error::other)?);
         Ok(ToolHarness { directory, executor, scope, recorder, agents })
+    }
+
+    /// Runs further calls within these settings, as a run that has them does.
+    pub fn limit(&mut self, settings: &ToolSettings) {
+        self.scope.limits = CallLimits::of(settings);
+        let policy = Policy::clone(&self.scope.policy).limited(settings, &self.scope.worktree.path);
+        self.scope.policy = Arc::new(policy);
     }
 
     /// Returns the path of the worktree.

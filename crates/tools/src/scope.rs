@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::policy::{Grant, Policy};
-use orchestrate_core::{AgentId, CallHash, RunId};
+use orchestrate_core::{AgentId, CallHash, RunId, ToolSettings};
 use orchestrate_sandbox::{Cancel, Sandbox, View};
 
 use crate::ledger::ReadLedger;
@@ -91,25 +91,37 @@ pub struct CallLimits {
     pub command_processes: Option<u32>,
     /// Maximum output of a command in bytes before it is killed.
     pub command_output_bytes: u64,
+    /// Maximum timeout that a request to another host can have.
+    pub max_web_timeout: Duration,
+    /// Maximum size of the response to one, in bytes.
+    pub web_response_bytes: u64,
 }
 
-impl Default for CallLimits {
-    fn default() -> Self {
+impl CallLimits {
+    /// Returns the limits that a run's settings set. Where they set none, these are the product's own caps.
+    pub fn of(settings: &ToolSettings) -> CallLimits {
         const MIB: u64 = 1 << 20;
+        // Enough for the build or the test suite of a real project.
+        const MAX_COMMAND_SECONDS: u64 = 600;
+        // The reference's figure for a command that requests no other.
+        const COMMAND_SECONDS: u64 = 60;
+        // A slow server, but none that never ends.
+        const MAX_WEB_SECONDS: u64 = 120;
+        let ToolSettings { file_operations, code_execution, web_requests } = settings;
+        let max_command_timeout = code_execution.timeout_seconds.unwrap_or(MAX_COMMAND_SECONDS);
         CallLimits {
-            // The reference's figure; larger files can be read with commands.
-            file_bytes: 10 * MIB,
-            // The reference's figure.
-            command_timeout: Duration::from_secs(60),
-            // Enough for the build or the test suite of a real project.
-            max_command_timeout: Duration::from_secs(600),
+            file_bytes: file_operations.max_file_size_mb.saturating_mul(MIB),
+            command_timeout: Duration::from_secs(max_command_timeout.min(COMMAND_SECONDS)),
+            max_command_timeout: Duration::from_secs(max_command_timeout),
             // Ripgrep's engines read several gigabytes in that time; a search that needs longer is too broad.
             search_timeout: Duration::from_secs(10),
-            command_memory_bytes: None,
+            command_memory_bytes: code_execution.memory_limit_mb.map(|limit| limit.saturating_mul(MIB)),
             // Enough for a parallel build, but far fewer than would overload a machine.
             command_processes: Some(512),
             // More than any agent reads, and small enough for any disk.
             command_output_bytes: 64 * MIB,
+            max_web_timeout: Duration::from_secs(web_requests.timeout_seconds.unwrap_or(MAX_WEB_SECONDS)),
+            web_response_bytes: web_requests.max_response_size_mb.saturating_mul(MIB),
         }
     }
 }

@@ -102,6 +102,12 @@ pub trait Tool: Send + Sync {
         Vec::new()
     }
 
+    /// Reports whether its path arguments may name folders; limits on the names of files then hold only for the files
+    /// that it opens.
+    fn names_folders(&self) -> bool {
+        false
+    }
+
     /// Rewrites path arguments to the paths that will be opened, and refuses those outside the worktree.
     ///
     /// # Errors
@@ -129,7 +135,8 @@ pub trait Tool: Send + Sync {
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let fields = self.path_fields();
         let given = fields.iter().filter_map(|field| arguments.get(*field).and_then(Value::as_str));
-        given.map(|path| Effect::on(Target::Path(path.to_owned()))).collect()
+        let target = if self.names_folders() { Target::Folder } else { Target::Path };
+        given.map(|path| Effect::on(target(path.to_owned()))).collect()
     }
 
     /// Returns what makes it wrappable by `.tool` files; `None` if they can only give it other names.

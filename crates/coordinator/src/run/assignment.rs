@@ -7,7 +7,7 @@
 use orchestrate_core::policy::Grant;
 use orchestrate_core::settings::RuleText;
 use orchestrate_core::tool_names::ToolNames;
-use orchestrate_core::{AgentId, AgentSpec, Oid, RunId, Task};
+use orchestrate_core::{AgentId, AgentSpec, Oid, RunId, Task, ToolSettings};
 use orchestrate_plan::role::Delivers;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,8 @@ pub(crate) struct Assignment {
     pub(crate) rules: Vec<RuleText>,
     /// Shell command that prepares a new worktree.
     pub(crate) setup: Option<String>,
+    /// What its tools may do.
+    pub(crate) tool_settings: ToolSettings,
     /// Its limits.
     pub(crate) limits: WorkLimits,
     /// The texts for its agent.
@@ -71,6 +73,7 @@ pub(crate) struct WorkLimits {
 #[cfg(test)]
 mod tests {
     use orchestrate_core::settings::RuleDecision;
+    use orchestrate_core::tool_settings::CodeExecution;
     use orchestrate_core::{ToolSpec, task::Work};
 
     use super::*;
@@ -116,6 +119,10 @@ mod tests {
                 source: "the project".to_owned(),
             }],
             setup: Some("make deps".to_owned()),
+            tool_settings: ToolSettings {
+                code_execution: CodeExecution { timeout_seconds: Some(30), ..CodeExecution::default() },
+                ..ToolSettings::default()
+            },
             limits: WorkLimits { command_timeout_ms: 1_000, merge_rounds: 3, outage_patience_ms: 1, ask_parks: true },
             prompts: Prompts::of_project(texts).unwrap(),
         };

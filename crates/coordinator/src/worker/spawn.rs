@@ -6,7 +6,6 @@ use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Grant;
-use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::task::Work;
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{AgentSpec, Fallback, RunState, Task, TaskId, TaskRecord, WorkStep};
@@ -76,8 +75,9 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
         task: record.task,
         role,
         tools: settings.tools.clone(),
-        rules: rules(&settings.rules, named),
+        rules: named.map_or_else(|| settings.rules.clone(), |role| role.rules_within(&settings.rules)),
         setup: settings.worktree_setup.clone(),
+        tool_settings: settings.tool_settings.clone(),
         limits: WorkLimits {
             command_timeout_ms: timeout.unwrap_or(settings.command_timeout_ms),
             merge_rounds: settings.merge_rounds,
@@ -100,12 +100,6 @@ fn grant(context: &RunContext, names: &ToolNames, task: &Task, role: &Role) -> G
         grant.tools.remove(REVIEW_VERDICT);
     }
     grant
-}
-
-/// Returns the run's rules and those of the role, which narrow them.
-fn rules(of_run: &[RuleText], role: Option<&Role>) -> Vec<RuleText> {
-    let own = role.into_iter().flat_map(|role| &role.rules);
-    of_run.iter().chain(own.filter(|rule| rule.decision != RuleDecision::Allow)).cloned().collect()
 }
 
 /// Records the start of an attempt, with the agent's specification.

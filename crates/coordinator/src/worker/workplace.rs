@@ -40,7 +40,8 @@ impl Workplace {
             let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
             CoordinatorError::Plan(texts.join("; "))
         })?;
-        let (scope, policy) = (Arc::new(git.scope()?), Arc::new(policy));
+        let scope = Arc::new(git.scope()?);
+        let policy = Arc::new(policy.limited(&assignment.tool_settings, &scope.path));
         Ok(Self { assignment: Arc::new(assignment), link, git, host, scope, policy, shutdown })
     }
 

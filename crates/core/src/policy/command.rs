@@ -55,6 +55,14 @@ impl Command {
         !self.outer.opaque && !self.outer.doubtful && !self.outer.commands.is_empty()
     }
 
+    /// Returns the words of a line that is one command of plain words.
+    pub(super) fn single(&self) -> Option<&[String]> {
+        match self.outer.commands.as_slice() {
+            [argv] if self.is_plain() => Some(argv),
+            _ => None,
+        }
+    }
+
     /// Reports whether a pattern matches every command of a line of plain words.
     pub(super) fn is_within(&self, pattern: &str) -> bool {
         self.is_plain() && self.outer.commands.iter().all(|argv| glob::matches_command(pattern, &argv.join(" ")))

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question};
-use orchestrate_core::settings::RuleText;
+use orchestrate_core::policy::{Grant, Permission, Policy};
+use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::tool_names::ToolNames;
 
 /// The maximum size of a role file: far more than a prompt needs.
@@ -187,6 +187,14 @@ pub enum RoleWarning {
 }
 
 impl Role {
+    /// Returns the permissions of the role's agents, before any rules.
+    pub fn granted(&self) -> Vec<Permission> {
+        match &self.permissions {
+            Some(permissions) => permissions.iter().copied().collect(),
+            None => Permission::ALL.to_vec(),
+        }
+    }
+
     /// Returns the tools and permissions of the role's agents, before any rules.
     pub fn grant(&self, names: &ToolNames) -> Grant {
         let mut grant = match &self.tools {
@@ -200,15 +208,20 @@ impl Role {
         grant
     }
 
+    /// Returns a run's rules with those of the role, which only narrow them.
+    pub fn rules_within(&self, of_run: &[RuleText]) -> Vec<RuleText> {
+        let narrowing = self.rules.iter().filter(|rule| rule.decision != RuleDecision::Allow);
+        of_run.iter().chain(narrowing).cloned().collect()
+    }
+
     /// Reports whether the role grants any tool that can change a file, under its rules.
     pub(super) fn can_change_files(&self, names: &ToolNames) -> bool {
         let grant = self.grant(names);
         let policy = Policy::new(&self.rules, names).unwrap_or_default();
         let changes = grant.tools.iter().filter_map(|tool| Some((tool, names.tool(tool)?)));
-        changes.filter(|(_, traits)| traits.changes_files).any(|(tool, traits)| {
-            let question = Question { tool, permission: traits.permission, access: Access::Own, targets: &[] };
-            !matches!(policy.decide(&grant, &question), Decision::Deny { .. })
-        })
+        changes
+            .filter(|(_, traits)| traits.changes_files)
+            .any(|(tool, traits)| policy.permits(&grant, tool, traits.permission))
     }
 
     /// Creates the role of a file without front matter.

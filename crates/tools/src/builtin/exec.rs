@@ -187,7 +187,9 @@ fn answer(finished: &Finished, timeout: Duration, advice: Option<String>) -> Res
         _ => None,
     };
     let how = match finished.exit {
-        Exit::MemoryLimit => format!("{}; `command_memory_mib` sets the limit", finished.exit),
+        Exit::MemoryLimit => {
+            format!("{}; `command_memory_mib` or `tools.code_execution.memory_limit_mb` sets the limit", finished.exit)
+        }
         Exit::DiskLimit => format!(
             "{}; delete what is not needed (commands that only free space still run); `worktree_mib` sets \
             the limit",
@@ -213,6 +215,8 @@ fn answer(finished: &Finished, timeout: Duration, advice: Option<String>) -> Res
 
 #[cfg(test)]
 mod tests {
+    use orchestrate_core::ToolSettings;
+
     use super::*;
 
     #[test]
@@ -250,8 +254,14 @@ mod tests {
 
     #[test]
     fn a_time_limit_is_capped_and_has_a_default() {
-        let limits = CallLimits::default();
-        let seconds = |asked| time_limit(&limits, asked).as_secs();
-        assert_eq!([seconds(None), seconds(Some(5)), seconds(Some(120_000))], [60, 5, 600]);
+        let seconds = |configured| {
+            let mut settings = ToolSettings::default();
+            settings.code_execution.timeout_seconds = configured;
+            let limits = CallLimits::of(&settings);
+            [None, Some(5), Some(120_000)].map(|asked| time_limit(&limits, asked).as_secs())
+        };
+        assert_eq!(seconds(None), [60, 5, 600]);
+        assert_eq!(seconds(Some(30)), [30, 5, 30]);
+        assert_eq!(seconds(Some(3_600)), [60, 5, 3_600]);
     }
 }

@@ -36,12 +36,15 @@ impl Files {
         let handle = self.handle(path, OFlags::NOFOLLOW)?;
         let stat = fstat(&handle).map_err(|errno| failure(path, errno))?;
         let real = self.real_path(path, handle.as_fd())?;
-        if !real.is_empty() {
-            self.guard().check(&real)?;
+        let kind = kind(FileType::from_raw_mode(stat.st_mode));
+        match kind {
+            EntryKind::Directory if real.is_empty() => {}
+            EntryKind::Directory => self.guard().check_folder(&real)?,
+            EntryKind::File | EntryKind::Link | EntryKind::Other => self.guard().check(&real)?,
         }
         Ok(Metadata {
             path: real,
-            kind: kind(FileType::from_raw_mode(stat.st_mode)),
+            kind,
             size: u64::try_from(stat.st_size).unwrap_or(0),
             mode: stat.st_mode & 0o7777,
             modified: stat.st_mtime,

@@ -59,22 +59,26 @@ impl Files {
         self.max_bytes
     }
 
-    /// Reports whether a search may show a path.
-    pub fn shows(&self, path: &str) -> bool {
-        self.guard.shows(path)
-    }
-
     /// Opens a regular file of any size for reading.
     ///
     /// # Errors
     /// `Retry` if it does not exist; `Denied` if it is outside the worktree, belongs to git, is
     /// forbidden by a rule, or is a pipe, a socket or a device; `File` for any other failure.
     pub fn open(&self, path: &str) -> Result<OpenFile, ToolError> {
+        self.open_if(path, |real| self.guard.check(real))
+    }
+
+    /// Opens a regular file whose content no agent is shown, whatever the rules say about it.
+    pub(super) fn open_unseen(&self, path: &str) -> Result<OpenFile, ToolError> {
+        self.open_if(path, |_| Ok(()))
+    }
+
+    fn open_if(&self, path: &str, judge: impl FnOnce(&str) -> Result<(), ToolError>) -> Result<OpenFile, ToolError> {
         let handle = self.handle(path, OFlags::empty())?;
         let stat = fstat(&handle).map_err(|errno| failure(path, errno))?;
         require_regular(path, &stat)?;
         let real = self.real_path(path, handle.as_fd())?;
-        self.guard.check(&real)?;
+        judge(&real)?;
         let file = reopen(handle.as_fd()).map_err(|errno| failure(path, errno))?;
         Ok(OpenFile {
             file: File::from(file),
@@ -141,7 +145,7 @@ impl Files {
         let handle = self.beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, ResolveFlags::empty())?;
         let real = self.real_path(path, handle.as_fd())?;
         if !real.is_empty() {
-            self.guard.check(&real)?;
+            self.guard.check_folder(&real)?;
         }
         Ok((handle, real))
     }

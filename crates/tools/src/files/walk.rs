@@ -115,7 +115,7 @@ impl Files {
                     summary.leave_out(&entry.path);
                     continue;
                 }
-                if !self.shows(&entry.path) {
+                if !self.shows(&entry) {
                     summary.hidden += 1;
                     continue;
                 }
@@ -130,6 +130,15 @@ impl Files {
             pending.extend(below.into_iter().rev());
         }
         Ok(summary)
+    }
+
+    /// Reports whether the rules let a search show an entry.
+    fn shows(&self, entry: &Entry) -> bool {
+        let judged = match entry.kind {
+            EntryKind::Directory => self.guard().check_folder(&entry.path),
+            EntryKind::File | EntryKind::Link | EntryKind::Other => self.guard().check(&entry.path),
+        };
+        judged.is_ok()
     }
 
     fn entries(&self, directory: &str) -> Result<Vec<Entry>, ToolError> {
@@ -174,7 +183,7 @@ impl Files {
         let mut builder = GitignoreBuilder::new("");
         let mut any = false;
         for name in IGNORE_FILES {
-            let Ok(opened) = self.open(&join(directory, name)) else { continue };
+            let Ok(opened) = self.open_unseen(&join(directory, name)) else { continue };
             let mut text = String::new();
             if opened.file.take(MAX_IGNORE_BYTES).read_to_string(&mut text).is_err() {
                 continue;

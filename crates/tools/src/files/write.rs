@@ -47,10 +47,7 @@ impl Files {
     /// # Errors
     /// As [`Files::open`]; also `Denied` if the file has other hard links, which would keep the old content.
     pub fn write(&self, path: &str, bytes: &[u8], expect: Expect) -> Result<Written, ToolError> {
-        if bytes.len() as u64 > self.max_bytes() {
-            let (has, limit) = (size(bytes.len() as u64), size(self.max_bytes()));
-            return Err(ToolError::Retry(format!("{} would have {has}, more than the limit of {limit}", shown(path))));
-        }
+        self.require_size(path, bytes)?;
         let target = self.write_target(path)?;
         let created = target.mode.is_none();
         if expect == Expect::Nothing && !created {
@@ -65,6 +62,7 @@ impl Files {
     /// # Errors
     /// As [`Files::write`]; `Retry` if the path exists.
     pub fn create(&self, path: &str, bytes: &[u8], mode: u32) -> Result<String, ToolError> {
+        self.require_size(path, bytes)?;
         let mut target = self.write_target(path)?;
         if target.mode.is_some() {
             return Err(exists(path));
@@ -143,7 +141,7 @@ impl Files {
         if !parents {
             self.open_directory(split(path).0)?;
         }
-        self.guard().check(path)?;
+        self.guard().check_folder(path)?;
         self.ensure_directory(path)?;
         Ok(true)
     }
@@ -163,6 +161,14 @@ impl Files {
             };
         }
         Ok(here)
+    }
+
+    fn require_size(&self, path: &str, bytes: &[u8]) -> Result<(), ToolError> {
+        if bytes.len() as u64 <= self.max_bytes() {
+            return Ok(());
+        }
+        let (has, limit) = (size(bytes.len() as u64), size(self.max_bytes()));
+        Err(ToolError::Retry(format!("{} would have {has}, more than the limit of {limit}", shown(path))))
     }
 
     fn write_target(&self, path: &str) -> Result<Target, ToolError> {

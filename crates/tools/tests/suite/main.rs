@@ -13,6 +13,7 @@ mod conformance;
 mod errors;
 mod files;
 mod hostile;
+mod limits;
 mod probe;
 mod records;
 mod search;
@@ -67,6 +68,9 @@ fn main() -> ExitCode {
         hostile: paths_that_leave_are_refused names_that_git_takes_are_written_and_shown_escaped links_are_not_followed_outside links_inside_work
             what_configures_agents_is_protected pipes_and_devices_do_not_hang hard_links_are_not_written
             a_huge_file_is_answered_with_its_size a_rule_holds_through_a_link swapped_directories_never_lead_outside;
+        limits: every_tool_that_touches_files_keeps_to_the_allowed_kinds
+            a_configured_size_holds_for_every_tool_that_reads_or_writes_content the_reference_profile_holds
+            a_forbidden_path_is_closed_under_every_name;
         records: a_start_is_recorded_before_the_effect aliases_are_recorded_under_their_own_names
             a_dropped_caller_leaves_no_call_open a_runtime_that_ends_records_interrupted a_long_result_is_cut_and_kept
             data_is_shaped_like_a_text_and_recorded_where_it_is_short
@@ -78,6 +82,7 @@ fn main() -> ExitCode {
     };
     trials.extend(confined_cases! {
         hostile: nothing_and_a_dot_name_the_root;
+        limits: a_command_is_cut_off_at_the_configured_time_and_memory;
         commands: the_exit_code_comes_last a_failing_command_keeps_its_output a_command_out_of_time_shows_what_it_said
             a_long_output_is_cut_and_kept the_environment_is_not_inherited a_command_starts_inside_the_worktree_only
             the_network_is_refused a_cancelled_command_is_interrupted;

@@ -210,7 +210,7 @@ impl LoopDriver {
             ask_parks: assignment.limits.ask_parks,
             worktree: Arc::clone(&workplace.scope),
             sandbox: Arc::clone(&workplace.host.sandbox),
-            limits: CallLimits::default(),
+            limits: CallLimits::of(&assignment.tool_settings),
             cancel,
             services: services(&self.desk),
             ledger: self.ledger.clone(),

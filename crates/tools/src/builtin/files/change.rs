@@ -200,6 +200,10 @@ fn yes() -> bool {
 impl Tool for CreateDirectory {
     facts!("create_directory", FILES, FileWrite, paths["path"]);
 
+    fn names_folders(&self) -> bool {
+        true
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let CreateArguments { path, parents } = read(arguments)?;
         let work = move |files: &Files, _: &_| {

@@ -65,6 +65,10 @@ enum Mode {
 impl Tool for Grep {
     facts!("grep", FILES, FileRead, paths["path"]);
 
+    fn names_folders(&self) -> bool {
+        true
+    }
+
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         require_pattern(arguments)
     }

@@ -51,6 +51,10 @@ struct FileInfo {
 impl Tool for GetFileInfo {
     facts!("get_file_info", FILES, FileRead, paths["path"]);
 
+    fn names_folders(&self) -> bool {
+        true
+    }
+
     fn is_default(&self) -> bool {
         false
     }

@@ -73,6 +73,10 @@ struct ListArguments {
 impl Tool for ListDirectory {
     facts!("list_directory", FILES, FileRead, paths["path"]);
 
+    fn names_folders(&self) -> bool {
+        true
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let ListArguments { path, recursive } = read(arguments)?;
         let limits = walk_limits(context, recursive);
@@ -125,6 +129,10 @@ struct SearchArguments {
 #[async_trait]
 impl Tool for SearchFiles {
     facts!("search_files", FILES, FileRead, paths["path"]);
+
+    fn names_folders(&self) -> bool {
+        true
+    }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         require_pattern(arguments)

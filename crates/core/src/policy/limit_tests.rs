@@ -1,0 +1,144 @@
+//! Decisions under the settings of tools.
+
+use super::*;
+
+/// The values of the reference.
+fn profile() -> ToolSettings {
+    let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let mut settings = ToolSettings::default();
+    settings.file_operations.allowed_extensions = Some(list(&[".py", ".md", ".txt", ".json", ".yaml"]));
+    settings.file_operations.forbidden_paths = list(&["/etc", "/usr", "/var", "/w/T1/private", "vault/keys"]);
+    settings.code_execution.allowed_commands = Some(list(&["python", "pip", "pytest", "black", "mypy"]));
+    settings
+}
+
+/// The same paths, and files of all kinds.
+fn forbidding() -> ToolSettings {
+    let mut settings = profile();
+    settings.file_operations.allowed_extensions = None;
+    settings
+}
+
+fn decide(rules: &[(RuleDecision, &str)], settings: &ToolSettings, target: Target) -> String {
+    let text = |(decision, rule): &(RuleDecision, &str)| RuleText {
+        decision: *decision,
+        rule: (*rule).to_owned(),
+        source: "the user".to_owned(),
+    };
+    let rules: Vec<RuleText> = rules.iter().map(text).collect();
+    let policy = Policy::new(&rules, &ToolNames::default()).unwrap().limited(settings, Path::new("/w/T1"));
+    let permission = match target {
+        Target::Host(_) => Permission::NetworkAccess,
+        Target::Argv(_) | Target::Shell(_) => Permission::CodeExecution,
+        _ => Permission::FileWrite,
+    };
+    let question = Question { tool: "t", permission, access: Access::Own, targets: &[target] };
+    match policy.decide(&Grant::of_tools(["t"]), &question) {
+        Decision::Allow { rule } => format!("allow {rule}"),
+        Decision::Ask { rule } => format!("ask {rule}"),
+        Decision::Deny { rule, .. } => format!("deny {rule}"),
+    }
+}
+
+#[test]
+fn a_forbidden_path_covers_what_is_below_it() {
+    let table = [
+        ("private/a.md", "deny tools.file_operations.forbidden_paths"),
+        ("private", "deny tools.file_operations.forbidden_paths"),
+        ("vault/keys/a.md", "deny tools.file_operations.forbidden_paths"),
+        ("private-not/a.md", "allow default"),
+        ("vault/a.md", "allow default"),
+        ("etc/a.md", "allow default"),
+    ];
+    for (path, expected) in table {
+        for target in [Target::Path(path.to_owned()), Target::Folder(path.to_owned())] {
+            assert_eq!(decide(&[], &forbidding(), target), expected, "{path}");
+        }
+    }
+    // What surrounds the worktree is not in it.
+    let mut above = ToolSettings::default();
+    above.file_operations.forbidden_paths = vec!["/w".to_owned(), "/w/T1".to_owned()];
+    assert_eq!(decide(&[], &above, Target::Path("a.md".to_owned())), "allow default");
+}
+
+#[test]
+fn only_files_of_the_allowed_kinds_are_touched() {
+    let table = [
+        ("src/a.py", true),
+        ("A.MD", true),
+        ("a.tar.json", true),
+        ("a.pyc", false),
+        ("Makefile", false),
+        (".py", false),
+        ("a.py/b", false),
+    ];
+    for (path, expected) in table {
+        let decided = decide(&[], &profile(), Target::Path(path.to_owned()));
+        let denied = "deny tools.file_operations.allowed_extensions";
+        assert_eq!(decided, if expected { "allow default" } else { denied }, "{path}");
+    }
+    assert_eq!(decide(&[], &profile(), Target::Folder("v1.2".to_owned())), "allow default");
+    assert_eq!(decide(&[], &ToolSettings::default(), Target::Path("a.exe".to_owned())), "allow default");
+}
+
+#[test]
+fn a_single_command_is_judged_by_its_program_and_a_compound_one_is_asked_about() {
+    const DENIED: &str = "deny tools.code_execution.allowed_commands";
+    const ASKED: &str = "ask tools.code_execution.allowed_commands";
+    let table = [
+        ("python a.py --fast 'x y'", "allow default"),
+        ("python3.12 -m pytest", "allow default"),
+        ("/usr/bin/python a.py", "allow default"),
+        ("pytest", "allow default"),
+        ("./python a.py", DENIED),
+        ("/w/T1/bin/python", DENIED),
+        ("curl x", DENIED),
+        ("env python a.py", DENIED),
+        ("pythonista", DENIED),
+        ("sh -c 'python a.py'", DENIED),
+        ("python a.py && curl x", ASKED),
+        ("python a.py; python b.py", ASKED),
+        ("python a.py | tee x", ASKED),
+        ("python a.py > x", ASKED),
+        ("python $(curl x)", ASKED),
+        ("python $X", ASKED),
+        ("PATH=. python a.py", ASKED),
+        ("$X", ASKED),
+        ("", ASKED),
+    ];
+    for (line, expected) in table {
+        assert_eq!(decide(&[], &profile(), Target::Shell(line.to_owned())), expected, "{line}");
+        let unlimited = decide(&[], &ToolSettings::default(), Target::Shell(line.to_owned()));
+        assert_eq!(unlimited, "allow default", "{line}");
+    }
+    let argv = |words: &[&str]| Target::Argv(words.iter().map(|word| (*word).to_owned()).collect());
+    assert_eq!(decide(&[], &profile(), argv(&["python3", "a; b"])), "allow default");
+    assert_eq!(decide(&[], &profile(), argv(&["curl", "x"])), DENIED);
+}
+
+#[test]
+fn no_rule_widens_a_limit() {
+    let allowing = [(RuleDecision::Allow, "t"), (RuleDecision::Ask, "t(curl *)")];
+    let shell = |line: &str| decide(&allowing, &profile(), Target::Shell(line.to_owned()));
+    assert_eq!(shell("curl x"), "deny tools.code_execution.allowed_commands");
+    assert_eq!(shell("python a; python b"), "ask tools.code_execution.allowed_commands");
+    assert_eq!(shell("python a"), "allow allow:t");
+}
+
+#[test]
+fn hosts_that_are_not_listed_are_asked_about() {
+    const ASKED: &str = "ask tools.web_requests.allowed_domains";
+    let table = [
+        ("api.github.com", "allow default"),
+        ("a.b.python.org", "allow default"),
+        ("github.com", ASKED),
+        ("evilgithub.com", ASKED),
+        ("github.com.evil.example", ASKED),
+    ];
+    for (host, expected) in table {
+        assert_eq!(decide(&[], &ToolSettings::default(), Target::Host(host.to_owned())), expected, "{host}");
+    }
+    let allow = [(RuleDecision::Allow, "t(example.org)")];
+    let host = Target::Host("example.org".to_owned());
+    assert_eq!(decide(&allow, &ToolSettings::default(), host), "allow allow:t(example.org)");
+}

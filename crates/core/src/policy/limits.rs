@@ -1,0 +1,131 @@
+//! What the settings of tools forbid or ask about, besides the rules.
+//!
+//! Paths and programs that are not allowed are denied before any rule is asked, so no rule widens a limit. A command
+//! that is more than one program with plain words is asked about, since its programs cannot be named for certain.
+
+use std::path::Path;
+
+use super::command::Command;
+use super::{glob, programs};
+use crate::tool_settings::ToolSettings;
+
+const FORBIDDEN: &str = "tools.file_operations.forbidden_paths";
+const EXTENSIONS: &str = "tools.file_operations.allowed_extensions";
+const COMMANDS: &str = "tools.code_execution.allowed_commands";
+const DOMAINS: &str = "tools.web_requests.allowed_domains";
+
+/// The folders of the system's programs: a program there is the one that its name alone finds.
+const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/bin/", "/usr/bin/", "/bin/"];
+
+/// Why something is never allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The key of the setting.
+    pub(super) rule: &'static str,
+    /// What is wrong, and what is allowed.
+    pub(super) reason: String,
+}
+
+/// The limits on what calls name, for one worktree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Paths relative to the worktree.
+    forbidden: Vec<String>,
+    extensions: Option<Vec<String>>,
+    commands: Option<Vec<String>>,
+    domains: Option<Vec<String>>,
+}
+
+impl Limits {
+    /// Returns the limits as they hold in a worktree. A forbidden path outside of it needs no limit, since no tool
+    /// leaves the worktree; one above it is about what surrounds the worktree.
+    pub(super) fn of(settings: &ToolSettings, worktree: &Path) -> Limits {
+        let inside = |path: &String| {
+            let path = Path::new(path);
+            let below = if path.is_absolute() { path.strip_prefix(worktree).ok()? } else { path };
+            below.to_str().filter(|below| !below.is_empty()).map(str::to_owned)
+        };
+        Limits {
+            forbidden: settings.file_operations.forbidden_paths.iter().filter_map(inside).collect(),
+            extensions: settings.file_operations.allowed_extensions.clone(),
+            commands: settings.code_execution.allowed_commands.clone(),
+            domains: Some(settings.web_requests.allowed_domains.clone()),
+        }
+    }
+
+    /// Refuses a path that is forbidden.
+    pub(super) fn refuse_path(&self, path: &str) -> Option<Refusal> {
+        let forbidden = self.forbidden.iter().find(|forbidden| Path::new(path).starts_with(forbidden))?;
+        let reason = format!("the user forbids `{forbidden}` and everything below it; do without `{path}`");
+        Some(Refusal { rule: FORBIDDEN, reason })
+    }
+
+    /// Refuses a file whose path is forbidden, or that is not of an allowed kind.
+    pub(super) fn refuse_file(&self, path: &str) -> Option<Refusal> {
+        self.refuse_path(path).or_else(|| self.refuse_name(path))
+    }
+
+    /// Refuses a line for a shell that is one command, of a program that is not allowed.
+    pub(super) fn refuse_line(&self, text: &str) -> Option<Refusal> {
+        match self.program(text)? {
+            Program::Single(program) => self.refuse_program(&program),
+            Program::Several => None,
+        }
+    }
+
+    /// Returns the setting that asks about a line for a shell, since its programs cannot be named for certain.
+    pub(super) fn doubt_line(&self, text: &str) -> Option<&'static str> {
+        matches!(self.program(text)?, Program::Several).then_some(COMMANDS)
+    }
+
+    /// Returns the setting that asks about a host, since it does not list it.
+    pub(super) fn doubt_host(&self, host: &str) -> Option<&'static str> {
+        let is_listed = self.domains.as_ref()?.iter().any(|domain| glob::matches_host(domain, host, true));
+        (!is_listed).then_some(DOMAINS)
+    }
+
+    fn refuse_name(&self, path: &str) -> Option<Refusal> {
+        let extensions = self.extensions.as_ref()?;
+        let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+        let ends = |extension: &String| name.len() > extension.len() && name.ends_with(&extension.to_lowercase());
+        if path.is_empty() || extensions.iter().any(ends) {
+            return None;
+        }
+        let allowed = extensions.join(" ");
+        let reason = format!("`{path}` is not a file of the kinds that the user allows: {allowed}");
+        Some(Refusal { rule: EXTENSIONS, reason })
+    }
+
+    /// Returns what a command line runs, if programs are limited.
+    fn program(&self, text: &str) -> Option<Program> {
+        self.commands.as_ref()?;
+        let command = Command::read(text).ok()?;
+        let single = command.single().and_then(|words| words.first());
+        Some(match single.filter(|program| !programs::is_assignment(program)) {
+            Some(program) => Program::Single(program.clone()),
+            None => Program::Several,
+        })
+    }
+
+    /// Refuses a program that is not allowed.
+    pub(super) fn refuse_program(&self, program: &str) -> Option<Refusal> {
+        let commands = self.commands.as_ref()?;
+        let name = SYSTEM_FOLDERS.iter().find_map(|folder| program.strip_prefix(folder)).unwrap_or(program);
+        // `python3.12` is the program `python` in one version.
+        let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        if commands.iter().any(|command| [program, name, unversioned].contains(&command.as_str())) {
+            return None;
+        }
+        let allowed = commands.join(" ");
+        let reason = format!("`{program}` is not one of the programs that the user allows: {allowed}");
+        Some(Refusal { rule: COMMANDS, reason })
+    }
+}
+
+/// What a command line runs.
+enum Program {
+    /// One program, with plain words.
+    Single(String),
+    /// Several programs, or some that cannot be named for certain.
+    Several,
+}

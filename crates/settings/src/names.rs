@@ -1,0 +1,164 @@
+//! The lists of names in the settings of tools: what may be in them, and which of two lists is stricter.
+
+use orchestrate_core::tool_settings::{ALLOWED_DOMAINS, FORBIDDEN_PATHS};
+
+/// What a list of names is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// The endings of files that tools may touch.
+    Extensions,
+    /// Paths that tools never touch.
+    ForbiddenPaths,
+    /// Programs that tools may run.
+    Programs,
+    /// Hosts that tools reach without asking, by name or as `*.name`.
+    Domains,
+}
+
+impl Names {
+    /// Returns the list that applies if no source sets one; `None` allows everything.
+    pub(crate) fn default_list(self) -> Option<Vec<String>> {
+        let list = |names: [&str; 3]| Some(names.map(str::to_owned).to_vec());
+        match self {
+            Names::Extensions | Names::Programs => None,
+            Names::ForbiddenPaths => list(FORBIDDEN_PATHS),
+            Names::Domains => list(ALLOWED_DOMAINS),
+        }
+    }
+
+    /// Returns a name as it is kept, or `None` if it cannot be in the list.
+    pub(crate) fn read(self, text: &str) -> Option<String> {
+        let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
+        if text.is_empty() || !text.chars().all(is_plain) && self != Names::ForbiddenPaths {
+            return None;
+        }
+        match self {
+            Names::Extensions => {
+                let bare = text.strip_prefix('.').unwrap_or(text);
+                let is_ending = !bare.is_empty() && !bare.contains(['/', '*', '?']);
+                is_ending.then(|| format!(".{bare}"))
+            }
+            Names::ForbiddenPaths => forbidden_path(text),
+            Names::Programs => {
+                (!text.starts_with('-') && !text.contains(['*', '=', '\'', '"'])).then(|| text.to_owned())
+            }
+            Names::Domains => {
+                let host = text.strip_prefix("*.").unwrap_or(text).to_lowercase();
+                let is_label = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
+                let is_host = !host.is_empty() && host.chars().all(is_label) && !host.starts_with('.');
+                is_host.then(|| text.to_lowercase())
+            }
+        }
+    }
+
+    /// Returns the stricter of two lists: what both allow, or what either forbids.
+    pub(crate) fn meet(self, one: &[String], other: &[String]) -> Vec<String> {
+        let mut met: Vec<String> = match self {
+            Names::ForbiddenPaths => one.iter().chain(other).cloned().collect(),
+            Names::Extensions | Names::Programs | Names::Domains => {
+                let within = |name: &&String, list: &[String]| list.iter().any(|allowed| self.covers(allowed, name));
+                let of_one = one.iter().filter(|name| within(name, other));
+                of_one.chain(other.iter().filter(|name| within(name, one))).cloned().collect()
+            }
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        met.retain(|name| seen.insert(name.clone()));
+        met
+    }
+
+    /// Reports whether everything that one name allows is allowed by another.
+    fn covers(self, allowed: &str, name: &str) -> bool {
+        allowed == name
+            || match self {
+                Names::Extensions => name.to_lowercase().ends_with(&allowed.to_lowercase()),
+                Names::Domains => allowed
+                    .strip_prefix('*')
+                    .is_some_and(|below| name.trim_start_matches('*').len() > below.len() && name.ends_with(below)),
+                Names::Programs | Names::ForbiddenPaths => false,
+            }
+    }
+
+    /// Returns the values as messages describe them.
+    pub(crate) fn described(self) -> &'static str {
+        match self {
+            Names::Extensions => "a list of endings such as [\".py\", \".md\"]",
+            Names::ForbiddenPaths => "a list of paths such as [\"/etc\", \"~/.ssh\", \"secrets\"]",
+            Names::Programs => "a list of programs such as [\"python\", \"pytest\"]",
+            Names::Domains => "a list of hosts such as [\"docs.python.org\", \"*.github.com\"]",
+        }
+    }
+
+    /// Returns an example for users to change.
+    pub(crate) fn example(self) -> &'static str {
+        match self {
+            Names::Extensions => "[\".py\", \".md\"]",
+            Names::ForbiddenPaths => "[\"/etc\", \"secrets\"]",
+            Names::Programs => "[\"python\", \"pytest\"]",
+            Names::Domains => "[\"*.github.com\"]",
+        }
+    }
+}
+
+/// Returns a path without `.`, `..` and repeated slashes; `None` if it is everything, or leads out of the project.
+fn forbidden_path(text: &str) -> Option<String> {
+    let start = ["~/", "/"].into_iter().find(|start| text.starts_with(start)).unwrap_or_default();
+    let mut parts: Vec<&str> = Vec::new();
+    for part in text.get(start.len()..)?.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            _ => parts.push(part),
+        }
+    }
+    let is_home = text == "~" || parts.first() == Some(&"~") && start.is_empty();
+    let is_path = !parts.is_empty() && !is_home && !text.contains('\0');
+    is_path.then(|| format!("{start}{}", parts.join("/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kept_in_one_form() {
+        let table = [
+            (Names::Extensions, "py", Some(".py")),
+            (Names::Extensions, ".tar.gz", Some(".tar.gz")),
+            (Names::Extensions, ".", None),
+            (Names::Extensions, "*.py", None),
+            (Names::ForbiddenPaths, "./a//b/../c/", Some("a/c")),
+            (Names::ForbiddenPaths, "/etc/", Some("/etc")),
+            (Names::ForbiddenPaths, "~/.ssh", Some("~/.ssh")),
+            (Names::ForbiddenPaths, "my files", Some("my files")),
+            (Names::ForbiddenPaths, "../a", None),
+            (Names::ForbiddenPaths, "/", None),
+            (Names::ForbiddenPaths, ".", None),
+            (Names::Programs, "python", Some("python")),
+            (Names::Programs, "git push", None),
+            (Names::Programs, "*", None),
+            (Names::Domains, "*.GitHub.com", Some("*.github.com")),
+            (Names::Domains, "https://github.com", None),
+            (Names::Domains, "*", None),
+        ];
+        for (names, text, expected) in table {
+            assert_eq!(names.read(text).as_deref(), expected, "{names:?} {text}");
+        }
+    }
+
+    #[test]
+    fn the_stricter_list_allows_what_both_allow() {
+        let table: [(Names, [&[&str]; 3]); 7] = [
+            (Names::Extensions, [&[".py", ".gz"], &[".md", ".py", ".tar.gz"], &[".py", ".tar.gz"]]),
+            (Names::Programs, [&["python", "pip"], &["pip", "cargo"], &["pip"]]),
+            (Names::Programs, [&["python"], &["cargo"], &[]]),
+            (Names::Domains, [&["*.github.com"], &["api.github.com", "github.com"], &["api.github.com"]]),
+            (Names::Domains, [&["*.api.github.com"], &["*.github.com"], &["*.api.github.com"]]),
+            (Names::Domains, [&["*.github.com"], &["*.github.com"], &["*.github.com"]]),
+            (Names::ForbiddenPaths, [&["/etc", "a"], &["b", "a"], &["/etc", "a", "b"]]),
+        ];
+        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        for (names, [one, other, expected]) in table {
+            assert_eq!(names.meet(&list(one), &list(other)), list(expected), "{names:?} {one:?} {other:?}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Tests of the settings of tools, through the executor: what they forbid, ask about and cap.
+
+use std::os::unix::fs::symlink;
+use std::time::{Duration, Instant};
+
+use orchestrate_core::ToolSettings;
+use orchestrate_tools::CallOutcome;
+use orchestrate_tools::harness::ToolHarness;
+use serde_json::json;
+
+use crate::support::said;
+
+/// The values of the reference, as it writes them.
+const PROFILE: &str = r#"{
+    "file_operations": {
+        "max_file_size_mb": 10,
+        "allowed_extensions": [".py", ".md", ".txt", ".json", ".yaml"],
+        "forbidden_paths": ["/etc", "/usr", "/var"]
+    },
+    "code_execution": {
+        "timeout_seconds": 30,
+        "memory_limit_mb": 256,
+        "allowed_commands": ["python", "pip", "pytest", "black", "mypy"]
+    },
+    "web_requests": {
+        "timeout_seconds": 10,
+        "max_response_size_mb": 5,
+        "allowed_domains": ["*.github.com", "*.stackoverflow.com", "*.python.org"]
+    }
+}"#;
+
+fn profile() -> ToolSettings {
+    serde_json::from_str(PROFILE).unwrap()
+}
+
+fn denied(reason: &str) -> String {
+    format!("Denied: Security validation failed: {reason}")
+}
+
+const KINDS: &str = "is not a file of the kinds that the user allows: .py .md .txt .json .yaml";
+
+pub(crate) async fn the_reference_profile_holds(mut harness: ToolHarness) {
+    harness.limit(&profile());
+    let limits = harness.scope.limits;
+    let seconds = [limits.command_timeout, limits.max_command_timeout, limits.max_web_timeout];
+    assert_eq!(seconds.map(|time| time.as_secs()), [30, 30, 10]);
+    assert_eq!((limits.file_bytes, limits.command_memory_bytes), (10 << 20, Some(256 << 20)));
+    assert_eq!(limits.web_response_bytes, 5 << 20);
+    let written = harness.call("write_file", json!({"path": "src/a.py", "content": "print(1)\n"})).await;
+    assert_eq!(said(&written), "ok: created src/a.py (9 B)");
+    let refused = harness.call("write_file", json!({"path": "new/a.rs", "content": ""})).await;
+    assert_eq!(said(&refused), denied(&format!("`new/a.rs` {KINDS}")));
+    assert!(!harness.path().join("new").exists());
+    let outside = harness.call("read_file", json!({"path": "/etc/passwd"})).await;
+    assert!(said(&outside).starts_with(&denied("`/etc/passwd` is outside the worktree")), "{}", said(&outside));
+    let curl = harness.call("run_shell_command", json!({"command": "curl https://x"})).await;
+    let programs = "is not one of the programs that the user allows: python pip pytest black mypy";
+    assert_eq!(said(&curl), denied(&format!("`curl` {programs}")));
+    let compound = harness.call("run_shell_command", json!({"command": "python a.py && curl x"})).await;
+    let asks = "the rule `tools.code_execution.allowed_commands` needs approval, which nobody can give in this run; do \
+        without the call";
+    assert_eq!(said(&compound), denied(asks));
+    harness.scope.ask_parks = true;
+    let parked = harness.outcome("run_shell_command", json!({"command": "python a.py > out.txt"})).await;
+    let CallOutcome::NeedsApproval { rule, .. } = parked else { unreachable!("{parked:?}") };
+    assert_eq!(rule, "tools.code_execution.allowed_commands");
+}
+
+pub(crate) async fn every_tool_that_touches_files_keeps_to_the_allowed_kinds(mut harness: ToolHarness) {
+    for file in ["a.py", "b.rs", "v1.2/c.py", "v1.2/d.rs"] {
+        harness.put(file, "needle\n").unwrap();
+    }
+    harness.put(".gitignore", "ignored.py\n").unwrap();
+    harness.put("ignored.py", "needle\n").unwrap();
+    symlink("b.rs", harness.path().join("link.py")).unwrap();
+    harness.limit(&profile());
+    let patch = "*** Begin Patch\n*** Add File: e.rs\n+x\n*** End Patch\n";
+    let refused = [
+        ("read_file", json!({"path": "b.rs"}), "b.rs"),
+        ("read_file", json!({"path": "link.py"}), "b.rs"),
+        ("append_file", json!({"path": "b.rs", "content": "x"}), "b.rs"),
+        ("update_file", json!({"path": "b.rs", "old": "needle", "new": "x"}), "b.rs"),
+        ("apply_patch", json!({"patch": patch}), "e.rs"),
+        ("copy_file", json!({"src": "a.py", "dst": "e.rs"}), "e.rs"),
+        ("copy_file", json!({"src": "b.rs", "dst": "e.py"}), "b.rs"),
+        ("move_file", json!({"src": "b.rs", "dst": "e.py"}), "b.rs"),
+        ("delete_file", json!({"path": "b.rs"}), "b.rs"),
+        ("get_file_info", json!({"path": "b.rs"}), "b.rs"),
+        ("grep", json!({"pattern": "needle", "path": "b.rs"}), "b.rs"),
+    ];
+    for (tool, arguments, path) in refused {
+        let output = harness.call(tool, arguments.clone()).await;
+        assert_eq!(said(&output), denied(&format!("`{path}` {KINDS}")), "{tool} {arguments}");
+    }
+    let listed = harness.call("list_directory", json!({"path": "v1.2"})).await;
+    assert_eq!(said(&listed), "ok: c.py  7 B\n[left out: 1 denied by rules]");
+    // What an ignore file says holds although no agent may read it.
+    let found = harness.call("search_files", json!({"pattern": "*"})).await;
+    assert!(!said(&found).contains("ignored.py\n"), "{}", said(&found));
+    let hits = harness.call("grep", json!({"pattern": "needle", "mode": "files"})).await;
+    assert_eq!(
+        hits.data["files"],
+        json!([{"path": "a.py", "matches": 1}, {"path": "v1.2/c.py", "matches": 1}]),
+        "{hits:?}"
+    );
+    assert_eq!(harness.content("b.rs").unwrap(), "needle\n");
+    let made = harness.call("create_directory", json!({"path": "v1.3"})).await;
+    assert!(made.success, "{}", said(&made));
+}
+
+pub(crate) async fn a_forbidden_path_is_closed_under_every_name(mut harness: ToolHarness) {
+    harness.put("secrets/key.md", "k\n").unwrap();
+    harness.put("open.md", "o\n").unwrap();
+    symlink("secrets", harness.path().join("link")).unwrap();
+    let mut settings = ToolSettings::default();
+    settings.file_operations.forbidden_paths = vec!["secrets".to_owned()];
+    let absolute = harness.path().join("secrets").display().to_string();
+    for forbidden in ["secrets".to_owned(), absolute] {
+        let mut settings = settings.clone();
+        settings.file_operations.forbidden_paths = vec![forbidden];
+        harness.limit(&settings);
+        let refused = [
+            ("read_file", json!({"path": "secrets/key.md"})),
+            ("read_file", json!({"path": "link/key.md"})),
+            ("read_file", json!({"path": harness.path().join("secrets/key.md")})),
+            ("write_file", json!({"path": "secrets/new.md", "content": ""})),
+            ("write_file", json!({"path": "link/new.md", "content": ""})),
+            ("copy_file", json!({"src": "secrets/key.md", "dst": "copy.md"})),
+            ("move_file", json!({"src": "open.md", "dst": "secrets/open.md"})),
+            ("delete_file", json!({"path": "link/key.md"})),
+            ("list_directory", json!({"path": "secrets"})),
+            ("list_directory", json!({"path": "link"})),
+            ("create_directory", json!({"path": "secrets/new"})),
+            ("grep", json!({"pattern": "k", "path": "secrets"})),
+            ("run_shell_command", json!({"command": "true", "cwd": "link"})),
+        ];
+        for (tool, arguments) in refused {
+            let output = harness.call(tool, arguments.clone()).await;
+            let reason = said(&output);
+            let expected = denied("the user forbids `secrets` and everything below it; do without `secrets");
+            assert!(reason.starts_with(&expected), "{tool} {arguments}: {reason}");
+        }
+        let listed = harness.call("list_directory", json!({})).await;
+        assert_eq!(said(&listed), "ok: link  link\nopen.md  2 B\n[left out: 1 denied by rules]");
+        let read = harness.call("read_file", json!({"path": "open.md"})).await;
+        assert!(read.success, "{}", said(&read));
+    }
+    assert_eq!(harness.content("secrets/key.md").unwrap(), "k\n");
+}
+
+pub(crate) async fn a_configured_size_holds_for_every_tool_that_reads_or_writes_content(mut harness: ToolHarness) {
+    let mut settings = ToolSettings::default();
+    settings.file_operations.max_file_size_mb = 1;
+    harness.limit(&settings);
+    let (large, half) = ("x".repeat((1 << 20) + 1), "x".repeat(600 << 10));
+    harness.put("large.txt", &large).unwrap();
+    harness.put("half.txt", &half).unwrap();
+    let patch = format!("*** Begin Patch\n*** Add File: new.txt\n+{large}\n*** End Patch\n");
+    let refused = [
+        ("read_file", json!({"path": "large.txt"}), "large.txt has"),
+        ("update_file", json!({"path": "large.txt", "old": "y", "new": "z"}), "large.txt has"),
+        ("append_file", json!({"path": "half.txt", "content": half}), "half.txt would have"),
+        ("write_file", json!({"path": "new.txt", "content": large}), "new.txt would have"),
+        ("copy_file", json!({"src": "large.txt", "dst": "new.txt"}), "large.txt has"),
+        ("apply_patch", json!({"patch": patch}), "new.txt would have"),
+    ];
+    for (tool, arguments, begins) in refused {
+        let output = harness.call(tool, arguments).await;
+        let (text, expected) = (said(&output), format!("Retry: {begins}"));
+        assert!(text.starts_with(&expected) && text.contains("more than the limit of 1 MB"), "{tool}: {text}");
+    }
+    assert!(!harness.path().join("new.txt").exists());
+    assert_eq!(harness.content("half.txt").unwrap().len(), half.len());
+}
+
+pub(crate) async fn a_command_is_cut_off_at_the_configured_time_and_memory(mut harness: ToolHarness) {
+    let mut settings = ToolSettings::default();
+    settings.code_execution.timeout_seconds = Some(1);
+    settings.code_execution.memory_limit_mb = Some(64);
+    harness.limit(&settings);
+    let started = Instant::now();
+    let output = harness.call("run_shell_command", json!({"command": "sleep 600", "timeout": 500})).await;
+    assert_eq!(said(&output), "Timeout: timed out after 1 s");
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    settings.code_execution.timeout_seconds = Some(60);
+    harness.limit(&settings);
+    let hoard = json!({"command": "head -c 200000000 /dev/zero | tail -c 200000000 | sleep 60"});
+    let output = harness.call("run_shell_command", hoard).await;
+    let text = said(&output);
+    assert!(text.contains("`tools.code_execution.memory_limit_mb` sets the limit"), "{text}");
+}

@@ -6,6 +6,7 @@
 mod audit;
 mod json;
 mod later;
+mod permissions;
 mod tool;
 mod tools;
 
@@ -19,6 +20,7 @@ use orchestrate_settings::{Kind, named};
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
 pub(crate) use self::json::JsonArgs;
 use self::later::Later;
+pub(crate) use self::permissions::{PermissionsArgs, PermissionsCommand};
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 pub(crate) use self::tools::{ToolsArgs, ToolsCommand};
 
@@ -75,6 +77,8 @@ pub(crate) enum Command {
     Message(MessageArgs),
     /// List the roles that tasks can use
     Agents(AgentsArgs),
+    /// Say whether an agent may call a tool
+    Permissions(PermissionsArgs),
     /// Show and change settings, and consent to a project's commands
     Config(ConfigArgs),
     /// List the tools that agents can be given, show one, and check `.tool` files
@@ -89,8 +93,6 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     #[command(hide = true)]
     Watch(Later),
-    #[command(hide = true)]
-    Permissions(Later),
     #[command(hide = true)]
     Blame(Later),
 }

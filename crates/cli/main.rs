@@ -95,6 +95,7 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Recover(arguments) => commands::recover::execute(context, arguments),
         Command::Message(arguments) => commands::message::execute(context, arguments),
         Command::Agents(arguments) => commands::agents::execute(context, arguments),
+        Command::Permissions(arguments) => commands::permissions::execute(context, arguments),
         Command::Config(arguments) => commands::config::execute(context, arguments),
         Command::Tools(arguments) => commands::tools::execute(context, arguments),
         Command::Tool(arguments) => commands::tool::execute(context, arguments),
@@ -104,7 +105,6 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Watch(_) => {
             Err(CommandError::not_available("`orchestrate watch`").hint("`orchestrate status` shows the current state"))
         }
-        Command::Permissions(_) => Err(CommandError::not_available("`orchestrate permissions`")),
         Command::Blame(_) => Err(CommandError::not_available("`orchestrate blame`")),
     }
 }

@@ -8,6 +8,7 @@ mod land;
 mod land_styles;
 mod next_steps;
 mod output;
+mod permissions;
 mod propose;
 mod prune;
 mod review;
@@ -24,7 +25,8 @@ use crate::support::{Case, Need};
 /// Returns the cases of every module. All cases of the second list start a run, so they need a
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
-    let others = [cli::cases, next_steps::cases, settings::cases, status::cases, subcommands::cases];
+    let others =
+        [cli::cases, next_steps::cases, permissions::cases, settings::cases, status::cases, subcommands::cases];
     let landing = [land::cases, land_styles::cases, propose::cases, prune::cases, run_land::cases];
     let afterwards = [dropping::cases, review::cases];
     let runs = [approvals::cases, display::cases, output::cases, waiting::cases];

@@ -1,9 +1,10 @@
-//! The configuration of tools: limits, allow lists, and the variables that set them.
+//! The configuration of tools: permissions, limits, allow lists, and the variables that set them.
 
 use super::table::{Line, Proof, case};
 
 /// The table.
 pub(super) const CONFIGURATION: &[Line] = &[
+    case("002-159", "whether an agent may call a tool", "permissions::a_call_is_decided_as_in_a_run"),
     case("002-188", "file_operations.max_file_size_mb", "tool_settings::each_says_where_it_comes_from"),
     unit("002-189", "file_operations.allowed_extensions", "every_tool_that_touches_files_keeps_to_the_allowed_kinds"),
     unit("002-190", "file_operations.forbidden_paths", "a_forbidden_path_is_closed_under_every_name"),

@@ -1,9 +1,11 @@
 //! `agents`: lists the roles that tasks can name, and shows one.
 
 use orchestrate_coordinator::{FoundRole, Project, Roles};
+use orchestrate_core::policy::Permission;
 use orchestrate_settings::Layer;
 use serde_json::{Value, json};
 
+use super::permissions;
 use crate::args::{AgentsArgs, AgentsCommand};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -37,13 +39,7 @@ fn list(roles: &Roles, as_json: bool) -> Result<(), CommandError> {
 }
 
 fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
-    let Some((name, found)) = roles.iter().find(|(known, _)| *known == name) else {
-        let error = CommandError::usage(format!("there is no role `{name}`"));
-        return Err(match orchestrate_plan::nearest(name, roles.iter().map(|(name, _)| name)) {
-            Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
-            None => error.hint("`orchestrate agents list` lists them"),
-        });
-    };
+    let found = permissions::found(roles, name)?;
     if as_json {
         return output::json(&object(name, found));
     }
@@ -51,10 +47,11 @@ fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
     let list = |tools: &[String]| tools.join(", ");
     let tools = found.role.tools.as_deref().map_or_else(|| "all default tools".to_owned(), list);
     output::result(&format!(
-        "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\n\n{}",
+        "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\npermissions: {}\n\n{}",
         found.role.description,
         origin(found),
         found.role.model.as_deref().unwrap_or("the run's model"),
+        names(&found.role.granted()).join(", "),
         output::quoted(found.role.prompt.trim_end())
     ))
 }
@@ -76,8 +73,13 @@ fn object(name: &str, found: &FoundRole) -> Value {
         "model": found.role.model,
         "fallback": found.role.fallback,
         "tools": found.role.tools,
+        "permissions": names(&found.role.granted()),
         "prompt": found.role.prompt,
         "unknown": found.role.unknown,
         "warnings": found.warnings,
     })
+}
+
+fn names(permissions: &[Permission]) -> Vec<String> {
+    permissions.iter().map(ToString::to_string).collect()
 }

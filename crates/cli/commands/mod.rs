@@ -16,6 +16,7 @@ pub(crate) mod init;
 pub(crate) mod land;
 pub(crate) mod log;
 pub(crate) mod message;
+pub(crate) mod permissions;
 pub(crate) mod recover;
 pub(crate) mod reject;
 pub(crate) mod resume;

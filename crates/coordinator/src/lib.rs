@@ -27,6 +27,7 @@ pub use afterwards::refusal::Refusal;
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings, require_confinement};
 pub use api::diagnosis::{Check, CheckStatus, Diagnosis};
+pub use api::permissions::{AgentPermissions, PermissionError};
 pub use api::preflight::{MissingPrograms, confinement_of, missing_programs, price_of, require_model, settings_of};
 pub use api::programs::may_find;
 pub use api::project::{Project, WorktreeSize, known_names};

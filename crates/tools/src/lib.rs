@@ -44,6 +44,7 @@ pub use files::{
 };
 pub use ledger::{ReadLedger, SeenFile};
 pub use output::{Answer, Artifact, CallOutcome, ToolOutput};
+pub use path::normalize as normalize_path;
 pub use permit::Permit;
 pub use prompt::{Prompt, PromptFile};
 pub use registry::ToolRegistry;

@@ -22,7 +22,7 @@ pub(crate) const GIT_RULE: &str = "built-in:git-metadata";
 ///
 /// # Errors
 /// `Denied` if the path is outside the worktree or belongs to git, `Retry` if it is not a valid path.
-pub(crate) fn normalize(text: &str, worktree: &Path) -> Result<String, ToolError> {
+pub fn normalize(text: &str, worktree: &Path) -> Result<String, ToolError> {
     if text.len() > MAX_PATH_BYTES {
         return Err(ToolError::Retry(format!("the path is longer than {MAX_PATH_BYTES} bytes")));
     }

@@ -1,0 +1,30 @@
+//! The options of `permissions`.
+
+use clap::{Args, Subcommand};
+
+use super::json::JsonArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct PermissionsArgs {
+    #[command(subcommand)]
+    pub(crate) command: PermissionsCommand,
+}
+
+/// What can be asked about permissions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PermissionsCommand {
+    /// Decide a call as a run with these settings would: exit 0 if it may run, 3 if it is asked about, 5 if denied
+    Check {
+        /// The role of the agent
+        #[arg(long)]
+        agent: String,
+        /// The tool, under any of its names
+        #[arg(long)]
+        tool: String,
+        /// What the call names: a command and its arguments (one word is a line for a shell), paths, or hosts
+        #[arg(last = true)]
+        words: Vec<String>,
+        #[command(flatten)]
+        json: JsonArgs,
+    },
+}

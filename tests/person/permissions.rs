@@ -1,0 +1,60 @@
+//! What agents may do, asked without a run.
+
+use crate::support::{Case, Outcome, World, at, case, fail, says};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("permissions::a_call_is_decided_as_in_a_run", a_call_is_decided_as_in_a_run),
+        case("permissions::every_shipped_role_states_its_own", every_shipped_role_states_its_own),
+    ]
+}
+
+fn a_call_is_decided_as_in_a_run() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write(
+        "orchestrate.toml",
+        "deny = ['Bash(git push:*)']\nask = ['Edit(/docs/**)']\n[tools.file_operations]\nforbidden_paths = ['keys']\n\
+         [tools.code_execution]\nallowed_commands = ['git', 'cargo']\n",
+    )?;
+    let inside = world.repository.path().join("keys/a").display().to_string();
+    let table: [(&str, &str, &[&str], i32, &str); 10] = [
+        ("implementer", "Bash", &["git", "push", "origin"], 5, "deny by deny:Bash(git push:*)"),
+        ("implementer", "Bash", &["git status"], 0, "allow by default"),
+        ("implementer", "Bash", &["curl", "x"], 5, "deny by tools.code_execution.allowed_commands"),
+        ("implementer", "run_shell_command", &["cargo test; cargo doc"], 3, "ask by tools.code_execution"),
+        ("implementer", "Write", &["docs/a.md"], 3, "ask by ask:Edit(/docs/**)"),
+        ("implementer", "read_file", &["keys/a"], 5, "deny by tools.file_operations.forbidden_paths"),
+        ("implementer", "read_file", &[&inside], 5, "deny by tools.file_operations.forbidden_paths"),
+        ("implementer", "read_file", &[], 0, "allow by default"),
+        ("reviewer", "write_file", &[], 5, "deny by built-in:role"),
+        ("reviewer", "raed_file", &[], 2, "did you mean `read_file`?"),
+    ];
+    for (agent, tool, words, code, expected) in table {
+        let check = ["permissions", "check", "--agent", agent, "--tool", tool, "--"];
+        says(&world.types(&[&check, words].concat(), code)?, &[expected])?;
+    }
+    says(&world.types(&["permissions", "check", "--agent", "reviewr", "--tool", "grep"], 2)?, &["`reviewer`"])?;
+    let check = ["permissions", "check", "--json", "--agent", "implementer", "--tool", "Bash", "--", "git push"];
+    let answer = world.types(&check, 5)?.json()?;
+    if at(&answer, "/decision")? == "deny" && at(&answer, "/rule")? == "deny:Bash(git push:*)" {
+        Ok(())
+    } else {
+        fail(answer)
+    }
+}
+
+fn every_shipped_role_states_its_own() -> Outcome {
+    let world = World::plain()?;
+    says(&world.types(&["agents", "show", "implementer"], 0)?, &["permissions: file_read, file_write, file_modify"])?;
+    let listed = world.types(&["agents", "list", "--json"], 0)?.json()?;
+    let reads_only = |name: &str| matches!(name, "researcher" | "reviewer");
+    for role in listed.as_array().into_iter().flatten() {
+        let (name, stated) = (at(role, "/name")?, at(role, "/permissions")?);
+        let permissions: Vec<&str> = stated.as_array().into_iter().flatten().filter_map(|one| one.as_str()).collect();
+        let writes = permissions.contains(&"file_write");
+        if !permissions.contains(&"file_read") || writes == reads_only(name.as_str().unwrap_or_default()) {
+            return fail(format!("{name}: {permissions:?}"));
+        }
+    }
+    Ok(())
+}

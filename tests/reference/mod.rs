@@ -5,6 +5,7 @@
 
 mod audit;
 mod configuration;
+mod programs;
 mod table;
 mod tool_files;
 mod version_control;

@@ -96,6 +96,8 @@ pub enum Access {
     Write,
     /// It deletes a file, so rules about any tool that deletes or moves files hold as well.
     Delete,
+    /// It runs a program that the tool chooses, so rules about any tool that runs programs hold as well.
+    Run,
 }
 
 impl Access {
@@ -106,14 +108,15 @@ impl Access {
             Access::Read => Permission::FileRead,
             Access::Write => Permission::FileWrite,
             Access::Delete => Permission::FileModify,
+            Access::Run => Permission::CodeExecution,
         }
     }
 
     /// Returns how rules see this access by a tool with this permission: a tool that only reads needs no further rules
-    /// about reading.
+    /// about reading. A program is the same whichever tool runs it.
     #[must_use]
     pub fn beside(self, own: Permission) -> Access {
-        if self.permission(own) == own { Access::Own } else { self }
+        if self.permission(own) == own && self != Access::Run { Access::Own } else { self }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The context of one execution of a tool, created with its permit and never stored in the tool.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use orchestrate_core::AgentId;
 use orchestrate_sandbox::{Cancel, Sandbox, View};
@@ -19,12 +20,13 @@ pub struct ToolContext {
     permit: Permit,
     scope: CallScope,
     files: Files,
+    guard: PathGuard,
 }
 
 impl ToolContext {
     pub(crate) fn new(permit: Permit, guard: PathGuard, scope: CallScope) -> ToolContext {
-        let files = Files::new(&scope.worktree, guard, scope.limits.file_bytes);
-        ToolContext { permit, scope, files }
+        let files = Files::new(&scope.worktree, guard.clone(), scope.limits.file_bytes);
+        ToolContext { permit, scope, files, guard }
     }
 
     /// Returns the permit that lets this execution run.
@@ -65,6 +67,19 @@ impl ToolContext {
     /// Returns the view of the file system that commands have.
     pub fn view(&self) -> &View {
         &self.scope.worktree.view
+    }
+
+    /// Returns the path of the worktree, for processes and messages only; files are never opened by it.
+    pub fn worktree(&self) -> &Path {
+        &self.scope.worktree.path
+    }
+
+    /// Asks the policy about a program that the call did not name, with its arguments.
+    ///
+    /// # Errors
+    /// `Denied` if a rule denies it, or asks about it and was not approved with the call.
+    pub fn check_program(&self, argv: &[String]) -> Result<(), ToolError> {
+        self.guard.check_program(argv)
     }
 
     /// Returns the maximum size of the result in bytes; longer results lose their middle.

@@ -1,6 +1,7 @@
-//! Asks the policy again while a tool runs, about paths that the call did not name.
+//! Asks the policy again while a tool runs, about paths and programs that the call did not name.
 //!
-//! A link may lead to another file, and a search finds many files; each is judged by the path that is opened.
+//! A link may lead to another file, and a search finds many files; each is judged by the path that is opened. Which
+//! program runs a project's tests is known once its files have been looked at.
 
 use std::sync::Arc;
 
@@ -34,15 +35,32 @@ impl PathGuard {
         self.judge(path, Target::Folder(path.to_owned()))
     }
 
+    /// The same for a program with these arguments.
+    pub(crate) fn check_program(&self, argv: &[String]) -> Result<(), ToolError> {
+        let permission = Access::Run.permission(self.permission);
+        let targets = [Target::Argv(argv.to_vec())];
+        let question = Question { tool: &self.tool, permission, access: Access::Run, targets: &targets };
+        self.result(self.policy.decide(&self.grant, &question), |rule| {
+            let command = shown(&argv.join(" "));
+            format!(
+                "the rule `{rule}` needs approval for `{command}`; run that command with run_shell_command, which can \
+                ask for it"
+            )
+        })
+    }
+
     fn judge(&self, path: &str, target: Target) -> Result<(), ToolError> {
-        match self.decide(target) {
+        self.result(self.decide(target), |rule| {
+            format!("the rule `{rule}` needs approval for `{}`; name that path itself", shown(path))
+        })
+    }
+
+    fn result(&self, decision: Decision, asks: impl FnOnce(&str) -> String) -> Result<(), ToolError> {
+        match decision {
             Decision::Allow { .. } => Ok(()),
             Decision::Ask { rule } if self.approved_rule.as_ref() == Some(&rule) => Ok(()),
             Decision::Deny { rule, reason } => Err(ToolError::Denied { reason, rule }),
-            Decision::Ask { rule } => {
-                let reason = format!("the rule `{rule}` needs approval for `{}`; name that path itself", shown(path));
-                Err(ToolError::Denied { reason, rule })
-            }
+            Decision::Ask { rule } => Err(ToolError::Denied { reason: asks(&rule), rule }),
         }
     }
 

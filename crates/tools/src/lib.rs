@@ -26,6 +26,7 @@ mod prompt;
 mod record;
 mod redact;
 mod registry;
+mod results;
 mod scope;
 mod services;
 mod shape;
@@ -48,6 +49,9 @@ pub use path::normalize as normalize_path;
 pub use permit::Permit;
 pub use prompt::{Prompt, PromptFile};
 pub use registry::ToolRegistry;
+pub use results::{
+    Diagnostic, ExecutionResult, FormatResults, LintResults, ProgramRun, TestFailure, TestResults, TypeCheckResults,
+};
 pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
 pub use services::{
     AgentService, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk, EndSlot,

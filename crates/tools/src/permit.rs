@@ -130,7 +130,7 @@ fn decide_as(tool: &str, request: &Request<'_>, scope: &CallScope, grant: &Grant
         let applies = access == Access::Own || !targets.is_empty();
         applies.then(|| scope.policy.decide(grant, &question))
     };
-    strictest([Access::Own, Access::Read, Access::Write, Access::Delete].into_iter().filter_map(judge))
+    strictest([Access::Own, Access::Read, Access::Write, Access::Delete, Access::Run].into_iter().filter_map(judge))
 }
 
 /// Returns the strictest decision, the first of equal ones.

@@ -14,6 +14,7 @@ pub(super) fn tool_names() -> ToolNames {
         ("grep", Permission::FileRead),
         ("write_file", Permission::FileWrite),
         ("delete_file", Permission::FileModify),
+        ("run_shell_command", Permission::CodeExecution),
     ] {
         let traits =
             ToolTraits { permission, is_default: true, changes_files: false, deletes_files: false, lists_steps: false };
@@ -179,6 +180,30 @@ fn a_tool_that_also_reads_or_deletes_follows_the_rules_about_that() {
     ];
     for (rule, access, expected) in table {
         assert_eq!(judge(rule, access), expected, "{rule:?} {access:?}");
+    }
+}
+
+#[test]
+fn a_tool_that_chooses_a_program_follows_the_rules_about_commands() {
+    let judge = |rule: (RuleDecision, &str), argv: &[&str]| {
+        let targets = [Target::Argv(argv.iter().map(|word| (*word).to_owned()).collect())];
+        let (permission, access) = (Permission::CodeExecution, Access::Run.beside(Permission::CodeExecution));
+        let question = Question { tool: "run_tests", permission, access, targets: &targets };
+        policy(&[rule]).decide(&Grant::of_tools(["run_tests"]), &question).rule().to_owned()
+    };
+    let (cargo, script): (&[&str], &[&str]) = (&["cargo", "test", "adds"], &["python3", "-I", "-"]);
+    let table = [
+        ((Deny, "Bash(cargo *)"), cargo, "deny:Bash(cargo *)"),
+        ((Deny, "Bash"), cargo, "deny:Bash"),
+        ((Deny, "run_tests(cargo test:*)"), cargo, "deny:run_tests(cargo test:*)"),
+        ((Ask, "code_execution(cargo test:*)"), cargo, "ask:code_execution(cargo test:*)"),
+        ((Deny, "Bash(git push:*)"), cargo, "default"),
+        ((Deny, "Read(cargo *)"), cargo, "default"),
+        ((Deny, "Bash(python3:*)"), script, "deny:Bash(python3:*)"),
+        ((Deny, "Bash(git push:*)"), script, "default"),
+    ];
+    for (rule, argv, expected) in table {
+        assert_eq!(judge(rule, argv), expected, "{rule:?}");
     }
 }
 

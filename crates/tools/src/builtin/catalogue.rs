@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use orchestrate_core::tool_names::ToolNames;
 
-use super::{agents, exec, files, git, names, plan, skill, todo, verdict};
+use super::{agents, exec, files, git, names, plan, programs, skill, todo, verdict};
 use crate::error::ToolsError;
 use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
@@ -40,6 +40,12 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("search_files", files::SearchFiles),
     built_in!("grep", files::Grep),
     built_in!("run_shell_command", exec::RunShellCommand),
+    built_in!("run_python", programs::RunPython),
+    built_in!("run_tests", programs::RunTests),
+    built_in!("run_linter", programs::RunLinter),
+    built_in!("run_type_checker", programs::RunTypeChecker),
+    built_in!("run_formatter", programs::RunFormatter),
+    built_in!("create_virtual_environment", programs::CreateVirtualEnvironment),
     built_in!("git_status", git::GitStatus),
     built_in!("git_diff", git::GitDiff),
     built_in!("git_log", git::GitLog),
@@ -166,7 +172,7 @@ mod tests {
         let names = |tools: Vec<&Arc<dyn Tool>>| tools.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
         let git = "git_add git_branch git_checkout git_commit git_diff git_log git_merge git_stash git_status";
         assert_eq!(names(registry.tools(Some(&Category::GIT))).join(" "), git);
-        assert_eq!(names(registry.search("SANDBOX")), ["run_shell_command"]);
+        assert_eq!(names(registry.search("SANDBOX")), ["run_python", "run_shell_command"]);
         assert_eq!(registry.nearest("read_fil"), ["read_file", "read_skill", "read_plan"]);
     }
 

@@ -19,6 +19,7 @@ use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::results::ExecutionResult;
 use crate::scope::CallLimits;
 use crate::template::CommandTemplate;
 use crate::tool::{Tool, Wrap};
@@ -133,11 +134,11 @@ fn program_of(arguments: Arguments) -> (OsString, Vec<OsString>) {
     }
 }
 
-fn time_limit(limits: &CallLimits, asked: Option<u64>) -> Duration {
+pub(super) fn time_limit(limits: &CallLimits, asked: Option<u64>) -> Duration {
     asked.map_or(limits.command_timeout, Duration::from_secs).min(limits.max_command_timeout)
 }
 
-fn job_limits(limits: &CallLimits, timeout: Duration) -> Limits {
+pub(super) fn job_limits(limits: &CallLimits, timeout: Duration) -> Limits {
     Limits {
         timeout,
         memory_bytes: limits.command_memory_bytes,
@@ -162,17 +163,14 @@ fn git_advice(command: &str) -> Option<String> {
         .then(|| format!("[in your worktree, commands cannot change what git stores: {}]", advice.join("; ")))
 }
 
-fn environment() -> BTreeMap<OsString, OsString> {
+pub(super) fn environment() -> BTreeMap<OsString, OsString> {
     ENVIRONMENT.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
 }
 
-fn answer(finished: &Finished, timeout: Duration, advice: Option<String>) -> Result<Answer, ToolError> {
+/// Returns the answer of a tool whose program ran as the call said; advice is for a program that failed.
+pub(super) fn answer(finished: &Finished, timeout: Duration, advice: Option<String>) -> Result<Answer, ToolError> {
     let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
-    let text = match (stdout.trim_end(), stderr.trim_end()) {
-        (out, "") => out.to_owned(),
-        ("", err) => err.to_owned(),
-        (out, err) => format!("{out}\n[standard error]\n{err}"),
-    };
+    let text = both(&stdout, &stderr);
     let has_failed = finished.exit != Exit::Code(0) || text.contains("fatal: ");
     let text = match advice.filter(|_| has_failed) {
         Some(advice) => format!("{text}\n{advice}"),
@@ -198,19 +196,28 @@ fn answer(finished: &Finished, timeout: Duration, advice: Option<String>) -> Res
         exit => exit.to_string(),
     };
     let seconds = finished.duration.as_secs_f64();
-    let data = json!({
-        "exit_code": exit_code,
-        "exit": how,
-        "stdout": stdout,
-        "stderr": stderr,
-        "duration_ms": u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
-    });
+    let data = ExecutionResult {
+        exit_code,
+        exit: how.clone(),
+        stdout,
+        stderr,
+        duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+    };
     Ok(Answer {
         footer: Some(format!("[{how}, {seconds:.1} s]")),
         failed: (exit_code != Some(0)).then_some(how),
         exit_code,
-        ..Answer::new(text, data)
+        ..Answer::new(text, json!(data))
     })
+}
+
+/// Joins both output streams to one text.
+pub(super) fn both(stdout: &str, stderr: &str) -> String {
+    match (stdout.trim_end(), stderr.trim_end()) {
+        (out, "") => out.to_owned(),
+        ("", err) => err.to_owned(),
+        (out, err) => format!("{out}\n[standard error]\n{err}"),
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod files;
 mod git;
 mod names;
 mod plan;
+mod programs;
 mod skill;
 mod todo;
 mod verdict;

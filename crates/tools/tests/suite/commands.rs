@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use orchestrate_tools::ExecutionResult;
 use orchestrate_tools::harness::ToolHarness;
 use serde_json::json;
 
@@ -27,6 +28,15 @@ pub(crate) async fn a_failing_command_keeps_its_output(harness: ToolHarness) {
     let output = harness.call("run_shell_command", json!({"command": "echo why; exit 7"})).await;
     assert_eq!((output.success, output.error.as_deref(), output.error_kind), (false, Some("exit code 7"), None));
     assert_eq!(without_duration(&output.text()), "why\n[exit code 7");
+    let result: ExecutionResult = serde_json::from_value(output.data).unwrap();
+    let expected = ExecutionResult {
+        exit_code: Some(7),
+        exit: "exit code 7".to_owned(),
+        stdout: "why\n".to_owned(),
+        stderr: String::new(),
+        duration_ms: result.duration_ms,
+    };
+    assert_eq!(result, expected);
     let ends = harness.recorder.ends();
     assert_eq!((ends[0].exit_code, ends[0].success), (Some(7), false));
 }

@@ -32,6 +32,10 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
         ("list_directory", json!({"path": "."}), missing("nowhere")),
         ("create_directory", json!({"path": "d/e"}), Some(json!({"path": "x/y", "parents": false}))),
         ("search_files", json!({"pattern": "*.txt"}), Some(json!({"pattern": "*", "path": "nowhere"}))),
+        ("run_tests", json!({}), None),
+        ("run_linter", json!({}), Some(json!({"files": ["nowhere"]}))),
+        ("run_type_checker", json!({}), Some(json!({"files": ["nowhere"]}))),
+        ("run_formatter", json!({"files": ["src/lib.rs"]}), Some(json!({"files": ["nowhere"]}))),
         ("grep", json!({"pattern": "one"}), Some(json!({"pattern": "one", "path": "nowhere"}))),
         ("run_shell_command", json!({"command": "true"}), Some(json!({"command": "true", "cwd": "nowhere"}))),
         ("git_status", json!({}), None),
@@ -67,6 +71,14 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
     ]
 }
 
+/// Returns the same of the tools that need Python.
+pub(crate) fn python_specimens() -> Vec<(&'static str, Value, Option<Value>)> {
+    vec![
+        ("run_python", json!({"code": "print(1)"}), None),
+        ("create_virtual_environment", json!({"path": "v"}), Some(json!({"path": "a.txt"}))),
+    ]
+}
+
 /// Returns patches that change, create, delete and move the file at a path, and move one to it.
 fn patches(path: &str) -> Vec<Value> {
     let changes = [
@@ -81,22 +93,42 @@ fn patches(path: &str) -> Vec<Value> {
     patches.chain([diff]).map(|patch| json!({"patch": patch})).collect()
 }
 
+/// Returns calls that name a path among others.
+fn lists(path: &str) -> Vec<Value> {
+    vec![json!({"files": ["a.txt", path]})]
+}
+
 fn prepare(harness: &ToolHarness) -> io::Result<()> {
+    harness.put("Cargo.toml", "[package]\nname = \"sums\"\nedition = \"2021\"\n")?;
+    harness.put("src/lib.rs", "#[test]\nfn adds() {}\n")?;
     harness.put("a.txt", "one\ntwo\n")
 }
 
 pub(crate) async fn every_built_in_tool_conforms(harness: ToolHarness) {
     let registry = builtin_tools(&|_| None).unwrap();
     let specimens = specimens();
+    // Those are tried where Python is installed.
+    let of_python: Vec<&str> = python_specimens().iter().map(|(name, ..)| *name).collect();
     let names: Vec<&str> = registry.tools(None).iter().map(|tool| tool.name()).collect();
+    let names: Vec<&str> = names.into_iter().filter(|name| !of_python.contains(name)).collect();
     let mut tried: Vec<&str> = specimens.iter().map(|(name, ..)| *name).collect();
     tried.sort_unstable();
     assert_eq!(names, tried, "every tool is tried");
+    conforms(&harness, specimens).await;
+}
+
+/// Checks these tools.
+pub(crate) async fn conforms(harness: &ToolHarness, specimens: Vec<(&'static str, Value, Option<Value>)>) {
+    let registry = builtin_tools(&|_| None).unwrap();
     let mut faults = Vec::new();
     for (name, valid, missing) in specimens {
         let tool = Arc::clone(registry.tool(name).unwrap());
         let no_paths = |_: &str| Vec::new();
-        let naming_path: &dyn Fn(&str) -> Vec<Value> = if name == "apply_patch" { &patches } else { &no_paths };
+        let naming_path: &dyn Fn(&str) -> Vec<Value> = match name {
+            "apply_patch" => &patches,
+            "run_linter" | "run_type_checker" | "run_formatter" => &lists,
+            _ => &no_paths,
+        };
         let specimen = Specimen { tool, valid, missing, naming_path, prepare: &prepare };
         let found = check(&specimen, &harness.scope.sandbox).await.unwrap();
         faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));

@@ -15,6 +15,7 @@ mod files;
 mod hostile;
 mod limits;
 mod probe;
+mod programs;
 mod records;
 mod search;
 mod support;
@@ -45,6 +46,14 @@ macro_rules! cases_of_tiers {
         [vec![$($(
             support::of_tiers(concat!(stringify!($module), "::", stringify!($name)), |stand| Box::pin($module::$name(stand)))
         ),*),*]].into_iter().flatten().flatten()
+    };
+}
+
+macro_rules! needing_cases {
+    ($($need:ident: $($name:ident)*;)*) => {
+        vec![$($(
+            support::needing(concat!("programs::", stringify!($name)), programs::$need, |stand| Box::pin(programs::$name(stand)))
+        ),*),*]
     };
 }
 
@@ -92,6 +101,24 @@ fn main() -> ExitCode {
     });
     trials.extend(cases_of_tiers! {
         wrapped: the_example_of_the_reference_finds_the_files nothing_is_split_or_interpreted a_wrapper_cannot_leave_the_sandbox;
+    });
+    trials.extend(confined_cases! {
+        programs: a_project_without_tests_is_told_so arguments_that_look_like_options_are_refused
+            a_rule_about_commands_holds_for_programs_that_a_tool_chooses files_outside_are_refused_and_absent_ones_named
+            what_is_not_installed_is_named a_script_needs_the_permission_to_run_code;
+    });
+    trials.extend(needing_cases! {
+        CARGO: tests_of_cargo_are_counted_and_placed code_of_rust_is_checked_and_formatted;
+        NEXTEST: nextest_is_used_where_the_project_is_set_up_for_it;
+        PYTHON: tests_of_unittest_are_counted_and_placed a_script_runs_isolated_with_its_limits a_script_has_the_time_of_the_reference
+            a_virtual_environment_is_made_and_used the_tools_for_python_conform;
+        PYTEST: tests_of_pytest_are_counted_and_placed;
+        RUFF: ruff_lists_findings_and_formats;
+        MYPY: mypy_lists_findings;
+        NODE: tests_of_node_are_counted_and_placed;
+        GO: tests_of_go_are_counted_and_placed;
+        CTEST: tests_of_ctest_are_counted;
+        MAKE: a_target_of_make_passes_or_fails;
     });
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -19,6 +19,41 @@ pub(crate) fn trial(name: &'static str, test: fn(ToolHarness) -> Test) -> Trial 
     Trial::test(name, move || run(test, unconfined()))
 }
 
+/// A program that commands have to find, with how to install it.
+#[derive(Clone, Copy)]
+pub(crate) struct Need {
+    /// A command that fails if it is absent.
+    pub(crate) probe: &'static str,
+    /// The program, as `name (how to install it)`.
+    pub(crate) program: &'static str,
+}
+
+/// Creates a test of commands that also needs a program inside the sandbox.
+pub(crate) fn needing(name: &'static str, need: Need, test: fn(ToolHarness) -> Test) -> Trial {
+    Trial::ignorable_test(name, move || {
+        let (sandbox, lacking) = match strongest() {
+            Ok(sandbox) if has(sandbox, need)? => (Some(sandbox.clone()), need.program.to_owned()),
+            Ok(_) => (None, need.program.to_owned()),
+            Err(reason) => (None, format!("{TIER}: {reason}")),
+        };
+        match sandbox {
+            Some(sandbox) => run(test, sandbox).map(|()| Completion::Completed),
+            None if env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all") => {
+                Err(Failed::from(format!("not run: needs {lacking}")))
+            }
+            None => Ok(Completion::ignored_with(format!("not run: needs {lacking}"))),
+        }
+    })
+}
+
+/// Reports whether commands find a program.
+fn has(sandbox: &Sandbox, need: Need) -> Result<bool, Failed> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let harness = ToolHarness::new(builtin_tools(&|_| None).unwrap(), sandbox.clone())?;
+    let call = harness.call("run_shell_command", serde_json::json!({"command": need.probe}));
+    Ok(runtime.block_on(call).success)
+}
+
 const TIER: &str = "a sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)";
 
 /// Creates a test of commands. It needs a sandbox tier that works on this machine; otherwise it is

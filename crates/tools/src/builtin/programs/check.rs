@@ -1,0 +1,131 @@
+//! `run_linter` and `run_type_checker`: run what the project uses, and list what it finds.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use orchestrate_core::invisible::shown;
+use serde_json::{Value, json};
+
+use super::super::facts::facts;
+use super::candidate::{Ran, choose};
+use super::checkers::{Checker, Findings, linters, type_checkers};
+use super::files::Selection;
+use super::parse;
+use super::project::Project;
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::results::{Diagnostic, LintResults};
+use crate::tool::Tool;
+
+/// The `run_linter` tool.
+pub(crate) struct RunLinter(pub(crate) Prompt);
+
+/// The `run_type_checker` tool.
+pub(crate) struct RunTypeChecker(pub(crate) Prompt);
+
+#[async_trait]
+impl Tool for RunLinter {
+    facts!("run_linter", EXEC, CodeExecution);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
+        Selection::normalize(arguments, worktree)
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        Selection::effects(arguments)
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        check(context, arguments, "linter", linters).await
+    }
+}
+
+#[async_trait]
+impl Tool for RunTypeChecker {
+    facts!("run_type_checker", EXEC, CodeExecution);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
+        Selection::normalize(arguments, worktree)
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        Selection::effects(arguments)
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        check(context, arguments, "type checker", type_checkers).await
+    }
+}
+
+/// Runs the first checker that is installed, and keeps what it finds in the files that were named.
+async fn check(
+    context: &ToolContext,
+    arguments: Value,
+    kind: &str,
+    candidates: fn(&Project, &[String]) -> Vec<Checker>,
+) -> Result<Answer, ToolError> {
+    let selection = Selection::read(context, arguments).await?;
+    let project = context.blocking(Project::look).await?;
+    let candidates = candidates(&project, &selection.files);
+    if candidates.is_empty() {
+        return Err(selection.nothing_for(kind));
+    }
+    let chosen = choose(context, candidates).await?;
+    let ran = chosen.run(context).await?;
+    let root = context.worktree().to_string_lossy().into_owned();
+    let found = findings(chosen.candidate.report, &ran, &root);
+    let has_report = !found.is_empty();
+    let found = found.into_iter().filter(|found| selection.covers(&found.file)).collect();
+    Ok(answer(&ran, found, has_report))
+}
+
+fn findings(format: Findings, ran: &Ran, root: &str) -> Vec<Diagnostic> {
+    match format {
+        Findings::Cargo => parse::cargo(&ran.stdout, root),
+        Findings::Ruff => parse::ruff(&ran.stdout, root),
+        Findings::Eslint => parse::eslint(&ran.stdout, root),
+        Findings::Pyright => parse::pyright(&ran.stdout, root),
+        Findings::Lines => parse::lines(&format!("{}\n{}", ran.stdout, ran.stderr), root),
+    }
+}
+
+/// Counts what was found. A program that fails without a finding could not do its work.
+fn answer(ran: &Ran, diagnostics: Vec<Diagnostic>, has_report: bool) -> Answer {
+    let errors = diagnostics.iter().filter(|found| found.severity == "error").count();
+    let warnings = diagnostics.len() - errors;
+    let is_broken = ran.run.exit_code != Some(0) && !has_report;
+    let text = match diagnostics.as_slice() {
+        [] if is_broken => ran.tail(),
+        [] => "nothing found".to_owned(),
+        found => found.iter().map(describe).collect::<Vec<_>>().join("\n"),
+    };
+    let failed = match (is_broken, errors, warnings) {
+        (true, ..) => Some(ran.how.clone()),
+        (_, 0, 0) => None,
+        (_, 0, _) if ran.run.exit_code == Some(0) => None,
+        (_, errors, warnings) => Some(format!("{errors} errors, {warnings} warnings")),
+    };
+    let exit_code = ran.run.exit_code;
+    let results = LintResults { run: ran.run.clone(), errors, warnings, diagnostics };
+    Answer { footer: Some(ran.footer()), failed, exit_code, ..Answer::new(text, json!(results)) }
+}
+
+/// Formats a finding as `file:line:column: severity code: message`.
+fn describe(found: &Diagnostic) -> String {
+    let number = |number: Option<u32>| number.map(|number| format!(":{number}")).unwrap_or_default();
+    let place = format!("{}{}{}", shown(&found.file), number(found.line), number(found.column));
+    let place = if found.file.is_empty() { String::new() } else { format!("{place}: ") };
+    let code = found.code.as_ref().map(|code| format!(" {code}")).unwrap_or_default();
+    format!("{place}{}{code}: {}", found.severity, found.message)
+}

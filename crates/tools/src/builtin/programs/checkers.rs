@@ -1,0 +1,187 @@
+//! Which programs check and format a project's code, decided from its files and those that a call names.
+
+use super::candidate::{Candidate, words};
+use super::project::{Language, Project};
+
+/// The format of a report of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Findings {
+    /// JSON lines of cargo.
+    Cargo,
+    /// JSON of ruff.
+    Ruff,
+    /// JSON of eslint.
+    Eslint,
+    /// JSON of pyright.
+    Pyright,
+    /// Lines that begin with a place.
+    Lines,
+}
+
+pub(super) type Checker = Candidate<Findings>;
+pub(super) type Formatter = Candidate<()>;
+
+const RUSTUP: &str = "from rustup.rs, with `rustup component add clippy rustfmt`";
+const GO: &str = "from go.dev";
+const GOLANGCI: &str = "from golangci-lint.run";
+const RUFF: &str = "`pip install ruff`";
+const BLACK: &str = "`pip install black`";
+const MYPY: &str = "`pip install mypy`";
+const PYRIGHT: &str = "`pip install pyright` or `npm install pyright`";
+const ESLINT: &str = "`npm install --save-dev eslint`";
+const TYPESCRIPT: &str = "`npm install --save-dev typescript`";
+const PRETTIER: &str = "`npm install --save-dev prettier`";
+/// The edition of a package that names none, as cargo has it.
+const FIRST_EDITION: &str = "2015";
+const ENDINGS: &[(Language, &[&str])] = &[
+    (Language::Rust, &["rs"]),
+    (Language::Go, &["go"]),
+    (Language::Python, &["py", "pyi"]),
+    (Language::JavaScript, &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "json", "css", "html", "md"]),
+];
+
+/// Returns the linters for these files, or the project; preferred ones first, none if there is no linter for them.
+pub(super) fn linters(project: &Project, files: &[String]) -> Vec<Checker> {
+    by_language(project, files, |language| match language {
+        Language::Rust => {
+            vec![cargo("clippy", &["cargo", "clippy", "--all-targets", "--message-format=json", "--quiet"])]
+        }
+        Language::Go => {
+            let golangci = words(&["golangci-lint", "run"]);
+            let golangci = Candidate::new("golangci-lint", golangci, GOLANGCI, Findings::Lines);
+            vec![golangci, vet()]
+        }
+        Language::Python => {
+            let argv = with(project, "ruff", &["check", "--force-exclude"], files);
+            let ruff = Candidate::new("ruff", argv, RUFF, Findings::Ruff);
+            vec![Candidate { variables: &[("RUFF_OUTPUT_FORMAT", "json")], ..ruff }]
+        }
+        Language::JavaScript => {
+            let argv = with(project, "eslint", &["--format=json"], files);
+            vec![Candidate::new("eslint", argv, ESLINT, Findings::Eslint)]
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// Returns the type checkers for these files, or the project.
+pub(super) fn type_checkers(project: &Project, files: &[String]) -> Vec<Checker> {
+    by_language(project, files, |language| match language {
+        Language::Rust => {
+            vec![cargo("check", &["cargo", "check", "--all-targets", "--message-format=json", "--quiet"])]
+        }
+        Language::Go => vec![vet()],
+        Language::Python => {
+            let options = ["--show-column-numbers", "--show-error-codes", "--no-pretty", "--no-error-summary"];
+            let mypy = with(project, "mypy", &options, files);
+            let mypy = Candidate::new("mypy", mypy, MYPY, Findings::Lines);
+            let pyright = with(project, "pyright", &["--outputjson"], files);
+            let pyright = Candidate::new("pyright", pyright, PYRIGHT, Findings::Pyright);
+            let prefers_pyright =
+                project.has("pyrightconfig.json") || project.mentions(&["pyproject.toml"], "[tool.pyright]");
+            if prefers_pyright { vec![pyright, mypy] } else { vec![mypy, pyright] }
+        }
+        Language::JavaScript => {
+            // With files, it would not read the project's settings.
+            let argv = with(project, "tsc", &["--noEmit", "--pretty", "false"], &[]);
+            let tsc = Candidate::new("tsc", argv, TYPESCRIPT, Findings::Lines);
+            if project.has("tsconfig.json") { vec![tsc] } else { Vec::new() }
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// Returns the formatters for these files, or the project.
+pub(super) fn formatters(project: &Project, files: &[String]) -> Vec<Formatter> {
+    by_language(project, files, |language| match language {
+        Language::Rust => {
+            let edition = edition(project);
+            let argv = match files {
+                [] => words(&["cargo", "fmt", "--all"]),
+                _ => listed(&["rustfmt", "--edition", edition], files),
+            };
+            vec![Candidate::new("rustfmt", argv, RUSTUP, ()).versioned(&["rustfmt", "--version"])]
+        }
+        Language::Go => {
+            let argv = listed(&["gofmt", "-w"], files);
+            // It has no option that prints its version, which is that of go.
+            vec![Candidate::new("gofmt", argv, GO, ()).versioned(&["go", "version"])]
+        }
+        Language::Python => {
+            let ruff = with(project, "ruff", &["format", "--force-exclude"], files);
+            let ruff = Candidate::new("ruff format", ruff, RUFF, ());
+            let black = Candidate::new("black", with(project, "black", &["--quiet"], files), BLACK, ());
+            let prefers_black = project.mentions(&["pyproject.toml"], "[tool.black]");
+            if prefers_black { vec![black] } else { vec![ruff, black] }
+        }
+        Language::JavaScript => {
+            let argv = with(project, "prettier", &["--write", "--log-level=warn"], files);
+            vec![Candidate::new("prettier", argv, PRETTIER, ())]
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// Returns the language of these files, which are all of one; `None` if they are not, or none is known.
+fn language(files: &[String]) -> Option<Language> {
+    let of_file = |file: &String| {
+        let ending = crate::path::split(file).1.rsplit_once('.')?.1;
+        ENDINGS.iter().find(|(_, endings)| endings.contains(&ending)).map(|(language, _)| *language)
+    };
+    let (first, rest) = files.split_first()?;
+    let language = of_file(first)?;
+    rest.iter().all(|file| of_file(file) == Some(language)).then_some(language)
+}
+
+/// Returns the programs for the language of the files, or without files for the first one that has any.
+fn by_language<R>(
+    project: &Project,
+    files: &[String],
+    programs: impl Fn(Language) -> Vec<Candidate<R>>,
+) -> Vec<Candidate<R>> {
+    match files {
+        [] => project.languages().into_iter().map(programs).find(|found| !found.is_empty()).unwrap_or_default(),
+        // A folder belongs to the project's first language.
+        _ => match language(files).or_else(|| project.languages().into_iter().next()) {
+            Some(language) => programs(language),
+            None => Vec::new(),
+        },
+    }
+}
+
+/// Returns a command with the project's own copy of a program, else the installed one, for all files by default.
+fn with(project: &Project, program: &str, options: &[&str], files: &[String]) -> Vec<String> {
+    let own = [".venv/bin", "venv/bin", "node_modules/.bin"].map(|folder| format!("{folder}/{program}"));
+    let program = own.into_iter().find(|path| project.has(path)).unwrap_or_else(|| program.to_owned());
+    let is_whole = program.ends_with("tsc");
+    let head: Vec<&str> = std::iter::once(program.as_str()).chain(options.iter().copied()).collect();
+    if is_whole { words(&head) } else { listed(&head, files) }
+}
+
+/// Adds the files, or the project's root; a name that begins with `-` would be an option.
+fn listed(head: &[&str], files: &[String]) -> Vec<String> {
+    let name =
+        |file: &String| if file.starts_with('-') || file.is_empty() { format!("./{file}") } else { file.clone() };
+    let files = if files.is_empty() { vec![".".to_owned()] } else { files.iter().map(name).collect() };
+    words(head).into_iter().chain(files).collect()
+}
+
+fn cargo(program: &'static str, argv: &[&str]) -> Checker {
+    let version: &[&str] =
+        if program == "clippy" { &["cargo", "clippy", "--version"] } else { &["cargo", "--version"] };
+    let name = if program == "clippy" { "clippy" } else { "cargo check" };
+    Candidate::new(name, words(argv), RUSTUP, Findings::Cargo).versioned(version)
+}
+
+fn vet() -> Checker {
+    Candidate::new("go vet", words(&["go", "vet", "./..."]), GO, Findings::Lines).versioned(&["go", "version"])
+}
+
+fn edition(project: &Project) -> &str {
+    let lines = project.text("Cargo.toml").lines();
+    let edition = lines.filter_map(|line| line.trim().strip_prefix("edition")?.trim().strip_prefix('=')).next();
+    edition.map_or(FIRST_EDITION, |edition| edition.trim().trim_matches('"'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! The JSON of jest, which vitest writes, too.
+
+use serde::Deserialize;
+
+use super::place::{inside, places};
+use super::tally::Tally;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    test_results: Vec<File>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    #[serde(default)]
+    assertion_results: Vec<Case>,
+    status: String,
+    #[serde(default)]
+    message: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Case {
+    full_name: String,
+    status: String,
+    #[serde(default)]
+    failure_messages: Option<Vec<String>>,
+}
+
+/// Reads the standard output of `jest --json` or `vitest run --reporter=json`, which may begin with other lines.
+pub(crate) fn read(stdout: &str, root: &str) -> Tally {
+    let mut tally = Tally::default();
+    for file in report(stdout).map(|report| report.test_results).unwrap_or_default() {
+        for case in &file.assertion_results {
+            match case.status.as_str() {
+                "passed" => tally.passed += 1,
+                "failed" => {
+                    let said = case.failure_messages.iter().flatten().map(|said| without_stack(said, root));
+                    let message = said.collect::<Vec<_>>().join("\n");
+                    let place = places(&message, root).into_iter().next();
+                    tally.fail(case.full_name.clone(), &message, place);
+                }
+                _ => tally.skipped += 1,
+            }
+        }
+        if file.status == "failed" && file.assertion_results.is_empty() {
+            let name = inside(&file.name, root).unwrap_or(file.name);
+            let place = places(&file.message, root).into_iter().next();
+            tally.fail(name, &file.message, place);
+        }
+    }
+    tally
+}
+
+fn report(stdout: &str) -> Option<Report> {
+    let starts = stdout.match_indices("{\"").map(|(at, _)| at);
+    let from = starts.filter_map(|at| stdout.get(at..));
+    from.filter_map(|text| serde_json::Deserializer::from_str(text).into_iter().next()?.ok()).next()
+}
+
+/// Leaves out the frames outside the project.
+fn without_stack(message: &str, root: &str) -> String {
+    let is_frame = |line: &str| line.starts_with("    at ");
+    let lines = message.lines().filter(|line| !is_frame(line) || !places(line, root).is_empty());
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,22 @@
+//! Readers of what programs report: text in, results out.
+
+mod diagnostics;
+mod go;
+mod jest;
+mod junit;
+mod libtest;
+mod nextest;
+mod place;
+mod tally;
+mod unittest;
+
+pub(super) use diagnostics::{cargo, eslint, lines, pyright, ruff};
+pub(super) use tally::Tally;
+
+pub(super) use {
+    go::read as go, jest::read as jest, junit::read as junit, libtest::read as libtest, nextest::read as nextest,
+    unittest::read as unittest,
+};
+
+#[cfg(test)]
+mod tests;

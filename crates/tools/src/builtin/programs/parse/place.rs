@@ -1,0 +1,54 @@
+//! Finds the places in the project that a message names.
+
+/// Returns the places that a text names as `file:line`, in their order, relative to the worktree.
+///
+/// Absolute paths outside the worktree and files of installed packages are left out.
+pub(super) fn places(text: &str, root: &str) -> Vec<(String, u32)> {
+    let separates =
+        |c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"' | '\'' | '`' | '<' | '>' | '[' | ']' | ',');
+    text.split(separates).filter_map(|word| place(word, root)).collect()
+}
+
+/// Reads `file:line` or `file:line:column`.
+fn place(word: &str, root: &str) -> Option<(String, u32)> {
+    let word = word.trim_start_matches("file://");
+    let (file, rest) = word.split_once(':')?;
+    let digits = rest.split(':').next()?;
+    let line: u32 = digits.parse().ok().filter(|line| *line > 0)?;
+    let file = inside(file, root)?;
+    let has_extension = file.rsplit('/').next()?.trim_start_matches('.').contains('.');
+    has_extension.then_some((file, line))
+}
+
+/// Returns a path relative to the worktree; `None` for one outside, or of an installed package.
+pub(super) fn inside(path: &str, root: &str) -> Option<String> {
+    let path = match path.strip_prefix(root).map(|below| below.strip_prefix('/')) {
+        Some(Some(below)) if !root.is_empty() => below,
+        _ if path.starts_with('/') => return None,
+        _ => path.trim_start_matches("./"),
+    };
+    let is_installed = path.split('/').any(|part| matches!(part, "node_modules" | "site-packages" | ".." | ".venv"));
+    (!is_installed && !path.is_empty()).then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_the_project_are_found() {
+        let table: [(&str, &[(&str, u32)]); 6] = [
+            ("thread 'a' panicked at src/lib.rs:24:9:\nleft", &[("src/lib.rs", 24)]),
+            ("at Object.toBe (/w/sums.test.js:4:19)\n at f (/w/node_modules/j/x.js:1:2)", &[("sums.test.js", 4)]),
+            ("../../venv/lib/x.py:52: in f\ntest_sums.py:14: AssertionError", &[("test_sums.py", 14)]),
+            ("at file:///w/a.mjs:3:1, node:internal/test:7:1, /rustc/5980/panicking.rs:689:5", &[("a.mjs", 3)]),
+            ("at 12:30:05 see http://h:80/x and a.b:0", &[]),
+            ("at ./src/lib.rs:24:9", &[("src/lib.rs", 24)]),
+        ];
+        for (text, expected) in table {
+            let found = places(text, "/w");
+            let found: Vec<(&str, u32)> = found.iter().map(|(file, line)| (file.as_str(), *line)).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What is known of a project: which files it has, and what its manifests say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use orchestrate_sandbox::Cancel;
+
+use crate::error::ToolError;
+use crate::files::{Files, Flow, WalkLimits};
+
+/// Maximum time to list the folders that are looked at.
+const LISTING_TIME: Duration = Duration::from_secs(10);
+/// Number of bytes of a manifest that are read.
+const MANIFEST_BYTES: u64 = 1 << 18;
+/// The folders whose entries are listed, as far as git does not ignore them.
+const LISTED: &[&str] = &["", "src", "test", "tests", "__tests__"];
+/// Files that git may ignore, and those in folders that are not listed.
+const MARKS: &[&str] = &[
+    ".config/nextest.toml",
+    ".venv/bin/python",
+    ".venv/bin/ruff",
+    ".venv/bin/mypy",
+    ".venv/bin/black",
+    ".venv/bin/pyright",
+    "venv/bin/python",
+    "venv/bin/ruff",
+    "venv/bin/mypy",
+    "venv/bin/black",
+    "venv/bin/pyright",
+    "node_modules/.bin/eslint",
+    "node_modules/.bin/jest",
+    "node_modules/.bin/prettier",
+    "node_modules/.bin/pyright",
+    "node_modules/.bin/tsc",
+    "node_modules/.bin/vitest",
+    "build/CTestTestfile.cmake",
+];
+/// Files whose text says which programs are used.
+const MANIFESTS: &[&str] = &[
+    "Cargo.toml",
+    "go.mod",
+    "package.json",
+    "pyproject.toml",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "setup.cfg",
+    "tox.ini",
+    "Makefile",
+    "makefile",
+    "GNUmakefile",
+];
+
+/// A kind of project, by what builds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Language {
+    Rust,
+    Go,
+    Python,
+    JavaScript,
+    Maven,
+    Gradle,
+    CMake,
+    Make,
+}
+
+/// The files that show which programs a project uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Project {
+    present: BTreeSet<String>,
+    texts: BTreeMap<String, String>,
+}
+
+impl Project {
+    /// Looks at a worktree. What is absent, unreadable or hidden by a rule is not part of the project.
+    ///
+    /// # Errors
+    /// `Interrupted` if cancelled, `TooBroad` if a folder has too many entries.
+    pub(super) fn look(files: &Files, cancel: &Cancel) -> Result<Project, ToolError> {
+        let mut project = Project::default();
+        let limits = WalkLimits { recursive: false, deadline: Instant::now() + LISTING_TIME, cancel: cancel.clone() };
+        for folder in LISTED {
+            let walked = files.walk(folder, &limits, &mut |entry| {
+                project.present.insert(entry.path.clone());
+                Ok(Flow::Continue)
+            });
+            if let Err(error @ (ToolError::Interrupted(_) | ToolError::TooBroad(_))) = walked {
+                return Err(error);
+            }
+        }
+        let marks = MARKS.iter().filter(|path| files.metadata(path).is_ok());
+        project.present.extend(marks.map(|path| (*path).to_owned()));
+        let manifests = MANIFESTS.iter().filter(|path| project.present.contains(**path));
+        project.texts = manifests.map(|path| ((*path).to_owned(), text(files, path))).collect();
+        Ok(project)
+    }
+
+    /// Reports whether it has a file or a folder.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.present.contains(path)
+    }
+
+    /// Returns the first of these that it has.
+    pub(super) fn first<'a>(&self, paths: &[&'a str]) -> Option<&'a str> {
+        paths.iter().copied().find(|path| self.has(path))
+    }
+
+    /// Returns the text of a manifest; empty if it has none.
+    pub(super) fn text(&self, path: &str) -> &str {
+        self.texts.get(path).map_or("", String::as_str)
+    }
+
+    /// Reports whether one of these manifests contains a text.
+    pub(super) fn mentions(&self, paths: &[&str], words: &str) -> bool {
+        paths.iter().any(|path| self.text(path).contains(words))
+    }
+
+    /// Reports whether a folder has an entry with such a name.
+    pub(super) fn any_in(&self, folder: &str, is_one: fn(&str) -> bool) -> bool {
+        self.present.iter().any(|path| {
+            let (parent, name) = crate::path::split(path);
+            parent == folder && is_one(name)
+        })
+    }
+
+    /// Returns the kinds of project that it is, the one whose programs come first before the others.
+    pub(super) fn languages(&self) -> Vec<Language> {
+        let table = [
+            (Language::Rust, self.has("Cargo.toml")),
+            (Language::Go, self.has("go.mod")),
+            (Language::Python, self.is_python()),
+            (Language::JavaScript, self.has("package.json")),
+            (Language::Maven, self.has("pom.xml")),
+            (
+                Language::Gradle,
+                self.first(&["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"]).is_some(),
+            ),
+            (Language::CMake, self.has("CMakeLists.txt")),
+            (Language::Make, self.makefile().is_some()),
+        ];
+        table.into_iter().filter(|(_, is_one)| *is_one).map(|(language, _)| language).collect()
+    }
+
+    /// Returns the makefile that make reads.
+    pub(super) fn makefile(&self) -> Option<&'static str> {
+        self.first(&["GNUmakefile", "makefile", "Makefile"])
+    }
+
+    /// Returns the interpreter of its own virtual environment, else the one that is installed.
+    pub(super) fn python(&self) -> &'static str {
+        self.first(&[".venv/bin/python", "venv/bin/python"]).unwrap_or("python3")
+    }
+
+    fn is_python(&self) -> bool {
+        const MANIFESTS: &[&str] =
+            &["pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt"];
+        let is_module = |name: &str| name.ends_with(".py");
+        self.first(MANIFESTS).is_some() || ["", "test", "tests"].iter().any(|folder| self.any_in(folder, is_module))
+    }
+
+    /// Creates a project of these files.
+    #[cfg(test)]
+    pub(super) fn of(files: &[(&str, &str)]) -> Project {
+        Project {
+            present: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
+            texts: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
+        }
+    }
+}
+
+fn text(files: &Files, path: &str) -> String {
+    let mut bytes = Vec::new();
+    let read = files.open(path).map(|opened| opened.file.take(MANIFEST_BYTES).read_to_end(&mut bytes));
+    match read {
+        Ok(Ok(_)) => String::from_utf8_lossy(&bytes).into_owned(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,157 @@
+//! `run_python` and `create_virtual_environment`.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::{Access, Target};
+use orchestrate_sandbox::Exit;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::exec;
+use super::super::facts::facts;
+use super::candidate::{start, words};
+use super::project::Project;
+use crate::arguments::invalid;
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+use crate::files::Expect;
+use crate::output::Answer;
+use crate::path::join;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+
+/// The default time limit of a script in seconds, as in the reference.
+const DEFAULT_SECONDS: u64 = 30;
+/// The interpreter outside a virtual environment.
+const PYTHON: &str = "python3";
+/// What keeps git from storing an environment; newer versions of Python write it themselves.
+const IGNORE_ALL: &[u8] = b"*\n";
+
+/// The `run_python` tool.
+pub(crate) struct RunPython(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct Script {
+    code: String,
+    timeout: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for RunPython {
+    facts!("run_python", EXEC, CodeExecution);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        let code = arguments.get("code").and_then(Value::as_str).unwrap_or_default();
+        if code.trim().is_empty() { Err(invalid("`code` is empty")) } else { Ok(()) }
+    }
+
+    fn effects(&self, _: &Value) -> Vec<Effect> {
+        vec![runs(&interpreter(PYTHON))]
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Script { code, timeout } = read(arguments)?;
+        let python = context.blocking(Project::look).await?.python();
+        let timeout = exec::time_limit(context.limits(), Some(timeout.unwrap_or(DEFAULT_SECONDS)));
+        let argv = interpreter(python);
+        context.check_program(&argv)?;
+        let finished = start(context, &argv, &[], code.as_bytes(), timeout).await?;
+        let finished = finished.ok_or_else(|| no_python(python))?;
+        exec::answer(&finished, timeout, None)
+    }
+}
+
+/// Returns the command that reads a script from its input: isolated from the user's settings and packages.
+fn interpreter(python: &str) -> Vec<String> {
+    words(&[python, "-I", "-"])
+}
+
+fn runs(argv: &[String]) -> Effect {
+    Effect { access: Access::Run, target: Target::Argv(argv.to_vec()) }
+}
+
+fn no_python(python: &str) -> ToolError {
+    ToolError::Execution(format!(
+        "`{python}` does not start where commands run; install python3 from the system's packages, or make the \
+        virtual environment anew"
+    ))
+}
+
+/// The `create_virtual_environment` tool.
+pub(crate) struct CreateVirtualEnvironment(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct Place {
+    path: String,
+}
+
+#[async_trait]
+impl Tool for CreateVirtualEnvironment {
+    facts!("create_virtual_environment", EXEC, CodeExecution, paths["path"]);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+        vec![Effect::on(Target::Path(path.to_owned())), runs(&venv(path))]
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Place { path } = read(arguments)?;
+        require_free(context, &path).await?;
+        let argv = venv(&path);
+        let timeout: Duration = context.limits().max_command_timeout;
+        let finished = start(context, &argv, &[], &[], timeout).await?.ok_or_else(|| no_python(PYTHON))?;
+        if matches!(finished.exit, Exit::TimedOut | Exit::Cancelled) || !finished.exit.success() {
+            let answer = exec::answer(&finished, timeout, None)?;
+            let hint = "on Debian and Ubuntu, the package python3-venv has what is missing";
+            let is_incomplete = answer.text.contains("ensurepip");
+            let text = if is_incomplete { format!("{}\n{hint}", answer.text) } else { answer.text.clone() };
+            return Ok(Answer { text, data: json!(false), ..answer });
+        }
+        let ignore = join(&path, ".gitignore");
+        let made = context.blocking(move |files, _| files.write(&ignore, IGNORE_ALL, Expect::Any)).await;
+        made?;
+        let (version, seconds) = (version(context, &path).await?, finished.duration.as_secs_f64());
+        let text = format!("made the virtual environment {}; its programs are in {}/bin", shown(&path), shown(&path));
+        Ok(Answer {
+            footer: Some(format!("[{version}: `{}`, {}, {seconds:.1} s]", argv.join(" "), finished.exit)),
+            exit_code: Some(0),
+            ..Answer::new(text, json!(true))
+        })
+    }
+}
+
+fn venv(path: &str) -> Vec<String> {
+    // A path that begins with `-` would be an option.
+    words(&[PYTHON, "-m", "venv", "--", path])
+}
+
+/// Requires that the path is inside the worktree, also through links, and does not exist yet.
+async fn require_free(context: &ToolContext, path: &str) -> Result<(), ToolError> {
+    let wanted = path.to_owned();
+    let found = context.blocking(move |files, _| files.metadata(&wanted)).await;
+    match found {
+        Ok(_) => Err(ToolError::Retry(format!("exists already: {}; name another path", shown(path)))),
+        Err(ToolError::Retry(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the name and version of the new interpreter.
+async fn version(context: &ToolContext, path: &str) -> Result<String, ToolError> {
+    let argv = words(&[&join(path, "bin/python"), "--version"]);
+    let limit = context.limits().command_timeout;
+    let finished = start(context, &argv, &[], &[], limit).await?.filter(|finished| finished.exit.success());
+    Ok(finished.map_or_else(|| PYTHON.to_owned(), |finished| finished.stdout.text().trim().to_owned()))
+}

@@ -1,0 +1,218 @@
+//! Which programs run a project's tests, decided from its files.
+
+use super::candidate::{Candidate, words};
+use super::project::{Language, Project};
+
+/// Where a runner's report is, and its format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    /// The text of Rust's test programs.
+    Libtest,
+    /// JSON lines of nextest.
+    Nextest,
+    /// JUnit's XML on standard output.
+    Junit,
+    /// JUnit's XML on standard error, beside a text on standard output.
+    JunitBeside,
+    /// JUnit's XML in files below these folders, of the project and of its parts.
+    JunitFiles(&'static [&'static str]),
+    /// The text of Python's `unittest`, on standard error.
+    Unittest,
+    /// JSON of jest and vitest.
+    Jest,
+    /// JSON lines of `go test` in the module of this name.
+    Go { module: String },
+    /// None: only the exit code tells how the tests went.
+    ExitCode,
+}
+
+pub(super) type Runner = Candidate<Report>;
+
+const CARGO: &str = "from rustup.rs";
+const NEXTEST: &str = "`cargo install --locked cargo-nextest`";
+const PYTEST: &str = "`pip install pytest`";
+const PYTHON: &str = "from the system's packages: python3";
+const NODE: &str = "from nodejs.org: node 20 or newer";
+const NPM_INSTALL: &str = "with the project's packages: `npm install`";
+const GO: &str = "from go.dev";
+const MAVEN: &str = "from the system's packages: maven";
+const GRADLE: &str = "from gradle.org";
+const CMAKE: &str = "from the system's packages: cmake";
+const MAKE: &str = "from the system's packages: make";
+
+/// Where CTest writes its report, below the build folder.
+const CTEST_REPORT: &str = "Testing/orchestrate.xml";
+
+/// Returns, for each language of the project with tests, the programs that can run them, preferred ones first.
+pub(super) fn runners(project: &Project, pattern: Option<&str>) -> Vec<Vec<Runner>> {
+    let of_language = |language| match language {
+        Language::Rust => rust(project, pattern),
+        Language::Go => vec![go(project, pattern)],
+        Language::Python => python(project, pattern),
+        Language::JavaScript => javascript(project, pattern).into_iter().collect(),
+        Language::Maven => vec![maven(project, pattern)],
+        Language::Gradle => vec![gradle(project, pattern)],
+        Language::CMake => vec![ctest(project, pattern)],
+        Language::Make => make(project).into_iter().collect(),
+    };
+    project.languages().into_iter().map(of_language).filter(|runners| !runners.is_empty()).collect()
+}
+
+/// Reports whether a runner can run a part of the tests.
+pub(super) fn takes_pattern(runner: &Runner) -> bool {
+    runner.report != Report::ExitCode
+}
+
+fn with<'a>(argv: &[&'a str], more: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    argv.iter().copied().chain(more).map(str::to_owned).collect()
+}
+
+fn rust(project: &Project, pattern: Option<&str>) -> Vec<Runner> {
+    let cargo =
+        Candidate::new("cargo test", with(&["cargo", "test", "--no-fail-fast"], pattern), CARGO, Report::Libtest);
+    let nextest = Candidate {
+        variables: &[("NEXTEST_EXPERIMENTAL_LIBTEST_JSON", "1")],
+        ..Candidate::new(
+            "cargo nextest",
+            with(&["cargo", "nextest", "run", "--no-fail-fast", "--message-format", "libtest-json"], pattern),
+            NEXTEST,
+            Report::Nextest,
+        )
+    };
+    let nextest = nextest.versioned(&["cargo", "nextest", "--version"]);
+    // It runs no tests in documentation, so it is used only where the project is set up for it.
+    if project.has(".config/nextest.toml") { vec![nextest] } else { vec![cargo] }
+}
+
+fn go(project: &Project, pattern: Option<&str>) -> Runner {
+    let module = project.text("go.mod").lines().find_map(|line| line.trim().strip_prefix("module "));
+    let module = module.unwrap_or_default().trim().trim_matches('"').to_owned();
+    let some = pattern.into_iter().flat_map(|pattern| ["-run", pattern]);
+    let argv = with(&["go", "test", "-json"], some.chain(["./..."]));
+    Candidate::new("go test", argv, GO, Report::Go { module }).versioned(&["go", "version"])
+}
+
+fn python(project: &Project, pattern: Option<&str>) -> Vec<Runner> {
+    const MANIFESTS: &[&str] = &["pyproject.toml", "setup.cfg", "tox.ini", "requirements.txt", "requirements-dev.txt"];
+    let python = project.python();
+    let is_place = |pattern: &str| pattern.contains("::") || pattern.ends_with(".py") || project.has(pattern);
+    let some: Vec<&str> = match pattern {
+        Some(place) if is_place(place) => vec![place],
+        Some(words) => vec!["-k", words],
+        None => Vec::new(),
+    };
+    // A file of this kind cannot be replaced by another one.
+    let options = ["-q", "--junit-xml=/proc/self/fd/2"];
+    let options = || options.into_iter().chain(some.iter().copied());
+    let module = with(&[python, "-m", "pytest"], options());
+    let module = Candidate::new("pytest", module, PYTEST, Report::JunitBeside);
+    let mut pytest = vec![module.versioned(&[python, "-m", "pytest", "--version"])];
+    if python == "python3" {
+        // It may be installed with an interpreter of its own.
+        pytest.push(Candidate::new("pytest", with(&["pytest"], options()), PYTEST, Report::JunitBeside));
+    }
+    let is_set_up = project.first(&["pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"]).is_some()
+        || project.mentions(MANIFESTS, "pytest");
+    if !is_set_up {
+        pytest.push(unittest(project, pattern));
+    }
+    pytest
+}
+
+fn unittest(project: &Project, pattern: Option<&str>) -> Runner {
+    let python = project.python();
+    let is_test = |name: &str| name.starts_with("test") && name.ends_with(".py");
+    // Its search does not enter a folder that is no package.
+    let folders = ["tests", "test"];
+    let is_apart = |folder: &&str| project.any_in(folder, is_test) && !project.has(&format!("{folder}/__init__.py"));
+    let start = folders.into_iter().find(is_apart).into_iter().flat_map(|folder| ["-s", folder]);
+    let some = pattern.into_iter().flat_map(|pattern| ["-k", pattern]);
+    let argv = with(&[python, "-m", "unittest", "discover", "-v"], start.chain(some));
+    Candidate::new("unittest", argv, PYTHON, Report::Unittest)
+}
+
+fn javascript(project: &Project, pattern: Option<&str>) -> Option<Runner> {
+    let manifest: serde_json::Value = serde_json::from_str(project.text("package.json")).unwrap_or_default();
+    let script = manifest.pointer("/scripts/test").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let depends = |package: &str| {
+        ["dependencies", "devDependencies"].iter().any(|key| manifest.pointer(&format!("/{key}/{package}")).is_some())
+    };
+    let has_word = |word: &str| script.split(|c: char| !c.is_alphanumeric()).any(|found| found == word);
+    let is_file = |pattern: &&str| pattern.contains('/') || pattern.ends_with("js") || pattern.ends_with("ts");
+    let some: Vec<&str> = match pattern {
+        Some(name) if !is_file(&name) => vec!["-t", name],
+        file => file.into_iter().collect(),
+    };
+    let own = |tool: &'static str, rest: &[&str]| {
+        let program = project.first(&[tool]).unwrap_or_else(|| crate::path::split(tool).1);
+        with(&[program], rest.iter().chain(&some).copied())
+    };
+    let (vitest, jest) = ("node_modules/.bin/vitest", "node_modules/.bin/jest");
+    if has_word("vitest") || (depends("vitest") && !has_word("jest") && !script.contains("--test")) {
+        let argv = own(vitest, &["run", "--reporter=json"]);
+        return Some(Candidate::new("vitest", argv, NPM_INSTALL, Report::Jest));
+    }
+    if has_word("jest") || (depends("jest") && !script.contains("--test")) {
+        return Some(Candidate::new("jest", own(jest, &["--json"]), NPM_INSTALL, Report::Jest));
+    }
+    node(project, script, pattern)
+}
+
+/// Returns Node's own runner if the script starts it, or there are tests without a script; else the script itself.
+fn node(project: &Project, script: &str, pattern: Option<&str>) -> Option<Runner> {
+    let is_test = |name: &str| [".test.js", ".test.mjs", ".test.cjs"].iter().any(|end| name.ends_with(end));
+    let has_tests = ["", "test", "tests", "src"].iter().any(|folder| project.any_in(folder, is_test));
+    let is_plain = |c: char| c.is_alphanumeric() || " -_./=:@*".contains(c);
+    let own: Option<Vec<&str>> = match script.split_whitespace().collect::<Vec<_>>().split_first() {
+        None if has_tests => Some(vec!["--test"]),
+        Some((&"node", rest)) if rest.contains(&"--test") && script.chars().all(is_plain) => Some(rest.to_vec()),
+        _ => None,
+    };
+    if let Some(own) = own.filter(|own| !own.iter().any(|word| word.contains('*'))) {
+        let some = pattern.map(|pattern| format!("--test-name-pattern={pattern}"));
+        let argv = with(&["node", "--test-reporter=junit"], some.as_deref().into_iter().chain(own));
+        return Some(Candidate::new("node", argv, NODE, Report::Junit));
+    }
+    let is_script = !script.is_empty() && !script.contains("no test specified");
+    is_script.then(|| Candidate::new("npm test", words(&["npm", "test"]), NODE, Report::ExitCode))
+}
+
+fn maven(project: &Project, pattern: Option<&str>) -> Runner {
+    let program: &[&str] = if project.has("mvnw") { &["sh", "mvnw"] } else { &["mvn"] };
+    let some = pattern.map(|pattern| format!("-Dtest={pattern}"));
+    let options = ["-B", "-Dstyle.color=never", "--fail-at-end", "test"];
+    let argv = with(program, options.into_iter().chain(some.as_deref()));
+    let version: Vec<&str> = program.iter().copied().chain(["--version"]).collect();
+    Candidate::new("maven", argv, MAVEN, Report::JunitFiles(&["target/surefire-reports"])).versioned(&version)
+}
+
+fn gradle(project: &Project, pattern: Option<&str>) -> Runner {
+    let program: &[&str] = if project.has("gradlew") { &["sh", "gradlew"] } else { &["gradle"] };
+    let some = pattern.into_iter().flat_map(|pattern| ["--tests", pattern]);
+    // Results of an earlier build would not be written again.
+    let options = ["--no-daemon", "--console=plain", "--continue", "cleanTest", "test"];
+    let argv = with(program, options.into_iter().chain(some));
+    let version: Vec<&str> = program.iter().copied().chain(["--version"]).collect();
+    Candidate::new("gradle", argv, GRADLE, Report::JunitFiles(&["build/test-results"])).versioned(&version)
+}
+
+fn ctest(project: &Project, pattern: Option<&str>) -> Runner {
+    let some = pattern.into_iter().flat_map(|pattern| ["-R", pattern]);
+    let options = ["--test-dir", "build", "--output-on-failure", "--output-junit", CTEST_REPORT];
+    let argv = with(&["ctest"], options.into_iter().chain(some));
+    let configure = words(&["cmake", "-S", ".", "-B", "build"]);
+    let build = words(&["cmake", "--build", "build"]);
+    let is_configured = project.has("build/CTestTestfile.cmake");
+    let before = if is_configured { vec![build] } else { vec![configure, build] };
+    Candidate { before, ..Candidate::new("ctest", argv, CMAKE, Report::JunitFiles(&["build/Testing"])) }
+}
+
+fn make(project: &Project) -> Option<Runner> {
+    let makefile = project.text(project.makefile()?);
+    let has = |target: &&str| makefile.lines().any(|line| line.split(':').next() == Some(target) && line.contains(':'));
+    let target = ["test", "check"].into_iter().find(has)?;
+    Some(Candidate::new("make", words(&["make", target]), MAKE, Report::ExitCode))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! The structured results of the tools that run programs: the `data` of their outputs.
+
+use serde::{Deserialize, Serialize};
+
+/// How a command or a script ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecutionResult {
+    /// The exit code; `None` if it was ended before it could exit.
+    pub exit_code: Option<i32>,
+    /// How it ended, in words.
+    pub exit: String,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+    /// The duration in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// The program that a tool chose for a project.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramRun {
+    /// The program's usual name, such as `pytest`.
+    pub program: String,
+    /// The version that it says it is.
+    pub version: String,
+    /// The command that ran, as words of a shell.
+    pub command: String,
+    /// The exit code; `None` if it was ended before it could exit.
+    pub exit_code: Option<i32>,
+    /// The duration in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// The result of a project's tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestResults {
+    /// What ran.
+    #[serde(flatten)]
+    pub run: ProgramRun,
+    /// The number of tests that passed.
+    pub passed: usize,
+    /// The number of tests that failed, and of files and programs of tests that could not run.
+    pub failed: usize,
+    /// The number of tests that were skipped, or failed as their author expects.
+    pub skipped: usize,
+    /// The tests that failed.
+    pub failures: Vec<TestFailure>,
+}
+
+/// A test that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestFailure {
+    /// The test's name, as its runner shows it.
+    pub name: String,
+    /// What the test said.
+    pub message: String,
+    /// The file of the failed line, relative to the worktree, if it is known.
+    pub file: Option<String>,
+    /// The failed line, from 1.
+    pub line: Option<u32>,
+}
+
+/// The result of a linter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LintResults {
+    /// What ran.
+    #[serde(flatten)]
+    pub run: ProgramRun,
+    /// The number of errors.
+    pub errors: usize,
+    /// The number of warnings and notes.
+    pub warnings: usize,
+    /// What was found, in the program's order.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The result of a type checker.
+pub type TypeCheckResults = LintResults;
+
+/// One finding of a linter, a type checker or a compiler.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// The file, relative to the worktree; empty if it is about no file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: Option<u32>,
+    /// The column, from 1, as the program counts.
+    pub column: Option<u32>,
+    /// The program's code of the rule, such as `F401`.
+    pub code: Option<String>,
+    /// `error`, `warning` or `note`.
+    pub severity: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// The result of a formatter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormatResults {
+    /// What ran.
+    #[serde(flatten)]
+    pub run: ProgramRun,
+    /// The files that were changed, relative to the worktree.
+    pub changed: Vec<String>,
+}

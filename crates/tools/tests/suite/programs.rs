@@ -1,0 +1,324 @@
+//! Tests of the tools that choose a project's programs, with real projects in the strongest sandbox that works here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use orchestrate_core::policy::Permission;
+use orchestrate_core::settings::RuleDecision;
+use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tools::{ExecutionResult, FormatResults, LintResults, TestResults, ToolOutput, builtin_tools};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::conformance::{conforms, python_specimens};
+use crate::support::{Need, policy, said};
+
+const fn need(probe: &'static str, program: &'static str) -> Need {
+    Need { probe, program }
+}
+
+pub(crate) const CARGO: Need =
+    need("cargo clippy --version && rustfmt --version", "cargo (rustup.rs, with clippy and rustfmt)");
+pub(crate) const NEXTEST: Need =
+    need("cargo nextest --version", "cargo-nextest (cargo install --locked cargo-nextest)");
+pub(crate) const PYTHON: Need = need("python3 -c 'import venv, ensurepip'", "python3 (apt install python3-venv)");
+pub(crate) const PYTEST: Need = need("python3 -m pytest --version || pytest --version", "pytest (pip install pytest)");
+pub(crate) const RUFF: Need = need("ruff --version", "ruff (pip install ruff)");
+pub(crate) const MYPY: Need = need("mypy --version", "mypy (pip install mypy)");
+pub(crate) const NODE: Need =
+    need("node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'", "node (nodejs.org, 20 or newer)");
+pub(crate) const GO: Need = need("go version", "go (go.dev)");
+pub(crate) const CTEST: Need = need("ctest --version", "ctest (apt install cmake)");
+pub(crate) const MAKE: Need = need("make --version", "make (apt install make)");
+
+/// Returns the structured result.
+fn data<T: DeserializeOwned>(output: &ToolOutput) -> T {
+    serde_json::from_value(output.data.clone()).unwrap()
+}
+
+/// Shows counts, and the place and name of each failure.
+fn told(results: &TestResults) -> (usize, usize, usize, Vec<String>) {
+    let failure = |failure: &orchestrate_tools::TestFailure| {
+        let place = match (&failure.file, failure.line) {
+            (Some(file), Some(line)) => format!("{file}:{line} "),
+            _ => String::new(),
+        };
+        format!("{place}{}", failure.name)
+    };
+    (results.passed, results.failed, results.skipped, results.failures.iter().map(failure).collect())
+}
+
+/// Runs the tests, and compares what is told.
+async fn check_tests(harness: &ToolHarness, expected: (usize, usize, usize, &[&str]), program: &str) {
+    let output = harness.call("run_tests", json!({})).await;
+    assert!(output.error_kind.is_none(), "{}", output.text());
+    let results: TestResults = data(&output);
+    let (passed, failed, skipped, failures) = told(&results);
+    let failures: Vec<&str> = failures.iter().map(String::as_str).collect();
+    assert_eq!((passed, failed, skipped, failures.as_slice()), expected, "{}", output.text());
+    assert_eq!(results.run.program, program);
+    assert!(results.run.version.contains('.'), "{:?}", results.run);
+    assert_eq!(output.success, failed == 0);
+    let end = format!("`{}`, exit code {}, ", results.run.command, output.exit_code.unwrap());
+    assert!(output.footer.starts_with(&format!("[{program} {}: {end}", results.run.version)), "{}", output.footer);
+}
+
+fn cargo_project(harness: &ToolHarness, lib: &str) {
+    harness.put("Cargo.toml", "[package]\nname = \"sums\"\nversion = \"0.1.0\"\nedition = \"2021\"\n").unwrap();
+    harness.put("src/lib.rs", lib).unwrap();
+}
+
+const RUST_TESTS: &str = "#[test]\nfn adds() {}\n#[test]\n#[ignore]\nfn slowly() {}\n\
+    #[test]\nfn wrongly() {\n    assert_eq!(1 + 2, 4, \"sum of one and two\");\n}\n";
+
+pub(crate) async fn tests_of_cargo_are_counted_and_placed(harness: ToolHarness) {
+    cargo_project(&harness, RUST_TESTS);
+    check_tests(&harness, (1, 1, 1, &["src/lib.rs:8 wrongly"]), "cargo test").await;
+    let output = harness.call("run_tests", json!({"test_pattern": "adds"})).await;
+    assert!(output.text().starts_with("1 passed, 0 failed, 0 skipped\n[cargo test "), "{}", output.text());
+    let output = harness.call("run_tests", json!({"test_pattern": "nowhere"})).await;
+    assert_eq!((output.success, output.error.as_deref()), (false, Some("no test ran")));
+    harness.put("src/lib.rs", "fn broken() -> u8 { \"\" }\n").unwrap();
+    let output = harness.call("run_tests", json!({})).await;
+    assert_eq!(output.error.as_deref(), Some("the tests did not end well: exit code 101"));
+    assert!(output.text().contains("error[E0308]: mismatched types"), "{}", output.text());
+}
+
+pub(crate) async fn nextest_is_used_where_the_project_is_set_up_for_it(harness: ToolHarness) {
+    cargo_project(&harness, RUST_TESTS);
+    harness.put(".config/nextest.toml", "").unwrap();
+    check_tests(&harness, (1, 1, 1, &["src/lib.rs:8 sums::sums wrongly"]), "cargo nextest").await;
+}
+
+pub(crate) async fn code_of_rust_is_checked_and_formatted(harness: ToolHarness) {
+    cargo_project(&harness, "pub fn twice( x: i32 ) -> i32 {\n    return x * 2;\n}\n");
+    let output = harness.call("run_linter", json!({})).await;
+    let expected = "src/lib.rs:2:5: warning clippy::needless_return: unneeded `return` statement";
+    assert!(output.success && output.text().starts_with(expected), "{}", output.text());
+    assert_eq!(data::<LintResults>(&output).warnings, 1);
+    let output = harness.call("run_linter", json!({"files": ["Cargo.toml"]})).await;
+    assert!(output.text().starts_with("nothing found\n[clippy "), "{}", output.text());
+    let output = harness.call("run_formatter", json!({})).await;
+    assert_eq!(data::<FormatResults>(&output).changed, ["src/lib.rs"]);
+    assert!(harness.content("src/lib.rs").unwrap().starts_with("pub fn twice(x: i32) -> i32 {\n"));
+    let output = harness.call("run_formatter", json!({"files": ["src/lib.rs"]})).await;
+    assert!(output.text().starts_with("nothing to change\n[rustfmt "), "{}", output.text());
+    harness.put("src/lib.rs", "pub fn broken() -> u8 {\n    \"\"\n}\n").unwrap();
+    let output = harness.call("run_type_checker", json!({})).await;
+    assert_eq!(output.error.as_deref(), Some("1 errors, 0 warnings"), "{}", output.text());
+    assert!(output.text().starts_with("src/lib.rs:2:5: error E0308: mismatched types"), "{}", output.text());
+}
+
+const PYTHON_TESTS: &str = "import unittest\n\n\nclass Sums(unittest.TestCase):\n    def test_adds(self):\n        pass\n\n    \
+    def test_wrongly(self):\n        self.assertEqual(1 + 2, 4)\n\n    \
+    @unittest.skip('slow')\n    def test_slowly(self):\n        pass\n";
+
+pub(crate) async fn tests_of_unittest_are_counted_and_placed(harness: ToolHarness) {
+    harness.put("tests/test_sums.py", PYTHON_TESTS).unwrap();
+    // An environment of its own has no pytest.
+    let output = harness.call("create_virtual_environment", json!({"path": ".venv"})).await;
+    assert!(output.success, "{}", output.text());
+    check_tests(&harness, (1, 1, 1, &["tests/test_sums.py:9 test_sums.Sums.test_wrongly"]), "unittest").await;
+    let output = harness.call("run_tests", json!({"test_pattern": "test_adds"})).await;
+    assert!(output.text().starts_with("1 passed, 0 failed, 0 skipped\n"), "{}", output.text());
+}
+
+pub(crate) async fn tests_of_pytest_are_counted_and_placed(harness: ToolHarness) {
+    harness.put("tests/test_sums.py", PYTHON_TESTS).unwrap();
+    harness.put("conftest.py", "").unwrap();
+    check_tests(&harness, (1, 1, 1, &["tests/test_sums.py:9 tests.test_sums.Sums.test_wrongly"]), "pytest").await;
+    harness.put("tests/test_broken.py", "def broken(\n").unwrap();
+    let output = harness.call("run_tests", json!({"test_pattern": "tests/test_broken.py"})).await;
+    assert_eq!(output.error.as_deref(), Some("1 of 1 tests failed"), "{}", output.text());
+    assert!(output.text().contains("SyntaxError"), "{}", output.text());
+}
+
+pub(crate) async fn tests_of_node_are_counted_and_placed(harness: ToolHarness) {
+    harness.put("package.json", r#"{"scripts": {"test": "node --test"}}"#).unwrap();
+    let tests = "const { test } = require('node:test');\ntest('adds', () => {});\n\
+        test('wrongly', () => {\n  throw new Error('no number');\n});\ntest('slowly', { skip: true }, () => {});\n";
+    harness.put("sums.test.js", tests).unwrap();
+    check_tests(&harness, (1, 1, 1, &["sums.test.js:4 wrongly"]), "node").await;
+    let output = harness.call("run_tests", json!({"test_pattern": "adds"})).await;
+    assert!(output.success && output.text().starts_with("1 passed, 0 failed, "), "{}", output.text());
+}
+
+pub(crate) async fn tests_of_go_are_counted_and_placed(harness: ToolHarness) {
+    harness.put("go.mod", "module example.test/sums\n\ngo 1.18\n").unwrap();
+    harness
+        .put(
+            "a/sums_test.go",
+            "package a\n\nimport \"testing\"\n\nfunc TestAdds(t *testing.T) {}\n\n\
+        func TestWrongly(t *testing.T) {\n\tt.Error(\"no number\")\n}\n\nfunc TestSlowly(t *testing.T) { t.Skip() }\n",
+        )
+        .unwrap();
+    let failed = "a/sums_test.go:8 example.test/sums/a.TestWrongly";
+    check_tests(&harness, (1, 1, 1, &[failed]), "go test").await;
+    let output = harness.call("run_tests", json!({"test_pattern": "TestAdds"})).await;
+    assert!(output.success && output.text().starts_with("1 passed, 0 failed, 0 skipped\n"), "{}", output.text());
+}
+
+pub(crate) async fn tests_of_ctest_are_counted(harness: ToolHarness) {
+    let list = "cmake_minimum_required(VERSION 3.20)\nproject(sums NONE)\nenable_testing()\n\
+        add_test(NAME adds COMMAND ${CMAKE_COMMAND} -E true)\n\
+        add_test(NAME wrongly COMMAND ${CMAKE_COMMAND} -E false)\n";
+    harness.put("CMakeLists.txt", list).unwrap();
+    check_tests(&harness, (1, 1, 0, &["wrongly"]), "ctest").await;
+    // The report of the first run is not taken for that of the second.
+    harness.put("CMakeLists.txt", "broken(").unwrap();
+    let output = harness.call("run_tests", json!({})).await;
+    assert!(output.error.as_deref().is_some_and(|error| error.starts_with("the tests did not end well: ")));
+}
+
+pub(crate) async fn a_target_of_make_passes_or_fails(harness: ToolHarness) {
+    harness.put("Makefile", "test:\n\t@echo checked\n").unwrap();
+    let output = harness.call("run_tests", json!({})).await;
+    assert!(output.success && output.text().starts_with("the tests passed\n\nchecked\n[make "), "{}", output.text());
+    let output = harness.call("run_tests", json!({"test_pattern": "a"})).await;
+    assert_eq!(said(&output), "Retry: Invalid parameters: `make` runs all tests or none; leave `test_pattern` out");
+    harness.put("Makefile", "test:\n\t@echo wrong; exit 3\n").unwrap();
+    let output = harness.call("run_tests", json!({})).await;
+    assert_eq!(output.error.as_deref(), Some("the tests did not end well: exit code 2"));
+    assert!(output.text().contains("\nwrong\n"), "{}", output.text());
+}
+
+pub(crate) async fn ruff_lists_findings_and_formats(harness: ToolHarness) {
+    // Which rules are on by default differs between versions.
+    harness.put("ruff.toml", "[lint]\nselect = [\"F\"]\n").unwrap();
+    harness.put("a.py", "import os\nx = { 1 }\n").unwrap();
+    let output = harness.call("run_linter", json!({"files": ["a.py"]})).await;
+    assert_eq!(output.error.as_deref(), Some("1 errors, 0 warnings"), "{}", output.text());
+    assert!(output.text().starts_with("a.py:1:8: error F401: `os` imported but unused\n[ruff "), "{}", output.text());
+    let output = harness.call("run_formatter", json!({})).await;
+    assert_eq!(data::<FormatResults>(&output).changed, ["a.py"], "{}", output.text());
+    assert_eq!(harness.content("a.py").unwrap(), "import os\n\nx = {1}\n");
+    harness.put("a.py", "def broken(\n").unwrap();
+    let output = harness.call("run_formatter", json!({})).await;
+    assert_eq!(output.error.as_deref(), Some("exit code 2"), "{}", output.text());
+}
+
+pub(crate) async fn mypy_lists_findings(harness: ToolHarness) {
+    harness.put("a.py", "def f(x: int) -> str:\n    return x\n").unwrap();
+    let output = harness.call("run_type_checker", json!({})).await;
+    let expected =
+        "a.py:2:12: error return-value: Incompatible return value type (got \"int\", expected \"str\")\n[mypy ";
+    assert!(output.text().starts_with(expected), "{}", output.text());
+    assert_eq!(data::<LintResults>(&output).errors, 1);
+    harness.put("a.py", "x = 1\n").unwrap();
+    let output = harness.call("run_type_checker", json!({})).await;
+    assert!(output.success && output.text().starts_with("nothing found\n"), "{}", output.text());
+}
+
+pub(crate) async fn a_script_runs_isolated_with_its_limits(harness: ToolHarness) {
+    harness.put("sums.py", "number = 3\n").unwrap();
+    let code = "import sys\nsys.path.insert(0, '.')\nimport sums\nprint(sums.number, sys.flags.isolated)\n";
+    let output = harness.call("run_python", json!({"code": code})).await;
+    assert!(output.success && output.text().starts_with("3 1\n[exit code 0, "), "{}", output.text());
+    let result: ExecutionResult = data(&output);
+    assert_eq!((result.exit_code, result.stdout.as_str(), result.stderr.as_str()), (Some(0), "3 1\n", ""));
+    let output = harness.call("run_python", json!({"code": "import sums"})).await;
+    assert!(output.text().contains("No module named 'sums'"), "{}", output.text());
+    assert_eq!((output.success, output.exit_code), (false, Some(1)));
+    let output = harness.call("run_python", json!({"code": "while True: pass", "timeout": 1})).await;
+    assert_eq!(said(&output), "Timeout: timed out after 1 s");
+    let output = harness.call("run_python", json!({"code": " "})).await;
+    assert_eq!(said(&output), "Retry: Invalid parameters: `code` is empty");
+}
+
+pub(crate) async fn a_script_has_the_time_of_the_reference(mut harness: ToolHarness) {
+    // A lower limit of the configuration holds for the default, too.
+    harness.scope.limits.max_command_timeout = Duration::from_secs(1);
+    let output = harness.call("run_python", json!({"code": "while True: pass"})).await;
+    assert_eq!(said(&output), "Timeout: timed out after 1 s");
+    let tool = builtin_tools(&|_| None).unwrap().tool("run_python").unwrap().schema().clone();
+    assert_eq!(tool["properties"]["timeout"]["description"], json!("seconds, default 30"));
+}
+
+pub(crate) async fn a_script_needs_the_permission_to_run_code(mut harness: ToolHarness) {
+    let mut grant = (*harness.scope.grant).clone();
+    grant.permissions.remove(&Permission::CodeExecution);
+    harness.scope.grant = Arc::new(grant);
+    for (tool, arguments) in [("run_python", json!({"code": "1"})), ("run_tests", json!({}))] {
+        let output = harness.call(tool, arguments).await;
+        let expected = format!("this agent's role does not grant `{tool}` (code_execution)");
+        assert!(said(&output).contains(&expected), "{}", said(&output));
+    }
+}
+
+pub(crate) async fn a_virtual_environment_is_made_and_used(harness: ToolHarness) {
+    let output = harness.call("create_virtual_environment", json!({"path": ".venv"})).await;
+    assert!(output.success, "{}", output.text());
+    assert_eq!(output.data, json!(true));
+    assert!(output.footer.starts_with("[Python 3."), "{}", output.footer);
+    assert_eq!(harness.content(".venv/.gitignore").unwrap(), "*\n");
+    let output = harness.call("create_virtual_environment", json!({"path": ".venv"})).await;
+    assert_eq!(said(&output), "Retry: exists already: .venv; name another path");
+    let output = harness.call("run_python", json!({"code": "import sys; print(sys.prefix)"})).await;
+    assert!(output.text().starts_with(harness.path().join(".venv").to_str().unwrap()), "{}", output.text());
+}
+
+pub(crate) async fn the_tools_for_python_conform(harness: ToolHarness) {
+    conforms(&harness, python_specimens()).await;
+}
+
+pub(crate) async fn a_project_without_tests_is_told_so(harness: ToolHarness) {
+    harness.put("README.md", "").unwrap();
+    let output = harness.call("run_tests", json!({})).await;
+    assert!(said(&output).starts_with("Retry: found no tests that this can run: "), "{}", said(&output));
+    for (tool, kind) in [("run_linter", "linter"), ("run_type_checker", "type checker"), ("run_formatter", "formatter")]
+    {
+        let output = harness.call(tool, json!({})).await;
+        assert!(said(&output).starts_with(&format!("Retry: found no {kind} for this project: ")), "{}", said(&output));
+    }
+}
+
+pub(crate) async fn arguments_that_look_like_options_are_refused(harness: ToolHarness) {
+    harness.put("Makefile", "test:\n").unwrap();
+    for (pattern, fault) in [("--version", "begins with `-`, like an option"), ("", "is empty")] {
+        let output = harness.call("run_tests", json!({"test_pattern": pattern})).await;
+        let expected = format!("Retry: Invalid parameters: `test_pattern` {fault}");
+        assert!(said(&output).starts_with(&expected), "{}", said(&output));
+    }
+}
+
+pub(crate) async fn what_is_not_installed_is_named(harness: ToolHarness) {
+    // No machine has this one: the version of a wrapper that fails is that of no program.
+    harness.put("build.gradle", "").unwrap();
+    harness.put("gradlew", "exit 1\n").unwrap();
+    let output = harness.call("run_tests", json!({})).await;
+    let expected = "Retry: nothing that this needs is installed where commands run; install gradle (from gradle.org)";
+    assert_eq!(said(&output), expected);
+}
+
+pub(crate) async fn a_rule_about_commands_holds_for_programs_that_a_tool_chooses(mut harness: ToolHarness) {
+    harness.put("Makefile", "test:\n\ttouch ran\n").unwrap();
+    for (decision, rule, expected) in [
+        (RuleDecision::Deny, "Bash(make *)", "the rule `deny:Bash(make *)` of the test denies it"),
+        (RuleDecision::Deny, "run_tests(make test)", "the rule `deny:run_tests(make test)` of the test denies it"),
+        (RuleDecision::Deny, "code_execution(make:*)", "the rule `deny:code_execution(make:*)` of the test denies it"),
+        (
+            RuleDecision::Ask,
+            "Bash(make *)",
+            "the rule `ask:Bash(make *)` needs approval for `make test`; run that command with run_shell_command, which \
+            can ask for it",
+        ),
+    ] {
+        harness.scope.policy = policy(&[(decision, rule)]);
+        let output = harness.call("run_tests", json!({})).await;
+        assert_eq!(said(&output), format!("Denied: Security validation failed: {expected}"));
+    }
+    harness.scope.policy = policy(&[(RuleDecision::Deny, "Bash(python3 *)")]);
+    let output = harness.call("run_python", json!({"code": "open('ran', 'w')"})).await;
+    assert!(said(&output).starts_with("Denied: Security validation failed: the rule `deny:Bash(python3 *)`"));
+    assert!(!harness.path().join("ran").exists());
+}
+
+pub(crate) async fn files_outside_are_refused_and_absent_ones_named(harness: ToolHarness) {
+    harness.put("a.py", "").unwrap();
+    for tool in ["run_linter", "run_type_checker", "run_formatter"] {
+        let output = harness.call(tool, json!({"files": ["a.py", "../b.py"]})).await;
+        assert!(said(&output).starts_with("Denied: Security validation failed: `../b.py` is outside"), "{tool}");
+        let output = harness.call(tool, json!({"files": ["c.py"]})).await;
+        assert!(said(&output).starts_with("Retry: file not found: c.py"), "{}", said(&output));
+    }
+}

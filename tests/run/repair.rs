@@ -488,12 +488,12 @@ fn unstorable_for_good() -> Outcome {
 /// A shell writes and deletes files that no file tool may, under names of any case.
 fn configuration_by_commands() -> Outcome {
     let world = World::lived_in()?;
-    world.repository.write("old.tool", "old\n")?;
-    world.repository.git(&["add", "old.tool"])?;
+    world.repository.write("agents/old.md", "old\n")?;
+    world.repository.git(&["add", "agents/old.md"])?;
     world.repository.git(&["commit", "-qm", "agents"])?;
-    let spoil = "echo 1 > Orchestrate.toml && mkdir .orchestrate && echo 1 > .orchestrate/x && rm old.tool && \
-                 echo 1 > a.Tool && echo 1 > one.txt";
-    let mend = "rm -r Orchestrate.toml .orchestrate a.Tool && echo old > old.tool";
+    let spoil = "echo 1 > Orchestrate.toml && mkdir .orchestrate && echo 1 > .orchestrate/x && \
+                 rm agents/old.md && echo 1 > agents/a.Md && echo 1 > one.txt";
+    let mend = "rm -r Orchestrate.toml .orchestrate agents/a.Md && echo old > agents/old.md";
     let script = Script::default()
         .rule(shell(Rule::task("T1").turn(1), spoil))
         .rule(shell(Rule::task("T1").returned(ReturnCause::Unstorable), mend))
@@ -501,12 +501,12 @@ fn configuration_by_commands() -> Outcome {
     let plan = "- [ ] T1 make\n- [ ] T2 make (run: echo 1 > ORCHESTRATE.TOML)\n- [ ] T3 make (run: touch three)\n";
     let played = world.play(plan, &script, |_| {})?;
     played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;
-    played.require_told("T1", &["`.orchestrate/x`", "`Orchestrate.toml`", "`a.Tool`", "`old.tool`"])?;
+    played.require_told("T1", &["`.orchestrate/x`", "`Orchestrate.toml`", "`agents/a.Md`", "`agents/old.md`"])?;
     played.require_failure("T2", FailureCause::Worktree, "`ORCHESTRATE.TOML`")?;
     let files = world.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
     let has = |name: &str| files.lines().any(|file| file == name);
-    let spoilt = ["Orchestrate.toml", "ORCHESTRATE.TOML", ".orchestrate/x", "a.Tool"].into_iter().any(has);
-    if has("old.tool") && has("one.txt") && !spoilt { Ok(()) } else { fail(files) }
+    let spoilt = ["Orchestrate.toml", "ORCHESTRATE.TOML", ".orchestrate/x", "agents/a.Md"].into_iter().any(has);
+    if has("agents/old.md") && has("one.txt") && !spoilt { Ok(()) } else { fail(files) }
 }
 
 /// The user's rules allow files: one rule for a tool, which may then write where a command may not,
@@ -521,16 +521,17 @@ fn opened_to_a_tool() -> Outcome {
         .rule(shell(Rule::task("T1").turn(2), spoil))
         .rule(shell(Rule::task("T1").returned(ReturnCause::Unstorable), "rm agents/command.md orchestrate.toml"))
         .rule(done("T1"));
-    let plan = "- [ ] T1 make\n- [ ] T2 make (run: echo 1 > b.tool)\n- [ ] T3 make (run: echo 1 > c.tool)\n";
+    let plan = "- [ ] T1 make\n- [ ] T2 make (run: mkdir -p agents && echo 1 > agents/b.md)\n\
+                - [ ] T3 make (run: mkdir -p agents && echo 1 > agents/c.md)\n";
     let played = world.play(plan, &script, |settings| {
-        settings.run.rules = vec![rule("write_file(**)"), rule("file_write(/c.tool)")];
+        settings.run.rules = vec![rule("write_file(**)"), rule("file_write(/agents/c.md)")];
     })?;
     played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;
     played.require_told("T1", &["`agents/command.md`", "`orchestrate.toml`"])?;
     let files = world.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
     let has = |name: &str| files.lines().any(|file| file == name);
-    let spoilt = ["agents/command.md", "orchestrate.toml", "b.tool"].into_iter().any(has);
-    if has("agents/tool.md") && has("c.tool") && !spoilt { Ok(()) } else { fail(files) }
+    let spoilt = ["agents/command.md", "orchestrate.toml", "agents/b.md"].into_iter().any(has);
+    if has("agents/tool.md") && has("agents/c.md") && !spoilt { Ok(()) } else { fail(files) }
 }
 
 /// Files that a failed attempt has written but not committed are there for the next, even if other

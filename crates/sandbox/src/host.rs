@@ -18,9 +18,9 @@ pub(crate) const NO_BUBBLEWRAP: &str = "bubblewrap is not installed; fix: apt in
 pub(crate) const SYSTEM: [&str; 10] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/run/current-system"];
 
-/// The files of `/etc` that programs need to start, find their libraries and check certificates.
-/// None is secret.
-pub(crate) const SETTINGS: [&str; 18] = [
+/// The files of `/etc` that programs need to start, find their libraries, check certificates and name the
+/// distribution (pip fails where it sees the name of such a file, but cannot open it). None is secret.
+pub(crate) const SETTINGS: [&str; 28] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
     "/etc/ld.so.conf.d",
@@ -33,6 +33,16 @@ pub(crate) const SETTINGS: [&str; 18] = [
     "/etc/localtime",
     "/etc/timezone",
     "/etc/os-release",
+    "/etc/lsb-release",
+    "/etc/debian_version",
+    "/etc/alpine-release",
+    "/etc/arch-release",
+    "/etc/centos-release",
+    "/etc/fedora-release",
+    "/etc/gentoo-release",
+    "/etc/redhat-release",
+    "/etc/SuSE-release",
+    "/etc/system-release",
     "/etc/protocols",
     "/etc/services",
     "/etc/mime.types",

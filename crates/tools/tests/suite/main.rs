@@ -51,9 +51,9 @@ macro_rules! cases_of_tiers {
 
 macro_rules! needing_cases {
     ($($need:ident: $($name:ident)*;)*) => {
-        vec![$($(
+        [vec![$($(
             support::needing(concat!("programs::", stringify!($name)), programs::$need, |stand| Box::pin(programs::$name(stand)))
-        ),*),*]
+        ),*),*]].into_iter().flatten().flatten()
     };
 }
 

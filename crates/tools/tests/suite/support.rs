@@ -28,22 +28,22 @@ pub(crate) struct Need {
     pub(crate) program: &'static str,
 }
 
-/// Creates a test of commands that also needs a program inside the sandbox.
-pub(crate) fn needing(name: &'static str, need: Need, test: fn(ToolHarness) -> Test) -> Trial {
-    Trial::ignorable_test(name, move || {
-        let (sandbox, lacking) = match strongest() {
-            Ok(sandbox) if has(sandbox, need)? => (Some(sandbox.clone()), need.program.to_owned()),
-            Ok(_) => (None, need.program.to_owned()),
-            Err(reason) => (None, format!("{TIER}: {reason}")),
-        };
-        match sandbox {
-            Some(sandbox) => run(test, sandbox).map(|()| Completion::Completed),
-            None if env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all") => {
-                Err(Failed::from(format!("not run: needs {lacking}")))
+/// Creates a test of commands for each tier that also needs a program inside the sandbox.
+pub(crate) fn needing(name: &'static str, need: Need, test: fn(ToolHarness) -> Test) -> Vec<Trial> {
+    let trial = |tier: Tier| {
+        Trial::ignorable_test(format!("{name}::{}", tier.name), move || {
+            let (sandbox, lacking) = match tier.sandbox() {
+                Ok(sandbox) if has(&sandbox, need)? => (Some(sandbox), String::new()),
+                Ok(_) => (None, need.program.to_owned()),
+                Err(reason) => (None, format!("{}: {reason}", tier.need)),
+            };
+            match sandbox {
+                Some(sandbox) => run(test, sandbox).map(|()| Completion::Completed),
+                None => not_run(&lacking),
             }
-            None => Ok(Completion::ignored_with(format!("not run: needs {lacking}"))),
-        }
-    })
+        })
+    };
+    TIERS.map(trial).into()
 }
 
 /// Reports whether commands find a program.
@@ -56,32 +56,58 @@ fn has(sandbox: &Sandbox, need: Need) -> Result<bool, Failed> {
 
 const TIER: &str = "a sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)";
 
+/// One of the two tiers, and what it needs.
+#[derive(Clone, Copy)]
+struct Tier {
+    name: &'static str,
+    confinement: Confinement,
+    need: &'static str,
+}
+
+const TIERS: [Tier; 2] = [
+    Tier {
+        name: "full",
+        confinement: Confinement::Full,
+        need: "the full sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)",
+    },
+    Tier {
+        name: "fallback",
+        confinement: Confinement::Fallback,
+        need: "the fallback sandbox tier (`orchestrate doctor` says what is missing)",
+    },
+];
+
+impl Tier {
+    fn sandbox(self) -> Result<Sandbox, String> {
+        Sandbox::with(self.confinement, Helper::default()).map_err(|error| format!("failed to {error}"))
+    }
+}
+
 /// Creates a test of commands. It needs a sandbox tier that works on this machine; otherwise it is
 /// ignored, or fails with `ORCHESTRATE_REQUIRE=all`.
 pub(crate) fn confined(name: &'static str, test: fn(ToolHarness) -> Test) -> Trial {
     Trial::ignorable_test(name, move || match strongest() {
         Ok(sandbox) => run(test, sandbox.clone()).map(|()| Completion::Completed),
-        Err(reason) => not_run(reason),
+        Err(reason) => not_run(&format!("{TIER}: {reason}")),
     })
 }
 
 /// Creates a test of commands for each of the two tiers; one that does not work here is ignored as in [`confined`].
 pub(crate) fn of_tiers(name: &'static str, test: fn(ToolHarness) -> Test) -> Vec<Trial> {
-    let tiers = [("full", Confinement::Full), ("fallback", Confinement::Fallback)];
-    let trial = |(tier, confinement): (&str, Confinement)| {
-        Trial::ignorable_test(format!("{name}::{tier}"), move || match Sandbox::with(confinement, Helper::default()) {
+    let trial = |tier: Tier| {
+        Trial::ignorable_test(format!("{name}::{}", tier.name), move || match tier.sandbox() {
             Ok(sandbox) => run(test, sandbox).map(|()| Completion::Completed),
-            Err(error) => not_run(&format!("failed to {error}")),
+            Err(reason) => not_run(&format!("{}: {reason}", tier.need)),
         })
     };
-    tiers.map(trial).into()
+    TIERS.map(trial).into()
 }
 
-/// Ignores a test whose tier does not work here, or fails it with `ORCHESTRATE_REQUIRE=all`.
-fn not_run(reason: &str) -> Result<Completion, Failed> {
+/// Ignores a test that lacks something, or fails it with `ORCHESTRATE_REQUIRE=all`.
+fn not_run(lacking: &str) -> Result<Completion, Failed> {
     match env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all") {
-        true => Err(Failed::from(format!("not run: needs {TIER}: {reason}"))),
-        false => Ok(Completion::ignored_with(format!("not run: needs {TIER}"))),
+        true => Err(Failed::from(format!("not run: needs {lacking}"))),
+        false => Ok(Completion::ignored_with(format!("not run: needs {lacking}"))),
     }
 }
 

@@ -62,6 +62,7 @@ const WALLS: [Wall; 12] = [
     Wall {
         package: "orchestrate-coordinator",
         ours: &[
+            "orchestrate-cache",
             "orchestrate-core",
             "orchestrate-files",
             "orchestrate-git",

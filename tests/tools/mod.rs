@@ -2,6 +2,7 @@
 
 mod replay;
 mod run_logs;
+mod run_replay;
 mod shell;
 mod tool_files;
 mod tool_run;
@@ -10,5 +11,8 @@ use crate::support::Case;
 
 /// Returns the cases of every module.
 pub(crate) fn cases() -> Vec<Case> {
-    [replay::cases, run_logs::cases, tool_files::cases, tool_run::cases].iter().flat_map(|cases| cases()).collect()
+    [replay::cases, run_logs::cases, run_replay::cases, tool_files::cases, tool_run::cases]
+        .iter()
+        .flat_map(|cases| cases())
+        .collect()
 }

@@ -166,8 +166,10 @@ fn detail(event: &Event) -> Option<String> {
         Event::ModelCut { task, turn, tokens, .. } => {
             format!("{task}: request {turn} was cut off; it counts as {tokens} tokens")
         }
-        Event::ToolStarted { task, tool, arguments, .. } => {
-            format!("{task}: {}({})", one_line(tool, WIDTH), line_of(&arguments.to_string(), WIDTH))
+        Event::ToolStarted { task, tool, arguments, cache, .. } => {
+            let replayed = cache.as_ref().is_some_and(|lookup| lookup.hit);
+            let how = if replayed { ", answered from the cache" } else { "" };
+            format!("{task}: {}({}){how}", one_line(tool, WIDTH), line_of(&arguments.to_string(), WIDTH))
         }
         Event::ToolFinished { task, tool, outcome, error, duration_ms, .. } => {
             let why = error.as_deref().map(|error| format!(": {}", one_line(error, WIDTH))).unwrap_or_default();

@@ -73,8 +73,13 @@ pub(crate) fn render(report: &Report) -> String {
     };
     let has_branches = report.tasks.iter().any(|task| task.branch.is_some());
     let branches = if has_branches { format!("branches: orchestrate/{}/TASK\n", report.run_id) } else { String::new() };
+    let replayed = match report.replayed_calls {
+        0 => String::new(),
+        1 => "1 call was answered from the cache\n".to_owned(),
+        calls => format!("{calls} calls were answered from the cache\n"),
+    };
     text.push_str(&format!(
-        "\nrun {}: {how} {:.1} s, {} tokens{}\n{branches}result: {} at {}\n",
+        "\nrun {}: {how} {:.1} s, {} tokens{}\n{replayed}{branches}result: {} at {}\n",
         report.run_id,
         seconds(report.duration_ms),
         tokens(report.usage.input_tokens + report.usage.output_tokens),

@@ -32,10 +32,11 @@ pub struct AuditLog {
     head: String,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Started {
     arguments: Value,
     rule: String,
+    cached: bool,
 }
 
 /// One line, without its hash.
@@ -51,6 +52,9 @@ struct Entry {
     /// In seconds.
     execution_time: f64,
     error: Option<String>,
+    /// Whether its result was replayed from the cache, so that nothing ran.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    cached: bool,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     error_class: Option<ErrorKind>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -88,8 +92,9 @@ impl AuditLog {
     /// Returns the line of an event that ends a call; `None` for any other event.
     pub fn apply(&mut self, fact: &Recorded) -> Option<String> {
         match &fact.event {
-            Event::ToolStarted { task, turn, call_id, arguments, rule, .. } => {
-                let started = Started { arguments: arguments.clone(), rule: rule.clone() };
+            Event::ToolStarted { task, turn, call_id, arguments, rule, cache, .. } => {
+                let cached = cache.as_ref().is_some_and(|lookup| lookup.hit);
+                let started = Started { arguments: arguments.clone(), rule: rule.clone(), cached };
                 self.open.insert((task.clone(), *turn, call_id.clone()), started);
                 None
             }
@@ -129,7 +134,7 @@ impl AuditLog {
             return None;
         };
         let started = self.open.remove(&(task.clone(), *turn, call_id.clone()));
-        let (parameters, rule) = started.map(|started| (started.arguments, started.rule)).unwrap_or_default();
+        let Started { arguments: parameters, rule, cached } = started.unwrap_or_default();
         let entry = Entry {
             timestamp: rfc3339(fact.ts_ms),
             agent_id: task.clone(),
@@ -138,6 +143,7 @@ impl AuditLog {
             success: *outcome == ToolOutcome::Ok,
             execution_time: std::time::Duration::from_millis(*duration_ms).as_secs_f64(),
             error: error.clone(),
+            cached,
             error_class: *error_class,
             exit_code: *exit_code,
             decision: Decision { outcome: self.decided(task, call_id, *outcome), rule },

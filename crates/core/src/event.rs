@@ -21,7 +21,9 @@ use crate::settings::RunSettings;
 use crate::task::Task;
 use crate::verdict::{RequestedChange, VerdictKind};
 
-pub use outcome::{ErrorKind, FailureCause, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope};
+pub use outcome::{
+    CacheLookup, ErrorKind, FailureCause, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
+};
 pub use time::rfc3339;
 
 /// The version of every recorded event.
@@ -297,6 +299,9 @@ pub enum Event {
         deletes: Vec<String>,
         /// The rule that allowed it.
         rule: String,
+        /// What the cache had for it, if it was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cache: Option<CacheLookup>,
     },
     /// A call ended.
     #[serde(rename = "tool.finished")]

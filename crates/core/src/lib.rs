@@ -13,6 +13,7 @@ pub mod audit;
 mod base_result;
 pub mod budget;
 pub mod cache;
+mod cache_mode;
 pub mod case_folding;
 pub mod check_hint;
 mod check_output;

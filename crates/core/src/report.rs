@@ -65,6 +65,8 @@ pub struct Report {
     pub duration_ms: u64,
     /// All tokens.
     pub usage: ReportUsage,
+    /// How many calls of agents were answered with a stored result, so that nothing ran.
+    pub replayed_calls: u64,
     /// The day of the shipped prices, such as `2026-11-23`; null for a run that recorded none.
     pub prices_date: Option<String>,
     /// Each task.
@@ -165,6 +167,7 @@ impl Standing {
             base_commit: state.base.clone(),
             duration_ms: state.worked_ms(),
             usage: ReportUsage::of(usage, state.cost()),
+            replayed_calls: state.tasks().map(TaskRecord::replayed_calls).sum(),
             prices_date: state.settings.prices_date.clone(),
             tasks: state.tasks().map(task).collect(),
         }

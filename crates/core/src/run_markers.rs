@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::cache::{CacheKey, ContentHash, Phase, agent_name};
-use crate::event::{Event, Recorded, ToolOutcome};
+use crate::event::{CacheLookup, Event, Recorded, ToolOutcome};
 use crate::ids::{AgentId, CallId, Oid};
 use crate::marker::{Marker, Reason};
 use crate::report::EXIT_INTERRUPTED;
@@ -80,9 +80,13 @@ impl RunMarkers {
                 let end = (i32::from(EXIT_INTERRUPTED), Some(Reason::Interrupted));
                 self.ended(&(task.clone(), Called::Model(*turn)), end, fact.ts_ms)
             }
-            Event::ToolStarted { task, turn, call_id, tool, arguments, .. } => {
+            Event::ToolStarted { task, turn, call_id, tool, arguments, cache, .. } => {
                 let content = ContentHash::of_parts([tool.as_bytes(), arguments.to_string().as_bytes()]);
-                self.started((task.clone(), Called::Tool(*turn, call_id.clone())), tool, &content, fact.ts_ms)
+                let call = (task.clone(), Called::Tool(*turn, call_id.clone()));
+                match cache {
+                    Some(lookup) => self.looked_up(call, tool, lookup, fact.ts_ms),
+                    None => self.started(call, tool, &content, fact.ts_ms),
+                }
             }
             Event::ToolFinished { task, turn, call_id, outcome, exit_code, .. } => {
                 let call = (task.clone(), Called::Tool(*turn, call_id.clone()));
@@ -120,13 +124,29 @@ impl RunMarkers {
     }
 
     fn started(&mut self, call: CallKey, tool: &str, content: &ContentHash, started_ms: u64) -> Vec<Marker> {
+        let agent = self.agents.entry(call.0.clone()).or_default();
+        let key = CacheKey::new(&agent_name([agent.role.as_deref(), None, None]), PHASE, content, &agent.commit);
+        vec![self.opened(call, tool, key.as_str(), started_ms)]
+    }
+
+    /// Returns the markers of a call for which the cache was asked. Nothing runs for one that is replayed.
+    fn looked_up(&mut self, call: CallKey, tool: &str, lookup: &CacheLookup, ts: u64) -> Vec<Marker> {
+        let (cache_key, name) = (lookup.key.clone(), tool.to_owned());
+        match lookup.hit {
+            true => vec![Marker::CacheHit { cache_key, tool: name, ts }],
+            false => {
+                let miss = Marker::CacheMiss { cache_key, tool: name, ts };
+                vec![miss, self.opened(call, tool, &lookup.key, ts)]
+            }
+        }
+    }
+
+    fn opened(&mut self, call: CallKey, tool: &str, cache_key: &str, started_ms: u64) -> Marker {
         self.calls += 1;
         let id = format!("tool_{:05}", self.calls);
-        let agent = self.agents.entry(call.0.clone()).or_default();
+        let git_sha = self.agents.entry(call.0.clone()).or_default().commit.clone();
         self.open.insert(call, OpenCall { id: id.clone(), started_ms });
-        let key = CacheKey::new(&agent_name([agent.role.as_deref(), None, None]), PHASE, content, &agent.commit);
-        let (tool, cache_key) = (tool.to_owned(), key.as_str().to_owned());
-        vec![Marker::ToolStart { id, tool, cache_key, git_sha: agent.commit.clone(), ts: started_ms }]
+        Marker::ToolStart { id, tool: tool.to_owned(), cache_key: cache_key.to_owned(), git_sha, ts: started_ms }
     }
 
     fn ended(&mut self, call: &CallKey, (rc, reason): CallEnd, ts: u64) -> Vec<Marker> {
@@ -187,6 +207,26 @@ mod tests {
     fn tool_finished(call: &str, outcome: &str, exit_code: Option<i32>) -> Value {
         json!({"type": "tool.finished", "task": "a", "turn": 1, "call_id": call, "tool": "grep", "outcome": outcome,
                "exit_code": exit_code, "result": "blob", "duration_ms": 1})
+    }
+
+    #[test]
+    fn a_replayed_call_starts_nothing() {
+        let looked_up = |call: &str, hit: bool| {
+            let mut event = tool_started(call);
+            event["cache"] = json!({"key": "implementer|build|0123456789abcdef|1a2b3c4", "hit": hit});
+            event
+        };
+        let found = lines(&[
+            spawned("a"),
+            looked_up("c1", false),
+            tool_finished("c1", "ok", None),
+            looked_up("c2", true),
+            tool_finished("c2", "ok", None),
+        ]);
+        let names: Vec<&str> = found.iter().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(names, [":::CACHE_MISS:::", ":::TOOL_START:::", ":::TOOL_END:::", ":::CACHE_HIT:::"]);
+        let key = " cache_key=implementer|build|0123456789abcdef|1a2b3c4 ";
+        assert!(found.iter().all(|line| line.contains(key) || line.contains("TOOL_END")), "{found:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache_mode::CacheMode;
 use crate::price::Price;
 use crate::tool_names::ToolNames;
 use crate::tool_settings::ToolSettings;
@@ -115,6 +116,10 @@ pub struct RunSettings {
     pub tool_files: Vec<ToolFile>,
     /// What tools may do.
     pub tool_settings: ToolSettings,
+    /// How results of agents' calls are stored and replayed.
+    pub cache: CacheMode,
+    /// The tools whose results never are, by the lists of the user and of the project; set when the run starts.
+    pub never_replayed: Vec<String>,
     /// Permission rules, in the order in which they were given.
     pub rules: Vec<RuleText>,
     /// Whether the user typed `--no-sandbox`.
@@ -163,6 +168,8 @@ impl Default for RunSettings {
             tools: ToolNames::default(),
             tool_files: Vec::new(),
             tool_settings: ToolSettings::default(),
+            cache: CacheMode::Off,
+            never_replayed: Vec::new(),
             rules: Vec::new(),
             no_sandbox: false,
             ask_parks: false,

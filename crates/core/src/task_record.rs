@@ -238,6 +238,11 @@ impl TaskRecord {
         self.started().map_or_else(Usage::default, |started| started.usage)
     }
 
+    /// Returns how many of its calls were answered with a stored result, across attempts.
+    pub fn replayed_calls(&self) -> u64 {
+        self.started().map_or(0, |started| started.replayed_calls)
+    }
+
     /// Returns what its requests cost, across attempts.
     pub fn cost(&self) -> Cost {
         self.started().map_or_else(Cost::default, |started| started.cost)

@@ -1,9 +1,10 @@
 //! Counts the calls and successes of each tool, and measures their durations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::event::{Event, ToolOutcome};
+use crate::ids::{CallId, TaskId};
 
 /// Number of a tool's newest durations from which percentiles are computed.
 const KEPT_DURATIONS: usize = 512;
@@ -11,7 +12,7 @@ const KEPT_DURATIONS: usize = 512;
 /// The metrics of one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolMetrics {
-    /// Number of calls that ran; refused ones do not count.
+    /// Number of calls that ran; refused and replayed ones do not count.
     pub usage_count: u64,
     /// Successes divided by calls; zero without calls.
     pub success_rate: f64,
@@ -32,14 +33,24 @@ struct Counts {
 #[derive(Debug, Default)]
 pub struct ToolCalls {
     counts: BTreeMap<String, Counts>,
+    /// The calls whose results are being replayed, by their agent and its request.
+    replayed: BTreeSet<(TaskId, u32, CallId)>,
 }
 
 impl ToolCalls {
     /// Counts the call that an event ends, if it ran.
     pub fn apply(&mut self, event: &Event) {
-        let Event::ToolFinished { tool, outcome, duration_ms, .. } = event else { return };
-        if *outcome != ToolOutcome::Denied {
-            self.add(tool, *outcome == ToolOutcome::Ok, Duration::from_millis(*duration_ms));
+        match event {
+            Event::ToolStarted { task, turn, call_id, cache: Some(lookup), .. } if lookup.hit => {
+                self.replayed.insert((task.clone(), *turn, call_id.clone()));
+            }
+            Event::ToolFinished { task, turn, call_id, tool, outcome, duration_ms, .. } => {
+                let is_replayed = self.replayed.remove(&(task.clone(), *turn, call_id.clone()));
+                if *outcome != ToolOutcome::Denied && !is_replayed {
+                    self.add(tool, *outcome == ToolOutcome::Ok, Duration::from_millis(*duration_ms));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -78,6 +89,19 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_replayed_call_is_not_counted() {
+        let event = |json: serde_json::Value| serde_json::from_value::<Event>(json).unwrap();
+        let mut calls = ToolCalls::default();
+        for (id, hit) in [("c1", false), ("c2", true)] {
+            calls.apply(&event(serde_json::json!({"type": "tool.started", "task": "a", "turn": 1, "call_id": id,
+                "tool": "grep", "arguments": {}, "rule": "r", "cache": {"key": "k", "hit": hit}})));
+            calls.apply(&event(serde_json::json!({"type": "tool.finished", "task": "a", "turn": 1, "call_id": id,
+                "tool": "grep", "outcome": "ok", "result": "blob", "duration_ms": 3})));
+        }
+        assert_eq!(calls.metrics()["grep"].usage_count, 1);
+    }
 
     #[test]
     fn figures_are_of_the_newest_calls() {

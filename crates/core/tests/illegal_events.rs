@@ -79,6 +79,7 @@ fn facts() -> Vec<Event> {
             writes: Vec::new(),
             deletes: Vec::new(),
             rule,
+            cache: None,
         },
         Event::TaskCommitted { task: a(), commit: oid("work"), tree: oid("tree"), summary: "new".to_owned() },
         verified(),

@@ -662,9 +662,9 @@ fn a_cleaned_worktree_is_set_up_again() {
 #[test]
 fn a_new_attempt_has_no_open_calls() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
-    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
-    let (task, call_id, tool, arguments, rule) = (id("a"), "c".into(), "t".to_owned(), ().into(), String::new());
-    story.tell(Event::ToolStarted { task, turn: 1, call_id, tool, arguments, writes: vec![], deletes: vec![], rule });
+    let json = serde_json::json!({"type": "tool.started", "task": "a", "turn": 1, "call_id": "c", "tool": "t",
+        "arguments": null, "rule": ""});
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(serde_json::from_value(json).unwrap());
     story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Worktree, message: String::new() });
     story.tell(returned("a", ReturnCause::Retried));
     assert!(story.state.task(&id("a")).unwrap().open_calls().is_empty());

@@ -43,6 +43,7 @@ pub use repo::repository::{CommitSpec, Head, Identities, Identity, Repo};
 pub use store::diff::{ChangeStatus, FileChange};
 pub use store::handle::Store;
 pub use store::objects::CommitInfo;
+pub use store::recorded::{RecordedContents, Stamp, blob_id};
 pub use store::snapshot::{Loss, Snapshot, SnapshotRules};
 pub use worktree::handle::Worktrees;
 pub use worktree::made::Made;

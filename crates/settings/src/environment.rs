@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use orchestrate_core::cache::CacheMode;
+
 use crate::json;
 use crate::keys::{Class, KEYS, named};
 use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
@@ -49,9 +51,8 @@ const TOOLS_CONFIG: &str = "TOOLS_CONFIG";
 /// Has limits as a JSON object.
 const RESOURCE_LIMITS: &str = "RESOURCE_LIMITS";
 
-/// Variables of agent loops written for other programs that ask for a cache, which `tool run` has
-/// and a run does not have yet. These values ask for none, so they are accepted.
-const CACHES: &[(&str, &[&str])] = &[("CACHE_MODE", &["off"]), ("CACHE_SKIP", &["0", "false"])];
+/// Variables of agent loops written for other programs that set how the cache is used.
+const CACHE: [&str; 2] = ["CACHE_MODE", "CACHE_SKIP"];
 
 /// Our folders in the user's base directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,15 +146,20 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
             Err(found) => problems.extend(found),
         }
     }
-    for (variable, none) in CACHES {
-        let asks = |text: &&str| !none.iter().any(|word| word.eq_ignore_ascii_case(text));
-        if set(variables, variable).filter(asks).is_some() {
-            let place = Location::of(Source::Environment, *variable);
-            let message = "this is not available yet in a run; `tool run` has it";
-            problems.push(Problem::new(place, ProblemCode::NotAvailable, message));
-        }
-    }
+    problems.extend(take_cache(variables, &mut layer).err());
     if problems.is_empty() { Ok(layer) } else { Err(problems) }
+}
+
+/// Takes the mode that other programs' variables set, unless our own variable does.
+fn take_cache(variables: &BTreeMap<String, String>, layer: &mut Layer) -> Result<(), Problem> {
+    let [mode, skip] = CACHE.map(|name| set(variables, name));
+    let place = Location::of(Source::Environment, CACHE.join(" and "));
+    let mode = CacheMode::of_variables(mode, skip)
+        .map_err(|error| Problem::new(place.clone(), ProblemCode::InvalidValue, error.to_string()))?;
+    match (mode, named("cache")) {
+        (Some(mode), Some(key)) => layer.take_text(key, &mode.to_string(), place),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the files of tool settings that the environment names, without repetition.
@@ -347,7 +353,7 @@ mod tests {
             let given = BTreeMap::from([(name.clone(), value.to_owned())]);
             assert_ne!(outcome(&given), nothing, "{name}={value} is accepted and ignored");
         }
-        for (name, value) in [("CACHE_MODE", "off"), ("CACHE_SKIP", "0"), ("CACHE_SKIP", "")] {
+        for (name, value) in [("CACHE_MODE", ""), ("CACHE_SKIP", "0"), ("CACHE_SKIP", "")] {
             assert_eq!(outcome(&variables(&[(name, value)])), nothing, "{name}={value} asks for nothing");
         }
     }

@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn all_problems_are_found_with_line_and_column() {
-        let text = "max_agent = 3\nmerge = 'maybe'\n  max_depth = -1\nno_sandbox = true\nbase_url = 'http://x'\ncache = 'use'\n[worktree]\nsetpu = 'x'\n[environment]\nOPENAI_API_KEY = 'k'\n";
+        let text = "max_agent = 3\nmerge = 'maybe'\n  max_depth = -1\nno_sandbox = true\nbase_url = 'http://x'\nmodel = 'replay:r-a'\n[worktree]\nsetpu = 'x'\n[environment]\nOPENAI_API_KEY = 'k'\n";
         assert_eq!(
             lines(parse(text, Source::Project, "o.toml")),
             [
@@ -375,7 +375,7 @@ mod tests {
                 "o.toml:3:15: invalid value `-1` for `max_depth`: expected a whole number from 0 to 100",
                 "o.toml:4:1: `no_sandbox` can only be set on the command line",
                 "o.toml:5:1: `base_url` is never read from a repository (set it in your own configuration file, or use the option)",
-                "o.toml:6:1: `cache` as `use` is not available yet",
+                "o.toml:6:1: `model` as `replay:RUN` is not available yet",
                 "o.toml:8:1: there is no key `worktree.setpu` (did you mean `worktree.setup`?)",
                 "o.toml:9:2: keys and endpoints are never taken from a repository",
             ]

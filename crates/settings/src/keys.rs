@@ -160,7 +160,7 @@ pub const KEYS: &[Key] = &[
     key("allow", Kind::Rules, Class::Rules, "[]", "Calls to allow although a built-in rule denies them: `tool` or `tool(glob)`."),
     key("ask", Kind::Rules, Class::Rules, "[]", "Calls that need your approval."),
     key("deny", Kind::Rules, Class::Rules, "[]", "Calls to deny."),
-    key("cache", Kind::OneOf(&["off", "read", "write", "use"]), Class::Preference, "\"off\"", "Whether recorded replies are replayed."),
+    key("cache", Kind::OneOf(&["off", "read", "write", "use"]), Class::Preference, "\"off\"", "Whether results of agents' searches are stored, and replayed while no file has changed: off, read, write or use."),
     key("output_format", Kind::OneOf(&["text", "json", "stream-json", "markers"]), Class::Preference, "\"text\"", "Format of standard output."),
     key("audit_log", Kind::Text, Class::Personal, "", "The file that the audit log of every run is appended to, instead of one file for each run in the state folder."),
     key("quiet", Kind::Switch, Class::Preference, "false", "Print only the result, no progress."),

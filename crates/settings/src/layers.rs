@@ -249,7 +249,6 @@ fn elsewhere(key: &Key) -> String {
 /// Describes a value that is recognised but not implemented yet; returns `None` for all others.
 fn not_built(key: &Key, value: &Value) -> Option<String> {
     match (key.name, value) {
-        ("cache", Value::Text(mode)) if mode != "off" => Some(format!("`cache` as `{mode}`")),
         ("model", Value::Text(model)) if model.starts_with("replay:") => Some("`model` as `replay:RUN`".to_owned()),
         _ => None,
     }

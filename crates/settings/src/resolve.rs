@@ -192,6 +192,7 @@ impl Resolved {
             tools: ToolNames::default(),
             tool_files: Vec::new(),
             tool_settings: self.tool_settings(),
+            cache: self.text("cache").and_then(|mode| mode.parse().ok()).unwrap_or_default(),
             rules: self.rules.clone(),
             no_sandbox: self.is_on("no_sandbox"),
             ask_parks: switches.ask_parks.unwrap_or(!headless),

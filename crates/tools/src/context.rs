@@ -29,6 +29,10 @@ impl ToolContext {
         ToolContext { permit, scope, files, guard }
     }
 
+    pub(crate) fn scope(&self) -> &CallScope {
+        &self.scope
+    }
+
     /// Returns the permit that lets this execution run.
     pub fn permit(&self) -> &Permit {
         &self.permit

@@ -1,4 +1,4 @@
-//! What a call would affect, for the policy.
+//! What a call would affect, for the policy, and what its answer follows from, for the cache.
 
 use orchestrate_core::policy::{Access, Target};
 
@@ -16,4 +16,16 @@ impl Effect {
     pub fn on(target: Target) -> Effect {
         Effect { access: Access::Own, target }
     }
+}
+
+/// What the answer of a call follows from. For all but the first, what the tool sees are the files that
+/// [`Files::walk`](crate::Files::walk) visits below its first path argument, or that file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswersFrom {
+    /// Something that is not known, so that no answer is ever replayed.
+    Anything,
+    /// The names and types of files, and the order in which those that are no directories were modified last.
+    Names,
+    /// The names, types and contents of files.
+    Contents,
 }

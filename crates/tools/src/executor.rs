@@ -1,12 +1,12 @@
-//! Runs every tool call in the same steps: resolve, validate, decide, permit, limit, record the
-//! start, run, shape, record the end.
+//! Runs every tool call in the same steps: resolve, validate, decide, permit, limit, look into the
+//! cache, record the start, run, shape, record the end.
 //!
 //! Invariants: nothing runs without a [`crate::Permit`] or before its start is recorded; every
 //! start gets its end, also after a panic, after a cancellation, or if the caller is dropped. Each
 //! call runs in a task of the executor's own, so dropping the caller does not leave it half done.
 //!
 //! Deliberately absent: asking the user (the worker parks the call and repeats it with the
-//! decision), a cache, and retries.
+//! decision), and retries.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -32,6 +32,7 @@ use crate::permit::{self, FirstForm, Permit, Request, Verdict, Wrapper, authoriz
 use crate::record::{self, EndGuard};
 use crate::redact::{brief_name, describe_call, redact_error, redact_result};
 use crate::registry::{Resolved, ToolRegistry};
+use crate::replay::Replay;
 use crate::scope::CallScope;
 use crate::services::CallRecord;
 use crate::shape;
@@ -202,6 +203,7 @@ impl Shared {
             writes: Vec::new(),
             deletes: Vec::new(),
             decision: None,
+            cache: None,
         };
         let Some(Resolved { tool, first_form }) = self.registry.resolve_call(&call.name, &call.arguments) else {
             let error = self.not_found(&call.name);
@@ -286,22 +288,32 @@ impl Shared {
         calls.add(tool, output.success, output.execution_time);
     }
 
-    /// Records the start, runs the tool, shapes its result, and records the end.
+    /// Replays a stored result, or records the start, runs the tool, shapes its result, and records the end.
     async fn run(&self, prepared: Prepared, permit: Permit, scope: CallScope) -> ToolOutput {
-        let Prepared { tool, record, .. } = prepared;
+        let Prepared { tool, mut record, .. } = prepared;
         let Ok(_slot) = self.slots.acquire().await else {
             return ToolOutput::failed(&record.call, &ToolError::Interrupted("the executor is closed".to_owned()));
         };
         let shown = describe_call(&record.tool, &self.redactor.value(record.arguments.clone()));
         tracing::info!(agent = %scope.agent, "{shown}");
-        let mut guard = match EndGuard::start(&record, &scope).await {
+        let guard_of_paths = path_guard(tool.as_ref(), &permit, &scope);
+        let context = ToolContext::new(permit, guard_of_paths, scope);
+        let looked = Instant::now();
+        let (replay, found) = Replay::look_up(tool.as_ref(), &mut record, &context).await;
+        if let Some(answer) = found {
+            let answer = redact_result(&self.redactor, Ok(answer));
+            let output = record::finish(&context, &record.call, answer, looked.elapsed()).await;
+            return not_run(&record, output, context.scope()).await;
+        }
+        let mut guard = match EndGuard::start(&record, context.scope()).await {
             Ok(guard) => guard,
             Err(error) => return ToolOutput::failed(&record.call, &record::lost("start", &error)),
         };
-        let guard_of_paths = path_guard(tool.as_ref(), &permit, &scope);
-        let context = ToolContext::new(permit, guard_of_paths, scope);
         let result = caught(tool.execute(&context, record.arguments)).await;
-        let result = redact_result(&self.redactor, result);
+        let result = match replay {
+            Some(replay) => replay.keep_and_redact(&context, &self.redactor, result).await,
+            None => redact_result(&self.redactor, result),
+        };
         let output = record::finish(&context, &record.call, result, guard.elapsed()).await;
         self.count(tool.name(), &output);
         match guard.finish(&output).await {
@@ -359,9 +371,14 @@ async fn refuse(refusal: Refusal, started: Instant, scope: &CallScope) -> ToolOu
     let (call, why) = (describe_call(&record.tool, &record.arguments), error.to_string());
     tracing::info!(agent = %scope.agent, "{call} refused: {}", why.escape_debug());
     let output = ToolOutput { execution_time: started.elapsed(), ..ToolOutput::failed(&record.call, &error) };
-    match scope.services.recorder.refused(&record, output.to_record()).await {
+    not_run(&record, output, scope).await
+}
+
+/// Records a call for which nothing ran.
+async fn not_run(record: &CallRecord, output: ToolOutput, scope: &CallScope) -> ToolOutput {
+    match scope.services.recorder.not_run(record, output.to_record()).await {
         Ok(()) => output,
-        Err(error) => ToolOutput::failed(&record.call, &record::lost("refusal", &error)),
+        Err(error) => ToolOutput::failed(&record.call, &record::lost("result", &error)),
     }
 }
 

@@ -13,12 +13,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use orchestrate_core::cache::CacheMode;
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::{BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall, ToolSettings};
 use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::contents::{FileContents, FileStamp};
 use crate::error::ServiceError;
 use crate::executor::Executor;
 use crate::ledger::{ReadLedger, sha256_hex};
@@ -28,8 +30,8 @@ use crate::scope::{CallLimits, CallScope, WorktreeScope};
 use crate::services::{
     AgentService, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk, EndSlot,
     GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStash, GitStashResult,
-    GitStatus, MergeConflict, MergeResult, OutgoingMessage, PageRange, PlanService, ReviewService, Services,
-    SkillService, StashAction,
+    GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService, ReplayService,
+    Replayable, ReviewService, Services, SkillService, StashAction,
 };
 
 /// The default maximum size of a result in tokens.
@@ -69,6 +71,7 @@ impl ToolHarness {
             review: Arc::new(FakeReview),
             recorder: Arc::clone(&recorder) as Arc<dyn CallRecorder>,
             artifacts: Arc::new(FakeArtifacts::default()),
+            replay: Arc::new(NoReplay),
         };
         let view = View::Host(HostView { writable: vec![path.clone()], ..HostView::default() });
         let scope = CallScope {
@@ -80,7 +83,7 @@ impl ToolHarness {
             policy: Arc::new(Policy::default()),
             approvals: Arc::new(BTreeMap::new()),
             ask_parks: false,
-            worktree: Arc::new(WorktreeScope { path, root, view }),
+            worktree: Arc::new(WorktreeScope { path, root, view, checked_out: 0 }),
             sandbox: Arc::new(sandbox),
             limits: CallLimits::of(&ToolSettings::default()),
             cancel: Cancel::new(),
@@ -222,7 +225,7 @@ impl CallRecorder for FakeRecorder {
         Ok(Box::new(FakeSlot { records: Arc::clone(&self.records), ended: Arc::clone(&self.ended) }))
     }
 
-    async fn refused(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
+    async fn not_run(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
         self.check()?;
         lock(&self.records).extend([Recorded::Started(record.clone()), Recorded::Ended(end)]);
         self.ended.notify_waiters();
@@ -420,4 +423,48 @@ impl ArtifactStore for FakeArtifacts {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps results in memory, and knows the content of no file without reading it.
+#[derive(Debug, Default)]
+pub struct FakeReplay {
+    results: Mutex<BTreeMap<String, Vec<u8>>>,
+}
+
+struct UnknownContents;
+
+impl FileContents for UnknownContents {
+    fn known(&self, _: &str, _: &FileStamp) -> Option<String> {
+        None
+    }
+
+    fn read(&self, _: &FileStamp, bytes: &[u8]) -> Option<String> {
+        Some(sha256_hex(bytes))
+    }
+}
+
+impl ReplayService for FakeReplay {
+    fn mode(&self, _: &str) -> CacheMode {
+        CacheMode::Use
+    }
+
+    fn basis(&self) -> &str {
+        ""
+    }
+
+    fn contents(&self) -> Option<Arc<dyn FileContents>> {
+        Some(Arc::new(UnknownContents))
+    }
+
+    fn key(&self, call: &Replayable) -> String {
+        call.digest.clone()
+    }
+
+    fn find(&self, call: &Replayable) -> Option<Vec<u8>> {
+        lock(&self.results).get(&call.digest).cloned()
+    }
+
+    fn store(&self, call: &Replayable, result: &[u8]) {
+        lock(&self.results).insert(call.digest.clone(), result.to_vec());
+    }
 }

@@ -9,6 +9,7 @@ mod arguments;
 mod builtin;
 #[cfg(feature = "harness")]
 pub mod conformance;
+mod contents;
 mod context;
 mod effect;
 mod error;
@@ -26,6 +27,7 @@ mod prompt;
 mod record;
 mod redact;
 mod registry;
+mod replay;
 mod results;
 mod scope;
 mod services;
@@ -35,8 +37,9 @@ mod tool;
 mod wrapped;
 
 pub use builtin::{Overrides, builtin_tools, unknown_parameters};
+pub use contents::{FileContents, FileStamp};
 pub use context::ToolContext;
-pub use effect::Effect;
+pub use effect::{AnswersFrom, Effect};
 pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
 pub use executor::Executor;
 pub use files::{
@@ -56,8 +59,8 @@ pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
 pub use services::{
     AgentService, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk, EndSlot,
     GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStash, GitStashResult,
-    GitStatus, MergeConflict, MergeResult, OutgoingMessage, PageRange, PlanService, ReviewService, Services,
-    SkillService, StashAction,
+    GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService, ReplayService,
+    Replayable, ReviewService, Services, SkillService, StashAction,
 };
 pub use template::CommandTemplate;
 pub use tool::{Category, Tool, Wrap, Wrapping};

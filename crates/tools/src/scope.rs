@@ -60,6 +60,9 @@ pub struct WorktreeScope {
     pub root: Arc<OwnedFd>,
     /// The view of the file system that processes have.
     pub view: View,
+    /// When its files were checked out, in nanoseconds since 1970. All older files count as that old: the order in
+    /// which git wrote them means nothing, and differs between worktrees.
+    pub checked_out: i128,
 }
 
 /// The user's decision about one call.

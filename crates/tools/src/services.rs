@@ -8,11 +8,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use orchestrate_core::cache::CacheMode;
+use orchestrate_core::event::CacheLookup;
 use orchestrate_core::policy::Decision;
 use orchestrate_core::{AgentId, CallHash, CallId, Oid, ReviewVerdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::contents::FileContents;
 use crate::error::ServiceError;
 use crate::output::{Artifact, ToolOutput};
 
@@ -33,6 +36,8 @@ pub struct Services {
     pub recorder: Arc<dyn CallRecorder>,
     /// Stores complete texts of which a result shows a part.
     pub artifacts: Arc<dyn ArtifactStore>,
+    /// Finds and stores the results of calls that can be replayed.
+    pub replay: Arc<dyn ReplayService>,
 }
 
 /// Operations on the agent's own branch, which the coordinator carries out and records.
@@ -283,8 +288,9 @@ pub struct OutgoingMessage {
 pub trait CallRecorder: Send + Sync {
     /// Reserves a slot for the call's end, then records the start. Returns once the start is durable.
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError>;
-    /// Records, in one step, the start and end of a call that was refused before anything ran.
-    async fn refused(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError>;
+    /// Records, in one step, the start and end of a call for which nothing ran: it was refused, or its result was
+    /// replayed.
+    async fn not_run(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError>;
 }
 
 /// The reserved slot for the end of one call.
@@ -312,6 +318,63 @@ pub struct CallRecord {
     pub deletes: Vec<String>,
     /// The policy's decision; `None` if the call failed before it was decided.
     pub decision: Option<Decision>,
+    /// What the cache had for it; `None` if it was not asked.
+    pub cache: Option<CacheLookup>,
+}
+
+/// The results of calls that can be replayed. [`ReplayService::contents`], `find` and `store` block, and none makes a
+/// call fail: where the cache cannot be used, there is no result, and nothing is stored.
+pub trait ReplayService: Send + Sync {
+    /// Returns how results of this tool are used.
+    fn mode(&self, tool: &str) -> CacheMode;
+    /// Returns what the agent's results follow from besides what the tools know, such as its rules.
+    fn basis(&self) -> &str;
+    /// Returns what is known of the contents of the worktree's files; `None` if that cannot be found out.
+    fn contents(&self) -> Option<Arc<dyn FileContents>>;
+    /// Returns the key under which the result of a call is stored.
+    fn key(&self, call: &Replayable) -> String;
+    /// Returns the stored result of a call.
+    fn find(&self, call: &Replayable) -> Option<Vec<u8>>;
+    /// Stores the result of a call.
+    fn store(&self, call: &Replayable, result: &[u8]);
+}
+
+/// A call whose result can be replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replayable {
+    /// The tool's canonical name.
+    pub tool: String,
+    /// SHA-256, in hexadecimal, of everything that the result follows from: the version of the tools' code, the
+    /// arguments, the limits, the files, and the [basis](ReplayService::basis).
+    pub digest: String,
+}
+
+/// Replays and stores nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoReplay;
+
+impl ReplayService for NoReplay {
+    fn mode(&self, _: &str) -> CacheMode {
+        CacheMode::Off
+    }
+
+    fn basis(&self) -> &str {
+        ""
+    }
+
+    fn contents(&self) -> Option<Arc<dyn FileContents>> {
+        None
+    }
+
+    fn key(&self, _: &Replayable) -> String {
+        String::new()
+    }
+
+    fn find(&self, _: &Replayable) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn store(&self, _: &Replayable, _: &[u8]) {}
 }
 
 /// Stores complete texts for the agent to page through.

@@ -9,7 +9,7 @@ use orchestrate_core::policy::{Permission, Target};
 use serde_json::Value;
 
 use crate::context::ToolContext;
-use crate::effect::Effect;
+use crate::effect::{AnswersFrom, Effect};
 use crate::error::ToolError;
 use crate::output::Answer;
 use crate::path;
@@ -137,6 +137,12 @@ pub trait Tool: Send + Sync {
         let given = fields.iter().filter_map(|field| arguments.get(*field).and_then(Value::as_str));
         let target = if self.names_folders() { Target::Folder } else { Target::Path };
         given.map(|path| Effect::on(target(path.to_owned()))).collect()
+    }
+
+    /// Returns what the answer of a call follows from, besides its arguments, the rules and the limits. Only an answer
+    /// that follows from files can be replayed.
+    fn answers_from(&self) -> AnswersFrom {
+        AnswersFrom::Anything
     }
 
     /// Returns what makes it wrappable by `.tool` files; `None` if they can only give it other names.

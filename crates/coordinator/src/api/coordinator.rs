@@ -33,10 +33,12 @@ use crate::run::host::Host;
 use crate::run::layout::{Layout, require_own_state};
 use crate::run::logs;
 use crate::run::open_files::require_open_files;
+use crate::run::results::Results;
 use crate::run::retry_notices::Retries;
 use crate::run::secrets::{redactor_of, require_none_in};
 use crate::texts::models;
 use crate::texts::models::Models;
+use crate::texts::never_replayed::never_replayed;
 use crate::texts::project_texts::ProjectTexts;
 use crate::texts::roles::{Roles, with_verdicts};
 use crate::texts::tool_files::FoundTools;
@@ -251,7 +253,10 @@ impl Coordinator {
         let tool_files = self.tools(&base_commit)?.files;
         let texts = self.texts(&base_commit, &tool_files)?;
         let tasks = with_verdicts(&texts.roles, &run.agent, tasks);
-        let run = RunSettings { tools: texts.tools.names().clone(), tool_files, ..run };
+        let tools = texts.tools.names().clone();
+        let user_folder = self.settings.user_config_dir.as_deref();
+        let never_replayed = never_replayed(&self.repo, &base_commit, user_folder, &tools)?;
+        let run = RunSettings { tools, tool_files, never_replayed, ..run };
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
         let started = Event::RunStarted {
             plan: plan.path,
@@ -428,6 +433,7 @@ impl Coordinator {
             host: Arc::new(Host {
                 sandbox: setup::sandbox_of(&self.sandbox, &self.layout, &state),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
+                results: Arc::new(Results::open(&self.settings.state_dir, &state.settings, self.settings.warn)),
                 models: models.with_recorded(self.recorded_replies(&journal)?),
                 counter: LazyCounter::default(),
                 redactor: self.redactor.clone(),

@@ -9,12 +9,15 @@ use orchestrate_model::LazyCounter;
 use orchestrate_sandbox::Sandbox;
 use orchestrate_tools::Executor;
 
+use crate::run::results::Results;
 use crate::texts::models::Models;
 
 /// The resources of the machine where workers run.
 pub(crate) struct Host {
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) executor: Executor,
+    /// The stored results of tools.
+    pub(crate) results: Arc<Results>,
     pub(crate) models: Models,
     pub(crate) counter: LazyCounter,
     /// Redacts the run's secrets from everything that is sent and recorded here.

@@ -2,6 +2,7 @@
 
 pub(crate) mod instructions;
 pub(crate) mod models;
+pub(crate) mod never_replayed;
 pub(crate) mod project_texts;
 pub(crate) mod prompts;
 pub(crate) mod roles;

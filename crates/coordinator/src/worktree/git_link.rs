@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use orchestrate_core::git_path::{shown_path, text};
 use orchestrate_core::invisible::shown;
@@ -66,7 +67,9 @@ impl GitLink {
         let path = self.worktree.path().to_owned();
         let root = self.worktree.root().try_clone_to_owned();
         let root = root.map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
-        Ok(WorktreeScope { path, root: Arc::new(root), view: self.worktree.view() })
+        let since_1970 = self.index_written()?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let checked_out = i128::try_from(since_1970.as_nanos()).unwrap_or(i128::MAX);
+        Ok(WorktreeScope { path, root: Arc::new(root), view: self.worktree.view(), checked_out })
     }
 
     /// Brings a worktree to the start of its attempt, with the files that the project wants in every worktree.
@@ -181,6 +184,11 @@ impl GitLink {
         let (_, tip) = self.record()?;
         let commit = tip.clone();
         Ok((tip, self.context.git(move |repo| repo.tree_of(&commit)).await?))
+    }
+
+    /// Returns when git's index of the worktree was last written.
+    pub(crate) fn index_written(&self) -> Result<SystemTime, CoordinatorError> {
+        Ok(self.context.repo.store().index_written(&self.worktree)?)
     }
 
     /// Reports whether git ignores a file of the worktree.

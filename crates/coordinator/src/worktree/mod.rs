@@ -3,6 +3,7 @@
 pub(crate) mod branch;
 pub(crate) mod checkout;
 pub(crate) mod commit;
+pub(crate) mod contents;
 pub(crate) mod git_link;
 pub(crate) mod merge;
 pub(crate) mod own_refs;

@@ -158,6 +158,16 @@ impl std::fmt::Display for FailureCause {
     }
 }
 
+/// What the cache had for a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CacheLookup {
+    /// The key of the call's result.
+    pub key: String,
+    /// Whether there was a result, which was replayed: nothing ran.
+    pub hit: bool,
+}
+
 /// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

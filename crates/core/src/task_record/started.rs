@@ -9,7 +9,7 @@ use super::branch::{Branch, Snapshot, Worktree};
 use super::review::Review;
 use super::stage::{End, Stage, Work};
 use crate::conversation::Usage;
-use crate::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
+use crate::event::{CacheLookup, Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
 use crate::ids::{BlobId, CallHash, CallId, Oid};
 use crate::illegal::Illegal;
 use crate::price::Cost;
@@ -79,6 +79,8 @@ pub(super) struct Started {
     pub(super) cost: Cost,
     /// The request whose end is not recorded.
     pub(super) asked: Option<Asked>,
+    /// How many of its calls were answered with a stored result, across attempts.
+    pub(super) replayed_calls: u64,
     /// The last tool that it started, for the display.
     pub(super) last_tool: Option<String>,
     /// The agent's final report.
@@ -180,6 +182,7 @@ impl Started {
             usage: Usage::default(),
             cost: Cost::default(),
             asked: None,
+            replayed_calls: 0,
             last_tool: None,
             summary: String::new(),
             review: Review::default(),
@@ -289,7 +292,7 @@ impl Started {
                 }
                 Ok(())
             }
-            Event::ToolStarted { call_id, tool, .. } => self.call_started(call_id, tool, task),
+            Event::ToolStarted { call_id, tool, cache, .. } => self.call_started(call_id, tool, cache.as_ref(), task),
             Event::ToolFinished { call_id, outcome, .. } => {
                 if let Some(open_calls) = self.stage.open_calls_mut() {
                     open_calls.remove(call_id);
@@ -302,8 +305,15 @@ impl Started {
         }
     }
 
-    fn call_started(&mut self, call: &CallId, tool: &str, task: &Task) -> Result<(), Illegal> {
+    fn call_started(
+        &mut self,
+        call: &CallId,
+        tool: &str,
+        cache: Option<&CacheLookup>,
+        task: &Task,
+    ) -> Result<(), Illegal> {
         self.running()?.insert(call.clone());
+        self.replayed_calls += u64::from(cache.is_some_and(|lookup| lookup.hit));
         self.last_tool = Some(tool.to_owned());
         if task.is_command() {
             // A command is only ever rerun in a clean worktree, and this one is not clean any more.

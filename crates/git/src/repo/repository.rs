@@ -3,7 +3,7 @@
 //! A [`Repo`] is cheap to clone and may be used from many threads: each operation borrows a handle
 //! of libgit2 from a small pool. Objects are synced to the disk before refs are moved to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -60,7 +60,12 @@ pub(crate) struct Shared {
     /// For each worktree, by git's folder for it, the tree of its files that [`Repo::sync_tree`]
     /// made durable last.
     synced: Mutex<BTreeMap<PathBuf, Oid>>,
+    /// The lengths of blobs that were asked for.
+    pub(crate) blob_lengths: Arc<BlobLengths>,
 }
+
+/// The lengths of blobs, by their id. An id names the same bytes for ever.
+pub(crate) type BlobLengths = Mutex<HashMap<git2::Oid, u64>>;
 
 #[derive(Default)]
 struct Handles(Mutex<Vec<Repository>>);
@@ -176,6 +181,7 @@ impl Repo {
             tell: OnceLock::new(),
             room: Mutex::default(),
             synced: Mutex::default(),
+            blob_lengths: Arc::default(),
         };
         Ok(Repo { shared: Arc::new(shared), program: Arc::new(program) })
     }

@@ -9,6 +9,7 @@ pub(crate) mod ignore;
 pub(crate) mod objects;
 pub(crate) mod openat;
 pub(crate) mod overlay;
+pub(crate) mod recorded;
 pub(crate) mod snapshot;
 pub(crate) mod stage;
 pub(crate) mod walk;

@@ -6,12 +6,14 @@
 //! hangs on a pipe or a device. All operations block; tools call them through
 //! [`crate::ToolContext::blocking`].
 
+mod fingerprint;
 mod metadata;
 mod open;
 mod text;
 mod walk;
 mod write;
 
+pub(crate) use fingerprint::fingerprint;
 pub use metadata::Metadata;
 pub use open::{Files, OpenFile};
 pub use text::{Decoded, Encoding};

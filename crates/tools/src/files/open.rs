@@ -28,6 +28,7 @@ pub struct Files {
     worktree: PathBuf,
     guard: PathGuard,
     max_bytes: u64,
+    checked_out: i128,
 }
 
 /// A regular file, opened for reading.
@@ -45,7 +46,8 @@ pub struct OpenFile {
 
 impl Files {
     pub(crate) fn new(worktree: &WorktreeScope, guard: PathGuard, max_bytes: u64) -> Files {
-        Files { root: Arc::clone(&worktree.root), worktree: worktree.path.clone(), guard, max_bytes }
+        let (root, checked_out) = (Arc::clone(&worktree.root), worktree.checked_out);
+        Files { root, worktree: worktree.path.clone(), guard, max_bytes, checked_out }
     }
 
     /// Returns the same files, judged by the rules about another kind of access.
@@ -153,6 +155,11 @@ impl Files {
     /// Opens a directory found by a walk, without following links.
     pub(super) fn open_found_directory(&self, path: &str) -> Result<OwnedFd, ToolError> {
         self.beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, ResolveFlags::NO_SYMLINKS)
+    }
+
+    /// Returns when the worktree's files were checked out, in nanoseconds since 1970.
+    pub(super) fn checked_out(&self) -> i128 {
+        self.checked_out
     }
 
     pub(super) fn guard(&self) -> &PathGuard {

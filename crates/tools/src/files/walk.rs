@@ -12,6 +12,7 @@ use orchestrate_sandbox::Cancel;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use super::open::{Files, failure, modified};
+use crate::contents::FileStamp;
 use crate::error::ToolError;
 use crate::path::join;
 
@@ -35,8 +36,10 @@ pub struct Entry {
     pub kind: EntryKind,
     /// The size in bytes.
     pub size: u64,
-    /// The time of the last modification, in nanoseconds since 1970.
+    /// The time of the last modification in nanoseconds since 1970, or of the checkout if that was later.
     pub modified: i128,
+    /// The metadata by which an unchanged file is recognised.
+    pub stamp: FileStamp,
 }
 
 /// The type of an entry.
@@ -162,7 +165,8 @@ impl Files {
                 path: join(directory, name),
                 kind: kind(FileType::from_raw_mode(stat.st_mode)),
                 size: u64::try_from(stat.st_size).unwrap_or(0),
-                modified: modified(&stat),
+                modified: modified(&stat).max(self.checked_out()),
+                stamp: FileStamp::of(&stat),
             });
         }
         entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));

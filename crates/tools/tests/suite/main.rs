@@ -17,6 +17,7 @@ mod limits;
 mod probe;
 mod programs;
 mod records;
+mod replay;
 mod search;
 mod support;
 mod wrapped;
@@ -84,6 +85,9 @@ fn main() -> ExitCode {
             a_dropped_caller_leaves_no_call_open a_runtime_that_ends_records_interrupted a_long_result_is_cut_and_kept
             data_is_shaped_like_a_text_and_recorded_where_it_is_short
             calls_are_logged_without_secrets figures_are_kept_for_each_tool one_tool_serves_many_agents;
+        replay: an_answer_is_replayed_while_nothing_that_it_follows_from_changes
+            another_rule_limit_or_argument_is_another_call only_answers_that_follow_from_files_are_replayed
+            a_result_with_a_secret_is_not_stored;
         search: a_listing_honours_ignore_files_and_says_so files_are_found_by_glob_newest_first
             text_is_found_with_its_lines a_search_that_is_too_broad_says_so what_a_rule_denies_is_not_shown
             a_cancelled_search_ends;

@@ -13,11 +13,12 @@ use orchestrate_core::{RequestedChange, ReviewVerdict, TaskId};
 use orchestrate_tools::{
     AgentService, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, EndSlot,
     GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStashResult, GitStatus, MergeResult,
-    OutgoingMessage, PageRange, PlanService, ReviewService, ServiceError, Services, SkillService, StashAction,
-    ToolOutput,
+    OutgoingMessage, PageRange, PlanService, ReplayService, ReviewService, ServiceError, Services, SkillService,
+    StashAction, ToolOutput,
 };
 
 use super::call_end::{CallOf, finished};
+use super::replays::Replays;
 use crate::error::CoordinatorError;
 use crate::run::codec::value_bytes;
 use crate::worker::worker_link::{JournalSlot, Outgoing};
@@ -27,12 +28,15 @@ use crate::worker::workplace::Workplace;
 pub(super) struct AgentServices {
     workplace: Workplace,
     artifacts: Mutex<Vec<Artifact>>,
+    replays: Arc<Replays>,
     lost: Lost,
 }
 
 impl AgentServices {
-    pub(super) fn new(workplace: &Workplace, artifacts: Vec<Artifact>) -> Arc<Self> {
-        Arc::new(Self { workplace: workplace.clone(), artifacts: Mutex::new(artifacts), lost: Lost::default() })
+    pub(super) fn new(workplace: &Workplace, role: Option<&str>, artifacts: Vec<Artifact>) -> Arc<Self> {
+        let replays = Arc::new(Replays::of(workplace, role));
+        let artifacts = Mutex::new(artifacts);
+        Arc::new(Self { workplace: workplace.clone(), artifacts, replays, lost: Lost::default() })
     }
 
     /// Takes the error that prevented recording the start or end of a call, if there was one.
@@ -66,6 +70,7 @@ pub(super) fn services(desk: &Arc<AgentServices>) -> Services {
         review: Arc::clone(desk) as Arc<dyn ReviewService>,
         recorder: Arc::clone(desk) as Arc<dyn CallRecorder>,
         artifacts: Arc::clone(desk) as Arc<dyn ArtifactStore>,
+        replay: Arc::clone(&desk.replays) as Arc<dyn ReplayService>,
     }
 }
 
@@ -171,7 +176,7 @@ impl CallRecorder for AgentServices {
         Ok(Box::new(KeptPlace { place, lost: self.lost.clone(), tool: record.tool.clone(), task, turn }))
     }
 
-    async fn refused(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
+    async fn not_run(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
         let (started, turn) = (self.start_of(record)?, self.turn()?);
         let task = self.workplace.task().clone();
         let of = CallOf { task, turn, tool: record.tool.clone() };
@@ -195,6 +200,7 @@ impl AgentServices {
             arguments: record.arguments.clone(),
             writes: record.writes.clone(),
             deletes: record.deletes.clone(),
+            cache: record.cache.clone(),
             rule: record.decision.as_ref().map_or_else(String::new, |decision| decision.rule().to_owned()),
         })
     }

@@ -49,6 +49,7 @@ impl AgentDriver for CommandDriver {
             writes: Vec::new(),
             deletes: Vec::new(),
             rule: "plan".to_owned(),
+            cache: None,
         };
         link.record(vec![started]).await?;
         let result = workplace.run(&self.command).await?;

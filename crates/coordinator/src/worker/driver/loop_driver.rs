@@ -66,7 +66,7 @@ impl LoopDriver {
             asking: Asking::new(replayed.agent.spec().models()),
             agent: replayed.agent,
             ledger: replayed.ledger,
-            desk: AgentServices::new(workplace, replayed.artifacts),
+            desk: AgentServices::new(workplace, record.agent(), replayed.artifacts),
             grant: Arc::new(role.grant.clone()),
         })
     }

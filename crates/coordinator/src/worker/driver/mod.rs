@@ -7,6 +7,7 @@ mod call_end;
 mod command_driver;
 mod loop_driver;
 mod replay;
+mod replays;
 mod spending;
 
 pub(crate) use agent_driver::{AgentDriver, DriverEnd};

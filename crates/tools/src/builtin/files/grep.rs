@@ -17,6 +17,7 @@ use super::super::facts::facts;
 use super::list::{path_glob, require_pattern, walk_limits};
 use crate::arguments::invalid;
 use crate::context::ToolContext;
+use crate::effect::AnswersFrom;
 use crate::error::ToolError;
 use crate::files::{EntryKind, Files, Flow, WalkLimits, WalkSummary};
 use crate::output::Answer;
@@ -67,6 +68,10 @@ impl Tool for Grep {
 
     fn names_folders(&self) -> bool {
         true
+    }
+
+    fn answers_from(&self) -> AnswersFrom {
+        AnswersFrom::Contents
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {

@@ -12,6 +12,7 @@ use super::super::arguments::read;
 use super::super::facts::facts;
 use crate::arguments::invalid;
 use crate::context::ToolContext;
+use crate::effect::AnswersFrom;
 use crate::error::ToolError;
 use crate::files::{Entry, EntryKind, Files, Flow, WalkLimits};
 use crate::output::Answer;
@@ -132,6 +133,10 @@ impl Tool for SearchFiles {
 
     fn names_folders(&self) -> bool {
         true
+    }
+
+    fn answers_from(&self) -> AnswersFrom {
+        AnswersFrom::Names
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {

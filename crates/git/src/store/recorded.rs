@@ -1,0 +1,193 @@
+//! What the files of a worktree contain, as far as its index knows it without reading them.
+//!
+//! An answer is exact: it is given only for a file that has its recorded metadata, is older than the index (git's own
+//! rule for "racy" entries), and is as long as its blob. Converting line ends or keywords only ever shortens a file,
+//! so a file of the blob's length has the blob's bytes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+use std::time::SystemTime;
+
+use git2::{Index, ObjectType};
+
+use crate::error::GitError;
+use crate::repo::repository::{BlobLengths, Repo};
+use crate::store::handle::Store;
+use crate::worktree::worktrees::Worktree;
+
+/// The types of the index's entries that are regular files.
+const REGULAR: [u32; 2] = [0o100_644, 0o100_755];
+
+/// The metadata of a file, by which an unchanged file is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// The number of the inode.
+    pub inode: u64,
+    /// The size in bytes.
+    pub size: u64,
+    /// The time of the last modification, in seconds and nanoseconds.
+    pub modified: (i64, i64),
+    /// The time of the last change of the inode.
+    pub changed: (i64, i64),
+}
+
+/// The contents that a worktree's index knows, as of when it was read.
+#[derive(Debug)]
+pub struct RecordedContents {
+    repo: Repo,
+    files: HashMap<Vec<u8>, (git2::Oid, IndexStamp)>,
+    index_time: (i64, i64),
+}
+
+/// The part of a file's metadata that an index keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct IndexStamp {
+    inode: u32,
+    size: u32,
+    modified: (i32, u32),
+    changed: (i32, u32),
+}
+
+impl Store<'_> {
+    /// Reads what a worktree's index knows of its files.
+    ///
+    /// # Errors
+    /// If the index cannot be read; [`GitError::Tampered`].
+    pub fn recorded(&self, worktree: &Worktree) -> Result<RecordedContents, GitError> {
+        worktree.verify_untampered()?;
+        let path = index_of(worktree);
+        // Before its entries: if the index is replaced meanwhile, more files count as racy, not fewer.
+        let index_time = index_time(&path)?;
+        let index = Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
+        let regular = index.iter().filter(|entry| REGULAR.contains(&entry.mode));
+        let files = regular.map(|entry| {
+            let stamp = IndexStamp {
+                inode: entry.ino,
+                size: entry.file_size,
+                modified: (entry.mtime.seconds(), entry.mtime.nanoseconds()),
+                changed: (entry.ctime.seconds(), entry.ctime.nanoseconds()),
+            };
+            (entry.path, (entry.id, stamp))
+        });
+        Ok(RecordedContents { repo: self.repo.clone(), files: files.collect(), index_time })
+    }
+
+    /// Returns when the worktree's index was written, so that it need not be read again while this stays the same.
+    ///
+    /// # Errors
+    /// If there is no index.
+    pub fn index_written(&self, worktree: &Worktree) -> Result<SystemTime, GitError> {
+        let path = index_of(worktree);
+        path.metadata().and_then(|metadata| metadata.modified()).map_err(GitError::io("look at", path))
+    }
+}
+
+impl RecordedContents {
+    /// Returns the id of a file's bytes, or `None` if only reading the file shows it.
+    pub fn id(&self, path: &str, stamp: &Stamp) -> Option<String> {
+        let (id, recorded) = self.files.get(path.as_bytes())?;
+        let is_unchanged = *recorded == IndexStamp::of(stamp) && stamp.modified < self.index_time;
+        (is_unchanged && self.length(*id)? == stamp.size).then(|| id.to_string())
+    }
+
+    /// Returns the length of a blob, or `None` if it cannot be read.
+    fn length(&self, id: git2::Oid) -> Option<u64> {
+        let known = |lengths: &BlobLengths| lengths.lock().unwrap_or_else(PoisonError::into_inner).get(&id).copied();
+        let lengths = Arc::clone(&self.repo.shared.blob_lengths);
+        known(&lengths).or_else(|| {
+            let (length, kind) = self.repo.handle().ok()?.odb().ok()?.read_header(id).ok()?;
+            let length = (kind == ObjectType::Blob).then_some(length as u64)?;
+            lengths.lock().unwrap_or_else(PoisonError::into_inner).insert(id, length);
+            Some(length)
+        })
+    }
+}
+
+impl IndexStamp {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index keeps the low 32 bits")]
+    fn of(stamp: &Stamp) -> IndexStamp {
+        let time = |(seconds, nanoseconds): (i64, i64)| (seconds as i32, nanoseconds as u32);
+        IndexStamp {
+            inode: stamp.inode as u32,
+            size: stamp.size as u32,
+            modified: time(stamp.modified),
+            changed: time(stamp.changed),
+        }
+    }
+}
+
+/// Returns the id that git gives these bytes, or `None` if they cannot have one.
+pub fn blob_id(bytes: &[u8]) -> Option<String> {
+    git2::Oid::hash_object(ObjectType::Blob, bytes).ok().map(|id| id.to_string())
+}
+
+fn index_of(worktree: &Worktree) -> std::path::PathBuf {
+    worktree.admin_dir().join("index")
+}
+
+fn index_time(path: &std::path::Path) -> Result<(i64, i64), GitError> {
+    use std::os::unix::fs::MetadataExt;
+    let found = path.metadata().map_err(GitError::io("look at", path))?;
+    Ok((found.mtime(), found.mtime_nsec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
+
+    use git2::Repository;
+
+    use super::*;
+    use crate::repo::repository::ours;
+    use crate::worktree::worktrees::WorktreeSpec;
+
+    fn stamp(path: &Path) -> Stamp {
+        let found = path.symlink_metadata().unwrap();
+        Stamp {
+            inode: found.ino(),
+            size: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    /// Makes the index younger or older than every file.
+    fn date_index(worktree: &Worktree, time: SystemTime) {
+        fs::File::options().write(true).open(index_of(worktree)).unwrap().set_modified(time).unwrap();
+    }
+
+    #[test]
+    fn only_an_unchanged_file_with_the_bytes_of_its_blob_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = Repository::init(folder.path().join("project")).unwrap();
+        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
+        let mut tree = made.treebuilder(None).unwrap();
+        for (name, text) in [("a", "one\n"), ("b", "two\n"), ("c", "three\n"), (".gitattributes", "c text eol=crlf\n")]
+        {
+            tree.insert(name, made.blob(text.as_bytes()).unwrap(), 0o100_644).unwrap();
+        }
+        let tree = made.find_tree(tree.write().unwrap()).unwrap();
+        let base = ours(made.commit(Some("HEAD"), &author, &author, "x", &tree, &[]).unwrap());
+        let path = folder.path().join("T1");
+        let spec = WorktreeSpec { path: path.clone(), branch: None, base, lock_reason: String::new() };
+        let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
+        let worktree = repo.worktrees().add(&spec).unwrap();
+        let known = |name: &str| {
+            let recorded = repo.store().recorded(&worktree).unwrap();
+            recorded.id(name, &stamp(&path.join(name)))
+        };
+        assert_eq!(fs::read(path.join("c")).unwrap(), b"three\r\n");
+
+        date_index(&worktree, SystemTime::now() + std::time::Duration::from_secs(60));
+        assert_eq!((known("a"), known("b")), (blob_id(b"one\n"), blob_id(b"two\n")));
+        assert_eq!(known("c"), None, "its bytes are not its blob's");
+        let recorded = repo.store().recorded(&worktree).unwrap();
+        assert_eq!(recorded.id("d", &stamp(&path.join("a"))), None, "it has no such file");
+        fs::write(path.join("b"), "six\n").unwrap();
+        assert_eq!((known("b"), known("a")), (None, blob_id(b"one\n")));
+        date_index(&worktree, SystemTime::UNIX_EPOCH);
+        assert_eq!(known("a"), None, "as young as the index");
+    }
+}

@@ -1,0 +1,45 @@
+//! What is known of the contents of files by their metadata.
+
+use rustix::fs::Stat;
+
+/// The metadata of a file, by which an unchanged file is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileStamp {
+    /// The number of the file system.
+    pub device: u64,
+    /// The number of the inode.
+    pub inode: u64,
+    /// The size in bytes.
+    pub size: u64,
+    /// The time of the last modification, in seconds and nanoseconds since 1970.
+    pub modified: (i64, i64),
+    /// The time of the last change of the inode.
+    pub changed: (i64, i64),
+}
+
+/// What is known of the contents of a worktree's files.
+pub trait FileContents: Send + Sync {
+    /// Returns the id of a file's bytes if it is known without reading the file.
+    fn known(&self, path: &str, stamp: &FileStamp) -> Option<String>;
+    /// Returns the id of bytes that were read from a file which had this metadata before and afterwards; `None` if
+    /// they cannot have one.
+    fn read(&self, stamp: &FileStamp, bytes: &[u8]) -> Option<String>;
+}
+
+impl FileStamp {
+    pub(crate) fn of(stat: &Stat) -> FileStamp {
+        let time = |seconds, nanoseconds| (integer(seconds), integer(nanoseconds));
+        FileStamp {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: time(stat.st_mtime, stat.st_mtime_nsec),
+            changed: time(stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+}
+
+/// Converts a part of a time, whose type differs between systems; what does not fit makes a stamp that is never equal.
+fn integer(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or(i64::MIN)
+}

@@ -81,7 +81,7 @@ pub use schedule::{Progress, Schedule, ScheduleError};
 pub use settings::RunSettings;
 pub use shell::shell_word;
 pub use task::Task;
-pub use task_failure::{AfterFault, GivenUp};
+pub use task_failure::{AfterFault, GivenUp, ReviewEnd, WithoutChanges};
 pub use tool_metrics::{ToolCalls, ToolMetrics};
 pub use tool_settings::ToolSettings;
 pub use untrusted_text::block;

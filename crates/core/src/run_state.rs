@@ -9,8 +9,8 @@ mod base;
 mod clock;
 mod dropping;
 mod landing;
-mod reviewing;
 mod spending;
+mod verdicts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -112,12 +112,12 @@ pub struct Approval {
     /// The rule that requires approval.
     pub rule: String,
     /// The decision, or `None` if there is none yet.
-    pub decision: Option<Verdict>,
+    pub decision: Option<ApprovalDecision>,
 }
 
 /// The user's decision on a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ApprovalDecision {
     /// Whether it may run.
     pub allowed: bool,
     /// The user's message.
@@ -378,7 +378,7 @@ impl RunState {
         if approval.decision.is_some() {
             return Err(Illegal::Decided(call.clone()));
         }
-        approval.decision = Some(Verdict { allowed, message: message.map(str::to_owned) });
+        approval.decision = Some(ApprovalDecision { allowed, message: message.map(str::to_owned) });
         if let Some(record) = self.tasks.get_mut(&approval.task) {
             Arc::make_mut(record).unpark(call);
         }

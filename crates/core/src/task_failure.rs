@@ -2,7 +2,8 @@
 //!
 //! Every fault in finished work goes through [`TaskRecord::after_fault`]: a failed check, a conflict, files that
 //! cannot be stored. The limit is the run's `merge_rounds`; a new attempt, which only the user starts, counts from
-//! zero again. Tasks whose work is never finished fail for the causes of [`crate::event::FailureCause`].
+//! zero again. Work that lacks what it has to deliver, changes or a verdict, is decided here, too. Tasks whose work is
+//! never finished fail for the causes of [`crate::event::FailureCause`].
 
 use crate::event::ReturnCause;
 use crate::ids::Oid;
@@ -15,6 +16,28 @@ pub enum AfterFault {
     Return,
     /// The task ends without success.
     GiveUp(GivenUp),
+}
+
+/// What happens to a task whose finished work changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WithoutChanges {
+    /// It is done; its output is its result.
+    Report,
+    /// It is done, since there was nothing to do.
+    NothingToDo,
+    /// It has failed.
+    Fail,
+}
+
+/// What happens to a reviewing task whose agent has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReviewEnd {
+    /// The verdict that it has given counts.
+    Conclude,
+    /// The agent is told once that it has to give a verdict.
+    AskForVerdict,
+    /// It has failed.
+    Fail,
 }
 
 /// How a task ends when its rounds are used up.
@@ -40,6 +63,31 @@ impl TaskRecord {
         // Without an agent a failed check cannot be fixed, and there is nothing for the user to resolve.
         let is_resolvable = fault == ReturnCause::Conflict || needs_merge && !self.is_command();
         AfterFault::GiveUp(if is_resolvable { GivenUp::Conflicted } else { GivenUp::Failed })
+    }
+
+    /// Reports whether finished work changes nothing: it is its base, or what the user has rejected.
+    pub fn changes_nothing(&self, commit: &Oid, tree: &Oid) -> bool {
+        let is_as_rejected = self.rejection_stands() && self.tree() == Some(tree);
+        self.base() == Some(commit) || is_as_rejected
+    }
+
+    /// Decides what happens to the task if its finished work changes nothing. A command that changes nothing has
+    /// succeeded, and so has an agent whose role may have nothing to do, unless this same result was rejected.
+    pub fn without_changes(&self, may_do_nothing: bool) -> WithoutChanges {
+        match (self.rejection_stands(), self.is_command()) {
+            (false, true) => WithoutChanges::Report,
+            (false, false) if may_do_nothing => WithoutChanges::NothingToDo,
+            _ => WithoutChanges::Fail,
+        }
+    }
+
+    /// Decides what happens to a reviewing task whose agent has ended.
+    pub fn review_end(&self) -> ReviewEnd {
+        match (self.given_verdict(), self.verdict_told()) {
+            (Some(_), _) => ReviewEnd::Conclude,
+            (None, false) => ReviewEnd::AskForVerdict,
+            (None, true) => ReviewEnd::Fail,
+        }
     }
 }
 
@@ -111,5 +159,37 @@ mod tests {
         assert_eq!(decided, [AfterFault::GiveUp(GivenUp::Failed), AfterFault::Return]);
         let agent = record(&Work::Agent(None), 0);
         assert_eq!(agent.after_fault(ReturnCause::RunCheck, Some(&base), 2), AfterFault::Return);
+    }
+
+    #[test]
+    fn work_without_changes_fails_an_agent_unless_its_role_may_do_nothing() {
+        use WithoutChanges::{Fail, NothingToDo, Report};
+        let (agent, command) = (Work::Agent(None), Work::Run("make".to_owned()));
+        for (work, may_do_nothing, fresh) in
+            [(&agent, false, Fail), (&agent, true, NothingToDo), (&command, false, Report), (&command, true, Report)]
+        {
+            let mut task = record(work, 0);
+            assert_eq!(task.without_changes(may_do_nothing), fresh, "{work:?} {may_do_nothing}");
+            reject(&mut task);
+            assert_eq!(task.without_changes(may_do_nothing), Fail, "{work:?} {may_do_nothing}, rejected");
+        }
+    }
+
+    #[test]
+    fn work_changes_nothing_if_it_is_its_base_or_what_was_rejected() {
+        let (base, tree, other) = (Oid::from("base"), Oid::from("tree"), Oid::from("other"));
+        let mut task = record(&Work::Agent(None), 0);
+        assert!(task.changes_nothing(&base, &tree) && !task.changes_nothing(&other, &tree));
+        reject(&mut task);
+        assert!(task.changes_nothing(&other, &tree) && !task.changes_nothing(&other, &other));
+    }
+
+    /// Hands over the tree `tree`, and rejects it.
+    fn reject(record: &mut TaskRecord) {
+        let (task, commit, tree) = ("T1".into(), "commit".into(), "tree".into());
+        record.apply(&Event::TaskCommitted { task, commit, tree, summary: String::new() }).unwrap();
+        let text = BlobId::from("text");
+        let rejected = Event::TaskReturned { task: "T1".into(), cause: ReturnCause::Rejected, text, onto: None };
+        record.apply(&rejected).unwrap();
     }
 }

@@ -7,7 +7,7 @@
 
 mod branch;
 mod review;
-mod reviewing;
+mod review_events;
 mod stage;
 mod started;
 

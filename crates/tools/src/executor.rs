@@ -28,7 +28,7 @@ use crate::context::{ToolContext, panicked};
 use crate::error::{ToolError, ToolsError};
 use crate::guard::PathGuard;
 use crate::output::{Answer, CallOutcome, ToolOutput};
-use crate::permit::{self, FirstForm, Permit, Request, Verdict, Wrapper, authorize};
+use crate::permit::{self, Authorization, FirstForm, Permit, Request, Wrapper, authorize};
 use crate::record::{self, EndGuard};
 use crate::redact::{brief_name, describe_call, redact_error, redact_result};
 use crate::registry::{Resolved, ToolRegistry};
@@ -159,16 +159,16 @@ impl Executor {
         };
         let verdict = authorize(&request, scope);
         match verdict {
-            Verdict::Parked { rule } => {
+            Authorization::Parked { rule } => {
                 tracing::info!(agent = %scope.agent, %rule, hash = %prepared.record.hash, "a tool call waits for approval");
                 Ok(Decided::Parked { record: Box::new(prepared.record), rule })
             }
-            Verdict::Refused { decision, reason } => {
+            Authorization::Refused { decision, reason } => {
                 let rule = decision.rule().to_owned();
                 prepared.record.decision = Some(decision);
                 Err(Box::new(Refusal { record: prepared.record, error: ToolError::Denied { reason, rule } }))
             }
-            Verdict::Permitted(permit) => {
+            Authorization::Permitted(permit) => {
                 prepared.record.decision = Some(permit.decision().clone());
                 match self.shared.check_resources(scope) {
                     Ok(()) => Ok(Decided::Permitted(Box::new(prepared), permit)),

@@ -25,7 +25,7 @@ impl Permit {
 
 /// The result of asking for a permit.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum Authorization {
     Permitted(Permit),
     /// The user has to decide.
     Parked {
@@ -65,25 +65,25 @@ pub(crate) struct FirstForm<'a> {
 }
 
 /// Decides a call and, if it may run, creates its permit.
-pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Verdict {
+pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Authorization {
     let decision = decide(request, scope);
     match &decision {
-        Decision::Allow { .. } => Verdict::Permitted(Permit { decision }),
+        Decision::Allow { .. } => Authorization::Permitted(Permit { decision }),
         Decision::Deny { reason, .. } => {
             let reason = reason.clone();
-            Verdict::Refused { decision, reason }
+            Authorization::Refused { decision, reason }
         }
         Decision::Ask { rule } => match scope.approvals.get(request.hash) {
-            Some(Approval::Approved) => Verdict::Permitted(Permit { decision }),
+            Some(Approval::Approved) => Authorization::Permitted(Permit { decision }),
             Some(Approval::Rejected { reason }) => {
                 let reason = format!("the user rejected the call: {reason}");
-                Verdict::Refused { decision, reason }
+                Authorization::Refused { decision, reason }
             }
-            None if scope.ask_parks => Verdict::Parked { rule: rule.clone() },
+            None if scope.ask_parks => Authorization::Parked { rule: rule.clone() },
             None => {
                 let reason =
                     format!("the rule `{rule}` needs approval, which nobody can give in this run; do without the call");
-                Verdict::Refused { decision, reason }
+                Authorization::Refused { decision, reason }
             }
         },
     }

@@ -2,7 +2,7 @@
 //! merged tree; or gives it up.
 //!
 //! [`orchestrate_core::MergeQueue`] decides which of the two. The worker writes the merge into the agent's worktree
-//! when it takes the task up again (`worker/send_back.rs`).
+//! when it takes the task up again (`worker/faulty_work.rs`).
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::invisible::shown;
@@ -13,7 +13,7 @@ use orchestrate_journal::{Batch, Blob};
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
-use crate::worker::send_back::with_failing_lines;
+use crate::worker::faulty_work::with_failing_lines;
 use crate::worker::task_end::after_rounds;
 
 /// Returns the facts that return a task's work to its agent, together with the message to it. The work is to be

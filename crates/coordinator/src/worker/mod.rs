@@ -1,8 +1,8 @@
 //! Works on one task: starts an agent, drives its loop or its command, and links it to the run.
 
 pub(crate) mod driver;
+pub(crate) mod faulty_work;
 pub(crate) mod review_end;
-pub(crate) mod send_back;
 pub(crate) mod spawn;
 pub(crate) mod task_end;
 mod under_review;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::task::Work;
-use orchestrate_core::{Oid, TaskRecord, WorkStep};
+use orchestrate_core::{Oid, ReviewEnd, TaskRecord, WithoutChanges, WorkStep};
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::Verification;
@@ -19,7 +19,7 @@ use crate::run::host::Host;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
-use crate::worker::send_back::{after_red_check, merge_return, send_back_conflict, send_back_unstored, with_hint};
+use crate::worker::faulty_work::{after_red_check, merge_return, send_back_conflict, send_back_unstored, with_hint};
 use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
@@ -162,9 +162,7 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
     git.commit(&message, &workplace.policy).await?;
     let (commit, tree) = git.tip().await?;
-    // Work that is identical to the rejected work is not done.
-    let is_as_rejected = record.rejection_stands() && record.tree() == Some(&tree);
-    if record.base() == Some(&commit) || is_as_rejected {
+    if record.changes_nothing(&commit, &tree) {
         return no_changes(workplace, record, summary).await;
     }
     // Either a check or a message is next, so there is more to do.
@@ -181,20 +179,22 @@ async fn report(workplace: &Workplace, summary: String) -> Result<bool, Coordina
 
 /// Ends a review with its verdict; an agent that has given none is told once. Returns whether there is more to do.
 async fn end_review(workplace: &Workplace, summary: String) -> Result<bool, CoordinatorError> {
-    let (link, record) = (&workplace.link, workplace.link.task()?);
-    if record.given_verdict().is_some() {
-        return Ok(!link.conclude_review(summary).await?);
+    let link = &workplace.link;
+    match link.task()?.review_end() {
+        ReviewEnd::Conclude => Ok(!link.conclude_review(summary).await?),
+        ReviewEnd::AskForVerdict => {
+            let (task, text) = (workplace.task().clone(), workplace.assignment.prompts.render("no_verdict", &[]));
+            let returned = |text| Event::TaskReturned { task, cause: ReturnCause::NoVerdict, text, onto: None };
+            link.record_with(text.into_bytes(), returned).await?;
+            Ok(true)
+        }
+        ReviewEnd::Fail => {
+            let said = cut(summary.trim(), EVIDENCE_BYTES);
+            let text = format!("the agent ended twice without `review_verdict`; its last words: {said}");
+            link.fail(FailureCause::NoVerdict, text).await?;
+            Ok(false)
+        }
     }
-    if record.verdict_told() {
-        let said = cut(summary.trim(), EVIDENCE_BYTES);
-        let text = format!("the agent ended twice without `review_verdict`; its last words: {said}");
-        link.fail(FailureCause::NoVerdict, text).await?;
-        return Ok(false);
-    }
-    let (task, text) = (workplace.task().clone(), workplace.assignment.prompts.render("no_verdict", &[]));
-    let returned = |text| Event::TaskReturned { task, cause: ReturnCause::NoVerdict, text, onto: None };
-    link.record_with(text.into_bytes(), returned).await?;
-    Ok(true)
 }
 
 /// Lists the ignored files in a worktree without changes; empty if there are none.
@@ -212,27 +212,27 @@ async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError>
     })
 }
 
-/// A command that changes nothing has succeeded, and so has an agent whose role may have nothing to do, unless this
-/// same result was rejected; any other agent has failed.
+/// Ends a task whose work changes nothing; there is more to do only if a message has arrived meanwhile.
 async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
     let ignored = only_ignored(workplace).await?;
     let summary = format!("{ignored}{}", summary.trim());
-    let said = cut(&summary, EVIDENCE_BYTES);
-    let text = match &record.task.work {
-        Work::Run(_) if !record.rejection_stands() => return report(workplace, summary).await,
-        Work::Run(_) => format!("the command repeated what was rejected; its output: {said}"),
-        Work::Agent(_) if may_do_nothing(workplace) && !record.rejection_stands() => {
+    let may_do_nothing = workplace.assignment.role.as_ref().is_some_and(|role| role.may_do_nothing);
+    match record.without_changes(may_do_nothing) {
+        WithoutChanges::Report => report(workplace, summary).await,
+        WithoutChanges::NothingToDo => {
             let nothing = Event::NothingToDo { task: workplace.task().clone(), summary };
-            return Ok(!workplace.link.hand_over(nothing).await?);
+            Ok(!workplace.link.hand_over(nothing).await?)
         }
-        Work::Agent(_) => format!("the agent ended without changing a file; its report: {said}"),
-    };
-    workplace.link.fail(FailureCause::NoChanges, text).await?;
-    Ok(false)
-}
-
-fn may_do_nothing(workplace: &Workplace) -> bool {
-    workplace.assignment.role.as_ref().is_some_and(|role| role.may_do_nothing)
+        WithoutChanges::Fail => {
+            let said = cut(&summary, EVIDENCE_BYTES);
+            let text = match &record.task.work {
+                Work::Run(_) => format!("the command repeated what was rejected; its output: {said}"),
+                Work::Agent(_) => format!("the agent ended without changing a file; its report: {said}"),
+            };
+            workplace.link.fail(FailureCause::NoChanges, text).await?;
+            Ok(false)
+        }
+    }
 }
 
 /// Runs the task's own check; returns whether there is more to do.

@@ -12,7 +12,7 @@ use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::run_state::{MessageRefused, Verdict};
+use orchestrate_core::run_state::{ApprovalDecision, MessageRefused};
 use orchestrate_core::{
     AgentId, BlobId, CallHash, ReviewVerdict, RunState, TaskId, TaskRecord, ToolCall, VerdictRefused,
 };
@@ -117,7 +117,7 @@ impl WorkerLink {
     }
 
     /// Returns the user's decisions on the agent's calls.
-    pub(crate) fn verdicts(&self) -> BTreeMap<CallHash, Verdict> {
+    pub(crate) fn approval_decisions(&self) -> BTreeMap<CallHash, ApprovalDecision> {
         let state = self.context.state();
         let calls = state.approvals_of(&self.task);
         calls.filter_map(|(call, approval)| Some((call.clone(), approval.decision.clone()?))).collect()

@@ -13,7 +13,7 @@ use orchestrate_core::agent_loop::{Finish, Step};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::model_fallback::Failure;
 use orchestrate_core::policy::Grant;
-use orchestrate_core::run_state::Verdict;
+use orchestrate_core::run_state::ApprovalDecision;
 use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ReviewVerdict, ToolCall};
 use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, ReadLedger, ToolOutput};
@@ -270,10 +270,11 @@ fn result_tokens(context_tokens: u64, calls: usize) -> u64 {
 
 /// Returns the user's decisions on this agent's calls.
 fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
-    let decided = workplace.link.verdicts().into_iter().map(|(call, Verdict { allowed, message })| {
-        let reason = message.unwrap_or_else(|| "the user denied it".to_owned());
-        (call, if allowed { Approval::Approved } else { Approval::Rejected { reason } })
-    });
+    let decided =
+        workplace.link.approval_decisions().into_iter().map(|(call, ApprovalDecision { allowed, message })| {
+            let reason = message.unwrap_or_else(|| "the user denied it".to_owned());
+            (call, if allowed { Approval::Approved } else { Approval::Rejected { reason } })
+        });
     decided.collect()
 }
 

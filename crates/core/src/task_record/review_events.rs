@@ -51,7 +51,7 @@ impl TaskRecord {
     }
 
     /// Reports whether its agent was told that it has to end with a verdict.
-    pub fn verdict_told(&self) -> bool {
+    pub(crate) fn verdict_told(&self) -> bool {
         self.started().is_some_and(|started| started.review.is_told)
     }
 

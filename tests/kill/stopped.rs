@@ -24,6 +24,7 @@ const MIDDLE: &str = "after:90";
 pub(super) fn cases() -> Vec<Case> {
     vec![
         case("kill::a_command_dies_with_its_coordinator_and_is_reported_as_interrupted", a_command_dies),
+        case("kill::a_command_that_was_interrupted_names_what_it_changed", an_interrupted_command_names_changes),
         case("kill::a_command_of_the_plan_is_reported_as_interrupted_and_runs_again", a_command_of_the_plan_runs_again),
         case("kill::a_worktree_deleted_by_hand_is_made_again", a_worktree_deleted_by_hand),
         case("kill::a_half_written_file_is_not_committed", a_half_written_file),
@@ -79,6 +80,24 @@ fn a_command_dies() -> Outcome {
 
     scene.coordinate(NO_FAULT)?.exits(0)?;
     scene.require_untouched()?;
+    require_interrupted_once(&scene)
+}
+
+/// The agent goes on only if it is told what the command had changed; otherwise it would wait for ever.
+fn an_interrupted_command_names_changes() -> Outcome {
+    let one = || Rule::task("T1");
+    let command = format!("echo half > half.txt; sleep {}", seconds());
+    let told = "after changes of half.txt; `git_checkout` with `";
+    let script = Script::default()
+        .rule(one().last_contains(told).call("write_file", &json!({"path": "woken.txt", "content": "1\n"})))
+        .rule(one().last_contains("woken.txt").text("Done."))
+        .rule(one().call("run_shell_command", &json!({ "command": command })));
+    let scene = Scene::of(&Play::of("- [ ] T1 sleep\n", script))?;
+    let first = scene.start(NO_FAULT)?;
+    until(PATIENCE, || Ok(scene.worktree("T1").is_ok_and(|path| path.join("half.txt").exists()).then_some(())))?;
+    first.signal(Signal::KILL)?;
+    first.end()?.exits(KILLED)?;
+    scene.coordinate(NO_FAULT)?.exits(0)?;
     require_interrupted_once(&scene)
 }
 

@@ -5,6 +5,7 @@
 
 mod audit;
 mod configuration;
+mod failures;
 mod programs;
 mod table;
 mod tool_files;

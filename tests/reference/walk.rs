@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::audit::AUDIT;
 use super::configuration::CONFIGURATION;
+use super::failures::FAILURES;
 use super::programs::PROGRAMS;
 use super::table::{Line, Proof, WRAPPED_TOOLS};
 use super::tool_files::TOOL_FILES;
@@ -16,7 +17,7 @@ pub(super) fn every_line_names_a_test() -> Outcome {
     let mut found = violations(WRAPPED_TOOLS, &names)?;
     found.extend(gaps("000", WRAPPED_TOOLS));
     found.extend(gaps("004", TOOL_FILES));
-    for table in [AUDIT, CONFIGURATION, PROGRAMS, TOOL_FILES, VERSION_CONTROL] {
+    for table in [AUDIT, CONFIGURATION, FAILURES, PROGRAMS, TOOL_FILES, VERSION_CONTROL] {
         found.extend(violations(table, &names)?);
     }
     if found.is_empty() { Ok(()) } else { fail(found.join("\n")) }

@@ -7,6 +7,7 @@ mod children;
 mod demo;
 mod end_to_end;
 mod evidence;
+mod failures;
 mod git_tools;
 mod messages;
 mod model_fallback;
@@ -32,6 +33,7 @@ pub(crate) fn cases() -> Vec<Case> {
         children::cases,
         end_to_end::cases,
         evidence::cases,
+        failures::cases,
         git_tools::cases,
         model_fallback::cases,
         messages::cases,

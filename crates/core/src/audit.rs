@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::event::{ErrorKind, Event, Recorded, ResourceUsage, ToolOutcome, rfc3339};
+use crate::event::{ErrorKind, Event, Recorded, Recovery, ResourceUsage, ToolOutcome, rfc3339};
 use crate::hex::hex;
 use crate::ids::{AgentId, CallHash, CallId, RunId};
 
@@ -60,6 +60,9 @@ struct Entry {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     exit_code: Option<i32>,
     decision: Decision,
+    /// What was done about failures on the way.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    recovered: Vec<Recovery>,
     resource_usage: ResourceUsage,
     run_id: RunId,
     turn: u32,
@@ -128,6 +131,7 @@ impl AuditLog {
             exit_code,
             duration_ms,
             resource_usage,
+            recovered,
             ..
         } = &fact.event
         else {
@@ -147,6 +151,7 @@ impl AuditLog {
             error_class: *error_class,
             exit_code: *exit_code,
             decision: Decision { outcome: self.decided(task, call_id, *outcome), rule },
+            recovered: recovered.clone(),
             resource_usage: *resource_usage,
             run_id: fact.run_id.clone(),
             turn: *turn,

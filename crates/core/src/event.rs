@@ -22,7 +22,7 @@ use crate::task::Task;
 use crate::verdict::{RequestedChange, VerdictKind};
 
 pub use outcome::{
-    CacheLookup, ErrorKind, FailureCause, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
+    CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
 };
 pub use time::rfc3339;
 
@@ -335,6 +335,9 @@ pub enum Event {
         /// Paths in the worktree that it deleted.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         deleted: Vec<String>,
+        /// What was done about failures on the way.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        recovered: Vec<Recovery>,
     },
     /// A call is parked until the user decides.
     #[serde(rename = "approval.requested")]

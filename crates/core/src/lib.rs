@@ -22,6 +22,7 @@ pub mod conversation;
 pub mod event;
 #[cfg(test)]
 mod event_schema;
+pub mod failure_handling;
 pub mod git_path;
 mod hex;
 pub mod ids;

@@ -3,6 +3,8 @@
 //! A limit without a value leaves a tool to the product's own caps, which the executor's limits name; an allow list
 //! without a value allows everything.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Default maximum size in MiB of a file that a tool reads or writes; larger files can be read with commands.
@@ -25,6 +27,8 @@ pub struct ToolSettings {
     pub code_execution: CodeExecution,
     /// Limits of tools that connect to other hosts.
     pub web_requests: WebRequests,
+    /// The tool that may answer instead of another one which cannot, by the name of that one.
+    pub alternatives: BTreeMap<String, String>,
 }
 
 /// Limits of tools that read or change files.

@@ -359,7 +359,7 @@ mod tests {
     }
 
     /// The promised settings of tools.
-    const OF_TOOLS: [(&str, &str); 9] = [
+    const OF_TOOLS: [(&str, &str); 10] = [
         ("tools.file_operations.max_file_size_mb", "5"),
         ("tools.file_operations.allowed_extensions", ".py"),
         ("tools.file_operations.forbidden_paths", "keys"),
@@ -369,6 +369,7 @@ mod tests {
         ("tools.web_requests.timeout_seconds", "10"),
         ("tools.web_requests.max_response_size_mb", "4"),
         ("tools.web_requests.allowed_domains", "docs.python.org"),
+        ("tools.alternatives", "rg=grep"),
     ];
 
     /// Every promised option of a run is a key of every source, and its value has an effect or is

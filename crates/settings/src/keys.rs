@@ -183,6 +183,7 @@ pub const KEYS: &[Key] = &[
     key("tools.web_requests.timeout_seconds", number(1, LONGEST_SECONDS), Class::Limit, "", "Maximum time of a request to another host in seconds; by default, 120."),
     key("tools.web_requests.max_response_size_mb", number(1, 1 << 20), Class::Limit, "5", "Maximum size in MiB of a response from another host."),
     key("tools.web_requests.allowed_domains", Kind::Names(Names::Domains), Class::Limit, "[\"*.github.com\", \"*.stackoverflow.com\", \"*.python.org\"]", "Hosts that tools reach without asking; `*.x` is every host below `x`."),
+    key("tools.alternatives", Kind::Names(Names::Alternatives), Class::Personal, "", "Tools that answer with the same arguments instead of another one that cannot, as `tool=other`."),
 ];
 
 /// Returns the key of this name.

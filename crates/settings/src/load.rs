@@ -11,7 +11,7 @@ use crate::files::{ConfigFile, load_file, load_tool_settings};
 use crate::forbidden::real_paths;
 use crate::keys::{self, Key};
 use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
-use crate::resolve::{FORBIDDEN_PATHS, Resolved};
+use crate::resolve::{ALTERNATIVES, FORBIDDEN_PATHS, Resolved};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -84,6 +84,7 @@ impl Inputs {
         let layers = [self.flags.clone(), environment, tools, self.plan.clone(), project.layer, user.layer];
         let resolved = Resolved::of(&layers);
         problems.extend(rule_problems(&resolved.rules, &self.tools));
+        problems.extend(self.alternative_problems(&resolved));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {
             let place = Location::of(Source::Flags, keys::named("no_sandbox").map(Key::option).unwrap_or_default());
             let message = "the sandbox is required here by RALPH_SANDBOX_MODE or ORCHESTRATE_SANDBOX_MODE";
@@ -105,6 +106,24 @@ impl Inputs {
             resolved,
             switches,
         })
+    }
+
+    /// Returns the problems with alternatives of tools that do not exist, which would never answer.
+    fn alternative_problems(&self, resolved: &Resolved) -> Vec<Problem> {
+        let place = resolved.chosen.get(ALTERNATIVES).and_then(|chosen| chosen.place.clone());
+        let place = place.unwrap_or_else(|| Location::of(Source::Default, ALTERNATIVES));
+        let named = resolved.list(ALTERNATIVES);
+        let tools = named.iter().flat_map(|pair| pair.split('='));
+        let unknown = tools.filter(|tool| !self.tools.knows(tool));
+        let problem = |tool: &str| {
+            let message = format!("`{ALTERNATIVES}` names `{tool}`, but there is no such tool");
+            let problem = Problem::new(place.clone(), ProblemCode::InvalidValue, message);
+            match orchestrate_plan::nearest(tool, self.tools.names()) {
+                Some(nearest) => problem.suggest(format!("did you mean `{nearest}`?")),
+                None => problem,
+            }
+        };
+        unknown.map(problem).collect()
     }
 
     /// Reads the files of tool settings that the environment names.

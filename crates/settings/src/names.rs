@@ -13,6 +13,8 @@ pub enum Names {
     Programs,
     /// Hosts that tools reach without asking, by name or as `*.name`.
     Domains,
+    /// Tools with the ones that answer instead, as `tool=other`.
+    Alternatives,
 }
 
 impl Names {
@@ -20,7 +22,7 @@ impl Names {
     pub(crate) fn default_list(self) -> Option<Vec<String>> {
         let list = |names: [&str; 3]| Some(names.map(str::to_owned).to_vec());
         match self {
-            Names::Extensions | Names::Programs => None,
+            Names::Extensions | Names::Programs | Names::Alternatives => None,
             Names::ForbiddenPaths => list(FORBIDDEN_PATHS),
             Names::Domains => list(ALLOWED_DOMAINS),
         }
@@ -42,6 +44,11 @@ impl Names {
             Names::Programs => {
                 (!text.starts_with('-') && !text.contains(['*', '=', '\'', '"'])).then(|| text.to_owned())
             }
+            Names::Alternatives => {
+                let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '*', '(', ',']);
+                let (tool, other) = text.split_once('=')?;
+                (is_name(tool) && is_name(other) && tool != other).then(|| text.to_owned())
+            }
             Names::Domains => {
                 let host = text.strip_prefix("*.").unwrap_or(text).to_lowercase();
                 let is_label = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
@@ -55,6 +62,7 @@ impl Names {
     pub(crate) fn meet(self, one: &[String], other: &[String]) -> Vec<String> {
         let mut met: Vec<String> = match self {
             Names::ForbiddenPaths => one.iter().chain(other).cloned().collect(),
+            Names::Alternatives => one.to_vec(),
             Names::Extensions | Names::Programs | Names::Domains => {
                 let within = |name: &&String, list: &[String]| list.iter().any(|allowed| self.covers(allowed, name));
                 let of_one = one.iter().filter(|name| within(name, other));
@@ -74,7 +82,7 @@ impl Names {
                 Names::Domains => allowed
                     .strip_prefix('*')
                     .is_some_and(|below| name.trim_start_matches('*').len() > below.len() && name.ends_with(below)),
-                Names::Programs | Names::ForbiddenPaths => false,
+                Names::Programs | Names::ForbiddenPaths | Names::Alternatives => false,
             }
     }
 
@@ -85,6 +93,7 @@ impl Names {
             Names::ForbiddenPaths => "a list of paths such as [\"/etc\", \"~/.ssh\", \"secrets\"]",
             Names::Programs => "a list of programs such as [\"python\", \"pytest\"]",
             Names::Domains => "a list of hosts such as [\"docs.python.org\", \"*.github.com\"]",
+            Names::Alternatives => "a list of tools with the one that answers instead, such as [\"rg=grep\"]",
         }
     }
 
@@ -95,6 +104,7 @@ impl Names {
             Names::ForbiddenPaths => "[\"/etc\", \"secrets\"]",
             Names::Programs => "[\"python\", \"pytest\"]",
             Names::Domains => "[\"*.github.com\"]",
+            Names::Alternatives => "[\"rg=grep\"]",
         }
     }
 }
@@ -139,6 +149,11 @@ mod tests {
             (Names::Domains, "*.GitHub.com", Some("*.github.com")),
             (Names::Domains, "https://github.com", None),
             (Names::Domains, "*", None),
+            (Names::Alternatives, "rg=grep", Some("rg=grep")),
+            (Names::Alternatives, "rg", None),
+            (Names::Alternatives, "rg=", None),
+            (Names::Alternatives, "rg=rg", None),
+            (Names::Alternatives, "rg=grep=ls", None),
         ];
         for (names, text, expected) in table {
             assert_eq!(names.read(text).as_deref(), expected, "{names:?} {text}");

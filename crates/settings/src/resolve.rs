@@ -20,6 +20,9 @@ use crate::layers::{Given, Layer, Location, Source};
 /// The key of the paths that tools never touch.
 pub(crate) const FORBIDDEN_PATHS: &str = "tools.file_operations.forbidden_paths";
 
+/// The key of the tools that answer instead of others.
+pub(crate) const ALTERNATIVES: &str = "tools.alternatives";
+
 /// The value that applies for a key, and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
@@ -224,7 +227,15 @@ impl Resolved {
                     .unwrap_or(standard.web_requests.max_response_size_mb),
                 allowed_domains: self.list("tools.web_requests.allowed_domains"),
             },
+            alternatives: self.alternatives(),
         }
+    }
+
+    /// Returns the tools that answer instead of others, by the names of these.
+    fn alternatives(&self) -> BTreeMap<String, String> {
+        let pairs = self.list(ALTERNATIVES);
+        let pair = |text: &String| text.split_once('=').map(|(tool, other)| (tool.to_owned(), other.to_owned()));
+        pairs.iter().filter_map(pair).collect()
     }
 
     /// Returns the model if it comes from one of these sources. The run has to know which, because

@@ -33,6 +33,11 @@ impl ToolContext {
         &self.scope
     }
 
+    /// Gives commands this many times their time.
+    pub(crate) fn lengthen(&mut self, factor: u32) {
+        self.scope.limits.time_factor = self.scope.limits.time_factor.saturating_mul(factor);
+    }
+
     /// Returns the permit that lets this execution run.
     pub fn permit(&self) -> &Permit {
         &self.permit

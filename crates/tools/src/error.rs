@@ -5,7 +5,9 @@
 //! ending the work, which must not continue unrecorded, is up to the recorder's implementation.
 
 pub use orchestrate_core::event::ErrorKind;
+use orchestrate_core::failure_handling::Failure;
 use orchestrate_core::invisible::shown;
+use orchestrate_sandbox::SandboxError;
 
 /// Why a call failed, classified by the possible reaction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +45,12 @@ pub enum ToolError {
     /// A connection or name resolution failed, or the remote side did.
     #[error("{0}")]
     Network(String),
+    /// What the tool needs could not be started, such as a sandbox; nothing ran.
+    #[error("{0}")]
+    Unavailable(String),
+    /// A program that the tool needs is not installed; nothing ran.
+    #[error("{0}")]
+    Absent(String),
     /// Any other failure of the tool itself, including a panic.
     #[error("{0}")]
     Execution(String),
@@ -52,7 +60,8 @@ pub enum ToolError {
 }
 
 impl ToolError {
-    /// Returns the class to record; a search that was too broad counts as an execution failure.
+    /// Returns the class to record; a search that was too broad counts as an execution failure, and so does what could
+    /// not be started.
     pub fn kind(&self) -> ErrorKind {
         match self {
             ToolError::Retry(_) => ErrorKind::Retry,
@@ -60,8 +69,38 @@ impl ToolError {
             ToolError::File { .. } => ErrorKind::File,
             ToolError::Timeout { .. } => ErrorKind::Timeout,
             ToolError::Network(_) => ErrorKind::Network,
-            ToolError::Execution(_) | ToolError::TooBroad(_) => ErrorKind::Execution,
+            ToolError::Execution(_) | ToolError::TooBroad(_) | ToolError::Unavailable(_) | ToolError::Absent(_) => {
+                ErrorKind::Execution
+            }
             ToolError::Interrupted(_) => ErrorKind::Interrupted,
+        }
+    }
+
+    /// Returns the class that decides what happens next.
+    pub fn failure(&self) -> Failure {
+        match self {
+            ToolError::Retry(_) | ToolError::TooBroad(_) => Failure::Repairable,
+            ToolError::Denied { .. } => Failure::Refused,
+            ToolError::File { .. } | ToolError::Execution(_) => Failure::Broken,
+            ToolError::Timeout { .. } => Failure::TimedOut,
+            ToolError::Network(_) => Failure::Network,
+            ToolError::Unavailable(_) => Failure::Unavailable,
+            ToolError::Absent(_) => Failure::Absent,
+            ToolError::Interrupted(_) => Failure::Interrupted,
+        }
+    }
+
+    /// Words why a process was not started.
+    pub(crate) fn not_started(error: &SandboxError) -> ToolError {
+        let text = format!("failed to {error}");
+        match error {
+            SandboxError::ProgramNotFound { .. } => ToolError::Absent(text),
+            SandboxError::NoTier { .. }
+            | SandboxError::TierUnusable { .. }
+            | SandboxError::Helper { .. }
+            | SandboxError::Setup { .. }
+            | SandboxError::Io { .. } => ToolError::Unavailable(text),
+            _ => ToolError::Execution(text),
         }
     }
 

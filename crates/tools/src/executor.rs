@@ -1,19 +1,15 @@
 //! Runs every tool call in the same steps: resolve, validate, decide, permit, limit, look into the
-//! cache, record the start, run, shape, record the end.
+//! cache, record the start, run, handle failures, shape, record the end.
 //!
 //! Invariants: nothing runs without a [`crate::Permit`] or before its start is recorded; every
 //! start gets its end, also after a panic, after a cancellation, or if the caller is dropped. Each
 //! call runs in a task of the executor's own, so dropping the caller does not leave it half done.
 //!
 //! Deliberately absent: asking the user (the worker parks the call and repeats it with the
-//! decision), and retries.
+//! decision), and deciding what follows from a failure.
 
 use std::collections::{BTreeMap, HashMap};
-use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use jsonschema::Validator;
@@ -24,10 +20,11 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::arguments;
-use crate::context::{ToolContext, panicked};
+use crate::context::ToolContext;
 use crate::error::{ToolError, ToolsError};
+use crate::failures::{Alternative, Attempt, Attempted, Classes, Shown};
 use crate::guard::PathGuard;
-use crate::output::{Answer, CallOutcome, ToolOutput};
+use crate::output::{CallOutcome, ToolOutput};
 use crate::permit::{self, Authorization, FirstForm, Permit, Request, Wrapper, authorize};
 use crate::record::{self, EndGuard};
 use crate::redact::{brief_name, describe_call, redact_error, redact_result};
@@ -60,6 +57,7 @@ struct Shared {
     calls: Mutex<ToolCalls>,
     slots: Semaphore,
     rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
+    classes: Classes,
     redactor: Redactor,
 }
 
@@ -106,6 +104,7 @@ impl Executor {
             calls: Mutex::default(),
             slots: Semaphore::new(MAX_RUNNING_CALLS),
             rates: Mutex::default(),
+            classes: Classes::default(),
             redactor,
         };
         Ok(Executor { shared: Arc::new(shared), tasks: TaskTracker::new() })
@@ -149,16 +148,7 @@ impl Executor {
 
     fn decide(&self, call: &ToolCall, scope: &CallScope) -> Result<Decided, Box<Refusal>> {
         let mut prepared = self.shared.prepare(call, scope)?;
-        let effects = prepared.tool.effects(&prepared.record.arguments);
-        let request = Request {
-            tool: prepared.tool.name(),
-            wrapper: prepared.wrapper(),
-            permission: prepared.tool.permission(),
-            effects: &effects,
-            hash: &prepared.record.hash,
-        };
-        let verdict = authorize(&request, scope);
-        match verdict {
+        match prepared.judged(scope) {
             Authorization::Parked { rule } => {
                 tracing::info!(agent = %scope.agent, %rule, hash = %prepared.record.hash, "a tool call waits for approval");
                 Ok(Decided::Parked { record: Box::new(prepared.record), rule })
@@ -283,6 +273,35 @@ impl Shared {
         Ok(())
     }
 
+    /// Runs an admitted call, handles its failures, and notes what it says about its class of tools.
+    async fn attempt(&self, tool: &dyn Tool, context: &mut ToolContext, record: &CallRecord) -> Attempted {
+        let alternatives = self.alternatives(tool, record, context.scope());
+        let attempt = Attempt { tool, context, arguments: &record.arguments, alternatives };
+        let (attempted, shown) = attempt.run().await;
+        self.classes.ended(&tool.category(), shown);
+        attempted
+    }
+
+    /// Returns the tools that may answer if this one cannot, as far as they take the arguments and are permitted.
+    fn alternatives(&self, tool: &dyn Tool, record: &CallRecord, scope: &CallScope) -> Vec<Alternative> {
+        let configured = scope.alternatives.get(tool.name()).map(String::as_str);
+        let names = tool.alternatives().into_iter().chain(configured);
+        names.filter_map(|name| self.alternative(name, tool, record, scope)).collect()
+    }
+
+    fn alternative(&self, name: &str, tool: &dyn Tool, record: &CallRecord, scope: &CallScope) -> Option<Alternative> {
+        let call = ToolCall { id: record.call.clone(), name: name.to_owned(), arguments: record.arguments.clone() };
+        let prepared = self.prepare(&call, scope).ok()?;
+        let is_itself = std::ptr::addr_eq(Arc::as_ptr(&prepared.tool), std::ptr::from_ref(tool));
+        if is_itself || !may_stand_in(prepared.tool.as_ref(), tool) {
+            return None;
+        }
+        let Authorization::Permitted(permit) = prepared.judged(scope) else { return None };
+        let guard = path_guard(prepared.tool.as_ref(), &permit, scope);
+        let context = ToolContext::new(permit, guard, scope.clone());
+        Some(Alternative { tool: prepared.tool, arguments: prepared.record.arguments, context })
+    }
+
     fn count(&self, tool: &str, output: &ToolOutput) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.add(tool, output.success, output.execution_time);
@@ -297,7 +316,7 @@ impl Shared {
         let shown = describe_call(&record.tool, &self.redactor.value(record.arguments.clone()));
         tracing::info!(agent = %scope.agent, "{shown}");
         let guard_of_paths = path_guard(tool.as_ref(), &permit, &scope);
-        let context = ToolContext::new(permit, guard_of_paths, scope);
+        let mut context = ToolContext::new(permit, guard_of_paths, scope);
         let looked = Instant::now();
         let (replay, found) = Replay::look_up(tool.as_ref(), &mut record, &context).await;
         if let Some(answer) = found {
@@ -305,16 +324,28 @@ impl Shared {
             let output = record::finish(&context, &record.call, answer, looked.elapsed()).await;
             return not_run(&record, output, context.scope()).await;
         }
+        if let Err(error) = self.classes.admit(&tool.category(), context.limits().probe_after) {
+            return not_run(
+                &record,
+                ToolOutput::failed(&record.call, &redact_error(&self.redactor, error)),
+                context.scope(),
+            )
+            .await;
+        }
         let mut guard = match EndGuard::start(&record, context.scope()).await {
             Ok(guard) => guard,
-            Err(error) => return ToolOutput::failed(&record.call, &record::lost("start", &error)),
+            Err(error) => {
+                self.classes.ended(&tool.category(), Shown::Nothing);
+                return ToolOutput::failed(&record.call, &record::lost("start", &error));
+            }
         };
-        let result = caught(tool.execute(&context, record.arguments)).await;
-        let result = match replay {
+        let Attempted { result, recovered } = self.attempt(tool.as_ref(), &mut context, &record).await;
+        let result = match replay.filter(|_| recovered.is_empty()) {
             Some(replay) => replay.keep_and_redact(&context, &self.redactor, result).await,
             None => redact_result(&self.redactor, result),
         };
         let output = record::finish(&context, &record.call, result, guard.elapsed()).await;
+        let output = ToolOutput { recovered, ..output };
         self.count(tool.name(), &output);
         match guard.finish(&output).await {
             Ok(()) => output,
@@ -324,6 +355,19 @@ impl Shared {
 }
 
 impl Prepared {
+    /// Asks the policy.
+    fn judged(&self, scope: &CallScope) -> Authorization {
+        let effects = self.tool.effects(&self.record.arguments);
+        let request = Request {
+            tool: self.tool.name(),
+            wrapper: self.wrapper(),
+            permission: self.tool.permission(),
+            effects: &effects,
+            hash: &self.record.hash,
+        };
+        authorize(&request, scope)
+    }
+
     /// Returns what the tool hands the call to, if it is a wrapper.
     fn wrapper(&self) -> Option<Wrapper<'_>> {
         let wrapping = self.tool.wrapping()?;
@@ -349,6 +393,16 @@ fn changed_paths(tool: &dyn Tool, arguments: &Value) -> (Vec<String>, Vec<String
         }
     }
     (writes, deletes)
+}
+
+/// Reports whether a call of one tool may become one of another: it must not change files in a way that the record of
+/// the call does not announce.
+fn may_stand_in(other: &dyn Tool, tool: &dyn Tool) -> bool {
+    match other.permission() {
+        Permission::FileWrite | Permission::FileModify => false,
+        Permission::FileRead | Permission::None => true,
+        permission => permission == tool.permission(),
+    }
 }
 
 fn path_guard(tool: &dyn Tool, permit: &Permit, scope: &CallScope) -> PathGuard {
@@ -380,15 +434,4 @@ async fn not_run(record: &CallRecord, output: ToolOutput, scope: &CallScope) -> 
         Ok(()) => output,
         Err(error) => ToolOutput::failed(&record.call, &record::lost("result", &error)),
     }
-}
-
-/// Runs a tool's future, converting a panic into an `Execution` failure.
-async fn caught(
-    mut future: Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + '_>>,
-) -> Result<Answer, ToolError> {
-    std::future::poll_fn(move |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-        Ok(poll) => poll,
-        Err(panic) => Poll::Ready(Err(panicked(panic.as_ref()))),
-    })
-    .await
 }

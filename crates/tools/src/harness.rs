@@ -48,6 +48,8 @@ pub struct ToolHarness {
     pub recorder: Arc<FakeRecorder>,
     /// The messages sent to other agents.
     pub agents: Arc<FakeAgents>,
+    /// The agent's branch.
+    pub git: Arc<FakeGit>,
 }
 
 impl ToolHarness {
@@ -63,8 +65,9 @@ impl ToolHarness {
         let root = Arc::new(OwnedFd::from(fs::File::open(&path)?));
         let names: Vec<String> = registry.tools(None).iter().map(|tool| tool.name().to_owned()).collect();
         let (recorder, agents) = (Arc::new(FakeRecorder::default()), Arc::new(FakeAgents::default()));
+        let git = Arc::new(FakeGit::default());
         let services = Services {
-            git: Arc::new(FakeGit),
+            git: Arc::clone(&git) as Arc<dyn GitService>,
             agents: Arc::clone(&agents) as Arc<dyn AgentService>,
             plan: Arc::new(FakePlan),
             skills: Arc::new(FakeSkills),
@@ -85,6 +88,7 @@ impl ToolHarness {
             ask_parks: false,
             worktree: Arc::new(WorktreeScope { path, root, view, checked_out: 0 }),
             sandbox: Arc::new(sandbox),
+            alternatives: Arc::default(),
             limits: CallLimits::of(&ToolSettings::default()),
             cancel: Cancel::new(),
             services,
@@ -92,7 +96,7 @@ impl ToolHarness {
             result_tokens: RESULT_TOKENS,
         };
         let executor = Arc::new(Executor::new(registry).map_err(io::Error::other)?);
-        Ok(ToolHarness { directory, executor, scope, recorder, agents })
+        Ok(ToolHarness { directory, executor, scope, recorder, agents, git })
     }
 
     /// Runs further calls within these settings, as a run that has them does.
@@ -245,7 +249,11 @@ impl EndSlot for FakeSlot {
 const BRANCH: &str = "orchestrate/r-harness/T1";
 
 /// A branch with one change and one commit, on which git ignores `*.log`.
-struct FakeGit;
+#[derive(Debug, Default)]
+pub struct FakeGit {
+    /// What differs from the files before a command.
+    pub changes: Mutex<Vec<GitChange>>,
+}
 
 fn commit(message: &str) -> GitCommit {
     GitCommit {
@@ -270,6 +278,14 @@ impl GitService for FakeGit {
             true => Err(ServiceError::Failed("the ignore rules cannot be read".to_owned())),
             false => Ok(path.ends_with(".log")),
         }
+    }
+
+    async fn keep_before(&self) -> Result<Oid, ServiceError> {
+        Ok(commit("").id)
+    }
+
+    async fn changes_since(&self, _: &Oid) -> Result<Vec<GitChange>, ServiceError> {
+        Ok(lock(&self.changes).clone())
     }
 
     async fn diff(&self, staged: bool) -> Result<String, ServiceError> {

@@ -14,6 +14,7 @@ mod context;
 mod effect;
 mod error;
 mod executor;
+mod failures;
 mod files;
 mod guard;
 #[cfg(feature = "harness")]
@@ -42,6 +43,7 @@ pub use context::ToolContext;
 pub use effect::{AnswersFrom, Effect};
 pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
 pub use executor::Executor;
+pub use failures::undo_advice;
 pub use files::{
     Decoded, Encoding, Entry, EntryKind, Expect, Files, Flow, Metadata, OpenFile, TEMPORARY_PREFIX, WalkLimits,
     WalkSummary, Written,

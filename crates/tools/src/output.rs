@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use orchestrate_core::agent_loop::INTERRUPTED;
-use orchestrate_core::event::ResourceUsage;
+use orchestrate_core::event::{Recovery, ResourceUsage};
 use orchestrate_core::{BlobId, CallHash, CallId, ToolAnswer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -83,6 +83,9 @@ pub struct ToolOutput {
     pub footer: String,
     /// Complete texts of which the body shows a part, and the content of deleted files.
     pub artifacts: Vec<Artifact>,
+    /// What was done about failures on the way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovered: Vec<Recovery>,
     /// Paths that the call deleted, relative to the worktree.
     pub deleted: Vec<String>,
     /// The versions of files that the agent has now seen, folded by [`crate::ReadLedger::restore`].
@@ -126,6 +129,7 @@ impl ToolOutput {
             body: String::new(),
             footer: String::new(),
             artifacts: Vec::new(),
+            recovered: Vec::new(),
             deleted: Vec::new(),
             seen: Vec::new(),
         }

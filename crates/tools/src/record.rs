@@ -87,6 +87,7 @@ pub(crate) async fn finish(
         footer,
         data: answer.data,
         artifacts,
+        recovered: Vec::new(),
         deleted: answer.deleted,
         seen: answer.seen,
     }

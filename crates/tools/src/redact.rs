@@ -69,6 +69,8 @@ pub(crate) fn redact_error(redactor: &Redactor, error: ToolError) -> ToolError {
         ToolError::File { path, reason } => ToolError::File { path: redacted(path), reason: redacted(reason) },
         ToolError::Timeout { seconds, partial } => ToolError::Timeout { seconds, partial: redacted(partial) },
         ToolError::Network(text) => ToolError::Network(redacted(text)),
+        ToolError::Unavailable(text) => ToolError::Unavailable(redacted(text)),
+        ToolError::Absent(text) => ToolError::Absent(redacted(text)),
         ToolError::Execution(text) => ToolError::Execution(redacted(text)),
         ToolError::Interrupted(text) => ToolError::Interrupted(redacted(text)),
     }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use orchestrate_core::failure_handling::PROBE_AFTER;
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::{AgentId, CallHash, RunId, ToolSettings};
 use orchestrate_sandbox::{Cancel, Sandbox, View};
@@ -41,6 +42,8 @@ pub struct CallScope {
     pub sandbox: Arc<Sandbox>,
     /// The limits of each call.
     pub limits: CallLimits,
+    /// The tool that may answer instead of another one which cannot, by the name of that one.
+    pub alternatives: Arc<BTreeMap<String, String>>,
     /// Ends the calls when cancelled.
     pub cancel: Cancel,
     /// The services outside the worktree.
@@ -86,6 +89,12 @@ pub struct CallLimits {
     pub command_timeout: Duration,
     /// Maximum timeout that a command can request.
     pub max_command_timeout: Duration,
+    /// How many times its timeout a command has: more than once if it ran out of it.
+    pub time_factor: u32,
+    /// Maximum time to wait before what was not available is tried again.
+    pub longest_retry_wait: Duration,
+    /// How long calls of a class of tools that is out of order are refused before one may try again.
+    pub probe_after: Duration,
     /// Timeout of a search.
     pub search_timeout: Duration,
     /// Maximum memory of a command in bytes; `None` for the sandbox's own limit.
@@ -110,12 +119,16 @@ impl CallLimits {
         const COMMAND_SECONDS: u64 = 60;
         // A slow server, but none that never ends.
         const MAX_WEB_SECONDS: u64 = 120;
-        let ToolSettings { file_operations, code_execution, web_requests } = settings;
+        let ToolSettings { file_operations, code_execution, web_requests, alternatives: _ } = settings;
         let max_command_timeout = code_execution.timeout_seconds.unwrap_or(MAX_COMMAND_SECONDS);
         CallLimits {
             file_bytes: file_operations.max_file_size_mb.saturating_mul(MIB),
             command_timeout: Duration::from_secs(max_command_timeout.min(COMMAND_SECONDS)),
             max_command_timeout: Duration::from_secs(max_command_timeout),
+            time_factor: 1,
+            // The agent waits as well.
+            longest_retry_wait: Duration::from_secs(5),
+            probe_after: PROBE_AFTER,
             // Ripgrep's engines read several gigabytes in that time; a search that needs longer is too broad.
             search_timeout: Duration::from_secs(10),
             command_memory_bytes: code_execution.memory_limit_mb.map(|limit| limit.saturating_mul(MIB)),

@@ -66,6 +66,10 @@ pub trait GitService: Send + Sync {
     /// Puts the worktree's changes on the agent's own stack or takes them from it. Fails with
     /// [`ServiceError::Invalid`] if there are none, or if they conflict with the worktree.
     async fn stash(&self, action: StashAction) -> Result<GitStashResult, ServiceError>;
+    /// Stores the worktree's files as they are, and returns the commit that holds them until the next call of this.
+    async fn keep_before(&self) -> Result<Oid, ServiceError>;
+    /// Returns what differs between a commit and the worktree's files.
+    async fn changes_since(&self, commit: &Oid) -> Result<Vec<GitChange>, ServiceError>;
     /// Merges the branch of another agent, or the result so far, into the agent's branch. A conflict is written into
     /// the worktree and is not an error. Fails with [`ServiceError::Invalid`] if the branch cannot be merged.
     async fn merge(&self, branch: &str) -> Result<MergeResult, ServiceError>;

@@ -145,6 +145,16 @@ pub trait Tool: Send + Sync {
         AnswersFrom::Anything
     }
 
+    /// Reports whether a call that is run twice has the effect of one that is run once.
+    fn is_repeatable(&self) -> bool {
+        self.answers_from() != AnswersFrom::Anything
+    }
+
+    /// Returns the names of tools that take the same arguments, and that may answer if this one cannot.
+    fn alternatives(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// Returns what makes it wrappable by `.tool` files; `None` if they can only give it other names.
     fn as_wrap(&self) -> Option<&dyn Wrap> {
         None

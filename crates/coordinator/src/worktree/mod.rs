@@ -1,5 +1,6 @@
 //! Creates, commits and replaces the worktrees of tasks, and carries out what their agents ask of git.
 
+pub(crate) mod before_command;
 pub(crate) mod branch;
 pub(crate) mod checkout;
 pub(crate) mod commit;

@@ -16,6 +16,8 @@ use orchestrate_tools::GitBranch;
 pub(crate) const SELECTED: &str = "selected";
 /// The name of the merge in progress: a commit of its tree, with both sides as parents.
 pub(crate) const MERGING: &str = "merging";
+/// The name of the worktree's files before the newest command.
+pub(crate) const BEFORE: &str = "before-command";
 /// The folder of the agent's names for commits.
 const BRANCHES: &str = "branch/";
 /// The folder of changes that were set aside.
@@ -132,7 +134,7 @@ impl OwnRefs {
                     Some(tip) => repo.contains(tip, &entry.target)?,
                     None => false,
                 },
-                None => [SELECTED, MERGING, "merged-tree"].contains(&name),
+                None => [SELECTED, MERGING, BEFORE, "merged-tree"].contains(&name),
             };
             if is_disposable {
                 disposable.push(entry);

@@ -158,6 +158,27 @@ impl std::fmt::Display for FailureCause {
     }
 }
 
+/// What was done about a failure of a call, so that it might succeed nevertheless.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum Recovery {
+    /// It ran out of time, and was run once more with a longer limit.
+    RanLonger {
+        /// The limit that was too short, in seconds.
+        seconds: u64,
+    },
+    /// What it needs was not available, and it was run again after a wait.
+    RanAgain,
+    /// Another tool answered.
+    Alternative {
+        /// The canonical name of the other tool.
+        tool: String,
+        /// The rule that allowed its call.
+        rule: String,
+    },
+}
+
 /// What the cache had for a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -111,7 +111,7 @@ impl Tool for RunShellCommand {
             limits: job_limits(context.limits(), timeout),
         };
         let finished = context.sandbox().run_async(job, context.cancel().clone()).await;
-        let finished = finished.map_err(|error| ToolError::Execution(format!("failed to {error}")))?;
+        let finished = finished.map_err(|error| ToolError::not_started(&error))?;
         answer(&finished, timeout, advice)
     }
 }
@@ -135,7 +135,8 @@ fn program_of(arguments: Arguments) -> (OsString, Vec<OsString>) {
 }
 
 pub(super) fn time_limit(limits: &CallLimits, asked: Option<u64>) -> Duration {
-    asked.map_or(limits.command_timeout, Duration::from_secs).min(limits.max_command_timeout)
+    let first = asked.map_or(limits.command_timeout, Duration::from_secs);
+    first.saturating_mul(limits.time_factor).min(limits.max_command_timeout)
 }
 
 pub(super) fn job_limits(limits: &CallLimits, timeout: Duration) -> Limits {

@@ -11,6 +11,7 @@ mod approvals;
 mod commands;
 mod conformance;
 mod errors;
+mod failures;
 mod files;
 mod hostile;
 mod limits;
@@ -68,6 +69,8 @@ fn main() -> ExitCode {
         errors: an_unknown_tool_is_answered_with_the_nearest_names arguments_that_do_not_fit_are_explained
             every_class_of_failure_passes_unchanged a_panic_is_a_failure_of_the_tool no_room_and_too_many_calls_are_refused
             a_recorder_that_fails_lets_nothing_run;
+        failures: each_class_of_failure_is_handled_by_its_strategy another_tool_answers_for_one_that_cannot
+            a_configured_tool_answers_for_one_that_cannot a_class_out_of_order_is_refused_until_a_call_succeeds;
         files: a_file_is_read_in_numbered_pages what_is_no_text_is_refused_with_its_type
             writing_makes_directories_and_keeps_the_mode an_edit_keeps_line_ends_and_mark
             an_edit_of_a_file_that_changed_is_refused what_was_seen_survives_a_resume edits_side_by_side_are_both_made
@@ -94,6 +97,8 @@ fn main() -> ExitCode {
         wrapped: a_name_has_two_forms arguments_must_be_an_array_of_strings;
     };
     trials.extend(confined_cases! {
+        failures: a_program_that_is_absent_is_replaced a_command_that_changed_nothing_gets_more_time
+            a_command_ended_in_the_middle_names_what_it_changed;
         hostile: nothing_and_a_dot_name_the_root;
         limits: a_command_is_cut_off_at_the_configured_time_and_memory;
         commands: the_exit_code_comes_last a_failing_command_keeps_its_output a_command_out_of_time_shows_what_it_said

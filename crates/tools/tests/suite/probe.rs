@@ -12,8 +12,28 @@ type Ran<'a> = Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + '
 
 /// A tool named `probe` that runs a function; its schema accepts two optional texts.
 pub(crate) struct Probe<F> {
+    name: &'static str,
     schema: Value,
+    is_repeatable: bool,
+    alternative: Option<&'static str>,
     run: F,
+}
+
+impl<F> Probe<F> {
+    /// Gives it another name than `probe`.
+    pub(crate) fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
+    /// Says whether it can be run twice.
+    pub(crate) fn repeatable(self, is_repeatable: bool) -> Self {
+        Self { is_repeatable, ..self }
+    }
+
+    /// Names a tool that may answer instead.
+    pub(crate) fn or(self, alternative: &'static str) -> Self {
+        Self { alternative: Some(alternative), ..self }
+    }
 }
 
 /// Creates a tool from a function.
@@ -26,7 +46,7 @@ where
         "properties": {"text": {"type": "string"}, "api_key": {"type": "string"}},
         "additionalProperties": false,
     });
-    Probe { schema, run }
+    Probe { name: "probe", schema, is_repeatable: false, alternative: None, run }
 }
 
 #[async_trait]
@@ -35,7 +55,7 @@ where
     F: for<'a> Fn(&'a ToolContext) -> Ran<'a> + Send + Sync,
 {
     fn name(&self) -> &str {
-        "probe"
+        self.name
     }
 
     fn description(&self) -> &str {
@@ -48,6 +68,14 @@ where
 
     fn permission(&self) -> Permission {
         Permission::None
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.is_repeatable
+    }
+
+    fn alternatives(&self) -> Vec<&str> {
+        self.alternative.into_iter().collect()
     }
 
     fn schema(&self) -> &Value {

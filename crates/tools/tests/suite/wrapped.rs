@@ -33,7 +33,7 @@ fn registry() -> ToolRegistry {
 }
 
 /// Creates a worktree with a few files, whose agent has the tools of these files.
-fn with_files(harness: &ToolHarness) -> ToolHarness {
+pub(crate) fn with_files(harness: &ToolHarness) -> ToolHarness {
     let harness = ToolHarness::new(registry(), (*harness.scope.sandbox).clone()).unwrap();
     harness.put("a.vala", "one\ntwo\nthree\n").unwrap();
     harness.put("src/b.vala", "$(touch made) ; a  b\n").unwrap();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
-use orchestrate_core::{RequestedChange, ReviewVerdict, TaskId};
+use orchestrate_core::{Oid, RequestedChange, ReviewVerdict, TaskId};
 use orchestrate_tools::{
     AgentService, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, EndSlot,
     GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStashResult, GitStatus, MergeResult,
@@ -86,6 +86,14 @@ impl GitService for AgentServices {
 
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError> {
         self.workplace.git.ignores(path.into()).await.map_err(|error| service_error(&error))
+    }
+
+    async fn keep_before(&self) -> Result<Oid, ServiceError> {
+        self.workplace.git.keep_before().await
+    }
+
+    async fn changes_since(&self, commit: &Oid) -> Result<Vec<GitChange>, ServiceError> {
+        self.workplace.git.changes_since(commit).await
     }
 
     async fn diff(&self, staged: bool) -> Result<String, ServiceError> {

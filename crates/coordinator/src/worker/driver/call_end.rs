@@ -31,6 +31,7 @@ pub(super) fn finished(end: &ToolOutput, of: CallOf, result: BlobId) -> Event {
         duration_ms: u64::try_from(end.execution_time.as_millis()).unwrap_or(u64::MAX),
         resource_usage: end.resource_usage,
         deleted: end.deleted.clone(),
+        recovered: end.recovered.clone(),
     }
 }
 

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use orchestrate_core::agent_loop::{Finish, Step};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::model_fallback::Failure;
-use orchestrate_core::policy::Grant;
+use orchestrate_core::policy::{Grant, Permission};
 use orchestrate_core::run_state::ApprovalDecision;
 use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ReviewVerdict, ToolCall};
 use orchestrate_sandbox::Cancel;
@@ -33,6 +33,9 @@ use crate::worker::workplace::Workplace;
 /// The minimum size of a result, however many calls a turn has: a message, and the mark of what is left out.
 const LEAST_RESULT_TOKENS: u64 = 128;
 
+/// The permission of the tools that run programs.
+const CODE_EXECUTION: Permission = Permission::CodeExecution;
+
 /// Why a request cannot be made small enough.
 const CONTEXT_FULL: &str = "the parts that cannot be left out (task text, tools, list of steps) do not fit into its \
                             context; shorten the task, or start a run with larger `context_tokens`";
@@ -44,6 +47,8 @@ pub(crate) struct LoopDriver {
     desk: Arc<AgentServices>,
     grant: Arc<Grant>,
     asking: Asking,
+    /// The tools that may answer instead of others.
+    alternatives: Arc<BTreeMap<String, String>>,
 }
 
 impl LoopDriver {
@@ -68,6 +73,7 @@ impl LoopDriver {
             ledger: replayed.ledger,
             desk: AgentServices::new(workplace, record.agent(), replayed.artifacts),
             grant: Arc::new(role.grant.clone()),
+            alternatives: Arc::new(assignment.tool_settings.alternatives.clone()),
         })
     }
 
@@ -211,6 +217,7 @@ impl LoopDriver {
             worktree: Arc::clone(&workplace.scope),
             sandbox: Arc::clone(&workplace.host.sandbox),
             limits: CallLimits::of(&assignment.tool_settings),
+            alternatives: Arc::clone(&self.alternatives),
             cancel,
             services: services(&self.desk),
             ledger: self.ledger.clone(),
@@ -293,7 +300,12 @@ async fn close_interrupted(
     call: &CallId,
     (turn, tool): (u32, String),
 ) -> Result<(), CoordinatorError> {
+    let runs_programs =
+        workplace.assignment.tools.tool(&tool).is_some_and(|traits| traits.permission == CODE_EXECUTION);
+    let undo = if runs_programs { workplace.git.undo_of_command().await? } else { None };
     let end = ToolOutput::interrupted(call);
+    let footer = std::iter::once(end.footer.clone()).chain(undo).collect::<Vec<_>>().join("\n");
+    let end = ToolOutput { footer, ..end };
     let of = CallOf { task: workplace.task().clone(), turn, tool };
     let fact = |result| finished(&end, of, result);
     workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await

@@ -137,7 +137,7 @@ impl<R> Chosen<R> {
         let timeout = context.limits().max_command_timeout;
         let Some(finished) = start(context, argv, self.candidate.variables, &[], timeout).await? else {
             let program = argv.first().map_or("", String::as_str);
-            return Err(ToolError::Execution(format!("`{program}` is not installed where commands run")));
+            return Err(ToolError::Absent(format!("`{program}` is not installed where commands run")));
         };
         let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
         match finished.exit {
@@ -202,7 +202,7 @@ pub(super) async fn start(
     match context.sandbox().run_async(job, context.cancel().clone()).await {
         Ok(finished) => Ok(Some(finished)),
         Err(SandboxError::ProgramNotFound { .. } | SandboxError::NotExecutable { .. }) => Ok(None),
-        Err(error) => Err(ToolError::Execution(format!("failed to {error}"))),
+        Err(error) => Err(ToolError::not_started(&error)),
     }
 }
 

@@ -1,0 +1,303 @@
+//! Carries out what is decided about a call that has failed: it runs again, with a longer time limit or after a wait,
+//! or another tool answers. What a command had changed when it was ended in the middle is named, with how to undo it.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use orchestrate_core::Oid;
+use orchestrate_core::event::Recovery;
+use orchestrate_core::failure_handling::{Admission, ClassHealth, FailedCall, Failure, LONGER, Reaction};
+use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::Permission;
+use serde_json::Value;
+
+use crate::context::{ToolContext, panicked};
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::services::GitChange;
+use crate::tool::{Category, Tool};
+
+/// The maximum number of changed files to name.
+const SHOWN_CHANGES: usize = 10;
+/// How many digits of a commit's id are shown.
+const COMMIT_DIGITS: usize = 12;
+/// How often a wait looks whether the call is cancelled.
+const CANCEL_LOOK: Duration = Duration::from_millis(50);
+/// The argument by which an agent sets a time limit itself.
+const TIMEOUT: &str = "timeout";
+
+/// A tool that may answer for another one, with the context of its permit.
+pub(crate) struct Alternative {
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) arguments: Value,
+    pub(crate) context: ToolContext,
+}
+
+/// A permitted call that runs.
+pub(crate) struct Attempt<'a> {
+    pub(crate) tool: &'a dyn Tool,
+    pub(crate) context: &'a mut ToolContext,
+    pub(crate) arguments: &'a Value,
+    /// The tools that may answer instead, in order.
+    pub(crate) alternatives: Vec<Alternative>,
+}
+
+/// How a call ended, after all tries.
+pub(crate) struct Attempted {
+    pub(crate) result: Result<Answer, ToolError>,
+    /// What was done about failures on the way.
+    pub(crate) recovered: Vec<Recovery>,
+}
+
+/// What a call says about its class of tools.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    /// What the class needs is available.
+    Works,
+    /// It is not, for this reason.
+    Fails(String),
+    /// Nothing: the call was interrupted.
+    Nothing,
+}
+
+impl Attempt<'_> {
+    /// Runs the call, and handles its failures; also returns what it says about its class of tools.
+    pub(crate) async fn run(self) -> (Attempted, Shown) {
+        let before = Before::of(self.tool, self.context).await;
+        let mut recovered = Vec::new();
+        loop {
+            let result = caught(self.tool.execute(self.context, self.arguments.clone())).await;
+            let failure = result.as_ref().err().map(ToolError::failure);
+            let shown = Shown::by(&result);
+            let changed = if ends_in_the_middle(&result) { before.changed(self.context).await } else { None };
+            let reaction = failure.map_or(Reaction::Return, |failure| {
+                self.failed_call(failure, &result, &recovered, changed.as_deref()).reaction()
+            });
+            match reaction {
+                Reaction::RunLonger => {
+                    self.context.lengthen(LONGER);
+                    recovered.push(Recovery::RanLonger { seconds: seconds_of(&result) });
+                }
+                Reaction::RunAgain(wait) if self.waits(wait).await => recovered.push(Recovery::RanAgain),
+                Reaction::UseAlternative => return (self.use_alternative(result, recovered).await, shown),
+                Reaction::RunAgain(_) | Reaction::Return => {
+                    let result = told(result, &recovered, before.advice(changed.as_deref()));
+                    return (Attempted { result, recovered }, shown);
+                }
+            }
+        }
+    }
+
+    fn failed_call(
+        &self,
+        failure: Failure,
+        result: &Result<Answer, ToolError>,
+        recovered: &[Recovery],
+        changed: Option<&[GitChange]>,
+    ) -> FailedCall {
+        let has_own_limit = self.arguments.get(TIMEOUT).is_some_and(|limit| !limit.is_null());
+        let limit = Duration::from_secs(seconds_of(result));
+        FailedCall {
+            failure,
+            retries: u32::try_from(recovered.len()).unwrap_or(u32::MAX),
+            is_repeatable: self.tool.is_repeatable() || changed.is_some_and(<[GitChange]>::is_empty),
+            can_be_longer: !has_own_limit && limit < self.context.limits().max_command_timeout,
+            has_alternative: !self.alternatives.is_empty(),
+        }
+    }
+
+    /// Waits before another try; returns false if the call is cancelled meanwhile.
+    async fn waits(&self, wait: Duration) -> bool {
+        let wait = wait.min(self.context.limits().longest_retry_wait);
+        let until = Instant::now() + wait;
+        while Instant::now() < until && !self.context.cancel().is_cancelled() {
+            tokio::time::sleep(CANCEL_LOOK.min(wait)).await;
+        }
+        !self.context.cancel().is_cancelled()
+    }
+
+    /// Lets the first alternative answer that can; if none can, the failure is the tool's own.
+    async fn use_alternative(self, failed: Result<Answer, ToolError>, mut recovered: Vec<Recovery>) -> Attempted {
+        let why = failed.as_ref().err().map_or_else(String::new, ToolError::to_string);
+        let own = self.tool.name();
+        let mut also = Vec::new();
+        for Alternative { tool, arguments, context } in self.alternatives {
+            match caught(tool.execute(&context, arguments)).await {
+                Ok(answer) => {
+                    let rule = context.permit().decision().rule().to_owned();
+                    recovered.push(Recovery::Alternative { tool: tool.name().to_owned(), rule });
+                    let note = format!("[`{own}` failed: {why}; `{}` answered instead]", tool.name());
+                    let answer = Answer { text: format!("{note}\n{}", answer.text), ..answer };
+                    return Attempted { result: Ok(answer), recovered };
+                }
+                Err(error) => also.push(format!("[`{}` instead: {error}]", tool.name())),
+            }
+        }
+        let result = told(failed, &recovered, Some(also.join("\n")));
+        Attempted { result, recovered }
+    }
+}
+
+impl Shown {
+    fn by(result: &Result<Answer, ToolError>) -> Shown {
+        match result {
+            Err(error) if error.failure() == Failure::Interrupted => Shown::Nothing,
+            Err(error) if error.failure().is_of_class() => Shown::Fails(error.to_string()),
+            _ => Shown::Works,
+        }
+    }
+}
+
+/// Reports whether a call ended before it had done all of its work, though some of it may be done.
+fn ends_in_the_middle(result: &Result<Answer, ToolError>) -> bool {
+    match result {
+        Ok(answer) => answer.failed.is_some() && answer.exit_code.is_none(),
+        Err(error) => matches!(error.failure(), Failure::TimedOut | Failure::Network | Failure::Broken),
+    }
+}
+
+/// Returns the time limit that ended a call.
+fn seconds_of(result: &Result<Answer, ToolError>) -> u64 {
+    match result {
+        Err(ToolError::Timeout { seconds, .. }) => *seconds,
+        _ => 0,
+    }
+}
+
+/// Returns a result that tells what was done on the way.
+fn told(
+    result: Result<Answer, ToolError>,
+    recovered: &[Recovery],
+    advice: Option<String>,
+) -> Result<Answer, ToolError> {
+    let advice = advice.filter(|advice| !advice.is_empty());
+    let notes: Vec<String> = recovered.iter().map(note).chain(advice).collect();
+    if notes.is_empty() {
+        return result;
+    }
+    let notes = notes.join("\n");
+    match result {
+        Ok(answer) => Ok(Answer { text: format!("{notes}\n{}", answer.text), ..answer }),
+        Err(ToolError::Timeout { seconds, partial }) => {
+            Err(ToolError::Timeout { seconds, partial: format!("{notes}\n{partial}") })
+        }
+        Err(ToolError::Network(text)) => Err(ToolError::Network(format!("{text}\n{notes}"))),
+        Err(ToolError::Unavailable(text)) => Err(ToolError::Unavailable(format!("{text}\n{notes}"))),
+        Err(ToolError::Absent(text)) => Err(ToolError::Absent(format!("{text}\n{notes}"))),
+        Err(ToolError::Execution(text)) => Err(ToolError::Execution(format!("{text}\n{notes}"))),
+        Err(ToolError::Denied { reason, rule }) => {
+            Err(ToolError::Denied { reason: format!("{reason}\n{notes}"), rule })
+        }
+        // What the model can correct, and what was interrupted, is told as it is.
+        Err(other) => Err(other),
+    }
+}
+
+fn note(recovery: &Recovery) -> String {
+    match recovery {
+        Recovery::RanLonger { seconds } => {
+            format!("[it ran out of {seconds} s, and was run once more with a longer limit]")
+        }
+        Recovery::RanAgain => "[it was tried again]".to_owned(),
+        Recovery::Alternative { tool, .. } => format!("[`{tool}` answered instead]"),
+    }
+}
+
+/// The worktree's files before a call that runs programs.
+struct Before(Option<Oid>);
+
+impl Before {
+    /// Stores the files, if the tool runs programs; without what git cannot store now, there is nothing to restore.
+    async fn of(tool: &dyn Tool, context: &ToolContext) -> Before {
+        if tool.permission() != Permission::CodeExecution {
+            return Before(None);
+        }
+        Before(context.services().git.keep_before().await.ok())
+    }
+
+    /// Returns what has changed since; `None` if that is not known.
+    async fn changed(&self, context: &ToolContext) -> Option<Vec<GitChange>> {
+        context.services().git.changes_since(self.0.as_ref()?).await.ok()
+    }
+
+    /// Returns how to undo the changes of a call that was ended in the middle.
+    fn advice(&self, changed: Option<&[GitChange]>) -> Option<String> {
+        let (commit, changed) = (self.0.as_ref()?, changed.filter(|changed| !changed.is_empty())?);
+        Some(undo_advice(commit, changed))
+    }
+}
+
+/// Returns a text on what a call had changed when it was ended, and how to undo it.
+pub fn undo_advice(before: &Oid, changed: &[GitChange]) -> String {
+    let named: Vec<String> = changed.iter().take(SHOWN_CHANGES).map(|change| shown(&change.path)).collect();
+    let more = match changed.len().saturating_sub(SHOWN_CHANGES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let commit: String = before.as_str().chars().take(COMMIT_DIGITS).collect();
+    format!(
+        "[it was ended in the middle, after changes of {}{more}; `git_checkout` with `{commit}` and these paths brings \
+        them back as they were before it]",
+        named.join(", ")
+    )
+}
+
+/// Which classes of tools work, for all agents.
+pub(crate) struct Classes {
+    since: Instant,
+    health: Mutex<BTreeMap<Category, (ClassHealth, String)>>,
+}
+
+impl Default for Classes {
+    fn default() -> Classes {
+        Classes { since: Instant::now(), health: Mutex::default() }
+    }
+}
+
+impl Classes {
+    /// Admits a call, or refuses it because its class of tools is out of order.
+    pub(crate) fn admit(&self, class: &Category, probe_after: Duration) -> Result<(), ToolError> {
+        let now = self.since.elapsed();
+        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        let (health, why) = health.entry(class.clone()).or_default();
+        let next = match health.admit(now, probe_after) {
+            Admission::Runs | Admission::Probes => return Ok(()),
+            Admission::Refused { next } => next.as_secs() + 1,
+        };
+        Err(ToolError::Unavailable(format!(
+            "the tools of the category `{class}` are out of order: {why}; their calls are refused until one that tries \
+            again succeeds, which may be in {next} s. Go on with other tools, or end and report what is missing"
+        )))
+    }
+
+    /// Notes what an admitted call has shown.
+    pub(crate) fn ended(&self, class: &Category, shown: Shown) {
+        let now = self.since.elapsed();
+        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        let (health, why) = health.entry(class.clone()).or_default();
+        match shown {
+            Shown::Works => health.ended(true, now),
+            Shown::Nothing => health.undecided(),
+            Shown::Fails(reason) => {
+                health.ended(false, now);
+                *why = reason;
+            }
+        }
+    }
+}
+
+/// Runs a tool's future, converting a panic into an `Execution` failure.
+async fn caught(
+    mut future: Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + '_>>,
+) -> Result<Answer, ToolError> {
+    std::future::poll_fn(move |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        Ok(poll) => poll,
+        Err(panic) => Poll::Ready(Err(panicked(panic.as_ref()))),
+    })
+    .await
+}

@@ -1,0 +1,76 @@
+//! What a run does about calls that fail: the alternative that the user names, and files that a command left half done.
+
+use serde_json::json;
+
+use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, require_words};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("failures::a_command_that_was_cut_off_can_be_undone", a_command_that_was_cut_off),
+        case("failures::the_alternative_that_the_user_names_answers", the_alternative_answers),
+        case("failures::an_alternative_that_does_not_exist_is_refused", an_alternative_that_does_not_exist),
+    ]
+}
+
+fn a_command_that_was_cut_off() -> Outcome {
+    let plan = "- [ ] T1 change files\n";
+    let world = World::with_plan(plan)?;
+    let command = "echo theirs > keep.txt; echo new > new.txt; sleep 100";
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "keep.txt", "content": "mine\n"})))
+        .rule(Rule::task("T1").turn(2).call("run_shell_command", &json!({"command": command, "timeout": 1})))
+        .rule(done("T1"));
+    let played = world.play(plan, &script, |_| {})?;
+    let results = played.results("T1")?;
+    let result = results.get(1).map(String::as_str).unwrap_or_default();
+    require_words(result, &["it was ended in the middle, after changes of keep.txt, new.txt; `git_checkout` with `"])?;
+    let before = result.split("`git_checkout` with `").nth(1).and_then(|rest| rest.split('`').next());
+    let before = before.unwrap_or_default();
+    let kept = world.repository.show(before, "keep.txt")?;
+    let new = world.repository.git(&["ls-tree", before, "new.txt"])?;
+    if kept.trim() == "mine" && new.is_empty() { Ok(()) } else { fail(format!("{before}: {kept:?} {new:?}")) }
+}
+
+const TOOL: &str = "Searches files.\n\n@title Search\n@name search_text\n@wrapped run_shell_command\n\
+    @command no-such-program {arguments}\n@param arguments {array<string>} [required] The arguments\n";
+
+/// A world whose agent has a tool of a program that is absent.
+fn with_absent_program() -> Result<World, libtest_mimic::Failed> {
+    let world = World::with_plan("- [ ] T1 look (agent: searcher)\n")?;
+    std::fs::create_dir_all(world.home.path().join("config/orchestrate/tools"))?;
+    world.write("config/orchestrate/tools/search_text.tool", TOOL)?;
+    world.repository.write(
+        ".orchestrate/agents/searcher.md",
+        "---\nname: searcher\ndescription: Searches.\ntools: search_text, grep, run_shell_command, write_file\n---\nSearch.\n",
+    )?;
+    world.repository.write("hay.txt", "a needle\n")?;
+    world.repository.commit_all("Add a role")?;
+    Ok(world)
+}
+
+fn the_alternative_answers() -> Outcome {
+    let world = with_absent_program()?;
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("search_text", &json!({"arguments": ["needle", "hay.txt"]})))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "new.txt", "content": "1\n"})))
+        .rule(done("T1"));
+    let model = world.script(&script)?;
+    let typed = ["run", "plan.md", "--model", &model, "--no-verify-base"];
+    let run = world.orchestrate(&typed).env("ORCHESTRATE_TOOLS_ALTERNATIVES", "search_text=grep").run()?.exits(0)?;
+    let audit = world.types(&["audit", "show", "--json"], 0)?.stdout;
+    require_words(&audit, &["\"recovered\":[{\"by\":\"alternative\",\"tool\":\"grep\",\"rule\":\"default\"}]"])?;
+    let log = world.types(&["log", "--tools"], 0)?.stdout;
+    require_words(&log, &["`search_text` failed: failed to find the program", "`grep` answered instead", "a needle"])
+        .map_err(|failed| format!("{failed:?}\n{run:?}").into())
+}
+
+fn an_alternative_that_does_not_exist() -> Outcome {
+    let world = with_absent_program()?;
+    std::fs::create_dir_all(world.home.path().join("config/orchestrate"))?;
+    world.write("config/orchestrate/config.toml", "[tools]\nalternatives = [\"search_text=grpe\"]\n")?;
+    let ran = world.types(&["run", "plan.md"], 2)?;
+    require_words(
+        &ran.stderr,
+        &["`tools.alternatives` names `grpe`, but there is no such tool", "did you mean `grep`?"],
+    )
+}

@@ -49,6 +49,10 @@ events:
 markers:
     ORCHESTRATE_MARKERS=write cargo test -p orchestrate-core marker
 
+# Writes docs/tools.md, the reference of the tools, from the tools.
+tools-docs:
+    ORCHESTRATE_TOOLS_PAGE=write cargo test -p orchestrate-tools the_page_of_the_tools
+
 # Runs the long form of the kill test: SIGKILL before and after each durable append of plans and of what follows them.
 kill:
     ORCHESTRATE_KILL=all cargo test --test orchestrate kill

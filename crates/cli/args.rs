@@ -22,7 +22,7 @@ pub(crate) use self::json::JsonArgs;
 use self::later::Later;
 pub(crate) use self::permissions::{PermissionsArgs, PermissionsCommand};
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
-pub(crate) use self::tools::{ToolsArgs, ToolsCommand};
+pub(crate) use self::tools::{DocsFormat, ToolsArgs, ToolsCommand};
 
 /// Runs the tasks of a Markdown plan with coding agents in parallel and merges their work into one verified branch.
 #[derive(Debug, Parser)]
@@ -81,7 +81,7 @@ pub(crate) enum Command {
     Permissions(PermissionsArgs),
     /// Show and change settings, and consent to a project's commands
     Config(ConfigArgs),
-    /// List the tools that agents can be given, show one, and check `.tool` files
+    /// List the tools that agents can be given, show one, write their reference, and check `.tool` files
     Tools(ToolsArgs),
     /// Run a command of your own with markers, exit code, duration and cache, as loops in shells need it
     Tool(ToolArgs),

@@ -1,5 +1,6 @@
 //! Tools from a shell: `tool run`, its markers, and the cache, typed in bash as loops do; and tools that files define.
 
+mod extending;
 mod replay;
 mod run_logs;
 mod run_replay;
@@ -11,7 +12,7 @@ use crate::support::Case;
 
 /// Returns the cases of every module.
 pub(crate) fn cases() -> Vec<Case> {
-    [replay::cases, run_logs::cases, run_replay::cases, tool_files::cases, tool_run::cases]
+    [extending::cases, replay::cases, run_logs::cases, run_replay::cases, tool_files::cases, tool_run::cases]
         .iter()
         .flat_map(|cases| cases())
         .collect()

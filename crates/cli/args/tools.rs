@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::json::JsonArgs;
-use super::later::Later;
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {
@@ -46,6 +45,19 @@ pub(crate) enum ToolsCommand {
         #[command(flatten)]
         json: JsonArgs,
     },
-    #[command(hide = true)]
-    Docs(Later),
+    /// Write the reference of the tools
+    Docs {
+        /// The form of the reference
+        #[arg(long, value_name = "FORMAT", default_value = "md")]
+        format: DocsFormat,
+    },
+}
+
+/// The forms of the reference of the tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DocsFormat {
+    /// Markdown
+    Md,
+    /// One JSON object per tool, in an array
+    Json,
 }

@@ -1,14 +1,14 @@
-//! `tools`: lists the tools that agents can be given, shows one, and checks `.tool` files.
+//! `tools`: lists the tools that agents can be given, shows one, writes their reference, and checks `.tool` files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use orchestrate_coordinator::{Category, FoundTools, Severity, Tool, ToolFileProblem, ToolRegistry};
+use orchestrate_coordinator::{Category, FoundTools, Severity, Tool, ToolFileProblem, ToolRegistry, tools_reference};
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
 use orchestrate_settings::Layer;
 use serde_json::{Value, json};
 
-use crate::args::{ToolsArgs, ToolsCommand};
+use crate::args::{DocsFormat, ToolsArgs, ToolsCommand};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::show::output;
@@ -33,7 +33,7 @@ pub(crate) fn execute(context: &Context, arguments: &ToolsArgs) -> Result<u8, Co
         }
         ToolsCommand::Info { name, json } => info(&tools(context)?.registry, name, json.json)?,
         ToolsCommand::Check { files, json } => return check(context, files, json.json),
-        ToolsCommand::Docs(_) => return Err(CommandError::not_available("`orchestrate tools docs`")),
+        ToolsCommand::Docs { format } => docs(&tools(context)?.registry, *format)?,
     }
     Ok(EXIT_OK)
 }
@@ -79,6 +79,13 @@ fn list(registry: &ToolRegistry, tools: &[&Arc<dyn Tool>], as_json: bool) -> Res
         text.push_str(&format!("{name:<names$} {category:<categories$} {about}\n", category = category.as_str()));
     }
     output::result(&text)
+}
+
+fn docs(registry: &ToolRegistry, format: DocsFormat) -> Result<(), CommandError> {
+    match format {
+        DocsFormat::Md => output::result(&tools_reference(registry)),
+        DocsFormat::Json => list(registry, &registry.tools(None), true),
+    }
 }
 
 fn info(registry: &ToolRegistry, name: &str, as_json: bool) -> Result<(), CommandError> {

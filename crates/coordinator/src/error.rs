@@ -71,6 +71,17 @@ pub enum CoordinatorError {
     /// A tool's description or schema cannot be used.
     #[error(transparent)]
     Tools(#[from] orchestrate_tools::ToolsError),
+    /// The run started with tools that only the program which started it has.
+    #[error(
+        "resume run {run}: it uses {missing}, which this program does not have; resume it with the program that \
+        started it"
+    )]
+    MissingTools {
+        /// The run.
+        run: RunId,
+        /// The tools.
+        missing: orchestrate_core::tool_extensions::MissingTools,
+    },
     /// A model cannot be used.
     #[error(transparent)]
     Model(#[from] ModelError),

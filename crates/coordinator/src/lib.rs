@@ -40,7 +40,11 @@ pub use orchestrate_model::prices_date;
 pub use orchestrate_sandbox::{
     Cancel, Confinement, Interrupts, Passed, SandboxError, Sink, pass_through, protect_process, run_helper_if_asked,
 };
-pub use orchestrate_tools::{Category, Severity, Tool, ToolFileProblem, ToolRegistry};
+pub use orchestrate_tools::{
+    Answer, Category, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity, SharedValues, Tool, ToolContext,
+    ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError, tools_reference,
+};
+pub use run::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};
 pub use run::codec::text_of_result;
 pub use run::layout::Layout;
 pub use run::open_files::{raise_open_files, require_open_files};

@@ -155,7 +155,7 @@ struct Repeats {
 impl AgentLoop {
     /// Creates the loop of an agent that has done nothing yet, in a run whose tools have these names.
     pub fn new(spec: AgentSpec, names: &ToolNames) -> Self {
-        let mut context = Context::new(names.step_lists());
+        let mut context = Context::new(names.in_view());
         context.push(Message::User { text: spec.instruction.clone() });
         Self {
             spec,

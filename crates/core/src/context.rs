@@ -5,7 +5,7 @@
 //! must not exceed the agent's limit when a request is sent. What to leave out is decided once, recorded as a
 //! [`Compaction`] and never recomputed, so that a resumed agent sends the same requests.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -90,15 +90,23 @@ pub struct Compaction {
 pub struct Context {
     messages: Vec<Message>,
     compaction: Compaction,
-    /// The lower-case names of the tools that write the agent's list of steps, the newest of which is never left out.
-    step_lists: BTreeSet<String>,
+    /// The lower-case names of the tools whose newest result is never left out, each with the tool's canonical name.
+    in_view: BTreeMap<String, String>,
+}
+
+/// The newest result of a tool, which stays in view.
+struct Newest<'a> {
+    /// The index of its message.
+    at: usize,
+    tool: &'a str,
+    result: &'a ToolResult,
 }
 
 impl Context {
-    /// Creates an empty transcript; the newest list of steps, written by the tools of these lower-case names, is never
-    /// left out.
-    pub fn new(step_lists: BTreeSet<String>) -> Self {
-        Self { step_lists, ..Self::default() }
+    /// Creates an empty transcript; the newest result of the tools with these lower-case names, each with the tool's
+    /// canonical name, is never left out.
+    pub fn new(in_view: BTreeMap<String, String>) -> Self {
+        Self { in_view, ..Self::default() }
     }
 
     /// Appends a message; consecutive texts are joined, since providers want roles to alternate.
@@ -129,14 +137,17 @@ impl Context {
 
     fn sent_under(&self, compaction: &Compaction) -> Vec<Message> {
         let (from, to) = compaction.dropped.unwrap_or((0, 0));
+        let newest = self.newest_in_view();
         let mut sent = Vec::with_capacity(self.messages.len());
         for (at, message) in self.messages.iter().enumerate() {
             if at >= from && at < to {
                 if at == from {
-                    sent.push(Message::User { text: dropped_note(to - from, self.steps_before(to)) });
+                    sent.push(Message::User { text: dropped_note(to - from, &newest, to) });
                 }
             } else if compaction.collapsed.contains(&at) {
-                sent.push(self.collapse(message));
+                let kept: Vec<&CallId> =
+                    newest.iter().filter(|newest| newest.at == at).map(|newest| &newest.result.call_id).collect();
+                sent.push(self.collapse(message, &kept));
             } else {
                 sent.push(message.clone());
             }
@@ -144,18 +155,28 @@ impl Context {
         join_user_texts(sent)
     }
 
-    /// Returns the agent's newest list of steps from before this message.
-    fn steps_before(&self, end: usize) -> Option<&str> {
-        let mut turns = self.messages.windows(2).enumerate().rev();
-        let (at, steps) = turns.find_map(|(at, turn)| Some((at, self.steps_of(turn)?)))?;
-        (at < end).then_some(steps)
+    /// Returns the newest result of each tool whose results stay in view, in the order of their names.
+    fn newest_in_view(&self) -> Vec<Newest<'_>> {
+        let mut found: BTreeMap<&str, Newest<'_>> = BTreeMap::new();
+        if self.in_view.is_empty() {
+            return Vec::new();
+        }
+        for (before, turn) in self.messages.windows(2).enumerate().rev() {
+            let [Message::Assistant { tool_calls, .. }, Message::Tool { results }] = turn else { continue };
+            for result in results.iter().rev().filter(|result| !result.is_error) {
+                let call = tool_calls.iter().find(|call| call.id == result.call_id);
+                let Some(tool) = call.and_then(|call| self.in_view_as(call)) else { continue };
+                found.entry(tool).or_insert(Newest { at: before + 1, tool, result });
+            }
+        }
+        found.into_values().collect()
     }
 
     /// Decides what to leave out so that `request`, whose messages are this context's, fits into `bound` tokens.
     ///
     /// Old tool results go first, oldest first; then whole turns after the first message, which contains the task,
     /// once results alone free too little; and if the newest turn alone is too large, its results and then its calls.
-    /// Returns `None` if the parts that cannot be left out (the task, the tools, the list of steps) are too large.
+    /// Returns `None` if the parts that cannot be left out (the task, the tools, what stays in view) are too large.
     pub fn decide(&self, request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> Option<Compaction> {
         let percent = |share: usize| bound.saturating_mul(share) / 100;
         let less = request_tokens(request, counter).saturating_sub(percent(FREED_PERCENT));
@@ -234,24 +255,20 @@ impl Context {
         ends
     }
 
-    /// Returns the list of steps written by the calls of a turn and their results.
-    fn steps_of<'a>(&self, turn: &'a [Message]) -> Option<&'a str> {
-        let [Message::Assistant { tool_calls, .. }, Message::Tool { results }] = turn else { return None };
-        let lists: Vec<&CallId> =
-            tool_calls.iter().filter(|call| self.lists_steps(call)).map(|call| &call.id).collect();
-        let newest = results.iter().rev().find(|result| !result.is_error && lists.contains(&&result.call_id))?;
-        Some(&newest.text)
+    /// Returns the canonical name of the tool that a call means, if its newest result stays in view.
+    fn in_view_as(&self, call: &ToolCall) -> Option<&str> {
+        self.in_view.get(&call.name.trim().to_lowercase()).map(String::as_str)
     }
 
-    /// Reports whether a call writes the agent's list of steps.
-    fn lists_steps(&self, call: &ToolCall) -> bool {
-        self.step_lists.contains(&call.name.trim().to_lowercase())
-    }
-
-    fn collapse(&self, message: &Message) -> Message {
+    /// Collapses a message, except these results.
+    fn collapse(&self, message: &Message, kept: &[&CallId]) -> Message {
+        let shorter = |result: &ToolResult| match kept.contains(&&result.call_id) {
+            true => result.clone(),
+            false => collapse_result(result),
+        };
         match message {
             Message::User { .. } => message.clone(),
-            Message::Tool { results } => Message::Tool { results: results.iter().map(collapse_result).collect() },
+            Message::Tool { results } => Message::Tool { results: results.iter().map(shorter).collect() },
             Message::Assistant { text, tool_calls, .. } => Message::Assistant {
                 text: stub(text, "your reply").unwrap_or_else(|| text.clone()),
                 tool_calls: tool_calls.iter().map(|call| self.collapse_call(call)).collect(),
@@ -261,10 +278,10 @@ impl Context {
         }
     }
 
-    /// Collapses the long texts anywhere in a call's arguments, except those of the list of steps.
+    /// Collapses the long texts anywhere in a call's arguments, except those of a tool whose results stay in view.
     fn collapse_call(&self, call: &ToolCall) -> ToolCall {
         let mut call = call.clone();
-        if self.lists_steps(&call) {
+        if self.in_view_as(&call).is_some() {
             return call;
         }
         collapse_value(&mut call.arguments);
@@ -356,13 +373,13 @@ fn stub(text: &str, what: &str) -> Option<String> {
     (text.len() >= COLLAPSE_FROM_BYTES).then(|| format!("[left out, {lines} lines: {what}]"))
 }
 
-fn dropped_note(count: usize, steps: Option<&str>) -> String {
+/// Returns what stands in the place of messages that are left out, up to the one with the index `to`.
+fn dropped_note(count: usize, newest: &[Newest<'_>], to: usize) -> String {
     let mut note = format!(
         "[{count} earlier messages left out to stay within the context; your files and commits are as you left them]"
     );
-    if let Some(steps) = steps {
-        note.push_str("\n\nYour list of steps, as you last wrote it:\n");
-        note.push_str(steps);
+    for Newest { tool, result, .. } in newest.iter().filter(|newest| newest.at < to) {
+        note.push_str(&format!("\n\nThe newest result of `{tool}`:\n{}", result.text));
     }
     note
 }
@@ -394,7 +411,8 @@ mod tests {
     }
 
     fn steps_context() -> Context {
-        Context::new(["todo_write", "todowrite"].map(str::to_owned).into())
+        let names = [("todo_write", "todo_write"), ("todowrite", "todo_write"), ("react", "react")];
+        Context::new(names.map(|(name, of)| (name.to_owned(), of.to_owned())).into())
     }
 
     fn turn(n: usize, words: usize) -> [Message; 2] {
@@ -484,10 +502,38 @@ mod tests {
         let told = |context: &Context, to: usize| {
             let compaction = Compaction { collapsed: Vec::new(), dropped: Some((1, to)) };
             let sent = serde_json::to_string(&context.sent_under(&compaction)).unwrap();
-            ["[ ] first", "[~] second", "Your list of steps"].map(|text| sent.matches(text).count())
+            ["[ ] first", "[~] second", "The newest result of `todo_write`:"].map(|text| sent.matches(text).count())
         };
         // Where the newest list is still sent, it is not repeated; where it is left out, the note contains it.
         assert_eq!([told(&context, 5), told(&context, 7), told(&context, 11)], [[1, 1, 0], [0, 1, 0], [0, 1, 1]]);
+    }
+
+    #[test]
+    fn the_newest_result_of_each_tool_that_stays_in_view_is_kept() {
+        let long = |word: &str| format!("{word} ").repeat(200);
+        let mut context = context(0, 0);
+        let mut push = |n: usize, name: &str, text: String| {
+            let [mut call, mut result] = turn(n, 0);
+            if let Message::Assistant { tool_calls, .. } = &mut call {
+                name.clone_into(&mut tool_calls[0].name);
+            }
+            if let Message::Tool { results } = &mut result {
+                results[0].text = text;
+            }
+            context.push(call);
+            context.push(result);
+        };
+        push(1, "react", long("old"));
+        push(2, "todo_write", long("steps"));
+        push(3, "react", long("notes"));
+        push(4, "grep", long("other"));
+        let sent = |dropped| {
+            let compaction = Compaction { collapsed: vec![2, 4, 6, 8], dropped };
+            let sent = serde_json::to_string(&context.sent_under(&compaction)).unwrap();
+            ["old", "steps", "notes", "other"].map(|word| sent.contains(&format!("{word} {word}")))
+        };
+        assert_eq!(sent(None), [false, true, true, false]);
+        assert_eq!(sent(Some((1, 7))), [false, true, true, false]);
     }
 
     /// Plays turns of an agent whose results have this many words; returns how often it had to compact.

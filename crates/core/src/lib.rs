@@ -49,6 +49,7 @@ pub mod task;
 mod task_failure;
 mod task_record;
 mod task_state;
+pub mod tool_extensions;
 mod tool_metrics;
 pub mod tool_names;
 pub mod tool_settings;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache_mode::CacheMode;
 use crate::price::Price;
+use crate::tool_extensions::ToolExtensions;
 use crate::tool_names::ToolNames;
 use crate::tool_settings::ToolSettings;
 
@@ -114,6 +115,8 @@ pub struct RunSettings {
     pub tools: ToolNames,
     /// The `.tool` files that define some of them, of the user and of the project; set when it starts.
     pub tool_files: Vec<ToolFile>,
+    /// The tools that the program which started the run adds to the built-in ones; set when it starts.
+    pub extensions: ToolExtensions,
     /// What tools may do.
     pub tool_settings: ToolSettings,
     /// How results of agents' calls are stored and replayed.
@@ -167,6 +170,7 @@ impl Default for RunSettings {
             sandbox_env: Vec::new(),
             tools: ToolNames::default(),
             tool_files: Vec::new(),
+            extensions: ToolExtensions::default(),
             tool_settings: ToolSettings::default(),
             cache: CacheMode::Off,
             never_replayed: Vec::new(),

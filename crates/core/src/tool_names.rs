@@ -5,7 +5,7 @@
 //! in one place, and a resumed run reads its rules as it did before. It contains names and permissions only; what a
 //! tool does is up to the executor.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +23,9 @@ pub struct ToolTraits {
     pub changes_files: bool,
     /// Whether it can delete a file whatever its content.
     pub deletes_files: bool,
-    /// Whether its newest result is the agent's list of steps, which is never left out of its context.
-    pub lists_steps: bool,
+    /// Whether its newest result, such as the agent's list of steps, is never left out of the agent's context.
+    #[serde(alias = "lists_steps")]
+    pub stays_in_view: bool,
 }
 
 /// The names of a run's tools.
@@ -57,6 +58,11 @@ impl ToolNames {
     /// Adds a name that stands for several tools in a rule.
     pub fn add_family(&mut self, name: &str, members: &[&str]) {
         self.families.insert(name.to_owned(), owned(members));
+    }
+
+    /// Adds a tool to a name that stands for several in a rule.
+    pub fn add_to_family(&mut self, name: &str, member: &str) {
+        self.families.entry(name.to_owned()).or_default().push(member.to_owned());
     }
 
     /// Adds a name that stands for several tools in a role's list.
@@ -106,13 +112,13 @@ impl ToolNames {
         self.alias(name).or_else(only).unwrap_or(name).to_owned()
     }
 
-    /// Returns every name, in lower case, of the tools that write the agent's list of steps.
-    pub fn step_lists(&self) -> BTreeSet<String> {
-        let lists_steps = |name: &str| self.tools.get(name).is_some_and(|traits| traits.lists_steps);
-        let canonical = self.tools.keys().filter(|name| lists_steps(name)).map(|name| name.to_lowercase());
-        let aliases =
-            self.aliases.iter().filter(|(_, canonical)| lists_steps(canonical)).map(|(alias, _)| alias.clone());
-        canonical.chain(aliases).collect()
+    /// Returns every name, in lower case, of the tools whose newest result is never left out of an agent's context,
+    /// each with the tool's canonical name.
+    pub fn in_view(&self) -> BTreeMap<String, String> {
+        let stays = |name: &str| self.tools.get(name).is_some_and(|traits| traits.stays_in_view);
+        let own = self.tools.keys().filter(|name| stays(name)).map(|name| (name.to_lowercase(), name.clone()));
+        let aliases = self.aliases.iter().filter(|(_, canonical)| stays(canonical));
+        own.chain(aliases.map(|(alias, canonical)| (alias.clone(), canonical.clone()))).collect()
     }
 
     /// Reports whether a canonical name can mean a tool: one of this run, or one that only other products have.
@@ -147,12 +153,12 @@ mod tests {
 
     fn names() -> ToolNames {
         let mut names = ToolNames::default();
-        let traits = |lists_steps: bool| ToolTraits {
+        let traits = |stays_in_view: bool| ToolTraits {
             permission: Permission::None,
-            is_default: !lists_steps,
+            is_default: !stays_in_view,
             changes_files: false,
             deletes_files: false,
-            lists_steps,
+            stays_in_view,
         };
         names.add("grep", traits(false));
         names.add("todo_write", traits(true));
@@ -189,9 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_steps_are_known_by_all_their_names() {
-        let lists = names().step_lists();
-        assert_eq!(lists.iter().map(String::as_str).collect::<Vec<_>>(), ["todo_write", "todowrite"]);
+    fn tools_that_stay_in_view_are_known_by_all_their_names() {
+        let in_view: Vec<_> = names().in_view().into_iter().collect();
+        assert_eq!(
+            in_view,
+            [("todo_write", "todo_write"), ("todowrite", "todo_write")]
+                .map(|(name, of)| (name.to_owned(), of.to_owned()))
+        );
         assert_eq!(names().defaults().collect::<Vec<_>>(), ["grep"]);
     }
 

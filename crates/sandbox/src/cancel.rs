@@ -24,19 +24,28 @@ struct Level {
     /// `None` if the process is out of descriptors; waiters then check the level at their next
     /// wake-up.
     event: Option<OwnedFd>,
+    #[cfg(feature = "async")]
+    waiters: tokio::sync::Notify,
 }
 
 impl Default for Level {
     fn default() -> Self {
         use rustix::event::{EventfdFlags, eventfd};
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok();
-        Self { raised: AtomicBool::new(false), event }
+        Self {
+            raised: AtomicBool::new(false),
+            event,
+            #[cfg(feature = "async")]
+            waiters: tokio::sync::Notify::new(),
+        }
     }
 }
 
 impl Level {
     fn raise(&self) {
         self.raised.store(true, Ordering::SeqCst);
+        #[cfg(feature = "async")]
+        self.waiters.notify_waiters();
         if let Some(event) = &self.event {
             // An overflow of the counter is harmless: waiters only check whether it is readable.
             let _ = rustix::io::write(event, &1u64.to_ne_bytes());
@@ -80,6 +89,17 @@ impl Cancel {
     #[must_use]
     pub fn is_killed(&self) -> bool {
         self.0.kill.is_up()
+    }
+
+    /// Resolves once jobs are to end.
+    #[cfg(feature = "async")]
+    pub async fn cancelled(&self) {
+        let mut raised = std::pin::pin!(self.0.end.waiters.notified());
+        // Before looking: a level that is raised afterwards notifies.
+        raised.as_mut().enable();
+        if !self.0.end.is_up() {
+            raised.await;
+        }
     }
 
     /// Returns a descriptor that becomes readable once jobs are to end.

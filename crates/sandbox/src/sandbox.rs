@@ -66,6 +66,12 @@ impl Sandbox {
         }
     }
 
+    /// Returns a sandbox in which no job can be started, for tests of code that starts none.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self::unbounded(Confinement::Full, Helper::new("/dev/null"))
+    }
+
     fn unbounded(confinement: Confinement, helper: Helper) -> Self {
         Self {
             tier: Tier { confinement, helper, accounts: Accounts::default() },

@@ -1,22 +1,34 @@
 //! The requirements on every tool, as one function that checks any tool.
 //!
-//! Requires the feature `harness`. It calls the tool only through the executor, as an agent does.
+//! Requires the feature `harness`. It calls the tool only through the executor, as an agent does. That a tool is
+//! asynchronous, and that nothing runs it but the executor, is required by types: [`Tool`] and [`crate::Permit`].
 
+use std::fmt;
 use std::fs;
 use std::io;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use async_trait::async_trait;
 use orchestrate_core::ToolCall;
-use orchestrate_core::policy::Grant;
+use orchestrate_core::policy::{Grant, Permission};
 use orchestrate_sandbox::Sandbox;
 use serde_json::{Value, json};
+use tracing::field::{Field, Visit};
+use tracing::instrument::WithSubscriber as _;
+use tracing::{Level, span};
 
-use crate::error::ErrorKind;
+use crate::arguments;
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::{ErrorKind, ToolError};
 use crate::harness::{Recorded, ToolHarness};
-use crate::output::{CallOutcome, ToolOutput};
+use crate::output::{Answer, CallOutcome, ToolOutput};
 use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
-use crate::tool::{Category, Tool};
+use crate::shape;
+use crate::tool::{Category, Tool, is_name};
 
 /// A tool with the calls to check it with.
 pub struct Specimen<'a> {
@@ -38,12 +50,20 @@ pub struct Specimen<'a> {
 /// Fails if the check itself cannot run.
 pub async fn check(specimen: &Specimen<'_>, sandbox: &Sandbox) -> io::Result<Vec<String>> {
     let mut faults = Faults::default();
+    if let Err(error) = arguments::compile(specimen.tool.name(), specimen.tool.schema()) {
+        faults.0.push(format!("its schema is not valid: {error}"));
+        return Ok(faults.0);
+    }
     documented(specimen, &mut faults);
     path_first(specimen, &mut faults);
     reworded(specimen, &mut faults);
     succeeds(specimen, sandbox, &mut faults).await?;
     refuses(specimen, sandbox, &mut faults).await?;
     stays_inside(specimen, sandbox, &mut faults).await?;
+    classifies(specimen, sandbox, &mut faults).await?;
+    passes_errors_on(specimen, sandbox, &mut faults).await?;
+    serves_several(specimen, sandbox, &mut faults).await?;
+    stops(specimen, sandbox, &mut faults).await?;
     Ok(faults.0)
 }
 
@@ -61,8 +81,8 @@ impl Faults {
 fn documented(specimen: &Specimen<'_>, faults: &mut Faults) {
     let tool = &specimen.tool;
     let name = tool.name();
-    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    faults.unless(plain, || format!("the name {name:?} is not of lower-case letters, digits and `_`"));
+    faults.unless(is_name(name), || format!("the name {name:?} is not one that all providers accept"));
+    faults.unless(tool.to_string() == name, || "it is not shown by its name".to_owned());
     faults.unless(!tool.description().trim().is_empty(), || "it has no description".to_owned());
     faults.unless(tool.help().contains(name), || "its help does not name it".to_owned());
     let is_object = tool.schema().get("type") == Some(&json!("object"));
@@ -98,8 +118,9 @@ fn reworded(specimen: &Specimen<'_>, faults: &mut Faults) {
 }
 
 async fn succeeds(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults) -> io::Result<()> {
-    let harness = harness(specimen, sandbox)?;
-    let output = call(&harness, specimen, specimen.valid.clone()).await;
+    let (harness, lines) = (harness(specimen, sandbox)?, Lines::default());
+    let output = call(&harness, specimen, specimen.valid.clone()).with_subscriber(lines.clone()).await;
+    is_logged(specimen, &lines, faults);
     faults.unless(output.success, || format!("the valid call failed: {:?}", output.error));
     faults.unless(!output.text().trim().is_empty(), || "its result is empty".to_owned());
     paired(&harness, "a call that succeeds", faults);
@@ -179,6 +200,187 @@ fn naming(specimen: &Specimen<'_>, path: &str) -> Vec<Value> {
     };
     let of_fields = specimen.tool.path_fields().into_iter().map(with_field);
     of_fields.chain((specimen.naming_path)(path)).collect()
+}
+
+/// The size of the mark of what is left out.
+const MARK_BYTES: usize = 200;
+/// How long a call may take to end once it is cancelled.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Checks that I/O errors of a file tool have their class: `File`, or `Retry` if the argument is what is wrong.
+async fn classifies(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults) -> io::Result<()> {
+    if specimen.tool.category() != Category::FILES {
+        return Ok(());
+    }
+    let long = "n".repeat(300);
+    for path in ["a_folder", "a_file/below", long.as_str()] {
+        for arguments in naming(specimen, path) {
+            let harness = harness(specimen, sandbox)?;
+            harness.put("a_folder/inside.txt", "inside\n")?;
+            harness.put("a_file", "a file\n")?;
+            let output = call(&harness, specimen, arguments).await;
+            let is_classed = matches!(output.error_kind, None | Some(ErrorKind::File | ErrorKind::Retry));
+            faults.unless(is_classed, || {
+                format!("an I/O error is answered with {:?}: {:?}", output.error_kind, output.error)
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A tool with the facts of another one, which fails.
+struct Failing {
+    of: Arc<dyn Tool>,
+    error: Option<ToolError>,
+}
+
+#[async_trait]
+impl Tool for Failing {
+    fn name(&self) -> &str {
+        self.of.name()
+    }
+
+    fn description(&self) -> &str {
+        self.of.description()
+    }
+
+    fn category(&self) -> Category {
+        self.of.category()
+    }
+
+    fn permission(&self) -> Permission {
+        self.of.permission()
+    }
+
+    fn schema(&self) -> &Value {
+        self.of.schema()
+    }
+
+    fn path_fields(&self) -> Vec<&str> {
+        self.of.path_fields()
+    }
+
+    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
+        self.of.normalize(arguments, worktree)
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        self.of.validate(arguments)
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        self.of.effects(arguments)
+    }
+
+    async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
+        match &self.error {
+            Some(error) => Err(error.clone()),
+            // A panic without a message on standard error.
+            None => std::panic::resume_unwind(Box::new("a bug")),
+        }
+    }
+}
+
+/// Checks that the classes of errors reach the caller unchanged under the tool's name, and that a panic is an
+/// `Execution` failure.
+async fn passes_errors_on(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults) -> io::Result<()> {
+    let file = ToolError::File { path: "p".to_owned(), reason: "the disk is full".to_owned() };
+    let table = [
+        (Some(ToolError::Retry("again".to_owned())), ErrorKind::Retry, "again"),
+        (Some(file), ErrorKind::File, "the disk is full: p"),
+        (Some(ToolError::Execution("broken".to_owned())), ErrorKind::Execution, "broken"),
+        (None, ErrorKind::Execution, "the tool panicked: a bug"),
+    ];
+    for (error, kind, text) in table {
+        let failing: Arc<dyn Tool> = Arc::new(Failing { of: Arc::clone(&specimen.tool), error });
+        let harness =
+            harness(&Specimen { tool: failing, valid: specimen.valid.clone(), missing: None, ..*specimen }, sandbox)?;
+        let output = call(&harness, specimen, specimen.valid.clone()).await;
+        let is_same = output.error_kind == Some(kind) && output.error.as_deref() == Some(text);
+        faults.unless(is_same, || format!("{kind:?} arrives as {:?}: {:?}", output.error_kind, output.error));
+        faults.unless(output.text() == format!("ERROR: {text}"), || format!("a failure reads {:?}", output.text()));
+        paired(&harness, "a call that fails", faults);
+    }
+    Ok(())
+}
+
+/// Checks that a call was logged as `name(arguments)`.
+fn is_logged(specimen: &Specimen<'_>, lines: &Lines, faults: &mut Faults) {
+    let begin = format!("{}(", specimen.tool.name());
+    let lines = lines.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = || specimen.valid.as_object().into_iter().flatten().map(|(name, _)| name);
+    let is_call = |line: &&String| line.starts_with(&begin) && names().all(|name| line.contains(name.as_str()));
+    faults.unless(lines.iter().filter(is_call).count() == 1, || format!("a call is logged as {lines:?}"));
+}
+
+/// The messages that are logged for users.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == Level::INFO
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut Message(self));
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+struct Message<'a>(&'a Lines);
+
+impl Visit for Message<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.0.0.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{value:?}"));
+        }
+    }
+}
+
+/// Checks that one instance serves several agents at once, each within the size of results that it has room for.
+async fn serves_several(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults) -> io::Result<()> {
+    let (large, mut small) = (harness(specimen, sandbox)?, harness(specimen, sandbox)?);
+    small.scope.result_tokens = shape::MIN_RESULT_TOKENS;
+    let calls = [&large, &small].map(|harness| call(harness, specimen, specimen.valid.clone()));
+    let [first, second] = calls;
+    let (first, second) = tokio::join!(first, second);
+    let (bytes, allowed) = (second.text().len(), shape::allowed_bytes(shape::MIN_RESULT_TOKENS) + MARK_BYTES);
+    faults.unless(bytes <= allowed, || format!("a result of {bytes} bytes where {allowed} are allowed"));
+    for output in [first, second] {
+        faults.unless(output.success, || format!("a call beside another one failed: {:?}", output.error));
+    }
+    Ok(())
+}
+
+/// Checks that a call that is cancelled while it runs ends.
+async fn stops(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults) -> io::Result<()> {
+    let stopped = harness(specimen, sandbox)?;
+    let stop = async {
+        while stopped.recorder.records().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        stopped.scope.cancel.cancel();
+    };
+    let ended = async { tokio::join!(call(&stopped, specimen, specimen.valid.clone()), stop).0 };
+    match tokio::time::timeout(PATIENCE, ended).await {
+        Ok(output) if output.success => {}
+        Ok(output) => expect(&output, ErrorKind::Interrupted, "a call that is cancelled while it runs", faults),
+        Err(_) => faults.0.push("a call that is cancelled while it runs does not end".to_owned()),
+    }
+    paired(&stopped, "a call that is cancelled while it runs", faults);
+    Ok(())
 }
 
 fn harness(specimen: &Specimen<'_>, sandbox: &Sandbox) -> io::Result<ToolHarness> {

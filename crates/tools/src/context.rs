@@ -10,10 +10,12 @@ use crate::error::ToolError;
 use crate::files::Files;
 use crate::guard::PathGuard;
 use crate::ledger::ReadLedger;
+use crate::notes::Notes;
 use crate::permit::Permit;
 use crate::scope::{CallLimits, CallScope};
 use crate::services::Services;
 use crate::shape;
+use crate::shared::SharedValues;
 
 /// One permitted execution: the calling agent, its worktree and its limits.
 pub struct ToolContext {
@@ -66,6 +68,16 @@ impl ToolContext {
     /// Returns the ledger of the file versions that the agent has seen.
     pub fn ledger(&self) -> &ReadLedger {
         &self.scope.ledger
+    }
+
+    /// Returns the agent's notes.
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.scope.notes
+    }
+
+    /// Returns the values that the tools of the run share.
+    pub fn shared(&self) -> &SharedValues {
+        &self.scope.shared
     }
 
     /// Returns the sandbox that runs commands.

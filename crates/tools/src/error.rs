@@ -149,6 +149,22 @@ pub enum ToolsError {
     /// Two tools have the same name.
     #[error("register the tool `{0}`: the name is taken")]
     Duplicate(String),
+    /// A tool cannot be registered as it is.
+    #[error("register the tool `{tool}`: {reason}")]
+    Unusable {
+        /// The tool's name.
+        tool: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A plugin cannot be used.
+    #[error("use the plugin `{plugin}`: {reason}")]
+    Plugin {
+        /// The plugin's name.
+        plugin: String,
+        /// Why.
+        reason: String,
+    },
     /// A tool's schema is not a JSON Schema of an object.
     #[error("compile the schema of the tool `{tool}`: {reason}")]
     Schema {

@@ -9,6 +9,7 @@
 //! decision), and deciding what follows from a failure.
 
 use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,12 +19,15 @@ use orchestrate_core::{AgentId, Redactor, ToolCall, ToolCalls, ToolMetrics, Tool
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
+use tracing::instrument::WithSubscriber as _;
 
 use crate::arguments;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, panicked};
+use crate::effect::Effect;
 use crate::error::{ToolError, ToolsError};
 use crate::failures::{Alternative, Attempt, Attempted, Classes, Shown};
 use crate::guard::PathGuard;
+use crate::isolated::LeftBehind;
 use crate::output::{CallOutcome, ToolOutput};
 use crate::permit::{self, Authorization, FirstForm, Permit, Request, Wrapper, authorize};
 use crate::record::{self, EndGuard};
@@ -59,6 +63,7 @@ struct Shared {
     rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
     classes: Classes,
     redactor: Redactor,
+    left_behind: LeftBehind,
 }
 
 /// A resolved and validated call.
@@ -67,6 +72,7 @@ struct Prepared {
     /// The tool that has the name otherwise, if the call is one of its second form.
     first_form: Option<Arc<dyn Tool>>,
     record: CallRecord,
+    effects: Vec<Effect>,
 }
 
 /// A refused call, with its record.
@@ -106,6 +112,7 @@ impl Executor {
             rates: Mutex::default(),
             classes: Classes::default(),
             redactor,
+            left_behind: LeftBehind::default(),
         };
         Ok(Executor { shared: Arc::new(shared), tasks: TaskTracker::new() })
     }
@@ -171,7 +178,9 @@ impl Executor {
     async fn run(&self, prepared: Prepared, permit: Permit, scope: &CallScope) -> ToolOutput {
         let call = prepared.record.call.clone();
         let (shared, scope) = (Arc::clone(&self.shared), scope.clone());
-        let task = self.tasks.spawn(async move { shared.run(prepared, permit, scope).await });
+        // Its logs go where the caller's go.
+        let run = async move { shared.run(prepared, permit, scope).await }.with_current_subscriber();
+        let task = self.tasks.spawn(run);
         task.await.unwrap_or_else(|_| ToolOutput::interrupted(&call))
     }
 }
@@ -205,11 +214,11 @@ impl Shared {
             None => self.validators.get(tool.name()),
         };
         match self.conform(tool.as_ref(), validator, &call.arguments, scope) {
-            Ok(arguments) => {
+            Ok((arguments, effects)) => {
                 record.hash = permit::call_hash(&call.id, tool.name(), &arguments, scope);
-                (record.writes, record.deletes) = changed_paths(tool.as_ref(), &arguments);
+                (record.writes, record.deletes) = changed_paths(tool.as_ref(), &effects);
                 record.arguments = arguments;
-                Ok(Prepared { tool: Arc::clone(tool), first_form: first_form.cloned(), record })
+                Ok(Prepared { tool: Arc::clone(tool), first_form: first_form.cloned(), record, effects })
             }
             Err(error) => {
                 if let ToolError::Denied { reason, rule } = &error {
@@ -220,19 +229,25 @@ impl Shared {
         }
     }
 
+    /// Returns the arguments as the tool gets them, and what the call would affect.
     fn conform(
         &self,
         tool: &dyn Tool,
         validator: Option<&Validator>,
         given: &Value,
         scope: &CallScope,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<(Value, Vec<Effect>), ToolError> {
         self.require_unredacted(given)?;
         let validator = validator.ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
         let mut arguments = arguments::conform(given, tool.schema(), validator)?;
-        tool.validate(&arguments)?;
-        tool.normalize(&mut arguments, &scope.worktree.path)?;
-        Ok(arguments)
+        // These are the tool's own code as well.
+        let judge = || {
+            tool.validate(&arguments)?;
+            tool.normalize(&mut arguments, &scope.worktree.path)?;
+            let effects = tool.effects(&arguments);
+            Ok((arguments, effects))
+        };
+        catch_unwind(AssertUnwindSafe(judge)).unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
     }
 
     /// Refuses arguments that contain the mark of a redacted secret. The call would do something
@@ -274,22 +289,29 @@ impl Shared {
     }
 
     /// Runs an admitted call, handles its failures, and notes what it says about its class of tools.
-    async fn attempt(&self, tool: &dyn Tool, context: &mut ToolContext, record: &CallRecord) -> Attempted {
-        let alternatives = self.alternatives(tool, record, context.scope());
-        let attempt = Attempt { tool, context, arguments: &record.arguments, alternatives };
+    async fn attempt(&self, tool: &Arc<dyn Tool>, context: &mut Arc<ToolContext>, record: &CallRecord) -> Attempted {
+        let alternatives = self.alternatives(tool.as_ref(), record, context.scope());
+        let isolated = self.isolated(tool.as_ref());
+        let attempt = Attempt { tool, isolated, context, arguments: &record.arguments, alternatives };
         let (attempted, shown) = attempt.run().await;
         self.classes.ended(&tool.category(), shown);
         attempted
     }
 
     /// Returns the tools that may answer if this one cannot, as far as they take the arguments and are permitted.
-    fn alternatives(&self, tool: &dyn Tool, record: &CallRecord, scope: &CallScope) -> Vec<Alternative> {
+    fn alternatives(&self, tool: &dyn Tool, record: &CallRecord, scope: &CallScope) -> Vec<Alternative<'_>> {
         let configured = scope.alternatives.get(tool.name()).map(String::as_str);
         let names = tool.alternatives().into_iter().chain(configured);
         names.filter_map(|name| self.alternative(name, tool, record, scope)).collect()
     }
 
-    fn alternative(&self, name: &str, tool: &dyn Tool, record: &CallRecord, scope: &CallScope) -> Option<Alternative> {
+    fn alternative(
+        &self,
+        name: &str,
+        tool: &dyn Tool,
+        record: &CallRecord,
+        scope: &CallScope,
+    ) -> Option<Alternative<'_>> {
         let call = ToolCall { id: record.call.clone(), name: name.to_owned(), arguments: record.arguments.clone() };
         let prepared = self.prepare(&call, scope).ok()?;
         let is_itself = std::ptr::addr_eq(Arc::as_ptr(&prepared.tool), std::ptr::from_ref(tool));
@@ -298,8 +320,15 @@ impl Shared {
         }
         let Authorization::Permitted(permit) = prepared.judged(scope) else { return None };
         let guard = path_guard(prepared.tool.as_ref(), &permit, scope);
-        let context = ToolContext::new(permit, guard, scope.clone());
-        Some(Alternative { tool: prepared.tool, arguments: prepared.record.arguments, context })
+        let context = Arc::new(ToolContext::new(permit, guard, scope.clone()));
+        let isolated = self.isolated(prepared.tool.as_ref());
+        Some(Alternative { tool: prepared.tool, isolated, arguments: prepared.record.arguments, context })
+    }
+
+    /// Returns where the threads of a tool of the program's own are counted, which the tool runs on.
+    fn isolated(&self, tool: &dyn Tool) -> Option<&LeftBehind> {
+        let own = tool.wrapping().map_or(tool.name(), |wrapping| wrapping.tool);
+        self.registry.is_added(own).then_some(&self.left_behind)
     }
 
     fn count(&self, tool: &str, output: &ToolOutput) {
@@ -316,7 +345,7 @@ impl Shared {
         let shown = describe_call(&record.tool, &self.redactor.value(record.arguments.clone()));
         tracing::info!(agent = %scope.agent, "{shown}");
         let guard_of_paths = path_guard(tool.as_ref(), &permit, &scope);
-        let mut context = ToolContext::new(permit, guard_of_paths, scope);
+        let mut context = Arc::new(ToolContext::new(permit, guard_of_paths, scope));
         let looked = Instant::now();
         let (replay, found) = Replay::look_up(tool.as_ref(), &mut record, &context).await;
         if let Some(answer) = found {
@@ -339,7 +368,7 @@ impl Shared {
                 return ToolOutput::failed(&record.call, &record::lost("start", &error));
             }
         };
-        let Attempted { result, recovered } = self.attempt(tool.as_ref(), &mut context, &record).await;
+        let Attempted { result, recovered } = self.attempt(&tool, &mut context, &record).await;
         let result = match replay.filter(|_| recovered.is_empty()) {
             Some(replay) => replay.keep_and_redact(&context, &self.redactor, result).await,
             None => redact_result(&self.redactor, result),
@@ -357,12 +386,11 @@ impl Shared {
 impl Prepared {
     /// Asks the policy.
     fn judged(&self, scope: &CallScope) -> Authorization {
-        let effects = self.tool.effects(&self.record.arguments);
         let request = Request {
             tool: self.tool.name(),
             wrapper: self.wrapper(),
             permission: self.tool.permission(),
-            effects: &effects,
+            effects: &self.effects,
             hash: &self.record.hash,
         };
         authorize(&request, scope)
@@ -380,15 +408,15 @@ impl Prepared {
 }
 
 /// Returns the paths that a call of a file tool may change, and those that it may delete.
-fn changed_paths(tool: &dyn Tool, arguments: &Value) -> (Vec<String>, Vec<String>) {
+fn changed_paths(tool: &dyn Tool, effects: &[Effect]) -> (Vec<String>, Vec<String>) {
     let (mut writes, mut deletes) = (Vec::new(), Vec::new());
     let changes_files = matches!(tool.permission(), Permission::FileWrite | Permission::FileModify);
-    for effect in tool.effects(arguments) {
-        let (Target::Path(path) | Target::Folder(path)) = effect.target else { continue };
+    for effect in effects {
+        let (Target::Path(path) | Target::Folder(path)) = &effect.target else { continue };
         match effect.access {
-            Access::Own if changes_files => writes.push(path),
-            Access::Write => writes.push(path),
-            Access::Delete => deletes.push(path),
+            Access::Own if changes_files => writes.push(path.clone()),
+            Access::Write => writes.push(path.clone()),
+            Access::Delete => deletes.push(path.clone()),
             _ => {}
         }
     }

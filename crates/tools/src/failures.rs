@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::context::{ToolContext, panicked};
 use crate::error::ToolError;
+use crate::isolated::{self, LeftBehind};
 use crate::output::Answer;
 use crate::services::GitChange;
 use crate::tool::{Category, Tool};
@@ -32,19 +33,23 @@ const CANCEL_LOOK: Duration = Duration::from_millis(50);
 const TIMEOUT: &str = "timeout";
 
 /// A tool that may answer for another one, with the context of its permit.
-pub(crate) struct Alternative {
+pub(crate) struct Alternative<'a> {
     pub(crate) tool: Arc<dyn Tool>,
+    /// Where its threads are counted if it is one of the program's own.
+    pub(crate) isolated: Option<&'a LeftBehind>,
     pub(crate) arguments: Value,
-    pub(crate) context: ToolContext,
+    pub(crate) context: Arc<ToolContext>,
 }
 
 /// A permitted call that runs.
 pub(crate) struct Attempt<'a> {
-    pub(crate) tool: &'a dyn Tool,
-    pub(crate) context: &'a mut ToolContext,
+    pub(crate) tool: &'a Arc<dyn Tool>,
+    /// Where its threads are counted if it is one of the program's own.
+    pub(crate) isolated: Option<&'a LeftBehind>,
+    pub(crate) context: &'a mut Arc<ToolContext>,
     pub(crate) arguments: &'a Value,
     /// The tools that may answer instead, in order.
-    pub(crate) alternatives: Vec<Alternative>,
+    pub(crate) alternatives: Vec<Alternative<'a>>,
 }
 
 /// How a call ended, after all tries.
@@ -68,10 +73,10 @@ pub(crate) enum Shown {
 impl Attempt<'_> {
     /// Runs the call, and handles its failures; also returns what it says about its class of tools.
     pub(crate) async fn run(self) -> (Attempted, Shown) {
-        let before = Before::of(self.tool, self.context).await;
+        let before = Before::of(self.tool.as_ref(), self.context).await;
         let mut recovered = Vec::new();
         loop {
-            let result = caught(self.tool.execute(self.context, self.arguments.clone())).await;
+            let result = once(self.tool, self.context, self.arguments.clone(), self.isolated).await;
             let failure = result.as_ref().err().map(ToolError::failure);
             let shown = Shown::by(&result);
             let changed = if ends_in_the_middle(&result) { before.changed(self.context).await } else { None };
@@ -80,7 +85,10 @@ impl Attempt<'_> {
             });
             match reaction {
                 Reaction::RunLonger => {
-                    self.context.lengthen(LONGER);
+                    // A tool that still runs has its own limit, which is never longer.
+                    if let Some(context) = Arc::get_mut(self.context) {
+                        context.lengthen(LONGER);
+                    }
                     recovered.push(Recovery::RanLonger { seconds: seconds_of(&result) });
                 }
                 Reaction::RunAgain(wait) if self.waits(wait).await => recovered.push(Recovery::RanAgain),
@@ -126,8 +134,8 @@ impl Attempt<'_> {
         let why = failed.as_ref().err().map_or_else(String::new, ToolError::to_string);
         let own = self.tool.name();
         let mut also = Vec::new();
-        for Alternative { tool, arguments, context } in self.alternatives {
-            match caught(tool.execute(&context, arguments)).await {
+        for Alternative { tool, isolated, arguments, context } in self.alternatives {
+            match once(&tool, &context, arguments, isolated).await {
                 Ok(answer) => {
                     let rule = context.permit().decision().rule().to_owned();
                     recovered.push(Recovery::Alternative { tool: tool.name().to_owned(), rule });
@@ -288,6 +296,19 @@ impl Classes {
                 *why = reason;
             }
         }
+    }
+}
+
+/// Runs a tool once, on a thread of its own if it is one of the program's own.
+async fn once(
+    tool: &Arc<dyn Tool>,
+    context: &Arc<ToolContext>,
+    arguments: Value,
+    isolated: Option<&LeftBehind>,
+) -> Result<Answer, ToolError> {
+    match isolated {
+        Some(left_behind) => isolated::run(Arc::clone(tool), context, arguments, left_behind).await,
+        None => caught(tool.execute(context, arguments)).await,
     }
 }
 

@@ -24,6 +24,7 @@ use crate::contents::{FileContents, FileStamp};
 use crate::error::ServiceError;
 use crate::executor::Executor;
 use crate::ledger::{ReadLedger, sha256_hex};
+use crate::notes::Notes;
 use crate::output::{Artifact, CallOutcome, ToolOutput};
 use crate::registry::ToolRegistry;
 use crate::scope::{CallLimits, CallScope, WorktreeScope};
@@ -33,6 +34,7 @@ use crate::services::{
     GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService, ReplayService,
     Replayable, ReviewService, Services, SkillService, StashAction,
 };
+use crate::shared::SharedValues;
 
 /// The default maximum size of a result in tokens.
 const RESULT_TOKENS: u64 = 4_000;
@@ -93,6 +95,8 @@ impl ToolHarness {
             cancel: Cancel::new(),
             services,
             ledger: ReadLedger::default(),
+            notes: Notes::default(),
+            shared: SharedValues::default(),
             result_tokens: RESULT_TOKENS,
         };
         let executor = Arc::new(Executor::new(registry).map_err(io::Error::other)?);

@@ -19,20 +19,25 @@ mod files;
 mod guard;
 #[cfg(feature = "harness")]
 pub mod harness;
+mod isolated;
 mod ledger;
+mod notes;
 mod output;
 mod patch;
 mod path;
 mod permit;
+mod plugin;
 mod prompt;
 mod record;
 mod redact;
+mod reference;
 mod registry;
 mod replay;
 mod results;
 mod scope;
 mod services;
 mod shape;
+mod shared;
 mod template;
 mod tool;
 mod wrapped;
@@ -49,11 +54,14 @@ pub use files::{
     WalkSummary, Written,
 };
 pub use ledger::{ReadLedger, SeenFile};
+pub use notes::{Note, NoteKind, Notes};
 pub use output::{Answer, Artifact, CallOutcome, ToolOutput};
 pub use path::normalize as normalize_path;
 pub use permit::Permit;
+pub use plugin::{Extensions, Plugin, PluginError, ToolPlugin};
 pub use prompt::{Prompt, PromptFile};
-pub use registry::ToolRegistry;
+pub use reference::tools_reference;
+pub use registry::{PluginId, ToolRegistry};
 pub use results::{
     Diagnostic, ExecutionResult, FormatResults, LintResults, ProgramRun, TestFailure, TestResults, TypeCheckResults,
 };
@@ -64,6 +72,7 @@ pub use services::{
     GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService, ReplayService,
     Replayable, ReviewService, Services, SkillService, StashAction,
 };
+pub use shared::SharedValues;
 pub use template::CommandTemplate;
 pub use tool::{Category, Tool, Wrap, Wrapping};
 pub use wrapped::{MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, add_tool_files};

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::error::{ErrorKind, ToolError};
 use crate::ledger::SeenFile;
+use crate::notes::Note;
 
 /// The result of a tool, before the executor shapes it for the model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +33,8 @@ pub struct Answer {
     pub seen: Vec<SeenFile>,
     /// Bytes written to files.
     pub written_bytes: u64,
+    /// All notes of the agent, if the call changed them.
+    pub notes: Option<Vec<Note>>,
 }
 
 impl Answer {
@@ -90,6 +93,9 @@ pub struct ToolOutput {
     pub deleted: Vec<String>,
     /// The versions of files that the agent has now seen, folded by [`crate::ReadLedger::restore`].
     pub seen: Vec<SeenFile>,
+    /// All notes of the agent, if the call changed them; restored by [`crate::Notes::restore`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<Vec<Note>>,
 }
 
 impl ToolOutput {
@@ -132,6 +138,7 @@ impl ToolOutput {
             recovered: Vec::new(),
             deleted: Vec::new(),
             seen: Vec::new(),
+            notes: None,
         }
     }
 

@@ -90,6 +90,7 @@ pub(crate) async fn finish(
         recovered: Vec::new(),
         deleted: answer.deleted,
         seen: answer.seen,
+        notes: answer.notes,
     }
 }
 

@@ -8,6 +8,7 @@ use orchestrate_core::Redactor;
 use serde_json::Value;
 
 use crate::error::ToolError;
+use crate::notes::Note;
 use crate::output::Answer;
 
 /// Maximum length of one argument in a description, in characters.
@@ -53,10 +54,15 @@ pub(crate) fn redact_result(redactor: &Redactor, result: Result<Answer, ToolErro
             data: redactor.value(answer.data),
             footer: answer.footer.map(|footer| redactor.owned(footer)),
             failed: answer.failed.map(|failed| redactor.owned(failed)),
+            notes: answer.notes.map(|notes| notes.into_iter().map(|note| redact_note(redactor, note)).collect()),
             ..answer
         }),
         Err(error) => Err(redact_error(redactor, error)),
     }
+}
+
+fn redact_note(redactor: &Redactor, note: Note) -> Note {
+    Note { text: redactor.owned(note.text), ..note }
 }
 
 /// Redacts the run's secrets from an error.

@@ -23,7 +23,18 @@ pub struct ToolRegistry {
     tools: BTreeMap<String, (Category, Arc<dyn Tool>)>,
     /// Wrappers that share a name with another tool, by that name in lower case.
     second_forms: BTreeMap<String, Arc<dyn Tool>>,
+    /// The tools that the program adds by their names, with their plugin if they are from one.
+    added: BTreeMap<String, Option<PluginId>>,
     names: ToolNames,
+}
+
+/// The name and version of a plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginId {
+    /// The name.
+    pub name: String,
+    /// The version.
+    pub version: String,
 }
 
 /// The tool that a call means.
@@ -64,11 +75,40 @@ impl ToolRegistry {
             is_default: tool.is_default(),
             changes_files: tool.changes_files(),
             deletes_files: tool.deletes_files(),
-            lists_steps: tool.lists_steps(),
+            stays_in_view: tool.stays_in_view(),
         };
         self.names.add(&name, traits);
         self.tools.insert(name, (category, tool));
         Ok(())
+    }
+
+    /// Adds a tool of the program's own to a category and to the families that rules may name.
+    pub(crate) fn register_added(
+        &mut self,
+        tool: Arc<dyn Tool>,
+        category: Category,
+        plugin: Option<PluginId>,
+        families: &[&str],
+    ) -> Result<(), ToolsError> {
+        let name = tool.name().to_owned();
+        let is_taken = self.resolve(&name).is_some() || self.names.alias(&name).is_some();
+        if is_taken || self.second_form(&name).is_some() {
+            return Err(ToolsError::Duplicate(name));
+        }
+        self.register(tool, category)?;
+        families.iter().for_each(|family| self.names.add_to_family(family, &name));
+        self.added.insert(name, plugin);
+        Ok(())
+    }
+
+    /// Reports whether a tool, by its canonical name, is one that the program adds.
+    pub(crate) fn is_added(&self, name: &str) -> bool {
+        self.added.contains_key(name)
+    }
+
+    /// Returns the plugin that a tool, by its canonical name, is from.
+    pub fn plugin_of(&self, name: &str) -> Option<&PluginId> {
+        self.added.get(name)?.as_ref()
     }
 
     /// Adds another name of a tool, which need not be registered.
@@ -127,6 +167,11 @@ impl ToolRegistry {
     pub fn tools(&self, category: Option<&Category>) -> Vec<&Arc<dyn Tool>> {
         let wanted = self.tools.values().filter(|(of, _)| category.is_none_or(|category| of == category));
         wanted.map(|(_, tool)| tool).collect()
+    }
+
+    /// Returns all tools with the categories that they are registered under, ordered by name.
+    pub(crate) fn with_categories(&self) -> impl Iterator<Item = (&Category, &Arc<dyn Tool>)> {
+        self.tools.values().map(|(category, tool)| (category, tool))
     }
 
     /// Finds the tools whose name, description or schema contains the text, ignoring case.

@@ -15,7 +15,9 @@ use orchestrate_core::{AgentId, CallHash, RunId, ToolSettings};
 use orchestrate_sandbox::{Cancel, Sandbox, View};
 
 use crate::ledger::ReadLedger;
+use crate::notes::Notes;
 use crate::services::Services;
+use crate::shared::SharedValues;
 
 /// The scope of the calls of one turn of one agent.
 #[derive(Clone)]
@@ -50,6 +52,10 @@ pub struct CallScope {
     pub services: Services,
     /// The file versions that the agent has seen.
     pub ledger: ReadLedger,
+    /// The agent's notes.
+    pub notes: Notes,
+    /// The values that the tools of the run share.
+    pub shared: SharedValues,
     /// The tokens that the agent's context has left for one result.
     pub result_tokens: u64,
 }

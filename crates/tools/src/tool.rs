@@ -15,6 +15,15 @@ use crate::output::Answer;
 use crate::path;
 use crate::template::CommandTemplate;
 
+/// The longest name of a tool that all providers accept.
+pub(crate) const MAX_NAME: usize = 64;
+
+/// Reports whether all providers accept a text as the name of a tool.
+pub(crate) fn is_name(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    !text.is_empty() && text.len() <= MAX_NAME && text.chars().all(is_plain)
+}
+
 /// What a tool works on, for listing the tools of one kind. Plugins may bring their own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Category(Cow<'static, str>);
@@ -49,6 +58,12 @@ impl Category {
 impl fmt::Display for Category {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for dyn Tool + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -88,8 +103,8 @@ pub trait Tool: Send + Sync {
         self.permission() == Permission::CodeExecution
     }
 
-    /// Reports whether the newest result is the agent's list of steps, which is never left out of its context.
-    fn lists_steps(&self) -> bool {
+    /// Reports whether the newest result, such as the agent's list of steps, is never left out of the agent's context.
+    fn stays_in_view(&self) -> bool {
         false
     }
 

@@ -11,14 +11,15 @@ use orchestrate_core::request::{Allowance, Request, RequestRefused};
 use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::{MergeMode, ToolFile};
 use orchestrate_core::task::waiting;
-use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
+use orchestrate_core::tool_extensions::PluginTools;
+use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, RunState, Task, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
 use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store, unix_ms};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, prices_date, require_base_url};
 use orchestrate_sandbox::{Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
 use orchestrate_settings::Additions;
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::Executor;
+use orchestrate_tools::{Executor, Extensions, Plugin, SharedValues, Tool};
 
 use crate::afterwards::moved;
 use crate::api::project::commit_may_have;
@@ -28,6 +29,7 @@ use crate::dispatch::requests;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
 use crate::merge::setup;
+use crate::run::callbacks::{Callbacks, OnToolComplete, OnToolStart};
 use crate::run::context::RunContext;
 use crate::run::host::Host;
 use crate::run::layout::{Layout, require_own_state};
@@ -76,6 +78,14 @@ pub struct Settings {
     pub user_config_dir: Option<PathBuf>,
     /// The file that the audit log of every run is appended to; `None` means one for each run, in the state folder.
     pub audit_log: Option<PathBuf>,
+    /// Tools of the program's own.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Plugins, which bring more of them.
+    pub plugins: Vec<Plugin>,
+    /// Called when a call of a tool has been recorded as started, from a thread of its own.
+    pub on_tool_start: Option<OnToolStart>,
+    /// Called when a call of a tool has been recorded as ended, from a thread of its own.
+    pub on_tool_complete: Option<OnToolComplete>,
     /// Called with what the user has to know although a run goes on.
     pub warn: fn(&str),
     /// Called when another process has held the repository's lock for a while.
@@ -98,6 +108,10 @@ impl Settings {
             base: None,
             user_config_dir: None,
             audit_log: None,
+            tools: Vec::new(),
+            plugins: Vec::new(),
+            on_tool_start: None,
+            on_tool_complete: None,
             warn: |_| (),
             waiting: |_| (),
         }
@@ -134,6 +148,8 @@ pub struct Coordinator {
     layout: Layout,
     store: Store,
     sandbox: Arc<Sandbox>,
+    /// The tools that the program adds.
+    extensions: Extensions,
     /// Redacts the run's secrets from everything that is recorded, sent or shown.
     pub(crate) redactor: Redactor,
     /// The open run for a program's children.
@@ -149,8 +165,8 @@ impl Coordinator {
     ///
     /// Fails if the repository cannot be used (with the reason), if no temporary file can be created, if the hard
     /// limit allows fewer open files than the agents need ([`CoordinatorError::FewFiles`]), if no sandbox works and
-    /// running without one was not requested, if the sandbox's helper is missing from the caller's `main`, or if the
-    /// journal cannot be opened.
+    /// running without one was not requested, if the sandbox's helper is missing from the caller's `main`, if a tool or
+    /// a plugin of the program cannot be used, or if the journal cannot be opened.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         install_tls_provider();
         require_own_state(&settings.state_dir)?;
@@ -161,12 +177,14 @@ impl Coordinator {
         require_open_files(settings.run.max_agents)?;
         repo.require_temporary_folder()?;
         let sandbox = Arc::new(sandbox(&settings)?);
+        let extensions = Extensions::load(&settings.tools, &settings.plugins)?;
         let layout = Layout::new(&settings.state_dir, &repo.id());
         repo.worktrees().require_outside(&layout.journal())?;
         let redactor = redactor_of(&settings.environment, settings.base_url.as_deref(), Some(&repo));
         let store = Store::open(&layout.journal())?.redacting(redactor.clone());
         moved::note_origin(&layout, &repo);
-        Ok(Self { repo, settings, layout, store, sandbox, redactor, children: tokio::sync::Mutex::default() })
+        let children = tokio::sync::Mutex::default();
+        Ok(Self { repo, settings, layout, store, sandbox, extensions, redactor, children })
     }
 
     /// Returns the repository's store of runs.
@@ -198,6 +216,15 @@ impl Coordinator {
         &self.sandbox
     }
 
+    /// Returns the tools that a new run would have: the built-in ones, the program's own, and those of `.tool` files.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the base cannot be resolved, or if the repository or the consents cannot be read.
+    pub fn tools(&self) -> Result<FoundTools, CoordinatorError> {
+        self.tools_at(&self.base()?.0)
+    }
+
     /// Returns the roles that a new run would know.
     ///
     /// # Errors
@@ -205,7 +232,7 @@ impl Coordinator {
     /// Fails if the base cannot be resolved or a role file cannot be used.
     pub fn roles(&self) -> Result<Roles, CoordinatorError> {
         let base = self.base()?.0;
-        let tools = self.tools(&base)?;
+        let tools = self.tools_at(&base)?;
         Roles::load(&self.repo, &base, self.settings.user_config_dir.as_deref(), tools.registry.names())
     }
 
@@ -250,13 +277,14 @@ impl Coordinator {
         self.repo.require_plain_tree(&base_commit)?;
         self.identities()?;
         // Unreadable texts are reported before the run exists, since it could never continue.
-        let tool_files = self.tools(&base_commit)?.files;
+        let tool_files = self.tools_at(&base_commit)?.files;
         let texts = self.texts(&base_commit, &tool_files)?;
         let tasks = with_verdicts(&texts.roles, &run.agent, tasks);
         let tools = texts.tools.names().clone();
         let user_folder = self.settings.user_config_dir.as_deref();
         let never_replayed = never_replayed(&self.repo, &base_commit, user_folder, &tools)?;
-        let run = RunSettings { tools, tool_files, never_replayed, ..run };
+        let extensions = self.extensions.frozen().clone();
+        let run = RunSettings { tools, tool_files, extensions, never_replayed, ..run };
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
         let started = Event::RunStarted {
             plan: plan.path,
@@ -272,7 +300,7 @@ impl Coordinator {
         let journal = self.create(&batch)?;
         let context = Arc::new(self.context(journal)?);
         recovery::settle(&context).await?;
-        Run::start(context, open_ended)
+        Run::start(context, open_ended, &self.callbacks())
     }
 
     /// Takes over a run that no other process works on, and continues where its events end.
@@ -296,7 +324,7 @@ impl Coordinator {
         prepare(&context, &allowance.reopens(&context.state())).await?;
         requests::go_on(&context, allowance).await?;
         integration_branch::settle(&context).await?;
-        Run::start(context, false)
+        Run::start(context, false, &self.callbacks())
     }
 
     /// Takes over a run to carry out a request, and continues it.
@@ -351,7 +379,7 @@ impl Coordinator {
         match self.store.answer(id)? {
             Some(Ok(said)) => {
                 integration_branch::settle(&context).await?;
-                Ok(Takeover::Begun { run: Run::start(context, false)?, said })
+                Ok(Takeover::Begun { run: Run::start(context, false, &self.callbacks())?, said })
             }
             Some(Err(why)) => Ok(Takeover::Refused(why)),
             None => Err(JournalError::NoSuchRequest(id).into()),
@@ -397,18 +425,42 @@ impl Coordinator {
     }
 
     fn texts(&self, base: &Oid, tool_files: &[ToolFile]) -> Result<ProjectTexts, CoordinatorError> {
-        ProjectTexts::load(&self.repo, base, self.settings.user_config_dir.as_deref(), tool_files)
+        let user_folder = self.settings.user_config_dir.as_deref();
+        ProjectTexts::load(&self.repo, base, user_folder, tool_files, &self.extensions)
     }
 
     /// Returns the tools that a new run from this commit would have.
-    fn tools(&self, base: &Oid) -> Result<FoundTools, CoordinatorError> {
+    fn tools_at(&self, base: &Oid) -> Result<FoundTools, CoordinatorError> {
         let consents = Consents::load(&self.settings.state_dir)?;
-        FoundTools::load(&self.repo, base, self.settings.user_config_dir.as_deref(), &consents)
+        let user_folder = self.settings.user_config_dir.as_deref();
+        FoundTools::load(&self.repo, base, user_folder, &consents, &self.extensions)
+    }
+
+    fn callbacks(&self) -> Callbacks {
+        let Settings { on_tool_start, on_tool_complete, .. } = &self.settings;
+        Callbacks { on_start: on_tool_start.clone(), on_complete: on_tool_complete.clone() }
+    }
+
+    /// Requires that this program has the tools that a run's program added.
+    fn require_extensions(&self, state: &RunState) -> Result<(), CoordinatorError> {
+        let (frozen, here) = (&state.settings.extensions, self.extensions.frozen());
+        if let Some(missing) = frozen.missing_in(here) {
+            return Err(CoordinatorError::MissingTools { run: state.run_id.clone(), missing });
+        }
+        for (plugin, version) in frozen.other_versions(here) {
+            let PluginTools { name, version: old, .. } = plugin;
+            (self.settings.warn)(&format!(
+                "run {} started with the plugin `{name}` {old} and goes on with {version}",
+                state.run_id
+            ));
+        }
+        Ok(())
     }
 
     /// Builds the shared context of a run; roles and prompts are those of the run's base commit.
     fn context(&self, journal: Journal) -> Result<RunContext, CoordinatorError> {
         let state = journal.state();
+        self.require_extensions(&state)?;
         let ProjectTexts { roles, prompts, tools, skills } = self.texts(&state.base, &state.settings.tool_files)?;
         let environment: Environment = self.settings.environment.clone().into_iter().collect();
         // The endpoint is part of the run: the process that takes it over may be configured with another one.
@@ -434,6 +486,7 @@ impl Coordinator {
                 sandbox: setup::sandbox_of(&self.sandbox, &self.layout, &state),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
                 results: Arc::new(Results::open(&self.settings.state_dir, &state.settings, self.settings.warn)),
+                shared: SharedValues::default(),
                 models: models.with_recorded(self.recorded_replies(&journal)?),
                 counter: LazyCounter::default(),
                 redactor: self.redactor.clone(),

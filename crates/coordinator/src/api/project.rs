@@ -11,6 +11,7 @@ use orchestrate_journal::Store;
 use orchestrate_model::Provider;
 use orchestrate_plan::KnownNames;
 use orchestrate_settings::consent::Consents;
+use orchestrate_tools::Extensions;
 use serde::Serialize;
 
 use crate::afterwards::moved;
@@ -171,7 +172,8 @@ impl Project {
     ///
     /// Fails if there is no such revision, or if the consents cannot be read.
     pub fn tools(&self, base: Option<&str>, user_config_dir: Option<&Path>) -> Result<FoundTools, CoordinatorError> {
-        FoundTools::load(&self.repo, &self.base(base)?, user_config_dir, &Consents::load(&self.state_dir)?)
+        let consents = Consents::load(&self.state_dir)?;
+        FoundTools::load(&self.repo, &self.base(base)?, user_config_dir, &consents, &Extensions::default())
     }
 
     fn base(&self, base: Option<&str>) -> Result<Oid, CoordinatorError> {

@@ -19,6 +19,7 @@ use crate::dispatch::board::{Board, Effect, Input};
 use crate::dispatch::requests;
 use crate::error::CoordinatorError;
 use crate::merge::{base, step};
+use crate::run::callbacks::Callbacks;
 use crate::run::context::RunContext;
 use crate::run::handle::RunHandle;
 use crate::run::logs::RunLogs;
@@ -54,7 +55,11 @@ pub enum Takeover {
 impl Run {
     /// Starts to work on a run whose journal is open.
     #[expect(clippy::disallowed_methods, reason = "its handle is kept, and joined when the run ends")]
-    pub(crate) fn start(context: Arc<RunContext>, open_ended: bool) -> Result<Self, CoordinatorError> {
+    pub(crate) fn start(
+        context: Arc<RunContext>,
+        open_ended: bool,
+        callbacks: &Callbacks,
+    ) -> Result<Self, CoordinatorError> {
         let shutdown = Shutdown::of_run();
         let requests = context.journal.requests()?;
         let (closing, closed) = watch::channel(!open_ended);
@@ -64,6 +69,7 @@ impl Run {
         let markers = context.layout.markers(&context.run);
         let logs = RunLogs::new(context.store.clone(), context.run.clone(), markers, context.audit_log.clone());
         let logs = logs.follow(handle.state.clone());
+        let subscribers = callbacks.subscribe(&context.store, &context.run, &handle.state);
         let dispatcher = Dispatcher {
             context,
             shutdown: shutdown.clone(),
@@ -80,6 +86,7 @@ impl Run {
             if let Some(why) = unwritten {
                 warn(&why);
             }
+            subscribers.finish().await;
             served
         });
         Ok(Self { handle, retries, shutdown, closing, ended })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use orchestrate_core::Redactor;
 use orchestrate_model::LazyCounter;
 use orchestrate_sandbox::Sandbox;
-use orchestrate_tools::Executor;
+use orchestrate_tools::{Executor, SharedValues};
 
 use crate::run::results::Results;
 use crate::texts::models::Models;
@@ -18,6 +18,8 @@ pub(crate) struct Host {
     pub(crate) executor: Executor,
     /// The stored results of tools.
     pub(crate) results: Arc<Results>,
+    /// The values that the run's tools share.
+    pub(crate) shared: SharedValues,
     pub(crate) models: Models,
     pub(crate) counter: LazyCounter,
     /// Redacts the run's secrets from everything that is sent and recorded here.

@@ -1,6 +1,7 @@
 //! The shared parts of one run: its context, handle, layout on disk and level of shutdown.
 
 pub(crate) mod assignment;
+pub(crate) mod callbacks;
 pub(crate) mod codec;
 pub(crate) mod context;
 pub(crate) mod handle;

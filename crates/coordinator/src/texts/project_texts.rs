@@ -12,7 +12,9 @@ use orchestrate_core::settings::ToolFile;
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_git::Repo;
 use orchestrate_plan::nearest;
-use orchestrate_tools::{PromptFile, Severity, ToolRegistry, add_tool_files, builtin_tools, unknown_parameters};
+use orchestrate_tools::{
+    Extensions, PromptFile, Severity, ToolRegistry, add_tool_files, builtin_tools, unknown_parameters,
+};
 
 use crate::error::CoordinatorError;
 use crate::texts::instructions::Instructions;
@@ -42,7 +44,7 @@ pub(crate) struct ProjectTexts {
 
 impl ProjectTexts {
     /// Reads the project's texts at a commit, and the roles and skills of the user's folder, for a run with these
-    /// `.tool` files.
+    /// `.tool` files and the tools of the program.
     ///
     /// # Errors
     ///
@@ -52,9 +54,14 @@ impl ProjectTexts {
         base: &Oid,
         user_folder: Option<&Path>,
         tool_files: &[ToolFile],
+        extensions: &Extensions,
     ) -> Result<Self, CoordinatorError> {
-        let words = tool_words(repo, base, &builtin_names()?)?;
-        let mut tools = builtin_tools(&|name| words.get(name).cloned())?;
+        let mut known = builtin_tools(&|_| None)?;
+        extensions.add_to(&mut known, &|_| None)?;
+        let words = tool_words(repo, base, known.names())?;
+        let own_words = |name: &str| words.get(name).cloned();
+        let mut tools = builtin_tools(&own_words)?;
+        extensions.add_to(&mut tools, &own_words)?;
         let problems = add_tool_files(&mut tools, tool_files);
         // A name that has been taken since, by a newer version of this program, is no reason to give a run up.
         if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) {

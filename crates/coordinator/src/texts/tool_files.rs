@@ -14,7 +14,9 @@ use orchestrate_core::tool_names::ToolNames;
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_settings::consent::{Consents, ProjectCommand};
-use orchestrate_tools::{MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, ToolRegistry, add_tool_files, builtin_tools};
+use orchestrate_tools::{
+    Extensions, MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, ToolRegistry, add_tool_files, builtin_tools,
+};
 
 use crate::error::CoordinatorError;
 
@@ -28,7 +30,7 @@ const ENDING: &str = "tool";
 /// The tools that a run would have, and what becomes of each `.tool` file.
 #[derive(Clone, Default)]
 pub struct FoundTools {
-    /// The tools: the built-in ones, the shipped files and those below.
+    /// The tools: the built-in ones, the shipped files, those of the program and those below.
     pub registry: ToolRegistry,
     /// The files that define some of them.
     pub files: Vec<ToolFile>,
@@ -38,10 +40,12 @@ pub struct FoundTools {
     pub of_project: Vec<ProjectCommand>,
     /// Those of them that the user does not trust yet, which are skipped.
     pub untrusted: Vec<ProjectCommand>,
+    /// The tools that the program adds.
+    extensions: Extensions,
 }
 
 impl FoundTools {
-    /// Finds the tools of the user's folder, and of a commit.
+    /// Finds the tools of the user's folder, and of a commit, beside those of the program.
     ///
     /// # Errors
     ///
@@ -51,8 +55,9 @@ impl FoundTools {
         base: &Oid,
         user_folder: Option<&Path>,
         consents: &Consents,
+        extensions: &Extensions,
     ) -> Result<Self, CoordinatorError> {
-        let mut found = Self::default();
+        let mut found = Self { extensions: extensions.clone(), ..Self::default() };
         if let Some(folder) = user_folder {
             found.read_folder(&folder.join(USER_TOOLS), Links::Anywhere);
         }
@@ -99,7 +104,7 @@ impl FoundTools {
         let placed = |file: &ToolFile| top.map_or_else(|| PathBuf::from(&file.path), |top| top.join(&file.path));
         let is_other = |file: &&ToolFile| !checked.contains(&real(&placed(file)));
         let others: Vec<ToolFile> = self.files.iter().filter(is_other).cloned().collect();
-        let mut registry = builtin_tools(&|_| None)?;
+        let mut registry = self.without_files()?;
         // Their own problems are not asked about.
         add_tool_files(&mut registry, &others);
         let (mut files, mut problems) = (Vec::new(), Vec::new());
@@ -128,9 +133,16 @@ impl FoundTools {
         }
     }
 
-    /// Adds the files to the built-in tools, and leaves out those with a problem.
+    /// Returns the built-in tools and those of the program.
+    fn without_files(&self) -> Result<ToolRegistry, CoordinatorError> {
+        let mut registry = builtin_tools(&|_| None)?;
+        self.extensions.add_to(&mut registry, &|_| None)?;
+        Ok(registry)
+    }
+
+    /// Adds the files to the other tools, and leaves out those with a problem.
     fn registered(mut self) -> Result<Self, CoordinatorError> {
-        self.registry = builtin_tools(&|_| None)?;
+        self.registry = self.without_files()?;
         let problems = add_tool_files(&mut self.registry, &self.files);
         self.files.retain(|file| !problems.iter().any(|problem| problem.file == file.path));
         self.problems.extend(problems);

@@ -16,8 +16,13 @@ pub(super) fn tool_names() -> ToolNames {
         ("delete_file", Permission::FileModify),
         ("run_shell_command", Permission::CodeExecution),
     ] {
-        let traits =
-            ToolTraits { permission, is_default: true, changes_files: false, deletes_files: false, lists_steps: false };
+        let traits = ToolTraits {
+            permission,
+            is_default: true,
+            changes_files: false,
+            deletes_files: false,
+            stays_in_view: false,
+        };
         names.add(name, traits);
     }
     names.add_alias("Bash", "run_shell_command");

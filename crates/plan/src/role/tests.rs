@@ -19,7 +19,7 @@ fn tool_names() -> ToolNames {
     for (name, permission, changes_files) in tools {
         names.add(
             name,
-            ToolTraits { permission, is_default: true, changes_files, deletes_files: false, lists_steps: false },
+            ToolTraits { permission, is_default: true, changes_files, deletes_files: false, stays_in_view: false },
         );
     }
     for (alias, canonical) in [

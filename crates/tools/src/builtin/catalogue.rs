@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use orchestrate_core::tool_names::ToolNames;
 
-use super::{agents, exec, files, git, names, plan, programs, skill, todo, verdict};
+use super::{agents, exec, files, git, names, plan, programs, react, skill, todo, verdict};
 use crate::error::ToolsError;
 use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
@@ -56,6 +56,7 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("git_checkout", git::GitCheckout),
     built_in!("git_merge", git::GitMerge),
     built_in!("todo_write", todo::TodoWrite),
+    built_in!("react", react::React),
     built_in!("read_plan", plan::ReadPlan),
     built_in!("read_skill", skill::ReadSkill),
     built_in!("review_verdict", verdict::GiveVerdict),

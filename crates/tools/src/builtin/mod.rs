@@ -10,8 +10,10 @@ mod git;
 mod names;
 mod plan;
 mod programs;
+mod react;
 mod skill;
 mod todo;
 mod verdict;
 
 pub use catalogue::{Overrides, builtin_tools, unknown_parameters};
+pub(crate) use names::families_of;

@@ -1,5 +1,6 @@
 //! The names that stand for several of the built-in tools; the other names of one tool are shipped `.tool` files.
 
+use orchestrate_core::policy::Permission;
 use orchestrate_core::tool_names::ToolNames;
 
 /// Tools that only read files.
@@ -8,12 +9,26 @@ const READING: &[&str] = &["read_file", "grep", "search_files", "list_directory"
 const EDITING: &[&str] =
     &["update_file", "write_file", "append_file", "apply_patch", "delete_file", "copy_file", "move_file"];
 
+/// Names that stand for every tool that reads files.
+const READING_FAMILIES: &[&str] = &["Read", "read"];
+/// Names that stand for every tool that edits files.
+const EDITING_FAMILIES: &[&str] = &["Edit", "edit", "Write", "MultiEdit"];
+
+/// Returns the names that stand in rules for every tool with this permission.
+pub(crate) fn families_of(permission: Permission) -> &'static [&'static str] {
+    match permission {
+        Permission::FileRead => READING_FAMILIES,
+        Permission::FileWrite | Permission::FileModify => EDITING_FAMILIES,
+        _ => &[],
+    }
+}
+
 /// Adds these names.
 pub(super) fn add_to(names: &mut ToolNames) {
-    for name in ["Read", "read"] {
+    for name in READING_FAMILIES {
         names.add_family(name, READING);
     }
-    for name in ["Edit", "edit", "Write", "MultiEdit"] {
+    for name in EDITING_FAMILIES {
         names.add_family(name, EDITING);
     }
     names.add_list("edit", &["update_file", "write_file"]);

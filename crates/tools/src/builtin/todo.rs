@@ -45,7 +45,7 @@ enum Status {
 impl Tool for TodoWrite {
     facts!("todo_write", MEMORY, None);
 
-    fn lists_steps(&self) -> bool {
+    fn stays_in_view(&self) -> bool {
         true
     }
 

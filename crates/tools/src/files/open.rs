@@ -258,3 +258,31 @@ pub(super) fn failure(path: &str, errno: Errno) -> ToolError {
         other => ToolError::file(path, std::io::Error::from(other).to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    /// What the model can correct is a `Retry`, what the policy of the worktree refuses `Denied`, and every other error
+    /// of the system a `File` error.
+    #[test]
+    fn every_error_of_the_system_has_its_class() {
+        let correctable =
+            [Errno::NOENT, Errno::NOTDIR, Errno::NAMETOOLONG, Errno::INVAL, Errno::NOTEMPTY, Errno::EXIST];
+        let refused = [Errno::XDEV, Errno::LOOP];
+        for number in 1..=133 {
+            let errno = Errno::from_raw_os_error(number);
+            let expected = match errno {
+                _ if correctable.contains(&errno) => ErrorKind::Retry,
+                _ if refused.contains(&errno) => ErrorKind::Denied,
+                _ => ErrorKind::File,
+            };
+            let error = failure("a.txt", errno);
+            assert_eq!(error.kind(), expected, "{errno:?}: {error}");
+            assert!(error.to_string().contains("a.txt"), "{error}");
+        }
+        assert_eq!(failure("a", Errno::ACCESS).to_string(), "permission denied: a");
+        assert_eq!(failure("a", Errno::NOSPC).to_string(), "the disk is full: a");
+    }
+}

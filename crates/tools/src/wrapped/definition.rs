@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use super::annotations::{Annotation, Mistake, split};
 use super::parameter::{Declaration, Kind, ObjectType, Parameter, object_schema};
 use crate::template::{ARGUMENTS, ARGUMENTS_SYNONYM, CommandTemplate};
+use crate::tool::{MAX_NAME, is_name};
 
 /// The maximum size of a file in bytes: its texts are part of every request.
 pub const MAX_BYTES: usize = 64 << 10;
-/// The longest name of a tool that all providers accept.
-const MAX_NAME: usize = 64;
 /// The annotations that there are.
 const ANNOTATIONS: &[&str] =
     &["title", "name", "wrapped", "command", "param", "type", "property", "example", "match", "not_match"];
@@ -295,8 +294,7 @@ fn check_examples(wrapper: &Wrapper, examples: &[Example], line: u32) -> Result<
 }
 
 fn require_name(name: &Placed) -> Result<(), Mistake> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if name.text.len() <= MAX_NAME && name.text.chars().all(is_plain) {
+    if is_name(&name.text) {
         return Ok(());
     }
     let reason = format!("a tool's name has at most {MAX_NAME} letters, digits, `_` and `-`, not {:?}", name.text);

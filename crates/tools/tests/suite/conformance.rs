@@ -3,9 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
-use orchestrate_tools::builtin_tools;
+use async_trait::async_trait;
+use orchestrate_core::policy::Permission;
 use orchestrate_tools::conformance::{Specimen, check};
 use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tools::{Answer, Category, Tool, ToolContext, ToolError, builtin_tools};
 use serde_json::{Value, json};
 
 /// Returns each tool's name, arguments that succeed, and arguments that name something that does not exist.
@@ -55,6 +57,7 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
             Some(json!({"branch_or_commit": "nowhere"})),
         ),
         ("git_merge", json!({"branch": "T2"}), Some(json!({"branch": "nowhere"}))),
+        ("react", json!({"action": "think", "note": "first this"}), None),
         ("todo_write", json!({"items": [{"content": "Begin", "status": "in_progress"}]}), None),
         ("read_plan", json!({"section": "Goal"}), Some(json!({"section": "nowhere"}))),
         ("read_skill", json!({"name": "release"}), Some(json!({"name": "nowhere"}))),
@@ -134,4 +137,73 @@ pub(crate) async fn conforms(harness: &ToolHarness, specimens: Vec<(&'static str
         faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));
     }
     assert_eq!(faults, Vec::<String>::new());
+}
+
+/// A file tool that violates some of the requirements.
+struct Bad {
+    schema: Value,
+    description: &'static str,
+}
+
+#[async_trait]
+impl Tool for Bad {
+    fn name(&self) -> &str {
+        "bad"
+    }
+
+    fn description(&self) -> &str {
+        self.description
+    }
+
+    fn category(&self) -> Category {
+        Category::FILES
+    }
+
+    fn permission(&self) -> Permission {
+        Permission::FileRead
+    }
+
+    fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    fn path_fields(&self) -> Vec<&str> {
+        vec!["path"]
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let path = arguments["path"].as_str().unwrap_or_default().to_owned();
+        let read = context.blocking(move |files, _| files.read(&path)).await;
+        read.map_err(|error| ToolError::Execution(error.to_string()))?;
+        // Not even a word of it.
+        Ok(Answer { footer: Some(" ".to_owned()), ..Answer::default() })
+    }
+}
+
+pub(crate) async fn violations_are_found(harness: ToolHarness) {
+    let properties = json!({"text": {"type": "string"}, "path": {"type": "string"}});
+    let schema = json!({"type": "object", "properties": properties, "required": ["path"]});
+    let faults = |bad: Bad| async {
+        let specimen = Specimen {
+            tool: Arc::new(bad),
+            valid: json!({"path": "a.txt"}),
+            missing: Some(json!({"path": "nowhere"})),
+            naming_path: &|_| Vec::new(),
+            prepare: &prepare,
+        };
+        check(&specimen, &harness.scope.sandbox).await.unwrap().join("\n")
+    };
+    let found = faults(Bad { schema, description: " " }).await;
+    for expected in [
+        "it has no description",
+        "its path is not first",
+        "an unknown parameter is answered with None",
+        "what does not exist: expected Retry, got Some(Execution)",
+        "is answered with Some(Execution)",
+        "an I/O error is answered with Some(Execution)",
+    ] {
+        assert!(found.contains(expected), "{expected} is not in:\n{found}");
+    }
+    let found = faults(Bad { schema: json!({"type": "object", "properties": 3}), description: "Is bad." }).await;
+    assert!(found.contains("its schema is not valid"), "{found}");
 }

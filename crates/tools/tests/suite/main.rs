@@ -10,11 +10,13 @@
 mod approvals;
 mod commands;
 mod conformance;
+mod documents;
 mod errors;
 mod failures;
 mod files;
 mod hostile;
 mod limits;
+mod plugins;
 mod probe;
 mod programs;
 mod records;
@@ -25,7 +27,7 @@ mod wrapped;
 
 use std::process::ExitCode;
 
-use libtest_mimic::Arguments;
+use libtest_mimic::{Arguments, Trial};
 
 macro_rules! cases {
     ($($module:ident: $($name:ident)*;)*) => {
@@ -62,41 +64,9 @@ macro_rules! needing_cases {
 fn main() -> ExitCode {
     orchestrate_sandbox::run_helper_if_asked();
     tracing::subscriber::set_global_default(records::Log).unwrap();
-    let mut trials = cases! {
-        approvals: deny_goes_before_everything asking_parks_until_a_person_decides asking_is_refusing_without_a_person
-            an_approval_fits_one_call_only;
-        conformance: every_built_in_tool_conforms;
-        errors: an_unknown_tool_is_answered_with_the_nearest_names arguments_that_do_not_fit_are_explained
-            every_class_of_failure_passes_unchanged a_panic_is_a_failure_of_the_tool no_room_and_too_many_calls_are_refused
-            a_recorder_that_fails_lets_nothing_run;
-        failures: each_class_of_failure_is_handled_by_its_strategy another_tool_answers_for_one_that_cannot
-            a_configured_tool_answers_for_one_that_cannot a_class_out_of_order_is_refused_until_a_call_succeeds;
-        files: a_file_is_read_in_numbered_pages what_is_no_text_is_refused_with_its_type
-            writing_makes_directories_and_keeps_the_mode an_edit_keeps_line_ends_and_mark
-            an_edit_of_a_file_that_changed_is_refused what_was_seen_survives_a_resume edits_side_by_side_are_both_made
-            deleting_keeps_what_was_there_and_is_recorded text_is_appended_in_the_files_own_encoding
-            files_are_copied_and_moved_but_replace_nothing the_facts_of_a_file_are_told a_patch_changes_every_file_or_none
-            a_patch_that_fails_on_the_disk_is_undone a_patch_of_one_file_under_two_names_is_refused
-            an_edit_keeps_the_encoding_of_a_file rules_about_reading_and_deleting_hold_for_tools_that_also_do_that directories_are_made_once nothing_temporary_stays_behind;
-        hostile: paths_that_leave_are_refused names_that_git_takes_are_written_and_shown_escaped links_are_not_followed_outside links_inside_work
-            what_configures_agents_is_protected pipes_and_devices_do_not_hang hard_links_are_not_written
-            a_huge_file_is_answered_with_its_size a_rule_holds_through_a_link swapped_directories_never_lead_outside;
-        limits: every_tool_that_touches_files_keeps_to_the_allowed_kinds
-            a_configured_size_holds_for_every_tool_that_reads_or_writes_content the_reference_profile_holds
-            a_forbidden_path_is_closed_under_every_name;
-        records: a_start_is_recorded_before_the_effect aliases_are_recorded_under_their_own_names
-            a_dropped_caller_leaves_no_call_open a_runtime_that_ends_records_interrupted a_long_result_is_cut_and_kept
-            data_is_shaped_like_a_text_and_recorded_where_it_is_short
-            calls_are_logged_without_secrets figures_are_kept_for_each_tool one_tool_serves_many_agents;
-        replay: an_answer_is_replayed_while_nothing_that_it_follows_from_changes
-            another_rule_limit_or_argument_is_another_call only_answers_that_follow_from_files_are_replayed
-            a_result_with_a_secret_is_not_stored;
-        search: a_listing_honours_ignore_files_and_says_so files_are_found_by_glob_newest_first
-            text_is_found_with_its_lines a_search_that_is_too_broad_says_so what_a_rule_denies_is_not_shown
-            a_cancelled_search_ends;
-        wrapped: a_name_has_two_forms arguments_must_be_an_array_of_strings;
-    };
+    let mut trials = unconfined_trials();
     trials.extend(confined_cases! {
+        documents: tools_are_called_as_the_documents_call_them;
         failures: a_program_that_is_absent_is_replaced a_command_that_changed_nothing_gets_more_time
             a_command_ended_in_the_middle_names_what_it_changed;
         hostile: nothing_and_a_dot_name_the_root;
@@ -130,4 +100,48 @@ fn main() -> ExitCode {
         MAKE: a_target_of_make_passes_or_fails;
     });
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Returns the tests that start no confined process.
+fn unconfined_trials() -> Vec<Trial> {
+    cases! {
+        approvals: deny_goes_before_everything asking_parks_until_a_person_decides asking_is_refusing_without_a_person
+            an_approval_fits_one_call_only;
+        conformance: every_built_in_tool_conforms violations_are_found;
+        documents: a_model_is_told_what_a_tool_says_of_itself file_tools_work_off_the_threads_of_the_runtime
+            the_tools_of_a_run_share_values an_agent_keeps_notes;
+        errors: an_unknown_tool_is_answered_with_the_nearest_names arguments_that_do_not_fit_are_explained
+            every_class_of_failure_passes_unchanged a_panic_is_a_failure_of_the_tool no_room_and_too_many_calls_are_refused
+            a_recorder_that_fails_lets_nothing_run;
+        failures: each_class_of_failure_is_handled_by_its_strategy another_tool_answers_for_one_that_cannot
+            a_configured_tool_answers_for_one_that_cannot a_class_out_of_order_is_refused_until_a_call_succeeds;
+        files: a_file_is_read_in_numbered_pages what_is_no_text_is_refused_with_its_type
+            writing_makes_directories_and_keeps_the_mode an_edit_keeps_line_ends_and_mark
+            an_edit_of_a_file_that_changed_is_refused what_was_seen_survives_a_resume edits_side_by_side_are_both_made
+            deleting_keeps_what_was_there_and_is_recorded text_is_appended_in_the_files_own_encoding
+            files_are_copied_and_moved_but_replace_nothing the_facts_of_a_file_are_told a_patch_changes_every_file_or_none
+            a_patch_that_fails_on_the_disk_is_undone a_patch_of_one_file_under_two_names_is_refused
+            an_edit_keeps_the_encoding_of_a_file rules_about_reading_and_deleting_hold_for_tools_that_also_do_that directories_are_made_once nothing_temporary_stays_behind;
+        hostile: paths_that_leave_are_refused names_that_git_takes_are_written_and_shown_escaped links_are_not_followed_outside links_inside_work
+            what_configures_agents_is_protected pipes_and_devices_do_not_hang hard_links_are_not_written
+            a_huge_file_is_answered_with_its_size a_rule_holds_through_a_link swapped_directories_never_lead_outside;
+        limits: every_tool_that_touches_files_keeps_to_the_allowed_kinds
+            a_configured_size_holds_for_every_tool_that_reads_or_writes_content the_reference_profile_holds
+            a_forbidden_path_is_closed_under_every_name;
+        plugins: a_plugins_tools_are_like_built_in_ones a_project_rewords_a_plugins_tool
+            what_cannot_be_used_is_refused_by_its_name a_tool_that_panics_hangs_or_lies_fails_alone
+            a_tool_that_never_ends_is_stopped_with_its_agent calls_that_never_end_are_not_made_again_and_again
+            a_plugin_conforms a_closed_sandbox_starts_no_program;
+        records: a_start_is_recorded_before_the_effect aliases_are_recorded_under_their_own_names
+            a_dropped_caller_leaves_no_call_open a_runtime_that_ends_records_interrupted a_long_result_is_cut_and_kept
+            data_is_shaped_like_a_text_and_recorded_where_it_is_short
+            calls_are_logged_without_secrets figures_are_kept_for_each_tool one_tool_serves_many_agents;
+        replay: an_answer_is_replayed_while_nothing_that_it_follows_from_changes
+            another_rule_limit_or_argument_is_another_call only_answers_that_follow_from_files_are_replayed
+            a_result_with_a_secret_is_not_stored;
+        search: a_listing_honours_ignore_files_and_says_so files_are_found_by_glob_newest_first
+            text_is_found_with_its_lines a_search_that_is_too_broad_says_so what_a_rule_denies_is_not_shown
+            a_cancelled_search_ends;
+        wrapped: a_name_has_two_forms arguments_must_be_an_array_of_strings;
+    }
 }

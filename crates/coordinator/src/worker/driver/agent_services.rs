@@ -25,8 +25,12 @@ use crate::worker::worker_link::{JournalSlot, Outgoing};
 use crate::worker::workplace::Workplace;
 
 /// The services of one agent's tools.
+///
+/// A tool of the program's own may not have come to its end when its agent has. What it keeps must not hold the run
+/// open.
 pub(super) struct AgentServices {
-    workplace: Workplace,
+    /// `None` once they are closed.
+    workplace: Mutex<Option<Arc<Workplace>>>,
     artifacts: Mutex<Vec<Artifact>>,
     replays: Arc<Replays>,
     lost: Lost,
@@ -36,7 +40,19 @@ impl AgentServices {
     pub(super) fn new(workplace: &Workplace, role: Option<&str>, artifacts: Vec<Artifact>) -> Arc<Self> {
         let replays = Arc::new(Replays::of(workplace, role));
         let artifacts = Mutex::new(artifacts);
-        Arc::new(Self { workplace: workplace.clone(), artifacts, replays, lost: Lost::default() })
+        let workplace = Mutex::new(Some(Arc::new(workplace.clone())));
+        Arc::new(Self { workplace, artifacts, replays, lost: Lost::default() })
+    }
+
+    /// Releases the run; every later use fails.
+    pub(super) fn close(&self) {
+        self.workplace.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.replays.close();
+    }
+
+    fn workplace(&self) -> Result<Arc<Workplace>, ServiceError> {
+        let workplace = self.workplace.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        workplace.ok_or_else(|| ServiceError::Failed("the agent that made the call has ended".to_owned()))
     }
 
     /// Takes the error that prevented recording the start or end of a call, if there was one.
@@ -81,51 +97,55 @@ fn service_error(error: &CoordinatorError) -> ServiceError {
 #[async_trait]
 impl GitService for AgentServices {
     async fn status(&self) -> Result<GitStatus, ServiceError> {
-        self.workplace.git.status().await.map_err(|error| service_error(&error))
+        self.workplace()?.git.status().await.map_err(|error| service_error(&error))
     }
 
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError> {
-        self.workplace.git.ignores(path.into()).await.map_err(|error| service_error(&error))
+        self.workplace()?.git.ignores(path.into()).await.map_err(|error| service_error(&error))
     }
 
     async fn keep_before(&self) -> Result<Oid, ServiceError> {
-        self.workplace.git.keep_before().await
+        self.workplace()?.git.keep_before().await
     }
 
     async fn changes_since(&self, commit: &Oid) -> Result<Vec<GitChange>, ServiceError> {
-        self.workplace.git.changes_since(commit).await
+        self.workplace()?.git.changes_since(commit).await
     }
 
     async fn diff(&self, staged: bool) -> Result<String, ServiceError> {
-        self.workplace.git.diff(staged).await.map_err(|error| service_error(&error))
+        self.workplace()?.git.diff(staged).await.map_err(|error| service_error(&error))
     }
 
     async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError> {
-        self.workplace.git.log(limit).await.map_err(|error| service_error(&error))
+        self.workplace()?.git.log(limit).await.map_err(|error| service_error(&error))
     }
 
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError> {
-        self.workplace.git.commit_selected(message, &self.workplace.policy).await
+        let workplace = self.workplace()?;
+        workplace.git.commit_selected(message, &workplace.policy).await
     }
 
     async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError> {
-        self.workplace.git.add(files).await
+        self.workplace()?.git.add(files).await
     }
 
     async fn branch(&self, action: BranchAction, name: Option<&str>) -> Result<GitBranchResult, ServiceError> {
-        self.workplace.git.branch(action, name.unwrap_or_default()).await
+        self.workplace()?.git.branch(action, name.unwrap_or_default()).await
     }
 
     async fn checkout(&self, revision: &str, paths: &[String]) -> Result<GitCheckoutResult, ServiceError> {
-        self.workplace.git.checkout(revision, paths, &self.workplace.policy).await
+        let workplace = self.workplace()?;
+        workplace.git.checkout(revision, paths, &workplace.policy).await
     }
 
     async fn stash(&self, action: StashAction) -> Result<GitStashResult, ServiceError> {
-        self.workplace.git.stash(action, &self.workplace.policy).await
+        let workplace = self.workplace()?;
+        workplace.git.stash(action, &workplace.policy).await
     }
 
     async fn merge(&self, branch: &str) -> Result<MergeResult, ServiceError> {
-        self.workplace.git.merge(branch, &self.workplace.policy).await
+        let workplace = self.workplace()?;
+        workplace.git.merge(branch, &workplace.policy).await
     }
 }
 
@@ -133,7 +153,7 @@ impl GitService for AgentServices {
 impl AgentService for AgentServices {
     async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError> {
         let OutgoingMessage { to, body, deadline_seconds } = message;
-        let sent = self.workplace.link.send(Outgoing { to, body, deadline_seconds }).await;
+        let sent = self.workplace()?.link.send(Outgoing { to, body, deadline_seconds }).await;
         sent.map_err(|error| service_error(&error))?.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
@@ -141,7 +161,7 @@ impl AgentService for AgentServices {
 #[async_trait]
 impl PlanService for AgentServices {
     async fn read(&self, section: Option<&str>) -> Result<String, ServiceError> {
-        let text = self.workplace.link.plan().await.map_err(|error| service_error(&error))?;
+        let text = self.workplace()?.link.plan().await.map_err(|error| service_error(&error))?;
         let text = text.ok_or_else(|| ServiceError::Invalid("this run has no plan".to_owned()))?;
         let Some(heading) = section else { return Ok(text) };
         let headings = |headings: Vec<String>| {
@@ -155,7 +175,7 @@ impl PlanService for AgentServices {
 #[async_trait]
 impl SkillService for AgentServices {
     async fn read(&self, name: &str, file: Option<&str>) -> Result<String, ServiceError> {
-        let text = self.workplace.link.skill(name, file).await.map_err(|error| service_error(&error))?;
+        let text = self.workplace()?.link.skill(name, file).await.map_err(|error| service_error(&error))?;
         text.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
@@ -163,12 +183,13 @@ impl SkillService for AgentServices {
 #[async_trait]
 impl ReviewService for AgentServices {
     async fn give(&self, verdict: ReviewVerdict) -> Result<(), ServiceError> {
-        let redactor = &self.workplace.host.redactor;
+        let workplace = self.workplace()?;
+        let redactor = &workplace.host.redactor;
         let ReviewVerdict { verdict, changes, comment } = verdict;
         let redacted = |change: RequestedChange| RequestedChange { text: redactor.owned(change.text), ..change };
         let changes = changes.into_iter().map(redacted).collect();
         let comment = comment.map(|comment| redactor.owned(comment));
-        let given = self.workplace.link.give_verdict(ReviewVerdict { verdict, changes, comment }).await;
+        let given = workplace.link.give_verdict(ReviewVerdict { verdict, changes, comment }).await;
         given.map_err(|error| service_error(&error))?.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
@@ -176,32 +197,33 @@ impl ReviewService for AgentServices {
 #[async_trait]
 impl CallRecorder for AgentServices {
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError> {
-        let link = &self.workplace.link;
+        let workplace = self.workplace()?;
+        let link = &workplace.link;
         // The slot is reserved first: the end must be recordable whatever happens after the start.
         let place = link.keep_place().await.map_err(|error| self.lost.note(error))?;
         link.record(vec![self.start_of(record)?]).await.map_err(|error| self.lost.note(error))?;
-        let (task, turn) = (self.workplace.task().clone(), self.turn()?);
+        let (task, turn) = (workplace.task().clone(), self.turn()?);
         Ok(Box::new(KeptPlace { place, lost: self.lost.clone(), tool: record.tool.clone(), task, turn }))
     }
 
     async fn not_run(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
         let (started, turn) = (self.start_of(record)?, self.turn()?);
-        let task = self.workplace.task().clone();
+        let task = self.workplace()?.task().clone();
         let of = CallOf { task, turn, tool: record.tool.clone() };
         let facts = |result| vec![started, finished(&end, of, result)];
-        let recorded = self.workplace.link.record_with(bytes_of(&end)?, facts).await;
+        let recorded = self.workplace()?.link.record_with(bytes_of(&end)?, facts).await;
         recorded.map_err(|error| self.lost.note(error))
     }
 }
 
 impl AgentServices {
     fn turn(&self) -> Result<u32, ServiceError> {
-        Ok(self.workplace.link.task().map_err(|error| service_error(&error))?.turns())
+        Ok(self.workplace()?.link.task().map_err(|error| service_error(&error))?.turns())
     }
 
     fn start_of(&self, record: &CallRecord) -> Result<Event, ServiceError> {
         Ok(Event::ToolStarted {
-            task: self.workplace.task().clone(),
+            task: self.workplace()?.task().clone(),
             turn: self.turn()?,
             call_id: record.call.clone(),
             tool: record.tool.clone(),
@@ -244,7 +266,7 @@ fn bytes_of(end: &ToolOutput) -> Result<Vec<u8>, ServiceError> {
 impl ArtifactStore for AgentServices {
     async fn put(&self, bytes: Vec<u8>) -> Result<Artifact, ServiceError> {
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        let blob = self.workplace.link.put_blob(bytes).await.map_err(|error| service_error(&error))?;
+        let blob = self.workplace()?.link.put_blob(bytes).await.map_err(|error| service_error(&error))?;
         let mut artifacts = self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
         let artifact = Artifact { handle: format!("a{}", artifacts.len() + 1), blob, bytes: size };
         artifacts.push(artifact.clone());
@@ -259,7 +281,7 @@ impl ArtifactStore for AgentServices {
         let Some(blob) = blob else {
             return Err(ServiceError::Invalid(format!("this agent has no artifact '{handle}'")));
         };
-        let bytes = self.workplace.link.blob(&blob).map_err(|error| service_error(&error))?;
+        let bytes = self.workplace()?.link.blob(&blob).map_err(|error| service_error(&error))?;
         Ok(ArtifactPage::of(&bytes, range))
     }
 }

@@ -16,7 +16,7 @@ use orchestrate_core::policy::{Grant, Permission};
 use orchestrate_core::run_state::ApprovalDecision;
 use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ReviewVerdict, ToolCall};
 use orchestrate_sandbox::Cancel;
-use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, ReadLedger, ToolOutput};
+use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, Notes, ReadLedger, ToolOutput};
 
 use super::agent_driver::{AgentDriver, DriverEnd};
 use super::agent_services::{AgentServices, services};
@@ -37,18 +37,25 @@ const LEAST_RESULT_TOKENS: u64 = 128;
 const CODE_EXECUTION: Permission = Permission::CodeExecution;
 
 /// Why a request cannot be made small enough.
-const CONTEXT_FULL: &str = "the parts that cannot be left out (task text, tools, list of steps) do not fit into its \
+const CONTEXT_FULL: &str = "the parts that cannot be left out (task text, tools, list of steps, notes) do not fit into its \
                             context; shorten the task, or start a run with larger `context_tokens`";
 
 /// Drives one agent with a model.
 pub(crate) struct LoopDriver {
     agent: AgentLoop,
     ledger: ReadLedger,
+    notes: Notes,
     desk: Arc<AgentServices>,
     grant: Arc<Grant>,
     asking: Asking,
     /// The tools that may answer instead of others.
     alternatives: Arc<BTreeMap<String, String>>,
+}
+
+impl Drop for LoopDriver {
+    fn drop(&mut self) {
+        self.desk.close();
+    }
 }
 
 impl LoopDriver {
@@ -71,6 +78,7 @@ impl LoopDriver {
             asking: Asking::new(replayed.agent.spec().models()),
             agent: replayed.agent,
             ledger: replayed.ledger,
+            notes: replayed.notes,
             desk: AgentServices::new(workplace, record.agent(), replayed.artifacts),
             grant: Arc::new(role.grant.clone()),
             alternatives: Arc::new(assignment.tool_settings.alternatives.clone()),
@@ -221,6 +229,8 @@ impl LoopDriver {
             cancel,
             services: services(&self.desk),
             ledger: self.ledger.clone(),
+            notes: self.notes.clone(),
+            shared: workplace.host.shared.clone(),
             result_tokens: result_tokens(self.agent.context_tokens(), self.agent.calls_of_reply()),
         }
     }

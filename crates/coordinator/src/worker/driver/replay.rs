@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::{AgentFact, AgentLoop, ModelReply};
-use orchestrate_tools::{ReadLedger, ToolOutput};
+use orchestrate_tools::{Notes, ReadLedger, ToolOutput};
 
 use crate::error::CoordinatorError;
 use crate::worker::worker_link::WorkerLink;
@@ -15,6 +15,8 @@ pub(crate) struct Replayed {
     pub(crate) agent: AgentLoop,
     /// The files that it has read.
     pub(crate) ledger: ReadLedger,
+    /// Its notes.
+    pub(crate) notes: Notes,
     /// The artifacts that it has been given.
     pub(crate) artifacts: Vec<orchestrate_tools::Artifact>,
 }
@@ -62,6 +64,7 @@ pub(crate) fn replay(
     }
     Ok(Replayed {
         agent,
+        notes: Notes::restore(ends.iter().filter_map(|end| end.notes.as_deref())),
         ledger: ReadLedger::restore(ends.iter().flat_map(|end| &end.seen)),
         artifacts: ends.iter().flat_map(|end| end.artifacts.iter().cloned()).collect(),
     })

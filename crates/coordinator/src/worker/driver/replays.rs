@@ -19,7 +19,8 @@ const COMMIT_DIGITS: usize = 7;
 /// The stored results for one agent.
 pub(super) struct Replays {
     results: Arc<Results>,
-    git: GitLink,
+    /// `None` once the agent has ended.
+    git: Mutex<Option<GitLink>>,
     agent: String,
     commit: String,
     basis: String,
@@ -34,12 +35,17 @@ impl Replays {
         let basis = json!([assignment.rules, assignment.tool_settings, grant, program(), assignment.base]);
         Self {
             results: Arc::clone(&workplace.host.results),
-            git: workplace.git.clone(),
+            git: Mutex::new(Some(workplace.git.clone())),
             agent: agent_name([role, None, None]),
             commit: assignment.base.as_str().chars().take(COMMIT_DIGITS).collect(),
             basis: basis.to_string(),
             recorded: Mutex::default(),
         }
+    }
+
+    /// Releases the run; nothing is known of files afterwards.
+    pub(super) fn close(&self) {
+        self.git.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     fn identity(&self, call: &Replayable) -> Identity {
@@ -50,14 +56,15 @@ impl Replays {
     }
 
     fn recorded(&self) -> Option<Arc<GitContents>> {
-        let written = self.git.index_written().ok()?;
+        let git = self.git.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let written = git.index_written().ok()?;
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((time, contents)) = recorded.as_ref()
             && *time == written
         {
             return Some(Arc::clone(contents));
         }
-        let contents = Arc::new(self.git.contents().ok()?);
+        let contents = Arc::new(git.contents().ok()?);
         *recorded = Some((written, Arc::clone(&contents)));
         Some(contents)
     }

@@ -1,0 +1,388 @@
+//! The tools of a program that uses the library: single ones, and plugins that bring several.
+//!
+//! [`Extensions::load`] runs a plugin's code for the first time: within a time limit, and a panic is an error. What a
+//! tool says of itself is read once and kept, so that its name, its permission and its schema cannot change later. A
+//! tool that cannot be used is refused with its name; nothing is registered then.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orchestrate_core::policy::Permission;
+use orchestrate_core::tool_extensions::{PluginTools, ToolExtensions};
+use serde_json::Value;
+
+use crate::arguments;
+use crate::builtin::{Overrides, families_of};
+use crate::context::{ToolContext, panicked};
+use crate::effect::Effect;
+use crate::error::{ToolError, ToolsError};
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::registry::{PluginId, ToolRegistry};
+use crate::tool::{Category, MAX_NAME, Tool, Wrap, is_name};
+
+/// How long a plugin may take to initialize and to register its tools: it may read files, not wait for a person.
+const MAX_SETUP: Duration = Duration::from_secs(30);
+/// Maximum size of a description or a schema in bytes: both are part of every request of an agent that has the tool.
+const MAX_TEXT_BYTES: usize = 64 << 10;
+/// Maximum number of tools that a program can add: far more than the agents of one run can be offered.
+const MAX_TOOLS: usize = 256;
+
+/// Why a plugin cannot be used; any error of the plugin's own.
+pub type PluginError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Several tools that belong together, in the program's own process.
+pub trait ToolPlugin: Send + Sync {
+    /// Returns the name, which is recorded in every run that has the plugin.
+    fn name(&self) -> &str;
+
+    /// Returns the version, which is recorded with the name.
+    fn version(&self) -> &str;
+
+    /// Prepares the plugin once, before it registers its tools, with the configuration that the program gives.
+    ///
+    /// # Errors
+    /// Fails if the plugin cannot be used, for example because its configuration is wrong.
+    fn initialize(&self, config: &Value) -> Result<(), PluginError>;
+
+    /// Registers the plugin's tools. The registry is empty; names that are taken are refused afterwards.
+    ///
+    /// # Errors
+    /// Fails if the plugin cannot be used.
+    fn register_tools(&self, registry: &mut ToolRegistry) -> Result<(), PluginError>;
+}
+
+/// A plugin with its configuration.
+#[derive(Clone)]
+pub struct Plugin {
+    plugin: Arc<dyn ToolPlugin>,
+    config: Value,
+}
+
+impl Plugin {
+    /// Uses a plugin without a configuration.
+    pub fn new(plugin: impl ToolPlugin + 'static) -> Plugin {
+        Plugin { plugin: Arc::new(plugin), config: Value::Null }
+    }
+
+    /// Uses a plugin with a configuration, which is not recorded.
+    pub fn configured(plugin: impl ToolPlugin + 'static, config: Value) -> Plugin {
+        Plugin { config, ..Plugin::new(plugin) }
+    }
+}
+
+/// The tools that a program adds to the built-in ones, ready to be registered.
+#[derive(Clone, Default)]
+pub struct Extensions {
+    added: Vec<Added>,
+    frozen: ToolExtensions,
+}
+
+/// A tool with what it said of itself when it was added.
+#[derive(Clone)]
+struct Added {
+    tool: Arc<dyn Tool>,
+    category: Category,
+    plugin: Option<Arc<PluginId>>,
+    facts: Arc<Facts>,
+}
+
+impl Extensions {
+    /// Initializes the plugins, and collects their tools and the others.
+    ///
+    /// # Errors
+    /// [`ToolsError::Plugin`] for a plugin that fails, panics or takes too long, or whose name or version cannot be
+    /// recorded; [`ToolsError::Unusable`], [`ToolsError::Schema`] or [`ToolsError::Duplicate`] for a tool.
+    pub fn load(tools: &[Arc<dyn Tool>], plugins: &[Plugin]) -> Result<Extensions, ToolsError> {
+        let mut extensions = Extensions::default();
+        for tool in tools {
+            let (category, facts) = facts_of(tool)?;
+            extensions.frozen.tools.push(facts.name.clone());
+            extensions.added.push(Added { tool: Arc::clone(tool), category, plugin: None, facts });
+        }
+        for plugin in plugins {
+            extensions.load_plugin(plugin)?;
+        }
+        if extensions.added.len() > MAX_TOOLS {
+            let reason = format!("a program can add at most {MAX_TOOLS} tools");
+            let last = extensions.added.pop().map(|added| added.facts.name.clone()).unwrap_or_default();
+            return Err(ToolsError::Unusable { tool: last, reason });
+        }
+        // Names that are taken are an error now, not when the first run starts.
+        extensions.add_to(&mut crate::builtin::builtin_tools(&|_| None)?, &|_| None)?;
+        Ok(extensions)
+    }
+
+    fn load_plugin(&mut self, plugin: &Plugin) -> Result<(), ToolsError> {
+        let id = id_of(plugin)?;
+        let wrong = |reason: String| ToolsError::Plugin { plugin: id.name.clone(), reason };
+        if self.frozen.plugins.iter().any(|other| other.name == id.name) {
+            return Err(wrong("another plugin has the same name".to_owned()));
+        }
+        let registry = set_up(plugin, MAX_SETUP).map_err(wrong)?;
+        let plugin = Arc::new(id.clone());
+        let mut names = Vec::new();
+        for (category, tool) in registry.with_categories() {
+            let (_, facts) = facts_of(tool).map_err(|error| wrong(error.to_string()))?;
+            names.push(facts.name.clone());
+            let (tool, category) = (Arc::clone(tool), category.clone());
+            self.added.push(Added { tool, category, plugin: Some(Arc::clone(&plugin)), facts });
+        }
+        self.frozen.plugins.push(PluginTools { name: id.name, version: id.version, tools: names });
+        Ok(())
+    }
+
+    /// Returns the names and versions to record in a run.
+    pub fn frozen(&self) -> &ToolExtensions {
+        &self.frozen
+    }
+
+    /// Returns the names of the tools.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.added.iter().map(|added| added.facts.name.as_str())
+    }
+
+    /// Registers the tools, with the project's own descriptions where it has any.
+    ///
+    /// # Errors
+    /// [`ToolsError::Duplicate`] for a name that is taken, [`ToolsError::Description`] for a malformed description.
+    pub fn add_to(&self, registry: &mut ToolRegistry, overrides: Overrides<'_>) -> Result<(), ToolsError> {
+        for added in &self.added {
+            let facts = match overrides(&added.facts.name) {
+                Some(project) => {
+                    let mut facts = Facts::clone(&added.facts);
+                    facts.prompt = facts.prompt.reworded(&project)?;
+                    Arc::new(facts)
+                }
+                None => Arc::clone(&added.facts),
+            };
+            let (category, plugin) = (added.category.clone(), added.plugin.as_deref().cloned());
+            let families = families_of(facts.permission);
+            let tool = AddedTool { tool: Arc::clone(&added.tool), category: category.clone(), facts };
+            registry.register_added(Arc::new(tool), category, plugin, families)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the id of a plugin if it can be recorded and shown.
+fn id_of(plugin: &Plugin) -> Result<PluginId, ToolsError> {
+    let said = || (plugin.plugin.name().to_owned(), plugin.plugin.version().to_owned());
+    let wrong = |plugin: &str, reason: String| ToolsError::Plugin { plugin: plugin.to_owned(), reason };
+    let (name, version) =
+        catch_unwind(AssertUnwindSafe(said)).map_err(|panic| wrong("?", panicked(panic.as_ref()).to_string()))?;
+    if !is_name(&name) {
+        let shown = orchestrate_core::invisible::shown(&name);
+        return Err(wrong(&shown, format!("its name is not 1 to {MAX_NAME} letters, digits, `_` and `-`")));
+    }
+    let is_plain = !version.is_empty() && version.len() <= MAX_NAME && version.chars().all(|c| c.is_ascii_graphic());
+    if !is_plain {
+        return Err(wrong(&name, format!("its version is not 1 to {MAX_NAME} visible ASCII characters")));
+    }
+    Ok(PluginId { name, version })
+}
+
+/// Lets a plugin initialize itself and register its tools, within a time limit. A plugin that does not return in time
+/// is left alone on its thread.
+fn set_up(plugin: &Plugin, limit: Duration) -> Result<ToolRegistry, String> {
+    let plugin = plugin.clone();
+    let (send, receive) = sync_channel(1);
+    let work = move || {
+        let set_up = || -> Result<ToolRegistry, String> {
+            let Plugin { plugin, config } = plugin;
+            plugin.initialize(&config).map_err(|error| format!("initialize it: {error}"))?;
+            let mut registry = ToolRegistry::new();
+            plugin.register_tools(&mut registry).map_err(|error| format!("register its tools: {error}"))?;
+            Ok(registry)
+        };
+        let done = catch_unwind(AssertUnwindSafe(set_up));
+        // The receiver is gone if the limit has passed.
+        let _ = send.send(done.unwrap_or_else(|panic| Err(panicked(panic.as_ref()).to_string())));
+    };
+    let thread = std::thread::Builder::new().name("tool-plugin".to_owned()).spawn(work);
+    thread.map_err(|error| format!("start a thread for it: {error}"))?;
+    match receive.recv_timeout(limit) {
+        Ok(registry) => registry,
+        Err(RecvTimeoutError::Timeout) => Err(format!("it was not ready within {} s", limit.as_secs())),
+        Err(RecvTimeoutError::Disconnected) => Err("its thread ended".to_owned()),
+    }
+}
+
+/// What a tool says of itself.
+#[derive(Clone)]
+struct Facts {
+    name: String,
+    title: String,
+    prompt: Prompt,
+    permission: Permission,
+    is_default: bool,
+    changes_files: bool,
+    deletes_files: bool,
+    stays_in_view: bool,
+    path_fields: Vec<String>,
+    names_folders: bool,
+    is_repeatable: bool,
+    alternatives: Vec<String>,
+}
+
+/// Reads what a tool says of itself, once, and refuses a tool that could not be called by it.
+fn facts_of(tool: &Arc<dyn Tool>) -> Result<(Category, Arc<Facts>), ToolsError> {
+    let read = || {
+        let facts = Facts {
+            name: tool.name().to_owned(),
+            title: tool.title().to_owned(),
+            prompt: Prompt { description: tool.description().to_owned(), parameters: tool.schema().clone() },
+            permission: tool.permission(),
+            is_default: tool.is_default(),
+            changes_files: tool.changes_files(),
+            deletes_files: tool.deletes_files(),
+            stays_in_view: tool.stays_in_view(),
+            path_fields: tool.path_fields().into_iter().map(str::to_owned).collect(),
+            names_folders: tool.names_folders(),
+            is_repeatable: tool.is_repeatable(),
+            alternatives: tool.alternatives().into_iter().map(str::to_owned).collect(),
+        };
+        (tool.category(), facts)
+    };
+    let unusable = |tool: &str, reason: String| ToolsError::Unusable { tool: tool.to_owned(), reason };
+    let (category, facts) =
+        catch_unwind(AssertUnwindSafe(read)).map_err(|panic| unusable("?", panicked(panic.as_ref()).to_string()))?;
+    if !is_name(&facts.name) {
+        let shown = orchestrate_core::invisible::shown(&facts.name);
+        return Err(unusable(&shown, format!("its name is not 1 to {MAX_NAME} letters, digits, `_` and `-`")));
+    }
+    if facts.prompt.description.trim().is_empty() {
+        return Err(unusable(&facts.name, "it has no description, from which a model learns what it does".to_owned()));
+    }
+    if facts.prompt.description.len() + facts.prompt.parameters.to_string().len() > MAX_TEXT_BYTES {
+        let reason = format!("its description and schema are larger than {} KiB", MAX_TEXT_BYTES >> 10);
+        return Err(unusable(&facts.name, reason));
+    }
+    arguments::compile(&facts.name, &facts.prompt.parameters)?;
+    Ok((category, Arc::new(facts)))
+}
+
+/// A tool of the program, with what it said of itself when it was added. Its answers are never replayed, since their
+/// keys would not contain its code.
+struct AddedTool {
+    tool: Arc<dyn Tool>,
+    category: Category,
+    facts: Arc<Facts>,
+}
+
+#[async_trait]
+impl Tool for AddedTool {
+    fn name(&self) -> &str {
+        &self.facts.name
+    }
+
+    fn title(&self) -> &str {
+        &self.facts.title
+    }
+
+    fn description(&self) -> &str {
+        &self.facts.prompt.description
+    }
+
+    fn category(&self) -> Category {
+        self.category.clone()
+    }
+
+    fn permission(&self) -> Permission {
+        self.facts.permission
+    }
+
+    fn is_default(&self) -> bool {
+        self.facts.is_default
+    }
+
+    fn changes_files(&self) -> bool {
+        self.facts.changes_files
+    }
+
+    fn deletes_files(&self) -> bool {
+        self.facts.deletes_files
+    }
+
+    fn stays_in_view(&self) -> bool {
+        self.facts.stays_in_view
+    }
+
+    fn schema(&self) -> &Value {
+        &self.facts.prompt.parameters
+    }
+
+    fn path_fields(&self) -> Vec<&str> {
+        self.facts.path_fields.iter().map(String::as_str).collect()
+    }
+
+    fn names_folders(&self) -> bool {
+        self.facts.names_folders
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.facts.is_repeatable
+    }
+
+    fn alternatives(&self) -> Vec<&str> {
+        self.facts.alternatives.iter().map(String::as_str).collect()
+    }
+
+    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
+        self.tool.normalize(arguments, worktree)
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        self.tool.validate(arguments)
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        self.tool.effects(arguments)
+    }
+
+    fn as_wrap(&self) -> Option<&dyn Wrap> {
+        self.tool.as_wrap()
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        self.tool.execute(context, arguments).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A plugin that never gets ready.
+    struct Stuck;
+
+    impl ToolPlugin for Stuck {
+        fn name(&self) -> &str {
+            "stuck"
+        }
+
+        fn version(&self) -> &str {
+            "1"
+        }
+
+        fn initialize(&self, _: &Value) -> Result<(), PluginError> {
+            loop {
+                std::thread::park();
+            }
+        }
+
+        fn register_tools(&self, _: &mut ToolRegistry) -> Result<(), PluginError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_plugin_that_does_not_get_ready_is_left_alone() {
+        let refused = set_up(&Plugin::new(Stuck), Duration::from_millis(10)).err();
+        assert_eq!(refused.as_deref(), Some("it was not ready within 0 s"));
+    }
+}

@@ -1,11 +1,15 @@
 //! What loops written for other programs rely on, each with the test that shows it.
 //!
-//! The numbers are those of a list of such things: `000` is about wrapped tools, their markers and their cache, `002`
-//! about a catalogue of tools and what limits them, `004` about tools that `.tool` files define.
+//! The numbers are those of a list of such things: `000` is about wrapped tools, their markers and their cache, `001`
+//! about a harness around every tool, `002` about a catalogue of tools and what limits them, `003` about the context of
+//! an execution, `004` about tools that `.tool` files define.
 
 mod audit;
 mod configuration;
+mod context;
+mod extending;
 mod failures;
+mod harness;
 mod programs;
 mod table;
 mod tool_files;

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use super::audit::AUDIT;
 use super::configuration::CONFIGURATION;
+use super::context::CONTEXT;
+use super::extending::EXTENDING;
 use super::failures::FAILURES;
+use super::harness::HARNESS;
 use super::programs::PROGRAMS;
 use super::table::{Line, Proof, WRAPPED_TOOLS};
 use super::tool_files::TOOL_FILES;
@@ -16,8 +19,15 @@ pub(super) fn every_line_names_a_test() -> Outcome {
     let names: BTreeSet<String> = crate::cases().iter().map(|case| case.name().to_owned()).collect();
     let mut found = violations(WRAPPED_TOOLS, &names)?;
     found.extend(gaps("000", WRAPPED_TOOLS));
+    for (list, table, lines) in [("001", HARNESS, 47), ("003", CONTEXT, 22)] {
+        found.extend(gaps(list, table));
+        if table.len() != lines {
+            found.push(format!("{list} has {lines} lines, and not {}", table.len()));
+        }
+    }
     found.extend(gaps("004", TOOL_FILES));
-    for table in [AUDIT, CONFIGURATION, FAILURES, PROGRAMS, TOOL_FILES, VERSION_CONTROL] {
+    let tables = [AUDIT, CONFIGURATION, CONTEXT, EXTENDING, FAILURES, HARNESS, PROGRAMS, TOOL_FILES, VERSION_CONTROL];
+    for table in tables {
         found.extend(violations(table, &names)?);
     }
     if found.is_empty() { Ok(()) } else { fail(found.join("\n")) }

@@ -127,14 +127,29 @@ fn every_call_is_in_the_audit_log() -> Outcome {
     if command["exit_code"] != 7 || command["error"] != "exit code 7" {
         return fail(command);
     }
+    shows_what_it_used(&world, command)?;
     let text = world.types(&["audit", "show"], 0)?.stdout;
-    require_words(&text, &[" T1 write_file ", " T3 run ", "failed: exit code 7"])?;
+    require_words(
+        &text,
+        &[" T1 write_file ", " T3 run ", "failed: exit code 7", "s of CPU time, ", " MiB, 1 process, "],
+    )?;
     let verified = world.types(&["audit", "verify", "--json"], 0)?.json()?;
     if at(&verified, "/runs/0/calls")? == entries.len() && at(&verified, "/runs/0/compared")? == true {
         Ok(())
     } else {
         fail(verified)
     }
+}
+
+/// Requires that the entry of T3's command says what it used, and that the run's log shows the same.
+fn shows_what_it_used(world: &World, command: &Value) -> Outcome {
+    let used = |field: &str| command["resource_usage"][field].as_u64().unwrap_or(0);
+    if used("processes") != 1 || used("peak_memory_bytes") == 0 || used("wall_ms") < used("cpu_ms") {
+        return fail(command);
+    }
+    let log = world.types(&["log", "T3", "--tools", "--json"], 0)?.stdout;
+    let shown = lines(&log)?.into_iter().find(|event| event["type"] == "tool.finished");
+    if shown.is_some_and(|event| event["resource_usage"] == command["resource_usage"]) { Ok(()) } else { fail(log) }
 }
 
 /// Verifies the log with this content, and requires these words.

@@ -57,7 +57,7 @@ fn for_each_line(
     }
 }
 
-/// Returns a line of the log for people: when, who, what, how it ended, and who decided.
+/// Returns a line of the log for people: when, who, what, how it ended, what it used, and who decided.
 fn in_words(line: &str) -> String {
     let entry: Value = serde_json::from_str(line).unwrap_or_default();
     let text = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -71,7 +71,20 @@ fn in_words(line: &str) -> String {
     let (decision, rule) = (text("/decision/outcome"), text("/decision/rule"));
     let by = if rule.is_empty() { decision } else { format!("{decision} by {rule}") };
     let end = output::one_line(&end, 120);
-    format!("{} {} {call} {end} ({seconds}s, {by})", text("/timestamp"), text("/agent_id"))
+    let used = entry.get("resource_usage").map(of_commands).unwrap_or_default();
+    format!("{} {} {call} {end} ({seconds}s, {used}{by})", text("/timestamp"), text("/agent_id"))
+}
+
+/// Returns what the commands of a call used; empty if it ran none.
+fn of_commands(usage: &Value) -> String {
+    let number = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or(0);
+    let (processes, mib) = (number("processes"), number("peak_memory_bytes").div_ceil(1 << 20));
+    if processes == 0 {
+        return String::new();
+    }
+    let seconds = std::time::Duration::from_millis(number("cpu_ms")).as_secs_f64();
+    let noun = if processes == 1 { "process" } else { "processes" };
+    format!("{seconds}s of CPU time, {mib} MiB, {processes} {noun}, ")
 }
 
 /// A run's lines in the file, and what they were compared with.

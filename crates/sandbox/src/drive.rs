@@ -17,7 +17,7 @@ use crate::capture::Capture;
 use crate::disk_usage::Account;
 use crate::error::SandboxError;
 use crate::helper::protocol::{Order, Report};
-use crate::job::{Captured, Exit, Finished, Job};
+use crate::job::{Captured, Exit, Finished, Job, Usage};
 use crate::launch::{self, Launched};
 use crate::tier::{Confinement, Tier};
 
@@ -219,6 +219,10 @@ impl Drive<'_> {
         self.reports().find_map(|report| if let Report::Holds(account) = report { Some(account) } else { None })
     }
 
+    fn usage(&self) -> Option<Usage> {
+        self.reports().find_map(|report| if let Report::Used(usage) = report { Some(usage) } else { None })
+    }
+
     fn finish(self, duration: Duration) -> Result<Finished, SandboxError> {
         let program = || self.job.program.clone();
         let exit = match (self.stopped, self.last_report()) {
@@ -235,9 +239,10 @@ impl Drive<'_> {
             (None, Some(Report::TooMuchMemory)) => Exit::MemoryLimit,
             (None, Some(Report::TooMuchDisk)) => Exit::DiskLimit,
             // The supervisor itself was killed, by an unconfined job or by the kernel's OOM killer.
-            (None, Some(Report::Starting | Report::Holds(_))) => Exit::Signal(libc::SIGKILL),
+            (None, Some(Report::Starting | Report::Used(_) | Report::Holds(_))) => Exit::Signal(libc::SIGKILL),
         };
-        Ok(Finished { exit, stdout: self.stdout.finish(), stderr: self.stderr.finish(), duration })
+        let usage = self.usage();
+        Ok(Finished { exit, stdout: self.stdout.finish(), stderr: self.stderr.finish(), duration, usage })
     }
 }
 

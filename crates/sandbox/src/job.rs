@@ -171,6 +171,25 @@ pub struct Finished {
     pub stderr: Captured,
     /// The time from the start of the sandbox until no process of the job was left.
     pub duration: Duration,
+    /// The resources that its processes used; `None` if the process that measures them was killed.
+    pub usage: Option<Usage>,
+}
+
+/// The resources that the processes of a job used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// The processor time of all processes, their own and the kernel's for them.
+    pub cpu: Duration,
+    /// The highest resident memory of all processes together that was seen, in bytes, and at least that of the largest
+    /// process. Pages that several processes share count for each of them; the few megabytes of the process that starts
+    /// the program count as its own.
+    pub peak_memory_bytes: u64,
+    /// The highest number of processes alive at once that was seen.
+    pub peak_processes: u64,
+    /// Bytes read from disks; what was in the page cache does not count.
+    pub read_bytes: u64,
+    /// Bytes written to files on disks, removed ones included.
+    pub written_bytes: u64,
 }
 
 /// How a job ended. In each case, no process of the job is alive any more.

@@ -47,7 +47,9 @@ pub use cancel::Cancel;
 pub use error::SandboxError;
 pub use helper::{HELPER_ARG, helper_installed, run_helper_if_asked};
 pub use host::{trusted_program, untrusted_program};
-pub use job::{Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, Network, StandIn, StandInFile, View};
+pub use job::{
+    Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, Network, StandIn, StandInFile, Usage, View,
+};
 pub use launch::confined_search_path;
 pub use machine::memory_bytes;
 pub use open_files::allow_open_files;

@@ -7,6 +7,7 @@ mod start;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 pub(crate) use signals::{end_by, hold, ignore, is_ignored, next_held, release};
 pub(crate) use start::{PreparedProgram, Program, start, start_single_threaded};
@@ -43,19 +44,44 @@ pub(crate) fn close_all_on_exec() -> io::Result<()> {
     }
 }
 
-/// The kernel's unit of `ru_oublock` (getrusage(2)).
+/// The kernel's unit of `ru_inblock` and `ru_oublock` (getrusage(2)).
 const BLOCK: u64 = 512;
+/// The kernel's unit of `ru_maxrss` (getrusage(2)).
+const RESIDENT_UNIT: u64 = 1 << 10;
 
-/// Returns how many bytes the descendants that were waited for have written to disks, including
-/// those that were removed again.
-pub(crate) fn written_by_children() -> u64 {
+/// The resources that the descendants that were waited for have used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ChildrenUsage {
+    /// The time of all of them, in user mode and in the kernel.
+    pub(crate) cpu: Duration,
+    /// The highest resident memory of a single one, in bytes.
+    pub(crate) peak_resident_bytes: u64,
+    /// Bytes read from disks.
+    pub(crate) read_bytes: u64,
+    /// Bytes written to disks, including those that were removed again.
+    pub(crate) written_bytes: u64,
+}
+
+/// Returns what the descendants that were waited for have used.
+pub(crate) fn used_by_children() -> ChildrenUsage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills in a structure that lives here; all zeroes are a valid one.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()
     };
-    u64::try_from(usage.ru_oublock).unwrap_or(0).saturating_mul(BLOCK)
+    let counted = |count: libc::c_long, unit: u64| u64::try_from(count).unwrap_or(0).saturating_mul(unit);
+    ChildrenUsage {
+        cpu: duration(usage.ru_utime).saturating_add(duration(usage.ru_stime)),
+        peak_resident_bytes: counted(usage.ru_maxrss, RESIDENT_UNIT),
+        read_bytes: counted(usage.ru_inblock, BLOCK),
+        written_bytes: counted(usage.ru_oublock, BLOCK),
+    }
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+    seconds.saturating_add(Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0)))
 }
 
 /// The signals that a terminal or a service manager sends to a whole group, and that the supervisor must survive.

@@ -4,12 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use orchestrate_core::AgentId;
-use orchestrate_sandbox::{Cancel, Sandbox, View};
+use orchestrate_sandbox::{Cancel, Exit, Finished, Job, SandboxError};
 
+use crate::command::Command;
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::guard::PathGuard;
 use crate::ledger::ReadLedger;
+use crate::meter::Meter;
 use crate::notes::Notes;
 use crate::permit::Permit;
 use crate::scope::{CallLimits, CallScope};
@@ -23,12 +25,14 @@ pub struct ToolContext {
     scope: CallScope,
     files: Files,
     guard: PathGuard,
+    meter: Meter,
 }
 
 impl ToolContext {
     pub(crate) fn new(permit: Permit, guard: PathGuard, scope: CallScope) -> ToolContext {
-        let files = Files::new(&scope.worktree, guard.clone(), scope.limits.file_bytes);
-        ToolContext { permit, scope, files, guard }
+        let meter = Meter::default();
+        let files = Files::new(&scope.worktree, guard.clone(), scope.limits.file_bytes, meter.clone());
+        ToolContext { permit, scope, files, guard, meter }
     }
 
     pub(crate) fn scope(&self) -> &CallScope {
@@ -80,14 +84,8 @@ impl ToolContext {
         &self.scope.shared
     }
 
-    /// Returns the sandbox that runs commands.
-    pub fn sandbox(&self) -> &Sandbox {
-        &self.scope.sandbox
-    }
-
-    /// Returns the view of the file system that commands have.
-    pub fn view(&self) -> &View {
-        &self.scope.worktree.view
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// Returns the path of the worktree, for processes and messages only; files are never opened by it.
@@ -101,6 +99,42 @@ impl ToolContext {
     /// `Denied` if a rule denies it, or asks about it and was not approved with the call.
     pub fn check_program(&self, argv: &[String]) -> Result<(), ToolError> {
         self.guard.check_program(argv)
+    }
+
+    /// Runs a command in the sandbox and waits for its end; what it used counts for the call.
+    ///
+    /// The rules about commands hold for it, and the agent's role has to grant the execution of code. Programs of the
+    /// project that the tool runs are named by the call's own effects, if a user should be able to approve them.
+    ///
+    /// # Errors
+    /// `Denied` as [`ToolContext::check_program`]; `Timeout` with the output until then; `Interrupted` if the call was
+    /// cancelled; `Retry` or `Denied` for a working directory that does not exist or is outside the worktree;
+    /// `Execution` if the command cannot be started. A command that fails is no error.
+    pub async fn run(&self, command: Command) -> Result<Finished, ToolError> {
+        self.check_program(&command.argv)?;
+        let timeout = command.time_limit(self.limits());
+        let finished = self.start(command).await?.map_err(|error| ToolError::not_started(&error))?;
+        let output = || format!("{}{}", finished.stdout.text(), finished.stderr.text());
+        match finished.exit {
+            Exit::TimedOut => Err(ToolError::Timeout { seconds: timeout.as_secs(), partial: output() }),
+            Exit::Cancelled => Err(ToolError::Interrupted("the command was killed".to_owned())),
+            _ => Ok(finished),
+        }
+    }
+
+    /// Runs a command that the policy has allowed. The inner error is that of its start.
+    pub(crate) async fn start(&self, command: Command) -> Result<Result<Finished, SandboxError>, ToolError> {
+        if command.argv.is_empty() {
+            return Err(ToolError::Execution("the command is empty".to_owned()));
+        }
+        let cwd = command.cwd.clone();
+        let cwd = self.blocking(move |files, _| files.working_directory(&cwd)).await?;
+        let job: Job = command.into_job(self.scope.worktree.view.clone(), cwd, self.limits());
+        let finished = self.scope.sandbox.run_async(job, self.cancel().clone()).await;
+        if let Ok(Finished { usage: Some(usage), .. }) = &finished {
+            self.meter.add_command(usage);
+        }
+        Ok(finished)
     }
 
     /// Returns the maximum size of the result in bytes; longer results lose their middle.
@@ -117,8 +151,8 @@ impl ToolContext {
         T: Send + 'static,
         W: FnOnce(&Files, &Cancel) -> Result<T, ToolError> + Send + 'static,
     {
-        let (files, cancel) = (self.files.clone(), self.scope.cancel.clone());
-        let work = move || catch_unwind(AssertUnwindSafe(|| work(&files, &cancel)));
+        let (files, cancel, meter) = (self.files.clone(), self.scope.cancel.clone(), self.meter.clone());
+        let work = move || meter.timed(|| catch_unwind(AssertUnwindSafe(|| work(&files, &cancel))));
         match tokio::task::spawn_blocking(work).await {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => Err(panicked(panic.as_ref())),

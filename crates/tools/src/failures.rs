@@ -6,7 +6,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use orchestrate_core::Oid;
@@ -19,6 +19,7 @@ use serde_json::Value;
 use crate::context::{ToolContext, panicked};
 use crate::error::ToolError;
 use crate::isolated::{self, LeftBehind};
+use crate::meter::Meter;
 use crate::output::Answer;
 use crate::services::GitChange;
 use crate::tool::{Category, Tool};
@@ -135,7 +136,9 @@ impl Attempt<'_> {
         let own = self.tool.name();
         let mut also = Vec::new();
         for Alternative { tool, isolated, arguments, context } in self.alternatives {
-            match once(&tool, &context, arguments, isolated).await {
+            let answered = once(&tool, &context, arguments, isolated).await;
+            self.context.meter().add(context.meter());
+            match answered {
                 Ok(answer) => {
                     let rule = context.permit().decision().rule().to_owned();
                     recovered.push(Recovery::Alternative { tool: tool.name().to_owned(), rule });
@@ -308,15 +311,18 @@ async fn once(
 ) -> Result<Answer, ToolError> {
     match isolated {
         Some(left_behind) => isolated::run(Arc::clone(tool), context, arguments, left_behind).await,
-        None => caught(tool.execute(context, arguments)).await,
+        None => caught(context.meter(), tool.execute(context, arguments)).await,
     }
 }
 
-/// Runs a tool's future, converting a panic into an `Execution` failure.
+/// Runs a tool's future, measuring its processor time, and converting a panic into an `Execution` failure.
 async fn caught(
+    meter: &Meter,
     mut future: Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + '_>>,
 ) -> Result<Answer, ToolError> {
-    std::future::poll_fn(move |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+    let mut poll_future =
+        move |cx: &mut Context<'_>| meter.timed(|| catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))));
+    std::future::poll_fn(move |cx| match poll_future(cx) {
         Ok(poll) => poll,
         Err(panic) => Poll::Ready(Err(panicked(panic.as_ref()))),
     })

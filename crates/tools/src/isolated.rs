@@ -97,7 +97,7 @@ fn start(
                 () = stop.cancelled() => Err(ToolError::Interrupted("the call has ended".to_owned())),
             }
         };
-        let result = catch_unwind(AssertUnwindSafe(|| runtime.block_on(call)));
+        let result = context.meter().timed(|| catch_unwind(AssertUnwindSafe(|| runtime.block_on(call))));
         // The receiver is gone if the call has ended.
         let _ = send.send(result.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))));
         drop(context);

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod builtin;
+mod command;
 #[cfg(feature = "harness")]
 pub mod conformance;
 mod contents;
@@ -21,6 +22,7 @@ mod guard;
 pub mod harness;
 mod isolated;
 mod ledger;
+mod meter;
 mod notes;
 mod output;
 mod patch;
@@ -43,6 +45,7 @@ mod tool;
 mod wrapped;
 
 pub use builtin::{Overrides, builtin_tools, unknown_parameters};
+pub use command::Command;
 pub use contents::{FileContents, FileStamp};
 pub use context::ToolContext;
 pub use effect::{AnswersFrom, Effect};
@@ -50,10 +53,11 @@ pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
 pub use executor::Executor;
 pub use failures::undo_advice;
 pub use files::{
-    Decoded, Encoding, Entry, EntryKind, Expect, Files, Flow, Metadata, OpenFile, TEMPORARY_PREFIX, WalkLimits,
-    WalkSummary, Written,
+    Decoded, Encoding, Entry, EntryKind, Expect, FileReader, Files, Flow, Metadata, OpenFile, TEMPORARY_PREFIX,
+    WalkLimits, WalkSummary, Written,
 };
 pub use ledger::{ReadLedger, SeenFile};
+pub use meter::command_usage;
 pub use notes::{Note, NoteKind, Notes};
 pub use output::{Answer, Artifact, CallOutcome, ToolOutput};
 pub use path::normalize as normalize_path;

@@ -59,6 +59,10 @@ pub struct Artifact {
 /// Maximum size of recorded structured data, in bytes. Larger data is not recorded: the text and
 /// its artifact hold the content.
 const MAX_RECORDED_DATA: usize = 64 * 1024;
+/// The name of the field of structured data that holds the content of what was read.
+const CONTENT: &str = "content";
+/// Maximum size of that field in a record, in bytes. The body shows the same, so a larger one is left out.
+const MAX_RECORDED_CONTENT: usize = 4 * 1024;
 
 /// The result of one call, as returned to the caller and as recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -162,10 +166,16 @@ impl ToolOutput {
         ToolAnswer { call_id: self.call.clone(), text, note, is_error: !self.success }
     }
 
-    /// Returns the result to record, without structured data of more than 64 KiB.
+    /// Returns the result to record, without structured data of more than 64 KiB, and without a content of more than
+    /// 4 KiB in it.
     #[must_use]
     pub fn to_record(&self) -> ToolOutput {
         let mut record = self.clone();
+        if record.data.get(CONTENT).and_then(Value::as_str).is_some_and(|text| text.len() > MAX_RECORDED_CONTENT)
+            && let Some(fields) = record.data.as_object_mut()
+        {
+            fields.remove(CONTENT);
+        }
         if record.data.to_string().len() > MAX_RECORDED_DATA {
             record.data = Value::Null;
         }
@@ -191,6 +201,7 @@ mod milliseconds {
 /// The executor's outcome for a call.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
+#[expect(clippy::large_enum_variant, reason = "one value for each call; almost every one is the large variant")]
 pub enum CallOutcome {
     /// The call has ended, successfully or not; its start and end are recorded.
     Done(ToolOutput),

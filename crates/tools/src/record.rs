@@ -7,6 +7,7 @@ use orchestrate_core::event::ResourceUsage;
 
 use crate::context::ToolContext;
 use crate::error::{ServiceError, ToolError};
+use crate::meter::milliseconds;
 use crate::output::{Answer, Artifact, ToolOutput};
 use crate::scope::CallScope;
 use crate::services::{CallRecord, EndSlot};
@@ -61,11 +62,12 @@ pub(crate) async fn finish(
     result: Result<Answer, ToolError>,
     took: Duration,
 ) -> ToolOutput {
+    let usage = ResourceUsage { wall_ms: milliseconds(took), ..context.meter().usage() };
     let (answer, error) = match result {
         Ok(answer) => (answer, None),
         // The output is the same whatever the cause, also if the program was killed during the call.
         Err(ToolError::Interrupted(_)) => {
-            return ToolOutput { execution_time: took, ..ToolOutput::interrupted(call) };
+            return ToolOutput { execution_time: took, resource_usage: usage, ..ToolOutput::interrupted(call) };
         }
         Err(error) => (Answer { text: failure_text(&error), ..Answer::default() }, Some(error)),
     };
@@ -82,7 +84,11 @@ pub(crate) async fn finish(
         error_kind: error.as_ref().map(ToolError::kind),
         exit_code: answer.exit_code,
         execution_time: took,
-        resource_usage: ResourceUsage { output_bytes: text.len() as u64, written_bytes: answer.written_bytes },
+        resource_usage: ResourceUsage {
+            output_bytes: text.len() as u64,
+            written_bytes: usage.written_bytes.saturating_add(answer.written_bytes),
+            ..usage
+        },
         body,
         footer,
         data: answer.data,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use orchestrate_core::event::{Event, VerifyScope};
 use orchestrate_core::{BlobId, Oid, Redactor, RunSettings, TaskId};
-use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, View};
+use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Network, Sandbox, Usage, View};
 
 use crate::error::CoordinatorError;
 use crate::run::shutdown::Shutdown;
@@ -27,6 +27,8 @@ pub(crate) struct CheckResult {
     pub(crate) code: Option<i32>,
     pub(crate) output: String,
     pub(crate) duration_ms: u64,
+    /// What its processes used, if that was measured.
+    pub(crate) usage: Option<Usage>,
     /// Whether it exceeded its time limit.
     pub(crate) timed_out: bool,
     /// Whether it was interrupted by a stop, so that its result means nothing.
@@ -149,6 +151,7 @@ impl CheckResult {
             code: None,
             output: String::new(),
             duration_ms: 0,
+            usage: None,
             timed_out: false,
             cancelled: true,
         }
@@ -184,6 +187,7 @@ impl CheckResult {
             },
             output,
             duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+            usage: finished.usage,
             timed_out: finished.exit == Exit::TimedOut,
             cancelled: finished.exit == Exit::Cancelled,
         }

@@ -15,7 +15,8 @@ fn started(call: &str) -> Value {
 
 fn finished(call: &str) -> Value {
     json!({"type": "tool.finished", "task": "T1", "turn": 2, "call_id": call, "tool": "read_file", "outcome": "ok",
-           "result": "blob", "duration_ms": 250, "resource_usage": {"output_bytes": 10, "written_bytes": 0}})
+           "result": "blob", "duration_ms": 250, "resource_usage": {"output_bytes": 10, "written_bytes": 0, "wall_ms": 250,
+                              "cpu_ms": 40, "peak_memory_bytes": 4096, "processes": 2, "read_bytes": 7}})
 }
 
 /// Returns the log of a run with this many calls.
@@ -44,7 +45,8 @@ fn a_line_has_the_fields_of_the_reference_and_more() {
         "execution_time": 0.25,
         "error": null,
         "decision": {"outcome": "allowed", "rule": "builtin:files"},
-        "resource_usage": {"output_bytes": 10, "written_bytes": 0},
+        "resource_usage": {"wall_ms": 250, "cpu_ms": 40, "peak_memory_bytes": 4096, "processes": 2, "read_bytes": 7,
+                           "written_bytes": 0, "output_bytes": 10},
         "run_id": "r-1",
         "turn": 2,
         "call_id": "c0",
@@ -53,6 +55,17 @@ fn a_line_has_the_fields_of_the_reference_and_more() {
         "hash": head,
     });
     assert_eq!(line, expected);
+}
+
+#[test]
+fn a_call_of_an_older_journal_is_in_the_log() {
+    let mut end = finished("c0");
+    end["resource_usage"] = json!({"output_bytes": 10, "written_bytes": 3});
+    let mut log = AuditLog::default();
+    log.apply(&fact("r", 1, &started("c0")));
+    let line: Value = serde_json::from_str(&log.apply(&fact("r", 2, &end)).unwrap()).unwrap();
+    let usage = &line["resource_usage"];
+    assert_eq!((&usage["written_bytes"], &usage["cpu_ms"], &usage["processes"]), (&json!(3), &json!(0), &json!(0)));
 }
 
 #[test]

@@ -54,13 +54,26 @@ pub enum ErrorKind {
 }
 
 /// The resources that a call used.
+///
+/// Older journals contain only the last two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct ResourceUsage {
+    /// The time from the call's start to its end, in milliseconds.
+    pub wall_ms: u64,
+    /// The processor time of the tool and of all processes of its commands, in milliseconds.
+    pub cpu_ms: u64,
+    /// The highest memory of the processes of one of its commands, in bytes; 0 if it ran none.
+    pub peak_memory_bytes: u64,
+    /// The highest number of processes of one of its commands that were seen alive at once; 0 if it ran none.
+    pub processes: u64,
+    /// Bytes of files that the tool read, and that its commands read from disks.
+    pub read_bytes: u64,
+    /// Bytes that the tool wrote to files, and its commands to disks.
+    pub written_bytes: u64,
     /// Bytes of the tool's text before shaping.
     pub output_bytes: u64,
-    /// Bytes written to files.
-    pub written_bytes: u64,
 }
 
 impl ResourceUsage {

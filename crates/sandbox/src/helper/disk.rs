@@ -101,7 +101,8 @@ impl Disk {
     pub(super) fn ends_over(&mut self) -> bool {
         self.note();
         // Other processes may have freed as much in the meantime.
-        self.account.grown = self.account.grown.max(self.grown_before.saturating_add(sys::written_by_children()));
+        self.account.grown =
+            self.account.grown.max(self.grown_before.saturating_add(sys::used_by_children().written_bytes));
         if self.account.bound() <= self.most && !self.is_time() {
             return false;
         }

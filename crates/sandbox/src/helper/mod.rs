@@ -18,6 +18,7 @@ mod filter_table;
 mod guardian;
 mod keeper;
 mod landlock;
+mod measure;
 mod memory;
 mod modes;
 mod poll_set;

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use serde::{Deserialize, Serialize};
 
 use crate::disk_usage::Account;
-use crate::job::Network;
+use crate::job::{Network, Usage};
 use crate::tier::Confinement;
 
 /// What the helper has to run, and its restrictions.
@@ -80,6 +80,8 @@ pub(crate) enum Report {
     NotExecutable(String),
     /// A step of the setup failed, with its error.
     Failed(String),
+    /// The resources that the job's processes used; how the job ended follows.
+    Used(Usage),
     /// The usage of the job's folders; how the job ended follows.
     Holds(Account),
     /// The program exited with this code; no process of the job is left.

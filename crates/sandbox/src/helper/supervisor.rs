@@ -14,6 +14,7 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, get
 use super::confine::Restrictions;
 use super::disk::Disk;
 use super::guardian::{self, Half};
+use super::measure::Peak;
 use super::modes::Modes;
 use super::poll_set::Awaited;
 use super::protocol::{Order, Report, Spec, report};
@@ -70,14 +71,16 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     if disk.as_ref().is_some_and(Disk::has_no_room) {
         spec.file_bytes = Some(0);
     }
+    let mut peak = Peak::default();
     let end = match told.ok().map(|()| start(&spec, &control)) {
         Some(Ok((program, modes))) => {
-            supervise(&spec, &control, &Watched { program, modes: modes.as_ref(), guardian }, disk.as_mut())
+            let watched = Watched { program, modes: modes.as_ref(), guardian };
+            supervise(&spec, &control, &watched, disk.as_mut(), &mut peak)
         }
         Some(Err(failed)) => End::NotStarted(failed),
         None => End::CoordinatorGone,
     };
-    finish(&spec, &control, end, disk)
+    finish(&spec, &control, end, Measured { disk, peak })
 }
 
 /// Starts the program; returns `Err(None)` if the child has already reported what failed.
@@ -154,7 +157,13 @@ struct Watched<'a> {
 
 /// Waits until the program ends, an order arrives, the coordinator or the guardian dies, or a limit
 /// is exceeded.
-fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>, mut disk: Option<&mut Disk>) -> End {
+fn supervise(
+    spec: &Spec,
+    mut control: &UnixStream,
+    watched: &Watched<'_>,
+    mut disk: Option<&mut Disk>,
+    peak: &mut Peak,
+) -> End {
     let limited = spec.processes.is_some() || spec.memory_bytes.is_some() || spec.disk_bytes.is_some();
     let tick = if limited { WATCH } else { IDLE };
     let mut look_again = Instant::now() + WATCH;
@@ -164,12 +173,16 @@ fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>, mut d
     let calls = watched.modes.map(Modes::listener);
     let mut awaited = Awaited { orders: control.as_fd(), program_end: Some(program_end), calls };
     loop {
-        if let Some((_, status)) = tree::reap().0.into_iter().find(|(pid, _)| *pid == watched.program) {
+        let (ended, has_left_any) = tree::reap();
+        if let Some((_, status)) = ended.into_iter().find(|(pid, _)| *pid == watched.program) {
+            peak.note_end_of_program(has_left_any);
             return End::Program(status);
         }
-        if limited && Instant::now() >= look_again {
+        if Instant::now() >= look_again {
             let begun = Instant::now();
-            if let Some(over) = over_limit(spec, disk.as_deref_mut()) {
+            let usage = tree::usage();
+            peak.note(&usage);
+            if let Some(over) = over_limit(spec, usage, disk.as_deref_mut()) {
                 return End::Over(over);
             }
             look_again = Instant::now() + WATCH.max(begun.elapsed() * REST);
@@ -190,15 +203,21 @@ fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>, mut d
         match control.read(&mut byte) {
             Ok(0) | Err(_) => return End::CoordinatorGone,
             Ok(_) => match Order::from_byte(byte[0]) {
-                Some(Order::Terminate) => tree::signal_all(Signal::TERM),
-                Some(Order::Kill) | None => return End::Ordered,
+                Some(Order::Terminate) => {
+                    peak.note(&tree::usage());
+                    tree::signal_all(Signal::TERM);
+                }
+                Some(Order::Kill) | None => {
+                    peak.note(&tree::usage());
+                    return End::Ordered;
+                }
             },
         }
     }
 }
 
-fn over_limit(spec: &Spec, disk: Option<&mut Disk>) -> Option<Report> {
-    let tree::Usage { tasks, resident_bytes, processes } = tree::usage();
+fn over_limit(spec: &Spec, usage: tree::Usage, disk: Option<&mut Disk>) -> Option<Report> {
+    let tree::Usage { tasks, resident_bytes, processes } = usage;
     if spec.processes.is_some_and(|most| tasks > u64::from(most)) {
         return Some(Report::TooManyProcesses);
     }
@@ -211,12 +230,22 @@ fn over_limit(spec: &Spec, disk: Option<&mut Disk>) -> Option<Report> {
     disk.is_some_and(|disk| disk.is_over(processes.into_keys())).then_some(Report::TooMuchDisk)
 }
 
-/// Ends the remaining processes, reports how the job ended, and removes its folder.
-fn finish(spec: &Spec, control: &UnixStream, end: End, disk: Option<Disk>) -> io::Result<()> {
+/// What was measured of a job while it ran.
+struct Measured {
+    disk: Option<Disk>,
+    peak: Peak,
+}
+
+/// Ends the remaining processes, reports what the job used and how it ended, and removes its folder.
+fn finish(spec: &Spec, control: &UnixStream, end: End, measured: Measured) -> io::Result<()> {
     // In the full tier, the pid namespace ends with this process, and with it the processes that
     // were not killed in time.
     tree::kill_all(if spec.confinement == Confinement::Full { BEFORE_NAMESPACE_ENDS } else { GIVE_UP });
-    let end = match disk {
+    if !matches!(end, End::NotStarted(_)) {
+        // The coordinator may have ended.
+        let _ = report(control, &Report::Used(measured.peak.usage()));
+    }
+    let end = match measured.disk {
         Some(disk) => settle(control, end, disk),
         None => end,
     };

@@ -11,6 +11,10 @@ use std::time::Duration;
 /// The number of pieces that are held, of 32 MiB each.
 const PIECES: usize = 6;
 const PIECE: usize = 32 << 20;
+/// The size of all pieces.
+pub(crate) const HELD: u64 = (PIECES * PIECE) as u64;
+/// The processor time of one computation.
+pub(crate) const COMPUTED: Duration = Duration::from_millis(150);
 /// The size of a segment that belongs to no job: small, because other tests look at all shared memory.
 pub(crate) const SEGMENT: u64 = 32 << 20;
 /// As long as any of the tests takes.
@@ -22,6 +26,9 @@ const SOME_LOOKS: Duration = Duration::from_millis(300);
 pub(super) fn attempt(name: &str, then: &str) -> Option<io::Result<()>> {
     if name == "share-with-children" {
         return Some(share_with_children());
+    }
+    if name == "compute" {
+        return Some(compute());
     }
     let held = match name {
         "hoard-memory-file" => memory_files(),
@@ -43,6 +50,16 @@ pub(super) fn attempt(name: &str, then: &str) -> Option<io::Result<()>> {
             std::thread::sleep(WAIT);
         }
     }))
+}
+
+/// Computes until this process has used [`COMPUTED`] of processor time.
+fn compute() -> io::Result<()> {
+    let used = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        Duration::try_from(time).map_err(io::Error::other)
+    };
+    while used()? < COMPUTED {}
+    Ok(())
 }
 
 fn memory_file() -> io::Result<File> {

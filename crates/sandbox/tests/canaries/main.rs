@@ -21,6 +21,7 @@ mod rank;
 mod refused;
 mod support;
 mod usable;
+mod usage;
 mod view;
 
 use std::num::NonZeroUsize;
@@ -68,6 +69,7 @@ fn trials() -> Vec<Trial> {
         tests.extend(limits::tests(confinement));
         tests.extend(rank::tests(confinement));
         tests.extend(usable::tests(confinement));
+        tests.extend(usage::tests(confinement));
         for (test, body) in tests {
             trials.push(trial(format!("{name}::{test}"), &usable, body));
         }

@@ -11,7 +11,7 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 #[path = "hoard.rs"]
 mod hoard;
 
-pub(crate) use hoard::{SEGMENT, beside_a_segment};
+pub(crate) use hoard::{COMPUTED, HELD, SEGMENT, beside_a_segment};
 
 pub(crate) const ARG: &str = "__probe";
 pub(crate) const REFUSED: i32 = 77;

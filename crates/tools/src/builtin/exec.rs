@@ -1,36 +1,26 @@
 //! `run_shell_command`: runs a command line in the sandbox; the exit code follows the output.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::{Target, git_subcommands};
 use orchestrate_core::shell_word;
-use orchestrate_sandbox::{Exit, Finished, Job, Limits, Network};
+use orchestrate_sandbox::{Exit, Finished};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::arguments::read;
 use super::facts::facts;
 use crate::arguments::invalid;
+use crate::command::Command;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::results::ExecutionResult;
-use crate::scope::CallLimits;
 use crate::template::CommandTemplate;
 use crate::tool::{Tool, Wrap};
-
-/// Maximum number of bytes of each output stream to keep for the agent to page through.
-const KEPT_OUTPUT_BYTES: usize = 1 << 20;
-/// Maximum size of a file that a command writes: it stops a runaway, but not a build.
-const MAX_WRITTEN_FILE_BYTES: u64 = 4 << 30;
-/// Environment variables of commands beside the sandbox's own; they disable pagers, prompts and colours.
-const ENVIRONMENT: &[(&str, &str)] =
-    &[("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 
 /// The subcommands of git that change something, each with the tool that does it instead.
 const GIT_TOOLS: &[(&str, &str)] = &[
@@ -95,23 +85,10 @@ impl Tool for RunShellCommand {
                 and in the toolchain's caches, and leave `network` out";
             return Err(ToolError::denied("built-in:no-network", reason));
         }
-        let cwd = arguments.cwd.clone();
-        let cwd = context.blocking(move |files, _| files.working_directory(&cwd)).await?;
-        let timeout = time_limit(context.limits(), arguments.timeout);
         let advice = git_advice(&arguments.command);
-        let (program, args) = program_of(arguments);
-        let job = Job {
-            view: context.view().clone(),
-            program,
-            args,
-            cwd,
-            stdin: Vec::new(),
-            env: environment(),
-            network: Network::None,
-            limits: job_limits(context.limits(), timeout),
-        };
-        let finished = context.sandbox().run_async(job, context.cancel().clone()).await;
-        let finished = finished.map_err(|error| ToolError::not_started(&error))?;
+        let command = command(arguments);
+        let timeout = command.time_limit(context.limits());
+        let finished = context.start(command).await?.map_err(|error| ToolError::not_started(&error))?;
         answer(&finished, timeout, advice)
     }
 }
@@ -125,30 +102,13 @@ impl Wrap for RunShellCommand {
     }
 }
 
-/// Returns the program to run and its arguments.
-fn program_of(arguments: Arguments) -> (OsString, Vec<OsString>) {
-    let mut argv = arguments.argv.into_iter().map(OsString::from);
-    match argv.next() {
-        Some(program) => (program, argv.collect()),
-        None => (OsString::from("/bin/sh"), vec![OsString::from("-c"), OsString::from(arguments.command)]),
-    }
-}
-
-pub(super) fn time_limit(limits: &CallLimits, asked: Option<u64>) -> Duration {
-    let first = asked.map_or(limits.command_timeout, Duration::from_secs);
-    first.saturating_mul(limits.time_factor).min(limits.max_command_timeout)
-}
-
-pub(super) fn job_limits(limits: &CallLimits, timeout: Duration) -> Limits {
-    Limits {
-        timeout,
-        memory_bytes: limits.command_memory_bytes,
-        disk_bytes: None,
-        processes: limits.command_processes,
-        file_bytes: Some(MAX_WRITTEN_FILE_BYTES),
-        kept_output_bytes: KEPT_OUTPUT_BYTES,
-        max_output_bytes: limits.command_output_bytes,
-    }
+/// Returns the command to run.
+fn command(arguments: Arguments) -> Command {
+    let argv = match arguments.argv.is_empty() {
+        true => vec!["/bin/sh".to_owned(), "-c".to_owned(), arguments.command],
+        false => arguments.argv,
+    };
+    Command { cwd: arguments.cwd, timeout: arguments.timeout.map(Duration::from_secs), ..Command::new(argv) }
 }
 
 /// Returns which tools do what a command line asks of git: in the worktree, commands can only read.
@@ -162,10 +122,6 @@ fn git_advice(command: &str) -> Option<String> {
     }
     (!advice.is_empty())
         .then(|| format!("[in your worktree, commands cannot change what git stores: {}]", advice.join("; ")))
-}
-
-pub(super) fn environment() -> BTreeMap<OsString, OsString> {
-    ENVIRONMENT.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
 }
 
 /// Returns the answer of a tool whose program ran as the call said; advice is for a program that failed.
@@ -223,8 +179,6 @@ pub(super) fn both(stdout: &str, stderr: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::ToolSettings;
-
     use super::*;
 
     #[test]
@@ -258,18 +212,5 @@ mod tests {
         let words = argv.map(str::to_owned).to_vec();
         assert_eq!(tool.effects(&expected), [Effect::on(Target::Argv(words))]);
         assert_eq!(tool.deserialize_wrapped(&arguments, None), Ok(arguments));
-    }
-
-    #[test]
-    fn a_time_limit_is_capped_and_has_a_default() {
-        let seconds = |configured| {
-            let mut settings = ToolSettings::default();
-            settings.code_execution.timeout_seconds = configured;
-            let limits = CallLimits::of(&settings);
-            [None, Some(5), Some(120_000)].map(|asked| time_limit(&limits, asked).as_secs())
-        };
-        assert_eq!(seconds(None), [60, 5, 600]);
-        assert_eq!(seconds(Some(30)), [30, 5, 30]);
-        assert_eq!(seconds(Some(3_600)), [60, 5, 3_600]);
     }
 }

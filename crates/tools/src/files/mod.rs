@@ -15,7 +15,7 @@ mod write;
 
 pub(crate) use fingerprint::fingerprint;
 pub use metadata::Metadata;
-pub use open::{Files, OpenFile};
+pub use open::{FileReader, Files, OpenFile};
 pub use text::{Decoded, Encoding};
 pub use walk::{Entry, EntryKind, Flow, WalkLimits, WalkSummary};
 pub use write::{Expect, TEMPORARY_PREFIX, Written};

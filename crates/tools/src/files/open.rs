@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use crate::error::ToolError;
 use crate::guard::PathGuard;
+use crate::meter::Meter;
 use crate::path;
 use crate::scope::WorktreeScope;
 use crate::shape::size;
@@ -29,13 +30,14 @@ pub struct Files {
     guard: PathGuard,
     max_bytes: u64,
     checked_out: i128,
+    meter: Meter,
 }
 
 /// A regular file, opened for reading.
 #[derive(Debug)]
 pub struct OpenFile {
     /// The file, positioned at its beginning.
-    pub file: File,
+    pub file: FileReader,
     /// The real path relative to the worktree, with links resolved.
     pub path: String,
     /// The size in bytes when it was opened.
@@ -44,10 +46,31 @@ pub struct OpenFile {
     pub links: u64,
 }
 
+/// Reads an open file; what is read counts for the call.
+#[derive(Debug)]
+pub struct FileReader {
+    file: File,
+    meter: Meter,
+}
+
+impl Read for FileReader {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.meter.add_read(count as u64);
+        Ok(count)
+    }
+}
+
+impl AsFd for FileReader {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
 impl Files {
-    pub(crate) fn new(worktree: &WorktreeScope, guard: PathGuard, max_bytes: u64) -> Files {
+    pub(crate) fn new(worktree: &WorktreeScope, guard: PathGuard, max_bytes: u64, meter: Meter) -> Files {
         let (root, checked_out) = (Arc::clone(&worktree.root), worktree.checked_out);
-        Files { root, worktree: worktree.path.clone(), guard, max_bytes, checked_out }
+        Files { root, worktree: worktree.path.clone(), guard, max_bytes, checked_out, meter }
     }
 
     /// Returns the same files, judged by the rules about another kind of access.
@@ -83,7 +106,7 @@ impl Files {
         judge(&real)?;
         let file = reopen(handle.as_fd()).map_err(|errno| failure(path, errno))?;
         Ok(OpenFile {
-            file: File::from(file),
+            file: FileReader { file: File::from(file), meter: self.meter.clone() },
             path: real,
             size: u64::try_from(stat.st_size).unwrap_or(0),
             links: stat.st_nlink,

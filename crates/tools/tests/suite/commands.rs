@@ -1,13 +1,19 @@
 //! Tests of commands in the strongest sandbox that works on this machine.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use orchestrate_tools::ExecutionResult;
+use orchestrate_core::policy::Grant;
+use orchestrate_core::settings::RuleDecision;
+use orchestrate_sandbox::Sandbox;
 use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tools::{Answer, Category, Command, ExecutionResult, ToolContext, ToolError, ToolRegistry};
 use serde_json::json;
 
-use crate::support::said;
+use crate::probe::probe;
+use crate::support::{harness_of, policy, said};
 
 /// Returns the text without the duration at its end, which differs from run to run.
 fn without_duration(text: &str) -> &str {
@@ -115,4 +121,75 @@ pub(crate) async fn a_cancelled_command_is_interrupted(harness: ToolHarness) {
     let end = &harness.recorder.ends()[0];
     assert_eq!(end.to_answer(), output.to_answer());
     assert_eq!(harness.recorder.ends().len(), 1);
+}
+
+/// The processes are still there when the program ends, so they are seen however short it runs.
+pub(crate) async fn what_a_command_used_is_recorded(harness: ToolHarness) {
+    let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let command = format!("{busy}; sleep 1000 & sleep 1000 & echo done; exit 3");
+    let output = harness.call("run_shell_command", json!({"command": command})).await;
+    let used = output.resource_usage;
+    assert_eq!((output.exit_code, used.processes, used.output_bytes), (Some(3), 3, 4), "{}", output.text());
+    assert!(used.cpu_ms > 0 && used.wall_ms >= 1 && used.peak_memory_bytes > 1 << 16, "{used:?}");
+    assert_eq!(used.wall_ms, u64::try_from(output.execution_time.as_millis()).unwrap());
+    assert_eq!(harness.recorder.ends()[0].resource_usage, used);
+}
+
+/// A tool of a library runs its commands as the built-in ones do.
+pub(crate) async fn a_strangers_tool_runs_a_command(confined: ToolHarness) {
+    let mut registry = ToolRegistry::new();
+    registry.register(Arc::new(probe(|context| Box::pin(count_lines(context)))), Category::EXEC).unwrap();
+    let mut harness = ToolHarness::new(registry, Sandbox::clone(&confined.scope.sandbox)).unwrap();
+    harness.put("sub/a", "").unwrap();
+    let output = harness.call("probe", json!({})).await;
+    assert_eq!(output.text(), format!("2\nlines\n{}", harness.path().join("sub").display()));
+    assert_eq!((&output.data, output.resource_usage.processes), (&json!({"exit": "exit code 4"}), 2));
+
+    harness.scope.policy = policy(&[(RuleDecision::Deny, "run_shell_command(sh *)")]);
+    let denied = said(&harness.call("probe", json!({})).await);
+    assert!(denied.starts_with("Denied: Security validation failed: ") && denied.contains("sh *"), "{denied}");
+
+    harness.scope.policy = policy(&[]);
+    harness.scope.grant = Arc::new(Grant { permissions: BTreeSet::new(), ..Grant::of_tools(["probe"]) });
+    let denied = said(&harness.call("probe", json!({})).await);
+    assert!(denied.starts_with("Denied: ") && denied.contains("code_execution"), "{denied}");
+}
+
+async fn count_lines(context: &ToolContext) -> Result<Answer, ToolError> {
+    let command = Command {
+        stdin: b"one\ntwo\n".to_vec(),
+        env: BTreeMap::from([("WORD".to_owned(), "lines".to_owned())]),
+        cwd: "sub".to_owned(),
+        ..Command::new(["sh", "-c", "wc -l; echo $WORD; pwd; sleep 1000 & exit 4"])
+    };
+    let finished = context.run(command).await?;
+    Ok(Answer::new(finished.stdout.text(), json!({"exit": finished.exit.to_string()})))
+}
+
+/// How a command of a tool ends badly is an error of its class.
+pub(crate) async fn a_strangers_command_that_cannot_end_is_an_error(_: ToolHarness) {
+    let run = |command: Command| {
+        harness_of(probe(move |context| {
+            let command = command.clone();
+            Box::pin(async move { context.run(command).await.map(|_| Answer::default()) })
+        }))
+    };
+    let late =
+        Command { timeout: Some(Duration::from_millis(50)), ..Command::new(["sh", "-c", "echo so far; sleep 1000"]) };
+    let table = [
+        (late, "Timeout: timed out after 0 s"),
+        (Command::new(["./absent"]), "Execution: failed to "),
+        (Command { cwd: "absent".to_owned(), ..Command::new(["true"]) }, "Retry: file not found: absent"),
+        (Command { cwd: "../..".to_owned(), ..Command::new(["true"]) }, "Denied: Security validation failed: "),
+        (Command::new([""; 0]), "Execution: the command is empty"),
+    ];
+    for (command, expected) in table {
+        let argv = command.argv.clone();
+        let harness = run(command);
+        let output = harness.call("probe", json!({})).await;
+        assert!(said(&output).starts_with(expected), "{argv:?}: {}", said(&output));
+    }
+    let harness = run(Command::new(["true"]));
+    harness.scope.cancel.cancel();
+    assert!(said(&harness.call("probe", json!({})).await).starts_with("Interrupted: "));
 }

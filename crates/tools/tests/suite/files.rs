@@ -14,14 +14,28 @@ pub(crate) async fn a_file_is_read_in_numbered_pages(harness: ToolHarness) {
     harness.put("src/a.txt", "one\r\ntwo\nthree").unwrap();
     let output = harness.call("read_file", json!({"path": "./src//a.txt"})).await;
     assert_eq!(said(&output), "ok:      1\tone\n     2\ttwo\n     3\tthree");
-    let data = json!({"path": "src/a.txt", "size": 14, "first_line": 1, "last_line": 3, "total_lines": 3});
-    assert_eq!(output.data, data);
+    let content = "one\r\ntwo\nthree";
+    let data =
+        json!({"path": "src/a.txt", "size": 14, "first_line": 1, "last_line": 3, "total_lines": 3, "content": content});
+    assert_eq!((&output.data, &harness.recorder.ends()[0].data), (&data, &data));
     let output = harness.call("read_file", json!({"path": "src/a.txt", "offset": 2, "limit": 1})).await;
     assert_eq!(said(&output), "ok:      2\ttwo\n[lines 2-2 of 3; continue with offset 3]");
+    assert_eq!(output.data["content"], "two\n");
     let output = harness.call("read_file", json!({"path": "src/b.txt"})).await;
     assert_eq!(said(&output), "Retry: file not found: src/b.txt; list_directory shows which files exist");
     let output = harness.call("read_file", json!({"path": "src"})).await;
     assert_eq!(said(&output), "File: is a directory: src");
+}
+
+/// The record has the text of a page once: a long one only in the body.
+pub(crate) async fn a_long_page_is_recorded_once(harness: ToolHarness) {
+    let text: String = (1..=250).map(|number| format!("line {number} of the file\n")).collect();
+    harness.put("a", &text).unwrap();
+    let output = harness.call("read_file", json!({"path": "a"})).await;
+    assert_eq!((output.data["content"].as_str(), &output.data["last_line"]), (Some(text.as_str()), &json!(250)));
+    let recorded = harness.recorder.ends().pop().unwrap();
+    assert_eq!((recorded.data.get("content"), &recorded.data["last_line"]), (None, &json!(250)));
+    assert_eq!(recorded.text(), output.text());
 }
 
 pub(crate) async fn what_is_no_text_is_refused_with_its_type(harness: ToolHarness) {
@@ -54,6 +68,24 @@ pub(crate) async fn writing_makes_directories_and_keeps_the_mode(harness: ToolHa
     let output = harness.call("write_file", json!({"path": "unreadable.log", "content": "1\n"})).await;
     let expected = "ok: created unreadable.log (2 B); unknown whether git ignores it: the ignore rules cannot be read";
     assert_eq!((said(&output).as_str(), harness.content("unreadable.log").unwrap().as_str()), (expected, "1\n"));
+}
+
+pub(crate) async fn a_file_is_written_in_the_encoding_that_is_asked_for(harness: ToolHarness) {
+    let table: [(serde_json::Value, &[u8]); 3] = [
+        (json!({"path": "a", "content": "é"}), "é".as_bytes()),
+        (json!({"path": "a", "content": "é", "encoding": "utf-16le"}), b"\xe9\0"),
+        (json!({"path": "a", "content": "é", "encoding": "latin-1"}), b"\xe9"),
+    ];
+    for (arguments, bytes) in table {
+        let path = harness.path().join("a");
+        let _ = fs::remove_file(&path);
+        let output = harness.call("write_file", arguments).await;
+        assert_eq!((output.success, fs::read(&path).unwrap().as_slice()), (true, bytes), "{}", said(&output));
+    }
+    let unknown = harness.call("write_file", json!({"path": "b", "content": "x", "encoding": "klingon"})).await;
+    assert!(said(&unknown).starts_with("Retry: Invalid parameters: ") && !harness.path().join("b").exists());
+    let lacking = harness.call("write_file", json!({"path": "b", "content": "€", "encoding": "koi8-r"})).await;
+    assert!(said(&lacking).starts_with("Retry: ") && !harness.path().join("b").exists(), "{}", said(&lacking));
 }
 
 pub(crate) async fn an_edit_keeps_line_ends_and_mark(harness: ToolHarness) {

@@ -78,7 +78,11 @@ fn main() -> ExitCode {
             a_program_that_is_absent_is_named rules_hold_for_program_and_arguments a_role_has_a_wrapper_only_if_it_may_run_it
             shipped_and_strange_wrappers_conform;
     });
+    trials.extend(cases! {
+        commands: what_a_command_used_is_recorded a_strangers_command_that_cannot_end_is_an_error;
+    });
     trials.extend(cases_of_tiers! {
+        commands: what_a_command_used_is_recorded a_strangers_tool_runs_a_command;
         wrapped: the_example_of_the_reference_finds_the_files nothing_is_split_or_interpreted a_wrapper_cannot_leave_the_sandbox;
     });
     trials.extend(confined_cases! {
@@ -115,8 +119,9 @@ fn unconfined_trials() -> Vec<Trial> {
             a_recorder_that_fails_lets_nothing_run;
         failures: each_class_of_failure_is_handled_by_its_strategy another_tool_answers_for_one_that_cannot
             a_configured_tool_answers_for_one_that_cannot a_class_out_of_order_is_refused_until_a_call_succeeds;
-        files: a_file_is_read_in_numbered_pages what_is_no_text_is_refused_with_its_type
-            writing_makes_directories_and_keeps_the_mode an_edit_keeps_line_ends_and_mark
+        files: a_file_is_read_in_numbered_pages a_long_page_is_recorded_once what_is_no_text_is_refused_with_its_type
+            writing_makes_directories_and_keeps_the_mode a_file_is_written_in_the_encoding_that_is_asked_for
+            an_edit_keeps_line_ends_and_mark
             an_edit_of_a_file_that_changed_is_refused what_was_seen_survives_a_resume edits_side_by_side_are_both_made
             deleting_keeps_what_was_there_and_is_recorded text_is_appended_in_the_files_own_encoding
             files_are_copied_and_moved_but_replace_nothing the_facts_of_a_file_are_told a_patch_changes_every_file_or_none
@@ -135,7 +140,8 @@ fn unconfined_trials() -> Vec<Trial> {
         records: a_start_is_recorded_before_the_effect aliases_are_recorded_under_their_own_names
             a_dropped_caller_leaves_no_call_open a_runtime_that_ends_records_interrupted a_long_result_is_cut_and_kept
             data_is_shaped_like_a_text_and_recorded_where_it_is_short
-            calls_are_logged_without_secrets figures_are_kept_for_each_tool one_tool_serves_many_agents;
+            calls_are_logged_without_secrets what_files_a_call_read_and_wrote_is_recorded
+            the_processor_time_of_a_tool_is_recorded figures_are_kept_for_each_tool one_tool_serves_many_agents;
         replay: an_answer_is_replayed_while_nothing_that_it_follows_from_changes
             another_rule_limit_or_argument_is_another_call only_answers_that_follow_from_files_are_replayed
             a_result_with_a_secret_is_not_stored;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use orchestrate_core::policy::Decision;
 use orchestrate_core::{CallId, Redactor, Secret, TaskId};
@@ -41,7 +42,9 @@ pub(crate) async fn aliases_are_recorded_under_their_own_names(harness: ToolHarn
     let Recorded::Ended(end) = records.remove(0) else { unreachable!("{records:?}") };
     let expected = ToolOutput {
         success: true,
-        data: json!({"path": "a.txt", "size": 2, "first_line": 1, "last_line": 1, "total_lines": 1}),
+        data: json!({
+            "path": "a.txt", "size": 2, "first_line": 1, "last_line": 1, "total_lines": 1, "content": "x\n",
+        }),
         body: "     1\tx".to_owned(),
         seen: vec![orchestrate_tools::SeenFile::holding("a.txt", b"x\n")],
         execution_time: end.execution_time,
@@ -199,8 +202,50 @@ impl Visit for Message {
     }
 }
 
+pub(crate) async fn what_files_a_call_read_and_wrote_is_recorded(harness: ToolHarness) {
+    for (name, size) in [("a", 1_000), ("b", 2_000)] {
+        harness.put(name, "x\n".repeat(size / 2)).unwrap();
+    }
+    let table = [
+        ("read_file", json!({"path": "a"}), (1_000, 0)),
+        ("grep", json!({"pattern": "y"}), (3_000, 0)),
+        ("write_file", json!({"path": "c", "content": "12345"}), (0, 5)),
+        ("append_file", json!({"path": "c", "content": "678"}), (5, 3)),
+        ("list_directory", json!({"path": "."}), (0, 0)),
+    ];
+    for (tool, arguments, expected) in table {
+        let output = harness.call(tool, arguments).await;
+        let used = output.resource_usage;
+        assert_eq!((used.read_bytes, used.written_bytes), expected, "{tool}: {}", output.text());
+        assert_eq!((used.processes, used.peak_memory_bytes), (0, 0), "{tool}");
+        assert_eq!(harness.recorder.ends().pop().unwrap().resource_usage, used, "{tool}");
+    }
+}
+
+/// Work counts on whichever thread the tool does it.
+pub(crate) async fn the_processor_time_of_a_tool_is_recorded(_: ToolHarness) {
+    let compute = || {
+        let until = Instant::now() + Duration::from_millis(40);
+        while Instant::now() < until {}
+    };
+    let harness = harness_of(probe(move |context| {
+        Box::pin(async move {
+            compute();
+            let compute_there = move |_: &_, _: &_| {
+                compute();
+                Ok(Answer::default())
+            };
+            context.blocking(compute_there).await
+        })
+    }));
+    let used = harness.call("probe", json!({})).await.resource_usage;
+    // Other programs may have had the processor for a part of that time.
+    assert!(used.cpu_ms > 0 && used.cpu_ms <= used.wall_ms && used.wall_ms >= 80, "{used:?}");
+}
+
 pub(crate) async fn figures_are_kept_for_each_tool(harness: ToolHarness) {
     harness.put("a", "x").unwrap();
+    assert!(harness.executor.metrics().is_empty());
     for path in ["a", "missing", "a", "missing"] {
         harness.call("read_file", json!({"path": path})).await;
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use orchestrate_core::CallId;
 use orchestrate_core::event::{ErrorKind, Event, FailureCause, ResourceUsage, ToolOutcome};
-use orchestrate_tools::ToolOutput;
+use orchestrate_tools::{ToolOutput, command_usage};
 use serde_json::json;
 
 use super::agent_driver::{AgentDriver, DriverEnd};
@@ -85,7 +85,11 @@ fn output_of(call: &CallId, result: &CheckResult) -> ToolOutput {
         error_kind: result.timed_out.then_some(ErrorKind::Timeout),
         exit_code: result.code,
         execution_time: Duration::from_millis(result.duration_ms),
-        resource_usage: ResourceUsage { output_bytes: result.output.len() as u64, written_bytes: 0 },
+        resource_usage: ResourceUsage {
+            wall_ms: result.duration_ms,
+            output_bytes: result.output.len() as u64,
+            ..result.usage.as_ref().map(command_usage).unwrap_or_default()
+        },
         body: result.output.clone(),
         footer: result.exit.clone(),
         ..ToolOutput::empty(call)

@@ -28,6 +28,9 @@ const ARTIFACT: &str = "artifact:";
 const MAX_LINES: usize = 2000;
 /// Maximum number of characters to show of one line.
 const MAX_LINE_CHARACTERS: usize = 2000;
+/// Maximum size of a page's content in the structured result, in bytes: a page is far smaller, unless its lines are
+/// extremely long.
+const CONTENT_BYTES: usize = 64 << 10;
 /// Bytes reserved in a page for the note on how to continue.
 const NOTE_BYTES: usize = 80;
 
@@ -90,12 +93,14 @@ impl Tool for ReadFile {
             let seen = SeenFile::holding(&file.path, &bytes);
             let page = page(&arguments.path, &decoded.text, &arguments, allowed)?;
             ledger.note(&seen);
+            let content = page.content(&decoded.text, page.first);
             let data = json!({
                 "path": file.path,
                 "size": bytes.len(),
                 "first_line": page.first,
                 "last_line": page.last,
                 "total_lines": page.total,
+                "content": content,
             });
             Ok(Answer { seen: vec![seen], ..Answer::new(page.text, data) })
         };
@@ -113,7 +118,8 @@ async fn page_of_artifact(
     let kept = context.services().artifacts.page(handle, range).await?;
     let lines = kept.text.lines();
     let page = Page::of_lines(&arguments.path, lines, arguments.offset, (kept.total_lines, allowed))?;
-    let data = json!({"first_line": page.first, "last_line": page.last, "total_lines": page.total});
+    let content = page.content(&kept.text, 1);
+    let data = json!({"first_line": page.first, "last_line": page.last, "total_lines": page.total, "content": content});
     Ok(Answer::new(page.text, data))
 }
 
@@ -160,6 +166,21 @@ impl Page {
         }
         Ok(Page { text, first, last, total })
     }
+
+    /// Returns the page's lines as they are, without numbers and with their ends, from a text in which they begin at
+    /// this line; not more than [`CONTENT_BYTES`].
+    fn content<'t>(&self, text: &'t str, begins: usize) -> &'t str {
+        let lines = (self.last + 1).saturating_sub(self.first);
+        let start = length_of_lines(text, begins.saturating_sub(1));
+        let rest = text.get(start..).unwrap_or_default();
+        let length = length_of_lines(rest, if self.total == 0 { 0 } else { lines });
+        rest.get(..rest.floor_char_boundary(length.min(CONTENT_BYTES))).unwrap_or_default()
+    }
+}
+
+/// Returns the length of the first lines of a text in bytes.
+fn length_of_lines(text: &str, lines: usize) -> usize {
+    text.split_inclusive('\n').take(lines).map(str::len).sum()
 }
 
 fn cut_line(line: &str, allowed: usize) -> String {
@@ -196,5 +217,20 @@ mod tests {
     fn a_long_line_is_cut() {
         let shown = page_text(&"é".repeat(5000), 1, 1, 30_000);
         assert!(shown.ends_with("é… [3000 more characters in this line]\n"), "{shown}");
+    }
+
+    #[test]
+    fn the_content_is_that_of_the_lines_shown() {
+        let content = |text: &'static str, offset, limit| {
+            let arguments = Arguments { path: "f".to_owned(), offset, limit, encoding: None };
+            let page = page("f", text, &arguments, 1000).unwrap();
+            page.content(text, page.first)
+        };
+        assert_eq!(content("a\r\nb\nc", 1, 2000), "a\r\nb\nc");
+        assert_eq!(content("a\r\nb\nc", 1, 2), "a\r\nb\n");
+        assert_eq!(content("a\r\nb\nc", 2, 2), "b\nc");
+        assert_eq!(content("", 1, 2), "");
+        let long: &'static str = "é".repeat(CONTENT_BYTES).leak();
+        assert_eq!(content(long, 1, 1).len(), CONTENT_BYTES);
     }
 }

@@ -1,12 +1,11 @@
 //! Programs that a project may use: which of them are installed, and how they are run.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::time::Duration;
 
-use orchestrate_sandbox::{Exit, Finished, Job, Limits, Network, SandboxError};
+use orchestrate_sandbox::{Exit, Finished, SandboxError};
 
-use super::super::exec::{both, environment, job_limits};
+use super::super::exec::both;
+use crate::command::Command;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::results::ProgramRun;
@@ -184,22 +183,14 @@ pub(super) async fn start(
     stdin: &[u8],
     timeout: Duration,
 ) -> Result<Option<Finished>, ToolError> {
-    let (program, args) = argv.split_first().ok_or_else(|| ToolError::Execution("an empty command".to_owned()))?;
-    let mut env: BTreeMap<OsString, OsString> = environment();
-    env.extend(variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
-    let cwd = context.blocking(|files, _| files.working_directory("")).await?;
-    let is_own = program.contains('/') && !program.starts_with('/');
-    let job = Job {
-        view: context.view().clone(),
-        program: if is_own { cwd.join(program).into_os_string() } else { OsString::from(program) },
-        args: args.iter().map(OsString::from).collect(),
-        cwd,
+    let command = Command {
         stdin: stdin.to_vec(),
-        env,
-        network: Network::None,
-        limits: Limits { kept_output_bytes: KEPT_REPORT_BYTES, ..job_limits(context.limits(), timeout) },
+        env: variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        timeout: Some(timeout),
+        kept_output_bytes: KEPT_REPORT_BYTES,
+        ..Command::new(argv)
     };
-    match context.sandbox().run_async(job, context.cancel().clone()).await {
+    match context.start(command).await? {
         Ok(finished) => Ok(Some(finished)),
         Err(SandboxError::ProgramNotFound { .. } | SandboxError::NotExecutable { .. }) => Ok(None),
         Err(error) => Err(ToolError::not_started(&error)),

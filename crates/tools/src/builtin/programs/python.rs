@@ -60,7 +60,7 @@ impl Tool for RunPython {
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Script { code, timeout } = read(arguments)?;
         let python = context.blocking(Project::look).await?.python();
-        let timeout = exec::time_limit(context.limits(), Some(timeout.unwrap_or(DEFAULT_SECONDS)));
+        let timeout = Duration::from_secs(timeout.unwrap_or(DEFAULT_SECONDS)).min(context.limits().max_command_timeout);
         let argv = interpreter(python);
         context.check_program(&argv)?;
         let finished = start(context, &argv, &[], code.as_bytes(), timeout).await?;

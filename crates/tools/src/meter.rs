@@ -1,0 +1,136 @@
+//! Adds up what one call uses, on whichever thread and in whichever process.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use orchestrate_core::event::ResourceUsage;
+use orchestrate_sandbox::Usage;
+use rustix::time::{ClockId, clock_gettime};
+
+/// The usage of one call. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter(Arc<Mutex<Used>>);
+
+/// What the call has used so far. The processor time is exact, so that many short steps add up.
+#[derive(Debug, Default)]
+struct Used {
+    cpu: Duration,
+    usage: ResourceUsage,
+}
+
+impl Meter {
+    /// Adds bytes of files that the tool read.
+    pub(crate) fn add_read(&self, bytes: u64) {
+        let mut used = self.used();
+        used.usage.read_bytes = used.usage.read_bytes.saturating_add(bytes);
+    }
+
+    /// Adds what the processes of a command used; commands run one after the other.
+    pub(crate) fn add_command(&self, of_command: &Usage) {
+        self.add_used(of_command.cpu, &command_usage(of_command));
+    }
+
+    /// Adds what another tool used that answered for this one.
+    pub(crate) fn add(&self, other: &Meter) {
+        let (cpu, usage) = {
+            let used = other.used();
+            (used.cpu, used.usage)
+        };
+        self.add_used(cpu, &usage);
+    }
+
+    fn add_used(&self, cpu: Duration, other: &ResourceUsage) {
+        let mut used = self.used();
+        used.cpu = used.cpu.saturating_add(cpu);
+        let usage = &mut used.usage;
+        usage.peak_memory_bytes = usage.peak_memory_bytes.max(other.peak_memory_bytes);
+        usage.processes = usage.processes.max(other.processes);
+        usage.read_bytes = usage.read_bytes.saturating_add(other.read_bytes);
+        usage.written_bytes = usage.written_bytes.saturating_add(other.written_bytes);
+    }
+
+    /// Does some work, and adds the processor time that it takes on this thread.
+    pub(crate) fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
+        let before = thread_time();
+        let result = work();
+        let taken = thread_time().saturating_sub(before);
+        let mut used = self.used();
+        used.cpu = used.cpu.saturating_add(taken);
+        result
+    }
+
+    /// Returns what the call used until now.
+    pub(crate) fn usage(&self) -> ResourceUsage {
+        let used = self.used();
+        ResourceUsage { cpu_ms: milliseconds(used.cpu), ..used.usage }
+    }
+
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns what a command used, in the form in which a call's usage is recorded.
+pub fn command_usage(usage: &Usage) -> ResourceUsage {
+    ResourceUsage {
+        cpu_ms: milliseconds(usage.cpu),
+        peak_memory_bytes: usage.peak_memory_bytes,
+        processes: usage.peak_processes,
+        read_bytes: usage.read_bytes,
+        written_bytes: usage.written_bytes,
+        ..ResourceUsage::default()
+    }
+}
+
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Returns the processor time that this thread has used.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let whole = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+    whole.saturating_add(Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_and_work_add_up() {
+        let meter = Meter::default();
+        let of_command = |millis: u64, peak, processes| Usage {
+            cpu: Duration::from_micros(millis * 1000),
+            peak_memory_bytes: peak,
+            peak_processes: processes,
+            read_bytes: 5,
+            written_bytes: 7,
+        };
+        meter.add_command(&of_command(1_000_000, 30, 2));
+        meter.add_command(&of_command(2_000_000, 20, 3));
+        let shared = meter.clone();
+        shared.add_read(100);
+        let of_another = Meter::default();
+        of_another.add(&meter);
+        let usage = of_another.usage();
+        let expected = ResourceUsage {
+            cpu_ms: 3_000_000,
+            peak_memory_bytes: 30,
+            processes: 3,
+            read_bytes: 110,
+            written_bytes: 14,
+            ..ResourceUsage::default()
+        };
+        assert_eq!(usage, expected);
+    }
+
+    #[test]
+    fn work_is_timed_by_what_it_computes() {
+        let meter = Meter::default();
+        let until = thread_time() + Duration::from_millis(20);
+        let steps = meter.timed(|| std::iter::repeat_with(thread_time).take_while(|time| *time < until).count());
+        assert!(steps > 0);
+        assert!(meter.usage().cpu_ms >= 19, "{:?}", meter.usage());
+    }
+}

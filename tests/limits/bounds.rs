@@ -390,7 +390,7 @@ fn finished_work_is_not_approved_out_of_time() -> Outcome {
     let world = World::lived_in()?;
     let first = world.play("- [ ] T1 publish\n- [ ] T2 write\n", &script, |settings| {
         let rule = "run_shell_command(touch*)".to_owned();
-        settings.run.rules = vec![RuleText { decision: RuleDecision::Ask, rule, source: "--ask".to_owned() }];
+        settings.run.rules = vec![RuleText::new(RuleDecision::Ask, rule, "--ask")];
         settings.run.ask_parks = true;
         settings.run.merge = MergeMode::Review;
     })?;

@@ -205,8 +205,7 @@ fn write_files(folder: &Path) -> std::io::Result<()> {
 }
 
 fn denies_touch(line: &str) -> Result<bool, libtest_mimic::Failed> {
-    let rule =
-        RuleText { decision: RuleDecision::Deny, rule: "Bash(touch ran*)".to_owned(), source: "--deny".to_owned() };
+    let rule = RuleText::new(RuleDecision::Deny, "Bash(touch ran*)", "--deny");
     let mut names = ToolNames::default();
     names.add_alias("Bash", "run_shell_command");
     let policy = Policy::new(&[rule], &names).map_err(|errors| format!("{errors:?}"))?;

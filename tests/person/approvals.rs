@@ -44,7 +44,7 @@ const PLAN: &str = "- [ ] T1 publish\n- [ ] T2 write\n";
 
 fn ask(settings: &mut Settings, parks: bool) {
     let rule = "run_shell_command(touch*)".to_owned();
-    settings.run.rules = vec![RuleText { decision: RuleDecision::Ask, rule, source: "--ask".to_owned() }];
+    settings.run.rules = vec![RuleText::new(RuleDecision::Ask, rule, "--ask")];
     settings.run.ask_parks = parks;
 }
 

@@ -6,6 +6,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("permissions::a_call_is_decided_as_in_a_run", a_call_is_decided_as_in_a_run),
         case("permissions::every_shipped_role_states_its_own", every_shipped_role_states_its_own),
+        case("permissions::a_rule_is_held_against_its_examples", a_rule_is_held_against_its_examples),
     ]
 }
 
@@ -54,6 +55,32 @@ fn every_shipped_role_states_its_own() -> Outcome {
         let writes = permissions.contains(&"file_write");
         if !permissions.contains(&"file_read") || writes == reads_only(name.as_str().unwrap_or_default()) {
             return fail(format!("{name}: {permissions:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn a_rule_is_held_against_its_examples() -> Outcome {
+    let world = World::with_plan("- [ ] T1 write\n")?;
+    let rule = |examples: &str| {
+        let text = format!("deny = [\n  'Read(/keys/**)',\n  {{ rule = 'Bash(git push:*)', {examples} }},\n]\n");
+        world.repository.write("orchestrate.toml", &text)
+    };
+    rule("match = ['git push', 'true && git push origin', ['git', 'push', 'x y']], not_match = ['git pull']")?;
+    let check = ["permissions", "check", "--agent", "implementer", "--tool", "Bash", "--", "git", "push", "x"];
+    says(&world.types(&check, 5)?, &["deny by deny:Bash(git push:*)", "orchestrate.toml:3:3"])?;
+    let table = [
+        ("match = ['git pull']", "the example `git pull` under `match` is not matched"),
+        (
+            "not_match = ['git pull && git push']",
+            "the example `git pull && git push` under `not_match` is matched; a rule that",
+        ),
+        ("not_matches = ['a']", "there is no key `not_matches`"),
+    ];
+    for (examples, expected) in table {
+        rule(examples)?;
+        for command in [&check[..], &["check", "plan.md"], &["run", "plan.md", "--model", "script:x"]] {
+            says(&world.types(command, 2)?, &["orchestrate.toml:3:", expected])?;
         }
     }
     Ok(())

@@ -115,7 +115,7 @@ fn a_parked_call_has_its_canonical_name() -> Outcome {
         .rule(done("T1"));
     let played = World::lived_in()?.play("- [ ] T1 publish\n", &script, |settings| {
         let rule = "run_shell_command(touch*)".to_owned();
-        settings.run.rules = vec![RuleText { decision: RuleDecision::Ask, rule, source: "--ask".to_owned() }];
+        settings.run.rules = vec![RuleText::new(RuleDecision::Ask, rule, "--ask")];
         settings.run.ask_parks = true;
     })?;
     played.require(3, &[("T1", Waiting)])?;

@@ -513,8 +513,7 @@ fn configuration_by_commands() -> Outcome {
 /// and one rule for everything that writes.
 fn opened_to_a_tool() -> Outcome {
     let world = World::lived_in()?;
-    let rule =
-        |rule: &str| RuleText { decision: RuleDecision::Allow, rule: rule.to_owned(), source: "--allow".to_owned() };
+    let rule = |rule: &str| RuleText::new(RuleDecision::Allow, rule, "--allow");
     let spoil = "echo 1 > agents/command.md && echo 1 > orchestrate.toml";
     let script = Script::default()
         .rule(put(Rule::task("T1").turn(1), "agents/tool.md", "1\n"))

@@ -157,7 +157,7 @@ fn play(world: &World, answer: &str, change: impl FnOnce(&mut Settings)) -> Resu
 }
 
 fn deny(rule: &str) -> RuleText {
-    RuleText { decision: RuleDecision::Deny, rule: rule.to_owned(), source: "the test".to_owned() }
+    RuleText::new(RuleDecision::Deny, rule, "the test")
 }
 
 fn a_plugin_is_used() -> Outcome {

@@ -11,10 +11,12 @@
 //! was really opened.
 
 mod command;
+mod examples;
 mod glob;
 mod lexer;
 mod limits;
 mod programs;
+mod target;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +30,9 @@ use crate::tool_names::ToolNames;
 use crate::tool_settings::ToolSettings;
 
 use command::Command;
+use examples::Judged;
 use limits::Limits;
+pub use target::Target;
 
 /// The rule id of a decision made by no rule.
 pub const DEFAULT_RULE: &str = "default";
@@ -54,33 +58,6 @@ impl Grant {
     /// Reports whether the role may use the tool.
     pub fn permits(&self, tool: &str, permission: Permission) -> bool {
         self.tools.contains(tool) && (permission == Permission::None || self.permissions.contains(&permission))
-    }
-}
-
-/// Something that a call would affect, as rules see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A path relative to the worktree, without `.` and `..`; empty for the worktree itself.
-    Path(String),
-    /// The same for what may be a folder, so limits on the names of files do not hold for it.
-    Folder(String),
-    /// A program and its arguments, which no shell interprets.
-    Argv(Vec<String>),
-    /// A command for a shell.
-    Shell(String),
-    /// A host, as a name or an address.
-    Host(String),
-    /// Any other name that a rule may contain, such as an agent.
-    Name(String),
-}
-
-impl Target {
-    /// Returns the path of a file or a folder.
-    pub fn path(&self) -> Option<&str> {
-        match self {
-            Target::Path(path) | Target::Folder(path) => Some(path),
-            Target::Argv(_) | Target::Shell(_) | Target::Host(_) | Target::Name(_) => None,
-        }
     }
 }
 
@@ -178,6 +155,16 @@ pub enum PolicyError {
         /// What is wrong.
         reason: String,
     },
+    /// It does not do what one of its examples says.
+    #[error("check the rule `{rule}` of {source_name}: {reason}")]
+    Example {
+        /// The rule as written.
+        rule: String,
+        /// Where it was written.
+        source_name: String,
+        /// The example, and what happened instead.
+        reason: String,
+    },
 }
 
 /// One rule: the tools it applies to, and the pattern for their targets.
@@ -197,7 +184,7 @@ impl Rule {
     /// Parses a rule: `tool`, `tool(glob)`, or a permission's name instead of a tool's. Tools have any of their names.
     ///
     /// # Errors
-    /// [`PolicyError::Syntax`] if the text is neither.
+    /// [`PolicyError::Syntax`] if the text is neither, [`PolicyError::Example`] if one of its examples is wrong.
     pub fn parse(text: &RuleText, names: &ToolNames) -> Result<Rule, PolicyError> {
         let wrong = |reason: &str| PolicyError::Syntax {
             rule: text.rule.clone(),
@@ -222,7 +209,7 @@ impl Rule {
         let permission = Permission::named(name);
         let tools = if permission.is_some() { Vec::new() } else { names.in_rule(name) };
         let of_tools = tools.iter().filter_map(|tool| names.tool(tool)).map(|traits| traits.permission);
-        Ok(Rule {
+        let rule = Rule {
             permissions: permission.into_iter().chain(of_tools).collect(),
             id: format!("{}:{}", decision_word(text.decision), text.rule.trim()),
             decision: text.decision,
@@ -230,7 +217,19 @@ impl Rule {
             permission,
             pattern: pattern.filter(|pattern| !pattern.is_empty() && *pattern != "*").map(str::to_owned),
             source: text.source.clone(),
-        })
+        };
+        let judged = Judged {
+            decision: rule.decision,
+            permissions: &rule.permissions,
+            has_pattern: rule.pattern.is_some(),
+            matches: &|target| rule.matches_targets(&[target]),
+        };
+        match judged.contradicted(&text.examples) {
+            None => Ok(rule),
+            Some(reason) => {
+                Err(PolicyError::Example { rule: text.rule.clone(), source_name: text.source.clone(), reason })
+            }
+        }
     }
 
     /// Returns the canonical names of the tools that it is about; `None` for a rule about a permission.
@@ -334,7 +333,7 @@ impl Policy {
     /// use orchestrate_core::tool_names::ToolNames;
     /// let mut names = ToolNames::default();
     /// names.add_alias("Bash", "run_shell_command");
-    /// let rule = RuleText { decision: RuleDecision::Deny, rule: "Bash(git push:*)".into(), source: "--deny".into() };
+    /// let rule = RuleText::new(RuleDecision::Deny, "Bash(git push:*)", "--deny");
     /// let policy = Policy::new(&[rule], &names).unwrap();
     /// let targets = [Target::Shell("cargo test && git push origin".into())];
     /// let (tool, permission) = ("run_shell_command", Permission::CodeExecution);

@@ -8,13 +8,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use orchestrate_core::settings::RuleExample;
 use orchestrate_files::{Links, read_plain};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::environment::SECRETS;
 use crate::json::{self, TOOLS};
-use crate::keys::{Class, Expected, Kind, Value, named};
+use crate::keys::{Class, Expected, GivenRule, Kind, Value, named};
 use crate::layers::{Excerpt, Layer, Location, Problem, ProblemCode, Source, names};
 
 /// The maximum size of a configuration file: people write a few kilobytes, so a larger one is the
@@ -180,8 +181,14 @@ impl Reader<'_> {
         let Some(key) = named(name) else {
             return self.unknown(name, span, &mut names());
         };
-        let given =
-            if key.class == Class::NotYet { Ok(Value::Switch(true)) } else { read_value(key.kind, value.get_ref()) };
+        let given = match (key.class, value.get_ref()) {
+            (Class::NotYet, _) => Ok(Value::Switch(true)),
+            (Class::Rules, DeValue::Array(items)) => match self.rules(items) {
+                Some(rules) => Ok(Value::Rules(rules)),
+                None => return,
+            },
+            (_, value) => read_value(key.kind, value),
+        };
         match given {
             Ok(given) => {
                 let place = self.place(span.start);
@@ -195,6 +202,67 @@ impl Reader<'_> {
                 self.problem(value.span(), ProblemCode::InvalidValue, message);
             }
         }
+    }
+
+    /// Reads a list of rules, each a text or a table with examples; `None` if there is a problem with one.
+    fn rules(&mut self, items: &DeArray<'_>) -> Option<Vec<GivenRule>> {
+        let rules: Vec<Option<GivenRule>> = items.iter().map(|item| self.rule(item)).collect();
+        rules.into_iter().collect()
+    }
+
+    fn rule(&mut self, item: &Spanned<DeValue<'_>>) -> Option<GivenRule> {
+        let Location { line, column, .. } = self.place(item.span().start);
+        let position = Some((line, column));
+        let mut given = match item.get_ref() {
+            DeValue::String(rule) => return Some(GivenRule { position, ..GivenRule::new(rule.trim()) }),
+            DeValue::Table(table) => {
+                let mut given = GivenRule { position, ..GivenRule::new("") };
+                for (name, value) in in_order(table) {
+                    self.part_of_rule(&mut given, name, value)?;
+                }
+                given
+            }
+            _ => GivenRule::new(""),
+        };
+        if given.rule.is_empty() {
+            let written = self.text.get(item.span()).unwrap_or_default().trim().to_owned();
+            let message = format!("`{written}` is no rule: expected a text, or a table with the key `rule`");
+            self.problem(item.span(), ProblemCode::InvalidValue, message);
+            return None;
+        }
+        given.rule = given.rule.trim().to_owned();
+        Some(given)
+    }
+
+    /// Reads one key of the table of a rule; `None` if there is a problem with it.
+    fn part_of_rule(
+        &mut self,
+        given: &mut GivenRule,
+        name: &Spanned<std::borrow::Cow<'_, str>>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<()> {
+        let name_of: &str = name.get_ref();
+        let is_read = match (name_of, value.get_ref()) {
+            ("rule", DeValue::String(rule)) => {
+                given.rule = rule.to_string();
+                true
+            }
+            ("match", DeValue::Array(items)) => examples(items).map(|read| given.examples.matches = read).is_some(),
+            ("not_match", DeValue::Array(items)) => {
+                examples(items).map(|read| given.examples.not_matches = read).is_some()
+            }
+            ("rule" | "match" | "not_match", _) => false,
+            _ => {
+                self.unknown(name_of, name.span(), &mut ["rule", "match", "not_match"].into_iter());
+                return None;
+            }
+        };
+        if !is_read {
+            let expected = if name_of == "rule" { "a text" } else { "a list of texts, or of lists of words" };
+            let message = format!("`{name_of}` of a rule must be {expected}");
+            self.problem(value.span(), ProblemCode::InvalidValue, message);
+        }
+        is_read.then_some(())
     }
 
     fn environment(&mut self, span: Range<usize>, table: &DeTable<'_>) {
@@ -256,6 +324,16 @@ fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Spanned<std::borrow::Cow
     entries
 }
 
+/// Reads the examples of a rule, each a text or a list of words.
+fn examples(items: &DeArray<'_>) -> Option<Vec<RuleExample>> {
+    let text = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().map(str::to_owned);
+    let read = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
+        DeValue::Array(words) => words.iter().map(text).collect::<Option<_>>().map(RuleExample::Words),
+        _ => text(item).map(RuleExample::Text),
+    };
+    items.iter().map(read).collect()
+}
+
 /// Returns a decimal number as it is written.
 fn number_of(value: &DeValue<'_>) -> Option<String> {
     match value {
@@ -293,7 +371,7 @@ fn read_value<'v>(kind: Kind, value: &'v DeValue<'_>) -> Result<Value, Expected>
             kind.number(parsed.map_err(|_| Expected(kind))?)
         }
         (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
-        (Kind::Rules | Kind::Paths | Kind::Variables | Kind::Models | Kind::Names(_), DeValue::Array(items)) => {
+        (Kind::Paths | Kind::Variables | Kind::Models | Kind::Names(_), DeValue::Array(items)) => {
             let text = |item: &'v Spanned<DeValue<'_>>| item.get_ref().as_str().ok_or(Expected(kind));
             kind.list(items.iter().map(text).collect::<Result<Vec<&str>, _>>()?)
         }
@@ -314,7 +392,10 @@ fn read_value<'v>(kind: Kind, value: &'v DeValue<'_>) -> Result<Value, Expected>
 
 #[cfg(test)]
 mod tests {
+    use orchestrate_core::settings::RuleExamples;
+
     use super::*;
+    use crate::layers::Given;
 
     fn lines(result: Result<ConfigFile, Vec<Problem>>) -> Vec<String> {
         match result {
@@ -348,6 +429,46 @@ mod tests {
                 "orchestrate.toml:7:1 worktree.setup = npm ci",
             ]
         );
+    }
+
+    #[test]
+    fn a_rule_may_have_examples() {
+        let text = "deny = [\n  'Bash(x)',\n  { rule = 'Bash(git:*)', match = ['git a', ['git', 'b c']], not_match = ['x'] },\n]\n";
+        let file = parse(text, Source::Project, "orchestrate.toml").unwrap();
+        let [Given { value: Value::Rules(rules), .. }] = file.layer.given.as_slice() else { panic!("{file:?}") };
+        let words = RuleExample::Words(vec!["git".to_owned(), "b c".to_owned()]);
+        let text = |text: &str| RuleExample::Text(text.to_owned());
+        let examples = RuleExamples { matches: vec![text("git a"), words], not_matches: vec![text("x")] };
+        let expected = [
+            GivenRule { position: Some((2, 3)), ..GivenRule::new("Bash(x)") },
+            GivenRule { position: Some((3, 3)), examples, ..GivenRule::new("Bash(git:*)") },
+        ];
+        assert_eq!(*rules, expected);
+    }
+
+    #[test]
+    fn a_rule_of_another_form_is_refused_with_its_place() {
+        let refused = |rule: &str| lines(parse(&format!("ask = [\n{rule}]\n"), Source::User, "config.toml"));
+        let table = [
+            ("7", "config.toml:2:1: `7` is no rule: expected a text, or a table with the key `rule`"),
+            (
+                "{ match = ['a'] }",
+                "config.toml:2:1: `{ match = ['a'] }` is no rule: expected a text, or a table with the key `rule`",
+            ),
+            ("{ rule = 'a', matchs = [] }", "config.toml:2:15: there is no key `matchs` (did you mean `match`?)"),
+            ("{ rule = 1 }", "config.toml:2:10: `rule` of a rule must be a text"),
+            (
+                "{ rule = 'a', match = 'a' }",
+                "config.toml:2:23: `match` of a rule must be a list of texts, or of lists of words",
+            ),
+            (
+                "{ rule = 'a', not_match = [[1]] }",
+                "config.toml:2:27: `not_match` of a rule must be a list of texts, or of lists of words",
+            ),
+        ];
+        for (rule, expected) in table {
+            assert_eq!(refused(rule), [expected]);
+        }
     }
 
     #[test]

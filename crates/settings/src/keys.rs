@@ -9,7 +9,7 @@ use std::fmt;
 use orchestrate_core::price::{Price, Rates, dollars, micro_usd};
 use orchestrate_core::settings::{
     CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode,
-    OUTAGE_PATIENCE_MS, RunSettings, WORKTREE_MIB,
+    OUTAGE_PATIENCE_MS, RuleExamples, RunSettings, WORKTREE_MIB,
 };
 use orchestrate_core::tool_settings::{MAX_FILE_SIZE_MB, MAX_RESPONSE_SIZE_MB};
 use orchestrate_plan::duration_ms;
@@ -105,8 +105,10 @@ pub enum Value {
     Number(u64),
     /// A value of [`Kind::Merge`].
     Merge(MergeMode),
-    /// A value of [`Kind::Rules`], [`Kind::Paths`], [`Kind::Variables`], [`Kind::Models`] or [`Kind::Names`].
+    /// A value of [`Kind::Paths`], [`Kind::Variables`], [`Kind::Models`] or [`Kind::Names`].
     List(Vec<String>),
+    /// A value of [`Kind::Rules`].
+    Rules(Vec<GivenRule>),
     /// A value of [`Kind::Limits`].
     Limits(BTreeMap<String, u64>),
     /// A value of [`Kind::Dollars`], in micro-dollars.
@@ -115,6 +117,24 @@ pub enum Value {
     Prices(BTreeMap<String, Price>),
     /// A value of [`Kind::Switch`].
     Switch(bool),
+}
+
+/// A permission rule as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenRule {
+    /// The rule.
+    pub rule: String,
+    /// Its examples, which only files can have.
+    pub examples: RuleExamples,
+    /// The line and the column in a file.
+    pub position: Option<(usize, usize)>,
+}
+
+impl GivenRule {
+    /// Creates a rule without examples, outside of files.
+    pub fn new(rule: impl Into<String>) -> GivenRule {
+        GivenRule { rule: rule.into(), examples: RuleExamples::default(), position: None }
+    }
 }
 
 const fn key(name: &'static str, kind: Kind, class: Class, default: &'static str, about: &'static str) -> Key {
@@ -253,7 +273,7 @@ impl Kind {
             }
             Kind::Duration => duration(text).map(Value::Number).ok_or(Expected(self)),
             Kind::Merge => merge_mode(text).map(Value::Merge).ok_or(Expected(self)),
-            Kind::Rules => Ok(Value::List(vec![text.to_owned()])),
+            Kind::Rules => Ok(Value::Rules(vec![GivenRule::new(text)])),
             Kind::Paths => self.list(text.split(':')),
             Kind::Variables => self.list(text.split(',')),
             Kind::Models => self.list(text.split(',')),
@@ -311,7 +331,6 @@ impl Kind {
             return texts.into_iter().map(read).collect::<Result<_, _>>().map(Value::List);
         }
         let is_allowed = |text: &str| match self {
-            Kind::Rules => true,
             Kind::Paths => text.starts_with('/') || text.starts_with("~/"),
             Kind::Variables => is_variable(text),
             Kind::Models => !text.is_empty(),
@@ -388,7 +407,10 @@ impl std::fmt::Display for Expected {
             Kind::Number { least, most, reason } => write!(out, "a whole number from {least} to {most}{reason}"),
             Kind::Duration => out.write_str("a time such as 30s, 5m or 1h"),
             Kind::Merge => out.write_str("auto, review or none"),
-            Kind::Rules => out.write_str("a list of rules such as [\"run_shell_command(git push:*)\"]"),
+            Kind::Rules => out.write_str(
+                "a list of rules such as [\"run_shell_command(git push:*)\"], or with examples \
+                 [{ rule = \"run_shell_command(git push:*)\", match = [\"git push origin\"], not_match = [\"git pull\"] }]",
+            ),
             Kind::Paths => out.write_str("a list of paths such as [\"~/tools\", \"/srv/data\"]"),
             Kind::Variables => out.write_str("a list of names of variables such as [\"CI\"]"),
             Kind::Models => out.write_str("a list of models such as [\"anthropic/claude-sonnet-5\"]"),
@@ -444,6 +466,9 @@ impl fmt::Display for Value {
             Value::Merge(MergeMode::Review) => f.write_str("review"),
             Value::Merge(MergeMode::None) => f.write_str("none"),
             Value::List(items) => f.write_str(&items.join(", ")),
+            Value::Rules(rules) => {
+                f.write_str(&rules.iter().map(|given| given.rule.as_str()).collect::<Vec<_>>().join(", "))
+            }
             Value::Limits(limits) => {
                 let limits: Vec<String> = limits.iter().map(|(model, tokens)| format!("{model}={tokens}")).collect();
                 f.write_str(&limits.join(", "))

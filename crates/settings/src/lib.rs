@@ -20,7 +20,7 @@ mod resolve;
 pub use additions::Additions;
 pub use environment::{Directories, Switches, project_root};
 pub use files::{ConfigFile, parse};
-pub use keys::{Class, Expected, KEYS, Key, Kind, Value, named};
+pub use keys::{Class, Expected, GivenRule, KEYS, Key, Kind, Value, named};
 pub use layers::{Excerpt, Given, Layer, Location, Problem, ProblemCode, Source};
 pub use load::{Inputs, Loaded, PROJECT_FILES, rule_problems};
 pub use names::Names;

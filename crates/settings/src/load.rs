@@ -242,7 +242,8 @@ fn is_about_some_tool(tool: &str, names: &ToolNames) -> bool {
 }
 
 fn of_rule(error: &PolicyError) -> Problem {
-    let PolicyError::Syntax { rule, source_name, reason } = error;
+    let (PolicyError::Syntax { rule, source_name, reason } | PolicyError::Example { rule, source_name, reason }) =
+        error;
     let message = format!("invalid rule `{rule}`: {reason}");
     Problem::new(Location::of(Source::Default, source_name), ProblemCode::InvalidValue, message)
 }

@@ -69,7 +69,7 @@ impl Resolved {
 
     fn take_rules(&mut self, given: &[&Given]) {
         for given in given {
-            let Value::List(rules) = &given.value else { continue };
+            let Value::Rules(rules) = &given.value else { continue };
             let decision = match given.key.name {
                 "allow" => RuleDecision::Allow,
                 "ask" => RuleDecision::Ask,
@@ -82,10 +82,11 @@ impl Resolved {
                 ));
                 continue;
             }
-            self.rules.extend(rules.iter().map(|rule| RuleText {
-                decision,
-                rule: rule.clone(),
-                source: given.place.to_string(),
+            self.rules.extend(rules.iter().map(|rule| {
+                let (line, column) = rule.position.unwrap_or((given.place.line, given.place.column));
+                let place = Location { line, column, ..given.place.clone() };
+                let text = RuleText::new(decision, rule.rule.clone(), place.to_string());
+                RuleText { examples: rule.examples.clone(), ..text }
             }));
         }
     }

@@ -93,7 +93,7 @@ mod tests {
         let names = crate::tool_names(None, None).unwrap();
         let text = "---\nname: tester\ntools: Read, Bash, Write\n---\nTest it.\n";
         let (role, _) = Role::parse("tester", text, &names).unwrap();
-        let rule = |decision, rule: &str| RuleText { decision, rule: rule.to_owned(), source: "--deny".to_owned() };
+        let rule = |decision, rule: &str| RuleText::new(decision, rule, "--deny");
         let rules = vec![rule(RuleDecision::Deny, "Bash(git push:*)"), rule(RuleDecision::Ask, "Write(/docs/**)")];
         let mut run = RunSettings { rules, ..RunSettings::default() };
         run.tool_settings.file_operations.forbidden_paths = vec!["keys".to_owned()];

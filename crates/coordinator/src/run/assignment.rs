@@ -113,11 +113,7 @@ mod tests {
                 spec,
             }),
             tools: ToolNames::default(),
-            rules: vec![RuleText {
-                decision: RuleDecision::Deny,
-                rule: "run_shell_command(rm*)".to_owned(),
-                source: "the project".to_owned(),
-            }],
+            rules: vec![RuleText::new(RuleDecision::Deny, "run_shell_command(rm*)", "the project")],
             setup: Some("make deps".to_owned()),
             tool_settings: ToolSettings {
                 code_execution: CodeExecution { timeout_seconds: Some(30), ..CodeExecution::default() },

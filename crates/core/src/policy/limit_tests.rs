@@ -20,11 +20,7 @@ fn forbidding() -> ToolSettings {
 }
 
 fn decide(rules: &[(RuleDecision, &str)], settings: &ToolSettings, target: Target) -> String {
-    let text = |(decision, rule): &(RuleDecision, &str)| RuleText {
-        decision: *decision,
-        rule: (*rule).to_owned(),
-        source: "the user".to_owned(),
-    };
+    let text = |(decision, rule): &(RuleDecision, &str)| RuleText::new(*decision, *rule, "the user");
     let rules: Vec<RuleText> = rules.iter().map(text).collect();
     let policy = Policy::new(&rules, &ToolNames::default()).unwrap().limited(settings, Path::new("/w/T1"));
     let permission = match target {

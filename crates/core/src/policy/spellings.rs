@@ -6,7 +6,7 @@ use super::tests::tool_names;
 use super::*;
 
 fn denies(rule: &str, command: &str) -> bool {
-    let rule = RuleText { decision: RuleDecision::Deny, rule: rule.to_owned(), source: "--deny".to_owned() };
+    let rule = RuleText::new(RuleDecision::Deny, rule, "--deny");
     let policy = Policy::new(&[rule], &tool_names()).unwrap();
     let targets = [Target::Shell(command.to_owned())];
     let (tool, permission) = ("run_shell_command", Permission::CodeExecution);

@@ -2,7 +2,7 @@ use super::*;
 use crate::tool_names::ToolTraits;
 
 fn rule(decision: RuleDecision, rule: &str) -> RuleText {
-    RuleText { decision, rule: rule.to_owned(), source: "--flag".to_owned() }
+    RuleText::new(decision, rule, "--flag")
 }
 
 /// The names of other products that these rules use.

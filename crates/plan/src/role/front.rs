@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
             value => rules.push(("*".to_owned(), decide(value)?)),
         }
         for (rule, decision) in rules {
-            let rule = RuleText { decision, rule, source: format!("role {}", self.role) };
+            let rule = RuleText::new(decision, rule, format!("role {}", self.role));
             self.require(Rule::parse(&rule, self.names).ok(), key, "names of tools and patterns such as `git *`")?;
             role.rules.push(rule);
         }

@@ -153,7 +153,7 @@ fn aliases_and_permission_maps() {
     let (role, warnings) = read(
         "---\nsteps: 5\nmodel: inherit\npermission:\n  edit: deny\n  bash: {\"git *\": allow, \"*\": ask}\n---\nx\n",
     );
-    let rule = |decision, rule: &str| RuleText { decision, rule: rule.to_owned(), source: "role helper".to_owned() };
+    let rule = |decision, rule: &str| RuleText::new(decision, rule, "role helper");
     let rules = vec![
         rule(RuleDecision::Deny, "edit"),
         rule(RuleDecision::Allow, "bash(git *)"),
@@ -165,7 +165,7 @@ fn aliases_and_permission_maps() {
 #[test]
 fn a_permission_for_all_tools_is_one_rule() {
     let (role, warnings) = read("---\npermission: ask\n---\nx\n");
-    let rule = RuleText { decision: RuleDecision::Ask, rule: "*".to_owned(), source: "role helper".to_owned() };
+    let rule = RuleText::new(RuleDecision::Ask, "*", "role helper");
     assert_eq!((role.rules, warnings), (vec![rule], Vec::new()));
 }
 

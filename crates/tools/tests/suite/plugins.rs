@@ -156,7 +156,7 @@ pub(crate) async fn a_plugins_tools_are_like_built_in_ones(_: ToolHarness) {
     let Recorded::Started(start) = harness.recorder.records().remove(0) else { unreachable!() };
     assert_eq!((start.tool.as_str(), start.arguments), ("word_count", json!({"path": "a.txt"})));
     for rule in ["Read(secret.txt)", "word_count(secret.*)", "file_read"] {
-        let text = RuleText { decision: RuleDecision::Deny, rule: rule.to_owned(), source: "the test".to_owned() };
+        let text = RuleText::new(RuleDecision::Deny, rule, "the test");
         harness.scope.policy = Arc::new(Policy::new(&[text], registry.names()).unwrap());
         let denied = harness.call("word_count", json!({"path": "secret.txt"})).await;
         assert!(said(&denied).starts_with("Denied: Security validation failed"), "{rule}: {}", said(&denied));

@@ -139,11 +139,7 @@ pub(crate) fn harness_of(tool: impl Tool + 'static) -> ToolHarness {
 
 /// Returns a policy of the given rules.
 pub(crate) fn policy(rules: &[(RuleDecision, &str)]) -> Arc<Policy> {
-    let text = |(decision, rule): &(RuleDecision, &str)| RuleText {
-        decision: *decision,
-        rule: (*rule).to_owned(),
-        source: "the test".to_owned(),
-    };
+    let text = |(decision, rule): &(RuleDecision, &str)| RuleText::new(*decision, *rule, "the test");
     let tools = builtin_tools(&|_| None).unwrap();
     Arc::new(Policy::new(&rules.iter().map(text).collect::<Vec<_>>(), tools.names()).unwrap())
 }

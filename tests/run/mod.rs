@@ -1,5 +1,6 @@
 //! A run from its plan to its merged result: agents, models, messages, checks, conflicts, and being stopped.
 
+mod approver;
 mod base;
 mod cancel;
 mod check;
@@ -28,6 +29,7 @@ use crate::support::{Case, Need};
 pub(crate) fn cases() -> Vec<Case> {
     let others = [check::cases, demo::cases];
     let runs = [
+        approver::cases,
         base::cases,
         cancel::cases,
         children::cases,

@@ -69,7 +69,9 @@ fn in_words(line: &str) -> String {
     let seconds = entry.get("execution_time").map(Value::to_string).unwrap_or_default();
     let call = output::one_line(&format!("{} {parameters}", text("/tool_name")), 120);
     let (decision, rule) = (text("/decision/outcome"), text("/decision/rule"));
-    let by = if rule.is_empty() { decision } else { format!("{decision} by {rule}") };
+    let approver = entry.pointer("/decision/by").and_then(Value::as_str);
+    let approver = approver.map(|name| format!(" by {}", output::one_line(name, 60))).unwrap_or_default();
+    let by = if rule.is_empty() { decision } else { format!("{decision}{approver} by {rule}") };
     let end = output::one_line(&end, 120);
     let used = entry.get("resource_usage").map(of_commands).unwrap_or_default();
     format!("{} {} {call} {end} ({seconds}s, {used}{by})", text("/timestamp"), text("/agent_id"))

@@ -175,8 +175,9 @@ fn detail(event: &Event) -> Option<String> {
             let why = error.as_deref().map(|error| format!(": {}", one_line(error, WIDTH))).unwrap_or_default();
             format!("{task}: {} {} in {duration_ms} ms{why}", one_line(tool, WIDTH), outcome_words(*outcome))
         }
-        Event::ApprovalDecided { call, allowed, .. } => {
-            format!("call {}: {}", short(call.as_str()), if *allowed { "approved" } else { "rejected" })
+        Event::ApprovalDecided { call, allowed, by, .. } => {
+            let by = by.as_deref().map(|by| format!(" by {}", one_line(by, WIDTH))).unwrap_or_default();
+            format!("call {}: {}{by}", short(call.as_str()), if *allowed { "approved" } else { "rejected" })
         }
         Event::MessageSent { envelope } => {
             let from = sender(&envelope.from);

@@ -38,12 +38,14 @@ pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::{BaseFailure, CoordinatorError};
 pub use orchestrate_model::prices_date;
 pub use orchestrate_sandbox::{
-    Cancel, Confinement, Interrupts, Passed, SandboxError, Sink, pass_through, protect_process, run_helper_if_asked,
+    Cancel, Captured, Confinement, Exit, Finished, Interrupts, Passed, SandboxError, Sink, pass_through,
+    protect_process, run_helper_if_asked,
 };
 pub use orchestrate_tools::{
-    Answer, Category, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity, SharedValues, Tool, ToolContext,
-    ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError, tools_reference,
+    Answer, Category, Command, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity, SharedValues, Tool,
+    ToolContext, ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError, tools_reference,
 };
+pub use run::approver::{Approver, ApproverAnswer, AskedCall};
 pub use run::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};
 pub use run::codec::text_of_result;
 pub use run::layout::Layout;

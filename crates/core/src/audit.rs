@@ -26,8 +26,8 @@ pub struct AuditLog {
     open: BTreeMap<(AgentId, u32, CallId), Started>,
     /// The parked calls, by the hash that a decision names.
     parked: BTreeMap<CallHash, (AgentId, CallId)>,
-    /// The calls that the user approved.
-    approved: Vec<(AgentId, CallId)>,
+    /// The calls that were decided about, with whether they may run and the approver that decided; `None` for a user.
+    decided: BTreeMap<(AgentId, CallId), (bool, Option<String>)>,
     /// The hash of the newest line; empty before the first.
     head: String,
 }
@@ -78,6 +78,9 @@ struct Entry {
 struct Decision {
     outcome: DecisionOutcome,
     rule: String,
+    /// The name of the program's approver that decided; absent if a user or a rule did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    by: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,8 +108,8 @@ impl AuditLog {
                 self.parked.insert(call.clone(), (task.clone(), call_id.clone()));
                 None
             }
-            Event::ApprovalDecided { call, allowed, .. } => {
-                self.approved.extend(self.parked.remove(call).filter(|_| *allowed));
+            Event::ApprovalDecided { call, allowed, by, .. } => {
+                self.decided.extend(self.parked.remove(call).map(|parked| (parked, (*allowed, by.clone()))));
                 None
             }
             Event::ToolFinished { .. } => self.ended(fact),
@@ -150,7 +153,7 @@ impl AuditLog {
             cached,
             error_class: *error_class,
             exit_code: *exit_code,
-            decision: Decision { outcome: self.decided(task, call_id, *outcome), rule },
+            decision: self.decision(task, call_id, *outcome, rule),
             recovered: recovered.clone(),
             resource_usage: *resource_usage,
             run_id: fact.run_id.clone(),
@@ -165,14 +168,15 @@ impl AuditLog {
         Some(format!("{}{HASH_FIELD}{}{END}", content.strip_suffix('}')?, self.head))
     }
 
-    fn decided(&mut self, task: &AgentId, call: &CallId, outcome: ToolOutcome) -> DecisionOutcome {
-        let approved = self.approved.iter().position(|(agent, id)| agent == task && id == call);
-        let approved = approved.map(|at| self.approved.swap_remove(at));
-        match (outcome, approved) {
-            (ToolOutcome::Denied, _) => DecisionOutcome::Denied,
-            (_, Some(_)) => DecisionOutcome::Approved,
-            (_, None) => DecisionOutcome::Allowed,
-        }
+    fn decision(&mut self, task: &AgentId, call: &CallId, outcome: ToolOutcome, rule: String) -> Decision {
+        let decided = self.decided.remove(&(task.clone(), call.clone()));
+        let is_approved = decided.as_ref().is_some_and(|(allowed, _)| *allowed);
+        let outcome = match outcome {
+            ToolOutcome::Denied => DecisionOutcome::Denied,
+            _ if is_approved => DecisionOutcome::Approved,
+            _ => DecisionOutcome::Allowed,
+        };
+        Decision { outcome, rule, by: decided.and_then(|(_, by)| by) }
     }
 }
 

@@ -359,7 +359,7 @@ pub enum Event {
         /// The rule that requires approval.
         rule: String,
     },
-    /// The user decided about a parked call.
+    /// The user, or a program's approver, decided about a parked call.
     #[serde(rename = "approval.decided")]
     ApprovalDecided {
         /// The call.
@@ -368,6 +368,9 @@ pub enum Event {
         allowed: bool,
         /// The user's message.
         message: Option<String>,
+        /// The name of the approver that decided; `None` for a user.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// A message was accepted for delivery.
     #[serde(rename = "message.sent")]
@@ -672,29 +675,4 @@ impl Recorded {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fact_is_one_flat_object_in_the_stream() {
-        let recorded = Recorded {
-            run_id: "r-abcdef".into(),
-            seq: 7,
-            ts_ms: 1_795_255_200_123,
-            v: VERSION,
-            event: Event::TaskReady { task: "T1".into() },
-        };
-        assert_eq!(
-            recorded.stream_json().to_string(),
-            r#"{"type":"task.ready","ts":"2026-11-21T10:00:00.123Z","run_id":"r-abcdef","seq":7,"v":1,"task":"T1"}"#
-        );
-    }
-
-    #[test]
-    fn a_journal_of_before_told_no_cause() {
-        let told = serde_json::json!({"type": "task.conflicted", "task": "T1", "message": "in a.rs"});
-        let (task, message) = ("T1".into(), "in a.rs".to_owned());
-        let read: Option<Event> = serde_json::from_value(told).ok();
-        assert_eq!(read, Some(Event::TaskConflicted { task, cause: ReturnCause::Conflict, message }));
-    }
-}
+mod tests;

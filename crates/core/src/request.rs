@@ -218,7 +218,11 @@ impl RunState {
                 self.decide_return(task, ReturnCause::Retried, message)
             }
             Request::RetryFailed { message } => self.decide_retry_of_failed(message.as_ref()),
-            Request::Decide { call, allowed, message } => self.decide_call(call, *allowed, message.as_ref()),
+            Request::Decide { call, allowed, message } => {
+                let fact = self.decide_call(call, *allowed, message.clone(), None)?;
+                let answer = format!("call {call} is {}", if *allowed { "approved" } else { "rejected" });
+                Ok(Accepted { decision: Decision::Record(fact), answer })
+            }
             Request::Message { to, body } => self.decide_message(to, body),
             Request::Stop { .. } => Ok(Accepted { decision: Decision::Stop, answer: "stopping".to_owned() }),
             Request::StopAgent { agent, .. } => {
@@ -315,12 +319,18 @@ impl RunState {
         self.tasks().filter(has_failed).map(|record| record.task.id.clone()).collect()
     }
 
-    fn decide_call(
+    /// Decides a parked call as a user or the approver of this name wishes, and returns the event of it.
+    ///
+    /// # Errors
+    /// Fails if the call does not wait for a decision, if parts of what would be allowed are hidden, or if no time is
+    /// left.
+    pub fn decide_call(
         &self,
         call: &CallHash,
         allowed: bool,
-        message: Option<&String>,
-    ) -> Result<Accepted, RequestRefused> {
+        message: Option<String>,
+        by: Option<String>,
+    ) -> Result<Event, RequestRefused> {
         let Some((_, approval)) = self.open_approvals().find(|(open, _)| *open == call) else {
             return Err(RequestRefused::NoSuchCall { call: call.clone() });
         };
@@ -328,9 +338,7 @@ impl RunState {
             return Err(RequestRefused::HiddenCall { call: call.clone() });
         }
         self.require_time()?;
-        let fact = Event::ApprovalDecided { call: call.clone(), allowed, message: message.cloned() };
-        let answer = format!("call {call} is {}", if allowed { "approved" } else { "rejected" });
-        Ok(Accepted { decision: Decision::Record(fact), answer })
+        Ok(Event::ApprovalDecided { call: call.clone(), allowed, message, by })
     }
 
     fn decide_message(&self, to: &AgentId, body: &str) -> Result<Accepted, RequestRefused> {

@@ -271,7 +271,7 @@ impl RunState {
             Event::TaskAdded { task, parent } => self.add_task(task, parent.as_ref()),
             Event::MessageSent { envelope } => self.message_sent(envelope),
             Event::MessageDelivered { from, to, sequence, .. } => self.message_delivered(from, to, *sequence),
-            Event::ApprovalDecided { call, allowed, message } => self.decided(call, *allowed, message.as_deref()),
+            Event::ApprovalDecided { call, allowed, message, .. } => self.decided(call, *allowed, message.as_deref()),
             _ => self.apply_to_task(event),
         }
     }

@@ -526,7 +526,7 @@ fn an_answer_does_not_revive_a_task_that_has_ended() {
     assert_eq!(story.state.open_approvals().count(), 1);
     story.tell(Event::TaskCancelled { task: id("a"), message: String::new() });
     assert_eq!(story.state.open_approvals().count(), 0);
-    story.tell(Event::ApprovalDecided { call: "hash".into(), allowed: true, message: None });
+    story.tell(Event::ApprovalDecided { call: "hash".into(), allowed: true, message: None, by: None });
     assert_eq!(story.states(), [("a".to_owned(), TaskState::Cancelled)]);
 }
 

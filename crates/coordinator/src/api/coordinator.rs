@@ -29,6 +29,7 @@ use crate::dispatch::requests;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
 use crate::merge::setup;
+use crate::run::approver::Approver;
 use crate::run::callbacks::{Callbacks, OnToolComplete, OnToolStart};
 use crate::run::context::RunContext;
 use crate::run::host::Host;
@@ -88,6 +89,9 @@ pub struct Settings {
     pub on_tool_complete: Option<OnToolComplete>,
     /// Called with what the user has to know although a run goes on.
     pub warn: fn(&str),
+    /// Decides about calls that a rule asks about, in the runs that this process works on. A run that is started with
+    /// one parks such calls, whatever [`RunSettings::ask_parks`] is, so those that it cannot decide wait for a person.
+    pub approver: Option<Arc<dyn Approver>>,
     /// Called when another process has held the repository's lock for a while.
     pub waiting: fn(&Waiting),
 }
@@ -113,6 +117,7 @@ impl Settings {
             on_tool_start: None,
             on_tool_complete: None,
             warn: |_| (),
+            approver: None,
             waiting: |_| (),
         }
     }
@@ -271,7 +276,8 @@ impl Coordinator {
         self.repo.require_writable()?;
         let run = RunSettings { base_url: run.base_url.clone().or_else(|| self.settings.base_url.clone()), ..run };
         run.base_url.as_deref().map_or(Ok(()), require_base_url)?;
-        let run = RunSettings { prices_date: Some(prices_date().to_owned()), ..run };
+        let ask_parks = run.ask_parks || self.settings.approver.is_some();
+        let run = RunSettings { prices_date: Some(prices_date().to_owned()), ask_parks, ..run };
         let (run, tasks) = anchored(run, plan.tasks)?;
         let (base_commit, base_branch) = self.base()?;
         self.repo.require_plain_tree(&base_commit)?;
@@ -475,6 +481,7 @@ impl Coordinator {
         Ok(RunContext {
             audit_log: self.settings.audit_log.clone().unwrap_or_else(|| self.layout.audit_log(&state.run_id)),
             warn: self.settings.warn,
+            approver: self.settings.approver.clone(),
             run: state.run_id.clone(),
             store: self.store.clone(),
             repo: self.repo.killed_by(&cancel),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::{EXIT_INTERRUPTED, outcome};
-use orchestrate_core::{MergeStep, RunState, TaskId, TaskRecord};
+use orchestrate_core::{CallHash, MergeStep, RunState, TaskId, TaskRecord};
 
 use crate::run::shutdown::ShutdownLevel;
 
@@ -28,6 +28,8 @@ pub(crate) enum Input {
     DueRecorded,
     /// The check of the base has ended.
     BaseVerified,
+    /// The approver has decided a call, or left it to a person.
+    ApproverAsked(CallHash),
 }
 
 /// An effect to carry out.
@@ -43,6 +45,8 @@ pub(crate) enum Effect {
     StartMerge(MergeStep),
     /// Fail a task whose workers make no progress.
     GiveUp(TaskId),
+    /// Ask the approver about a parked call.
+    AskApprover(CallHash),
     /// Record the end of the run, and end.
     Finish(RunStatus, u8),
 }
@@ -59,9 +63,20 @@ pub(crate) struct Board {
     idle: BTreeMap<TaskId, (TaskRecord, u32)>,
     /// Whether the run stays open for future tasks.
     pub(crate) open_ended: bool,
+    /// Whether there is an approver.
+    has_approver: bool,
+    /// The calls that it is being asked about.
+    asking: BTreeSet<CallHash>,
+    /// The calls that it was asked about, each once: one that it left to a person stays with the person.
+    asked: BTreeSet<CallHash>,
 }
 
 impl Board {
+    /// Creates a board without workers, of a process that has an approver or has none.
+    pub(crate) fn new(has_approver: bool) -> Self {
+        Self { has_approver, ..Self::default() }
+    }
+
     /// Returns the effects of a change.
     pub(crate) fn handle(&mut self, input: Input, state: &RunState, level: ShutdownLevel) -> Vec<Effect> {
         match input {
@@ -70,6 +85,9 @@ impl Board {
             Input::MergeEnded => self.merging = false,
             Input::DueRecorded => self.recording = false,
             Input::BaseVerified => self.verifying_base = false,
+            Input::ApproverAsked(call) => {
+                self.asking.remove(&call);
+            }
         }
         let mut effects = Vec::new();
         if self.finished {
@@ -77,6 +95,7 @@ impl Board {
         }
         if level < ShutdownLevel::Drain {
             self.record_due(state, &mut effects);
+            self.ask_approver(state, &mut effects);
             match state.base_check() {
                 Some(command) => self.verify_base(command, &mut effects),
                 None if state.red_base().is_some() => {}
@@ -129,6 +148,18 @@ impl Board {
         }
     }
 
+    fn ask_approver(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
+        if !self.has_approver {
+            return;
+        }
+        for (call, _) in state.open_approvals() {
+            if self.asked.insert(call.clone()) {
+                self.asking.insert(call.clone());
+                effects.push(Effect::AskApprover(call.clone()));
+            }
+        }
+    }
+
     /// Checks the base, for which all tasks wait.
     fn verify_base(&mut self, command: &str, effects: &mut Vec<Effect>) {
         if !self.verifying_base {
@@ -162,7 +193,8 @@ impl Board {
     }
 
     fn finish(&mut self, state: &RunState, level: ShutdownLevel, effects: &mut Vec<Effect>) {
-        let busy = !self.workers.is_empty() || self.merging || self.recording || self.verifying_base;
+        let asks = !self.asking.is_empty();
+        let busy = !self.workers.is_empty() || self.merging || self.recording || self.verifying_base || asks;
         if busy || !effects.is_empty() {
             return;
         }
@@ -267,6 +299,39 @@ mod tests {
             assert!(!board.still_ends(end, &state(1, ready()), ShutdownLevel::None));
         }
         assert_eq!(board.handle(Input::Changed, &state(1, ready()), ShutdownLevel::None), []);
+    }
+
+    #[test]
+    fn the_approver_is_asked_once_and_waited_for() {
+        let spawned = Event::AgentSpawned {
+            task: "a".into(),
+            attempt: 1,
+            agent: Some("implementer".to_owned()),
+            model: None,
+            branch: "orchestrate/r-abcdef/a".to_owned(),
+            base: "base".into(),
+            spec: None,
+        };
+        let asked = Event::ApprovalRequested {
+            task: "a".into(),
+            call: "hash".into(),
+            call_id: "c1".into(),
+            tool: "write_file".to_owned(),
+            summary: "s".to_owned(),
+            arguments: serde_json::Value::Null,
+            rule: "ask".to_owned(),
+        };
+        let parked = state(1, ready().into_iter().take(1).chain([spawned, asked]).collect());
+        let asks = Effect::AskApprover("hash".into());
+        let without = Board::default().handle(Input::Changed, &parked, ShutdownLevel::None);
+        assert!(!without.contains(&asks), "{without:?}");
+        let mut board = Board::new(true);
+        assert!(board.handle(Input::Changed, &parked, ShutdownLevel::None).contains(&asks));
+        assert!(!board.handle(Input::Changed, &parked, ShutdownLevel::None).contains(&asks));
+        // The run cannot end before the answer, even if it is being stopped.
+        assert_eq!(board.handle(Input::DueRecorded, &parked, ShutdownLevel::Drain), []);
+        let end = board.handle(Input::ApproverAsked("hash".into()), &parked, ShutdownLevel::Drain);
+        assert_eq!(end, [Effect::Finish(RunStatus::Interrupted, EXIT_INTERRUPTED)]);
     }
 
     #[test]

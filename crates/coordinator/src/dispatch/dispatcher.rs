@@ -10,13 +10,13 @@ use std::sync::Arc;
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
 use orchestrate_core::report::{EXIT_INTERRUPTED, Standing};
 use orchestrate_core::request::{Holder, Request, RequestRefused, StopLevel};
-use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::{CallHash, Report, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_journal::{Batch, JournalError, Received, Store};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::dispatch::board::{Board, Effect, Input};
-use crate::dispatch::requests;
+use crate::dispatch::{approving, requests};
 use crate::error::CoordinatorError;
 use crate::merge::{base, step};
 use crate::run::callbacks::Callbacks;
@@ -70,10 +70,11 @@ impl Run {
         let logs = RunLogs::new(context.store.clone(), context.run.clone(), markers, context.audit_log.clone());
         let logs = logs.follow(handle.state.clone());
         let subscribers = callbacks.subscribe(&context.store, &context.run, &handle.state);
+        let board = Board::new(context.approver.is_some());
         let dispatcher = Dispatcher {
             context,
             shutdown: shutdown.clone(),
-            board: Board::default(),
+            board,
             jobs: JoinSet::new(),
             names: BTreeMap::new(),
             agents: BTreeMap::new(),
@@ -162,6 +163,7 @@ enum Job {
     Base,
     Due,
     Request,
+    Approver(CallHash),
 }
 
 /// The loop of one run.
@@ -262,6 +264,12 @@ impl Dispatcher {
             Effect::GiveUp(task) => {
                 self.fail(task, FailureCause::Internal, "its workers keep ending without progress");
             }
+            Effect::AskApprover(call) => {
+                if let Some(approver) = context.approver.clone() {
+                    let shutdown = self.shutdown.clone();
+                    self.spawn(Job::Approver(call.clone()), approving::ask(context, approver, call, shutdown));
+                }
+            }
             Effect::Finish(status, exit_code) => return self.finish(status, exit_code).await,
         }
         Ok(false)
@@ -313,6 +321,13 @@ impl Dispatcher {
                 outcome.map(|()| Input::WorkerEnded(task))
             }
             Some(Job::Failure(task)) => outcome.map(|()| Input::WorkerEnded(task)),
+            Some(Job::Approver(call)) => {
+                if let (true, Some(approver)) = (panicked, &self.context.approver) {
+                    approving::left_to_person(&self.context, approver.name(), &call, "panicked");
+                    return Ok(Input::ApproverAsked(call));
+                }
+                outcome.map(|()| Input::ApproverAsked(call))
+            }
             Some(Job::Merge) => outcome.map(|()| Input::MergeEnded),
             Some(Job::Base) => outcome.map(|()| Input::BaseVerified),
             Some(Job::Due) => outcome.map(|()| Input::DueRecorded),

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::error::CoordinatorError;
 use crate::merge::base_setup::OnBase;
+use crate::run::approver::Approver;
 use crate::run::host::Host;
 use crate::run::layout::Layout;
 use crate::run::retry_notices::Retries;
@@ -37,6 +38,8 @@ pub(crate) struct RunContext {
     pub(crate) audit_log: PathBuf,
     /// Called with what the user has to know although the run goes on.
     pub(crate) warn: fn(&str),
+    /// Decides about calls instead of a person.
+    pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) identities: Identities,
     pub(crate) no_gc: Arc<NoGc>,
     pub(crate) roles: Roles,

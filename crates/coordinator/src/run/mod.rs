@@ -1,5 +1,6 @@
 //! The shared parts of one run: its context, handle, layout on disk and level of shutdown.
 
+pub(crate) mod approver;
 pub(crate) mod assignment;
 pub(crate) mod callbacks;
 pub(crate) mod codec;

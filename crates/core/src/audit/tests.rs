@@ -78,18 +78,30 @@ fn a_decision_says_who_decided() {
     let asked = json!({"type": "approval.requested", "task": "T1", "call": "hash", "call_id": "c0", "tool": "read_file",
                        "summary": "s", "arguments": {}, "rule": "ask"});
     let decided = json!({"type": "approval.decided", "call": "hash", "allowed": true, "message": null});
+    let asked_again = json!({"type": "approval.requested", "task": "T1", "call": "other", "call_id": "c3",
+                             "tool": "read_file", "summary": "s", "arguments": {}, "rule": "ask"});
+    let by_program =
+        json!({"type": "approval.decided", "call": "other", "allowed": true, "message": null, "by": "gate"});
     let refused = {
         let mut end = finished("c1");
         end["outcome"] = json!("denied");
         end["error"] = json!("Security validation failed: no");
         end
     };
-    let events = [asked, decided, started("c0"), finished("c0"), started("c1"), refused, started("c2"), finished("c2")];
+    let of_users =
+        [asked, decided, started("c0"), finished("c0"), started("c1"), refused, started("c2"), finished("c2")];
+    let events: Vec<Value> =
+        of_users.into_iter().chain([asked_again, by_program, started("c3"), finished("c3")]).collect();
     let mut log = AuditLog::default();
     let lines = events.iter().zip(1..).filter_map(|(event, seq)| log.apply(&fact("r", seq, event)));
-    let outcomes: Vec<Value> =
-        lines.map(|line| serde_json::from_str::<Value>(&line).unwrap()["decision"]["outcome"].clone()).collect();
-    assert_eq!(outcomes, ["approved", "denied", "allowed"]);
+    let decisions: Vec<Value> =
+        lines.map(|line| serde_json::from_str::<Value>(&line).unwrap()["decision"].clone()).collect();
+    let outcomes: Vec<&Value> = decisions.iter().map(|decision| &decision["outcome"]).collect();
+    assert_eq!(outcomes, ["approved", "denied", "allowed", "approved"]);
+    assert_eq!(
+        decisions.iter().map(|decision| decision["by"].as_str()).collect::<Vec<_>>(),
+        [None, None, None, Some("gate")]
+    );
 }
 
 #[test]

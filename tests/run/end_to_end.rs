@@ -20,6 +20,10 @@ use crate::support::{
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("end_to_end::two_independent_tasks_are_merged", two_independent_tasks_are_merged),
+        case(
+            "end_to_end::each_agent_has_the_project_in_a_worktree_of_its_name",
+            each_agent_has_the_project_in_a_worktree_of_its_name,
+        ),
         case("end_to_end::a_conflict_goes_back_to_its_author", a_conflict_goes_back_to_its_author),
         case("end_to_end::a_red_task_check_goes_back_to_its_agent", a_red_task_check_goes_back_to_its_agent),
         case("end_to_end::a_red_merged_tree_never_lands", a_red_merged_tree_never_lands),
@@ -35,6 +39,32 @@ fn states(report: &Report) -> Vec<(&str, TaskState)> {
 
 fn require_states(report: &Report, expected: &[(&str, TaskState)]) -> Outcome {
     if states(report) == expected { Ok(()) } else { fail(format!("{report:#?}")) }
+}
+
+fn each_agent_has_the_project_in_a_worktree_of_its_name() -> Outcome {
+    let world = World::lived_in()?;
+    let look = |script: Script, task: &'static str| {
+        let command =
+            format!("pwd > {task}.txt; git ls-files | sort | sha256sum >> {task}.txt; cat README.md >> {task}.txt");
+        script.rule(Rule::task(task).turn(1).call("run_shell_command", &json!({"command": command}))).rule(done(task))
+    };
+    let script = ["T1", "T2"].into_iter().fold(Script::default(), look);
+    let report = world.run("- [ ] T1 look\n- [ ] T2 look\n", &script, None)?;
+    require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Merged)])?;
+    let seen = |task: &str| world.merged(&report, &format!("{task}.txt"));
+    let (one, other) = (seen("T1")?, seen("T2")?);
+    let split = |text: &str| text.split_once('\n').map(|(folder, rest)| (folder.to_owned(), rest.to_owned()));
+    let (Some((first, of_first)), Some((second, of_second))) = (split(&one), split(&other)) else {
+        return fail(format!("{one}\n{other}"));
+    };
+    let readme = world.repository.show("HEAD", "README.md")?;
+    let checkout = world.repository.path().display().to_string();
+    let is_separate = first.ends_with("/T1") && second.ends_with("/T2") && ![&first, &second].contains(&&checkout);
+    if is_separate && of_first == of_second && of_first.ends_with(&readme) {
+        Ok(())
+    } else {
+        fail(format!("{one}\n{other}"))
+    }
 }
 
 fn two_independent_tasks_are_merged() -> Outcome {

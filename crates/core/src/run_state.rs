@@ -10,6 +10,7 @@ mod clock;
 mod dropping;
 mod landing;
 mod spending;
+mod token_limit;
 mod verdicts;
 
 use std::collections::BTreeMap;

@@ -12,6 +12,10 @@ use crate::tool_settings::ToolSettings;
 
 /// Default context size of an agent in tokens.
 pub const CHILD_CONTEXT_TOKENS: u64 = 16_000;
+/// The context size of the root agent in tokens: the largest window of today's models.
+pub const ROOT_CONTEXT_TOKENS: u64 = 1_000_000;
+/// The name of the root agent, which has no parent and is the agent of no task.
+pub const ROOT_AGENT: &str = "main_ralph_coordinator";
 /// The smallest context in which the shipped roles can reliably read something, write something and finish.
 pub const LEAST_CONTEXT_TOKENS: u64 = 3_000;
 /// Why it cannot be less, as the end of a sentence.

@@ -106,6 +106,11 @@ mod tests {
     #[test]
     fn figures_are_of_the_newest_calls() {
         let mut calls = ToolCalls::default();
+        assert_eq!(calls.metrics(), BTreeMap::new());
+        assert_eq!(
+            Counts::default().figures(),
+            ToolMetrics { usage_count: 0, success_rate: 0.0, ..ToolMetrics::default() }
+        );
         for n in 1..=100 {
             calls.add("t", n % 4 != 0, Duration::from_millis(n));
         }

@@ -11,16 +11,21 @@ use orchestrate_core::{
 /// `a=?` (is settled, the price is not known), `a~50` (is cut off), `a!` (fails for the cost), `*` (is resumed with
 /// 5,000 micro-dollars).
 fn after(story: &str) -> RunState {
+    told(RunSettings { budget_micro_usd: Some(1_000), ..RunSettings::default() }, ["a", "b"], story)
+}
+
+/// Returns the state after such a story of agents with these ids under these settings.
+fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
     let started = Event::RunStarted {
         plan: None,
         plan_source: None,
         title: None,
-        settings: Box::new(RunSettings { budget_micro_usd: Some(1_000), ..RunSettings::default() }),
+        settings: Box::new(settings),
         base_commit: Oid::from("base"),
         base_branch: None,
     };
     let mut events = vec![started];
-    for task in ["a", "b"].map(TaskId::from) {
+    for task in agents.map(TaskId::from) {
         events.push(Event::TaskAdded { task: Box::new(Task { id: task.clone(), ..Task::default() }), parent: None });
         events.push(Event::TaskReady { task: task.clone() });
         let (branch, base) = (format!("orchestrate/r-abcdef/{task}"), Oid::from("base"));
@@ -151,4 +156,22 @@ fn more_money_continues_what_the_cost_stopped() {
     let reopened = |allowance: Allowance| allowance.reopens(&state).len();
     assert_eq!(reopened(Allowance { micro_usd: Some(5_000), ..Allowance::default() }), 2);
     assert_eq!(reopened(Allowance { tokens: Some(5_000), ..Allowance::default() }), 0);
+}
+
+#[test]
+fn a_request_fits_up_to_the_limit_of_its_agent() {
+    let limits = |state: &RunState| ["a", "main_ralph_coordinator", "z"].map(|agent| state.token_limit(&agent.into()));
+    let state = after("");
+    assert_eq!(limits(&state), [16_000, 1_000_000, 16_000]);
+    let fits = |state: &RunState, agent: &str, tokens| state.is_within_token_limit(&agent.into(), tokens);
+    assert!(fits(&state, "a", 16_000) && !fits(&state, "a", 16_001));
+    assert!(fits(&state, "main_ralph_coordinator", 1_000_000) && !fits(&state, "main_ralph_coordinator", 1_000_001));
+
+    let mut settings = RunSettings { context_tokens: 32_000, ..RunSettings::default() };
+    settings.context_limits.insert("m".to_owned(), 8_000);
+    assert_eq!(limits(&told(settings, ["a", "b"], "")), [8_000, 1_000_000, 32_000]);
+
+    // A task cannot get the context of the root by its name.
+    let named = told(RunSettings::default(), ["a", "main_ralph_coordinator"], "");
+    assert_eq!(limits(&named), [16_000, 16_000, 16_000]);
 }

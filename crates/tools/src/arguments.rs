@@ -1,7 +1,7 @@
 //! Converts a model's arguments to the form that a tool's schema describes, or explains what is wrong with them.
 
 use jsonschema::Validator;
-use jsonschema::error::ValidationErrorKind;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value};
 
 use crate::error::{ToolError, ToolsError};
@@ -112,9 +112,9 @@ fn mistake(at: &str, kind: &ValidationErrorKind, instance: &Value, otherwise: &s
             let name = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
             format!("`{name}` is required but missing")
         }
-        ValidationErrorKind::Type { kind } => {
+        ValidationErrorKind::Type { kind: TypeKind::Single(kind) } => {
             let wanted = format!("{kind:?}");
-            let wanted = wanted.trim_start_matches("Single(").trim_end_matches(')').to_lowercase();
+            let wanted = wanted.to_lowercase();
             format!("`{field}`: expected {wanted}, got {}", brief(instance))
         }
         ValidationErrorKind::AdditionalProperties { unexpected } => {

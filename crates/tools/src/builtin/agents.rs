@@ -24,7 +24,7 @@ pub(super) struct SendMessageToAgent(pub(super) Prompt);
 #[derive(Deserialize)]
 struct Arguments {
     agent_id: String,
-    message: String,
+    message: Value,
     deadline: Option<u64>,
 }
 
@@ -38,8 +38,7 @@ impl Tool for SendMessageToAgent {
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        let message = arguments.get("message").and_then(Value::as_str).unwrap_or_default();
-        match message.len() {
+        match arguments.get("message").map(body_of).unwrap_or_default().len() {
             0 => Err(invalid("`message` is empty")),
             bytes if bytes > MAX_BODY_BYTES => Err(invalid(&format!(
                 "`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; refer to a file instead"
@@ -50,9 +49,15 @@ impl Tool for SendMessageToAgent {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { agent_id, message, deadline } = read(arguments)?;
-        let outgoing = OutgoingMessage { to: AgentId::new(&*agent_id), body: message, deadline_seconds: deadline };
+        let to = AgentId::new(&*agent_id);
+        let outgoing = OutgoingMessage { to, body: body_of(&message), deadline_seconds: deadline };
         let sequence = context.services().agents.send_message(outgoing).await?;
         let text = format!("message {sequence} to {agent_id} is queued");
         Ok(Answer::new(text, json!({"agent_id": agent_id, "sequence": sequence})))
     }
+}
+
+/// Returns the text of a message; an object is sent as JSON.
+fn body_of(message: &Value) -> String {
+    message.as_str().map_or_else(|| message.to_string(), str::to_owned)
 }

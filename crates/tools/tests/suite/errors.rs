@@ -1,5 +1,8 @@
 //! Tests of the errors of the contract, word for word.
 
+use std::sync::Arc;
+
+use orchestrate_core::policy::Grant;
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{Answer, ToolError};
 use serde_json::json;
@@ -38,6 +41,28 @@ pub(crate) async fn arguments_that_do_not_fit_are_explained(harness: ToolHarness
         let output = harness.call(tool, arguments).await;
         assert_eq!(output.error.as_deref(), Some(format!("Invalid parameters: {expected}").as_str()), "{tool}");
     }
+}
+
+/// A call that fails every check is told about the first one; each is mended in turn.
+pub(crate) async fn the_checks_come_in_their_order(mut harness: ToolHarness) {
+    harness.put("a", "x").unwrap();
+    let (grant, tokens) = (Arc::clone(&harness.scope.grant), harness.scope.result_tokens);
+    harness.scope.grant = Arc::new(Grant::of_tools([]));
+    harness.scope.result_tokens = 0;
+    let table = [
+        ("no_such_tool", json!({"path": 1}), "Retry: Tool 'no_such_tool' not found"),
+        ("read_file", json!({"path": 1}), "Retry: Invalid parameters: "),
+        ("read_file", json!({"path": "a"}), "Denied: Security validation failed: "),
+    ];
+    for (tool, arguments, expected) in table {
+        let output = harness.call(tool, arguments).await;
+        assert!(said(&output).starts_with(expected), "{}", said(&output));
+    }
+    harness.scope.grant = grant;
+    let output = harness.call("read_file", json!({"path": "a"})).await;
+    assert!(said(&output).starts_with("Retry: Resource limits exceeded: "), "{}", said(&output));
+    harness.scope.result_tokens = tokens;
+    assert!(harness.call("read_file", json!({"path": "a"})).await.success);
 }
 
 pub(crate) async fn every_class_of_failure_passes_unchanged(_: ToolHarness) {
@@ -108,4 +133,16 @@ pub(crate) async fn a_recorder_that_fails_lets_nothing_run(harness: ToolHarness)
     let output = harness.call("write_file", json!({"path": "a", "content": "x"})).await;
     assert_eq!(said(&output), "Execution: failed to record the start of the call: the disk is full");
     assert!(!harness.path().join("a").exists());
+}
+
+pub(crate) async fn a_message_may_be_an_object(harness: ToolHarness) {
+    let message = json!({"done": ["one.txt"], "left": 2});
+    let output = harness.call("send_message_to_agent", json!({"agent_id": "T2", "message": message})).await;
+    assert!(output.success, "{}", said(&output));
+    assert_eq!(harness.agents.sent()[0].body, r#"{"done":["one.txt"],"left":2}"#);
+    let output = harness.call("send_message_to_agent", json!({"agent_id": "T2", "message": 7})).await;
+    let expected = r#"Retry: Invalid parameters: `message`: 7 is not of types "string", "object""#;
+    assert_eq!(said(&output), expected);
+    let output = harness.call("send_message_to_agent", json!({"agent_id": "T9", "message": message})).await;
+    assert_eq!(said(&output), "Retry: there is no agent `T9`; there is `T2`");
 }

@@ -16,10 +16,12 @@ mod failures;
 mod files;
 mod hostile;
 mod limits;
+mod permissions;
 mod plugins;
 mod probe;
 mod programs;
 mod records;
+mod registry;
 mod replay;
 mod search;
 mod support;
@@ -115,6 +117,7 @@ fn unconfined_trials() -> Vec<Trial> {
         documents: a_model_is_told_what_a_tool_says_of_itself file_tools_work_off_the_threads_of_the_runtime
             the_tools_of_a_run_share_values an_agent_keeps_notes;
         errors: an_unknown_tool_is_answered_with_the_nearest_names arguments_that_do_not_fit_are_explained
+            the_checks_come_in_their_order a_message_may_be_an_object
             every_class_of_failure_passes_unchanged a_panic_is_a_failure_of_the_tool no_room_and_too_many_calls_are_refused
             a_recorder_that_fails_lets_nothing_run;
         failures: each_class_of_failure_is_handled_by_its_strategy another_tool_answers_for_one_that_cannot
@@ -133,10 +136,12 @@ fn unconfined_trials() -> Vec<Trial> {
         limits: every_tool_that_touches_files_keeps_to_the_allowed_kinds
             a_configured_size_holds_for_every_tool_that_reads_or_writes_content the_reference_profile_holds
             a_forbidden_path_is_closed_under_every_name;
+        permissions: each_covers_the_tools_of_the_reference a_grant_needs_tool_and_permission;
         plugins: a_plugins_tools_are_like_built_in_ones a_project_rewords_a_plugins_tool
             what_cannot_be_used_is_refused_by_its_name a_tool_that_panics_hangs_or_lies_fails_alone
             a_tool_that_never_ends_is_stopped_with_its_agent calls_that_never_end_are_not_made_again_and_again
             a_plugin_conforms a_closed_sandbox_starts_no_program;
+        registry: a_strangers_tool_is_found_by_name_category_and_words;
         records: a_start_is_recorded_before_the_effect aliases_are_recorded_under_their_own_names
             a_dropped_caller_leaves_no_call_open a_runtime_that_ends_records_interrupted a_long_result_is_cut_and_kept
             data_is_shaped_like_a_text_and_recorded_where_it_is_short

@@ -29,9 +29,11 @@ pub(crate) async fn a_listing_honours_ignore_files_and_says_so(harness: ToolHarn
     project(&harness);
     let output = harness.call("list_directory", json!({"path": "."})).await;
     assert_eq!(said(&output), "ok: .gitignore  24 B\nkeep.log  11 B\nsrc/\n[left out: 2 ignored (build.log, target)]");
+    assert_eq!(output.data, json!({"entries": [".gitignore", "keep.log", "src"], "ignored": 2, "complete": true}));
     let output = harness.call("LS", json!({"path": "src", "recursive": true})).await;
     let expected = "ok: .ignore  13 B\nlib.rs  33 B\nmain.rs  35 B\n[left out: 1 ignored (src/generated.rs)]";
     assert_eq!(said(&output), expected);
+    assert_eq!(output.data["entries"], json!(["src/.ignore", "src/lib.rs", "src/main.rs"]));
     let output = harness.call("list_directory", json!({"path": "src/main.rs"})).await;
     assert_eq!(said(&output), "Retry: not a directory: src/main.rs");
     harness.put("empty/.ignore", "*\n").unwrap();

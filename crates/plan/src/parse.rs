@@ -21,7 +21,7 @@ use crate::order::overlap::Pattern;
 use crate::order::reason::Reason;
 use crate::order::stuck::never_started;
 use crate::read::collect;
-use crate::read::collect::Collected;
+use crate::read::collect::{Collected, MAX_TASKS};
 use crate::read::note::{self, Note};
 use crate::read::outline;
 use crate::read::outline::{Block, Opaque};
@@ -36,9 +36,6 @@ use orchestrate_core::task::Task;
 
 /// The maximum size of a plan: a thousand tasks need a tenth of it.
 pub const MAX_PLAN_BYTES: usize = 4 * 1024 * 1024;
-
-/// The maximum number of tasks in a plan: each has a branch, and nobody reviews more branches.
-pub(crate) const MAX_TASKS: usize = 10_000;
 
 /// A plan that has no errors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -302,7 +299,9 @@ fn with_remarks(mut draft: Draft, remarks: Option<&Vec<String>>) -> Draft {
 
 fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: &Edges, review: bool) -> Vec<Task> {
     let named = |places: Option<&Vec<usize>>| -> Vec<TaskId> {
-        places.into_iter().flatten().filter_map(|at| ids.get(*at).cloned()).collect()
+        let mut named = Vec::with_capacity(places.map_or(0, Vec::len));
+        named.extend(places.into_iter().flatten().filter_map(|at| ids.get(*at).cloned()));
+        named
     };
     drafts
         .into_iter()

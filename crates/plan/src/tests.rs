@@ -345,7 +345,7 @@ fn errors_of_the_whole_file() {
     );
     let large = "- [ ] a\n".repeat(MAX_PLAN_BYTES / 8 + 1);
     fails(&large, &["0:0 plan_too_large  → split it into several plans"]);
-    fails(&"- [ ] a\n".repeat(crate::parse::MAX_TASKS + 1), &["1:1 too_many_tasks"]);
+    fails(&"- [ ] a\n".repeat(crate::read::collect::MAX_TASKS + 1), &["1:1 too_many_tasks"]);
     fails(&format!("- [ ] a\n\n{}x\n", "- ".repeat(MAX_DEPTH + 1)), &["3:1 too_deep"]);
 }
 

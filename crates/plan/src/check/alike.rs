@@ -17,11 +17,13 @@ use orchestrate_core::invisible::{shown, without_hidden};
 /// Warns of all such titles and paths in these tasks.
 pub(crate) fn check(drafts: &[Draft], findings: &mut Findings) {
     let mut seen = HashMap::new();
+    // Paths that are folded themselves are different files everywhere.
+    let are_folded = drafts.iter().flat_map(|draft| &draft.attributes.files).all(|file| is_folded(&file.text));
     for draft in drafts {
         if let Some(warning) = like_an_id(draft) {
             findings.warn(warning);
         }
-        for file in &draft.attributes.files {
+        for file in draft.attributes.files.iter().filter(|_| !are_folded) {
             if let Some(earlier) = twin(&file.text, &mut seen) {
                 let message = format!(
                     "`{}` and `{}` are the same file on a case-insensitive file system",
@@ -50,12 +52,16 @@ fn like_an_id(draft: &Draft) -> Option<Pending> {
     Some(warning.suggest(Some(format!("write `{}`", found.id))))
 }
 
+/// Reports whether a path is known to be its own key, as most are.
+fn is_folded(path: &str) -> bool {
+    path.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
+}
+
 /// Returns an earlier, different spelling of the same path or of a folder above it.
 fn twin<'d>(path: &'d str, seen: &mut HashMap<Cow<'d, str>, &'d str>) -> Option<&'d str> {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     for part in ends.filter_map(|end| path.get(..end)).filter(|part| !part.is_empty()) {
-        let is_folded = part.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
-        let key = if is_folded { Cow::Borrowed(part) } else { Cow::Owned(folded(part)) };
+        let key = if is_folded(part) { Cow::Borrowed(part) } else { Cow::Owned(folded(part)) };
         let earlier = *seen.entry(key).or_insert(part);
         if earlier != part {
             return Some(earlier);

@@ -28,7 +28,7 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
     let prefixes = prefixes(drafts, &keys, findings);
     let written: Vec<Option<Written<'_>>> =
         drafts.iter().zip(&prefixes).map(|(draft, prefix)| Some(with_prefix(draft.id.as_ref()?, prefix))).collect();
-    let mut first: HashMap<Cow<'_, str>, (usize, &str)> = HashMap::new();
+    let mut first: HashMap<Cow<'_, str>, (usize, &str)> = HashMap::with_capacity(written.iter().flatten().count());
     for (at, id) in written.iter().enumerate() {
         let Some(id) = id else { continue };
         if let Some(reason) = TaskId::refusal(&id.text) {
@@ -47,8 +47,8 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
             findings.error(found.suggest(Some("change the id of one of them".to_owned())));
         }
     }
-    let needs_slugs = written.iter().any(Option::is_none);
-    let mut slugs = Slugs::new(first.into_keys().filter(|_| needs_slugs).map(Cow::into_owned));
+    let titles = written.iter().filter(|id| id.is_none()).count();
+    let mut slugs = Slugs::new(titles, first.into_keys().filter(|_| titles > 0).map(Cow::into_owned));
     let mut names = Vec::with_capacity(drafts.len());
     for ((draft, id), prefix) in drafts.iter().zip(written).zip(prefixes) {
         let title = draft.title.as_str();
@@ -110,7 +110,7 @@ fn prefixes(drafts: &[Draft], keys: &[Option<String>], findings: &mut Findings) 
 
 /// Returns the first draft whose number an earlier one of the same part has.
 fn repeated(drafts: &[Draft], keys: &[Option<String>], part: Part) -> Option<usize> {
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::with_capacity(keys.iter().flatten().count());
     drafts.iter().zip(keys).position(|(draft, key)| {
         let restarts = draft.id.as_ref().is_some_and(|id| restarts(&id.text));
         restarts && !seen.insert((part(draft), key))

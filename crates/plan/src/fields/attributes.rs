@@ -5,7 +5,6 @@
 //! reason `(depends on T1)` without a colon counts as a dependency if it names nothing but tasks; it stays in the
 //! title.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
@@ -167,16 +166,25 @@ pub(crate) struct Field<'a> {
 
 /// Returns the key that a word spells, if any.
 pub(crate) fn key_of(word: &str) -> Option<Key> {
-    let word = normal(word);
-    KEYS.iter().chain(TRANSLATED_KEYS).find(|(spelling, _)| *spelling == word).map(|(_, key)| *key)
+    let mut keys = KEYS.iter().chain(TRANSLATED_KEYS);
+    let found = match word.is_ascii() {
+        true => keys.find(|(spelling, _)| is_spelling(word.trim(), spelling)),
+        false => {
+            let word = normal(word);
+            keys.find(|(spelling, _)| *spelling == word)
+        }
+    };
+    found.map(|(_, key)| *key)
 }
 
-fn normal(word: &str) -> Cow<'_, str> {
-    let word = word.trim();
-    match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        true => Cow::Borrowed(word),
-        false => Cow::Owned(word.to_lowercase().replace([' ', '-'], "_")),
-    }
+/// Reports whether an ASCII word is a key in its normal spelling.
+fn is_spelling(word: &str, spelling: &str) -> bool {
+    let normal = |byte: u8| if matches!(byte, b' ' | b'-') { b'_' } else { byte.to_ascii_lowercase() };
+    word.len() == spelling.len() && word.bytes().map(normal).eq(spelling.bytes())
+}
+
+fn normal(word: &str) -> String {
+    word.trim().to_lowercase().replace([' ', '-'], "_")
 }
 
 impl Attributes {
@@ -558,7 +566,7 @@ pub(crate) fn read_detail(inline: &Inline<'_>, form: Form, findings: &mut Findin
     let Some(key) = key_of(word) else {
         let spelled = normal(word);
         let is_slip = |(known, key): &&(&str, Key)| {
-            let word = spelled.as_ref();
+            let word = spelled.as_str();
             let is_word = PROSE.contains(&word) || word.starts_with(known);
             known.len() >= 6 && GRAVE.contains(key) && !is_word && edit_distance(word, known, 2).is_some()
         };

@@ -1,5 +1,6 @@
 //! Task ids: the one that a title begins with, or a stable slug of the title.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use orchestrate_core::ids::TaskId;
@@ -43,6 +44,9 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
             bare_number: false,
         });
     }
+    // Most titles begin with a word that is none: after its capitals, an id has a digit or a hyphen.
+    let after_capitals = body.bytes().find(|byte| !byte.is_ascii_uppercase());
+    after_capitals.filter(|byte| byte.is_ascii_digit() || *byte == b'-')?;
     let length = body.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '.')).unwrap_or(body.len());
     let word = body.get(..length)?.trim_end_matches(['.', '-']);
     let after = body.get(word.len()..)?;
@@ -185,9 +189,11 @@ pub(crate) struct Slugs {
 }
 
 impl Slugs {
-    /// Creates a generator that avoids the keys of ids written in the plan.
-    pub(crate) fn new(written: impl IntoIterator<Item = String>) -> Self {
-        Self { taken: written.into_iter().map(TaskId::new).collect(), last: HashMap::new() }
+    /// Creates a generator for about this many titles that avoids the keys of ids written in the plan.
+    pub(crate) fn new(titles: usize, written: impl IntoIterator<Item = String>) -> Self {
+        let mut taken = HashSet::with_capacity(titles);
+        taken.extend(written.into_iter().map(TaskId::new));
+        Self { taken, last: HashMap::new() }
     }
 
     /// Returns the slug of a title, with an index if it is taken.
@@ -195,31 +201,33 @@ impl Slugs {
         // One more than fit shows whether the last word ends there.
         let key = key_up_to(title, MAX_SLUG_CHARS + 1);
         let base = slug(&key);
-        if let Some(id) = self.take(base) {
+        if let Some(id) = take(base, &mut self.taken) {
             return id;
         }
         let common = first_chars(base, COMMON_CHARS);
-        let mut index = self.last.get(common).copied().unwrap_or(1);
-        let id = loop {
-            index += 1;
-            if let Some(id) = self.take(&indexed(base, index)) {
-                break id;
-            }
+        let index = match self.last.get_mut(common) {
+            Some(last) => last,
+            None => self.last.entry(TaskId::from(common)).or_insert(1),
         };
-        match self.last.get_mut(common) {
-            Some(last) => *last = index,
-            None => drop(self.last.insert(TaskId::from(common), index)),
+        loop {
+            *index += 1;
+            if let Some(id) = take(&indexed(base, *index), &mut self.taken) {
+                return id;
+            }
         }
-        id
     }
+}
 
-    /// Takes a slug; returns `None` if it is taken already.
-    fn take(&mut self, slug: &str) -> Option<TaskId> {
-        let id = TaskId::from(slug);
-        // A slug is in lower case, so it is its own key unless its letters have other forms.
-        let key = if slug.is_ascii() { id.clone() } else { TaskId::new(TaskId::key(slug)) };
-        self.taken.insert(key).then_some(id)
+/// Takes a slug; returns `None` if it is taken already.
+fn take(slug: &str, taken: &mut HashSet<TaskId>) -> Option<TaskId> {
+    // A slug is in lower case, so it is its own key unless its letters have other forms.
+    let key = if slug.is_ascii() { Cow::Borrowed(slug) } else { Cow::Owned(TaskId::key(slug)) };
+    if taken.contains(key.as_ref()) {
+        return None;
     }
+    let id = TaskId::from(slug);
+    taken.insert(if key == slug { id.clone() } else { TaskId::from(key.as_ref()) });
+    Some(id)
 }
 
 /// Adds an index to a slug, shortened so that both fit.
@@ -264,7 +272,7 @@ mod tests {
 
     #[test]
     fn slugs_are_stable_and_never_repeat() {
-        let mut slugs = Slugs::new(["refactor_2".to_owned()]);
+        let mut slugs = Slugs::new(0, ["refactor_2".to_owned()]);
         let table = [
             ("Refactor database", "refactor"),
             ("Refactor  database!", "refactor_3"),

@@ -33,7 +33,7 @@ pub(crate) struct References<'a> {
     /// By id in lower case; `None` if several ids differ in case only.
     lower: HashMap<String, Option<usize>>,
     /// By prefix in lower case and number, so that `T1` finds `T001`.
-    numbered: BTreeMap<(String, u64), Vec<usize>>,
+    numbered: HashMap<String, BTreeMap<u64, Vec<usize>>>,
     /// By number alone; `None` if several tasks have it.
     bare: HashMap<String, Option<usize>>,
     /// By the key of its title; `None` if several tasks have it.
@@ -53,11 +53,11 @@ impl<'a> References<'a> {
         let group =
             |group: &'a Group| ((prefix(&group.leaves).unwrap_or_default(), group.id.as_str()), group.leaves.clone());
         let mut found = Self {
-            exact: HashMap::new(),
-            lower: HashMap::new(),
-            numbered: BTreeMap::new(),
-            bare: HashMap::new(),
-            titles: HashMap::new(),
+            exact: HashMap::with_capacity(tasks.len()),
+            lower: HashMap::with_capacity(tasks.len()),
+            numbered: HashMap::new(),
+            bare: HashMap::with_capacity(tasks.len()),
+            titles: HashMap::with_capacity(tasks.len()),
             groups: groups.iter().map(group).collect(),
             phases: HashMap::new(),
             ids: tasks.iter().map(|task| task.id.as_str()).collect(),
@@ -76,8 +76,8 @@ impl<'a> References<'a> {
             // The last number of `3.1` is not the number of a task.
             let last = numbered.as_ref().filter(|(prefix, _)| !prefix.ends_with('.')).map(|(_, last)| *last);
             let bare = task.number.map(plain_number).or(last.map(|last| last.to_string()));
-            if let Some(key) = numbered {
-                found.numbered.entry(key).or_default().push(at);
+            if let Some((prefix, number)) = numbered {
+                found.numbered.entry(prefix).or_default().entry(number).or_default().push(at);
             }
             if let Some(bare) = bare {
                 found.bare.entry(bare).and_modify(|found| *found = None).or_insert(Some(at));
@@ -217,7 +217,8 @@ impl<'a> References<'a> {
             return Some(leaves.collect());
         }
         let by_case = self.lower.get(&name.to_lowercase()).copied().flatten();
-        let by_number = || split_number(name).and_then(|key| self.numbered.get(&key)?.first().copied());
+        let numbered = |(prefix, number)| self.numbered.get(&prefix)?.get(&number)?.first().copied();
+        let by_number = || split_number(name).and_then(numbered);
         let by_bare_number = || self.bare.get(&plain_number(name)).copied().flatten();
         let by_title = || self.titles.get(identify::title_key(name).as_str()).copied().flatten();
         let by_title = || by_title().filter(|_| name.contains(' '));
@@ -255,7 +256,7 @@ impl<'a> References<'a> {
             return None;
         }
         let mut found: Vec<usize> =
-            self.numbered.range((prefix, low)..=(other, high)).flat_map(|(_, at)| at).copied().collect();
+            self.numbered.get(&prefix)?.range(low..=high).flat_map(|(_, at)| at).copied().collect();
         found.sort_unstable();
         Some(found)
     }

@@ -28,6 +28,9 @@ use crate::read::task_line::{Draft, Reader, items_of};
 use crate::read::text;
 use orchestrate_core::task::TaskStatus;
 
+/// The maximum number of tasks in a plan: each has a branch, and nobody reviews more branches.
+pub(crate) const MAX_TASKS: usize = 10_000;
+
 /// The maximum number of characters that a group passes to each of its tasks: enough for its title and a few remarks.
 const MAX_HANDED_DOWN_CHARS: usize = 2_000;
 
@@ -56,11 +59,15 @@ pub(crate) struct Collected {
 /// Finds all tasks of a document, in the first style that has any.
 pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], known: &KnownNames, findings: &mut Findings) -> Collected {
     let is_kiro = is_kiro(source);
+    // Most tasks are headings, or items of a list that is in no other one.
+    let likely = blocks.iter().map(|block| items_of(block).len() + usize::from(matches!(block, Block::Heading { .. })));
+    let room = likely.sum::<usize>().min(MAX_TASKS);
     let mut without_tasks = None;
     for style in Style::ALL {
         let mut own = Findings::default();
         let reader = Reader { source, known, findings: &mut own };
-        let found = Collected { notes: vec![Note { line: 1, ..Note::default() }], ..Collected::default() };
+        let notes = vec![Note { line: 1, ..Note::default() }];
+        let found = Collected { notes, drafts: Vec::with_capacity(room), ..Collected::default() };
         let mut walk = Walk { reader, found, style, is_kiro, sections: Sections::default(), open_step: None };
         walk.document(blocks);
         let found = Collected { title: walk.sections.title, ..walk.found };

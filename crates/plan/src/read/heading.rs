@@ -106,7 +106,7 @@ pub(crate) fn box_of(title: &str) -> Option<BoxMark> {
 
 /// Returns the box that ends a heading; the text that belongs to it begins at 0.
 pub(crate) fn box_at_end(title: &str) -> Option<BoxMark> {
-    let start = title.trim_end().rfind(" [").filter(|start| *start > 0)? + 1;
+    let start = title.trim_end().strip_suffix(']')?.rfind(" [").filter(|start| *start > 0)? + 1;
     let mark = read_box(title.get(start..)?).filter(|mark| start + mark.rest == title.len() && !mark.optional)?;
     Some(BoxMark { at: mark.at.map(|offset| start + offset), rest: 0, ..mark })
 }

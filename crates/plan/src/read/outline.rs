@@ -73,22 +73,24 @@ impl Block {
 
 /// Returns the offset of the first line whose markers nest deeper than [`MAX_DEPTH`].
 pub(crate) fn too_deep(source: &Source<'_>) -> Option<usize> {
-    source.lines(0..source.text.len()).find(|(_, line)| depth(line) > MAX_DEPTH).map(|(offset, _)| offset)
+    source.line_starts().find(|start| depth(source.slice(*start..source.text.len())) > MAX_DEPTH)
 }
 
-/// Returns an upper bound of the nesting that a line can continue or open: one level for every two columns, and for
-/// every marker with the blank after it.
-fn depth(line: &str) -> usize {
+/// Returns an upper bound of the nesting that the first line of a text can continue or open: one level for every two
+/// columns, and for every marker with the blank after it.
+fn depth(text: &str) -> usize {
     let (mut columns, mut markers) = (0, 0);
-    let mut rest = line.bytes().peekable();
+    let mut rest = text.bytes().peekable();
     while let Some(byte) = rest.next() {
         match byte {
             b' ' => columns += 1,
             b'\t' => columns += 4,
             b'>' => markers += 1,
-            b'-' | b'+' | b'*' | b'.' | b')' if matches!(rest.peek(), None | Some(b' ' | b'\t')) => {
+            b'-' | b'+' | b'*' | b'.' | b')'
+                if rest.peek().is_none_or(|next| matches!(next, b' ' | b'\t' | b'\n' | b'\r')) =>
+            {
                 markers += 1;
-                rest.next();
+                rest.next_if(|next| matches!(next, b' ' | b'\t'));
             }
             b'0'..=b'9' => {}
             _ => break,
@@ -121,7 +123,8 @@ struct Reader<'b> {
 impl Reader<'_> {
     /// Returns the blocks up to the end of what encloses them.
     fn blocks(&mut self, in_item: bool) -> Vec<Block> {
-        let mut blocks = Vec::new();
+        // Most items are a text, and perhaps a list below it.
+        let mut blocks = Vec::with_capacity(if in_item { 2 } else { 0 });
         // A paragraph whose text stands in its item without a paragraph around it.
         let mut bare: Option<Range<usize>> = None;
         while let Some((event, range)) = self.events.next() {

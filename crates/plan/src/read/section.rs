@@ -417,7 +417,11 @@ const LEVELS: &[&str] = &[
 
 /// Returns the words of a text.
 fn words(text: &str) -> Vec<&str> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
+    each_word(text).collect()
+}
+
+fn each_word(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 /// Returns a heading's words without the number of its section, joined by blanks.
@@ -465,8 +469,7 @@ pub(crate) fn is_checklist(title: &str) -> bool {
 
 /// Returns the number that a heading begins with.
 pub(crate) fn number(title: &str) -> Option<String> {
-    let first = words(title).into_iter().next();
-    first.filter(|word| word.bytes().all(|byte| byte.is_ascii_digit())).map(str::to_owned)
+    each_word(title).next().filter(|word| word.bytes().all(|byte| byte.is_ascii_digit())).map(str::to_owned)
 }
 
 /// Reports whether the bullets below such a heading are tasks.
@@ -509,7 +512,7 @@ pub(crate) struct Phase {
 
 /// Parses a heading that contains `Phase N`, `Stage N` or `Milestone N`, or begins with a priority.
 pub(crate) fn phase(title: &str) -> Option<Phase> {
-    if title.is_ascii() && !words(title).into_iter().any(may_begin_phase) {
+    if title.is_ascii() && !each_word(title).any(may_begin_phase) {
         return None;
     }
     // Lowered word by word: some letters become two, which would split a word.

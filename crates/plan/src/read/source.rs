@@ -43,25 +43,38 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the lines of a range with the offset of each, without their line endings.
-    pub(crate) fn lines(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &'a str)> + use<'_, 'a> {
-        let mut line = self.line_of(range.start);
+    pub(crate) fn lines(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
         let mut start = range.start;
+        let mut rest = self.slice(range);
         std::iter::from_fn(move || {
-            if start >= range.end {
-                return None;
-            }
-            let next = self.line_start(line + 1);
-            let found = (start, self.slice(start..next.min(range.end)).trim_end_matches(['\r', '\n']));
-            start = next;
-            line += 1;
-            Some(found)
+            let (line, after) = rest.split_at_checked(rest.bytes().position(ends_line).unwrap_or(rest.len()))?;
+            let next = after.strip_prefix("\r\n").or_else(|| after.get(1..)).unwrap_or_default();
+            let found = (!rest.is_empty()).then_some((start, line));
+            start += rest.len() - next.len();
+            rest = next;
+            found
         })
+    }
+
+    /// Returns the offsets of all lines.
+    pub(crate) fn line_starts(&self) -> impl Iterator<Item = usize> + '_ {
+        self.line_starts.iter().copied()
+    }
+
+    /// Returns the number of bytes between the beginning of a line and a place in it.
+    pub(crate) fn column(&self, offset: usize) -> usize {
+        self.slice(0..offset).bytes().rev().take_while(|byte| !ends_line(*byte)).count()
     }
 
     /// Returns a cursor that converts increasing offsets into positions.
     pub(crate) fn cursor(&self) -> Cursor<'_, 'a> {
         Cursor { source: self, line: 1, offset: 0, column: 1 }
     }
+}
+
+/// Reports whether a byte ends a line, alone or with the other one of CRLF.
+pub(crate) fn ends_line(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
 }
 
 /// Converts increasing offsets into lines and columns, reading every character once.

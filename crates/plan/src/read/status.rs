@@ -139,7 +139,7 @@ const WORDS: &[(TaskStatus, &[&str])] = &[
 
 /// Returns the status of a leading mark, and the text after it.
 pub(crate) fn leading_mark(text: &str) -> Option<(TaskStatus, &str)> {
-    let first = text.chars().next()?;
+    let first = text.chars().next().filter(|first| !first.is_ascii())?;
     let (_, status) = MARKS.iter().find(|(mark, _)| *mark == first)?;
     let rest = text.get(first.len_utf8()..)?.trim_start_matches('\u{fe0f}');
     Some((*status, rest.trim_start_matches([' ', ':', '-'])))
@@ -201,7 +201,7 @@ pub(crate) fn place(line: &str) -> Option<Range<usize>> {
 /// Splits a line into its status at the end, the text before it, and the place of the status.
 fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
     let title = title.trim_end();
-    let is_mark = |c: char| MARKS.iter().any(|(mark, _)| *mark == c);
+    let is_mark = |c: char| !c.is_ascii() && MARKS.iter().any(|(mark, _)| *mark == c);
     if let Some(at) = title.rfind(is_mark).filter(|at| *at > 0) {
         let status = of_text(title.get(at..)?)?;
         let words = leading_mark(title.get(at..)?).map_or("", |(_, rest)| rest);

@@ -225,12 +225,12 @@ impl<'a> Reader<'_, 'a> {
 
     /// Returns a range's lines without the indentation of the first, HTML comments and hidden characters.
     pub(crate) fn dedented(&self, range: Range<usize>) -> String {
-        let column = range.start - self.source.line_start(self.source.line_of(range.start));
         let written = self.source.slice(range.clone()).trim();
         let is_plain = |byte: u8| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'<' | b'`');
         if written.bytes().all(is_plain) {
             return written.to_owned();
         }
+        let column = self.source.column(range.start);
         let mut text = String::with_capacity(range.len());
         for (at, (_, line)) in self.source.lines(range).enumerate() {
             let blanks = line.bytes().take(column).take_while(|byte| matches!(byte, b' ' | b'\t')).count();

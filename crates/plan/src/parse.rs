@@ -1,6 +1,7 @@
 //! Parses text into a [`Plan`], and reports every error at once.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -242,25 +243,29 @@ fn hidden_characters(source: &Source<'_>, findings: &mut Findings) {
 fn hidden_comments(source: &Source<'_>, blocks: &[Block], findings: &mut Findings) {
     for block in blocks {
         match block {
-            Block::List(items) => items.iter().for_each(|item| hidden_comments(source, &item.blocks, findings)),
-            Block::Opaque { kind: Opaque::Code, .. } => {}
-            other if !source.slice(other.range()).contains("<!--") => {}
-            other => {
-                let inline = Inline::new(source, other.range());
-                for comment in text::spans(&inline.text).comments {
-                    let offset = inline.offset(comment.start);
-                    let text = inline.slice(comment);
-                    if comment_id(text).is_some() {
-                        continue;
-                    }
-                    findings.warn(Pending::new(
-                        offset,
-                        FindingCode::HiddenText,
-                        text,
-                        "hidden text in an HTML comment",
-                    ));
+            Block::List(items) => {
+                for item in items {
+                    comments_in(source, item.text.clone(), findings);
+                    hidden_comments(source, &item.blocks, findings);
                 }
             }
+            Block::Opaque { kind: Opaque::Code, .. } => {}
+            other => comments_in(source, other.range(), findings),
+        }
+    }
+}
+
+fn comments_in(source: &Source<'_>, range: Range<usize>, findings: &mut Findings) {
+    if !source.slice(range.clone()).contains("<!--") {
+        return;
+    }
+    let inline = Inline::new(source, range);
+    for comment in text::spans(&inline.text).comments {
+        let offset = inline.offset(comment.start);
+        let text = inline.slice(comment);
+        if comment_id(text).is_none() {
+            let message = "hidden text in an HTML comment";
+            findings.warn(Pending::new(offset, FindingCode::HiddenText, text, message));
         }
     }
 }

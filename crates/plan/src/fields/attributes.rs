@@ -153,7 +153,8 @@ pub(crate) struct Attributes {
     pub(crate) review: Option<bool>,
     pub(crate) parallel: bool,
     pub(crate) labels: Vec<String>,
-    given: Vec<Key>,
+    /// The keys that were set, a bit for each.
+    given: u16,
 }
 
 /// One `key: value` whose value is not parsed yet.
@@ -191,7 +192,7 @@ impl Attributes {
     /// Parses one field and stores its value, or records an error.
     pub(crate) fn set(&mut self, field: &Field<'_>, findings: &mut Findings) {
         let accumulates = matches!(field.key, Key::Depends | Key::Files);
-        if self.given.contains(&field.key) && !accumulates {
+        if self.is_given(field.key) && !accumulates {
             let message = "this key is set twice for one task";
             let found = Pending::new(field.offset, FindingCode::DuplicateKey, field.value, message);
             let is_ambiguous = matches!(field.key, Key::Agent | Key::Model | Key::Verify | Key::Run);
@@ -200,9 +201,7 @@ impl Attributes {
                 false => findings.warn(found.suggest(Some("the first one counts".to_owned()))),
             };
         }
-        if !self.given.contains(&field.key) {
-            self.given.push(field.key);
-        }
+        self.given |= 1 << field.key as u16;
         if field.value.len() > MAX_VALUE_BYTES || self.depends.len().max(self.files.len()) > MAX_LIST {
             let message = format!("a value has at most {MAX_VALUE_BYTES} bytes, and a task at most {MAX_LIST} of them");
             return findings.error(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
@@ -246,9 +245,13 @@ impl Attributes {
         }
     }
 
+    fn is_given(&self, key: Key) -> bool {
+        self.given & (1 << key as u16) != 0
+    }
+
     /// Reports whether the task says what it depends on, be it nothing.
     pub(crate) fn names_dependencies(&self) -> bool {
-        self.given.contains(&Key::Depends) || !self.depends.is_empty() || !self.likely_depends.is_empty()
+        self.is_given(Key::Depends) || !self.depends.is_empty() || !self.likely_depends.is_empty()
     }
 
     /// Adds a group's dependencies and files, and takes its other attributes unless the task sets its own.

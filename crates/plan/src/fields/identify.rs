@@ -1,6 +1,5 @@
 //! Task ids: the one that a title begins with, or a stable slug of the title.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use orchestrate_core::ids::TaskId;
@@ -201,40 +200,38 @@ impl Slugs {
         // One more than fit shows whether the last word ends there.
         let key = key_up_to(title, MAX_SLUG_CHARS + 1);
         let base = slug(&key);
-        if let Some(id) = take(base, &mut self.taken) {
+        if let Some(id) = self.take(TaskId::from(base)) {
             return id;
         }
         let common = first_chars(base, COMMON_CHARS);
-        let index = match self.last.get_mut(common) {
-            Some(last) => last,
-            None => self.last.entry(TaskId::from(common)).or_insert(1),
-        };
-        loop {
-            *index += 1;
-            if let Some(id) = take(&indexed(base, *index), &mut self.taken) {
-                return id;
+        let mut index = self.last.get(common).copied().unwrap_or(1);
+        let id = loop {
+            index += 1;
+            if let Some(id) = self.take(TaskId::new(indexed(base, index))) {
+                break id;
             }
+        };
+        match self.last.get_mut(common) {
+            Some(last) => *last = index,
+            None => drop(self.last.insert(TaskId::from(common), index)),
         }
+        id
     }
-}
 
-/// Takes a slug; returns `None` if it is taken already.
-fn take(slug: &str, taken: &mut HashSet<TaskId>) -> Option<TaskId> {
-    // A slug is in lower case, so it is its own key unless its letters have other forms.
-    let key = if slug.is_ascii() { Cow::Borrowed(slug) } else { Cow::Owned(TaskId::key(slug)) };
-    if taken.contains(key.as_ref()) {
-        return None;
+    /// Takes a slug; returns `None` if it is taken already.
+    fn take(&mut self, slug: TaskId) -> Option<TaskId> {
+        let text = slug.as_str();
+        // A slug is in lower case, so it is its own key unless its letters have other forms.
+        let key = if text.is_ascii() { slug.clone() } else { TaskId::new(TaskId::key(text)) };
+        self.taken.insert(key).then_some(slug)
     }
-    let id = TaskId::from(slug);
-    taken.insert(if key == slug { id.clone() } else { TaskId::from(key.as_ref()) });
-    Some(id)
 }
 
 /// Adds an index to a slug, shortened so that both fit.
 fn indexed(base: &str, index: usize) -> String {
-    let suffix = index.to_string();
-    let kept = first_chars(base, MAX_SLUG_CHARS.saturating_sub(suffix.len() + 1));
-    [kept.trim_end_matches('_'), "_", &suffix].concat()
+    let digits = index.checked_ilog10().unwrap_or_default() as usize + 1;
+    let kept = first_chars(base, MAX_SLUG_CHARS.saturating_sub(digits + 1));
+    format!("{}_{index}", kept.trim_end_matches('_'))
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(crate) struct References<'a> {
     /// By prefix in lower case and number, so that `T1` finds `T001`.
     numbered: HashMap<String, BTreeMap<u64, Vec<usize>>>,
     /// By number alone; `None` if several tasks have it.
-    bare: HashMap<String, Option<usize>>,
+    bare: HashMap<Bare<'a>, Option<usize>>,
     /// By the key of its title; `None` if several tasks have it.
     titles: HashMap<String, Option<usize>>,
     /// By the prefix of the part of the plan where its numbers restart, and id.
@@ -75,7 +75,7 @@ impl<'a> References<'a> {
             let numbered = split_number(id);
             // The last number of `3.1` is not the number of a task.
             let last = numbered.as_ref().filter(|(prefix, _)| !prefix.ends_with('.')).map(|(_, last)| *last);
-            let bare = task.number.map(plain_number).or(last.map(|last| last.to_string()));
+            let bare = task.number.map(Bare::of).or(last.map(Bare::Number));
             if let Some((prefix, number)) = numbered {
                 found.numbered.entry(prefix).or_default().entry(number).or_default().push(at);
             }
@@ -219,9 +219,9 @@ impl<'a> References<'a> {
         let by_case = self.lower.get(&name.to_lowercase()).copied().flatten();
         let numbered = |(prefix, number)| self.numbered.get(&prefix)?.get(&number)?.first().copied();
         let by_number = || split_number(name).and_then(numbered);
-        let by_bare_number = || self.bare.get(&plain_number(name)).copied().flatten();
-        let by_title = || self.titles.get(identify::title_key(name).as_str()).copied().flatten();
-        let by_title = || by_title().filter(|_| name.contains(' '));
+        let by_bare_number = || self.bare.get(&Bare::of(name)).copied().flatten();
+        let title = || name.contains(' ').then(|| identify::title_key(name));
+        let by_title = || self.titles.get(&title()?).copied().flatten();
         by_case.or_else(by_number).or_else(by_bare_number).or_else(by_title).map(|at| vec![at])
     }
 
@@ -268,9 +268,18 @@ fn with_prefix(from: &str, to: &str) -> String {
     format!("{}{to}", from.get(..from.len() - digits).unwrap_or_default())
 }
 
-/// Returns a number without leading zeros; one like `3.1` is returned unchanged.
-fn plain_number(number: &str) -> String {
-    number.parse().map_or_else(|_| number.to_owned(), |number: u64| number.to_string())
+/// The number of a task, by which leading zeros do not count.
+#[derive(PartialEq, Eq, Hash)]
+enum Bare<'a> {
+    Number(u64),
+    /// One like `3.1`, as written.
+    Written(&'a str),
+}
+
+impl<'a> Bare<'a> {
+    fn of(number: &'a str) -> Self {
+        number.parse().map_or(Self::Written(number), Self::Number)
+    }
 }
 
 /// Splits an id into a lower-case prefix and its last number: `US-001` is (`us-`, 1).

@@ -102,15 +102,15 @@ impl Orderer<'_> {
                     true => references.resolve_likely(prefix, list, MAX_DEPENDENCIES, self.findings),
                     false => references.resolve_in(prefix, list, MAX_DEPENDENCIES, self.findings),
                 };
-                let mut found = lists.entry(list.offset).or_insert_with(read).clone();
+                let found = lists.entry(list.offset).or_insert_with(read);
                 // Possible prose never makes a task depend on itself: a group's tasks inherit it, even the one that
                 // it names.
-                found.tasks.retain(|on| !may_be_prose || *on != at);
+                let on = found.tasks.iter().filter(|on| !may_be_prose || **on != at);
+                self.depend(at, on);
                 names_all &= !found.has_prose;
                 if found.has_prose && !may_be_prose {
                     self.edges.remarks.entry(at).or_default().push(list.text.clone());
                 }
-                self.depend(at, &found.tasks);
                 if self.total > MAX_DEPENDENCIES {
                     self.full_at = list.offset;
                     return;
@@ -120,8 +120,8 @@ impl Orderer<'_> {
         }
     }
 
-    fn depend(&mut self, at: usize, on: &[usize]) {
-        self.total = self.total.saturating_add(on.len());
+    fn depend<'o>(&mut self, at: usize, on: impl Iterator<Item = &'o usize> + Clone) {
+        self.total = self.total.saturating_add(on.clone().count());
         if let Some(depends) = self.edges.depends.get_mut(at).filter(|_| self.total <= MAX_DEPENDENCIES) {
             depends.extend(on);
             depends.sort_unstable();
@@ -163,7 +163,7 @@ impl Orderer<'_> {
                 let depends = self.edges.depends.get(*at);
                 // What a task names in its own phase comes after the phase before anyway.
                 let names_own = depends.is_some_and(|depends| depends.iter().any(|on| own.contains(on)));
-                self.depend(*at, &gate);
+                self.depend(*at, gate.iter());
                 if let Some(reason) = self.edges.reasons.get_mut(*at).filter(|_| !gate.is_empty() && !names_own) {
                     reason.get_or_insert_default().barrier = true;
                 }
@@ -271,29 +271,26 @@ impl Orderer<'_> {
         let first: Vec<usize> = part.iter().copied().filter(first).collect();
         let is_optional = first.iter().any(|at| self.draft(*at).is_some_and(|draft| draft.optional));
         let cause = if is_optional { Cause::Optional } else { Cause::Closing };
-        self.wait(&Wait { tasks: first, earlier: last, cause });
+        first.into_iter().for_each(|task| self.wait(&Wait { task, earlier: &last, cause }));
     }
 
     /// Adds the author's order.
     fn author(&mut self, running: &[usize]) {
         let Unordered { drafts, patterns, .. } = self.tasks;
-        sequence::waits(drafts, patterns, &self.names_all, running).iter().for_each(|wait| self.wait(wait));
+        let names_all = self.names_all.clone();
+        sequence::waits(drafts, patterns, &names_all, running, &mut |wait| self.wait(wait));
     }
 
-    fn wait(&mut self, wait: &Wait) {
+    fn wait(&mut self, wait: &Wait<'_>) {
         let is_full = self.total > MAX_DEPENDENCIES;
-        self.total = self.total.saturating_add(wait.tasks.len() * wait.earlier.len());
+        self.total = self.total.saturating_add(wait.earlier.len());
         if self.total > MAX_DEPENDENCIES {
             if !is_full {
                 self.too_many();
             }
             return;
         }
-        for at in &wait.tasks {
-            for earlier in &wait.earlier {
-                self.follow(*at, *earlier, wait.cause);
-            }
-        }
+        wait.earlier.iter().for_each(|earlier| self.follow(wait.task, *earlier, wait.cause));
     }
 
     /// Orders tasks that write the same path: the earlier one first.

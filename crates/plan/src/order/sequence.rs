@@ -34,35 +34,33 @@ const CHECKS: &[&str] = &["test", "tests", "review", "checkpoint", "verification
 /// The number of words after a word of [`DOING`] that are looked at.
 const WORDS_AFTER: usize = 3;
 
-/// The tasks that one or several tasks come after.
-pub(crate) struct Wait {
-    pub(crate) tasks: Vec<usize>,
-    pub(crate) earlier: Vec<usize>,
+/// What a task comes after.
+pub(crate) struct Wait<'e> {
+    pub(crate) task: usize,
+    pub(crate) earlier: &'e [usize],
     pub(crate) cause: Cause,
 }
 
-/// Returns what each of the tasks, given in an order that fits their dependencies, comes after. `names_all` says of
-/// each draft whether it names all that it waits for.
+/// Calls `wait` for what each of the tasks, given in an order that fits their dependencies, comes after. `names_all`
+/// says of each draft whether it names all that it waits for.
 pub(crate) fn waits(
     drafts: &[Draft],
     patterns: &[Vec<Option<Pattern>>],
     names_all: &[bool],
     line: &[usize],
-) -> Vec<Wait> {
+    wait: &mut dyn FnMut(&Wait<'_>),
+) {
     let tasks: Vec<(usize, &Draft)> = line.iter().filter_map(|at| Some((*at, drafts.get(*at)?))).collect();
     if is_flat(&tasks) {
-        return closing_waits(&tasks, names_all);
+        return closing_waits(&tasks, names_all, wait);
     }
-    let mut waits = Vec::new();
     // The barrier between two phases orders them already.
     for phase in tasks.chunk_by(|(_, a), (_, b)| a.phase == b.phase) {
-        let mut sequence = Sequence { block: Block::default(), patterns, names_all, waits };
+        let mut sequence = Sequence { block: Block::default(), patterns, names_all, wait };
         for section in phase.chunk_by(|(_, a), (_, b)| a.section_index == b.section_index) {
             sequence.section(section);
         }
-        waits = sequence.waits;
     }
-    waits
 }
 
 fn is_flat(tasks: &[(usize, &Draft)]) -> bool {
@@ -73,9 +71,8 @@ fn is_flat(tasks: &[(usize, &Draft)]) -> bool {
 
 /// Makes tests and reviews of a flat checklist come after what stands before them, and a task that says in prose what
 /// it depends on.
-fn closing_waits(tasks: &[(usize, &Draft)], names_all: &[bool]) -> Vec<Wait> {
+fn closing_waits(tasks: &[(usize, &Draft)], names_all: &[bool], wait: &mut dyn FnMut(&Wait<'_>)) {
     let mut open = Vec::new();
-    let mut waits = Vec::new();
     for (at, draft) in tasks {
         let depends = draft.attributes.names_dependencies();
         let cause = match (depends, names_all.get(*at) == Some(&true)) {
@@ -84,11 +81,11 @@ fn closing_waits(tasks: &[(usize, &Draft)], names_all: &[bool]) -> Vec<Wait> {
             _ => None,
         };
         if let Some(cause) = cause.filter(|_| !open.is_empty()) {
-            waits.push(Wait { tasks: vec![*at], earlier: std::mem::take(&mut open), cause });
+            wait(&Wait { task: *at, earlier: &open, cause });
+            open.clear();
         }
         open.push(*at);
     }
-    waits
 }
 
 /// Reports whether a title says that it tests or reviews what stands before it.
@@ -132,7 +129,7 @@ struct Sequence<'n> {
     block: Block<'n>,
     patterns: &'n [Vec<Option<Pattern>>],
     names_all: &'n [bool],
-    waits: Vec<Wait>,
+    wait: &'n mut dyn FnMut(&Wait<'_>),
 }
 
 impl Sequence<'_> {
@@ -188,7 +185,7 @@ impl Sequence<'_> {
                 _ => Cause::Written,
             };
             if !step.waits.is_empty() {
-                self.waits.push(Wait { tasks: vec![*at], earlier: step.waits.clone(), cause });
+                (self.wait)(&Wait { task: *at, earlier: &step.waits, cause });
             }
         }
         step.members

@@ -559,7 +559,7 @@ impl Walk<'_, '_> {
         };
         let named = if id == parent.title { id.to_owned() } else { format!("{id}: {}", parent.title) };
         own.details.push(format!("Part of {named}"));
-        for block in item.blocks.iter().skip(1) {
+        for block in &item.blocks {
             match block {
                 Block::List(items) => {
                     for plain in items {
@@ -592,7 +592,7 @@ impl Walk<'_, '_> {
             }
         }
         draft.details.splice(0..0, inherited.details.iter().cloned());
-        for block in item.blocks.iter().skip(1) {
+        for block in &item.blocks {
             match block {
                 Block::List(items) => {
                     for item in items {

@@ -33,6 +33,9 @@ pub(crate) enum Block {
 pub(crate) struct Item {
     /// From its marker to its end.
     pub(crate) range: Range<usize>,
+    /// The paragraph that it begins with; empty if it begins with another block.
+    pub(crate) text: Range<usize>,
+    /// The blocks after that paragraph.
     pub(crate) blocks: Vec<Block>,
 }
 
@@ -109,7 +112,7 @@ pub(crate) fn read(source: &Source<'_>, start: usize) -> Vec<Block> {
         false => Cow::Borrowed(body),
     };
     let events = Parser::new_ext(&body, Options::empty()).into_offset_iter();
-    Reader { body: &body, start, events }.blocks(false)
+    Reader { body: &body, start, events }.contents(false).1
 }
 
 /// Converts the parser's events into blocks.
@@ -121,10 +124,13 @@ struct Reader<'b> {
 }
 
 impl Reader<'_> {
-    /// Returns the blocks up to the end of what encloses them.
-    fn blocks(&mut self, in_item: bool) -> Vec<Block> {
-        // Most items are a text, and perhaps a list below it.
-        let mut blocks = Vec::with_capacity(if in_item { 2 } else { 0 });
+    /// Returns the paragraph that an item begins with, and the other blocks up to the end of what encloses them.
+    fn contents(&mut self, in_item: bool) -> (Range<usize>, Vec<Block>) {
+        let (mut text, mut blocks) = (0..0, Vec::new());
+        let mut add = |block| match block {
+            Block::Paragraph(range) if in_item && text.is_empty() && blocks.is_empty() => text = range,
+            other => blocks.push(other),
+        };
         // A paragraph whose text stands in its item without a paragraph around it.
         let mut bare: Option<Range<usize>> = None;
         while let Some((event, range)) = self.events.next() {
@@ -139,11 +145,10 @@ impl Reader<'_> {
                     continue;
                 }
             };
-            blocks.extend(bare.take().map(|range| Block::Paragraph(self.place(range))));
-            blocks.extend(block);
+            bare.take().map(|range| Block::Paragraph(self.place(range))).into_iter().chain(block).for_each(&mut add);
         }
-        blocks.extend(bare.map(|range| Block::Paragraph(self.place(range))));
-        blocks
+        bare.map(|range| Block::Paragraph(self.place(range))).into_iter().for_each(add);
+        (text, blocks)
     }
 
     /// Reads the rest of a block that begins with a tag.
@@ -176,9 +181,12 @@ impl Reader<'_> {
 
     /// Reads the items of a list.
     fn items(&mut self) -> Vec<Item> {
-        let mut items = Vec::new();
+        // Many lists below a task are a single remark.
+        let mut items = Vec::with_capacity(1);
         while let Some((Event::Start(Tag::Item), range)) = self.events.next() {
-            items.push(Item { range: self.place(range), blocks: self.blocks(true) });
+            let range = self.place(range);
+            let (text, blocks) = self.contents(true);
+            items.push(Item { range, text, blocks });
         }
         items
     }

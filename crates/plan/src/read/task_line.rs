@@ -122,10 +122,7 @@ pub(crate) struct Reader<'s, 'a> {
 impl<'a> Reader<'_, 'a> {
     /// Returns the first paragraph of an item as inline text; empty if it begins with another block.
     pub(crate) fn first_line(&self, item: &Item) -> Inline<'a> {
-        match item.blocks.first() {
-            Some(Block::Paragraph(range)) => Inline::new(self.source, range.clone()),
-            _ => Inline::default(),
-        }
+        Inline::new(self.source, item.text.clone())
     }
 
     /// Reports whether an item with a box stands right below a heading, given the blocks after it.
@@ -146,23 +143,18 @@ impl<'a> Reader<'_, 'a> {
         let line = attributes::read_line(inline, mark.rest, self.known, self.findings);
         let mut cuts = line.cuts;
         cuts.sort_unstable_by_key(|cut| cut.start);
-        let mut head = skip_cuts(&inline.text, mark.rest, &cuts);
-        if let Some(date) = inline.text.get(head..).and_then(identify::date) {
-            cuts.push(head..head + date);
-            head += date;
-        }
-        let leading = identify::leading(inline.text.get(head..).unwrap_or_default())
+        let mut start = skip_cuts(&inline.text, mark.rest, &cuts);
+        start += inline.text.get(start..).and_then(identify::date).unwrap_or_default();
+        let leading = identify::leading(inline.text.get(start..).unwrap_or_default())
             .filter(|found| is_group || !found.bare_number);
         let mut id = line.marked_id;
-        cuts.push(0..mark.rest);
+        if let Some(found) = leading.filter(|_| id.is_none()) {
+            id = Some(Located { text: found.id.to_owned(), offset: inline.offset(start) });
+            start += found.rest;
+        }
         // A box at the end of a heading.
         cuts.extend(mark.at.filter(|at| *at > mark.rest).map(|at| at - 1..at + 2));
-        if let Some(found) = leading.filter(|_| id.is_none()) {
-            id = Some(Located { text: found.id.to_owned(), offset: inline.offset(head) });
-            cuts.push(head..head + found.rest);
-        }
-        cuts.sort_unstable_by_key(|cut| cut.start);
-        let (title, further) = text::without(&inline.text, &cuts);
+        let (title, further) = text::without(&inline.text, start, &cuts);
         let title = text::without_strong(title);
         let mut details: Vec<String> = Vec::new();
         push_detail(&mut details, further.join("\n").trim().to_owned());
@@ -198,7 +190,11 @@ impl<'a> Reader<'_, 'a> {
             }
             return attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
         }
-        let content = item.blocks.first().map_or(item.range.start, |block| block.range().start);
+        let content = match item.blocks.first() {
+            Some(block) if item.text.is_empty() => block.range().start,
+            None if item.text.is_empty() => item.range.start,
+            _ => item.text.start,
+        };
         push_detail(details, self.dedented(content..item.range.end));
     }
 

@@ -111,11 +111,11 @@ pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, u
     pairs
 }
 
-/// Returns a text without the given ranges, which are in the order of their starts, and without hidden characters: its
-/// first line and the others, with blanks collapsed.
-pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> (String, Vec<String>) {
-    let mut kept = String::with_capacity(text.len());
-    let mut at = 0;
+/// Returns a text from `start` on without the given ranges, which are in the order of their starts, and without hidden
+/// characters: its first line and the others, with blanks collapsed.
+pub(crate) fn without(text: &str, start: usize, cuts: &[Range<usize>]) -> (String, Vec<String>) {
+    let mut kept = String::with_capacity(text.len() - start);
+    let mut at = start;
     for cut in cuts {
         if cut.start > at {
             kept.push_str(text.get(at..cut.start).unwrap_or_default());
@@ -137,7 +137,7 @@ pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> (String, Vec<String>
 
 /// Like [`without`], in one line.
 pub(crate) fn line_without(text: &str, cuts: &[Range<usize>]) -> String {
-    match without(text, cuts) {
+    match without(text, 0, cuts) {
         (line, further) if further.is_empty() => line,
         (first, further) => [vec![first], further].concat().join(" "),
     }

@@ -145,7 +145,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let marks = ids.iter().zip(&mut drafts).map(|(id, draft)| (id.clone(), std::mem::take(&mut draft.marks)));
     let marks = marks.filter(|(_, marks)| !marks.is_empty()).collect();
     let reasons = ids.iter().zip(&edges.reasons).filter_map(|(id, reason)| Some((id.clone(), (*reason)?))).collect();
-    let tasks = tasks(source, drafts, &ids, &edges, front_matter.review);
+    let tasks = tasks(source, drafts, &ids, edges, front_matter.review);
     Plan { title, front_matter, tasks, marks, reasons, notes, ..Plan::default() }
 }
 
@@ -271,8 +271,8 @@ fn comments_in(source: &Source<'_>, range: Range<usize>, findings: &mut Findings
 }
 
 /// Returns the paths that a task writes; an invalid one is an error.
-fn patterns(draft: &Draft, findings: &mut Findings) -> Vec<Option<Pattern>> {
-    let mut pattern = |file: &Located| match Pattern::new(&file.text) {
+fn patterns<'d>(draft: &'d Draft, findings: &mut Findings) -> Vec<Option<Pattern<'d>>> {
+    let mut pattern = |file: &'d Located| match Pattern::new(&file.text) {
         Ok(pattern) => Some(pattern),
         Err(reason) => {
             findings.error(Pending::new(file.offset, FindingCode::InvalidValue, &file.text, reason));
@@ -302,21 +302,23 @@ fn with_remarks(mut draft: Draft, remarks: Option<&Vec<String>>) -> Draft {
     draft
 }
 
-fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: &Edges, review: bool) -> Vec<Task> {
-    let named = |places: Option<&Vec<usize>>| -> Vec<TaskId> {
-        let mut named = Vec::with_capacity(places.map_or(0, Vec::len));
-        named.extend(places.into_iter().flatten().filter_map(|at| ids.get(*at).cloned()));
+fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges, review: bool) -> Vec<Task> {
+    let named = |places: Vec<usize>| -> Vec<TaskId> {
+        let mut named = Vec::with_capacity(places.len());
+        named.extend(places.into_iter().filter_map(|at| ids.get(at).cloned()));
         named
     };
+    let waits = edges.depends.into_iter().zip(edges.after);
     drafts
         .into_iter()
         .zip(ids)
+        .zip(waits)
         .enumerate()
-        .map(|(at, (draft, id))| (at, with_remarks(draft, edges.remarks.get(&at)), id))
-        .map(|(at, draft, id)| Task {
+        .map(|(at, ((draft, id), waits))| (with_remarks(draft, edges.remarks.get(&at)), id, waits))
+        .map(|(draft, id, (depends, after))| Task {
             line: source.line_of(draft.at),
-            depends: named(edges.depends.get(at)),
-            after: named(edges.after.get(at)),
+            depends: named(depends),
+            after: named(after),
             review_required: draft.attributes.review.unwrap_or(review),
             ..draft.into_task(id.clone())
         })

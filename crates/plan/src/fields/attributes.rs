@@ -564,7 +564,7 @@ pub(crate) enum Form {
 
 /// Parses a line below a task as an attribute; `None` for prose. A key that is nearly one that changes the order or
 /// the check is an error.
-pub(crate) fn read_detail(inline: &Inline<'_>, form: Form, findings: &mut Findings) -> Option<(Key, Located)> {
+pub(crate) fn read_detail<'i>(inline: &'i Inline<'_>, form: Form, findings: &mut Findings) -> Option<Field<'i>> {
     let (word, value_at) = detail_key(&inline.text)?;
     let Some(key) = key_of(word) else {
         let spelled = normal(word);
@@ -583,10 +583,10 @@ pub(crate) fn read_detail(inline: &Inline<'_>, form: Form, findings: &mut Findin
     let value = raw.trim_start_matches(['*', '_']).trim_start();
     let offset = inline.offset(value_at + raw.len() - value.len());
     let value = value.strip_suffix('_').filter(|_| inline.text.starts_with('_')).unwrap_or(value);
-    let located = Located { text: value.trim().to_owned(), offset };
+    let value = value.trim();
     let is_field = inline.text.starts_with(['*', '_']);
-    let detail = Detail { key, word, value: &located.text, is_field, form };
-    detail.is_attribute().then_some((key, located))
+    let detail = Detail { key, word, value, is_field, form };
+    detail.is_attribute().then_some(Field { key, value, offset })
 }
 
 /// A line below a task that begins with a key.

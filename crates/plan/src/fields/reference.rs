@@ -1,6 +1,6 @@
 //! Resolves references to tasks, such as `depends: T1, T003-T005, Tasks 1-4`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
@@ -33,7 +33,7 @@ pub(crate) struct References<'a> {
     /// By id in lower case; `None` if several ids differ in case only.
     lower: HashMap<String, Option<usize>>,
     /// By prefix in lower case and number, so that `T1` finds `T001`.
-    numbered: HashMap<String, BTreeMap<u64, Vec<usize>>>,
+    numbered: HashMap<String, BTreeSet<(u64, usize)>>,
     /// By number alone; `None` if several tasks have it.
     bare: HashMap<Bare<'a>, Option<usize>>,
     /// By the key of its title; `None` if several tasks have it.
@@ -77,7 +77,7 @@ impl<'a> References<'a> {
             let last = numbered.as_ref().filter(|(prefix, _)| !prefix.ends_with('.')).map(|(_, last)| *last);
             let bare = task.number.map(Bare::of).or(last.map(Bare::Number));
             if let Some((prefix, number)) = numbered {
-                found.numbered.entry(prefix).or_default().entry(number).or_default().push(at);
+                found.numbered.entry(prefix).or_default().insert((number, at));
             }
             if let Some(bare) = bare {
                 found.bare.entry(bare).and_modify(|found| *found = None).or_insert(Some(at));
@@ -217,8 +217,8 @@ impl<'a> References<'a> {
             return Some(leaves.collect());
         }
         let by_case = self.lower.get(&name.to_lowercase()).copied().flatten();
-        let numbered = |(prefix, number)| self.numbered.get(&prefix)?.get(&number)?.first().copied();
-        let by_number = || split_number(name).and_then(numbered);
+        let by_number =
+            || split_number(name).and_then(|(prefix, number)| self.numbers(&prefix, number, number)?.next());
         let by_bare_number = || self.bare.get(&Bare::of(name)).copied().flatten();
         let title = || name.contains(' ').then(|| identify::title_key(name));
         let by_title = || self.titles.get(&title()?).copied().flatten();
@@ -247,6 +247,11 @@ impl<'a> References<'a> {
         None
     }
 
+    /// Returns the tasks whose ids have a prefix and a number within a range, by number.
+    fn numbers(&self, prefix: &str, low: u64, high: u64) -> Option<impl Iterator<Item = usize> + '_> {
+        Some(self.numbered.get(prefix)?.range((low, 0)..=(high, usize::MAX)).map(|(_, at)| *at))
+    }
+
     fn between(&self, from: &str, to: &str) -> Option<Vec<usize>> {
         let (first, last) =
             (*self.one(from)?.first()?, *self.one(to).or_else(|| self.one(&with_prefix(from, to)))?.last()?);
@@ -255,8 +260,7 @@ impl<'a> References<'a> {
         if prefix != other || low > high {
             return None;
         }
-        let mut found: Vec<usize> =
-            self.numbered.get(&prefix)?.range(low..=high).flat_map(|(_, at)| at).copied().collect();
+        let mut found: Vec<usize> = self.numbers(&prefix, low, high)?.collect();
         found.sort_unstable();
         Some(found)
     }

@@ -82,7 +82,7 @@ pub(crate) fn paths(text: &str) -> Vec<String> {
         |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'`' | b',' | b';' | b'(' | b')' | b'{' | b'}');
     let is_path = |path: &String| !path.is_empty() && path != "and";
     if text.bytes().all(is_plain) {
-        return Some(without_lines(text)).filter(is_path).into_iter().collect();
+        return Some(without_lines(text.to_owned())).filter(is_path).into_iter().collect();
     }
     let mut paths = Vec::new();
     for (index, part) in text.split('`').enumerate() {
@@ -112,16 +112,18 @@ pub(crate) fn paths(text: &str) -> Vec<String> {
             }
         }
     }
-    paths.iter().map(|path| without_lines(path)).filter(is_path).collect()
+    paths.into_iter().map(without_lines).filter(is_path).collect()
 }
 
 /// Removes a line number or range after a path (`src/a.rs:12-30`).
-fn without_lines(path: &str) -> String {
+fn without_lines(mut path: String) -> String {
     let is_lines = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    match path.rsplit_once(':') {
-        Some((file, lines)) if is_lines(lines) => file.to_owned(),
-        _ => path.to_owned(),
+    if let Some((file, lines)) = path.rsplit_once(':')
+        && is_lines(lines)
+    {
+        path.truncate(file.len());
     }
+    path
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub(crate) struct Unordered<'a> {
     pub(crate) names: &'a [Name<'a>],
     pub(crate) groups: &'a [Group],
     /// The paths that each draft writes; `None` for an invalid one.
-    pub(crate) patterns: &'a [Vec<Option<Pattern>>],
+    pub(crate) patterns: &'a [Vec<Option<Pattern<'a>>>],
     pub(crate) order: Order,
 }
 

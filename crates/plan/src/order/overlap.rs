@@ -5,6 +5,7 @@
 //!
 //! A glob library does not help here: it matches paths, but cannot tell whether two patterns have a path in common.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 /// The maximum number of globs in a plan: each is compared with every path.
@@ -22,20 +23,20 @@ const MAX_COMPONENTS: usize = 128;
 
 /// A path or glob of `files`, normalised.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Pattern {
+pub(crate) struct Pattern<'a> {
     /// Its components, joined by `/`.
-    path: String,
+    path: Cow<'a, str>,
 }
 
 /// The characters of wildcards.
 const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];
 
-impl Pattern {
+impl<'a> Pattern<'a> {
     /// Normalises a path as written.
     ///
     /// # Errors
     /// The reason why the path is invalid or outside the repository.
-    pub(crate) fn new(path: &str) -> Result<Self, &'static str> {
+    pub(crate) fn new(path: &'a str) -> Result<Self, &'static str> {
         if path.len() > MAX_PATH_BYTES {
             return Err("the path is too long");
         }
@@ -52,8 +53,11 @@ impl Pattern {
                 name => components.push(name),
             }
         }
-        let is_deep = components.len() > MAX_COMPONENTS;
-        if is_deep { Err("the path is too deep") } else { Ok(Self { path: components.join("/") }) }
+        if components.len() > MAX_COMPONENTS {
+            return Err("the path is too deep");
+        }
+        let is_normal = components.len() == path.split('/').count();
+        Ok(Self { path: if is_normal { Cow::Borrowed(path) } else { Cow::Owned(components.join("/")) } })
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
@@ -74,13 +78,13 @@ impl Pattern {
 
     /// Reports whether this may be a directory that contains matches of another pattern: `a.md`, for example,
     /// contains none of `**/*.rs`.
-    fn holds(&self, other: &Pattern) -> bool {
+    fn holds(&self, other: &Pattern<'_>) -> bool {
         let named_as_file = self.path.rsplit('/').next().is_some_and(|name| name.rfind('.').is_some_and(|dot| dot > 0));
         !named_as_file || !other.is_glob()
     }
 
     /// Reports whether some path could match both patterns, or be below a match of both.
-    pub(crate) fn overlaps(&self, other: &Pattern) -> bool {
+    pub(crate) fn overlaps(&self, other: &Pattern<'_>) -> bool {
         let (a, b): (Vec<&str>, Vec<&str>) = (self.names().collect(), other.names().collect());
         // A pattern with no components left is a directory above the rest of the other.
         let (holds, is_held) = (self.holds(other), other.holds(self));
@@ -214,14 +218,14 @@ fn tokens(component: &str) -> Vec<Token> {
 pub(crate) struct Writers<'p> {
     /// The root of the repository.
     root: Place<'p>,
-    globs: BTreeMap<&'p Pattern, Vec<usize>>,
+    globs: BTreeMap<&'p Pattern<'p>, Vec<usize>>,
 }
 
 /// A path that is written, or a directory above one.
 #[derive(Default)]
 struct Place<'p> {
     /// The path, once it is written itself.
-    pattern: Option<&'p Pattern>,
+    pattern: Option<&'p Pattern<'p>>,
     writers: Vec<usize>,
     below: HashMap<&'p str, Place<'p>>,
 }
@@ -234,7 +238,7 @@ impl<'p> Writers<'p> {
     /// There are more than [`MAX_GLOBS`] globs.
     pub(crate) fn record(
         &mut self,
-        pattern: &'p Pattern,
+        pattern: &'p Pattern<'p>,
         task: usize,
         beside: impl Fn(usize) -> bool,
     ) -> Result<Vec<usize>, ()> {
@@ -258,7 +262,7 @@ impl<'p> Writers<'p> {
 
 impl<'p> Place<'p> {
     /// Returns the place of a path, and adds the writers of all places on the way to it.
-    fn descend(&mut self, pattern: &'p Pattern, earlier: &mut Vec<usize>) -> &mut Self {
+    fn descend(&mut self, pattern: &'p Pattern<'p>, earlier: &mut Vec<usize>) -> &mut Self {
         let mut place = self;
         earlier.extend(&place.writers);
         for name in pattern.names() {
@@ -269,7 +273,7 @@ impl<'p> Place<'p> {
     }
 
     /// Adds the writers of all places that a glob matches, or that contain its matches.
-    fn matching(&self, glob: &Pattern, earlier: &mut Vec<usize>) {
+    fn matching(&self, glob: &Pattern<'_>, earlier: &mut Vec<usize>) {
         let mut place = self;
         earlier.extend(&place.writers);
         for name in names(glob.literal_prefix()) {
@@ -315,7 +319,7 @@ fn names(path: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn pattern(path: &str) -> Pattern {
+    fn pattern(path: &str) -> Pattern<'_> {
         Pattern::new(path).unwrap()
     }
 

@@ -45,7 +45,7 @@ pub(crate) struct Wait<'e> {
 /// says of each draft whether it names all that it waits for.
 pub(crate) fn waits(
     drafts: &[Draft],
-    patterns: &[Vec<Option<Pattern>>],
+    patterns: &[Vec<Option<Pattern<'_>>>],
     names_all: &[bool],
     line: &[usize],
     wait: &mut dyn FnMut(&Wait<'_>),
@@ -127,7 +127,7 @@ struct Step<'p> {
 
 struct Sequence<'n> {
     block: Block<'n>,
-    patterns: &'n [Vec<Option<Pattern>>],
+    patterns: &'n [Vec<Option<Pattern<'n>>>],
     names_all: &'n [bool],
     wait: &'n mut dyn FnMut(&Wait<'_>),
 }
@@ -204,7 +204,7 @@ impl Step<'_> {
 fn write<'p>(
     writers: &mut Writers<'p>,
     at: usize,
-    patterns: &'p [Vec<Option<Pattern>>],
+    patterns: &'p [Vec<Option<Pattern<'p>>>],
     except: impl Fn(usize) -> bool,
 ) -> bool {
     patterns.get(at).into_iter().flatten().flatten().fold(true, |apart, pattern| {

@@ -168,10 +168,10 @@ impl Walk<'_, '_> {
         if self.excluded().is_some() {
             return false;
         }
-        let is_step = heading::task(heading::after_mark(title)).is_some();
+        let is_step = || heading::task(heading::after_mark(title)).is_some();
         if heading::box_of(title).is_some() {
             // A box at the end of a heading without a number may as well sum up those below it.
-            let sums_up = || heading::box_at_end(title).is_some() && !is_step && self.reader.holds_boxes(after);
+            let sums_up = || heading::box_at_end(title).is_some() && !is_step() && self.reader.holds_boxes(after);
             return section::phase(title).is_none() && !self.groups_headings(level, after) && !sums_up();
         }
         let is_numbered = || {
@@ -181,8 +181,8 @@ impl Walk<'_, '_> {
         };
         let is_stage = || section::phase(title).is_some() && self.says_status(after);
         match self.style {
-            Style::StepHeadings => is_step || is_numbered() || is_stage(),
-            _ => is_step && with_fields,
+            Style::StepHeadings => is_step() || is_numbered() || is_stage(),
+            _ => with_fields && is_step(),
         }
     }
 

@@ -101,6 +101,9 @@ fn first_word(text: &str) -> Option<(&'static str, &'static str, &str)> {
 /// Returns the box of a heading, which begins it, follows its number (`1. [ ] Set up`) or ends it (`Set up [ ]`), with
 /// the offsets in the heading.
 pub(crate) fn box_of(title: &str) -> Option<BoxMark> {
+    if !title.contains('[') {
+        return None;
+    }
     leading_box(title).or_else(|| box_at_end(title))
 }
 

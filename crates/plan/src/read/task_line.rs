@@ -183,12 +183,13 @@ impl<'a> Reader<'_, 'a> {
     pub(crate) fn item_detail(&mut self, item: &Item, attributes: &mut Attributes, details: &mut Vec<String>) {
         let line = self.first_line(item);
         let is_box = read_box(&line.text).is_some();
-        if !is_box && let Some((key, mut value)) = attributes::read_detail(&line, Form::Bullet, self.findings) {
-            if value.text.is_empty() {
-                let children: Vec<&Item> = item.blocks.iter().flat_map(items_of).collect();
-                value.text = self.list_values(key, &children);
+        if !is_box && let Some(field) = attributes::read_detail(&line, Form::Bullet, self.findings) {
+            if !field.value.is_empty() {
+                return attributes.set(&field, self.findings);
             }
-            return attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
+            let children: Vec<&Item> = item.blocks.iter().flat_map(items_of).collect();
+            let value = self.list_values(field.key, &children);
+            return attributes.set(&Field { value: &value, ..field }, self.findings);
         }
         let content = match item.blocks.first() {
             Some(block) if item.text.is_empty() => block.range().start,
@@ -247,7 +248,7 @@ impl<'a> Reader<'_, 'a> {
     /// Parses the fields below a task's heading; everything else there is a detail. A field without a value takes the
     /// list after it, up to the first box, which is a step of the task.
     pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) {
-        let mut open: Option<(Key, Located)> = None;
+        let mut open: Option<(Key, usize)> = None;
         for block in body {
             match block {
                 Block::Paragraph(range) => open = self.field_lines(range.clone(), draft),
@@ -255,9 +256,9 @@ impl<'a> Reader<'_, 'a> {
                     let is_step = |item: &Item| read_box(&self.first_line(item).text).is_some();
                     let values = items.iter().take_while(|item| open.is_some() && !is_step(item)).count();
                     let (values, rest) = items.split_at_checked(values).unwrap_or((&[], items));
-                    if let Some((key, value)) = open.take().filter(|_| !values.is_empty()) {
-                        let text = self.list_values(key, &values.iter().collect::<Vec<_>>());
-                        draft.attributes.set(&Field { key, value: &text, offset: value.offset }, self.findings);
+                    if let Some((key, offset)) = open.take().filter(|_| !values.is_empty()) {
+                        let value = self.list_values(key, &values.iter().collect::<Vec<_>>());
+                        draft.attributes.set(&Field { key, value: &value, offset }, self.findings);
                     }
                     for item in rest {
                         if !self.status_field(&self.first_line(item), draft) {
@@ -273,8 +274,9 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// Parses a paragraph line by line; returns the key of its last line if its value is the list that follows.
-    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<(Key, Located)> {
+    /// Parses a paragraph line by line; returns the key of its last line, and the offset after it, if its value is the
+    /// list that follows.
+    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<(Key, usize)> {
         let mut prose = Vec::new();
         let mut open = None;
         let source = self.source;
@@ -285,10 +287,8 @@ impl<'a> Reader<'_, 'a> {
                 continue;
             }
             match attributes::read_detail(&inline, Form::Line, self.findings) {
-                Some((key, value)) if value.text.is_empty() => open = Some((key, value)),
-                Some((key, value)) => {
-                    draft.attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
-                }
+                Some(field) if field.value.is_empty() => open = Some((field.key, field.offset)),
+                Some(field) => draft.attributes.set(&field, self.findings),
                 None => prose.push(self.dedented(offset..offset + line.len())),
             }
         }

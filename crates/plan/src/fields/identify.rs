@@ -154,7 +154,8 @@ fn is_mention(word: &str) -> bool {
 }
 
 fn key_of_words(title: &str, enough: usize) -> String {
-    let mut key = String::with_capacity(title.len().min(enough));
+    // Between its words stand underscores.
+    let mut key = String::with_capacity(title.len().min(2 * enough));
     let mut ends_word = false;
     let mut chars = 0;
     for c in title.chars().take(MAX_KEY_CHARS) {

@@ -91,7 +91,7 @@ impl Orderer<'_> {
         }
         let references = References::new(self.tasks.names, self.tasks.groups);
         // All tasks of a group share its list, which is resolved, and its errors reported, only once.
-        let mut lists: HashMap<usize, Resolved> = HashMap::new();
+        let mut lists: HashMap<usize, Resolved> = HashMap::with_capacity(self.tasks.drafts.len());
         for (at, draft) in self.tasks.drafts.iter().enumerate() {
             let Attributes { depends, likely_depends, .. } = &draft.attributes;
             let prefix = self.tasks.names.get(at).and_then(|name| name.prefix.as_deref());

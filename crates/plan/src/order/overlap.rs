@@ -66,7 +66,7 @@ impl<'a> Pattern<'a> {
 
     /// Reports whether the pattern contains wildcards.
     pub(crate) fn is_glob(&self) -> bool {
-        self.path.contains(WILDCARDS)
+        self.path.bytes().any(|byte| WILDCARDS.contains(&char::from(byte)))
     }
 
     /// Returns the components before the first one with a wildcard, as a path.

@@ -74,6 +74,9 @@ impl Draft {
             status: self.status,
             details: self.details,
             section: self.section,
+            line: 0,
+            depends: Vec::new(),
+            after: Vec::new(),
             files,
             work: attributes.run.map_or(Work::Agent(agent), Work::Run),
             verify: attributes.verify,
@@ -82,9 +85,10 @@ impl Draft {
             turns: attributes.turns,
             timeout_ms: attributes.timeout_ms,
             priority: attributes.priority.unwrap_or_default(),
+            review_required: false,
+            verdict: false,
             parallel: attributes.parallel,
             optional: self.optional,
-            ..Task::default()
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use orchestrate_core::hex;
@@ -14,6 +16,13 @@ use crate::error::CacheError;
 
 /// An entry may have this part of the limit, so that one does not push out most others.
 const ENTRY_PART: u64 = 8;
+/// After this part of the limit has been stored by one process, it looks whether the folder has become too large: to
+/// list a folder with many entries takes much longer than to store one.
+const LOOK_PART: u64 = 64;
+/// The part of the limit that is left free, so that several processes that store between two looks stay within it.
+const FREE_PART: u64 = 16;
+/// The part of the limit that is free after room was made.
+const ROOM_PART: u64 = 8;
 /// After this time, an unfinished entry is taken for one that a killed process left.
 pub(crate) const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 /// What the names of entries end with.
@@ -28,6 +37,8 @@ const LOCK: &str = "lock";
 pub(crate) struct Folder {
     path: PathBuf,
     limit_bytes: u64,
+    /// How much this process has stored since it last looked, or more than any limit before it has.
+    stored_since: Arc<AtomicU64>,
 }
 
 /// A file with a result.
@@ -41,7 +52,7 @@ impl Folder {
     /// Opens the folder; it is created if it is missing.
     pub(crate) fn open(path: PathBuf, limit_bytes: u64) -> Result<Folder, CacheError> {
         orchestrate_files::create_folder(&path).map_err(CacheError::new("create", &path))?;
-        Ok(Folder { path, limit_bytes })
+        Ok(Folder { path, limit_bytes, stored_since: Arc::new(AtomicU64::new(u64::MAX / 2)) })
     }
 
     /// Returns the folder's path.
@@ -59,17 +70,30 @@ impl Folder {
         self.limit_bytes / ENTRY_PART
     }
 
-    /// Removes the results that were used least recently until the others are within the limit, and what killed
-    /// processes left.
-    pub(crate) fn evict(&self) -> Result<(), CacheError> {
+    /// Notes that a result of this size was stored, and makes room once enough was stored since the last time.
+    pub(crate) fn grown_by(&self, bytes: u64) -> Result<(), CacheError> {
+        let since = self.stored_since.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if since < self.limit_bytes / LOOK_PART {
+            return Ok(());
+        }
+        self.stored_since.store(0, Ordering::Relaxed);
+        self.evict()
+    }
+
+    /// Removes what killed processes left and, if there is too little room, the results that were used least recently.
+    fn evict(&self) -> Result<(), CacheError> {
         let _locked = self.lock()?;
         self.remove_abandoned()?;
         let mut stored = self.stored()?;
+        let all: u64 = stored.iter().map(|entry| entry.bytes).sum();
+        if all <= self.limit_bytes - self.limit_bytes / FREE_PART {
+            return Ok(());
+        }
         stored.sort_by(|one, other| (other.used, &other.path).cmp(&(one.used, &one.path)));
         let mut kept = 0;
         for entry in stored {
             kept += entry.bytes;
-            if kept > self.limit_bytes {
+            if kept > self.limit_bytes - self.limit_bytes / ROOM_PART {
                 remove(&entry.path)?;
             }
         }

@@ -75,8 +75,8 @@ impl Recording {
         let place = self.place.clone();
         self.put(&[END]).map_err(CacheError::new("write to", self.folder.path()))?;
         let Recording { folder, file, hash, .. } = self;
-        finish(file, &hash.finalize(), &place).map_err(CacheError::new("write", &place))?;
-        folder.evict()?;
+        let bytes = finish(file, &hash.finalize(), &place).map_err(CacheError::new("write", &place))?;
+        folder.grown_by(bytes)?;
         Ok(true)
     }
 
@@ -98,12 +98,14 @@ impl Recording {
     }
 }
 
-fn finish(mut file: BufWriter<NamedTempFile>, hash: &[u8], place: &Path) -> Result<()> {
+/// Makes a whole entry of a file, and returns its size.
+fn finish(mut file: BufWriter<NamedTempFile>, hash: &[u8], place: &Path) -> Result<u64> {
     file.write_all(hash)?;
     let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     let opened = file.as_file();
     opened.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(PRIVATE_FILE))?;
     opened.set_modified(SystemTime::now())?;
+    let bytes = opened.metadata()?.len();
     file.persist(place)?;
-    Ok(())
+    Ok(bytes)
 }

@@ -104,6 +104,21 @@ fn what_was_used_least_recently_makes_room() {
 }
 
 #[test]
+fn the_limit_holds_for_many_small_results_of_several_processes() {
+    let state = tempfile::tempdir().unwrap();
+    // Each of these looks for itself, as a process does.
+    let caches: Vec<Cache> = (0..4).map(|_| Cache::with_limit(state.path(), 100_000).unwrap()).collect();
+    for number in 0..600 {
+        let cache = &caches[number % caches.len()];
+        assert!(store(cache, &format!("k{number}"), &[b'x'; 300]));
+        let bytes = cache.statistics().unwrap().bytes;
+        assert!(bytes <= 100_000, "{bytes} bytes after {number} results");
+    }
+    let left = caches[0].statistics().unwrap();
+    assert!(left.bytes > 70_000 && found(&caches[0], &identity("k599")).is_some(), "{left:?}");
+}
+
+#[test]
 fn an_unfinished_entry_is_never_found_and_does_not_stay() {
     let state = tempfile::tempdir().unwrap();
     let cache = Cache::open(state.path()).unwrap();

@@ -5,12 +5,19 @@ use super::table::{Line, case, unit};
 const DECISIONS: &str = "crates/core/src/failure_handling.rs";
 const HANDLED: &str = "crates/tools/tests/suite/failures.rs";
 
+const APPROVALS: &str = "crates/tools/tests/suite/approvals.rs";
+
 /// The table.
 pub(super) const FAILURES: &[Line] = &[
     unit("002-201", "a handler chooses by the class of the error", DECISIONS, "each_class_of_failure_has_its_strategy"),
     unit("002-202", "timeout: once more with a longer limit", HANDLED, "a_command_that_changed_nothing_gets_more_time"),
     unit("002-203", "timeout: another approach", HANDLED, "another_tool_answers_for_one_that_cannot"),
-    case("002-204", "no permission: a person is asked", "approvals::an_approved_call_runs_once_it_is_resumed"),
+    unit(
+        "002-204",
+        "no permission: a person is asked",
+        APPROVALS,
+        "a_call_that_the_system_forbids_waits_for_a_person_the_second_time",
+    ),
     unit("002-205", "no permission: an alternative", HANDLED, "another_tool_answers_for_one_that_cannot"),
     unit("002-206", "strategy of network errors", HANDLED, "each_class_of_failure_is_handled_by_its_strategy"),
     unit("002-207", "strategy of other errors", HANDLED, "each_class_of_failure_is_handled_by_its_strategy"),

@@ -19,8 +19,10 @@ pub const PROBE_AFTER: Duration = Duration::from_secs(30);
 pub enum Failure {
     /// The model can repair the call: a wrong argument, no such file, a search that was too broad.
     Repairable,
-    /// A rule, the sandbox's or the operating system's permissions refused it.
+    /// A rule or the sandbox refused it.
     Refused,
+    /// The operating system's permissions refused it, which a person can change.
+    Forbidden,
     /// A time limit ended it.
     TimedOut,
     /// A connection or a remote side failed.
@@ -48,6 +50,8 @@ pub struct FailedCall {
     pub can_be_longer: bool,
     /// Whether another tool is named that may answer instead.
     pub has_alternative: bool,
+    /// Whether a person can be asked.
+    pub may_ask: bool,
 }
 
 /// What happens after a failure.
@@ -59,6 +63,8 @@ pub enum Reaction {
     RunAgain(Duration),
     /// Another tool answers.
     UseAlternative,
+    /// The model gets the failure; if it makes the same call again, that waits for a person.
+    AskPerson,
     /// The model gets the failure, with what the call had changed if it was ended in the middle.
     Return,
 }
@@ -66,7 +72,7 @@ pub enum Reaction {
 impl FailedCall {
     /// Decides what happens now.
     pub fn reaction(self) -> Reaction {
-        let Self { failure, retries, is_repeatable, can_be_longer, has_alternative } = self;
+        let Self { failure, retries, is_repeatable, can_be_longer, has_alternative, may_ask } = self;
         let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(retries));
         let otherwise = if has_alternative { Reaction::UseAlternative } else { Reaction::Return };
         match failure {
@@ -75,8 +81,11 @@ impl FailedCall {
             Failure::TimedOut | Failure::Network if !is_repeatable => Reaction::Return,
             Failure::Network | Failure::Unavailable if retries < MOST_RETRIES => Reaction::RunAgain(wait),
             Failure::TimedOut | Failure::Network | Failure::Unavailable | Failure::Absent => otherwise,
-            Failure::Refused if has_alternative => Reaction::UseAlternative,
-            Failure::Repairable | Failure::Refused | Failure::Broken | Failure::Interrupted => Reaction::Return,
+            Failure::Refused | Failure::Forbidden if has_alternative => Reaction::UseAlternative,
+            Failure::Forbidden if may_ask => Reaction::AskPerson,
+            Failure::Repairable | Failure::Refused | Failure::Forbidden | Failure::Broken | Failure::Interrupted => {
+                Reaction::Return
+            }
         }
     }
 }
@@ -157,6 +166,7 @@ mod tests {
         is_repeatable: false,
         can_be_longer: false,
         has_alternative: false,
+        may_ask: false,
     };
     const REPEATABLE: FailedCall = FailedCall { is_repeatable: true, ..PLAIN };
     const LIMITED: FailedCall = FailedCall { failure: Failure::TimedOut, can_be_longer: true, ..REPEATABLE };
@@ -167,8 +177,8 @@ mod tests {
 
     #[test]
     fn each_class_of_failure_has_its_strategy() {
-        use Failure::{Absent, Broken, Interrupted, Network, Refused, Repairable, TimedOut, Unavailable};
-        use Reaction::{Return, RunLonger, UseAlternative};
+        use Failure::{Absent, Broken, Forbidden, Interrupted, Network, Refused, Repairable, TimedOut, Unavailable};
+        use Reaction::{AskPerson, Return, RunLonger, UseAlternative};
         let of = |failure, call: FailedCall| FailedCall { failure, ..call };
         let with = |call: FailedCall| FailedCall { has_alternative: true, ..call };
         let after = |retries, call: FailedCall| FailedCall { retries, ..call };
@@ -193,6 +203,10 @@ mod tests {
             (of(Absent, with(PLAIN)), UseAlternative),
             (of(Refused, PLAIN), Return),
             (of(Refused, with(PLAIN)), UseAlternative),
+            (of(Forbidden, PLAIN), Return),
+            (of(Forbidden, FailedCall { may_ask: true, ..PLAIN }), AskPerson),
+            (of(Forbidden, FailedCall { may_ask: true, ..with(PLAIN) }), UseAlternative),
+            (of(Refused, FailedCall { may_ask: true, ..PLAIN }), Return),
             (of(Repairable, with(REPEATABLE)), Return),
             (of(Broken, with(REPEATABLE)), Return),
             (of(Interrupted, with(REPEATABLE)), Return),

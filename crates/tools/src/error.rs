@@ -9,6 +9,9 @@ use orchestrate_core::failure_handling::Failure;
 use orchestrate_core::invisible::shown;
 use orchestrate_sandbox::SandboxError;
 
+/// The reason of a file's error if the operating system's permissions are against it.
+pub(crate) const PERMISSION_DENIED: &str = "permission denied";
+
 /// Why a call failed, classified by the possible reaction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
@@ -81,6 +84,7 @@ impl ToolError {
         match self {
             ToolError::Retry(_) | ToolError::TooBroad(_) => Failure::Repairable,
             ToolError::Denied { .. } => Failure::Refused,
+            ToolError::File { reason, .. } if reason == PERMISSION_DENIED => Failure::Forbidden,
             ToolError::File { .. } | ToolError::Execution(_) => Failure::Broken,
             ToolError::Timeout { .. } => Failure::TimedOut,
             ToolError::Network(_) => Failure::Network,

@@ -8,9 +8,9 @@
 //! Deliberately absent: asking the user (the worker parks the call and repeats it with the
 //! decision), and deciding what follows from a failure.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jsonschema::Validator;
@@ -46,6 +46,9 @@ const MAX_CALLS_PER_WINDOW: u32 = 600;
 /// The window in which an agent's calls are counted.
 const RATE_WINDOW: Duration = Duration::from_secs(60);
 
+/// Maximum number of remembered calls that the user would be asked about: far more than agents repeat.
+const MAX_FORBIDDEN: usize = 1_000;
+
 /// Runs tool calls.
 pub struct Executor {
     shared: Arc<Shared>,
@@ -62,6 +65,8 @@ struct Shared {
     slots: Semaphore,
     rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
     classes: Classes,
+    /// The calls that the operating system's permissions were against, by agent, tool and arguments.
+    forbidden: Mutex<BTreeSet<(AgentId, String, String)>>,
     redactor: Redactor,
     left_behind: LeftBehind,
 }
@@ -111,6 +116,7 @@ impl Executor {
             slots: Semaphore::new(MAX_RUNNING_CALLS),
             rates: Mutex::default(),
             classes: Classes::default(),
+            forbidden: Mutex::default(),
             redactor,
             left_behind: LeftBehind::default(),
         };
@@ -155,7 +161,7 @@ impl Executor {
 
     fn decide(&self, call: &ToolCall, scope: &CallScope) -> Result<Decided, Box<Refusal>> {
         let mut prepared = self.shared.prepare(call, scope)?;
-        match prepared.judged(scope) {
+        match self.shared.judged(&prepared, scope) {
             Authorization::Parked { rule } => {
                 tracing::info!(agent = %scope.agent, %rule, hash = %prepared.record.hash, "a tool call waits for approval");
                 Ok(Decided::Parked { record: Box::new(prepared.record), rule })
@@ -288,6 +294,24 @@ impl Shared {
         Ok(())
     }
 
+    /// Asks the policy.
+    fn judged(&self, prepared: &Prepared, scope: &CallScope) -> Authorization {
+        let Prepared { tool, record, effects, .. } = prepared;
+        let request = Request {
+            tool: tool.name(),
+            wrapper: prepared.wrapper(),
+            permission: tool.permission(),
+            effects,
+            hash: &record.hash,
+            was_forbidden: self.forbidden().contains(&same_call(record, scope)),
+        };
+        authorize(&request, scope)
+    }
+
+    fn forbidden(&self) -> MutexGuard<'_, BTreeSet<(AgentId, String, String)>> {
+        self.forbidden.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Runs an admitted call, handles its failures, and notes what it says about its class of tools.
     async fn attempt(&self, tool: &Arc<dyn Tool>, context: &mut Arc<ToolContext>, record: &CallRecord) -> Attempted {
         let alternatives = self.alternatives(tool.as_ref(), record, context.scope());
@@ -295,6 +319,13 @@ impl Shared {
         let attempt = Attempt { tool, isolated, context, arguments: &record.arguments, alternatives };
         let (attempted, shown) = attempt.run().await;
         self.classes.ended(&tool.category(), shown);
+        let call = same_call(record, context.scope());
+        let mut forbidden = self.forbidden();
+        if attempted.asks_person && forbidden.len() < MAX_FORBIDDEN {
+            forbidden.insert(call);
+        } else if attempted.result.is_ok() {
+            forbidden.remove(&call);
+        }
         attempted
     }
 
@@ -318,7 +349,7 @@ impl Shared {
         if is_itself || !may_stand_in(prepared.tool.as_ref(), tool) {
             return None;
         }
-        let Authorization::Permitted(permit) = prepared.judged(scope) else { return None };
+        let Authorization::Permitted(permit) = self.judged(&prepared, scope) else { return None };
         let guard = path_guard(prepared.tool.as_ref(), &permit, scope);
         let context = Arc::new(ToolContext::new(permit, guard, scope.clone()));
         let isolated = self.isolated(prepared.tool.as_ref());
@@ -368,7 +399,7 @@ impl Shared {
                 return ToolOutput::failed(&record.call, &record::lost("start", &error));
             }
         };
-        let Attempted { result, recovered } = self.attempt(&tool, &mut context, &record).await;
+        let Attempted { result, recovered, .. } = self.attempt(&tool, &mut context, &record).await;
         let result = match replay.filter(|_| recovered.is_empty()) {
             Some(replay) => replay.keep_and_redact(&context, &self.redactor, result).await,
             None => redact_result(&self.redactor, result),
@@ -384,18 +415,6 @@ impl Shared {
 }
 
 impl Prepared {
-    /// Asks the policy.
-    fn judged(&self, scope: &CallScope) -> Authorization {
-        let request = Request {
-            tool: self.tool.name(),
-            wrapper: self.wrapper(),
-            permission: self.tool.permission(),
-            effects: &self.effects,
-            hash: &self.record.hash,
-        };
-        authorize(&request, scope)
-    }
-
     /// Returns what the tool hands the call to, if it is a wrapper.
     fn wrapper(&self) -> Option<Wrapper<'_>> {
         let wrapping = self.tool.wrapping()?;
@@ -421,6 +440,11 @@ fn changed_paths(tool: &dyn Tool, effects: &[Effect]) -> (Vec<String>, Vec<Strin
         }
     }
     (writes, deletes)
+}
+
+/// Returns what a call has in common with the same call of another turn.
+fn same_call(record: &CallRecord, scope: &CallScope) -> (AgentId, String, String) {
+    (scope.agent.clone(), record.tool.clone(), permit::canonical_json(&record.arguments))
 }
 
 /// Reports whether a call of one tool may become one of another: it must not change files in a way that the record of

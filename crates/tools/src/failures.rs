@@ -30,6 +30,9 @@ const SHOWN_CHANGES: usize = 10;
 const COMMIT_DIGITS: usize = 12;
 /// How often a wait looks whether the call is cancelled.
 const CANCEL_LOOK: Duration = Duration::from_millis(50);
+/// What a model is told if a person can help.
+const ASK: &str = "[the operating system does not let agents do this; make the same call again if it is needed, and it waits \
+                   for the user, who can change the permission]";
 /// The argument by which an agent sets a time limit itself.
 const TIMEOUT: &str = "timeout";
 
@@ -58,6 +61,8 @@ pub(crate) struct Attempted {
     pub(crate) result: Result<Answer, ToolError>,
     /// What was done about failures on the way.
     pub(crate) recovered: Vec<Recovery>,
+    /// Whether a person is asked if the agent makes the same call again.
+    pub(crate) asks_person: bool,
 }
 
 /// What a call says about its class of tools.
@@ -94,9 +99,11 @@ impl Attempt<'_> {
                 }
                 Reaction::RunAgain(wait) if self.waits(wait).await => recovered.push(Recovery::RanAgain),
                 Reaction::UseAlternative => return (self.use_alternative(result, recovered).await, shown),
-                Reaction::RunAgain(_) | Reaction::Return => {
-                    let result = told(result, &recovered, before.advice(changed.as_deref()));
-                    return (Attempted { result, recovered }, shown);
+                Reaction::RunAgain(_) | Reaction::AskPerson | Reaction::Return => {
+                    let asks_person = reaction == Reaction::AskPerson;
+                    let advice = before.advice(changed.as_deref()).or(asks_person.then(|| ASK.to_owned()));
+                    let result = told(result, &recovered, advice);
+                    return (Attempted { result, recovered, asks_person }, shown);
                 }
             }
         }
@@ -117,6 +124,7 @@ impl Attempt<'_> {
             is_repeatable: self.tool.is_repeatable() || changed.is_some_and(<[GitChange]>::is_empty),
             can_be_longer: !has_own_limit && limit < self.context.limits().max_command_timeout,
             has_alternative: !self.alternatives.is_empty(),
+            may_ask: self.context.scope().ask_parks,
         }
     }
 
@@ -144,13 +152,13 @@ impl Attempt<'_> {
                     recovered.push(Recovery::Alternative { tool: tool.name().to_owned(), rule });
                     let note = format!("[`{own}` failed: {why}; `{}` answered instead]", tool.name());
                     let answer = Answer { text: format!("{note}\n{}", answer.text), ..answer };
-                    return Attempted { result: Ok(answer), recovered };
+                    return Attempted { result: Ok(answer), recovered, asks_person: false };
                 }
                 Err(error) => also.push(format!("[`{}` instead: {error}]", tool.name())),
             }
         }
         let result = told(failed, &recovered, Some(also.join("\n")));
-        Attempted { result, recovered }
+        Attempted { result, recovered, asks_person: false }
     }
 }
 
@@ -204,6 +212,7 @@ fn told(
         Err(ToolError::Denied { reason, rule }) => {
             Err(ToolError::Denied { reason: format!("{reason}\n{notes}"), rule })
         }
+        Err(ToolError::File { path, reason }) => Err(ToolError::File { path: format!("{path}\n{notes}"), reason }),
         // What the model can correct, and what was interrupted, is told as it is.
         Err(other) => Err(other),
     }

@@ -9,6 +9,9 @@ use crate::effect::Effect;
 use crate::scope::{Approval, CallScope};
 use crate::template::ARGUMENTS;
 
+/// The rule by which the user is asked about a call that the operating system did not permit.
+pub(crate) const FORBIDDEN: &str = "built-in:operating-system";
+
 /// The permission to run one call, once. The field is private: only `authorize`, which asks the
 /// policy, creates one.
 #[derive(Debug)]
@@ -45,6 +48,8 @@ pub(crate) struct Request<'a> {
     pub(crate) permission: Permission,
     pub(crate) effects: &'a [Effect],
     pub(crate) hash: &'a CallHash,
+    /// Whether the operating system's permissions were against the same call before.
+    pub(crate) was_forbidden: bool,
 }
 
 /// What a wrapper hands its calls to.
@@ -66,7 +71,10 @@ pub(crate) struct FirstForm<'a> {
 
 /// Decides a call and, if it may run, creates its permit.
 pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Authorization {
-    let decision = decide(request, scope);
+    let mut decision = decide(request, scope);
+    if request.was_forbidden && scope.ask_parks && matches!(decision, Decision::Allow { .. }) {
+        decision = Decision::Ask { rule: FORBIDDEN.to_owned() };
+    }
     match &decision {
         Decision::Allow { .. } => Authorization::Permitted(Permit { decision }),
         Decision::Deny { reason, .. } => {

@@ -12,7 +12,7 @@ use orchestrate_core::policy::Access;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlink};
 use rustix::io::Errno;
 
-use crate::error::ToolError;
+use crate::error::{PERMISSION_DENIED, ToolError};
 use crate::guard::PathGuard;
 use crate::meter::Meter;
 use crate::path;
@@ -272,7 +272,7 @@ pub(super) fn failure(path: &str, errno: Errno) -> ToolError {
             ),
         ),
         Errno::LOOP => ToolError::denied("built-in:worktree", format!("`{shown}` leads through a cycle of links")),
-        Errno::ACCESS | Errno::PERM => ToolError::file(path, "permission denied"),
+        Errno::ACCESS | Errno::PERM => ToolError::file(path, PERMISSION_DENIED),
         Errno::NOSPC | Errno::DQUOT => ToolError::file(path, "the disk is full"),
         Errno::ROFS => ToolError::file(path, "the file system is read-only"),
         Errno::ISDIR => ToolError::file(path, "is a directory"),

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use orchestrate_core::policy::Decision;
 use orchestrate_core::settings::RuleDecision::{Allow, Ask, Deny};
 use orchestrate_core::{CallHash, ToolCall};
 use orchestrate_tools::harness::{Recorded, ToolHarness};
-use orchestrate_tools::{Approval, CallOutcome, ToolOutput};
+use orchestrate_tools::{Answer, Approval, CallOutcome, ToolError, ToolOutput};
 use serde_json::{Value, json};
 
-use crate::support::{policy, said};
+use crate::probe::probe;
+use crate::support::{harness_of, policy, said};
 
 fn decided(hash: &CallHash, approval: Approval) -> Arc<BTreeMap<CallHash, Approval>> {
     Arc::new(BTreeMap::from([(hash.clone(), approval)]))
@@ -67,6 +69,37 @@ pub(crate) async fn asking_parks_until_a_person_decides(mut harness: ToolHarness
     harness.scope.approvals = decided(&hash, Approval::Approved);
     let output = done(&harness, &call).await;
     assert_eq!((said(&output), harness.content("a").unwrap()), ("ok: created a (1 B)".to_owned(), "x".to_owned()));
+}
+
+pub(crate) async fn a_call_that_the_system_forbids_waits_for_a_person_the_second_time(_: ToolHarness) {
+    let tries = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&tries);
+    let mut harness = harness_of(probe(move |_| {
+        let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+        let forbidden = ToolError::File { path: "a".to_owned(), reason: "permission denied".to_owned() };
+        Box::pin(async move { if is_first { Err(forbidden) } else { Ok(Answer::new("done", Value::Null)) } })
+    }));
+    harness.scope.ask_parks = true;
+    let told = said(&harness.call("probe", json!({"text": "x"})).await);
+    assert!(told.starts_with("File: permission denied: a\n[") && told.contains("make the same call again"), "{told}");
+    harness.scope.turn += 1;
+    let call = harness.make_call("probe", json!({"text": "x"}));
+    let CallOutcome::NeedsApproval { call: hash, rule, .. } = harness.executor.call(&call, &harness.scope).await else {
+        unreachable!("it does not park");
+    };
+    assert_eq!((rule.as_str(), tries.load(Ordering::SeqCst)), ("built-in:operating-system", 1));
+    harness.scope.approvals = decided(&hash, Approval::Rejected { reason: "leave it".to_owned() });
+    let rejected = "Denied: Security validation failed: the user rejected the call: leave it";
+    assert_eq!(said(&done(&harness, &call).await), rejected);
+    harness.scope.approvals = decided(&hash, Approval::Approved);
+    assert_eq!(said(&done(&harness, &call).await), "ok: done");
+    // What works is not asked about again, and where no person can be asked, nothing parks.
+    harness.scope.approvals = Arc::default();
+    assert_eq!(said(&harness.call("probe", json!({"text": "x"})).await), "ok: done");
+    tries.store(0, Ordering::SeqCst);
+    harness.scope.ask_parks = false;
+    assert_eq!(said(&harness.call("probe", json!({})).await), "File: permission denied: a");
+    assert_eq!(said(&harness.call("probe", json!({})).await), "ok: done");
 }
 
 pub(crate) async fn asking_is_refusing_without_a_person(mut harness: ToolHarness) {

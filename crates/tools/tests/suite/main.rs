@@ -112,7 +112,7 @@ fn main() -> ExitCode {
 fn unconfined_trials() -> Vec<Trial> {
     cases! {
         approvals: deny_goes_before_everything asking_parks_until_a_person_decides asking_is_refusing_without_a_person
-            an_approval_fits_one_call_only;
+            an_approval_fits_one_call_only a_call_that_the_system_forbids_waits_for_a_person_the_second_time;
         conformance: every_built_in_tool_conforms violations_are_found;
         documents: a_model_is_told_what_a_tool_says_of_itself file_tools_work_off_the_threads_of_the_runtime
             the_tools_of_a_run_share_values an_agent_keeps_notes;

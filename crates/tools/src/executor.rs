@@ -27,7 +27,7 @@ use crate::effect::Effect;
 use crate::error::{ToolError, ToolsError};
 use crate::failures::{Alternative, Attempt, Attempted, Classes, Shown};
 use crate::guard::PathGuard;
-use crate::isolated::LeftBehind;
+use crate::isolated::{self, LeftBehind};
 use crate::output::{CallOutcome, ToolOutput};
 use crate::permit::{self, Authorization, FirstForm, Permit, Request, Wrapper, authorize};
 use crate::record::{self, EndGuard};
@@ -219,7 +219,7 @@ impl Shared {
             Some(_) => self.second_validators.get(&tool.name().to_lowercase()),
             None => self.validators.get(tool.name()),
         };
-        match self.conform(tool.as_ref(), validator, &call.arguments, scope) {
+        match self.conform(tool, validator, &call.arguments, scope) {
             Ok((arguments, effects)) => {
                 record.hash = permit::call_hash(&call.id, tool.name(), &arguments, scope);
                 (record.writes, record.deletes) = changed_paths(tool.as_ref(), &effects);
@@ -238,7 +238,7 @@ impl Shared {
     /// Returns the arguments as the tool gets them, and what the call would affect.
     fn conform(
         &self,
-        tool: &dyn Tool,
+        tool: &Arc<dyn Tool>,
         validator: Option<&Validator>,
         given: &Value,
         scope: &CallScope,
@@ -247,13 +247,17 @@ impl Shared {
         let validator = validator.ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
         let mut arguments = arguments::conform(given, tool.schema(), validator)?;
         // These are the tool's own code as well.
-        let judge = || {
-            tool.validate(&arguments)?;
-            tool.normalize(&mut arguments, &scope.worktree.path)?;
-            let effects = tool.effects(&arguments);
+        let (own, worktree) = (Arc::clone(tool), scope.worktree.path.clone());
+        let checks = move || {
+            own.validate(&arguments)?;
+            own.normalize(&mut arguments, &worktree)?;
+            let effects = own.effects(&arguments);
             Ok((arguments, effects))
         };
-        catch_unwind(AssertUnwindSafe(judge)).unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
+        match self.isolated(tool.as_ref()) {
+            Some(left_behind) => isolated::check(left_behind, checks),
+            None => catch_unwind(AssertUnwindSafe(checks)).unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
+        }
     }
 
     /// Refuses arguments that contain the mark of a redacted secret. The call would do something

@@ -187,6 +187,7 @@ enum How {
     Well,
     PanicsInName,
     PanicsInValidate,
+    BlocksInValidate,
     PanicsInEffects,
     Panics,
     Waits,
@@ -228,6 +229,11 @@ impl Tool for Odd {
 
     fn validate(&self, _: &Value) -> Result<(), ToolError> {
         assert!(self.how != How::PanicsInValidate, "boom");
+        if self.how == How::BlocksInValidate {
+            loop {
+                std::thread::park();
+            }
+        }
         Ok(())
     }
 
@@ -309,6 +315,7 @@ pub(crate) async fn a_tool_that_panics_hangs_or_lies_fails_alone(_: ToolHarness)
     let table = [
         (How::Well, "ok: fine"),
         (How::PanicsInValidate, "Execution: the tool panicked: boom"),
+        (How::BlocksInValidate, "Timeout: timed out after 1 s"),
         (How::PanicsInEffects, "Execution: the tool panicked: boom"),
         (How::Panics, "Execution: the tool panicked: boom"),
         (How::Waits, "Timeout: timed out after 1 s"),

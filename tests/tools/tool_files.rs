@@ -16,6 +16,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("tool_files::files_of_that_ecosystem_are_written_by_agents", files_are_written_by_agents),
         case("tool_files::tools_are_listed_searched_and_shown", tools_are_listed),
         case("tool_files::a_strangers_files_are_checked", a_strangers_files_are_checked),
+        case("tool_files::a_hostile_file_stops_no_command", hostile_files_stop_nothing),
+        case("tool_files::a_link_in_the_place_of_the_folder_is_named", a_linked_folder_is_named),
         case("tool_files::rules_may_name_the_tools_of_files", rules_may_name_them),
     ]
 }
@@ -77,7 +79,7 @@ fn a_projects_file_is_trusted() -> Outcome {
         return fail(format!("not trusted: {is_found}: {said}"));
     }
     let trusted = world.types(&["config", "trust", "--yes"], 0)?;
-    says(&trusted, &["not consented: .orchestrate/tools/find_vala.tool", "@command find {arguments} -type f"])?;
+    says(&trusted, &["not consented: .orchestrate/tools/find_vala.tool\n", "@command find {arguments} -type f"])?;
     let (is_found, said) = runs(&world, &model)?;
     if !is_found || said.contains("find_vala.tool") {
         return fail(format!("trusted: {is_found}: {said}"));
@@ -239,7 +241,7 @@ fn tools_are_listed() -> Outcome {
         return fail(glob.to_string());
     }
     let text = [
-        "search_files: ",
+        "search_files:\n  | ",
         "other names: glob",
         "if it is called as `glob` with `arguments`:",
         "wraps: run_shell_command",
@@ -296,4 +298,42 @@ fn rules_may_name_them() -> Outcome {
     world.repository.write(FILE, FIND_VALA)?;
     let known = check("find_vala")?;
     if known.stderr.contains("no such tool") { fail(known.stderr) } else { Ok(()) }
+}
+
+fn hostile_files_stop_nothing() -> Outcome {
+    let world = world()?;
+    let arrays = format!("{}string{}", "array<".repeat(5_000), ">".repeat(5_000));
+    let deep = format!("@name deep\n@wrapped Bash\n@param command {{{arrays}}}\n");
+    let mut wide = "@name wide\n@wrapped Bash\n@type t0 {object}\n@property t0.a {string}\n".to_owned();
+    for number in 1..30 {
+        let before = number - 1;
+        wide.push_str(&format!(
+            "@type t{number} {{object}}\n@property t{number}.a {{t{before}}}\n@property t{number}.b {{t{before}}}\n"
+        ));
+    }
+    wide.push_str("@param command {t29}\n");
+    for (name, text) in [("deep", &deep), ("wide", &wide)] {
+        world.repository.write(&format!(".orchestrate/tools/{name}.tool"), text)?;
+    }
+    world.repository.commit_all("Define hostile tools")?;
+    for arguments in [&["config", "show"][..], &["check", "plan.md"], &["tools", "list"]] {
+        world.types(arguments, 0)?;
+    }
+    let files = [".orchestrate/tools/deep.tool", ".orchestrate/tools/wide.tool"];
+    let expected = [
+        "error: .orchestrate/tools/deep.tool:3: nested too deeply: at most 16 arrays and objects may contain each other",
+        "error: .orchestrate/tools/wide.tool:37: too large: ",
+    ];
+    says(&world.types(&["tools", "check", files[0], files[1]], 2)?, &expected)
+}
+
+fn a_linked_folder_is_named() -> Outcome {
+    let world = world()?;
+    world.repository.write("shared/find_vala.tool", FIND_VALA)?;
+    std::fs::create_dir_all(world.repository.path().join(".orchestrate"))?;
+    std::os::unix::fs::symlink("../shared", world.repository.path().join(".orchestrate/tools"))?;
+    world.repository.commit_all("Link the tools")?;
+    let named =
+        ".orchestrate/tools: only a folder is read here, and this is a link or a file, so this file has no effect";
+    says(&world.types(&["check", "plan.md"], 0)?, &[named])
 }

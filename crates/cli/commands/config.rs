@@ -221,7 +221,9 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
         let state = if consents.covers(command) { "consented" } else { "not consented" };
         let network = if command.network.is_some() { ", which may use the network" } else { "" };
         let text = project_command::render(command);
-        let shown = format!("{state}: {} of {}{network}\n{text}", command.key, command.place);
+        let (key, place) = (&command.key, &command.place);
+        let what = if command.is_file() { place.clone() } else { format!("{key} of {place}") };
+        let shown = format!("{state}: {what}{network}\n{text}");
         if format.json { output::note(shown.trim_end()) } else { output::result(&shown)? }
     }
     for command in &commands {

@@ -113,7 +113,7 @@ fn info(registry: &ToolRegistry, name: &str, as_json: bool) -> Result<(), Comman
 
 fn described(tool: &dyn Tool) -> String {
     let parameters = serde_json::to_string_pretty(tool.schema()).unwrap_or_default();
-    let mut text = format!("{}: {}\n", tool.name(), output::quoted(tool.description()));
+    let mut text = format!("{}:\n{}", tool.name(), output::quoted(tool.description()));
     if tool.title() != tool.name() {
         text.push_str(&format!("title: {}\n", output::one_line(tool.title(), SHOWN)));
     }

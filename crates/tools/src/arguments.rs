@@ -74,7 +74,7 @@ pub(crate) fn conform(arguments: &Value, schema: &Value, validator: &Validator) 
         }
         match own_name(name, |ours| knows(ours) && !given.contains_key(ours)) {
             Some(ours) => conformed.insert(ours.to_owned(), value.clone()),
-            None if IGNORED.contains(&name.as_str()) => None,
+            None if is_ignored(name) => None,
             None => conformed.insert(name.clone(), value.clone()),
         };
     }
@@ -96,6 +96,11 @@ pub(crate) fn own_name(name: &str, knows: impl Fn(&str) -> bool) -> Option<&str>
         return Some(name);
     }
     ALIASES.iter().find(|(other, ours)| *other == name && knows(ours)).map(|(_, ours)| *ours)
+}
+
+/// Reports whether an argument is dropped if the tool does not have it.
+pub(crate) fn is_ignored(name: &str) -> bool {
+    IGNORED.contains(&name)
 }
 
 /// Creates the error for invalid arguments.

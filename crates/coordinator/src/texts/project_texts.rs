@@ -30,6 +30,8 @@ const TOOL_WORDS: &str = ".orchestrate/prompts/tools";
 const SYSTEM_TEXTS: &str = ".orchestrate/prompts/system";
 /// The folder of both.
 const PROMPTS: &str = ".orchestrate/prompts";
+/// The folder of a project's own texts and tools.
+const PROJECT_FOLDER: &str = ".orchestrate";
 /// The maximum number of files without effect that are named.
 const MOST_NAMED: usize = 20;
 
@@ -144,6 +146,11 @@ pub(crate) fn without_effect(repo: &Repo, base: &Oid) -> Result<Vec<String>, Coo
     }
     for path in repo.store().list_files(base, Path::new(PROMPTS))? {
         found.push(for_nothing(&path, "prompts are read from `system` and `tools` in this folder", None));
+    }
+    for path in repo.store().list_files(base, Path::new(PROJECT_FOLDER))? {
+        if [PROJECT_TOOLS, PROMPTS].iter().any(|folder| path == Path::new(folder)) {
+            found.push(for_nothing(&path, "only a folder is read here, and this is a link or a file", None));
+        }
     }
     for path in repo.store().list_files(base, Path::new(PROJECT_TOOLS))? {
         if !is_tool_file(&path) {

@@ -63,7 +63,10 @@ pub(super) fn split(text: &str) -> Result<Parts, Mistake> {
             let annotation = last.ok_or_else(|| {
                 Mistake::new(number, "this text belongs to no annotation; the description goes before the first one")
             })?;
-            annotation.value = format!("{} {trimmed}", annotation.value).trim().to_owned();
+            if !annotation.value.is_empty() {
+                annotation.value.push(' ');
+            }
+            annotation.value.push_str(trimmed);
         }
     }
     Ok(Parts { description: description.join("\n").trim().to_owned(), annotations })

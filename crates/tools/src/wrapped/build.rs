@@ -10,7 +10,7 @@ use orchestrate_core::settings::ToolFile;
 
 use super::annotations::Mistake;
 use super::definition::{Definition, Placed, Wrapper};
-use super::wrapper::WrappedTool;
+use super::wrapper::{WrappedTool, require_callable};
 use crate::registry::ToolRegistry;
 use crate::template::ARGUMENTS;
 use crate::tool::Tool;
@@ -183,6 +183,9 @@ fn add_wrapper(
     let canonical = resolve(registry, aliases, wrapped).map_err(|lost| lost.mistake(registry, wrapped))?;
     let tool = registry.tool(&canonical).cloned();
     let tool = tool.ok_or_else(|| Lost::Unknown(canonical).mistake(registry, wrapped))?;
+    if tool.as_wrap().is_some() {
+        require_callable(&wrapper, tool.as_ref(), wrapped.line)?;
+    }
     let tool = WrappedTool::new(&name.text, wrapper, tool).map_err(|reason| Mistake::new(wrapped.line, reason))?;
     if registry.resolve(&name.text).is_some() {
         registry.add_second_form(Arc::new(tool));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::annotations::{Annotation, Mistake, split};
-use super::parameter::{Declaration, Kind, ObjectType, Parameter, object_schema};
+use super::parameter::{Declaration, Extent, Kind, ObjectType, Parameter, object_schema};
 use crate::template::{ARGUMENTS, ARGUMENTS_SYNONYM, CommandTemplate};
 use crate::tool::{MAX_NAME, is_name};
 
@@ -144,7 +144,7 @@ impl Reader {
         if self.types.iter().any(|known| known.name == name) {
             return Err(Mistake::new(line, format!("the type `{name}` is declared twice")));
         }
-        self.types.push(ObjectType { name, text, properties: Vec::new() });
+        self.types.push(ObjectType::new(name, text));
         Ok(())
     }
 
@@ -156,15 +156,15 @@ impl Reader {
         // Its own type comes last, so that no type contains itself.
         let declared = self.types.last().is_some_and(|last| last.name == of);
         self.require_type(line, &kind, Some(of))?;
+        let property = Parameter { line, name: name.to_owned(), kind, required: required.unwrap_or(true), text };
+        let extent = property.extent(&self.types);
         let Some(own) = self.types.last_mut().filter(|_| declared) else {
             return Err(Mistake::new(line, format!("`@type {of} {{object}}` must stand above its properties")));
         };
         if own.properties.iter().any(|property| property.name == name) {
             return Err(Mistake::new(line, format!("the property `{path}` is declared twice")));
         }
-        let required = required.unwrap_or(true);
-        own.properties.push(Parameter { line, name: name.to_owned(), kind, required, text });
-        Ok(())
+        own.add(property, extent)
     }
 
     fn example(&mut self, line: u32, name: &str, value: &str) -> Result<(), Mistake> {
@@ -214,6 +214,7 @@ impl Reader {
         for parameter in &self.parameters {
             self.require_type(parameter.line, &parameter.kind, None)?;
         }
+        Extent::require_all_bounded(&self.parameters, &self.types)?;
         let line = command.as_ref().map_or(name.line, |command| command.line);
         let wrapper = Wrapper {
             title: title.map(|title| title.text),
@@ -273,6 +274,9 @@ fn implied(line: u32) -> Parameter {
 
 /// Requires that the wrapper takes the arguments that it has to take, and no others.
 fn check_examples(wrapper: &Wrapper, examples: &[Example], line: u32) -> Result<(), Mistake> {
+    if examples.is_empty() {
+        return Ok(());
+    }
     let validator = jsonschema::validator_for(&wrapper.schema());
     let validator = validator.map_err(|error| Mistake::new(line, format!("its schema is invalid: {error}")))?;
     for Example { line, arguments, fits, .. } in examples {

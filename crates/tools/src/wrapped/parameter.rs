@@ -4,6 +4,16 @@ use serde_json::{Map, Value, json};
 
 use super::annotations::Mistake;
 
+/// How deep arrays and objects may be nested, types written out.
+pub(super) const MAX_DEPTH: usize = 16;
+/// How large a schema may become once its types are written out, in the units of [`Extent`].
+const MAX_SIZE: usize = 64 << 10;
+/// What an object, a value or a property takes beside its name and its text. Like that of an array, it is less than
+/// what its declaration takes in a file, so that only the repetition of types exceeds the limit.
+const NODE: usize = 12;
+/// What an array takes beside its items.
+const ARRAY: usize = 6;
+
 /// A parameter, or a property of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parameter {
@@ -50,6 +60,16 @@ pub(super) struct ObjectType {
     pub(super) text: String,
     /// Its properties, all of them required unless they say otherwise.
     pub(super) properties: Vec<Parameter>,
+    /// What it becomes in a schema.
+    extent: Extent,
+}
+
+/// How deep and how large a schema becomes once its types are written out: types that use each other grow
+/// exponentially, and every command reads the files of a checkout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    depth: usize,
+    size: usize,
 }
 
 /// What a declaration says: `NAME {TYPE} [required] TEXT`.
@@ -74,6 +94,10 @@ impl Declaration {
         }
         let rest = rest.trim_start().strip_prefix('{').ok_or_else(|| wrong("the type in braces is missing"))?;
         let (kind, rest) = rest.split_once('}').ok_or_else(|| wrong("the brace of the type is not closed"))?;
+        // Each array opens a bracket.
+        if kind.matches('<').count() >= MAX_DEPTH {
+            return Err(Mistake::new(line, too_deep()));
+        }
         let kind = Kind::parse(kind).ok_or_else(|| wrong(&format!("`{kind}` is not a type")))?;
         let rest = rest.trim_start();
         let marks = [("[required]", true), ("[optional]", false)];
@@ -84,6 +108,59 @@ impl Declaration {
         }
         Ok(Declaration { name: name.to_owned(), kind, required, text: text.trim().to_owned() })
     }
+}
+
+impl ObjectType {
+    /// Creates a type without properties.
+    pub(super) fn new(name: String, text: String) -> ObjectType {
+        let extent = Extent { depth: 1, size: NODE + text.len() };
+        ObjectType { name, text, properties: Vec::new(), extent }
+    }
+
+    /// Adds a property that becomes so much; fails if the type becomes too much.
+    pub(super) fn add(&mut self, property: Parameter, extent: Extent) -> Result<(), Mistake> {
+        let line = property.line;
+        self.properties.push(property);
+        self.extent.depth = self.extent.depth.max(extent.depth + 1);
+        self.extent.size += extent.size;
+        self.extent.require_bounded(line)
+    }
+}
+
+impl Parameter {
+    /// Returns what it becomes in a schema with these types, each of which is bounded.
+    pub(super) fn extent(&self, types: &[ObjectType]) -> Extent {
+        let Extent { depth, size } = self.kind.extent(types);
+        Extent { depth, size: size + self.name.len() + self.text.len() }
+    }
+}
+
+impl Extent {
+    /// Requires that these parameters do not become too much, each alone and all together.
+    pub(super) fn require_all_bounded(parameters: &[Parameter], types: &[ObjectType]) -> Result<(), Mistake> {
+        let mut all = Extent::default();
+        for parameter in parameters {
+            let extent = parameter.extent(types);
+            all = Extent { depth: extent.depth, size: all.size + extent.size };
+            all.require_bounded(parameter.line)?;
+        }
+        Ok(())
+    }
+
+    fn require_bounded(self, line: u32) -> Result<(), Mistake> {
+        if self.depth > MAX_DEPTH {
+            return Err(Mistake::new(line, too_deep()));
+        }
+        if self.size > MAX_SIZE {
+            let reason = format!("too large: with its types written out, the schema exceeds {} KiB", MAX_SIZE >> 10);
+            return Err(Mistake::new(line, reason));
+        }
+        Ok(())
+    }
+}
+
+fn too_deep() -> String {
+    format!("nested too deeply: at most {MAX_DEPTH} arrays and objects may contain each other")
 }
 
 impl Kind {
@@ -118,14 +195,36 @@ impl Kind {
         }
     }
 
+    fn extent(&self, types: &[ObjectType]) -> Extent {
+        match self {
+            Kind::Scalar(_) | Kind::Object => Extent { depth: 1, size: NODE },
+            Kind::Array(item) => {
+                let Extent { depth, size } = item.extent(types);
+                Extent { depth: depth + 1, size: size + ARRAY }
+            }
+            Kind::Named(name) => {
+                let known = types.iter().find(|known| known.name == *name);
+                known.map_or(Extent { depth: 1, size: NODE }, |known| known.extent)
+            }
+        }
+    }
+
+    /// Returns the name of the type in a schema.
+    pub(super) fn json_type(&self) -> &'static str {
+        match self {
+            Kind::Scalar(Scalar::Text) => "string",
+            Kind::Scalar(Scalar::Integer) => "integer",
+            Kind::Scalar(Scalar::Number) => "number",
+            Kind::Scalar(Scalar::Boolean) => "boolean",
+            Kind::Array(_) => "array",
+            Kind::Object | Kind::Named(_) => "object",
+        }
+    }
+
     fn schema(&self, types: &[ObjectType]) -> Value {
         match self {
-            Kind::Scalar(Scalar::Text) => json!({"type": "string"}),
-            Kind::Scalar(Scalar::Integer) => json!({"type": "integer"}),
-            Kind::Scalar(Scalar::Number) => json!({"type": "number"}),
-            Kind::Scalar(Scalar::Boolean) => json!({"type": "boolean"}),
-            Kind::Array(item) => json!({"type": "array", "items": item.schema(types)}),
-            Kind::Object => json!({"type": "object"}),
+            Kind::Scalar(_) | Kind::Object => json!({"type": self.json_type()}),
+            Kind::Array(item) => json!({"type": self.json_type(), "items": item.schema(types)}),
             Kind::Named(name) => match types.iter().find(|known| known.name == *name) {
                 // A property's type is declared above it, so no type contains itself.
                 Some(known) => described(object_schema(&known.properties, types), &known.text),
@@ -203,11 +302,10 @@ mod tests {
     fn declared_types_stand_in_the_schema() {
         let property =
             |name: &str, kind| Parameter { line: 1, name: name.to_owned(), kind, required: true, text: String::new() };
-        let edit = ObjectType {
-            name: "edit".to_owned(),
-            text: "One edit".to_owned(),
-            properties: vec![property("line", Kind::Scalar(Scalar::Integer))],
-        };
+        let mut edit = ObjectType::new("edit".to_owned(), "One edit".to_owned());
+        let line = property("line", Kind::Scalar(Scalar::Integer));
+        let extent = line.extent(&[]);
+        edit.add(line, extent).unwrap();
         let edits = property("edits", Kind::Array(Box::new(Kind::Named("edit".to_owned()))));
         let item = json!({"type": "object", "properties": {"line": {"type": "integer"}}, "required": ["line"],
             "additionalProperties": false, "description": "One edit"});

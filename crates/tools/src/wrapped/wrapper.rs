@@ -8,8 +8,10 @@ use jsonschema::Validator;
 use orchestrate_core::policy::Permission;
 use serde_json::Value;
 
+use super::annotations::Mistake;
 use super::definition::Wrapper;
-use crate::arguments::{compile, conform};
+use super::parameter::Kind;
+use crate::arguments::{compile, conform, is_ignored, own_name};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
@@ -60,6 +62,49 @@ impl WrappedTool {
             None => conform(&inner, self.wrapped.schema(), &self.inner),
         }
     }
+}
+
+/// Requires that the calls of a wrapper without a command, whose `@wrapped` stands on this line, can be calls of the
+/// wrapped tool.
+pub(super) fn require_callable(wrapper: &Wrapper, wrapped: &dyn Tool, line: u32) -> Result<(), Mistake> {
+    let (tool, schema) = (wrapped.name(), wrapped.schema());
+    let known = schema.get("properties").and_then(Value::as_object);
+    let Some(known) = known.filter(|_| wrapper.command.is_none()) else { return Ok(()) };
+    let own = |name: &str| own_name(name, |own| known.contains_key(own)).map(str::to_owned);
+    for parameter in &wrapper.parameters {
+        let name = &parameter.name;
+        let Some(property) = own(name).and_then(|own| known.get(&own)) else {
+            let is_taken = is_ignored(name) || schema.get("additionalProperties") != Some(&Value::Bool(false));
+            if is_taken {
+                continue;
+            }
+            let names = known.keys().map(String::as_str).collect::<Vec<_>>().join("`, `");
+            return Err(Mistake::new(parameter.line, format!("`{tool}` has no parameter `{name}`; it has `{names}`")));
+        };
+        if let Some(expected) = unfit(&parameter.kind, property) {
+            let given = parameter.kind.json_type();
+            let reason = format!("the parameter `{name}` is of type {given}, but `{tool}` expects {expected}");
+            return Err(Mistake::new(parameter.line, reason));
+        }
+    }
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    for name in required {
+        if !wrapper.parameters.iter().any(|parameter| own(&parameter.name).as_deref() == Some(name)) {
+            return Err(Mistake::new(line, format!("`{tool}` requires `{name}`, which no parameter gives")));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the types that a property may have, if values of this type are none of them.
+fn unfit(kind: &Kind, property: &Value) -> Option<String> {
+    let names = match property.get("type")? {
+        Value::String(name) => vec![name.as_str()],
+        several => several.as_array()?.iter().filter_map(Value::as_str).collect(),
+    };
+    let given = kind.json_type();
+    let fits = |name: &&str| *name == given || matches!((*name, given), ("integer", "number") | ("number", "integer"));
+    if names.iter().any(fits) { None } else { Some(names.join(" or ")) }
 }
 
 /// Adds the descriptions of the wrapped tool's parameters to those of the same name that have none.

@@ -94,6 +94,18 @@ fn what_is_wrong_is_left_out_and_the_rest_is_added() {
             &["Error: 1:4: Tool 'count_lines' is not wrappable"],
         ),
         (&[FULL, "@name a\n@wrapped b\n@command ls"], &["Error: 1:3: with `@command`, `@title` is also required"]),
+        (
+            &["@name a\n@wrapped Bash\n@param foo {string}\n"],
+            &["Error: 0:3: `run_shell_command` has no parameter `foo`; it has `"],
+        ),
+        (
+            &["@name a\n@wrapped Bash\n@param cwd {string}\n"],
+            &["Error: 0:2: `run_shell_command` requires `command`, which no parameter gives"],
+        ),
+        (
+            &["@name a\n@wrapped Bash\n@param command {array<string>}\n"],
+            &["Error: 0:3: the parameter `command` is of type array, but `run_shell_command` expects string"],
+        ),
         (&["broken", FULL], &["Error: 0:1: the required field `@name` is missing"]),
         (
             &[FULL, FULL],
@@ -152,6 +164,24 @@ fn a_wrapper_of_a_known_name_is_its_second_form() {
     }
     // A second form has no place in the list of tools that a model sees.
     assert!(registry.tool("Read").is_none() && registry.tool("glob").is_none());
+}
+
+#[test]
+fn parameters_may_have_the_names_that_a_call_may_use() {
+    let text = "@name a\n@wrapped Bash\n@param command {string} [required]\n@param workdir {string}\n\
+        @param description {string}\n@param timeout {number}\n";
+    assert_eq!(added(&[("a", text)]).1, [""; 0]);
+}
+
+#[test]
+fn a_file_that_is_too_deep_is_skipped() {
+    let deep = format!("@name deep\n@wrapped Bash\n@param command {{{}string}}\n", "array<".repeat(5_000));
+    let (registry, problems) = added(&[("deep.tool", &deep), ("a", FULL)]);
+    assert_eq!(
+        problems,
+        ["Error: deep.tool:3: nested too deeply: at most 16 arrays and objects may contain each other"]
+    );
+    assert_eq!((meant(&registry, "deep"), meant(&registry, "count_lines")), (None, Some("count_lines")));
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use super::super::parameter::MAX_DEPTH;
 use super::*;
 
 /// The reference's own `glob.tool`.
@@ -111,4 +112,57 @@ fn every_mistake_has_its_line_and_its_reason() {
         let mistake = Definition::parse(&text).unwrap_err();
         assert!(mistake.line == line && mistake.reason.contains(reason), "{shown}: {mistake:?}");
     }
+}
+
+/// Returns a file whose types contain each other: each has properties of the type before, so many of them.
+fn chain(types: usize, properties: usize) -> String {
+    let mut text = "@name x\n@wrapped run_command\n@type t0 {object} The first\n@property t0.a {string}\n".to_owned();
+    for number in 1..types {
+        text.push_str(&format!("@type t{number} {{object}}\n"));
+        for property in 0..properties {
+            text.push_str(&format!("@property t{number}.p{property} {{t{}}}\n", number - 1));
+        }
+    }
+    text
+}
+
+#[test]
+fn types_are_nested_so_deep_and_no_deeper() {
+    let arrays = |depth: usize| format!("{}string{}", "array<".repeat(depth), ">".repeat(depth));
+    let with = |kind: &str| Definition::parse(&format!("@name x\n@wrapped run_command\n@param command {{{kind}}}\n"));
+    assert!(with(&arrays(MAX_DEPTH - 1)).is_ok());
+    for depth in [MAX_DEPTH, 5_000] {
+        let mistake = with(&arrays(depth)).unwrap_err();
+        assert!(mistake.line == 3 && mistake.reason.starts_with("nested too deeply: "), "{depth}: {mistake:?}");
+    }
+    assert!(with("array<".repeat(10_000).as_str()).is_err());
+    // The arrays of a type and of its users count together, and so do types in types.
+    let text = |inner: usize, outer: usize| {
+        let (inner, outer) = (arrays(inner).replace("string", "int"), arrays(outer).replace("string", "t"));
+        format!("@name x\n@wrapped Bash\n@type t {{object}}\n@property t.a {{{inner}}}\n@param command {{{outer}}}\n")
+    };
+    assert!(Definition::parse(&text(7, MAX_DEPTH - 9)).is_ok());
+    let mistake = Definition::parse(&text(7, MAX_DEPTH - 8)).unwrap_err();
+    assert!(mistake.line == 5 && mistake.reason.starts_with("nested too deeply: "), "{mistake:?}");
+    let mistake = Definition::parse(&chain(1_000, 1)).unwrap_err();
+    assert!(mistake.reason.starts_with("nested too deeply: "), "{mistake:?}");
+}
+
+#[test]
+fn types_are_written_out_up_to_a_size() {
+    let mistake = Definition::parse(&format!("{}@param command {{t11}}\n", chain(12, 3))).unwrap_err();
+    assert!(mistake.line > 3 && mistake.reason.starts_with("too large: "), "{mistake:?}");
+    // Each of the types is small enough, and not all uses of one together.
+    let long = "x".repeat(MAX_BYTES / 4);
+    let uses = |count: usize| {
+        let params: String = (0..count).map(|number| format!("@param p{number} {{t}}\n")).collect();
+        Definition::parse(&format!("@name x\n@wrapped Bash\n@type t {{object}} {long}\n{params}"))
+    };
+    let schema = uses(3).unwrap().wrapper.unwrap().schema();
+    assert_eq!(schema["properties"]["p2"]["description"], long);
+    let mistake = uses(4).unwrap_err();
+    assert!(mistake.line == 7 && mistake.reason.starts_with("too large: "), "{mistake:?}");
+    // What a file writes itself always fits.
+    let params: String = (0..MAX_BYTES / 40).map(|number| format!("@param p{number} {{string}} x\n")).collect();
+    assert!(Definition::parse(&format!("@name x\n@wrapped Bash\n{params}")).is_ok());
 }

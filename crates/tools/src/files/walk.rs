@@ -105,12 +105,35 @@ impl Files {
         limits: &WalkLimits,
         visit: &mut dyn FnMut(&Entry) -> Result<Flow, ToolError>,
     ) -> Result<WalkSummary, ToolError> {
+        self.visit(start, true, limits, visit)
+    }
+
+    /// Visits the same entries, and those that ignore files exclude.
+    ///
+    /// # Errors
+    /// As [`Files::walk`].
+    pub(crate) fn walk_all(
+        &self,
+        start: &str,
+        limits: &WalkLimits,
+        visit: &mut dyn FnMut(&Entry) -> Result<Flow, ToolError>,
+    ) -> Result<WalkSummary, ToolError> {
+        self.visit(start, false, limits, visit)
+    }
+
+    fn visit(
+        &self,
+        start: &str,
+        honours: bool,
+        limits: &WalkLimits,
+        visit: &mut dyn FnMut(&Entry) -> Result<Flow, ToolError>,
+    ) -> Result<WalkSummary, ToolError> {
         let start = self.directory(start)?;
         let mut summary = WalkSummary::default();
-        let mut pending = vec![(start.clone(), self.rules_above(&start))];
+        let mut pending = vec![(start.clone(), honours.then(|| self.rules_above(&start)).flatten())];
         let mut seen = 0;
         while let Some((directory, above)) = pending.pop() {
-            let rules = self.rules_of(&directory, above);
+            let rules = if honours { self.rules_of(&directory, above) } else { None };
             let mut below = Vec::new();
             for entry in self.entries(&directory)? {
                 check_limits(limits, &mut seen)?;

@@ -15,6 +15,7 @@ mod errors;
 mod failures;
 mod files;
 mod hostile;
+mod leftovers;
 mod limits;
 mod permissions;
 mod plugins;
@@ -56,9 +57,13 @@ macro_rules! cases_of_tiers {
 }
 
 macro_rules! needing_cases {
-    ($($need:ident: $($name:ident)*;)*) => {
+    ($module:ident: $($need:ident: $($name:ident)*;)*) => {
         [vec![$($(
-            support::needing(concat!("programs::", stringify!($name)), programs::$need, |stand| Box::pin(programs::$name(stand)))
+            support::needing(
+                concat!(stringify!($module), "::", stringify!($name)),
+                programs::$need,
+                |stand| Box::pin($module::$name(stand)),
+            )
         ),*),*]].into_iter().flatten().flatten()
     };
 }
@@ -92,11 +97,11 @@ fn main() -> ExitCode {
             a_rule_about_commands_holds_for_programs_that_a_tool_chooses files_outside_are_refused_and_absent_ones_named
             what_is_not_installed_is_named a_script_needs_the_permission_to_run_code;
     });
-    trials.extend(needing_cases! {
+    trials.extend(needing_cases! { programs:
         CARGO: tests_of_cargo_are_counted_and_placed code_of_rust_is_checked_and_formatted;
         NEXTEST: nextest_is_used_where_the_project_is_set_up_for_it;
         PYTHON: tests_of_unittest_are_counted_and_placed a_script_runs_isolated_with_its_limits a_script_has_the_time_of_the_reference
-            a_virtual_environment_is_made_and_used the_tools_for_python_conform;
+            a_virtual_environment_is_made_and_used the_tools_for_python_conform code_of_python_is_judged_as_in_a_shell;
         PYTEST: tests_of_pytest_are_counted_and_placed;
         RUFF: ruff_lists_findings_and_formats;
         MYPY: mypy_lists_findings;
@@ -104,6 +109,18 @@ fn main() -> ExitCode {
         GO: tests_of_go_are_counted_and_placed;
         CTEST: tests_of_ctest_are_counted;
         MAKE: a_target_of_make_passes_or_fails;
+    });
+    trials.extend(confined_cases! {
+        leftovers: maven_and_gradle_leave_nothing;
+    });
+    trials.extend(needing_cases! { leftovers:
+        CARGO: the_programs_of_rust_leave_nothing a_file_that_git_ignores_or_stores_is_kept;
+        PYTEST: pytest_and_scripts_leave_nothing;
+        RUFF: ruff_leaves_nothing;
+        MYPY: mypy_leaves_nothing;
+        NODE: node_leaves_nothing;
+        GO: the_programs_of_go_leave_nothing;
+        CTEST: ctest_leaves_nothing ctest_builds_where_git_ignores_it ctest_does_not_build_among_files_of_the_project;
     });
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use orchestrate_core::policy::Permission;
 use orchestrate_core::settings::RuleDecision;
 use orchestrate_tools::harness::ToolHarness;
-use orchestrate_tools::{ExecutionResult, FormatResults, LintResults, TestResults, ToolOutput, builtin_tools};
+use orchestrate_tools::{
+    CallOutcome, ExecutionResult, FormatResults, LintResults, TestResults, ToolOutput, builtin_tools,
+};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -105,7 +107,7 @@ pub(crate) async fn code_of_rust_is_checked_and_formatted(harness: ToolHarness) 
     assert!(output.text().starts_with("nothing to change\n[rustfmt "), "{}", output.text());
     harness.put("src/lib.rs", "pub fn broken() -> u8 {\n    \"\"\n}\n").unwrap();
     let output = harness.call("run_type_checker", json!({})).await;
-    assert_eq!(output.error.as_deref(), Some("1 errors, 0 warnings"), "{}", output.text());
+    assert_eq!(output.error.as_deref(), Some("1 error, 0 warnings"), "{}", output.text());
     assert!(output.text().starts_with("src/lib.rs:2:5: error E0308: mismatched types"), "{}", output.text());
 }
 
@@ -187,7 +189,7 @@ pub(crate) async fn ruff_lists_findings_and_formats(harness: ToolHarness) {
     harness.put("ruff.toml", "[lint]\nselect = [\"F\"]\n").unwrap();
     harness.put("a.py", "import os\nx = { 1 }\n").unwrap();
     let output = harness.call("run_linter", json!({"files": ["a.py"]})).await;
-    assert_eq!(output.error.as_deref(), Some("1 errors, 0 warnings"), "{}", output.text());
+    assert_eq!(output.error.as_deref(), Some("1 error, 0 warnings"), "{}", output.text());
     assert!(output.text().starts_with("a.py:1:8: error F401: `os` imported but unused\n[ruff "), "{}", output.text());
     let output = harness.call("run_formatter", json!({})).await;
     assert_eq!(data::<FormatResults>(&output).changed, ["a.py"], "{}", output.text());
@@ -204,6 +206,11 @@ pub(crate) async fn mypy_lists_findings(harness: ToolHarness) {
         "a.py:2:12: error return-value: Incompatible return value type (got \"int\", expected \"str\")\n[mypy ";
     assert!(output.text().starts_with(expected), "{}", output.text());
     assert_eq!(data::<LintResults>(&output).errors, 1);
+    harness.put("a.py", "reveal_type(1)\n").unwrap();
+    let output = harness.call("run_type_checker", json!({})).await;
+    assert!(output.success && output.text().starts_with("a.py:1:13: note: Revealed type is "), "{}", output.text());
+    let results: LintResults = data(&output);
+    assert_eq!((results.errors, results.warnings), (0, 0));
     harness.put("a.py", "x = 1\n").unwrap();
     let output = harness.call("run_type_checker", json!({})).await;
     assert!(output.success && output.text().starts_with("nothing found\n"), "{}", output.text());
@@ -223,6 +230,35 @@ pub(crate) async fn a_script_runs_isolated_with_its_limits(harness: ToolHarness)
     assert_eq!(said(&output), "Timeout: timed out after 1 s");
     let output = harness.call("run_python", json!({"code": " "})).await;
     assert_eq!(said(&output), "Retry: Invalid parameters: `code` is empty");
+}
+
+pub(crate) async fn code_of_python_is_judged_as_in_a_shell(mut harness: ToolHarness) {
+    let pushes = "import subprocess\nsubprocess.run(\"git push\", shell=True)\n";
+    let also_pushes = "import subprocess\nsubprocess.run([\"git\", \"push\"])\n";
+    let commits = "import subprocess\nsubprocess.run([\"git\", \"commit\"])\n";
+    let allowed = "";
+    let denied = "Denied: Security validation failed: the rule";
+    for (decision, rule, code, expected) in [
+        (RuleDecision::Deny, "Bash(git push:*)", pushes, denied),
+        (RuleDecision::Deny, "Bash(git push:*)", also_pushes, denied),
+        (RuleDecision::Deny, "Bash(git push:*)", commits, allowed),
+        (RuleDecision::Deny, "Bash(git push:*)", "print(1)", allowed),
+        (RuleDecision::Deny, "Bash(python3 -c:*)", "print(1)", denied),
+        (RuleDecision::Ask, "Bash(git push:*)", pushes, denied),
+    ] {
+        harness.scope.policy = policy(&[(decision, rule)]);
+        let of_tool = harness.call("run_python", json!({"code": code})).await;
+        let command = format!("python3 -c '{code}'");
+        let of_shell = harness.call("run_shell_command", json!({"command": command})).await;
+        let refusal = |output: ToolOutput| if output.success { String::new() } else { said(&output) };
+        let [of_tool, of_shell] = [of_tool, of_shell].map(refusal);
+        assert_eq!(of_tool, of_shell, "{rule} {code}");
+        assert!(of_tool.starts_with(expected) && of_tool.is_empty() == expected.is_empty(), "{rule} {code}: {of_tool}");
+    }
+    harness.scope.policy = policy(&[(RuleDecision::Ask, "Bash(git push:*)")]);
+    harness.scope.ask_parks = true;
+    let outcome = harness.outcome("run_python", json!({"code": pushes})).await;
+    assert!(matches!(outcome, CallOutcome::NeedsApproval { .. }));
 }
 
 pub(crate) async fn a_script_has_the_time_of_the_reference(mut harness: ToolHarness) {

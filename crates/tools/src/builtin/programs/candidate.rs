@@ -5,6 +5,7 @@ use std::time::Duration;
 use orchestrate_sandbox::{Exit, Finished, SandboxError};
 
 use super::super::exec::both;
+use super::products::{self, Products};
 use crate::command::Command;
 use crate::context::ToolContext;
 use crate::error::ToolError;
@@ -18,6 +19,8 @@ const VERSION_TIME: Duration = Duration::from_secs(60);
 const VERSION_CHARS: usize = 60;
 /// Number of bytes of the end of an output to show where nothing else is known.
 const TAIL_BYTES: usize = 8_000;
+/// Variables of every program beside those of commands: Python keeps no compiled modules beside the sources.
+const VARIABLES: &[(&str, &str)] = &[("PYTHONDONTWRITEBYTECODE", "1")];
 
 /// A program that may be used, with the format of its report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,10 +33,12 @@ pub(super) struct Candidate<R> {
     pub(super) argv: Vec<String>,
     /// The command that prints its version, and fails if it is not installed.
     pub(super) version: Vec<String>,
-    /// How to install it.
+    /// What to install, and how.
     pub(super) install: &'static str,
     /// Variables that it needs.
     pub(super) variables: &'static [(&'static str, &'static str)],
+    /// What it makes for itself in the project.
+    pub(super) products: Products,
     /// Where its report is, and how to read it.
     pub(super) report: R,
 }
@@ -42,7 +47,13 @@ impl<R> Candidate<R> {
     /// Creates a candidate whose first word prints its version.
     pub(super) fn new(program: &'static str, argv: Vec<String>, install: &'static str, report: R) -> Candidate<R> {
         let version = argv.first().cloned().into_iter().chain(["--version".to_owned()]).collect();
-        Candidate { program, before: Vec::new(), argv, version, install, variables: &[], report }
+        let products = Products::default();
+        Candidate { program, before: Vec::new(), argv, version, install, variables: &[], products, report }
+    }
+
+    /// Sets what it makes for itself.
+    pub(super) fn making(self, products: Products) -> Candidate<R> {
+        Candidate { products, ..self }
     }
 
     /// Sets the command that prints the version.
@@ -78,7 +89,7 @@ pub(super) fn words(words: &[&str]) -> Vec<String> {
 /// # Errors
 /// `Denied` if a rule is against a candidate, `Retry` if none is installed, with how to install them.
 pub(super) async fn choose<R>(context: &ToolContext, candidates: Vec<Candidate<R>>) -> Result<Chosen<R>, ToolError> {
-    let mut absent: Vec<String> = Vec::new();
+    let mut absent: Vec<&str> = Vec::new();
     for candidate in candidates {
         for argv in candidate.before.iter().chain([&candidate.argv]) {
             context.check_program(argv)?;
@@ -86,9 +97,8 @@ pub(super) async fn choose<R>(context: &ToolContext, candidates: Vec<Candidate<R
         if let Some(version) = version(context, &candidate).await? {
             return Ok(Chosen { candidate, version });
         }
-        let how = format!("{} ({})", candidate.program, candidate.install);
-        if !absent.contains(&how) {
-            absent.push(how);
+        if !absent.contains(&candidate.install) {
+            absent.push(candidate.install);
         }
     }
     let absent = absent.join(", or ");
@@ -118,11 +128,19 @@ fn version_in(said: &str) -> String {
 }
 
 impl<R> Chosen<R> {
-    /// Runs it, after what comes before it; the result is that of the first command that fails, else the last one.
+    /// Runs it, after what comes before it; the result is that of the first command that fails, else the last one. What
+    /// it makes for itself does not become part of the agent's work.
     ///
     /// # Errors
     /// `Timeout` with the end of its output, `Interrupted` if cancelled, `Execution` if it cannot be started.
     pub(super) async fn run(&self, context: &ToolContext) -> Result<Ran, ToolError> {
+        let absent = self.candidate.products.prepare(context).await?;
+        let ran = self.run_all(context).await;
+        products::remove(context, absent).await?;
+        ran
+    }
+
+    async fn run_all(&self, context: &ToolContext) -> Result<Ran, ToolError> {
         for argv in &self.candidate.before {
             let ran = self.run_one(context, argv).await?;
             if ran.run.exit_code != Some(0) {
@@ -185,7 +203,7 @@ pub(super) async fn start(
 ) -> Result<Option<Finished>, ToolError> {
     let command = Command {
         stdin: stdin.to_vec(),
-        env: variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        env: VARIABLES.iter().chain(variables).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         timeout: Some(timeout),
         kept_output_bytes: KEPT_REPORT_BYTES,
         ..Command::new(argv)

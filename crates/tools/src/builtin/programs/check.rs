@@ -85,7 +85,7 @@ async fn check(
     let ran = chosen.run(context).await?;
     let root = context.worktree().to_string_lossy().into_owned();
     let found = findings(chosen.candidate.report, &ran, &root);
-    let has_report = !found.is_empty();
+    let has_report = reports(&found);
     let found = found.into_iter().filter(|found| selection.covers(&found.file)).collect();
     Ok(answer(&ran, found, has_report))
 }
@@ -100,13 +100,13 @@ fn findings(format: Findings, ran: &Ran, root: &str) -> Vec<Diagnostic> {
     }
 }
 
-/// Counts what was found. A program that fails without a finding could not do its work.
+/// Counts what was found. A program that fails without an error or a warning could not do its work.
 fn answer(ran: &Ran, diagnostics: Vec<Diagnostic>, has_report: bool) -> Answer {
-    let errors = diagnostics.iter().filter(|found| found.severity == "error").count();
-    let warnings = diagnostics.len() - errors;
+    let count = |severity: &str| diagnostics.iter().filter(|found| found.severity == severity).count();
+    let (errors, warnings) = (count("error"), count("warning"));
     let is_broken = ran.run.exit_code != Some(0) && !has_report;
     let text = match diagnostics.as_slice() {
-        [] if is_broken => ran.tail(),
+        _ if is_broken => ran.tail(),
         [] => "nothing found".to_owned(),
         found => found.iter().map(describe).collect::<Vec<_>>().join("\n"),
     };
@@ -114,11 +114,21 @@ fn answer(ran: &Ran, diagnostics: Vec<Diagnostic>, has_report: bool) -> Answer {
         (true, ..) => Some(ran.how.clone()),
         (_, 0, 0) => None,
         (_, 0, _) if ran.run.exit_code == Some(0) => None,
-        (_, errors, warnings) => Some(format!("{errors} errors, {warnings} warnings")),
+        (_, errors, warnings) => Some(format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"))),
     };
     let exit_code = ran.run.exit_code;
     let results = LintResults { run: ran.run.clone(), errors, warnings, diagnostics };
     Answer { footer: Some(ran.footer()), failed, exit_code, ..Answer::new(text, json!(results)) }
+}
+
+/// Reports whether there is more than what only explains something.
+fn reports(found: &[Diagnostic]) -> bool {
+    found.iter().any(|found| matches!(found.severity.as_str(), "error" | "warning"))
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{ending}")
 }
 
 /// Formats a finding as `file:line:column: severity code: message`.
@@ -128,4 +138,26 @@ fn describe(found: &Diagnostic) -> String {
     let place = if found.file.is_empty() { String::new() } else { format!("{place}: ") };
     let code = found.code.as_ref().map(|code| format!(" {code}")).unwrap_or_default();
     format!("{place}{}{code}: {}", found.severity, found.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::ProgramRun;
+
+    #[test]
+    fn a_program_that_fails_with_notes_alone_could_not_do_its_work() {
+        let ran = Ran {
+            run: ProgramRun { exit_code: Some(2), ..ProgramRun::default() },
+            how: "exit code 2".to_owned(),
+            stdout: "a.py:1: note: see the manual\n".to_owned(),
+            stderr: "crashed\n".to_owned(),
+        };
+        let found = findings(Findings::Lines, &ran, "/w");
+        assert_eq!(found.len(), 1);
+        let has_report = reports(&found);
+        let answer = answer(&ran, found, has_report);
+        assert_eq!(answer.failed.as_deref(), Some("exit code 2"));
+        assert!(answer.text.contains("crashed"), "{}", answer.text);
+    }
 }

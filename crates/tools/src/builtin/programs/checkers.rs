@@ -1,6 +1,7 @@
 //! Which programs check and format a project's code, decided from its files and those that a call names.
 
 use super::candidate::{Candidate, words};
+use super::products::{self, Products};
 use super::project::{Language, Project};
 
 /// The format of a report of findings.
@@ -21,16 +22,16 @@ pub(super) enum Findings {
 pub(super) type Checker = Candidate<Findings>;
 pub(super) type Formatter = Candidate<()>;
 
-const RUSTUP: &str = "from rustup.rs, with `rustup component add clippy rustfmt`";
-const GO: &str = "from go.dev";
-const GOLANGCI: &str = "from golangci-lint.run";
-const RUFF: &str = "`pip install ruff`";
-const BLACK: &str = "`pip install black`";
-const MYPY: &str = "`pip install mypy`";
-const PYRIGHT: &str = "`pip install pyright` or `npm install pyright`";
-const ESLINT: &str = "`npm install --save-dev eslint`";
-const TYPESCRIPT: &str = "`npm install --save-dev typescript`";
-const PRETTIER: &str = "`npm install --save-dev prettier`";
+const RUSTUP: &str = "cargo (from rustup.rs), with `rustup component add clippy rustfmt`";
+const GO: &str = "go (from go.dev)";
+const GOLANGCI: &str = "golangci-lint (from golangci-lint.run)";
+const RUFF: &str = "ruff (`pip install ruff`)";
+const BLACK: &str = "black (`pip install black`)";
+const MYPY: &str = "mypy (`pip install mypy`)";
+const PYRIGHT: &str = "pyright (`pip install pyright` or `npm install pyright`)";
+const ESLINT: &str = "eslint (`npm install --save-dev eslint`)";
+const TYPESCRIPT: &str = "typescript (`npm install --save-dev typescript`)";
+const PRETTIER: &str = "prettier (`npm install --save-dev prettier`)";
 /// The edition of a package that names none, as cargo has it.
 const FIRST_EDITION: &str = "2015";
 const ENDINGS: &[(Language, &[&str])] = &[
@@ -84,7 +85,8 @@ pub(super) fn type_checkers(project: &Project, files: &[String]) -> Vec<Checker>
         Language::JavaScript => {
             // With files, it would not read the project's settings.
             let argv = with(project, "tsc", &["--noEmit", "--pretty", "false"], &[]);
-            let tsc = Candidate::new("tsc", argv, TYPESCRIPT, Findings::Lines);
+            let tsc = Candidate::new("tsc", argv, TYPESCRIPT, Findings::Lines)
+                .making(Products { files: &["tsconfig.tsbuildinfo"], ..Products::default() });
             if project.has("tsconfig.json") { vec![tsc] } else { Vec::new() }
         }
         _ => Vec::new(),
@@ -100,7 +102,8 @@ pub(super) fn formatters(project: &Project, files: &[String]) -> Vec<Formatter> 
                 [] => words(&["cargo", "fmt", "--all"]),
                 _ => listed(&["rustfmt", "--edition", edition], files),
             };
-            vec![Candidate::new("rustfmt", argv, RUSTUP, ()).versioned(&["rustfmt", "--version"])]
+            let rustfmt = Candidate::new("rustfmt", argv, RUSTUP, ()).versioned(&["rustfmt", "--version"]);
+            vec![rustfmt.making(products::CARGO)]
         }
         Language::Go => {
             let argv = listed(&["gofmt", "-w"], files);
@@ -170,7 +173,7 @@ fn cargo(program: &'static str, argv: &[&str]) -> Checker {
     let version: &[&str] =
         if program == "clippy" { &["cargo", "clippy", "--version"] } else { &["cargo", "--version"] };
     let name = if program == "clippy" { "clippy" } else { "cargo check" };
-    Candidate::new(name, words(argv), RUSTUP, Findings::Cargo).versioned(version)
+    Candidate::new(name, words(argv), RUSTUP, Findings::Cargo).versioned(version).making(products::CARGO)
 }
 
 fn vet() -> Checker {

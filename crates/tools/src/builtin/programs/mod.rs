@@ -9,6 +9,7 @@ mod checkers;
 mod files;
 mod format;
 mod parse;
+mod products;
 mod project;
 mod python;
 mod run_tests;

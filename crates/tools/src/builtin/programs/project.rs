@@ -14,7 +14,7 @@ const LISTING_TIME: Duration = Duration::from_secs(10);
 /// Number of bytes of a manifest that are read.
 const MANIFEST_BYTES: u64 = 1 << 18;
 /// The folders whose entries are listed, as far as git does not ignore them.
-const LISTED: &[&str] = &["", "src", "test", "tests", "__tests__"];
+const LISTED: &[&str] = &["", "src", "test", "tests", "__tests__", "build"];
 /// Files that git may ignore, and those in folders that are not listed.
 const MARKS: &[&str] = &[
     ".config/nextest.toml",
@@ -35,6 +35,7 @@ const MARKS: &[&str] = &[
     "node_modules/.bin/tsc",
     "node_modules/.bin/vitest",
     "build/CTestTestfile.cmake",
+    ".ctest-build/CTestTestfile.cmake",
 ];
 /// Files whose text says which programs are used.
 const MANIFESTS: &[&str] = &[

@@ -13,6 +13,7 @@ use super::super::arguments::read;
 use super::super::exec;
 use super::super::facts::facts;
 use super::candidate::{start, words};
+use super::products::IGNORE_ALL;
 use super::project::Project;
 use crate::arguments::invalid;
 use crate::context::ToolContext;
@@ -28,8 +29,6 @@ use crate::tool::Tool;
 const DEFAULT_SECONDS: u64 = 30;
 /// The interpreter outside a virtual environment.
 const PYTHON: &str = "python3";
-/// What keeps git from storing an environment; newer versions of Python write it themselves.
-const IGNORE_ALL: &[u8] = b"*\n";
 
 /// The `run_python` tool.
 pub(crate) struct RunPython(pub(crate) Prompt);
@@ -53,25 +52,32 @@ impl Tool for RunPython {
         if code.trim().is_empty() { Err(invalid("`code` is empty")) } else { Ok(()) }
     }
 
-    fn effects(&self, _: &Value) -> Vec<Effect> {
-        vec![runs(&interpreter(PYTHON))]
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let code = arguments.get("code").and_then(Value::as_str).unwrap_or_default();
+        vec![runs(&judged(PYTHON, code))]
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Script { code, timeout } = read(arguments)?;
         let python = context.blocking(Project::look).await?.python();
         let timeout = Duration::from_secs(timeout.unwrap_or(DEFAULT_SECONDS)).min(context.limits().max_command_timeout);
+        context.check_program(&judged(python, &code))?;
         let argv = interpreter(python);
-        context.check_program(&argv)?;
         let finished = start(context, &argv, &[], code.as_bytes(), timeout).await?;
         let finished = finished.ok_or_else(|| no_python(python))?;
         exec::answer(&finished, timeout, None)
     }
 }
 
-/// Returns the command that reads a script from its input: isolated from the user's settings and packages.
+/// Returns the command that reads a script from its input: isolated from the user's settings and packages, and from
+/// the variable that keeps Python from storing compiled modules.
 fn interpreter(python: &str) -> Vec<String> {
-    words(&[python, "-I", "-"])
+    words(&[python, "-I", "-B", "-"])
+}
+
+/// Returns the command that rules judge: what the code runs counts as it does for a shell that is given the same.
+fn judged(python: &str, code: &str) -> Vec<String> {
+    words(&[python, "-c", code])
 }
 
 fn runs(argv: &[String]) -> Effect {
@@ -119,6 +125,7 @@ impl Tool for CreateVirtualEnvironment {
             let text = if is_incomplete { format!("{}\n{hint}", answer.text) } else { answer.text.clone() };
             return Ok(Answer { text, data: json!(false), ..answer });
         }
+        // Newer versions of Python write it themselves.
         let ignore = join(&path, ".gitignore");
         let made = context.blocking(move |files, _| files.write(&ignore, IGNORE_ALL, Expect::Any)).await;
         made?;

@@ -121,7 +121,8 @@ fn find_files(files: &Files, folders: &[&str], cancel: &Cancel) -> Result<BTreeM
     })?;
     let mut found = BTreeMap::new();
     for folder in parts.iter().flat_map(|part| folders.iter().map(move |folder| join(part, folder))) {
-        let walked = files.walk(&folder, &limits(true), &mut |entry| {
+        // Most projects ignore what a build writes.
+        let walked = files.walk_all(&folder, &limits(true), &mut |entry| {
             if entry.kind == EntryKind::File && entry.path.ends_with(".xml") {
                 found.insert(entry.path.clone(), (entry.modified, entry.size));
             }

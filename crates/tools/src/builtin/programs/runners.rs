@@ -1,6 +1,7 @@
 //! Which programs run a project's tests, decided from its files.
 
 use super::candidate::{Candidate, words};
+use super::products::{self, Products};
 use super::project::{Language, Project};
 
 /// Where a runner's report is, and its format.
@@ -28,18 +29,20 @@ pub(super) enum Report {
 
 pub(super) type Runner = Candidate<Report>;
 
-const CARGO: &str = "from rustup.rs";
-const NEXTEST: &str = "`cargo install --locked cargo-nextest`";
-const PYTEST: &str = "`pip install pytest`";
-const PYTHON: &str = "from the system's packages: python3";
-const NODE: &str = "from nodejs.org: node 20 or newer";
-const NPM_INSTALL: &str = "with the project's packages: `npm install`";
-const GO: &str = "from go.dev";
-const MAVEN: &str = "from the system's packages: maven";
-const GRADLE: &str = "from gradle.org";
-const CMAKE: &str = "from the system's packages: cmake";
-const MAKE: &str = "from the system's packages: make";
+const CARGO: &str = "cargo (from rustup.rs)";
+const NEXTEST: &str = "cargo-nextest (`cargo install --locked cargo-nextest`)";
+const PYTEST: &str = "pytest (`pip install pytest`)";
+const PYTHON: &str = "python3 (from the system's packages)";
+const NODE: &str = "node 20 or newer (from nodejs.org)";
+const NPM_INSTALL: &str = "the project's packages (`npm install`)";
+const GO: &str = "go (from go.dev)";
+const MAVEN: &str = "maven (from the system's packages)";
+const GRADLE: &str = "gradle (from gradle.org)";
+const CMAKE: &str = "cmake (from the system's packages)";
+const MAKE: &str = "make (from the system's packages)";
 
+/// What CTest reads in a build folder that is configured.
+const CTEST_MARK: &str = "CTestTestfile.cmake";
 /// Where CTest writes its report, below the build folder.
 const CTEST_REPORT: &str = "Testing/orchestrate.xml";
 
@@ -81,7 +84,8 @@ fn rust(project: &Project, pattern: Option<&str>) -> Vec<Runner> {
     };
     let nextest = nextest.versioned(&["cargo", "nextest", "--version"]);
     // It runs no tests in documentation, so it is used only where the project is set up for it.
-    if project.has(".config/nextest.toml") { vec![nextest] } else { vec![cargo] }
+    let runner = if project.has(".config/nextest.toml") { nextest } else { cargo };
+    vec![runner.making(products::CARGO)]
 }
 
 fn go(project: &Project, pattern: Option<&str>) -> Runner {
@@ -183,7 +187,9 @@ fn maven(project: &Project, pattern: Option<&str>) -> Runner {
     let options = ["-B", "-Dstyle.color=never", "--fail-at-end", "test"];
     let argv = with(program, options.into_iter().chain(some.as_deref()));
     let version: Vec<&str> = program.iter().copied().chain(["--version"]).collect();
-    Candidate::new("maven", argv, MAVEN, Report::JunitFiles(&["target/surefire-reports"])).versioned(&version)
+    Candidate::new("maven", argv, MAVEN, Report::JunitFiles(&["target/surefire-reports"]))
+        .versioned(&version)
+        .making(Products { folders: &["target"], marks: &["pom.xml"], files: &[] })
 }
 
 fn gradle(project: &Project, pattern: Option<&str>) -> Runner {
@@ -193,18 +199,33 @@ fn gradle(project: &Project, pattern: Option<&str>) -> Runner {
     let options = ["--no-daemon", "--console=plain", "--continue", "cleanTest", "test"];
     let argv = with(program, options.into_iter().chain(some));
     let version: Vec<&str> = program.iter().copied().chain(["--version"]).collect();
-    Candidate::new("gradle", argv, GRADLE, Report::JunitFiles(&["build/test-results"])).versioned(&version)
+    Candidate::new("gradle", argv, GRADLE, Report::JunitFiles(&["build/test-results"]))
+        .versioned(&version)
+        .making(Products { folders: &["build", ".gradle"], marks: &["build.gradle", "build.gradle.kts"], files: &[] })
 }
 
 fn ctest(project: &Project, pattern: Option<&str>) -> Runner {
     let some = pattern.into_iter().flat_map(|pattern| ["-R", pattern]);
-    let options = ["--test-dir", "build", "--output-on-failure", "--output-junit", CTEST_REPORT];
+    let (build, folders, reports) = build_folder(project);
+    let options = ["--test-dir", build, "--output-on-failure", "--output-junit", CTEST_REPORT];
     let argv = with(&["ctest"], options.into_iter().chain(some));
-    let configure = words(&["cmake", "-S", ".", "-B", "build"]);
-    let build = words(&["cmake", "--build", "build"]);
-    let is_configured = project.has("build/CTestTestfile.cmake");
-    let before = if is_configured { vec![build] } else { vec![configure, build] };
-    Candidate { before, ..Candidate::new("ctest", argv, CMAKE, Report::JunitFiles(&["build/Testing"])) }
+    let configuration = words(&["cmake", "-S", ".", "-B", build]);
+    let is_configured = project.has(&format!("{build}/{CTEST_MARK}"));
+    let compilation = words(&["cmake", "--build", build]);
+    let before = if is_configured { vec![compilation] } else { vec![configuration, compilation] };
+    let ctest = Candidate::new("ctest", argv, CMAKE, Report::JunitFiles(reports));
+    Candidate { before, ..ctest.making(Products { folders, ..Products::default() }) }
+}
+
+/// Returns the folder to build in, as one of its products and with its folder of reports: `build`, unless that holds
+/// files that git does not ignore.
+fn build_folder(project: &Project) -> (&'static str, &'static [&'static str], &'static [&'static str]) {
+    let holds_files = project.has("build") && project.any_in("build", |name| name != CTEST_MARK);
+    if holds_files {
+        (".ctest-build", &[".ctest-build"], &[".ctest-build/Testing"])
+    } else {
+        ("build", &["build"], &["build/Testing"])
+    }
 }
 
 fn make(project: &Project) -> Option<Runner> {

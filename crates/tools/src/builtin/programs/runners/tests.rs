@@ -9,6 +9,17 @@ fn first(files: Files<'_>, pattern: Option<&str>) -> Vec<String> {
     groups.into_iter().next().unwrap_or_default().iter().map(|runner| runner.argv.join(" ")).collect()
 }
 
+#[test]
+fn what_to_install_is_a_program_and_where_it_is_from() {
+    let install = |files: Files<'_>| {
+        let groups = runners(&Project::of(files), None);
+        groups.into_iter().flatten().map(|runner| runner.install).collect::<Vec<_>>().join(", or ")
+    };
+    assert_eq!(install(&[("Cargo.toml", "")]), "cargo (from rustup.rs)");
+    assert_eq!(install(&[("go.mod", "")]), "go (from go.dev)");
+    assert_eq!(install(&[("package.json", SCRIPT_OF_MOCHA)]), "node 20 or newer (from nodejs.org)");
+}
+
 const PYTEST: &str = "python3 -m pytest -q --junit-xml=/proc/self/fd/2";
 const PYTEST_ALONE: &str = "pytest -q --junit-xml=/proc/self/fd/2";
 const PACKAGE_OF_VITEST: &str = r#"{"devDependencies": {"vitest": "4"}}"#;

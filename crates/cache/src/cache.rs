@@ -1,9 +1,12 @@
 //! Finds, stores, counts and removes results.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
+use std::io::{Error, ErrorKind, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::entry::{Entry, Identity};
 use crate::error::CacheError;
@@ -28,7 +31,7 @@ pub enum Lookup {
     Hit(Entry),
     /// Nothing.
     Miss,
-    /// A damaged entry, which was removed.
+    /// A damaged entry, or something else in its place; it was removed.
     Damaged(PathBuf),
 }
 
@@ -79,18 +82,19 @@ impl Cache {
     /// Fails if the folder cannot be read or written.
     pub fn look_up(&self, identity: &Identity) -> Result<Lookup, CacheError> {
         let path = self.folder.place(identity);
-        let found = match File::open(&path) {
-            Ok(file) => Some(file),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(CacheError::new("open", &path)(error)),
+        let found = match open_file(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.count(|counts| counts.1 += 1)?;
+                return Ok(Lookup::Miss);
+            }
+            found => found.map_err(CacheError::new("open", &path))?,
         };
-        let Some(file) = found else {
-            self.count(|counts| counts.1 += 1)?;
-            return Ok(Lookup::Miss);
-        };
-        // The time of its last use decides which entries are removed; a failure only makes this one older.
-        let _ = file.set_modified(SystemTime::now());
-        match Entry::open(file, identity).map_err(CacheError::new("read", &path))? {
+        let entry = found.map_or(Ok(None), |file| {
+            // The time of its last use decides which entries are removed; a failure only makes this one older.
+            let _ = file.set_modified(SystemTime::now());
+            Entry::open(file, identity)
+        });
+        match entry.map_err(CacheError::new("read", &path))? {
             Some(entry) => {
                 self.count(|counts| counts.0 += 1)?;
                 Ok(Lookup::Hit(entry))
@@ -116,7 +120,8 @@ impl Cache {
     /// # Errors
     /// Fails if the folder cannot be read.
     pub fn statistics(&self) -> Result<Statistics, CacheError> {
-        let stored = self.folder.stored()?;
+        let mut stored = self.folder.stored()?;
+        stored.retain(|entry| entry.is_file);
         let mut statistics = Statistics { limit_bytes: self.folder.limit_bytes(), ..Statistics::default() };
         self.count(|counts| (statistics.hits, statistics.misses) = *counts)?;
         statistics.entries = stored.len() as u64;
@@ -124,7 +129,7 @@ impl Cache {
         Ok(statistics)
     }
 
-    /// Removes all results, and begins to count anew.
+    /// Removes all results and what is in the place of one, and begins to count anew.
     ///
     /// # Errors
     /// Fails if a file cannot be removed.
@@ -132,7 +137,8 @@ impl Cache {
         let mut cleared = Cleared::default();
         for entry in self.folder.stored()? {
             remove(&entry.path)?;
-            cleared = Cleared { entries: cleared.entries + 1, bytes: cleared.bytes + entry.bytes };
+            cleared.entries += u64::from(entry.is_file);
+            cleared.bytes += entry.bytes;
         }
         self.count(|counts| *counts = (0, 0))?;
         Ok(cleared)
@@ -144,6 +150,9 @@ impl Cache {
         let path = self.folder.path().join(COUNTS);
         let changed = || {
             let mut file = orchestrate_files::open_or_create(&path)?;
+            if !file.metadata()?.is_file() {
+                return Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+            }
             let mut text = String::new();
             // Numbers that cannot be read begin anew.
             let _ = file.read_to_string(&mut text);
@@ -160,6 +169,17 @@ impl Cache {
         };
         changed().map_err(CacheError::new("write", &path))
     }
+}
+
+/// Opens a regular file; returns `None` if something else is there. Neither waits for a pipe nor follows a link.
+fn open_file(path: &Path) -> std::io::Result<Option<File>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        // The kernel's errors for a link, a socket, and a device without a driver.
+        Err(Errno::LOOP | Errno::NXIO | Errno::NODEV) => return Ok(None),
+        opened => File::from(opened?),
+    };
+    Ok(file.metadata()?.is_file().then_some(file))
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use std::io::{BufReader, ErrorKind, Read, Result, Seek as _};
 use orchestrate_core::cache::CacheKey;
 use sha2::{Digest as _, Sha256};
 
-/// What every entry begins with: its format.
-pub(crate) const MAGIC: &[u8] = b"orchestrate-cache 1\n";
+/// What every entry begins with: its format. The first one also had results of commands that had changed files.
+pub(crate) const MAGIC: &[u8] = b"orchestrate-cache 2\n";
 /// What stands before the hash.
 pub(crate) const END: u8 = 0;
 /// The longest piece, in bytes, so that a damaged length needs little memory.

@@ -11,7 +11,7 @@ use orchestrate_core::hex;
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest as _, Sha256};
 
-use crate::entry::Identity;
+use crate::entry::{Identity, MAGIC};
 use crate::error::CacheError;
 
 /// An entry may have this part of the limit, so that one does not push out most others.
@@ -41,9 +41,11 @@ pub(crate) struct Folder {
     stored_since: Arc<AtomicU64>,
 }
 
-/// A file with a result.
+/// A file with a result, or what is in the place of one.
 pub(crate) struct Stored {
     pub(crate) path: PathBuf,
+    pub(crate) is_file: bool,
+    /// Its size; 0 if it is no file.
     pub(crate) bytes: u64,
     used: SystemTime,
 }
@@ -103,6 +105,8 @@ impl Folder {
     /// Returns the file of a result.
     pub(crate) fn place(&self, identity: &Identity) -> PathBuf {
         let mut hash = Sha256::new();
+        // Entries of another format have other names, so they are neither found nor taken for damaged.
+        hash.update(MAGIC);
         for part in identity.parts() {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
@@ -110,7 +114,7 @@ impl Folder {
         self.path.join(format!("{}.{ENTRY}", hex(&hash.finalize())))
     }
 
-    /// Lists all results.
+    /// Lists all results, and what is in the place of one.
     pub(crate) fn stored(&self) -> Result<Vec<Stored>, CacheError> {
         let mut stored = Vec::new();
         for entry in std::fs::read_dir(&self.path).map_err(CacheError::new("list", &self.path))? {
@@ -119,7 +123,8 @@ impl Folder {
             let Ok(found) = path.symlink_metadata() else { continue };
             if path.extension().is_some_and(|extension| extension == ENTRY) {
                 let used = found.modified().map_err(CacheError::new("read", &path))?;
-                stored.push(Stored { path, bytes: found.len(), used });
+                let is_file = found.is_file();
+                stored.push(Stored { path, is_file, bytes: if is_file { found.len() } else { 0 }, used });
             }
         }
         Ok(stored)
@@ -149,9 +154,9 @@ impl Folder {
     }
 }
 
-/// Removes a file that another process may have removed.
+/// Removes what another process may have removed; also a folder, which is no entry but in the place of one.
 pub(crate) fn remove(path: &Path) -> Result<(), CacheError> {
-    match std::fs::remove_file(path) {
+    match orchestrate_files::remove_folder(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(CacheError::new("remove", path)(error)),
         _ => Ok(()),
     }

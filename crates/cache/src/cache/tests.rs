@@ -87,6 +87,35 @@ fn a_damaged_entry_is_removed_and_said() {
 }
 
 #[test]
+fn what_is_no_file_is_neither_waited_for_nor_followed_nor_counted() {
+    let state = tempfile::tempdir().unwrap();
+    let cache = Cache::open(state.path()).unwrap();
+    let place = cache.folder.place(&identity("k"));
+    store(&cache, "other", b"two");
+    let elsewhere = cache.folder.place(&identity("other"));
+    let pipe = |path: &Path| rustix::fs::mkfifoat(rustix::fs::CWD, path, Mode::RWXU).unwrap();
+    let socket = |path: &Path| drop(std::os::unix::net::UnixListener::bind(path).unwrap());
+    let link = |path: &Path| std::os::unix::fs::symlink(&elsewhere, path).unwrap();
+    let folder = |path: &Path| std::fs::create_dir_all(path.join("below")).unwrap();
+    let makers: [&dyn Fn(&Path); 4] = [&pipe, &socket, &link, &folder];
+    for make in makers {
+        make(&place);
+        assert!(matches!(cache.look_up(&identity("k")).unwrap(), Lookup::Damaged(path) if path == place));
+        assert!(matches!(cache.look_up(&identity("k")).unwrap(), Lookup::Miss));
+        make(&place);
+        assert_eq!(cache.statistics().unwrap().entries, 1);
+        assert_eq!(cache.clear().unwrap().entries, 1);
+        assert!(place.symlink_metadata().is_err() && cache.statistics().unwrap().entries == 0);
+        assert!(store(&cache, "other", b"two") && cache.folder.place(&identity("other")) == elsewhere);
+    }
+    let counts = cache.folder.path().join(COUNTS);
+    std::fs::remove_file(&counts).unwrap();
+    pipe(&counts);
+    let error = cache.statistics().unwrap_err().to_string();
+    assert!(error.ends_with("it is not a regular file"), "{error}");
+}
+
+#[test]
 fn what_was_used_least_recently_makes_room() {
     let state = tempfile::tempdir().unwrap();
     let text = vec![b'x'; 1000];

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use orchestrate_core::RunId;
-use orchestrate_core::audit::{AuditLog, Chain, check};
+use orchestrate_core::audit::{AuditLog, Broken, Chain, check, check_run};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};
@@ -116,10 +116,14 @@ fn verify(context: &Context, arguments: &AuditVerifyArgs) -> Result<(), CommandE
     };
     let failed = |reason: String| CommandError::new(ErrorKind::Failed, format!("{}: {reason}", path.display()));
     let text = read(&path, run.is_some())?;
-    let mut chains = check(&text).map_err(|broken| failed(format!("line {}: {}", broken.line, broken.fault)))?;
-    if let Some(run) = run {
-        chains = BTreeMap::from([(run.clone(), chains.remove(&run).unwrap_or_default())]);
-    }
+    let at_line = |broken: Broken| failed(format!("line {}: {}", broken.line, broken.fault));
+    let (chains, unreadable) = match run {
+        Some(run) => {
+            let (chain, unreadable) = check_run(&text, &run).map_err(at_line)?;
+            (BTreeMap::from([(run, chain)]), unreadable)
+        }
+        None => (check(&text).map_err(at_line)?, None),
+    };
     // A file can be verified anywhere.
     let store = context.store().ok();
     let mut checked = Vec::new();
@@ -128,8 +132,10 @@ fn verify(context: &Context, arguments: &AuditVerifyArgs) -> Result<(), CommandE
         if let Recorded::Whole(whole) = &recorded
             && let Some(difference) = found.difference(whole)
         {
-            return Err(failed(format!("run {run}: {difference}"))
-                .hint(format!("`orchestrate audit show {run} --json` prints the log as the journal gives it")));
+            let error = unreadable.map_or_else(|| failed(format!("run {run}: {difference}")), at_line);
+            return Err(
+                error.hint(format!("`orchestrate audit show {run} --json` prints the log as the journal gives it"))
+            );
         }
         checked.push(Checked { run, found, recorded });
     }
@@ -164,6 +170,9 @@ fn print(path: &Path, checked: &[Checked], as_json: bool) -> Result<(), CommandE
         };
         format!("run {run}: {} calls, {more}\n", found.lines)
     };
+    if checked.is_empty() {
+        return output::line(&format!("{}: no calls", path.display()));
+    }
     output::result(&checked.iter().map(in_words).collect::<String>())
 }
 

@@ -254,7 +254,7 @@ impl std::fmt::Display for Fault {
 
 /// Checks the lines of a file, and returns each run's chain.
 ///
-/// An incomplete line whose beginning is repeated by the next one is accepted: the program that wrote it was killed or
+/// An incomplete line whose beginning is repeated by a later one is accepted: the program that wrote it was killed or
 /// the disk was full, and the line was written again.
 ///
 /// # Errors
@@ -262,26 +262,75 @@ impl std::fmt::Display for Fault {
 /// Returns the first line that cannot be right.
 pub fn check(text: &str) -> Result<BTreeMap<RunId, Chain>, Broken> {
     let mut chains: BTreeMap<RunId, Chain> = BTreeMap::new();
-    let mut lines = text.lines().enumerate().peekable();
-    while let Some((at, line)) = lines.next() {
-        let broken = |fault| Broken { line: at + 1, fault };
-        let Some((entry, content, hash)) = parsed(line) else {
-            match lines.peek() {
-                Some((_, next)) if next.starts_with(line) => continue,
-                None if !text.ends_with('\n') => return Err(broken(Fault::Torn)),
-                _ => return Err(broken(Fault::Unreadable)),
-            }
-        };
-        let chain = chains.entry(entry.run_id).or_default();
-        if hash_of(&content) != hash {
-            return Err(broken(Fault::Changed));
-        }
-        if entry.previous != chain.head {
-            return Err(broken(Fault::OutOfOrder));
-        }
-        *chain = Chain { lines: chain.lines + 1, head: hash.to_owned() };
+    for line in lines(text) {
+        let line = line?;
+        line.follow(chains.entry(line.entry.run_id.clone()).or_default())?;
     }
     Ok(chains)
+}
+
+/// Checks the lines of one run in a file that other runs may share, and returns its chain, and the first line that
+/// cannot be read. Whose that one is cannot be known, so it says nothing against a chain that is whole.
+///
+/// # Errors
+///
+/// Returns the first line that cannot be right: one of the run's, or one that cannot be read, before it.
+pub fn check_run(text: &str, run: &RunId) -> Result<(Chain, Option<Broken>), Broken> {
+    let (mut chain, mut unreadable) = (Chain::default(), None);
+    for line in lines(text) {
+        match line {
+            Err(broken) => _ = unreadable.get_or_insert(broken),
+            Ok(line) if line.entry.run_id == *run => {
+                line.follow(&mut chain).map_err(|broken| unreadable.clone().unwrap_or(broken))?;
+            }
+            Ok(_) => {}
+        }
+    }
+    Ok((chain, unreadable))
+}
+
+/// One line of a file, taken apart.
+struct Line<'a> {
+    /// Its number in the file, from 1.
+    number: usize,
+    entry: Entry,
+    /// What its hash was computed from.
+    content: String,
+    hash: &'a str,
+}
+
+impl Line<'_> {
+    /// Adds the line to its run's chain, if it is unchanged and belongs there.
+    fn follow(&self, chain: &mut Chain) -> Result<(), Broken> {
+        let broken = |fault| Err(Broken { line: self.number, fault });
+        if hash_of(&self.content) != self.hash {
+            return broken(Fault::Changed);
+        }
+        if self.entry.previous != chain.head {
+            return broken(Fault::OutOfOrder);
+        }
+        *chain = Chain { lines: chain.lines + 1, head: self.hash.to_owned() };
+        Ok(())
+    }
+}
+
+/// Returns the lines of a file, without incomplete ones that were written again.
+fn lines(text: &str) -> impl Iterator<Item = Result<Line<'_>, Broken>> {
+    let mut lines = text.lines().zip(1..);
+    std::iter::from_fn(move || {
+        loop {
+            let (line, number) = lines.next()?;
+            if let Some((entry, content, hash)) = parsed(line) {
+                return Some(Ok(Line { number, entry, content, hash }));
+            }
+            let is_last = lines.clone().next().is_none();
+            if lines.clone().any(|(later, _)| later.starts_with(line)) {
+                continue;
+            }
+            let fault = if is_last && !text.ends_with('\n') { Fault::Torn } else { Fault::Unreadable };
+            return Some(Err(Broken { line: number, fault }));
+        }
+    })
 }
 
 /// Splits a line into its entry, the text that its hash was computed from, and the hash.

@@ -137,7 +137,8 @@ fn number(name: &'static str, value: impl Display) -> (&'static str, Option<Stri
     (name, Some(value.to_string()))
 }
 
-/// Returns a value with spaces, control characters and `%` written as `%` and two hexadecimal digits.
+/// Returns a value with spaces, control characters, `%` and what begins a marker written as `%` and two hexadecimal
+/// digits.
 fn without_spaces(value: &str) -> String {
     let mut written = String::with_capacity(value.len());
     for c in value.chars() {
@@ -148,7 +149,7 @@ fn without_spaces(value: &str) -> String {
             written.push(c);
         }
     }
-    written
+    written.replace(":::", "%3A%3A%3A")
 }
 
 impl Display for Marker {

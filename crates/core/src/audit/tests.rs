@@ -129,6 +129,26 @@ fn a_torn_line_that_was_written_again_is_accepted() {
 }
 
 #[test]
+fn the_torn_line_of_one_run_says_nothing_against_another() {
+    let ((one, _), (other, head)) = (log("r-1", 2), log("r-2", 2));
+    let torn = one[1][..one[1].len() - 40].to_owned();
+    let shared = [one[0].clone(), torn, other[0].clone(), other[1].clone()];
+    let unreadable = Broken { line: 2, fault: Fault::Unreadable };
+    let whole = Chain { lines: 2, head };
+    assert_eq!(check_run(&text(&shared), &RunId::from("r-2")), Ok((whole.clone(), Some(unreadable.clone()))));
+    // The run whose line it is lacks one.
+    let (chain, found) = check_run(&text(&shared), &RunId::from("r-1")).unwrap();
+    assert_eq!((chain.lines, found), (1, Some(unreadable)));
+    // A line of the run itself that cannot be read is named instead of the one after it.
+    let own = [other[0][..40].to_owned(), other[1].clone()];
+    assert_eq!(check_run(&text(&own), &RunId::from("r-2")), Err(Broken { line: 1, fault: Fault::Unreadable }));
+    // Once it has been written again, also after lines of others, nothing is wrong.
+    let again = [&shared[..], &one[1..]].concat();
+    assert_eq!(check_run(&text(&again), &RunId::from("r-2")), Ok((whole, None)));
+    assert_eq!(check(&text(&again)).unwrap()[&RunId::from("r-1")].lines, 2);
+}
+
+#[test]
 fn runs_share_a_file() {
     let ((one, _), (other, _)) = (log("r-1", 2), log("r-2", 2));
     let mixed = [one[0].clone(), other[0].clone(), other[1].clone(), one[1].clone()];

@@ -94,8 +94,8 @@ fn page() -> String {
     let mut page = "# Markers\n\n\
         Lines for programs that follow a run or a loop. Generated from `crates/core/src/marker.rs` by `just markers`.\n\n\
         A marker begins its line. Its fields are separated by one space each; no value contains a space: spaces, control\n\
-        characters and `%` are written as `%` and two hexadecimal digits. Text of tools and models that looks like a\n\
-        marker is escaped before it is written: `:::NAME:::` at the beginning of a line becomes `::\\:NAME:::`.\n\n"
+        characters, `%` and `:::` are written as `%` and two hexadecimal digits. Text of tools and models that looks like\n\
+        a marker is escaped before it is written: `:::NAME:::` at the beginning of a line becomes `::\\:NAME:::`.\n\n"
         .to_owned();
     for (marker, about) in examples() {
         page.push_str(&format!("{about}\n\n```text\n{marker}\n```\n\n"));
@@ -134,6 +134,8 @@ fn a_marker_is_one_line_of_fields_without_spaces() {
         ts: 1,
     };
     assert_eq!(start.to_string(), ":::TOOL_START::: id=a%20b%0A tool=50%25%E2%80%A8 cache_key=k git_sha=s ts=1");
+    let like_a_marker = Marker::ended(":::TOOL_END:::", 0, 1, 5).to_string();
+    assert_eq!(like_a_marker.matches(":::").count(), 2, "{like_a_marker}");
     let table = [
         (Marker::ended("i", 0, 234, 5), ":::TOOL_END::: id=i result=PASS rc=0 exit=0 duration_ms=234 ts=5"),
         (

@@ -17,6 +17,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("replay::only_what_passed_is_found_by_key_commit_and_agent", only_what_passed_is_found),
         case("replay::the_lists_say_what_is_never_replayed", the_lists_say_what_is_never_replayed),
         case("replay::a_changed_file_is_a_miss", a_changed_file_is_a_miss),
+        case("replay::a_command_that_changed_files_is_never_replayed", a_command_that_changed_files),
+        case("replay::what_git_does_not_look_at_counts_too", what_git_does_not_look_at),
+        case("replay::another_environment_is_a_miss", another_environment_is_a_miss),
+        case("replay::a_pipe_or_a_folder_in_the_place_of_a_result", a_pipe_or_a_folder),
         case("replay::a_damaged_result_is_said_and_made_again", a_damaged_result_is_made_again),
         case("replay::a_cache_that_cannot_be_used_stops_nothing", a_cache_that_cannot_be_used),
         case("replay::what_is_stored_is_private", what_is_stored_is_private),
@@ -237,6 +241,85 @@ fn a_changed_file_is_a_miss() -> Outcome {
         bash(&world, &format!("echo input | orchestrate tool run --cache use -c 'cat; {count}'"))?.exits(0)?;
     }
     if runs(&world) == before + 2 { Ok(()) } else { fail("a command that reads its input was replayed") }
+}
+
+/// A replay would pretend that the work was done.
+fn a_command_that_changed_files() -> Outcome {
+    let world = World::plain()?;
+    let file = world.repository.path().join("m.py");
+    for options in ["", "--cache-key k"] {
+        for command in ["echo \"x = 1\" > m.py; echo formatted", "git update-index --add m.py; echo staged"] {
+            world.repository.write("m.py", "x=1\n")?;
+            world.repository.git(&["rm", "-q", "--cached", "--ignore-unmatch", "m.py"])?;
+            for _ in 0..2 {
+                let typed = format!("orchestrate tool run --cache use {options} -c '{command}' < /dev/null");
+                let ran = bash(&world, &typed)?.exits(0)?;
+                if !markers(&ran.stderr, "CACHE_HIT").is_empty() {
+                    return fail(format!("{typed}: {ran:?}"));
+                }
+                require_words(&ran.stderr, &["files were changed while the command ran, so its result is not stored"])?;
+                world.repository.git(&["rm", "-q", "-f", "--cached", "--ignore-unmatch", "m.py"])?;
+                std::fs::write(&file, "x=1\n")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn what_git_does_not_look_at() -> Outcome {
+    let world = World::plain()?;
+    let made = "git init -q nested && cd nested && git -c user.name=n -c user.email=e commit -q --allow-empty -m x; cd ..; \
+                git init -q sub && cd sub && git -c user.name=n -c user.email=e commit -q --allow-empty -m x; cd ..; \
+                echo 1 > assumed; echo 1 > skipped; git add assumed skipped sub; \
+                git config -f .gitmodules submodule.sub.path sub; git config -f .gitmodules submodule.sub.url ./sub; \
+                git config -f .gitmodules submodule.sub.ignore all; git add .gitmodules; \
+                git -c user.name=n -c user.email=e commit -q -m more; \
+                git update-index --assume-unchanged assumed; git update-index --skip-worktree skipped";
+    bash(&world, made)?.exits(0)?;
+    let typed = "--cache use";
+    require_run(&world, typed, true)?;
+    require_run(&world, typed, false)?;
+    for path in ["assumed", "skipped", "nested/new", "sub/new"] {
+        for content in ["2\n", "3\n"] {
+            world.repository.write(path, content)?;
+            require_run(&world, typed, true)?;
+            require_run(&world, typed, false)?;
+        }
+    }
+    for folder in ["nested", "sub"] {
+        let commit = format!("cd {folder} && git add new && git -c user.name=n -c user.email=e commit -q -m new");
+        bash(&world, &commit)?.exits(0)?;
+        require_run(&world, typed, true)?;
+        require_run(&world, typed, false)?;
+    }
+    Ok(())
+}
+
+fn another_environment_is_a_miss() -> Outcome {
+    let world = World::plain()?;
+    require_run(&world, "LEVEL=1; --cache use", true)?;
+    require_run(&world, "LEVEL=1; --cache use", false)?;
+    require_run(&world, "LEVEL=2; --cache use", true)?;
+    // How the cache is used says nothing of the result.
+    require_run(&world, "LEVEL=2 CACHE_MODE=use SHLVL=7;", false)?;
+    Ok(())
+}
+
+fn a_pipe_or_a_folder() -> Outcome {
+    let world = World::plain()?;
+    let typed = "--cache use --cache-key k";
+    require_run(&world, typed, true)?;
+    let stored = entry(&world)?;
+    for make in ["mkfifo", "mkdir"] {
+        bash(&world, &format!("rm {0}; {make} {0}", stored.display()))?.exits(0)?;
+        let ran = require_run(&world, typed, true)?;
+        require_words(&ran.stderr, &["a stored result was damaged and has been removed: ", ":::CACHE_MISS:::"])?;
+        require_run(&world, typed, false)?;
+    }
+    bash(&world, &format!("rm {0}; mkdir -p {0}/below", stored.display()))?.exits(0)?;
+    require_words(&world.types(&["cache", "stats"], 0)?.stdout, &["0 results, "])?;
+    require_words(&world.types(&["cache", "clear"], 0)?.stdout, &["removed 0 results, 0 bytes"])?;
+    if stored.exists() { fail("the folder is still there") } else { Ok(()) }
 }
 
 /// Returns the path of the only stored result.

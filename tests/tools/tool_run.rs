@@ -24,6 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("tool_run::what_a_command_has_passes_through", what_a_command_has_passes_through),
         case("tool_run::a_reader_that_has_seen_enough_ends_a_command", a_reader_that_has_seen_enough),
         case("tool_run::a_full_disk_hides_no_end", a_full_disk_hides_no_end).needs(Need::MOUNTS),
+        case("tool_run::output_that_is_lost_is_no_pass", output_that_is_lost),
         case("tool_run::what_a_command_leaves_in_the_background_stays", what_is_left_in_the_background),
         case("tool_run::it_works_outside_a_repository", it_works_outside_a_repository),
         case("tool_run::wrong_usage_starts_nothing", wrong_usage_starts_nothing),
@@ -275,6 +276,18 @@ fn a_full_disk_hides_no_end() -> Outcome {
     let ran = world.home.remounted(small, world.repository.path(), &typed).run()?.exits(7)?;
     require_words(&ran.stderr, &[":::TOOL_START::: id=t ", ":::TOOL_END::: id=t result=FAIL rc=7 exit=7 "])?;
     require_words(&ran.stderr, &["warning: failed to record the call in ", "No space left on device"])
+}
+
+fn output_that_is_lost() -> Outcome {
+    let world = World::plain()?;
+    let typed = "orchestrate tool run --id t --cache use --cache-key k -c 'echo hi' > /dev/full";
+    for _ in 0..2 {
+        let ran = bash(&world, typed)?.exits(1)?;
+        require_words(&ran.stderr, &["id=t result=FAIL rc=1 exit=1 ", "No space left on device", "CACHE_MISS"])?;
+    }
+    // The command's own failure comes first.
+    bash(&world, "orchestrate tool run -c 'echo hi; exit 7' > /dev/full")?.exits(7)?;
+    Ok(())
 }
 
 /// As in a shell, and although it holds the command's output.

@@ -29,6 +29,8 @@ use crate::show::output;
 const NOT_EXECUTABLE: u8 = 126;
 /// The exit code of shells for a command that is not found.
 const NOT_FOUND: u8 = 127;
+/// The exit code of a command that passed, but whose output was lost: that of a program that cannot write it.
+const OUTPUT_LOST: u8 = 1;
 /// What shells add to the number of the signal that ended a command.
 const SIGNALLED: i32 = 128;
 
@@ -55,8 +57,25 @@ fn run(context: &Context, arguments: &ToolRunArgs) -> Result<u8, CommandError> {
         return Ok(0);
     }
     let id = arguments.id.clone().map_or_else(|| log.next_id(), Ok)?;
-    let passage = Passage::new(cache.filter(|_| call.mode.writes()).as_ref(), &call.identity);
-    start_to_end(&Started { call: &call, id, at: now() }, &log, &interrupts, &passage)
+    let passage = Passage::new(cache.filter(|_| call.stores()).as_ref(), &call.identity);
+    let rc = start_to_end(&Started { call: &call, id, at: now() }, &log, &interrupts, &passage)?;
+    if rc == 0 {
+        store(&call, &surroundings, &passage);
+    }
+    Ok(rc)
+}
+
+/// Stores the result of a command that passed, if it has changed no file: a replay would pretend that it has.
+fn store(call: &Call, surroundings: &Surroundings, passage: &Passage) {
+    if !passage.is_recorded() {
+        return;
+    }
+    if !call.left_files_as_they_were(surroundings) {
+        return passage.forget();
+    }
+    if let Err(error) = passage.keep() {
+        output::warning(&format!("failed to store the result: {error}"));
+    }
 }
 
 /// Returns what the cache gave. A cache that cannot be used keeps no command from running.
@@ -128,7 +147,11 @@ fn start_to_end(
     let passed =
         pass_through(&call.command, interrupts, Box::new(to_output), to_errors.map(|sink| Box::new(sink) as _));
     let ended = now();
-    let (rc, reason) = outcome(&passed);
+    let lost = passage.lost();
+    let (rc, reason) = match outcome(&passed) {
+        (0, None) if lost.is_some() => (OUTPUT_LOST, None),
+        outcome => outcome,
+    };
     passage.end_line();
     let duration_ms = ended.saturating_sub(*at);
     let end = match reason {
@@ -143,6 +166,9 @@ fn start_to_end(
     if let Err(error) = logged {
         output::warning(&error.in_one_line());
     }
+    if let Some(error) = lost {
+        output::note(&format!("error: failed to write the output: {error}"));
+    }
     if rc != 0 {
         passage.forget();
     }
@@ -154,11 +180,6 @@ fn start_to_end(
         }
         Err(error) => output::note(&format!("error: failed to {error}")),
         Ok(_) => {}
-    }
-    if rc == 0
-        && let Err(error) = passage.keep()
-    {
-        output::warning(&format!("failed to store the result: {error}"));
     }
     Ok(rc)
 }

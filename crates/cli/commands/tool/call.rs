@@ -46,6 +46,7 @@ pub(super) struct Call {
     /// Whether the environment sets the mode.
     is_exported: bool,
     is_cacheable: bool,
+    before: Files,
 }
 
 impl Call {
@@ -65,7 +66,12 @@ impl Call {
         let key = asked.key.unwrap_or_else(|| CacheKey::new(&agent, phase, &asked.content, &commit));
         let is_listed = mode != CacheMode::Off && is_listed(context, surroundings, arguments, &tool)?;
         let is_cacheable = asked.is_known && !is_listed;
+        let before = match asked.files {
+            None if mode.writes() && is_cacheable => Files::of(surroundings),
+            files => files.unwrap_or(Files::Unknown),
+        };
         Ok(Call {
+            before,
             is_pending: mode.reads() && is_cacheable && is_pending(phase, arguments.plan.as_deref())?,
             command: command_of(arguments),
             identity: Identity { key, commit, agent },
@@ -81,6 +87,21 @@ impl Call {
     /// Reports whether the cache is needed.
     pub(super) fn stores_or_replays(&self) -> bool {
         self.mode != CacheMode::Off && self.is_cacheable
+    }
+
+    /// Reports whether the result is to be stored, if the command passes.
+    pub(super) fn stores(&self) -> bool {
+        self.mode.writes() && self.is_cacheable && self.before != Files::Unknown
+    }
+
+    /// Reports whether no file was changed since before the call, and says so otherwise. Outside a repository nothing
+    /// is known of files; there, what a call that is stored depends on is up to its caller.
+    pub(super) fn left_files_as_they_were(&self, surroundings: &Surroundings) -> bool {
+        let after = Files::of(surroundings);
+        if after != Files::Unknown && after != self.before {
+            output::note("note: files were changed while the command ran, so its result is not stored");
+        }
+        after == self.before
     }
 
     /// Returns the marker of how the cache is used, if it is.
@@ -100,11 +121,36 @@ impl Call {
     }
 }
 
+/// The files of the repository.
+#[derive(PartialEq, Eq)]
+enum Files {
+    /// Their content.
+    Known(String),
+    /// They cannot be read.
+    Unknown,
+    /// There is no repository.
+    Nowhere,
+}
+
+impl Files {
+    fn of(surroundings: &Surroundings) -> Files {
+        match surroundings.content() {
+            Ok(content) => content.map_or(Files::Nowhere, Files::Known),
+            Err(error) => {
+                output::warning(&format!("failed to {error}; the result is not stored"));
+                Files::Unknown
+            }
+        }
+    }
+}
+
 /// What a result depends on.
 struct Asked {
     /// The key that the caller gave.
     key: Option<CacheKey>,
     content: ContentHash,
+    /// The files, if the result depends on them.
+    files: Option<Files>,
     /// Whether that is all; otherwise the result is never replayed.
     is_known: bool,
 }
@@ -118,28 +164,36 @@ impl Asked {
     ) -> Result<Asked, CommandError> {
         if let Some(file) = &arguments.prompt_file {
             let content = ContentHash::of_file(&read(file, "the prompt")?);
-            return Ok(Asked { key: None, content, is_known: true });
+            return Ok(Asked { key: None, content, files: None, is_known: true });
         }
         let of_command = |files: Option<&str>| {
             let folder = surroundings.root().and_then(|root| context.directory.strip_prefix(root).ok());
             let folder = folder.unwrap_or(&context.directory).as_os_str().as_bytes();
             let command = command_of(arguments);
             let words = command.iter().map(|word| word.as_bytes());
-            ContentHash::of_parts(
-                [tool.as_bytes(), folder, files.unwrap_or_default().as_bytes()].into_iter().chain(words),
-            )
+            let environment = environment(context);
+            let others =
+                [tool.as_bytes(), folder, files.unwrap_or_default().as_bytes(), environment.as_str().as_bytes()];
+            ContentHash::of_parts(others.into_iter().chain(words))
         };
         if let Some(key) = &arguments.cache_key {
-            return Ok(Asked { key: Some(CacheKey::given(key)), content: of_command(None), is_known: true });
+            let key = Some(CacheKey::given(key));
+            return Ok(Asked { key, content: of_command(None), files: None, is_known: true });
         }
-        let files = surroundings.content().unwrap_or_else(|error| {
-            output::warning(&format!("failed to {error}; the result is not stored"));
-            None
-        });
+        let files = Files::of(surroundings);
+        let known = if let Files::Known(content) = &files { Some(content.as_str()) } else { None };
         // What a command reads from its standard input is not known before it runs.
-        let is_known = files.is_some() && gives_nothing(&io::stdin()).unwrap_or(false);
-        Ok(Asked { key: None, content: of_command(files.as_deref()), is_known })
+        let is_known = known.is_some() && gives_nothing(&io::stdin()).unwrap_or(false);
+        Ok(Asked { key: None, content: of_command(known), files: Some(files), is_known })
     }
+}
+
+/// Returns the hash of the environment that the command has, without what changes with every shell, and without what
+/// says only how the cache is used.
+fn environment(context: &Context) -> ContentHash {
+    let counts = |name: &str| !["_", "SHLVL", "PWD", "OLDPWD", "CACHE_MODE", "CACHE_SKIP"].contains(&name);
+    let counted = context.variables.iter().filter(|(name, _)| counts(name));
+    ContentHash::of_parts(counted.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]))
 }
 
 /// Returns the mode, and whether the environment sets it.

@@ -15,6 +15,8 @@ pub(super) struct Passage {
     recording: Arc<Mutex<Option<Recording>>>,
     /// Whether standard error ends with a whole line.
     is_whole: Arc<AtomicBool>,
+    /// Why output was lost, unless its reader has closed it.
+    lost: Arc<Mutex<Option<io::Error>>>,
     /// Whether standard output and standard error are the same file, so that their order matters.
     is_one: bool,
 }
@@ -25,6 +27,7 @@ pub(super) struct Passing {
     escape: MarkerEscape,
     escaped: Vec<u8>,
     recording: Arc<Mutex<Option<Recording>>>,
+    lost: Arc<Mutex<Option<io::Error>>>,
     /// Whether what was written ends with a whole line, if markers follow it.
     is_whole: Option<Arc<AtomicBool>>,
 }
@@ -40,6 +43,7 @@ impl Passage {
         Passage {
             recording: Arc::new(Mutex::new(recording)),
             is_whole: Arc::new(AtomicBool::new(true)),
+            lost: Arc::default(),
             is_one: outputs_are_one(),
         }
     }
@@ -51,6 +55,7 @@ impl Passage {
             escape: MarkerEscape::default(),
             escaped: Vec::new(),
             recording: Arc::clone(&self.recording),
+            lost: Arc::clone(&self.lost),
             is_whole: before_markers.then(|| Arc::clone(&self.is_whole)),
         };
         (sink(Stream::Output, self.is_one), (!self.is_one).then(|| sink(Stream::Errors, true)))
@@ -64,9 +69,19 @@ impl Passage {
         }
     }
 
+    /// Returns why output was lost, if it was. A reader that has closed it wanted no more.
+    pub(super) fn lost(&self) -> Option<io::Error> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Stores the result, unless it is too large.
     pub(super) fn keep(&self) -> Result<(), CacheError> {
         self.take().map_or(Ok(()), |recording| recording.keep().map(drop))
+    }
+
+    /// Reports whether there is a result to store.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Removes what has been stored so far.
@@ -90,10 +105,17 @@ impl Passing {
         if let Some(recording) = self.recording.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             recording.add(self.stream, &self.escaped);
         }
-        match self.stream {
+        let written = match self.stream {
             Stream::Output => output::pass_output(&self.escaped),
             Stream::Errors => output::pass_errors(&self.escaped),
-        }
+        };
+        written.map_err(|error| {
+            let kind = error.kind();
+            if kind != io::ErrorKind::BrokenPipe {
+                self.lost.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+            kind.into()
+        })
     }
 }
 
@@ -107,7 +129,7 @@ impl Sink for Passing {
     fn end(&mut self) {
         self.escaped.clear();
         self.escape.finish(&mut self.escaped);
-        // A command that has ended cannot be told that its reader is gone.
+        // A command that has ended cannot be told; what is lost is noted.
         let _ = self.write();
     }
 }

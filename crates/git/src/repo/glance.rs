@@ -3,6 +3,7 @@
 //!
 //! For commands of the user's own, which run in any repository, also in one that agents could not work in.
 
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -52,26 +53,80 @@ impl Glance {
     }
 
     /// Returns a text that is the same only as long as no file is changed, except those that git ignores: the commit
-    /// that is checked out, and the content of every file that differs from it.
+    /// that is checked out, and the content of every file that differs from it or that git does not look at. Submodules
+    /// and other repositories below the folder belong to it.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
     pub fn content(&self) -> Result<String, GitError> {
-        let head = self.repository.revparse_single("HEAD").map_or_else(|_| String::new(), |head| head.id().to_string());
-        let mut options = StatusOptions::new();
-        options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false).update_index(false);
-        let statuses = self.repository.statuses(Some(&mut options)).map_err(GitError::library("read the status"))?;
-        let mut content = format!("{head}\n");
-        for entry in statuses.iter() {
-            let path = entry.path_bytes();
-            let file = self.workdir.join(std::ffi::OsStr::from_bytes(path));
-            let is_gone = entry.status().intersects(Status::WT_DELETED);
-            let hash = if is_gone { "gone".to_owned() } else { hash_of(&file)? };
-            content.push_str(&format!("{hash} {}\n", path.escape_ascii()));
+        let mut content = String::new();
+        let mut below = differences(&self.repository, &self.workdir, &mut content)?;
+        // Without recursion: how deep repositories are nested is up to whoever made them.
+        while let Some(folder) = below.pop() {
+            content.push_str(&format!("{}\n", folder.as_os_str().as_bytes().escape_ascii()));
+            match Repository::open_ext(&folder, RepositoryOpenFlags::NO_SEARCH, [] as [&Path; 0]) {
+                Ok(repository) => below.append(&mut differences(&repository, &folder, &mut content)?),
+                Err(error) if error.code() == ErrorCode::NotFound && is_empty(&folder) => {}
+                Err(error) => return Err(GitError::library("open a repository inside of the repository")(error)),
+            }
         }
         Ok(content)
     }
 }
+
+/// How an index marks a file whose changes git is not to look for, among its flags and its extended flags.
+const ASSUMED_UNCHANGED: u16 = 1 << 15;
+const SKIPPED: u16 = 1 << 14;
+/// The kind of an entry of an index that is a submodule.
+const SUBMODULE: u32 = 0o160_000;
+
+/// Appends the commit that is checked out, and the content of every file that may differ from it; returns the folders
+/// that are repositories of their own.
+fn differences(repository: &Repository, workdir: &Path, content: &mut String) -> Result<Vec<PathBuf>, GitError> {
+    let place = |path: &[u8]| workdir.join(std::ffi::OsStr::from_bytes(path));
+    let mut repositories = BTreeSet::new();
+    let head = repository.revparse_single("HEAD").map_or_else(|_| String::new(), |head| head.id().to_string());
+    content.push_str(&format!("{head}\n"));
+
+    let mut options = StatusOptions::new();
+    options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false).update_index(false);
+    options.exclude_submodules(true);
+    let statuses = repository.statuses(Some(&mut options)).map_err(GitError::library("read the status"))?;
+    for entry in statuses.iter() {
+        let (path, status) = (entry.path_bytes(), entry.status());
+        let file = place(path);
+        let staged = entry.head_to_index().map(|delta| delta.new_file().id().to_string()).unwrap_or_default();
+        let hash = if status.intersects(Status::WT_DELETED) { "gone".to_owned() } else { hash_of(&file)? };
+        if hash == FOLDER {
+            repositories.insert(file);
+        }
+        content.push_str(&format!("{:x} {staged} {hash} {}\n", status.bits(), path.escape_ascii()));
+    }
+
+    let mut index = repository.index().map_err(GitError::library("open the index"))?;
+    index.read(false).map_err(GitError::library("read the index"))?;
+    for entry in index.iter() {
+        let file = place(&entry.path);
+        if entry.mode == SUBMODULE {
+            content.push_str(&format!("{} {}\n", entry.id, entry.path.escape_ascii()));
+            repositories.insert(file);
+        } else if entry.flags & ASSUMED_UNCHANGED != 0 || entry.flags_extended & SKIPPED != 0 {
+            content.push_str(&format!("{} {}\n", hash_of(&file)?, entry.path.escape_ascii()));
+        }
+    }
+    Ok(repositories.into_iter().collect())
+}
+
+/// Reports whether a folder has no entries, as that of a submodule that is not checked out, or is missing.
+fn is_empty(folder: &Path) -> bool {
+    match std::fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+/// What stands for a folder instead of a hash.
+const FOLDER: &str = "folder";
 
 /// Returns the hash of a file's content and mode, or of where a link leads to. A folder, as of a submodule, has none.
 fn hash_of(file: &Path) -> Result<String, GitError> {
@@ -88,7 +143,7 @@ fn hash_of(file: &Path) -> Result<String, GitError> {
     } else if found.is_file() {
         git2::Oid::hash_file(ObjectType::Blob, file)
     } else {
-        return Ok("folder".to_owned());
+        return Ok(if found.is_dir() { FOLDER } else { "no file" }.to_owned());
     };
     let hash = hashed.map_err(GitError::library("hash a file"))?;
     Ok(format!("{:o} {hash}", found.mode()))

@@ -254,7 +254,7 @@ pub(super) fn require_regular(path: &str, stat: &Stat) -> Result<(), ToolError> 
 fn too_large(path: &str, bytes: u64, limit: u64) -> ToolError {
     let (path, bytes, limit) = (shown(path), size(bytes), size(limit));
     ToolError::Retry(format!(
-        "{path} has {bytes}, more than the limit of {limit}; read parts of it with grep or run_shell_command"
+        "{path} has {bytes}, more than the limit of {limit}; read parts of it with read_file or grep"
     ))
 }
 

@@ -38,6 +38,11 @@ impl Encoding {
         self.0.name().to_ascii_lowercase()
     }
 
+    /// Reports whether a byte below 128 is the character of ASCII wherever it stands, as a line's end is.
+    pub fn is_ascii_compatible(self) -> bool {
+        self.0.is_ascii_compatible()
+    }
+
     fn mark(self) -> &'static [u8] {
         match self.0 {
             utf_8 if utf_8 == encoding_rs::UTF_8 => b"\xef\xbb\xbf",

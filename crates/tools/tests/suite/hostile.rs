@@ -241,9 +241,11 @@ pub(crate) async fn hard_links_are_not_written(harness: ToolHarness) {
 
 pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) {
     File::create(harness.path().join("huge")).unwrap().set_len(30 << 30).unwrap();
-    let expected =
-        "Retry: huge has 30 GB, more than the limit of 10 MB; read parts of it with grep or run_shell_command";
+    let expected = "Retry: line 1 of huge has more than 1 MB; read it with run_shell_command";
     assert_eq!(said(&harness.call("read_file", json!({"path": "huge"})).await), expected);
+    let expected = "Retry: huge has 30 GB, more than the limit of 10 MB; read parts of it with read_file or grep";
+    let copy = json!({"src": "huge", "dst": "copy"});
+    assert_eq!(said(&harness.call("copy_file", copy).await), expected);
     // The control: a file just below the limit is read.
     harness.put("line", "x".repeat(9 << 20)).unwrap();
     let output = harness.call("read_file", json!({"path": "line"})).await;

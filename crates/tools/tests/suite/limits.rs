@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use orchestrate_core::ToolSettings;
 use orchestrate_tools::CallOutcome;
 use orchestrate_tools::harness::ToolHarness;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::said;
 
@@ -157,7 +157,6 @@ pub(crate) async fn a_configured_size_holds_for_every_tool_that_reads_or_writes_
     harness.put("half.txt", &half).unwrap();
     let patch = format!("*** Begin Patch\n*** Add File: new.txt\n+{large}\n*** End Patch\n");
     let refused = [
-        ("read_file", json!({"path": "large.txt"}), "large.txt has"),
         ("update_file", json!({"path": "large.txt", "old": "y", "new": "z"}), "large.txt has"),
         ("append_file", json!({"path": "half.txt", "content": half}), "half.txt would have"),
         ("write_file", json!({"path": "new.txt", "content": large}), "new.txt would have"),
@@ -171,6 +170,22 @@ pub(crate) async fn a_configured_size_holds_for_every_tool_that_reads_or_writes_
     }
     assert!(!harness.path().join("new.txt").exists());
     assert_eq!(harness.content("half.txt").unwrap().len(), half.len());
+    // A larger file is read in parts, but not to be changed.
+    harness.put("log.txt", "a line of a log\n".repeat(100_000)).unwrap();
+    let page = harness.call("read_file", json!({"path": "log.txt", "offset": 99_999, "limit": 1})).await;
+    let expected = " 99999\ta line of a log\n[lines 99999-99999 of a file of 1 MB; continue with offset 100000]";
+    assert_eq!(page.text(), expected);
+    let facts = ["total_lines", "content", "size"].map(|fact| page.data[fact].clone());
+    assert_eq!(facts, [Value::Null, json!("a line of a log\n"), json!(1_600_000)]);
+    let end = harness.call("read_file", json!({"path": "log.txt", "offset": 100_000})).await;
+    assert_eq!(end.text(), "100000\ta line of a log");
+    assert_eq!(end.data["total_lines"], json!(100_000));
+    let past = harness.call("read_file", json!({"path": "log.txt", "offset": 100_001})).await;
+    assert_eq!(said(&past), "Retry: offset 100001 is past the end: log.txt has 100000 lines");
+    let line = harness.call("read_file", json!({"path": "large.txt"})).await;
+    assert_eq!(said(&line), "Retry: line 1 of large.txt has more than 1 MB; read it with run_shell_command");
+    let wide = harness.call("read_file", json!({"path": "log.txt", "encoding": "utf-16"})).await;
+    assert_eq!(said(&wide), "Retry: log.txt has 1 MB, too much to be read in utf-16le");
 }
 
 pub(crate) async fn a_command_is_cut_off_at_the_configured_time_and_memory(mut harness: ToolHarness) {

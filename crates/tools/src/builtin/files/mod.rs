@@ -6,6 +6,7 @@ mod copy;
 mod edit;
 mod grep;
 mod info;
+mod large;
 mod list;
 mod patch;
 mod read;

@@ -1,5 +1,6 @@
 //! `read_file`: returns numbered lines of a file or of an artifact, page by page.
 
+use std::io::BufReader;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -11,15 +12,17 @@ use serde_json::{Value, json};
 use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::encoding;
+use super::large::{Lines, MAX_BYTES, read_lines};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Decoded;
+use crate::files::{Decoded, Encoding, OpenFile};
 use crate::ledger::SeenFile;
 use crate::output::Answer;
 use crate::path;
 use crate::prompt::Prompt;
 use crate::services::PageRange;
+use crate::shape::size;
 use crate::tool::Tool;
 
 /// The prefix of a path that names an artifact; a file with such a name is read as `./artifact:…`.
@@ -31,6 +34,9 @@ const MAX_LINE_CHARACTERS: usize = 2000;
 /// Maximum size of a page's content in the structured result, in bytes: a page is far smaller, unless its lines are
 /// extremely long.
 const CONTENT_BYTES: usize = 64 << 10;
+/// Maximum size of a file that is read whole, so that an agent may change what it has seen, if the limit of files is
+/// higher.
+const WHOLE_BYTES: u64 = 64 << 20;
 /// Bytes reserved in a page for the note on how to continue.
 const NOTE_BYTES: usize = 80;
 
@@ -88,6 +94,10 @@ impl Tool for ReadFile {
         let ledger = context.ledger().clone();
         let work = move |files: &crate::Files, _: &_| {
             let _turn = ledger.exclusively();
+            let opened = files.open(&arguments.path)?;
+            if opened.size > files.max_bytes().min(WHOLE_BYTES) {
+                return page_of_large(opened, &arguments, encoding, allowed);
+            }
             let (file, bytes) = files.read(&arguments.path)?;
             let decoded = Decoded::of(&arguments.path, &bytes, encoding)?;
             let seen = SeenFile::holding(&file.path, &bytes);
@@ -117,16 +127,67 @@ async fn page_of_artifact(
     let range = PageRange { first_line: arguments.offset, lines: arguments.limit.min(MAX_LINES) };
     let kept = context.services().artifacts.page(handle, range).await?;
     let lines = kept.text.lines();
-    let page = Page::of_lines(&arguments.path, lines, arguments.offset, (kept.total_lines, allowed))?;
+    let extent = Extent::Lines(kept.total_lines);
+    let page = Page::of_lines(&arguments.path, lines, arguments.offset, (extent, allowed))?;
     let content = page.content(&kept.text, 1);
     let data = json!({"first_line": page.first, "last_line": page.last, "total_lines": page.total, "content": content});
     Ok(Answer::new(page.text, data))
 }
 
+/// Returns a page of a file that is not read whole. It counts as not seen: nobody can change what is read in parts.
+fn page_of_large(
+    opened: OpenFile,
+    arguments: &Arguments,
+    encoding: Encoding,
+    allowed: usize,
+) -> Result<Answer, ToolError> {
+    let (path, first) = (&arguments.path, arguments.offset.max(1));
+    if !encoding.is_ascii_compatible() {
+        let text = format!("{path} has {}, too much to be read in {}", size(opened.size), encoding.name());
+        return Err(ToolError::Retry(text));
+    }
+    let read = read_lines(&mut BufReader::new(opened.file), first, arguments.limit.min(MAX_LINES));
+    let (bytes, are_last) = match read.map_err(|error| ToolError::file(path, error.to_string()))? {
+        Lines::Of { bytes, are_last } => (bytes, are_last),
+        Lines::PastEnd(total) => return Err(past_end(&shown(path), first, total)),
+        Lines::TooLong => {
+            let text =
+                format!("line {first} of {path} has more than {}; read it with run_shell_command", size(MAX_BYTES));
+            return Err(ToolError::Retry(text));
+        }
+    };
+    let decoded = Decoded::of(path, &bytes, encoding)?;
+    let lines = decoded.text.lines();
+    let extent = if are_last { Extent::Lines(first - 1 + lines.clone().count()) } else { Extent::Bytes(opened.size) };
+    let page = Page::of_lines(&shown(path), lines, first, (extent, allowed))?;
+    let data = json!({
+        "path": opened.path,
+        "size": opened.size,
+        "first_line": page.first,
+        "last_line": page.last,
+        "total_lines": page.total,
+        "content": page.content(&decoded.text, 1),
+    });
+    Ok(Answer::new(page.text, data))
+}
+
+fn past_end(path: &str, first: usize, total: usize) -> ToolError {
+    ToolError::Retry(format!("offset {first} is past the end: {path} has {total} lines"))
+}
+
 fn page(path: &str, text: &str, arguments: &Arguments, allowed: usize) -> Result<Page, ToolError> {
     let total = text.lines().count();
     let lines = text.lines().skip(arguments.offset.saturating_sub(1)).take(arguments.limit.min(MAX_LINES));
-    Page::of_lines(&shown(path), lines, arguments.offset, (total, allowed))
+    Page::of_lines(&shown(path), lines, arguments.offset, (Extent::Lines(total), allowed))
+}
+
+/// How much there is.
+#[derive(Clone, Copy, Debug)]
+enum Extent {
+    /// So many lines.
+    Lines(usize),
+    /// More lines than those of the page, in so many bytes.
+    Bytes(u64),
 }
 
 #[derive(Debug, PartialEq)]
@@ -134,7 +195,8 @@ struct Page {
     text: String,
     first: usize,
     last: usize,
-    total: usize,
+    /// The number of all lines, if it is known.
+    total: Option<usize>,
 }
 
 impl Page {
@@ -143,14 +205,16 @@ impl Page {
         path: &str,
         lines: impl Iterator<Item = &'a str>,
         first: usize,
-        (total, allowed): (usize, usize),
+        (extent, allowed): (Extent, usize),
     ) -> Result<Page, ToolError> {
-        if total == 0 {
-            return Ok(Page { text: format!("({path} is empty)"), first: 0, last: 0, total });
-        }
-        if first > total {
-            return Err(ToolError::Retry(format!("offset {first} is past the end: {path} has {total} lines")));
-        }
+        let (total, of) = match extent {
+            Extent::Lines(0) => {
+                return Ok(Page { text: format!("({path} is empty)"), first: 0, last: 0, total: Some(0) });
+            }
+            Extent::Lines(total) if first > total => return Err(past_end(path, first, total)),
+            Extent::Lines(total) => (Some(total), total.to_string()),
+            Extent::Bytes(bytes) => (None, format!("a file of {}", size(bytes))),
+        };
         let mut text = String::new();
         let mut last = first.saturating_sub(1);
         for line in lines {
@@ -161,8 +225,8 @@ impl Page {
             text.push_str(&shown);
             last += 1;
         }
-        if last < total {
-            text.push_str(&format!("[lines {first}-{last} of {total}; continue with offset {}]", last + 1));
+        if total.is_none_or(|total| last < total) {
+            text.push_str(&format!("[lines {first}-{last} of {of}; continue with offset {}]", last + 1));
         }
         Ok(Page { text, first, last, total })
     }
@@ -173,7 +237,7 @@ impl Page {
         let lines = (self.last + 1).saturating_sub(self.first);
         let start = length_of_lines(text, begins.saturating_sub(1));
         let rest = text.get(start..).unwrap_or_default();
-        let length = length_of_lines(rest, if self.total == 0 { 0 } else { lines });
+        let length = length_of_lines(rest, if self.total == Some(0) { 0 } else { lines });
         rest.get(..rest.floor_char_boundary(length.min(CONTENT_BYTES))).unwrap_or_default()
     }
 }

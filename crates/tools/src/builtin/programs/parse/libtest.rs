@@ -3,6 +3,9 @@
 use super::place::places;
 use super::tally::Tally;
 
+/// What follows a test's name if it is expected not to run or not to compile.
+const EXPECTED: &[&str] = &[" - should panic", " - compile fail", " - compile"];
+
 /// Reads the standard output of `cargo test`: any number of programs, one after another.
 pub(crate) fn read(stdout: &str, root: &str) -> Tally {
     let mut tally = Tally::default();
@@ -55,8 +58,10 @@ fn append(blocks: &mut [(String, String)], line: &str) {
     }
 }
 
+/// Returns the name without what is expected of the test, as the other lines have it.
 fn failed_name(line: &str) -> Option<&str> {
-    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
+    let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+    Some(EXPECTED.iter().find_map(|expected| name.strip_suffix(expected)).unwrap_or(name))
 }
 
 fn heading(line: &str) -> Option<&str> {

@@ -117,6 +117,44 @@ fn reports_are_found_among_other_lines_and_broken_ones_are_nothing() {
 }
 
 #[test]
+fn a_test_that_does_not_panic_as_expected_counts_once() {
+    let text = "running 2 tests\ntest t::ok ... ok\ntest t::sp - should panic ... FAILED\n\nfailures:\n\n\
+        ---- t::sp stdout ----\nnote: test did not panic as expected at src/lib.rs:5:8\n\nfailures:\n    t::sp\n\n\
+        test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+    let expected = "1 passed, 1 failed, 0 skipped\n\
+        src/lib.rs:5 t::sp: note: test did not panic as expected at src/lib.rs:5:8";
+    assert_eq!(shown(&libtest(text, "/w")), expected);
+}
+
+#[test]
+fn parts_of_a_test_and_unexpected_successes_of_unittest_count_once() {
+    let rule = "=".repeat(70);
+    let thin = "-".repeat(70);
+    let failure = |name: &str| format!("{rule}\nFAIL: {name}\n{thin}\nAssertionError: no\n\n");
+    let failures = ["test_bad (u.T.test_bad)", "test_sub (u.T.test_sub) (i=0)", "test_sub (u.T.test_sub) (i=2)"];
+    let failures: String = failures.into_iter().map(failure).collect();
+    let text = format!(
+        "{failures}{rule}\nUNEXPECTED SUCCESS: test_x (u.T.test_x)\nUNEXPECTED SUCCESS: test_y (u.T.test_y)\n{thin}\n\
+        Ran 7 tests in 0.003s\n\nFAILED (failures=3, skipped=1, expected failures=1, unexpected successes=2)\n"
+    );
+    let expected = "1 passed, 4 failed, 2 skipped\n- u.T.test_bad: AssertionError: no\n\
+        - u.T.test_sub (i=0): AssertionError: no\n- u.T.test_sub (i=2): AssertionError: no\n\
+        - u.T.test_x: unexpected success\n- u.T.test_y: unexpected success";
+    assert_eq!(shown(&unittest(&text, "/w")), expected);
+    let text = format!(
+        "{rule}\nERROR: setUpClass (u.T)\n{thin}\nKeyError: 1\n\n{thin}\nRan 1 test in 0s\n\nFAILED (errors=1)\n"
+    );
+    assert!(shown(&unittest(&text, "/w")).starts_with("1 passed, 1 failed, 0 skipped\n"));
+}
+
+#[test]
+fn what_is_to_do_is_no_failure_and_no_name_hides_a_report() {
+    let text = "<testsuites><testcase name=\"todo\" classname=\"test\"><skipped type=\"todo\" message=\"true\"/>\
+        <failure message=\"x\">x</failure></testcase><testcase name=\"a \u{1} b\" classname=\"test\"/></testsuites>";
+    assert_eq!(shown(&junit(text, "/w")), "1 passed, 0 failed, 1 skipped");
+}
+
+#[test]
 fn a_test_program_that_crashed_has_no_result() {
     let tally = libtest("running 2 tests\ntest a ... ok\ntest b ... FAILED\n", "");
     assert_eq!(shown(&tally), "0 passed, 1 failed, 0 skipped\n- b: ");

@@ -1,5 +1,7 @@
 //! The text of Python's own test runner.
 
+use std::collections::BTreeSet;
+
 use super::place::inside;
 use super::tally::Tally;
 
@@ -8,21 +10,36 @@ const RULE: &str = "============================================================
 /// The line below a failure's name, and below the last failure.
 const THIN_RULE: &str = "----------------------------------------------------------------------";
 
+/// What runs around tests, and counts as none of them.
+const AROUND: &[&str] = &["setUpClass ", "tearDownClass ", "setUpModule ", "tearDownModule "];
+
 /// Reads the standard error of `python -m unittest`.
 pub(crate) fn read(stderr: &str, root: &str) -> Tally {
     let mut tally = Tally::default();
+    // A test whose parts fail has several failures, and is still one test.
+    let (mut failed, mut around) = (BTreeSet::new(), BTreeSet::new());
     for block in stderr.split(RULE).skip(1).map(|block| block.trim_start_matches('\n')) {
         let Some((heading, text)) = block.split_once(&format!("\n{THIN_RULE}\n")) else { continue };
         let text = text.split(THIN_RULE).next().unwrap_or_default().trim_end();
+        for name in heading.lines().filter_map(|line| line.strip_prefix("UNEXPECTED SUCCESS: ")) {
+            failed.insert(name);
+            tally.fail(full_name(name), "unexpected success", None);
+        }
         let (kind, name) = heading.lines().next().unwrap_or_default().split_once(": ").unwrap_or(("", heading));
-        if matches!(kind, "FAIL" | "ERROR" | "UNEXPECTED SUCCESS") {
+        if matches!(kind, "FAIL" | "ERROR") {
+            let test = name.split_inclusive(')').next().unwrap_or(name);
+            if AROUND.iter().any(|step| name.starts_with(step)) {
+                around.insert(name)
+            } else {
+                failed.insert(test)
+            };
             tally.fail(full_name(name), text, place(text, root));
         }
     }
     let (ran, outcome) = summary(stderr);
-    // A test whose parts fail has several failures, and is still one test.
     tally.skipped = count(outcome, "skipped=") + count(outcome, "expected failures=");
-    tally.passed = ran.saturating_sub(tally.failed + tally.skipped);
+    tally.passed = ran.saturating_sub(failed.len() + tally.skipped);
+    tally.failed = failed.len() + around.len();
     tally
 }
 

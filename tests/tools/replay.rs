@@ -18,6 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("replay::the_lists_say_what_is_never_replayed", the_lists_say_what_is_never_replayed),
         case("replay::a_changed_file_is_a_miss", a_changed_file_is_a_miss),
         case("replay::a_command_that_changed_files_is_never_replayed", a_command_that_changed_files),
+        case("replay::output_may_go_to_a_file_of_the_repository", output_to_the_repository),
         case("replay::what_git_does_not_look_at_counts_too", what_git_does_not_look_at),
         case("replay::another_environment_is_a_miss", another_environment_is_a_miss),
         case("replay::a_pipe_or_a_folder_in_the_place_of_a_result", a_pipe_or_a_folder),
@@ -261,6 +262,28 @@ fn a_command_that_changed_files() -> Outcome {
                 world.repository.git(&["rm", "-q", "-f", "--cached", "--ignore-unmatch", "m.py"])?;
                 std::fs::write(&file, "x=1\n")?;
             }
+        }
+    }
+    Ok(())
+}
+
+fn output_to_the_repository() -> Outcome {
+    let world = World::plain()?;
+    let said = world.file("said");
+    let table = [
+        // What is appended is another key, unless the caller names one.
+        ("--cache-key k", "report.txt", "said.txt"),
+        ("", "report.txt", said.as_str()),
+    ];
+    for (options, report, said) in table {
+        let typed = format!(
+            "orchestrate tool run --cache use {options} -c 'echo report; echo said >&2' < /dev/null > {report} 2>> {said}; \
+             cat {report}; grep -c CACHE_HIT {said}"
+        );
+        bash(&world, &typed)?.exits(1)?;
+        let second = bash(&world, &typed)?.exits(0)?;
+        if second.stdout != "report\n1\n" {
+            return fail(format!("{typed}: {second:?}"));
         }
     }
     Ok(())

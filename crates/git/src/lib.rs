@@ -34,7 +34,7 @@ pub use merge::handle::Merging;
 pub use merge::hunks::Hunk;
 pub use merge::merge_tree::{ConflictFile, Merge};
 pub use repo::gc::NoGc;
-pub use repo::glance::Glance;
+pub use repo::glance::{Content, Glance};
 pub use repo::lock_holder::{Holder, Waiting, Work};
 pub use repo::program::{Environment, installed};
 pub use repo::refs::RefEntry;

@@ -97,11 +97,16 @@ impl Call {
     /// Reports whether no file was changed since before the call, and says so otherwise. Outside a repository nothing
     /// is known of files; there, what a call that is stored depends on is up to its caller.
     pub(super) fn left_files_as_they_were(&self, surroundings: &Surroundings) -> bool {
-        let after = Files::of(surroundings);
-        if after != Files::Unknown && after != self.before {
+        let is_same = match (&self.before, Files::of(surroundings)) {
+            (_, Files::Unknown) => return false,
+            // A replay writes the output again, so that it may go to a file of the repository.
+            (Files::Known { others: before, .. }, Files::Known { others: after, .. }) => *before == after,
+            (before, after) => *before == after,
+        };
+        if !is_same {
             output::note("note: files were changed while the command ran, so its result is not stored");
         }
-        after == self.before
+        is_same
     }
 
     /// Returns the marker of how the cache is used, if it is.
@@ -124,8 +129,8 @@ impl Call {
 /// The files of the repository.
 #[derive(PartialEq, Eq)]
 enum Files {
-    /// Their content.
-    Known(String),
+    /// Their content: all of it, and that of those that the output does not go to.
+    Known { all: String, others: String },
     /// They cannot be read.
     Unknown,
     /// There is no repository.
@@ -134,8 +139,11 @@ enum Files {
 
 impl Files {
     fn of(surroundings: &Surroundings) -> Files {
-        match surroundings.content() {
-            Ok(content) => content.map_or(Files::Nowhere, Files::Known),
+        let outputs = [rustix::fs::fstat(io::stdout()), rustix::fs::fstat(io::stderr())];
+        let written: Vec<(u64, u64)> = outputs.into_iter().flatten().map(|stat| (stat.st_dev, stat.st_ino)).collect();
+        match surroundings.content(&written) {
+            Ok(Some(content)) => Files::Known { all: content.all, others: content.others },
+            Ok(None) => Files::Nowhere,
             Err(error) => {
                 output::warning(&format!("failed to {error}; the result is not stored"));
                 Files::Unknown
@@ -181,7 +189,7 @@ impl Asked {
             return Ok(Asked { key, content: of_command(None), files: None, is_known: true });
         }
         let files = Files::of(surroundings);
-        let known = if let Files::Known(content) = &files { Some(content.as_str()) } else { None };
+        let known = if let Files::Known { all, .. } = &files { Some(all.as_str()) } else { None };
         // What a command reads from its standard input is not known before it runs.
         let is_known = known.is_some() && gives_nothing(&io::stdin()).unwrap_or(false);
         Ok(Asked { key: None, content: of_command(known), files: Some(files), is_known })

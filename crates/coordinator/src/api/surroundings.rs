@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::cache::NO_COMMIT;
-use orchestrate_git::{GitError, Glance};
+use orchestrate_git::{Content, GitError, Glance};
 
 use crate::error::CoordinatorError;
 use crate::run::layout::require_own_state;
@@ -57,13 +57,13 @@ impl Surroundings {
         commit.unwrap_or_else(|| NO_COMMIT.to_owned())
     }
 
-    /// Returns a text that is the same as long as no file is changed that git does not ignore; `None` outside a
-    /// repository, where nothing is known of files.
+    /// Returns what is the same as long as no file is changed that git does not ignore; `None` outside a repository,
+    /// where nothing is known of files. The files to which this process writes are given by their devices and numbers.
     ///
     /// # Errors
     ///
     /// Fails if a file cannot be read.
-    pub fn content(&self) -> Result<Option<String>, CoordinatorError> {
-        Ok(self.repository.as_ref().map(Glance::content).transpose()?)
+    pub fn content(&self, written: &[(u64, u64)]) -> Result<Option<Content>, CoordinatorError> {
+        Ok(self.repository.as_ref().map(|repository| repository.content(written)).transpose()?)
     }
 }

@@ -19,6 +19,25 @@ pub struct Glance {
     id: String,
 }
 
+/// What the files of a repository are like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// A text that is the same as long as no file is changed.
+    pub all: String,
+    /// The same without the written files: those to which the output of this process goes.
+    pub others: String,
+    written: Vec<(u64, u64)>,
+}
+
+impl Content {
+    fn push(&mut self, line: &str, of: Option<(u64, u64)>) {
+        self.all.push_str(line);
+        if !of.is_some_and(|identity| self.written.contains(&identity)) {
+            self.others.push_str(line);
+        }
+    }
+}
+
 impl Glance {
     /// Looks at the repository that a folder is in; returns `None` if there is none with files.
     ///
@@ -52,18 +71,18 @@ impl Glance {
         commit.short_id().ok()?.as_str().ok().map(str::to_owned)
     }
 
-    /// Returns a text that is the same only as long as no file is changed, except those that git ignores: the commit
-    /// that is checked out, and the content of every file that differs from it or that git does not look at. Submodules
-    /// and other repositories below the folder belong to it.
+    /// Returns what is the same only as long as no file is changed, except those that git ignores: the commit that is
+    /// checked out, and the content of every file that differs from it or that git does not look at. Submodules and
+    /// other repositories below the folder belong to it. The written files are given by their devices and numbers.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
-    pub fn content(&self) -> Result<String, GitError> {
-        let mut content = String::new();
+    pub fn content(&self, written: &[(u64, u64)]) -> Result<Content, GitError> {
+        let mut content = Content { written: written.to_vec(), ..Content::default() };
         let mut below = differences(&self.repository, &self.workdir, &mut content)?;
         // Without recursion: how deep repositories are nested is up to whoever made them.
         while let Some(folder) = below.pop() {
-            content.push_str(&format!("{}\n", folder.as_os_str().as_bytes().escape_ascii()));
+            content.push(&format!("{}\n", folder.as_os_str().as_bytes().escape_ascii()), None);
             match Repository::open_ext(&folder, RepositoryOpenFlags::NO_SEARCH, [] as [&Path; 0]) {
                 Ok(repository) => below.append(&mut differences(&repository, &folder, &mut content)?),
                 Err(error) if error.code() == ErrorCode::NotFound && is_empty(&folder) => {}
@@ -82,11 +101,11 @@ const SUBMODULE: u32 = 0o160_000;
 
 /// Appends the commit that is checked out, and the content of every file that may differ from it; returns the folders
 /// that are repositories of their own.
-fn differences(repository: &Repository, workdir: &Path, content: &mut String) -> Result<Vec<PathBuf>, GitError> {
+fn differences(repository: &Repository, workdir: &Path, content: &mut Content) -> Result<Vec<PathBuf>, GitError> {
     let place = |path: &[u8]| workdir.join(std::ffi::OsStr::from_bytes(path));
     let mut repositories = BTreeSet::new();
     let head = repository.revparse_single("HEAD").map_or_else(|_| String::new(), |head| head.id().to_string());
-    content.push_str(&format!("{head}\n"));
+    content.push(&format!("{head}\n"), None);
 
     let mut options = StatusOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false).update_index(false);
@@ -96,11 +115,12 @@ fn differences(repository: &Repository, workdir: &Path, content: &mut String) ->
         let (path, status) = (entry.path_bytes(), entry.status());
         let file = place(path);
         let staged = entry.head_to_index().map(|delta| delta.new_file().id().to_string()).unwrap_or_default();
-        let hash = if status.intersects(Status::WT_DELETED) { "gone".to_owned() } else { hash_of(&file)? };
+        let is_gone = status.intersects(Status::WT_DELETED);
+        let (hash, identity) = if is_gone { ("gone".to_owned(), None) } else { hash_of(&file)? };
         if hash == FOLDER {
             repositories.insert(file);
         }
-        content.push_str(&format!("{:x} {staged} {hash} {}\n", status.bits(), path.escape_ascii()));
+        content.push(&format!("{:x} {staged} {hash} {}\n", status.bits(), path.escape_ascii()), identity);
     }
 
     let mut index = repository.index().map_err(GitError::library("open the index"))?;
@@ -108,10 +128,11 @@ fn differences(repository: &Repository, workdir: &Path, content: &mut String) ->
     for entry in index.iter() {
         let file = place(&entry.path);
         if entry.mode == SUBMODULE {
-            content.push_str(&format!("{} {}\n", entry.id, entry.path.escape_ascii()));
+            content.push(&format!("{} {}\n", entry.id, entry.path.escape_ascii()), None);
             repositories.insert(file);
         } else if entry.flags & ASSUMED_UNCHANGED != 0 || entry.flags_extended & SKIPPED != 0 {
-            content.push_str(&format!("{} {}\n", hash_of(&file)?, entry.path.escape_ascii()));
+            let (hash, identity) = hash_of(&file)?;
+            content.push(&format!("{hash} {}\n", entry.path.escape_ascii()), identity);
         }
     }
     Ok(repositories.into_iter().collect())
@@ -128,13 +149,14 @@ fn is_empty(folder: &Path) -> bool {
 /// What stands for a folder instead of a hash.
 const FOLDER: &str = "folder";
 
-/// Returns the hash of a file's content and mode, or of where a link leads to. A folder, as of a submodule, has none.
-fn hash_of(file: &Path) -> Result<String, GitError> {
+/// Returns the hash of a file's content and mode, or of where a link leads to, and the file's device and number. A
+/// folder, as of a submodule, has none.
+fn hash_of(file: &Path) -> Result<(String, Option<(u64, u64)>), GitError> {
     use std::os::unix::fs::MetadataExt;
 
     let found = match file.symlink_metadata() {
         // A file that was staged and then removed.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok("gone".to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(("gone".to_owned(), None)),
         found => found.map_err(GitError::io("read", file))?,
     };
     let hashed = if found.is_symlink() {
@@ -143,8 +165,8 @@ fn hash_of(file: &Path) -> Result<String, GitError> {
     } else if found.is_file() {
         git2::Oid::hash_file(ObjectType::Blob, file)
     } else {
-        return Ok(if found.is_dir() { FOLDER } else { "no file" }.to_owned());
+        return Ok((if found.is_dir() { FOLDER } else { "no file" }.to_owned(), None));
     };
     let hash = hashed.map_err(GitError::library("hash a file"))?;
-    Ok(format!("{:o} {hash}", found.mode()))
+    Ok((format!("{:o} {hash}", found.mode()), Some((found.dev(), found.ino()))))
 }

@@ -319,6 +319,9 @@ pub enum Event {
         /// The class of its failure; `None` also for a command that ran and ended with a non-zero exit code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_class: Option<ErrorKind>,
+        /// The rule that denied it, or something that it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        denied_by: Option<String>,
         /// Why it failed, in one line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,

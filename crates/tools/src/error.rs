@@ -94,6 +94,11 @@ impl ToolError {
         }
     }
 
+    /// Returns the id of the refusing rule.
+    pub fn rule(&self) -> Option<&str> {
+        if let ToolError::Denied { rule, .. } = self { Some(rule) } else { None }
+    }
+
     /// Words why a process was not started.
     pub(crate) fn not_started(error: &SandboxError) -> ToolError {
         let text = format!("failed to {error}");

@@ -77,6 +77,9 @@ pub struct ToolOutput {
     pub error: Option<String>,
     /// The class of the failure; `None` on success, and for a command that ran but did not exit with code 0.
     pub error_kind: Option<ErrorKind>,
+    /// The rule that denied the call, or something that it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied_by: Option<String>,
     /// The exit code; `None` if no command ran, or if it was ended before it could exit.
     pub exit_code: Option<i32>,
     /// The duration of the call.
@@ -112,6 +115,7 @@ impl ToolOutput {
         ToolOutput {
             error: Some(error.to_string()),
             error_kind: Some(error.kind()),
+            denied_by: error.rule().map(str::to_owned),
             body,
             footer,
             ..ToolOutput::empty(call)
@@ -133,6 +137,7 @@ impl ToolOutput {
             data: Value::Null,
             error: None,
             error_kind: None,
+            denied_by: None,
             exit_code: None,
             execution_time: Duration::ZERO,
             resource_usage: ResourceUsage::default(),

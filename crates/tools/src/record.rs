@@ -82,6 +82,7 @@ pub(crate) async fn finish(
         success: error.is_none() && answer.failed.is_none(),
         error: error.as_ref().map(ToolError::to_string).or(answer.failed),
         error_kind: error.as_ref().map(ToolError::kind),
+        denied_by: error.as_ref().and_then(ToolError::rule).map(str::to_owned),
         exit_code: answer.exit_code,
         execution_time: took,
         resource_usage: ResourceUsage {

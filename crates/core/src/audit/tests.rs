@@ -104,6 +104,18 @@ fn a_decision_says_who_decided() {
     );
 }
 
+/// The call itself was allowed, but not the file that it came to by a link.
+#[test]
+fn the_rule_that_denied_a_part_of_a_call_is_named() {
+    let mut end = finished("c0");
+    end["outcome"] = json!("denied");
+    end["denied_by"] = json!("deny:Write(/docs/**)");
+    let mut log = AuditLog::default();
+    log.apply(&fact("r", 1, &started("c0")));
+    let line: Value = serde_json::from_str(&log.apply(&fact("r", 2, &end)).unwrap()).unwrap();
+    assert_eq!(line["decision"], json!({"outcome": "denied", "rule": "deny:Write(/docs/**)"}));
+}
+
 #[test]
 fn each_kind_of_damage_is_found_at_its_line() {
     let (lines, _) = log("r-1", 4);

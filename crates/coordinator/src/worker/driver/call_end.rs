@@ -25,6 +25,7 @@ pub(super) fn finished(end: &ToolOutput, of: CallOf, result: BlobId) -> Event {
         tool,
         outcome: outcome(end),
         error_class: end.error_kind,
+        denied_by: end.denied_by.clone(),
         error: end.error.as_deref().filter(|_| !end.success).map(in_one_line),
         exit_code: end.exit_code,
         result,

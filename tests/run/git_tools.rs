@@ -25,6 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("git_tools::a_conflict_is_listed_and_resolved", a_conflict_is_listed_and_resolved),
         case("git_tools::hostile_names_and_paths_are_refused", hostile_names_and_paths_are_refused),
         case("git_tools::a_command_names_the_tool_to_use", a_command_names_the_tool_to_use),
+        case("git_tools::forbidden_files_are_neither_shown_nor_put_back", forbidden_files_stay),
         case("git_tools::git_reads_in_the_fallback_tier", git_reads_in_the_fallback_tier)
             .needs(Need::FALLBACK_TIER)
             .needs(Need::MOUNTS),
@@ -467,6 +468,34 @@ fn a_command_names_the_tool_to_use() -> Outcome {
         return fail(format!("{texts:#?}"));
     }
     played.require(0, &[("T1", Merged)])
+}
+
+/// A command may change a forbidden file, whose content git then knows.
+fn forbidden_files_stay() -> Outcome {
+    let world = world()?;
+    world.repository.write("secrets/k.md", "old\n")?;
+    world.repository.commit_all("Keep a secret")?;
+    let change = "echo hidden-line > secrets/k.md; echo shown-line > other.md";
+    let wanted = [
+        ("run_shell_command", json!({ "command": change })),
+        ("git_diff", json!({})),
+        stash("push"),
+        ("run_shell_command", json!({"command": "cat secrets/k.md"})),
+    ];
+    let played = world.play("- [ ] T1 work\n", &calls("T1", &wanted), |settings| {
+        as_keeper(settings);
+        settings.run.tool_settings.file_operations.forbidden_paths = vec!["secrets".to_owned()];
+    })?;
+    let texts = played.results("T1")?;
+    let [_, diff, stashed, kept] = texts.as_slice() else { return fail(format!("{texts:#?}")) };
+    let shows = diff.contains("shown-line") && diff.contains("[not shown, as the rules demand: secrets/k.md]");
+    if !shows || diff.contains("hidden-line") {
+        return fail(diff);
+    }
+    if !stashed.contains("the user forbids `secrets`") || !kept.contains("hidden-line") {
+        return fail(format!("{stashed}\n{kept}"));
+    }
+    Ok(())
 }
 
 /// The repository's configuration has settings that are not shown, so git could not read it in this tier.

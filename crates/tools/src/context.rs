@@ -2,8 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
 use orchestrate_core::AgentId;
+use orchestrate_core::policy::{Access, Permission};
 use orchestrate_sandbox::{Cancel, Exit, Finished, Job, SandboxError};
 
 use crate::command::Command;
@@ -15,7 +17,7 @@ use crate::meter::Meter;
 use crate::notes::Notes;
 use crate::permit::Permit;
 use crate::scope::{CallLimits, CallScope};
-use crate::services::Services;
+use crate::services::{Services, ShowsPath};
 use crate::shape;
 use crate::shared::SharedValues;
 
@@ -99,6 +101,23 @@ impl ToolContext {
     /// `Denied` if a rule denies it, or asks about it and was not approved with the call.
     pub fn check_program(&self, argv: &[String]) -> Result<(), ToolError> {
         self.guard.check_program(argv)
+    }
+
+    /// Returns what asks the policy about files that the call did not name, and that it writes.
+    pub(crate) fn write_guard(&self) -> PathGuard {
+        PathGuard { access: Access::Write, ..self.guard.clone() }
+    }
+
+    /// Returns a function that reports whether the policy lets the tool show the content of a file. Rules about reading
+    /// hold for an agent that may read files.
+    pub(crate) fn shows_path(&self) -> ShowsPath {
+        let reads = self.scope.grant.permissions.contains(&Permission::FileRead).then_some(Access::Read);
+        let guards: Vec<PathGuard> = [Some(Access::Own), reads]
+            .into_iter()
+            .flatten()
+            .map(|access| PathGuard { access, ..self.guard.clone() })
+            .collect();
+        Arc::new(move |path: &str| guards.iter().all(|guard| guard.check(path).is_ok()))
     }
 
     /// Runs a command in the sandbox and waits for its end; what it used counts for the call.

@@ -32,7 +32,7 @@ use crate::services::{
     AgentService, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk, EndSlot,
     GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStash, GitStashResult,
     GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService, ReplayService,
-    Replayable, ReviewService, Services, SkillService, StashAction,
+    Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
 };
 use crate::shared::SharedValues;
 
@@ -292,8 +292,13 @@ impl GitService for FakeGit {
         Ok(lock(&self.changes).clone())
     }
 
-    async fn diff(&self, staged: bool) -> Result<String, ServiceError> {
-        Ok(if staged { String::new() } else { "--- a/a.txt\n+++ b/a.txt\n".to_owned() })
+    async fn diff(&self, staged: bool, shows: ShowsPath) -> Result<ShownDiff, ServiceError> {
+        let (path, text) = ("a.txt".to_owned(), "--- a/a.txt\n+++ b/a.txt\n".to_owned());
+        Ok(match (staged, shows(&path)) {
+            (true, _) => ShownDiff::default(),
+            (false, true) => ShownDiff { text, withheld: Vec::new() },
+            (false, false) => ShownDiff { text: String::new(), withheld: vec![path] },
+        })
     }
 
     async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError> {

@@ -74,7 +74,7 @@ pub use services::{
     AgentService, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk, EndSlot,
     GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStash, GitStashResult,
     GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService, ReplayService,
-    Replayable, ReviewService, Services, SkillService, StashAction,
+    Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
 };
 pub use shared::SharedValues;
 pub use template::CommandTemplate;

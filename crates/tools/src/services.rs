@@ -48,7 +48,7 @@ pub trait GitService: Send + Sync {
     /// Reports whether git ignores a file of the worktree, so that it will not be committed.
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError>;
     /// Returns a diff from the last commit as text: to the worktree or, if `staged`, to what the next commit takes.
-    async fn diff(&self, staged: bool) -> Result<String, ServiceError>;
+    async fn diff(&self, staged: bool, shows: ShowsPath) -> Result<ShownDiff, ServiceError>;
     /// Returns at most `limit` commits of the agent's branch, newest first.
     async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError>;
     /// Commits what is selected, or the worktree if nothing is. Fails with [`ServiceError::Invalid`] if there is
@@ -90,6 +90,20 @@ pub struct GitStatus {
     /// The commit that is being merged: the next commit becomes its child, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merging: Option<Oid>,
+}
+
+/// Reports whether the content of a path may be shown.
+pub type ShowsPath = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// A diff, as far as it may be shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownDiff {
+    /// The diff, without the paths below.
+    #[serde(rename = "diff")]
+    pub text: String,
+    /// The paths that differ, but may not be shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
 }
 
 /// One path that differs from the last commit.

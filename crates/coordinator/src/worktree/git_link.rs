@@ -13,7 +13,7 @@ use orchestrate_core::policy::Policy;
 use orchestrate_core::run_state::Repair;
 use orchestrate_core::{Oid, TaskId, TaskRecord};
 use orchestrate_git::{CommitInfo, ConflictFile, FileChange, Identity, Merge, Worktree, WrittenConflict};
-use orchestrate_tools::{GitChange, GitCommit, GitStatus, WorktreeScope};
+use orchestrate_tools::{GitChange, GitCommit, GitStatus, ShownDiff, ShowsPath, WorktreeScope};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
@@ -221,8 +221,8 @@ impl GitLink {
         Ok(GitStatus { branch, head: Some(head), changes, selected, merging })
     }
 
-    /// Returns the diff from the tip to the worktree, or to what the next commit takes.
-    pub(crate) async fn diff(&self, staged: bool) -> Result<String, CoordinatorError> {
+    /// Returns the diff from the tip to the worktree, or to what the next commit takes, as far as it may be shown.
+    pub(crate) async fn diff(&self, staged: bool, shows: ShowsPath) -> Result<ShownDiff, CoordinatorError> {
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
         let own = self.own_refs();
         let text = self.context.git(move |repo| {
@@ -231,7 +231,16 @@ impl GitLink {
                 Some(selected) => selected.tree,
                 None => repo.store().current_tree(&worktree)?,
             };
-            repo.store().diff_text(&tip, &tree)
+            // Both paths of a renamed file count.
+            let changed = repo.store().changed_paths(&tip, &tree)?;
+            let (may_show, withheld): (Vec<PathBuf>, Vec<PathBuf>) =
+                changed.into_iter().partition(|path| shows(&text(path)));
+            let text = match (may_show.is_empty(), withheld.is_empty()) {
+                (_, true) => repo.store().diff_text(&tip, &tree)?,
+                (true, false) => String::new(),
+                (false, false) => repo.store().diff_text_of(&tip, &tree, &may_show)?,
+            };
+            Ok(ShownDiff { text, withheld: withheld.iter().map(|path| shown_path(path)).collect() })
         });
         text.await
     }

@@ -204,3 +204,16 @@ pub(crate) async fn a_command_is_cut_off_at_the_configured_time_and_memory(mut h
     let text = said(&output);
     assert!(text.contains("`tools.code_execution.memory_limit_mb` sets the limit"), "{text}");
 }
+
+pub(crate) async fn forbidden_files_are_neither_shown_nor_put_back_by_git(mut harness: ToolHarness) {
+    let shown = harness.call("git_diff", json!({})).await;
+    assert!(shown.text().contains("+++ b/a.txt"), "{}", shown.text());
+    assert!(harness.call("git_stash", json!({"action": "push"})).await.success);
+    let forbid = r#"{"file_operations": {"forbidden_paths": ["a.txt"]}}"#;
+    harness.limit(&serde_json::from_str::<ToolSettings>(forbid).unwrap());
+    let hidden = harness.call("git_diff", json!({})).await;
+    assert_eq!(said(&hidden), "ok: no differences\n[not shown, as the rules demand: a.txt]");
+    let refused = harness.call("git_stash", json!({"action": "push"})).await;
+    assert_eq!(said(&refused), denied("the user forbids `a.txt` and everything below it; do without `a.txt`"),);
+    assert_eq!(refused.denied_by.as_deref(), Some("tools.file_operations.forbidden_paths"));
+}

@@ -152,7 +152,7 @@ fn unconfined_trials() -> Vec<Trial> {
             a_huge_file_is_answered_with_its_size a_rule_holds_through_a_link swapped_directories_never_lead_outside;
         limits: every_tool_that_touches_files_keeps_to_the_allowed_kinds
             a_configured_size_holds_for_every_tool_that_reads_or_writes_content the_reference_profile_holds
-            a_forbidden_path_is_closed_under_every_name;
+            a_forbidden_path_is_closed_under_every_name forbidden_files_are_neither_shown_nor_put_back_by_git;
         permissions: each_covers_the_tools_of_the_reference a_grant_needs_tool_and_permission;
         plugins: a_plugins_tools_are_like_built_in_ones a_project_rewords_a_plugins_tool
             what_cannot_be_used_is_refused_by_its_name a_tool_that_panics_hangs_or_lies_fails_alone

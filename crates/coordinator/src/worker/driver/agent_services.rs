@@ -13,8 +13,8 @@ use orchestrate_core::{Oid, RequestedChange, ReviewVerdict, TaskId};
 use orchestrate_tools::{
     AgentService, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, EndSlot,
     GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStashResult, GitStatus, MergeResult,
-    OutgoingMessage, PageRange, PlanService, ReplayService, ReviewService, ServiceError, Services, SkillService,
-    StashAction, ToolOutput,
+    OutgoingMessage, PageRange, PlanService, ReplayService, ReviewService, ServiceError, Services, ShownDiff,
+    ShowsPath, SkillService, StashAction, ToolOutput,
 };
 
 use super::call_end::{CallOf, finished};
@@ -112,8 +112,8 @@ impl GitService for AgentServices {
         self.workplace()?.git.changes_since(commit).await
     }
 
-    async fn diff(&self, staged: bool) -> Result<String, ServiceError> {
-        self.workplace()?.git.diff(staged).await.map_err(|error| service_error(&error))
+    async fn diff(&self, staged: bool, shows: ShowsPath) -> Result<ShownDiff, ServiceError> {
+        self.workplace()?.git.diff(staged, shows).await.map_err(|error| service_error(&error))
     }
 
     async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError> {

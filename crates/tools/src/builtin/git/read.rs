@@ -1,8 +1,9 @@
 //! `git_status`, `git_diff` and `git_log`.
 
 use async_trait::async_trait;
+use orchestrate_core::invisible::shown;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::arguments::read;
 use super::super::facts::facts;
@@ -57,9 +58,11 @@ impl Tool for GitDiff {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let DiffArguments { staged } = read(arguments)?;
-        let diff = context.services().git.diff(staged).await?;
-        let text = if diff.is_empty() { "no differences".to_owned() } else { diff.clone() };
-        Ok(Answer::new(text, json!({ "diff": diff })))
+        let diff = context.services().git.diff(staged, context.shows_path()).await?;
+        let text = if diff.text.is_empty() { "no differences".to_owned() } else { diff.text.clone() };
+        let names: Vec<String> = diff.withheld.iter().map(|path| shown(path)).collect();
+        let withheld = (!names.is_empty()).then(|| format!("[not shown, as the rules demand: {}]", names.join(", ")));
+        Ok(Answer { footer: withheld, ..Answer::new(text, data(&diff)) })
     }
 }
 

@@ -1,5 +1,7 @@
 //! `git_stash`.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use orchestrate_core::policy::{Access, Target};
 use serde::Deserialize;
@@ -50,6 +52,9 @@ impl Tool for GitStash {
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { action } = read(arguments)?;
+        if action == StashAction::Push {
+            refuse_forbidden(context).await?;
+        }
         let result = context.services().git.stash(action).await?;
         let id = result.entry.as_ref().map_or("", |entry| short(entry.commit.as_str()));
         let mut lines = match action {
@@ -62,6 +67,14 @@ impl Tool for GitStash {
         lines.extend(lines_of(&result.changes));
         Ok(Answer::new(lines.join("\n"), data(&result)))
     }
+}
+
+/// Refuses to set aside a change of a file that the agent may not write, since that would undo it.
+async fn refuse_forbidden(context: &ToolContext) -> Result<(), ToolError> {
+    let guard = context.write_guard();
+    let allowed = Arc::new(move |path: &str| guard.check(path).is_ok());
+    let changes = context.services().git.diff(false, allowed).await?;
+    changes.withheld.iter().try_for_each(|path| context.write_guard().check(path))
 }
 
 fn line((at, entry): (usize, &Entry)) -> String {

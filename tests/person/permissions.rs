@@ -5,6 +5,7 @@ use crate::support::{Case, Outcome, World, at, case, fail, says};
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("permissions::a_call_is_decided_as_in_a_run", a_call_is_decided_as_in_a_run),
+        case("permissions::links_and_untrusted_tools_are_decided_as_in_a_run", links_and_untrusted_tools),
         case("permissions::every_shipped_role_states_its_own", every_shipped_role_states_its_own),
         case("permissions::a_rule_is_held_against_its_examples", a_rule_is_held_against_its_examples),
     ]
@@ -42,6 +43,30 @@ fn a_call_is_decided_as_in_a_run() -> Outcome {
     } else {
         fail(answer)
     }
+}
+
+const MINE: &str = "Prints words.\n\n@title Mine\n@name mine\n@wrapped Bash\n@command echo {arguments}\n\
+    @param arguments {array<string>} [required] The words\n";
+
+fn links_and_untrusted_tools() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("orchestrate.toml", "deny = ['Write(/docs/**)', 'Bash(pytest:*)']\n")?;
+    world.repository.write("docs/b.md", "b\n")?;
+    world.repository.write("agents/finder.md", "---\nname: finder\ntools: mine, run_tests, Write\n---\nFind.\n")?;
+    world.repository.write(".orchestrate/tools/mine.tool", MINE)?;
+    std::os::unix::fs::symlink("docs", world.repository.path().join("link"))?;
+    world.repository.commit_all("Define a tool")?;
+    let asked = |tool: &str, words: &[&str], code| {
+        let check = ["permissions", "check", "--agent", "finder", "--tool", tool, "--"];
+        world.types(&[&check, words].concat(), code)
+    };
+    says(&asked("Write", &["link/b.md"], 5)?, &["deny by deny:Write(/docs/**)"])?;
+    says(&asked("Write", &[r#"{"path": "b.md", "content": "x"}"#], 0)?, &["allow by default"])?;
+    says(&asked("Write", &["b.md", "x", "y"], 2)?, &["`write_file` has no use for `y`"])?;
+    says(&asked("run_tests", &[], 3)?, &["unknown: `run_tests` chooses its program"])?;
+    says(&asked("mine", &[], 2)?, &["no run has the tool `mine`", "orchestrate config trust"])?;
+    world.types(&["config", "trust", "--yes"], 0)?;
+    says(&asked("mine", &["pytest"], 0)?, &["allow by default"])
 }
 
 fn every_shipped_role_states_its_own() -> Outcome {

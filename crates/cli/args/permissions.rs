@@ -13,7 +13,8 @@ pub(crate) struct PermissionsArgs {
 /// What can be asked about permissions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
-    /// Decide a call as a run with these settings would: exit 0 if it may run, 3 if it is asked about, 5 if denied
+    /// Decide a call as a run with these settings would: exit 0 if it may run, 3 if it is asked about or known only in
+    /// a run, 5 if denied
     Check {
         /// The role of the agent
         #[arg(long)]
@@ -21,7 +22,8 @@ pub(crate) enum PermissionsCommand {
         /// The tool, under any of its names
         #[arg(long)]
         tool: String,
-        /// What the call names: a command and its arguments (one word is a line for a shell), paths, or hosts
+        /// The call's arguments as a JSON object; or their values, paths first (for a command, one word is a line for a
+        /// shell); or the words of the tool's second form
         #[arg(last = true)]
         words: Vec<String>,
         #[command(flatten)]

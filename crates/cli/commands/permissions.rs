@@ -1,6 +1,6 @@
 //! `permissions`: says whether an agent may call a tool, without a run.
 
-use orchestrate_coordinator::{AgentPermissions, PermissionError, Project, Roles};
+use orchestrate_coordinator::{AgentPermissions, Answered, PermissionError, Project, Roles};
 use orchestrate_core::policy::Decision;
 use orchestrate_settings::Layer;
 use serde_json::json;
@@ -10,7 +10,8 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::show::output;
 
-/// The exit code for a call that a person decides about, as that of a run that waits for one.
+/// The exit code for a call that a person decides about, as that of a run that waits for one, or that is known only
+/// when it runs.
 const ASKS: u8 = 3;
 /// The exit code for a call that is denied, as that of a run that failed by one.
 const DENIED: u8 = 5;
@@ -21,22 +22,25 @@ pub(crate) fn execute(context: &Context, arguments: &PermissionsArgs) -> Result<
     let loaded = context.load(Vec::new(), Layer::default())?;
     let directories = context.directories()?;
     let project = Project::open(&context.directory, &directories.state)?;
-    let roles = project.roles(loaded.resolved.text("base").as_deref(), Some(&directories.config))?;
-    let names = context.tool_names()?;
+    let base = loaded.resolved.text("base");
+    let roles = project.roles(base.as_deref(), Some(&directories.config))?;
+    let tools = project.tools(base.as_deref(), Some(&directories.config))?.registry;
     let role = &found(&roles, agent)?.role;
-    let permissions = AgentPermissions::of(role, &loaded.run, names, project.workdir()).map_err(of_permissions)?;
-    let decision = permissions.decide(tool, words).map_err(of_permissions)?;
-    let (word, reason, code) = match &decision {
-        Decision::Allow { .. } => ("allow", None, 0),
-        Decision::Ask { .. } => ("ask", None, ASKS),
-        Decision::Deny { reason, .. } => ("deny", Some(reason), DENIED),
+    let permissions = AgentPermissions::of(role, &loaded.run, tools, project.workdir()).map_err(of_permissions)?;
+    let answered = permissions.decide(tool, words).map_err(|error| of_call(context, error))?;
+    let (word, rule, reason, code) = match &answered {
+        Answered::Decided(decision @ Decision::Allow { .. }) => ("allow", Some(decision.rule()), None, 0),
+        Answered::Decided(decision @ Decision::Ask { .. }) => ("ask", Some(decision.rule()), None, ASKS),
+        Answered::Decided(Decision::Deny { rule, reason }) => ("deny", Some(rule.as_str()), Some(reason), DENIED),
+        Answered::Unknown { reason } => ("unknown", None, Some(reason), ASKS),
     };
     if json.json {
-        let answer = json!({"agent": agent, "tool": tool, "decision": word, "rule": decision.rule(), "reason": reason});
+        let answer = json!({"agent": agent, "tool": tool, "decision": word, "rule": rule, "reason": reason});
         output::json(&answer)?;
     } else {
         let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        output::line(&format!("{word} by {}{reason}", decision.rule()))?;
+        let by = rule.map(|rule| format!(" by {rule}")).unwrap_or_default();
+        output::line(&format!("{word}{by}{reason}"))?;
     }
     Ok(code)
 }
@@ -51,6 +55,17 @@ pub(super) fn found<'r>(roles: &'r Roles, name: &str) -> Result<&'r orchestrate_
             None => error.hint("`orchestrate agents list` lists them"),
         }
     })
+}
+
+/// Returns the error of a call that cannot be decided. A tool's file that the user does not trust defines no tool.
+fn of_call(context: &Context, error: PermissionError) -> CommandError {
+    let PermissionError::UnknownTool { tool, .. } = &error else { return of_permissions(error) };
+    let is_defined = context.tool_names().is_ok_and(|names| names.tool(&names.canonical(tool)).is_some());
+    if !is_defined {
+        return of_permissions(error);
+    }
+    let message = format!("no run has the tool `{tool}`: its file in the project is not trusted, or not committed");
+    CommandError::usage(message).hint("`orchestrate config trust` shows the files and asks about them")
 }
 
 fn of_permissions(error: PermissionError) -> CommandError {

@@ -42,8 +42,8 @@ pub use orchestrate_sandbox::{
     protect_process, run_helper_if_asked,
 };
 pub use orchestrate_tools::{
-    Answer, Category, Command, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity, SharedValues, Tool,
-    ToolContext, ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError, tools_reference,
+    Answer, Answered, Category, Command, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity, SharedValues,
+    Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError, tools_reference,
 };
 pub use run::approver::{Approver, ApproverAnswer, AskedCall};
 pub use run::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};

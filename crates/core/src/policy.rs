@@ -367,6 +367,13 @@ impl Policy {
         !matches!(self.decide(agent, &question), Decision::Deny { .. })
     }
 
+    /// Reports whether a rule or a limit may be against a program that a tool chooses itself.
+    pub fn restricts_programs(&self, tool: &str) -> bool {
+        let question = Question { tool, permission: Permission::CodeExecution, access: Access::Run, targets: &[] };
+        let restricts = |rule: &Rule| rule.decision != RuleDecision::Allow && rule.is_about(&question);
+        self.limits.restricts_programs() || self.rules.iter().any(restricts)
+    }
+
     fn matching(&self, wanted: RuleDecision, question: &Question<'_>) -> Option<&Rule> {
         let matches =
             |rule: &&Rule| rule.decision == wanted && rule.is_about(question) && rule.matches_targets(question.targets);

@@ -9,11 +9,9 @@
 //! decision), and deciding what follows from a failure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use jsonschema::Validator;
 use orchestrate_core::policy::{Access, Decision, Grant, Permission, Target};
 use orchestrate_core::{AgentId, Redactor, ToolCall, ToolCalls, ToolMetrics, ToolSpec};
 use serde_json::Value;
@@ -21,19 +19,18 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 use tracing::instrument::WithSubscriber as _;
 
-use crate::arguments;
-use crate::context::{ToolContext, panicked};
+use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::{ToolError, ToolsError};
 use crate::failures::{Alternative, Attempt, Attempted, Classes, Shown};
 use crate::guard::PathGuard;
-use crate::isolated::{self, LeftBehind};
 use crate::output::{CallOutcome, ToolOutput};
-use crate::permit::{self, Authorization, FirstForm, Permit, Request, Wrapper, authorize};
+use crate::permit::{self, Authorization, Permit, authorize};
 use crate::record::{self, EndGuard};
 use crate::redact::{brief_name, describe_call, redact_error, redact_result};
 use crate::registry::{Resolved, ToolRegistry};
 use crate::replay::Replay;
+use crate::resolver::{Resolver, request};
 use crate::scope::CallScope;
 use crate::services::CallRecord;
 use crate::shape;
@@ -57,10 +54,7 @@ pub struct Executor {
 
 /// The state that the executor shares with the tasks of running calls.
 struct Shared {
-    registry: ToolRegistry,
-    validators: BTreeMap<String, Validator>,
-    /// The validators of second forms, by their name in lower case.
-    second_validators: BTreeMap<String, Validator>,
+    resolver: Resolver,
     calls: Mutex<ToolCalls>,
     slots: Semaphore,
     rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
@@ -68,7 +62,6 @@ struct Shared {
     /// The calls that the operating system's permissions were against, by agent, tool and arguments.
     forbidden: Mutex<BTreeSet<(AgentId, String, String)>>,
     redactor: Redactor,
-    left_behind: LeftBehind,
 }
 
 /// A resolved and validated call.
@@ -100,32 +93,21 @@ impl Executor {
     /// # Errors
     /// As [`Executor::new`].
     pub fn redacting(registry: ToolRegistry, redactor: Redactor) -> Result<Executor, ToolsError> {
-        let mut validators = BTreeMap::new();
-        for tool in registry.tools(None) {
-            validators.insert(tool.name().to_owned(), arguments::compile(tool.name(), tool.schema())?);
-        }
-        let mut second_validators = BTreeMap::new();
-        for tool in registry.second_forms() {
-            second_validators.insert(tool.name().to_lowercase(), arguments::compile(tool.name(), tool.schema())?);
-        }
         let shared = Shared {
-            registry,
-            validators,
-            second_validators,
+            resolver: Resolver::new(registry)?,
             calls: Mutex::default(),
             slots: Semaphore::new(MAX_RUNNING_CALLS),
             rates: Mutex::default(),
             classes: Classes::default(),
             forbidden: Mutex::default(),
             redactor,
-            left_behind: LeftBehind::default(),
         };
         Ok(Executor { shared: Arc::new(shared), tasks: TaskTracker::new() })
     }
 
     /// Returns the specifications, for a model, of the tools that a role grants.
     pub fn specs(&self, grant: &Grant) -> Vec<ToolSpec> {
-        self.shared.registry.specs(grant)
+        self.shared.resolver.registry.specs(grant)
     }
 
     /// Returns the metrics of every tool that has run.
@@ -210,16 +192,14 @@ impl Shared {
             decision: None,
             cache: None,
         };
-        let Some(Resolved { tool, first_form }) = self.registry.resolve_call(&call.name, &call.arguments) else {
+        let Some(resolved) = self.resolver.registry.resolve_call(&call.name, &call.arguments) else {
             let error = self.not_found(&call.name);
             return Err(Box::new(Refusal { record, error }));
         };
+        let Resolved { tool, first_form } = resolved;
         tool.name().clone_into(&mut record.tool);
-        let validator = match first_form {
-            Some(_) => self.second_validators.get(&tool.name().to_lowercase()),
-            None => self.validators.get(tool.name()),
-        };
-        match self.conform(tool, validator, &call.arguments, scope) {
+        let unredacted = self.require_unredacted(&call.arguments);
+        match unredacted.and_then(|()| self.resolver.conform(&resolved, &call.arguments, &scope.worktree.path)) {
             Ok((arguments, effects)) => {
                 record.hash = permit::call_hash(&call.id, tool.name(), &arguments, scope);
                 (record.writes, record.deletes) = changed_paths(tool.as_ref(), &effects);
@@ -235,31 +215,6 @@ impl Shared {
         }
     }
 
-    /// Returns the arguments as the tool gets them, and what the call would affect.
-    fn conform(
-        &self,
-        tool: &Arc<dyn Tool>,
-        validator: Option<&Validator>,
-        given: &Value,
-        scope: &CallScope,
-    ) -> Result<(Value, Vec<Effect>), ToolError> {
-        self.require_unredacted(given)?;
-        let validator = validator.ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
-        let mut arguments = arguments::conform(given, tool.schema(), validator)?;
-        // These are the tool's own code as well.
-        let (own, worktree) = (Arc::clone(tool), scope.worktree.path.clone());
-        let checks = move || {
-            own.validate(&arguments)?;
-            own.normalize(&mut arguments, &worktree)?;
-            let effects = own.effects(&arguments);
-            Ok((arguments, effects))
-        };
-        match self.isolated(tool.as_ref()) {
-            Some(left_behind) => isolated::check(left_behind, checks),
-            None => catch_unwind(AssertUnwindSafe(checks)).unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
-        }
-    }
-
     /// Refuses arguments that contain the mark of a redacted secret. The call would do something
     /// other than intended, and a file that was read and written back would lose the secret.
     fn require_unredacted(&self, given: &Value) -> Result<(), ToolError> {
@@ -272,7 +227,7 @@ impl Shared {
     }
 
     fn not_found(&self, name: &str) -> ToolError {
-        let nearest = self.registry.nearest(name).join("`, `");
+        let nearest = self.resolver.registry.nearest(name).join("`, `");
         let shown = brief_name(name);
         ToolError::Retry(format!("Tool '{shown}' not found; similar tools: `{nearest}`"))
     }
@@ -300,16 +255,9 @@ impl Shared {
 
     /// Asks the policy.
     fn judged(&self, prepared: &Prepared, scope: &CallScope) -> Authorization {
-        let Prepared { tool, record, effects, .. } = prepared;
-        let request = Request {
-            tool: tool.name(),
-            wrapper: prepared.wrapper(),
-            permission: tool.permission(),
-            effects,
-            hash: &record.hash,
-            was_forbidden: self.forbidden().contains(&same_call(record, scope)),
-        };
-        authorize(&request, scope)
+        let Prepared { tool, first_form, record, effects } = prepared;
+        let was_forbidden = self.forbidden().contains(&same_call(record, scope));
+        authorize(&request(tool, first_form.as_ref(), effects), &record.hash, was_forbidden, scope)
     }
 
     fn forbidden(&self) -> MutexGuard<'_, BTreeSet<(AgentId, String, String)>> {
@@ -319,7 +267,7 @@ impl Shared {
     /// Runs an admitted call, handles its failures, and notes what it says about its class of tools.
     async fn attempt(&self, tool: &Arc<dyn Tool>, context: &mut Arc<ToolContext>, record: &CallRecord) -> Attempted {
         let alternatives = self.alternatives(tool.as_ref(), record, context.scope());
-        let isolated = self.isolated(tool.as_ref());
+        let isolated = self.resolver.isolated(tool.as_ref());
         let attempt = Attempt { tool, isolated, context, arguments: &record.arguments, alternatives };
         let (attempted, shown) = attempt.run().await;
         self.classes.ended(&tool.category(), shown);
@@ -356,14 +304,8 @@ impl Shared {
         let Authorization::Permitted(permit) = self.judged(&prepared, scope) else { return None };
         let guard = path_guard(prepared.tool.as_ref(), &permit, scope);
         let context = Arc::new(ToolContext::new(permit, guard, scope.clone()));
-        let isolated = self.isolated(prepared.tool.as_ref());
+        let isolated = self.resolver.isolated(prepared.tool.as_ref());
         Some(Alternative { tool: prepared.tool, isolated, arguments: prepared.record.arguments, context })
-    }
-
-    /// Returns where the threads of a tool of the program's own are counted, which the tool runs on.
-    fn isolated(&self, tool: &dyn Tool) -> Option<&LeftBehind> {
-        let own = tool.wrapping().map_or(tool.name(), |wrapping| wrapping.tool);
-        self.registry.is_added(own).then_some(&self.left_behind)
     }
 
     fn count(&self, tool: &str, output: &ToolOutput) {
@@ -418,18 +360,6 @@ impl Shared {
     }
 }
 
-impl Prepared {
-    /// Returns what the tool hands the call to, if it is a wrapper.
-    fn wrapper(&self) -> Option<Wrapper<'_>> {
-        let wrapping = self.tool.wrapping()?;
-        let first_form = self
-            .first_form
-            .as_deref()
-            .map(|first| FirstForm { tool: first.name(), parameters: arguments::required_names(first.schema()) });
-        Some(Wrapper { wrapped: wrapping.tool, first_form })
-    }
-}
-
 /// Returns the paths that a call of a file tool may change, and those that it may delete.
 fn changed_paths(tool: &dyn Tool, effects: &[Effect]) -> (Vec<String>, Vec<String>) {
     let (mut writes, mut deletes) = (Vec::new(), Vec::new());
@@ -462,18 +392,7 @@ fn may_stand_in(other: &dyn Tool, tool: &dyn Tool) -> bool {
 }
 
 fn path_guard(tool: &dyn Tool, permit: &Permit, scope: &CallScope) -> PathGuard {
-    let approved_rule = match permit.decision() {
-        Decision::Ask { rule } => Some(rule.clone()),
-        Decision::Allow { .. } | Decision::Deny { .. } => None,
-    };
-    PathGuard {
-        policy: Arc::clone(&scope.policy),
-        grant: Arc::clone(&scope.grant),
-        tool: tool.name().to_owned(),
-        permission: tool.permission(),
-        access: Access::Own,
-        approved_rule,
-    }
+    PathGuard::of(tool.name(), tool.permission(), permit.decision(), &scope.policy, &scope.grant)
 }
 
 async fn refuse(refusal: Refusal, started: Instant, scope: &CallScope) -> ToolOutput {

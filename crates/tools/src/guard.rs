@@ -25,6 +25,28 @@ pub(crate) struct PathGuard {
 }
 
 impl PathGuard {
+    /// Creates the guard of a call of a tool, about which this was decided.
+    pub(crate) fn of(
+        tool: &str,
+        permission: Permission,
+        decision: &Decision,
+        policy: &Arc<Policy>,
+        grant: &Arc<Grant>,
+    ) -> PathGuard {
+        let approved_rule = match decision {
+            Decision::Ask { rule } => Some(rule.clone()),
+            Decision::Allow { .. } | Decision::Deny { .. } => None,
+        };
+        PathGuard {
+            policy: Arc::clone(policy),
+            grant: Arc::clone(grant),
+            tool: tool.to_owned(),
+            permission,
+            access: Access::Own,
+            approved_rule,
+        }
+    }
+
     /// Refuses a file that a rule or a limit denies or asks about; the rule approved with the call does not refuse it.
     pub(crate) fn check(&self, path: &str) -> Result<(), ToolError> {
         self.judge(path, Target::Path(path.to_owned()))

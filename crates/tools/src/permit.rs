@@ -1,6 +1,6 @@
 //! Authorizes calls. Only this module can create a [`Permit`], and no call runs without one.
 
-use orchestrate_core::policy::{Access, DEFAULT_RULE, Decision, Grant, Permission, Question, Target};
+use orchestrate_core::policy::{Access, DEFAULT_RULE, Decision, Grant, Permission, Policy, Question, Target};
 use orchestrate_core::{CallHash, CallId, ToolCall, hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -47,9 +47,6 @@ pub(crate) struct Request<'a> {
     pub(crate) wrapper: Option<Wrapper<'a>>,
     pub(crate) permission: Permission,
     pub(crate) effects: &'a [Effect],
-    pub(crate) hash: &'a CallHash,
-    /// Whether the operating system's permissions were against the same call before.
-    pub(crate) was_forbidden: bool,
 }
 
 /// What a wrapper hands its calls to.
@@ -69,10 +66,16 @@ pub(crate) struct FirstForm<'a> {
     pub(crate) parameters: String,
 }
 
-/// Decides a call and, if it may run, creates its permit.
-pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Authorization {
-    let mut decision = decide(request, scope);
-    if request.was_forbidden && scope.ask_parks && matches!(decision, Decision::Allow { .. }) {
+/// Decides a call and, if it may run, creates its permit. `was_forbidden` says whether the operating system's
+/// permissions were against the same call before.
+pub(crate) fn authorize(
+    request: &Request<'_>,
+    hash: &CallHash,
+    was_forbidden: bool,
+    scope: &CallScope,
+) -> Authorization {
+    let mut decision = decide(request, &scope.policy, &scope.grant);
+    if was_forbidden && scope.ask_parks && matches!(decision, Decision::Allow { .. }) {
         decision = Decision::Ask { rule: FORBIDDEN.to_owned() };
     }
     match &decision {
@@ -81,7 +84,7 @@ pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Authorizati
             let reason = reason.clone();
             Authorization::Refused { decision, reason }
         }
-        Decision::Ask { rule } => match scope.approvals.get(request.hash) {
+        Decision::Ask { rule } => match scope.approvals.get(hash) {
             Some(Approval::Approved) => Authorization::Permitted(Permit { decision }),
             Some(Approval::Rejected { reason }) => {
                 let reason = format!("the user rejected the call: {reason}");
@@ -98,9 +101,9 @@ pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Authorizati
 }
 
 /// Judges the call under each name that rules may have for it, and returns the strictest decision.
-fn decide(request: &Request<'_>, scope: &CallScope) -> Decision {
-    let Some(wrapper) = &request.wrapper else { return decide_as(request.tool, request, scope, &scope.grant) };
-    let mut grant = Grant::clone(&scope.grant);
+pub(crate) fn decide(request: &Request<'_>, policy: &Policy, of_role: &Grant) -> Decision {
+    let Some(wrapper) = &request.wrapper else { return decide_as(request.tool, request, policy, of_role) };
+    let mut grant = of_role.clone();
     let own = match &wrapper.first_form {
         // Whoever may not run commands may not do so under the name of a tool that only reads.
         Some(first) if !grant.permits(wrapper.wrapped, request.permission) => {
@@ -109,10 +112,10 @@ fn decide(request: &Request<'_>, scope: &CallScope) -> Decision {
         Some(first) => first.tool,
         None => request.tool,
     };
-    let of_own = decide_as(own, request, scope, &scope.grant);
+    let of_own = decide_as(own, request, policy, of_role);
     // A role that lists a wrapper need not list the wrapped tool.
     grant.tools.insert(wrapper.wrapped.to_owned());
-    strictest([of_own, decide_as(wrapper.wrapped, request, scope, &grant)])
+    strictest([of_own, decide_as(wrapper.wrapped, request, policy, &grant)])
 }
 
 fn needs_first_form(request: &Request<'_>, wrapped: &str, first: &FirstForm<'_>) -> Decision {
@@ -127,7 +130,7 @@ fn needs_first_form(request: &Request<'_>, wrapped: &str, first: &FirstForm<'_>)
 }
 
 /// Judges each kind of access on its own under one of the tool's names, and returns the strictest decision.
-fn decide_as(tool: &str, request: &Request<'_>, scope: &CallScope, grant: &Grant) -> Decision {
+fn decide_as(tool: &str, request: &Request<'_>, policy: &Policy, grant: &Grant) -> Decision {
     let judge = |access: Access| {
         let of_kind = request.effects.iter().filter(|effect| effect.access == access);
         let targets: Vec<Target> = of_kind.map(|effect| effect.target.clone()).collect();
@@ -136,7 +139,7 @@ fn decide_as(tool: &str, request: &Request<'_>, scope: &CallScope, grant: &Grant
         let question = Question { tool, permission, access: seen, targets: &targets };
         // A call without any effect is judged by the tool's own rules.
         let applies = access == Access::Own || !targets.is_empty();
-        applies.then(|| scope.policy.decide(grant, &question))
+        applies.then(|| policy.decide(grant, &question))
     };
     strictest([Access::Own, Access::Read, Access::Write, Access::Delete, Access::Run].into_iter().filter_map(judge))
 }

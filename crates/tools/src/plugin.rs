@@ -344,6 +344,10 @@ impl Tool for AddedTool {
         self.tool.effects(arguments)
     }
 
+    fn chooses_program(&self) -> bool {
+        self.tool.chooses_program()
+    }
+
     fn as_wrap(&self) -> Option<&dyn Wrap> {
         self.tool.as_wrap()
     }

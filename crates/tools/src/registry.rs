@@ -38,6 +38,7 @@ pub struct PluginId {
 }
 
 /// The tool that a call means.
+#[derive(Clone, Copy)]
 pub(crate) struct Resolved<'a> {
     /// The tool, or the second form of its name.
     pub(crate) tool: &'a Arc<dyn Tool>,

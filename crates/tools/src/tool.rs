@@ -154,6 +154,11 @@ pub trait Tool: Send + Sync {
         given.map(|path| Effect::on(target(path.to_owned()))).collect()
     }
 
+    /// Reports whether it chooses a program that its effects may not name, since that depends on the project's files.
+    fn chooses_program(&self) -> bool {
+        false
+    }
+
     /// Returns what the answer of a call follows from, besides its arguments, the rules and the limits. Only an answer
     /// that follows from files can be replayed.
     fn answers_from(&self) -> AnswersFrom {

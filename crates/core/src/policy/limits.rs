@@ -84,6 +84,11 @@ impl Limits {
         (!is_listed).then_some(DOMAINS)
     }
 
+    /// Reports whether only some programs are allowed.
+    pub(super) fn restricts_programs(&self) -> bool {
+        self.commands.is_some()
+    }
+
     fn refuse_name(&self, path: &str) -> Option<Refusal> {
         let extensions = self.extensions.as_ref()?;
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();

@@ -7,6 +7,7 @@
 //! [`crate::ToolContext::blocking`].
 
 mod fingerprint;
+mod foreseen;
 mod metadata;
 mod open;
 mod text;

@@ -73,6 +73,18 @@ impl Files {
         Files { root, worktree: worktree.path.clone(), guard, max_bytes, checked_out, meter }
     }
 
+    /// Opens the files of a checkout, for looking at what a call would open.
+    ///
+    /// # Errors
+    /// `File` if it cannot be opened.
+    pub(crate) fn of_checkout(path: &Path, guard: PathGuard) -> Result<Files, ToolError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(CWD, path, flags, Mode::empty());
+        let root = Arc::new(root.map_err(|errno| failure(&path.to_string_lossy(), errno))?);
+        let worktree = path.to_owned();
+        Ok(Files { root, worktree, guard, max_bytes: 0, checked_out: 0, meter: Meter::default() })
+    }
+
     /// Returns the same files, judged by the rules about another kind of access.
     #[must_use]
     pub fn accessed(&self, access: Access) -> Files {

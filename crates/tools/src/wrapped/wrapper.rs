@@ -174,6 +174,10 @@ impl Tool for WrappedTool {
         self.inner_arguments(arguments).map(|inner| self.wrapped.effects(&inner)).unwrap_or_default()
     }
 
+    fn chooses_program(&self) -> bool {
+        self.wrapped.chooses_program()
+    }
+
     fn wrapping(&self) -> Option<Wrapping<'_>> {
         Some(Wrapping { tool: self.wrapped.name(), template: self.command.as_ref() })
     }

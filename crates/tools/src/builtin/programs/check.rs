@@ -30,6 +30,10 @@ pub(crate) struct RunTypeChecker(pub(crate) Prompt);
 impl Tool for RunLinter {
     facts!("run_linter", EXEC, CodeExecution);
 
+    fn chooses_program(&self) -> bool {
+        true
+    }
+
     fn is_default(&self) -> bool {
         false
     }
@@ -50,6 +54,10 @@ impl Tool for RunLinter {
 #[async_trait]
 impl Tool for RunTypeChecker {
     facts!("run_type_checker", EXEC, CodeExecution);
+
+    fn chooses_program(&self) -> bool {
+        true
+    }
 
     fn is_default(&self) -> bool {
         false

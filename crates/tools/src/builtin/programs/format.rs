@@ -36,6 +36,10 @@ type States = BTreeMap<String, (i128, u64)>;
 impl Tool for RunFormatter {
     facts!("run_formatter", EXEC, CodeExecution);
 
+    fn chooses_program(&self) -> bool {
+        true
+    }
+
     fn is_default(&self) -> bool {
         false
     }

@@ -43,6 +43,10 @@ struct Script {
 impl Tool for RunPython {
     facts!("run_python", EXEC, CodeExecution);
 
+    fn chooses_program(&self) -> bool {
+        true
+    }
+
     fn is_default(&self) -> bool {
         false
     }

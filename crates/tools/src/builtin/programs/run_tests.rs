@@ -40,6 +40,10 @@ struct Arguments {
 impl Tool for RunTests {
     facts!("run_tests", EXEC, CodeExecution);
 
+    fn chooses_program(&self) -> bool {
+        true
+    }
+
     fn is_default(&self) -> bool {
         false
     }

@@ -1,0 +1,97 @@
+//! Finds the tool that a call means, and converts the call's arguments to what that tool gets.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::arguments;
+use crate::context::panicked;
+use crate::effect::Effect;
+use crate::error::{ToolError, ToolsError};
+use crate::isolated::{self, LeftBehind};
+use crate::permit::{FirstForm, Request, Wrapper};
+use crate::registry::{Resolved, ToolRegistry};
+use crate::tool::Tool;
+
+/// The tools of a registry, with what validates their arguments.
+pub(crate) struct Resolver {
+    pub(crate) registry: ToolRegistry,
+    validators: BTreeMap<String, Validator>,
+    /// The validators of second forms, by their name in lower case.
+    second_validators: BTreeMap<String, Validator>,
+    left_behind: LeftBehind,
+}
+
+impl Resolver {
+    /// Creates a resolver of the registry's tools.
+    ///
+    /// # Errors
+    /// [`ToolsError::Schema`] for a tool whose schema cannot be compiled.
+    pub(crate) fn new(registry: ToolRegistry) -> Result<Resolver, ToolsError> {
+        let mut validators = BTreeMap::new();
+        for tool in registry.tools(None) {
+            validators.insert(tool.name().to_owned(), arguments::compile(tool.name(), tool.schema())?);
+        }
+        let mut second_validators = BTreeMap::new();
+        for tool in registry.second_forms() {
+            second_validators.insert(tool.name().to_lowercase(), arguments::compile(tool.name(), tool.schema())?);
+        }
+        Ok(Resolver { registry, validators, second_validators, left_behind: LeftBehind::default() })
+    }
+
+    /// Returns the arguments as the tool gets them, and what the call would affect.
+    ///
+    /// # Errors
+    /// `Retry` for arguments that the tool does not take, `Denied` for a path outside the worktree.
+    pub(crate) fn conform(
+        &self,
+        resolved: &Resolved<'_>,
+        given: &Value,
+        worktree: &Path,
+    ) -> Result<(Value, Vec<Effect>), ToolError> {
+        let tool = resolved.tool;
+        let validator = match resolved.first_form {
+            Some(_) => self.second_validators.get(&tool.name().to_lowercase()),
+            None => self.validators.get(tool.name()),
+        };
+        let validator = validator.ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
+        let mut arguments = arguments::conform(given, tool.schema(), validator)?;
+        // These are the tool's own code as well.
+        let (own, worktree) = (Arc::clone(tool), worktree.to_owned());
+        let checks = move || {
+            own.validate(&arguments)?;
+            own.normalize(&mut arguments, &worktree)?;
+            let effects = own.effects(&arguments);
+            Ok((arguments, effects))
+        };
+        match self.isolated(tool.as_ref()) {
+            Some(left_behind) => isolated::check(left_behind, checks),
+            None => catch_unwind(AssertUnwindSafe(checks)).unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
+        }
+    }
+
+    /// Returns where the threads of a tool of the program's own are counted, which the tool runs on.
+    pub(crate) fn isolated(&self, tool: &dyn Tool) -> Option<&LeftBehind> {
+        let own = tool.wrapping().map_or(tool.name(), |wrapping| wrapping.tool);
+        self.registry.is_added(own).then_some(&self.left_behind)
+    }
+}
+
+/// Returns what the policy is asked about a call of a tool: `first_form` is the tool that has its name otherwise, if it
+/// is a second form.
+pub(crate) fn request<'a>(
+    tool: &'a Arc<dyn Tool>,
+    first_form: Option<&'a Arc<dyn Tool>>,
+    effects: &'a [Effect],
+) -> Request<'a> {
+    let wrapper = tool.wrapping().map(|wrapping| Wrapper {
+        wrapped: wrapping.tool,
+        first_form: first_form
+            .map(|first| FirstForm { tool: first.name(), parameters: arguments::required_names(first.schema()) }),
+    });
+    Request { tool: tool.name(), wrapper, permission: tool.permission(), effects }
+}

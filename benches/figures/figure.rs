@@ -30,7 +30,7 @@ impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, measured, limit, unit, beside } = self;
         let kept = if self.is_kept() { "yes" } else { "NO" };
-        write!(f, "{name:<52} {measured:>9.2} {unit:<2} {limit:>7.0} {unit:<2}  {kept:<4}  {beside}")
+        write!(f, "{name:<52} {measured:>9.2} {unit:<2} {limit:>7} {unit:<2}  {kept:<4}  {beside}")
     }
 }
 

@@ -22,6 +22,7 @@ mod shared;
 mod shells;
 mod stage;
 mod tiers;
+mod tools;
 mod turns;
 
 #[path = "../../tests/support/mod.rs"]
@@ -39,8 +40,9 @@ use crate::figure::{Figure, HEADER};
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
 
 /// The groups, by the names that select them.
-const GROUPS: [(&str, Measure); 11] = [
+const GROUPS: [(&str, Measure); 12] = [
     ("turns", turns::measure),
+    ("tools", tools::measure),
     ("commands", commands::measure),
     ("fleet", fleet::measure),
     ("shells", shells::measure),

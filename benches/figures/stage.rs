@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 
 use crate::support::Repository;
 
-use crate::support::{ModelServer, Reply};
+use crate::support::{ModelServer, Recorded, Reply};
 
 /// A model server whose agents read a file or run a command in each of their first turns, write a file, and end.
 pub(crate) struct Worker {
@@ -38,6 +38,11 @@ impl Worker {
         self.server.answered().windows(2).map(|pair| pair[1].0.saturating_duration_since(pair[0].1)).collect()
     }
 
+    /// Returns the requests so far.
+    pub(crate) fn requests(&self) -> Vec<Recorded> {
+        self.server.requests()
+    }
+
     /// Returns the server's base URL.
     pub(crate) fn base_url(&self) -> String {
         self.server.openai_base()
@@ -59,6 +64,14 @@ fn answer(turn: u32, reads: u32, number: usize) -> Reply {
             Reply::text("").call("write_file", file)
         }
         Some(_) => Reply::text("Done."),
+    }
+}
+
+/// Answers an agent's first request with a search, the second with a file to write, and then ends it.
+pub(crate) fn ask_and_write(request: &Recorded, number: usize, search: &Value) -> Reply {
+    match turn_of(&request.body) {
+        1 => Reply::text("").call("grep", search.clone()),
+        turn => answer(turn.saturating_sub(1), 0, number),
     }
 }
 
@@ -103,11 +116,22 @@ pub(crate) fn coordinator_in(
     state: &Path,
     base_url: &str,
 ) -> Result<Coordinator, Failed> {
-    let mut settings = Settings::new(state);
+    let mut settings = settings(state, base_url);
     settings.confinement = confinement;
+    open(repository, settings)
+}
+
+/// Returns settings whose agents use the model server at a base URL.
+pub(crate) fn settings(state: &Path, base_url: &str) -> Settings {
+    let mut settings = Settings::new(state);
     settings.environment = [("OPENAI_API_KEY".to_owned(), "none".to_owned())].into();
     settings.base_url = Some(base_url.to_owned());
     settings.run.model = Some("openai/zero-latency".to_owned());
+    settings
+}
+
+/// Opens a repository with these settings.
+pub(crate) fn open(repository: &Path, settings: Settings) -> Result<Coordinator, Failed> {
     Ok(Coordinator::open(repository, settings)?)
 }
 

@@ -16,6 +16,7 @@ use orchestrate_coordinator::Settings;
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::policy::Permission;
+use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{CallId, TokenCounter as _, ToolCall, ToolSettings};
 use orchestrate_model::Tokenizer;
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
@@ -29,7 +30,7 @@ use crate::support::{ModelServer, Repository};
 
 const FOLDERS: usize = 700;
 const FILES_PER_FOLDER: usize = 100;
-/// A word of one file in [`FILES_PER_FOLDER`]'s folder of every hundredth folder.
+/// A word in one file of every hundredth folder.
 const NEEDLE: &str = "needle_in_the_hay";
 /// The folder with all files.
 const SOURCE: &str = "source";
@@ -93,13 +94,12 @@ fn overhead() -> Result<Figure, Failed> {
         }
         Ok::<_, Failed>(())
     })?;
-    let registries = format!("median of {CALLS} calls of a tool that does nothing");
     Ok(Figure {
         name: "a call beyond its tool and its commits",
         measured: median(costs)?,
         limit: 200.0,
         unit: "us",
-        beside: registries,
+        beside: format!("median of {CALLS} calls of a tool that does nothing"),
     })
 }
 
@@ -172,7 +172,7 @@ fn searches() -> Result<Vec<Figure>, Failed> {
     ])
 }
 
-/// Writes the files, and makes their folder a repository's, whose ignore files count.
+/// Writes the files.
 fn fill(root: &Path) -> Result<(), Failed> {
     let text = "    let value = compute(&input, 17); // what is computed\n".repeat(20);
     for folder in 0..FOLDERS {
@@ -227,8 +227,10 @@ fn second_agent(repository: &Repository, grep: &Value) -> Result<Figure, Failed>
     let server = ModelServer::answering(move |request, number| stage::ask_and_write(request, number, &asked))?;
     let mut settings: Settings = settings(state.path(), &server.openai_base());
     settings.run.cache = CacheMode::Use;
+    // One after the other, and both on the run's base.
+    (settings.run.max_agents, settings.run.merge) = (1, MergeMode::None);
     let coordinator = stage::open(repository.path(), settings)?;
-    let report = runtime()?.block_on(coordinator.run(plan("- [ ] T1 Ask\n- [ ] T2 Ask (depends: T1)\n")?))?;
+    let report = runtime()?.block_on(coordinator.run(plan("- [ ] T1 Ask\n- [ ] T2 Ask\n")?))?;
     let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
     let times: Vec<f64> = facts.iter().filter_map(time_of_grep).collect();
     let [first, second] = times.as_slice() else {

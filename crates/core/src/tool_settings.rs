@@ -36,7 +36,7 @@ pub struct ToolSettings {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FileOperations {
-    /// Maximum size in MiB of a file to read or write.
+    /// Maximum size in MiB of a file to read whole or write; `read_file` shows pages of a larger one.
     pub max_file_size_mb: u64,
     /// The endings of the files that may be touched, with a dot; `None` for all files.
     pub allowed_extensions: Option<Vec<String>>,

@@ -127,7 +127,7 @@ fn prompt() -> Result<Figure, Failed> {
 fn page_of_a_log() -> Result<Figure, Failed> {
     let mut harness = harness(builtin_tools(&|_| None)?)?;
     let mut settings = ToolSettings::default();
-    settings.file_operations.max_file_size_mb = 2 * LOG_BYTES >> 20;
+    settings.file_operations.max_file_size_mb = (2 * LOG_BYTES) >> 20;
     harness.limit(&settings);
     let line = format!("{}\n", "2026-01-01T00:00:00Z INFO a line of a log".repeat(3));
     let mut log = BufWriter::with_capacity(1 << 20, File::create(harness.path().join("app.log"))?);

@@ -35,13 +35,11 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     };
     add("files_outside", &FILES, file_outside);
     add("network", &NETWORK, |room, name| network(room, Network::None, name));
-    if confinement != Confinement::Unconfined {
-        add("with_network", &LOCAL, |room, name| match name {
-            "netlink" => network(room, Network::Host, name),
-            "abstract" => abstract_outside(room, Network::Host, name),
-            _ => socket_outside(room, Network::Host, name),
-        });
-    }
+    add("with_network", &LOCAL, |room, name| match name {
+        "netlink" => network(room, Network::Host, name),
+        "abstract" => abstract_outside(room, Network::Host, name),
+        _ => socket_outside(room, Network::Host, name),
+    });
     add("sockets_outside", &["abstract"], |room, name| abstract_outside(room, Network::None, name));
     add("processes_outside", &PROCESSES, process_outside);
     add("sockets_outside", &SOCKETS, |room, name| socket_outside(room, Network::None, name));

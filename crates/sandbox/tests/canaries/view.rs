@@ -273,6 +273,9 @@ fn hides_a_masked_file_of_a_read_only_root(room: &Room) {
     let text = room.run(&with_view(room.sh(&script), room, masks, vec![shown.to_owned()])).stdout.text();
     let expected = if room.sandbox.confinement() == Confinement::Full { "refgenerated" } else { "ref" };
     assert_eq!(text, expected);
+    // The control: without masks everything is shown.
+    let text = room.run(&with_view(room.sh(&script), room, Vec::new(), vec![shown.to_owned()])).stdout.text();
+    assert_eq!(text, "reftokenhook");
 }
 
 /// `git config` replaces its file like this, by renaming another over it.
@@ -345,6 +348,10 @@ fn shows_masks(room: &Room) {
     assert_eq!(finished.stdout.text(), "generatedoriginal");
     let content = [".git", "dir/inside", "kept"].map(|name| std::fs::read_to_string(root.join(name)).unwrap());
     assert_eq!((content, root.join("dir/x").exists()), (["original"; 3].map(str::to_owned), false));
+    // The control: without masks the same commands show and change everything.
+    let finished = room.run(&with_view(room.sh(script), room, Vec::new(), Vec::new()));
+    assert_eq!(finished.stdout.text(), "originalinside\noriginal");
+    assert!(!root.join(".git").exists() && root.join("dir/x").exists());
 }
 
 fn does_not_move_a_masked_file(room: &Room) {
@@ -354,6 +361,9 @@ fn does_not_move_a_masked_file(room: &Room) {
     let finished = room.run(&with_view(room.sh("mv .git other"), room, masks, Vec::new()));
     assert_ne!(finished.exit, Exit::Code(0));
     assert_eq!(std::fs::read_to_string(root.join(".git")).unwrap(), "original");
+    // The control: without the mask it is moved.
+    let finished = room.run(&with_view(room.sh("mv .git other"), room, Vec::new(), Vec::new()));
+    assert_eq!(finished.exit, Exit::Code(0));
 }
 
 fn refuses_a_mask_of_what_could_be_made(room: &Room) {
@@ -392,6 +402,15 @@ fn sees_only_its_own_processes(room: &Room) {
 }
 
 fn sets_modes_of_its_own_files_only(room: &Room) {
+    let (own, outside, said) = modes_after_attempts(room);
+    assert_eq!((own, outside), (0o711, 0o644), "{said}");
+    // The control: nothing else keeps the mode of the file outside.
+    let (_, outside, said) = modes_after_attempts(&Room::new(Confinement::Unconfined));
+    assert_eq!(outside, 0o600, "{said}");
+}
+
+/// Changes the modes of a file in the root and of one outside in several ways, and returns both.
+fn modes_after_attempts(room: &Room) -> (u32, u32, String) {
     let outside = room.outside.path().join("f");
     for file in [room.root.path().join("f"), outside.clone()] {
         std::fs::write(file, "").unwrap();
@@ -403,7 +422,7 @@ fn sets_modes_of_its_own_files_only(room: &Room) {
         outside.display()
     );
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
-    let before = mode(&outside);
-    let (_, text) = room.says(&script);
-    assert_eq!((mode(&room.root.path().join("f")), mode(&outside)), (0o711, before), "{text}");
+    std::fs::set_permissions(&outside, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let (_, said) = room.says(&script);
+    (mode(&room.root.path().join("f")), mode(&outside), said)
 }

@@ -10,6 +10,8 @@ pub(crate) mod objects;
 pub(crate) mod openat;
 pub(crate) mod overlay;
 pub(crate) mod recorded;
+#[cfg(test)]
+pub(crate) mod sample;
 pub(crate) mod snapshot;
 pub(crate) mod stage;
 pub(crate) mod walk;

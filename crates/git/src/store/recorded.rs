@@ -137,11 +137,8 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use std::path::Path;
 
-    use git2::Repository;
-
     use super::*;
-    use crate::repo::repository::ours;
-    use crate::worktree::worktrees::WorktreeSpec;
+    use crate::store::sample::Sample;
 
     fn stamp(path: &Path) -> Stamp {
         let found = path.symlink_metadata().unwrap();
@@ -160,34 +157,23 @@ mod tests {
 
     #[test]
     fn only_an_unchanged_file_with_the_bytes_of_its_blob_is_known() {
-        let folder = tempfile::tempdir().unwrap();
-        let made = Repository::init(folder.path().join("project")).unwrap();
-        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
-        let mut tree = made.treebuilder(None).unwrap();
-        for (name, text) in [("a", "one\n"), ("b", "two\n"), ("c", "three\n"), (".gitattributes", "c text eol=crlf\n")]
-        {
-            tree.insert(name, made.blob(text.as_bytes()).unwrap(), 0o100_644).unwrap();
-        }
-        let tree = made.find_tree(tree.write().unwrap()).unwrap();
-        let base = ours(made.commit(Some("HEAD"), &author, &author, "x", &tree, &[]).unwrap());
-        let path = folder.path().join("T1");
-        let spec = WorktreeSpec { path: path.clone(), branch: None, base, lock_reason: String::new() };
-        let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
-        let worktree = repo.worktrees().add(&spec).unwrap();
+        let files = [("a", "one\n"), ("b", "two\n"), ("c", "three\n"), (".gitattributes", "c text eol=crlf\n")];
+        let sample = Sample::with(&files);
+        let (Sample { repo, worktree, .. }, path) = (&sample, sample.path());
         let known = |name: &str| {
-            let recorded = repo.store().recorded(&worktree).unwrap();
+            let recorded = repo.store().recorded(worktree).unwrap();
             recorded.id(name, &stamp(&path.join(name)))
         };
         assert_eq!(fs::read(path.join("c")).unwrap(), b"three\r\n");
 
-        date_index(&worktree, SystemTime::now() + std::time::Duration::from_secs(60));
+        date_index(worktree, SystemTime::now() + std::time::Duration::from_secs(60));
         assert_eq!((known("a"), known("b")), (blob_id(b"one\n"), blob_id(b"two\n")));
         assert_eq!(known("c"), None, "its bytes are not its blob's");
-        let recorded = repo.store().recorded(&worktree).unwrap();
+        let recorded = repo.store().recorded(worktree).unwrap();
         assert_eq!(recorded.id("d", &stamp(&path.join("a"))), None, "it has no such file");
         fs::write(path.join("b"), "six\n").unwrap();
         assert_eq!((known("b"), known("a")), (None, blob_id(b"one\n")));
-        date_index(&worktree, SystemTime::UNIX_EPOCH);
+        date_index(worktree, SystemTime::UNIX_EPOCH);
         assert_eq!(known("a"), None, "as young as the index");
     }
 }

@@ -433,29 +433,17 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::repo::repository::ours;
-    use crate::worktree::worktrees::WorktreeSpec;
+    use crate::store::sample::Sample;
 
     #[test]
     fn a_file_as_young_as_the_index_is_compared_and_no_change() {
-        let folder = tempfile::tempdir().unwrap();
-        let made = Repository::init(folder.path().join("project")).unwrap();
-        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
-        let mut tree = made.treebuilder(None).unwrap();
-        for name in ["a", "b"] {
-            tree.insert(name, made.blob(b"before\n").unwrap(), 0o100_644).unwrap();
-        }
-        let tree = made.find_tree(tree.write().unwrap()).unwrap();
-        let base = ours(made.commit(Some("HEAD"), &author, &author, "x", &tree, &[]).unwrap());
-        let path = folder.path().join("T1");
-        let spec = WorktreeSpec { path: path.clone(), branch: None, base, lock_reason: String::new() };
-        let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
-        let worktree = repo.worktrees().add(&spec).unwrap();
+        let sample = Sample::with(&[("a", "before\n"), ("b", "before\n")]);
+        let (Sample { repo, worktree, .. }, path) = (&sample, sample.path());
         let index = File::options().write(true).open(worktree.admin_dir().join("index")).unwrap();
         index.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        assert!(!stage(&repo, &worktree).unwrap().changed);
+        assert!(!stage(repo, worktree).unwrap().changed);
         fs::write(path.join("b"), "after!\n").unwrap();
-        let staged = stage(&repo, &worktree).unwrap();
+        let staged = stage(repo, worktree).unwrap();
         let id = |name: &str| staged.index.get_path(name.as_ref(), 0).unwrap().id;
         assert!(staged.changed && is_blob(b"before\n", id("a")) && is_blob(b"after!\n", id("b")));
     }

@@ -20,6 +20,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("run_replay::the_mode_comes_from_the_option_or_the_environment", the_mode_comes_from_where_it_is_set),
         case("run_replay::what_is_listed_is_never_replayed", what_is_listed_is_never_replayed),
         case("run_replay::parallel_agents_share_results", parallel_agents_share_results),
+        case("run_replay::an_agent_on_another_base_shares_results", an_agent_on_another_base_shares_results),
         case("run_replay::damaged_results_are_said_once_and_made_again", damaged_results_are_made_again),
         case("run_replay::a_cache_that_cannot_be_used_fails_no_call", a_cache_that_cannot_be_used),
         case("run_replay::a_full_disk_below_the_cache_fails_no_call", a_full_disk_fails_no_call).needs(Need::MOUNTS),
@@ -82,10 +83,56 @@ fn a_second_run_replays() -> Outcome {
     if texts[0] != texts[1] || texts[1] != texts[2] || texts[0].len() != 5 {
         return fail(format!("{texts:?}"));
     }
-    // Another commit is another state, although the files are the same.
+    // Another commit with the same files is the same state; one with another file is another.
     world.repository.git(&["commit", "--allow-empty", "-m", "Nothing"])?;
-    let later = play(CacheMode::Use)?;
-    if later.report.replayed_calls == AT_FIRST { Ok(()) } else { fail(later.story()) }
+    let same = play(CacheMode::Use)?;
+    world.repository.write("d.txt", "hay\n")?;
+    world.repository.commit_all("Add a file")?;
+    let other = play(CacheMode::Use)?;
+    let replayed = [&same, &other].map(|played| played.report.replayed_calls);
+    if replayed == [AGAIN, AT_FIRST] { Ok(()) } else { fail(format!("{replayed:?}\n{}", other.story())) }
+}
+
+/// Returns the keys under which a task's searches were found or not found, and whether each was.
+fn keys(played: &Played, of: &str) -> Vec<(String, bool)> {
+    played.pick(|event| match event {
+        Event::ToolStarted { task, cache: Some(lookup), .. } if task.as_str() == of => {
+            Some((lookup.key.clone(), lookup.hit))
+        }
+        _ => None,
+    })
+}
+
+fn agents_on_other_bases_share(world: &World, second: &str) -> Result<Played, Failed> {
+    let search = json!({"pattern": "needle", "path": "sub"});
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("grep", &search))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": second, "content": "another needle\n"})))
+        .rule(Rule::task("T2").turn(1).call("grep", &search))
+        .rule(done("T1"))
+        .rule(done("T2"));
+    let plan = "- [ ] T1 look and write\n- [ ] T2 look (depends: T1)\n";
+    world.play(plan, &script, |settings| settings.run.cache = CacheMode::Use)
+}
+
+/// The second agent's base is the merge of the first one's work.
+fn an_agent_on_another_base_shares_results() -> Outcome {
+    for (written, shares) in [("docs/new.txt", true), ("sub/new.txt", false)] {
+        let played = agents_on_other_bases_share(&world("- [ ] T1 look and write\n")?, written)?;
+        let (first, second) = (keys(&played, "T1"), keys(&played, "T2"));
+        let ([(first, false)], [(second, hit)]) = (first.as_slice(), second.as_slice()) else {
+            return fail(format!("{first:?} {second:?}\n{}", played.story()));
+        };
+        // Each key names its own agent's commit; the hash before it decides.
+        let parts = |key: &str| key.rsplit_once('|').map(|(hash, commit)| (hash.to_owned(), commit.to_owned()));
+        let (Some((first, at)), Some((second, later))) = (parts(first), parts(second)) else {
+            return fail(format!("{first} {second}"));
+        };
+        if *hit != shares || (first == second) != shares || at == later {
+            return fail(format!("{written}: {hit} {first}|{at} {second}|{later}"));
+        }
+    }
+    Ok(())
 }
 
 fn typed(world: &World, more: &[&str]) -> Result<Ran, Failed> {

@@ -349,7 +349,7 @@ pub trait ReplayService: Send + Sync {
     fn basis(&self) -> &str;
     /// Returns what is known of the contents of the worktree's files; `None` if that cannot be found out.
     fn contents(&self) -> Option<Arc<dyn FileContents>>;
-    /// Returns the key under which the result of a call is stored.
+    /// Returns the key that records of a call name.
     fn key(&self, call: &Replayable) -> String;
     /// Returns the stored result of a call.
     fn find(&self, call: &Replayable) -> Option<Vec<u8>>;

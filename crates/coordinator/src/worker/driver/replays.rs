@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use orchestrate_cache::Identity;
-use orchestrate_core::cache::{CacheKey, CacheMode, ContentHash, Phase, agent_name};
+use orchestrate_core::cache::{CacheKey, CacheMode, ContentHash, NO_COMMIT, Phase, agent_name};
 use orchestrate_tools::{FileContents, FileStamp, ReplayService, Replayable};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ impl Replays {
     pub(super) fn of(workplace: &Workplace, role: Option<&str>) -> Self {
         let assignment = &workplace.assignment;
         let grant = assignment.role.as_ref().map(|role| &role.grant);
-        let basis = json!([assignment.rules, assignment.tool_settings, grant, program(), assignment.base]);
+        let basis = json!([assignment.rules, assignment.tool_settings, grant, program()]);
         Self {
             results: Arc::clone(&workplace.host.results),
             git: Mutex::new(Some(workplace.git.clone())),
@@ -48,11 +48,18 @@ impl Replays {
         self.git.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
+    /// Returns by what the result of a call is found. The digest covers the content of all that the tool could see, so
+    /// the agent's commit, which is printed in its keys, does not decide: an agent on another commit that sees the same
+    /// files shares the result.
     fn identity(&self, call: &Replayable) -> Identity {
+        let key = self.key_at(call, NO_COMMIT);
+        Identity { key, commit: NO_COMMIT.to_owned(), agent: self.agent.clone() }
+    }
+
+    fn key_at(&self, call: &Replayable, commit: &str) -> CacheKey {
         let content = ContentHash::of_parts([call.digest.as_bytes()]);
         // Agents work on the plan; none of their calls is for planning only.
-        let key = CacheKey::new(&self.agent, Phase::Build, &content, &self.commit);
-        Identity { key, commit: self.commit.clone(), agent: self.agent.clone() }
+        CacheKey::new(&self.agent, Phase::Build, &content, commit)
     }
 
     fn recorded(&self) -> Option<Arc<GitContents>> {
@@ -85,7 +92,7 @@ impl ReplayService for Replays {
     }
 
     fn key(&self, call: &Replayable) -> String {
-        self.identity(call).key.as_str().to_owned()
+        self.key_at(call, &self.commit).as_str().to_owned()
     }
 
     fn find(&self, call: &Replayable) -> Option<Vec<u8>> {

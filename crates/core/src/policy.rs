@@ -31,6 +31,7 @@ use crate::tool_settings::ToolSettings;
 
 use command::Command;
 use examples::Judged;
+use glob::PathPattern;
 use limits::Limits;
 pub use target::Target;
 
@@ -176,8 +177,16 @@ pub struct Rule {
     /// The permission that it names, or those of the tools that it names.
     permissions: BTreeSet<Permission>,
     permission: Option<Permission>,
-    pattern: Option<String>,
+    pattern: Option<Pattern>,
     source: String,
+}
+
+/// A rule's pattern for targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pattern {
+    text: String,
+    /// The same, for paths.
+    paths: PathPattern,
 }
 
 impl Rule {
@@ -206,6 +215,7 @@ impl Rule {
         if pattern.is_some_and(|pattern| pattern.len() > glob::MAX_PATTERN_BYTES) {
             return Err(wrong("the pattern is too long"));
         }
+        let pattern = pattern.filter(|pattern| !pattern.is_empty() && *pattern != "*");
         let permission = Permission::named(name);
         let tools = if permission.is_some() { Vec::new() } else { names.in_rule(name) };
         let of_tools = tools.iter().filter_map(|tool| names.tool(tool)).map(|traits| traits.permission);
@@ -215,7 +225,7 @@ impl Rule {
             decision: text.decision,
             tools,
             permission,
-            pattern: pattern.filter(|pattern| !pattern.is_empty() && *pattern != "*").map(str::to_owned),
+            pattern: pattern.map(|text| Pattern { text: text.to_owned(), paths: PathPattern::new(text) }),
             source: text.source.clone(),
         };
         let judged = Judged {
@@ -247,10 +257,10 @@ impl Rule {
     }
 
     fn matches_targets(&self, targets: &[Target]) -> bool {
-        let Some(pattern) = &self.pattern else { return true };
+        let Some(Pattern { text: pattern, paths }) = &self.pattern else { return true };
         let strict = self.decision == RuleDecision::Allow;
         let hit = |target: &Target| match target {
-            Target::Path(path) | Target::Folder(path) => glob::matches_path(pattern, path),
+            Target::Path(path) | Target::Folder(path) => paths.matches(path),
             Target::Name(name) => glob::matches_text(pattern, name),
             Target::Argv(words) => command_matches(pattern, &shell_line(words), strict),
             Target::Shell(text) => command_matches(pattern, text, strict),
@@ -367,6 +377,17 @@ impl Policy {
         !matches!(self.decide(agent, &question), Decision::Deny { .. })
     }
 
+    /// Returns the part of the policy that decides about paths which a tool uses in one way, for judging many of them;
+    /// `None` if it allows every path. The targets of the question have no effect.
+    pub fn about_paths(&self, grant: &Grant, question: &Question<'_>) -> Option<Policy> {
+        let rules: Vec<Rule> = self.rules.iter().filter(|rule| rule.is_about(question)).cloned().collect();
+        let refuses = !grant.permits(question.tool, question.permission)
+            || is_built_in(question.permission)
+            || self.limits.restricts_paths()
+            || rules.iter().any(|rule| rule.decision != RuleDecision::Allow);
+        refuses.then(|| Policy { rules, limits: self.limits.clone() })
+    }
+
     /// Reports whether a rule or a limit may be against a program that a tool chooses itself.
     pub fn restricts_programs(&self, tool: &str) -> bool {
         let question = Question { tool, permission: Permission::CodeExecution, access: Access::Run, targets: &[] };
@@ -473,8 +494,13 @@ fn too_complex(question: &Question<'_>) -> Option<Decision> {
     })
 }
 
+/// Reports whether a built-in rule is about uses of files that require this permission.
+fn is_built_in(permission: Permission) -> bool {
+    matches!(permission, Permission::FileWrite | Permission::FileModify)
+}
+
 fn built_in(question: &Question<'_>) -> Option<Decision> {
-    if !matches!(question.permission, Permission::FileWrite | Permission::FileModify) {
+    if !is_built_in(question.permission) {
         return None;
     }
     let path = question.targets.iter().filter_map(Target::path).find(|path| configures(path))?;
@@ -487,7 +513,7 @@ fn built_in(question: &Question<'_>) -> Option<Decision> {
 /// Reports whether a path is one of [`CONFIGURATION`] under any name that a file system may take for it.
 fn configures(path: &str) -> bool {
     let folded = folded_path(path);
-    CONFIGURATION.iter().any(|pattern| glob::matches_path(pattern, &folded))
+    CONFIGURATION.iter().any(|pattern| PathPattern::new(pattern).matches(&folded))
 }
 
 #[cfg(test)]

@@ -12,25 +12,71 @@ use super::lexer::{MANY, ONE, PART};
 /// The longest pattern in bytes: rules are typed by people.
 pub(super) const MAX_PATTERN_BYTES: usize = 1024;
 
-/// Reports whether a path relative to the worktree, or a directory above it, matches.
-pub(super) fn matches_path(pattern: &str, path: &str) -> bool {
-    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
-    let body = pattern.trim_start_matches('/').trim_end_matches('/');
-    if body.is_empty() {
-        return true;
+/// A pattern of paths, split once for many of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PathPattern {
+    /// Without any, it matches everything.
+    components: Vec<Component>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Component {
+    /// `**`: any number of components.
+    Any,
+    /// A component without wildcards.
+    Plain(String),
+    /// A component with wildcards.
+    Wild(Vec<char>),
+}
+
+impl PathPattern {
+    pub(super) fn new(pattern: &str) -> PathPattern {
+        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+        let body = pattern.trim_start_matches('/').trim_end_matches('/');
+        if body.is_empty() {
+            return PathPattern { components: Vec::new() };
+        }
+        let is_anchored = pattern.starts_with('/') || body.contains('/');
+        let anywhere = (!is_anchored).then_some(Component::Any);
+        PathPattern { components: anywhere.into_iter().chain(body.split('/').map(Component::new)).collect() }
     }
-    let anchored = pattern.starts_with('/') || body.contains('/');
-    let wanted: Vec<&str> =
-        if anchored { body.split('/').collect() } else { std::iter::once("**").chain(body.split('/')).collect() };
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    (1..=parts.len()).any(|end| parts.get(..end).is_some_and(|above| components_match(&wanted, above)))
+
+    /// Reports whether a path relative to the worktree, or a directory above it, matches.
+    pub(super) fn matches(&self, path: &str) -> bool {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let fits = |above: &[&str]| {
+            wildcard(&self.components, above, |component| *component == Component::Any, |c, part| c.matches(part))
+        };
+        self.components.is_empty() || (1..=parts.len()).any(|end| parts.get(..end).is_some_and(fits))
+    }
+}
+
+impl Component {
+    fn new(text: &str) -> Component {
+        match text {
+            "**" => Component::Any,
+            wild if wild.contains(['*', '?']) => Component::Wild(wild.chars().collect()),
+            plain => Component::Plain(plain.to_owned()),
+        }
+    }
+
+    fn matches(&self, part: &str) -> bool {
+        match self {
+            Component::Any => true,
+            Component::Plain(text) => text == part,
+            Component::Wild(pattern) => matches_characters(pattern, part),
+        }
+    }
 }
 
 /// Reports whether a whole text matches, `*` spanning anything.
 pub(super) fn matches_text(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
+    matches_characters(&pattern.chars().collect::<Vec<char>>(), text)
+}
+
+fn matches_characters(pattern: &[char], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
-    wildcard(&pattern, &text, |&p| p == '*', |&p, &t| p == '?' || p == t)
+    wildcard(pattern, &text, |&p| p == '*', |&p, &t| p == '?' || p == t)
 }
 
 /// Reports whether a host matches, label by label: `*.example.org` is any host below `example.org`, not that itself.
@@ -103,10 +149,6 @@ fn pass(reached: &mut [bool], pattern: &[char], may_pass: impl Fn(char) -> bool)
     }
 }
 
-fn components_match(pattern: &[&str], parts: &[&str]) -> bool {
-    wildcard(pattern, parts, |&p| p == "**", |&p, &part| matches_text(p, part))
-}
-
 /// Matches a sequence with a star that spans any number of elements; only the last star is ever retried, which
 /// prevents exponential time.
 fn wildcard<P, T>(pattern: &[P], text: &[T], is_star: impl Fn(&P) -> bool, fits: impl Fn(&P, &T) -> bool) -> bool {
@@ -153,7 +195,7 @@ mod tests {
             ("/w/app", "w/app-evil/x", false),
         ];
         for (pattern, path, expected) in table {
-            assert_eq!(matches_path(pattern, path), expected, "{pattern} {path}");
+            assert_eq!(PathPattern::new(pattern).matches(path), expected, "{pattern} {path}");
         }
     }
 

@@ -26,12 +26,20 @@ pub(super) struct Refusal {
     pub(super) reason: String,
 }
 
+/// The endings that names of files may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Extensions {
+    lower_case: Vec<String>,
+    /// As the user wrote them.
+    shown: String,
+}
+
 /// The limits on what calls name, for one worktree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Paths relative to the worktree.
     forbidden: Vec<String>,
-    extensions: Option<Vec<String>>,
+    extensions: Option<Extensions>,
     commands: Option<Vec<String>>,
     domains: Option<Vec<String>>,
 }
@@ -47,7 +55,7 @@ impl Limits {
         };
         Limits {
             forbidden: settings.file_operations.forbidden_paths.iter().filter_map(inside).collect(),
-            extensions: settings.file_operations.allowed_extensions.clone(),
+            extensions: settings.file_operations.allowed_extensions.as_deref().map(Extensions::new),
             commands: settings.code_execution.allowed_commands.clone(),
             domains: Some(settings.web_requests.allowed_domains.clone()),
         }
@@ -84,6 +92,11 @@ impl Limits {
         (!is_listed).then_some(DOMAINS)
     }
 
+    /// Reports whether some paths are not allowed.
+    pub(super) fn restricts_paths(&self) -> bool {
+        !self.forbidden.is_empty() || self.extensions.is_some()
+    }
+
     /// Reports whether only some programs are allowed.
     pub(super) fn restricts_programs(&self) -> bool {
         self.commands.is_some()
@@ -92,11 +105,11 @@ impl Limits {
     fn refuse_name(&self, path: &str) -> Option<Refusal> {
         let extensions = self.extensions.as_ref()?;
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-        let ends = |extension: &String| name.len() > extension.len() && name.ends_with(&extension.to_lowercase());
-        if path.is_empty() || extensions.iter().any(ends) {
+        let ends = |extension: &String| name.len() > extension.len() && name.ends_with(extension);
+        if path.is_empty() || extensions.lower_case.iter().any(ends) {
             return None;
         }
-        let allowed = extensions.join(" ");
+        let allowed = &extensions.shown;
         let reason = format!("`{path}` is not a file of the kinds that the user allows: {allowed}");
         Some(Refusal { rule: EXTENSIONS, reason })
     }
@@ -124,6 +137,13 @@ impl Limits {
         let allowed = commands.join(" ");
         let reason = format!("`{program}` is not one of the programs that the user allows: {allowed}");
         Some(Refusal { rule: COMMANDS, reason })
+    }
+}
+
+impl Extensions {
+    fn new(extensions: &[String]) -> Extensions {
+        let lower_case = extensions.iter().map(|extension| extension.to_lowercase()).collect();
+        Extensions { lower_case, shown: extensions.join(" ") }
     }
 }
 

@@ -238,3 +238,50 @@ fn every_bad_rule_is_reported() {
         .unwrap_err();
     assert_eq!(errors.len(), 3);
 }
+
+/// Whatever the rules and limits, the part about paths decides as the whole does.
+#[test]
+fn the_part_about_paths_decides_as_the_whole() {
+    let rules: [&[(RuleDecision, &str)]; 7] = [
+        &[],
+        &[(Allow, "grep(src/**)")],
+        &[(Deny, "Bash(git push:*)"), (Deny, "write_file")],
+        &[(Deny, "grep(secret/**)"), (Ask, "Read(*.key)"), (Allow, "grep(secret/open)")],
+        &[(Deny, "file_read(*.pem)")],
+        &[(Ask, "read_file(secret)")],
+        &[(Deny, "grep")],
+    ];
+    let mut limited = ToolSettings::default();
+    limited.file_operations.forbidden_paths = vec!["secret/own".to_owned()];
+    let mut kinds = ToolSettings::default();
+    kinds.file_operations.allowed_extensions = Some(vec![".RS".to_owned(), ".key".to_owned()]);
+    let paths = ["src/a.rs", "secret/own/a.rs", "secret/open", "a.key", "b.pem", "AGENTS.md", ".claude/agents/a.md"];
+    let mut free = 0;
+    for (rules, settings) in
+        rules.iter().flat_map(|rules| [ToolSettings::default(), limited.clone(), kinds.clone()].map(|s| (rules, s)))
+    {
+        let whole = policy(rules).limited(&settings, Path::new("/w/T1"));
+        for (access, granted) in
+            [(Access::Own, "grep"), (Access::Read, "grep"), (Access::Write, "grep"), (Access::Own, "t")]
+        {
+            let permission = access.permission(Permission::FileRead);
+            let grant = Grant::of_tools([granted]);
+            let question = Question { tool: "grep", permission, access, targets: &[] };
+            let part = whole.about_paths(&grant, &question);
+            free += usize::from(part.is_none());
+            for target in
+                paths.iter().flat_map(|path| [Target::Path((*path).to_owned()), Target::Folder((*path).to_owned())])
+            {
+                let targets = [target];
+                let question = Question { targets: &targets, ..question };
+                let expected = whole.decide(&grant, &question);
+                match &part {
+                    Some(part) => assert_eq!(part.decide(&grant, &question), expected, "{rules:?} {question:?}"),
+                    None => assert!(matches!(expected, Decision::Allow { .. }), "{rules:?} {question:?}"),
+                }
+            }
+        }
+    }
+    // Without a rule or a limit about it, reading is free.
+    assert_eq!(free, 7);
+}

@@ -57,6 +57,11 @@ impl PathGuard {
         self.judge(path, Target::Folder(path.to_owned()))
     }
 
+    /// Returns what judges all that one walk finds.
+    pub(crate) fn for_walk(&self) -> WalkGuard<'_> {
+        WalkGuard { guard: self, policy: self.policy.about_paths(&self.grant, &self.question(&[])) }
+    }
+
     /// The same for a program with these arguments.
     pub(crate) fn check_program(&self, argv: &[String]) -> Result<(), ToolError> {
         let permission = Access::Run.permission(self.permission);
@@ -78,19 +83,45 @@ impl PathGuard {
     }
 
     fn result(&self, decision: Decision, asks: impl FnOnce(&str) -> String) -> Result<(), ToolError> {
+        if self.admits(&decision) {
+            return Ok(());
+        }
         match decision {
-            Decision::Allow { .. } => Ok(()),
-            Decision::Ask { rule } if self.approved_rule.as_ref() == Some(&rule) => Ok(()),
             Decision::Deny { rule, reason } => Err(ToolError::Denied { reason, rule }),
-            Decision::Ask { rule } => Err(ToolError::Denied { reason: asks(&rule), rule }),
+            Decision::Ask { rule } | Decision::Allow { rule } => Err(ToolError::Denied { reason: asks(&rule), rule }),
+        }
+    }
+
+    /// Reports whether it is allowed, or asked about by the rule that was approved with the call.
+    fn admits(&self, decision: &Decision) -> bool {
+        match decision {
+            Decision::Allow { .. } => true,
+            Decision::Ask { rule } => self.approved_rule.as_ref() == Some(rule),
+            Decision::Deny { .. } => false,
         }
     }
 
     fn decide(&self, target: Target) -> Decision {
-        let targets = [target];
-        let permission = self.access.permission(self.permission);
-        let question =
-            Question { tool: &self.tool, permission, access: self.access.beside(self.permission), targets: &targets };
-        self.policy.decide(&self.grant, &question)
+        self.policy.decide(&self.grant, &self.question(&[target]))
+    }
+
+    fn question<'q>(&'q self, targets: &'q [Target]) -> Question<'q> {
+        let (permission, access) = (self.access.permission(self.permission), self.access.beside(self.permission));
+        Question { tool: &self.tool, permission, access, targets }
+    }
+}
+
+/// Judges the many paths that one walk finds, by the part of the policy that is about them.
+pub(crate) struct WalkGuard<'g> {
+    guard: &'g PathGuard,
+    /// `None` if every path is allowed.
+    policy: Option<Policy>,
+}
+
+impl WalkGuard<'_> {
+    /// Reports whether the call may see what it found.
+    pub(crate) fn shows(&self, found: impl FnOnce() -> Target) -> bool {
+        let decide = |policy: &Policy| policy.decide(&self.guard.grant, &self.guard.question(&[found()]));
+        self.policy.as_ref().is_none_or(|policy| self.guard.admits(&decide(policy)))
     }
 }

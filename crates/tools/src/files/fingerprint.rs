@@ -10,8 +10,11 @@ use std::io::Read;
 use rustix::fs::fstat;
 use sha2::{Digest as _, Sha256};
 
-use super::open::Files;
-use super::walk::{Entry, EntryKind, Flow, WalkLimits, WalkSummary};
+use super::entry::{Entry, EntryKind};
+use super::listing::{WalkLimits, WalkSummary};
+use super::open::{FileReader, Files};
+use super::parallel::Visitor;
+use super::walk::{Flow, walk_order};
 use crate::contents::{FileContents, FileStamp};
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
@@ -32,46 +35,91 @@ pub(crate) fn fingerprint(
 ) -> Result<Option<String>, ToolError> {
     let mut digest = Digest(Sha256::new());
     if let Ok(opened) = files.open(path) {
-        let Some(id) = read(files, &opened.path, None, contents) else { return Ok(None) };
+        let Some(id) = read(opened.file, &opened.path, None, contents) else { return Ok(None) };
         digest.add(&["file", &opened.path, &id]);
         return Ok(Some(digest.end()));
     }
     let directory = files.directory(path)?;
     digest.add(&["directory", &directory]);
-    let mut times = Vec::new();
-    let mut is_known = true;
-    let summary = files.walk(&directory, limits, &mut |entry| {
-        let content = match (seen, entry.kind) {
-            (AnswersFrom::Contents, EntryKind::File) => content(files, entry, contents),
-            _ => Some(String::new()),
-        };
-        match content {
-            Some(content) => digest.add(&[kind(entry.kind), &entry.path, &content]),
-            None => is_known = false,
-        }
-        // No tool shows the time of a directory, which changes with every file that is created in it.
-        if entry.kind != EntryKind::Directory {
-            times.push(entry.modified);
-        }
-        Ok(if is_known { Flow::Continue } else { Flow::Stop })
-    })?;
+    let look = || Look { files, seen, contents, batches: Vec::new(), is_known: true };
+    let (looks, summary) = files.walk_parallel(&directory, limits, look)?;
+    if !looks.iter().all(|look| look.is_known) {
+        return Ok(None);
+    }
+    let mut batches: Vec<Batch> = looks.into_iter().flat_map(|look| look.batches).collect();
+    batches.sort_unstable_by(|left, right| walk_order(&left.first, &right.first));
+    batches.iter().for_each(|batch| digest.add(&[&batch.digest]));
     if seen == AnswersFrom::Names {
+        let times: Vec<i128> = batches.into_iter().flat_map(|batch| batch.times).collect();
         ranks(&times).iter().for_each(|rank| digest.add(&[&rank.to_string()]));
     }
     digest.add_summary(&summary);
-    Ok(is_known.then(|| digest.end()))
+    Ok(Some(digest.end()))
 }
 
-/// Returns the id of a found file's content.
-fn content(files: &Files, entry: &Entry, contents: &dyn FileContents) -> Option<String> {
-    contents.known(&entry.path, &entry.stamp).or_else(|| read(files, &entry.path, Some(&entry.stamp), contents))
+/// Looks at entries on one thread.
+struct Look<'l> {
+    files: &'l Files,
+    seen: AnswersFrom,
+    contents: &'l dyn FileContents,
+    batches: Vec<Batch>,
+    /// Whether all that was seen is known for certain.
+    is_known: bool,
+}
+
+/// What is seen of some entries of one directory. Which ones these are depends on the directory alone.
+struct Batch {
+    /// The first one's path.
+    first: String,
+    digest: String,
+    /// When they were modified. No tool shows the time of a directory, which changes with every file that is created
+    /// in it.
+    times: Vec<i128>,
+}
+
+impl Visitor for Look<'_> {
+    fn visit(&mut self, entries: &[Entry]) -> Result<Flow, ToolError> {
+        let Some(first) = entries.first() else { return Ok(Flow::Continue) };
+        match self.batch(first.path.clone(), entries) {
+            Some(batch) => self.batches.push(batch),
+            None => self.is_known = false,
+        }
+        Ok(if self.is_known { Flow::Continue } else { Flow::Stop })
+    }
+}
+
+impl Look<'_> {
+    /// Returns what is seen of entries; `None` if that is not known for certain.
+    fn batch(&self, first: String, entries: &[Entry]) -> Option<Batch> {
+        let (mut digest, mut times) = (Digest(Sha256::new()), Vec::new());
+        for entry in entries {
+            let content = match (self.seen, entry.kind) {
+                (AnswersFrom::Contents, EntryKind::File) => self.content(entry)?,
+                (AnswersFrom::Names, EntryKind::File | EntryKind::Link | EntryKind::Other) => {
+                    times.push(self.files.modified(&entry.stamp()?));
+                    String::new()
+                }
+                _ => String::new(),
+            };
+            digest.add(&[kind(entry.kind), &entry.path, &content]);
+        }
+        Some(Batch { first, digest: digest.end(), times })
+    }
+
+    /// Returns the id of a file's content.
+    fn content(&self, entry: &Entry) -> Option<String> {
+        let stamp = entry.stamp()?;
+        self.contents.known(&entry.path, &stamp).or_else(|| {
+            let (file, _) = self.files.open_found(&entry.path).ok()?;
+            read(file, &entry.path, Some(&stamp), self.contents)
+        })
+    }
 }
 
 /// Reads a file to find the id of its content; `None` if it changes meanwhile, is not the expected one, or is too
 /// large.
-fn read(files: &Files, path: &str, expected: Option<&FileStamp>, contents: &dyn FileContents) -> Option<String> {
-    let mut opened = files.open(path).ok()?;
-    let stamp = FileStamp::of(&fstat(&opened.file).ok()?);
+fn read(mut file: FileReader, path: &str, expected: Option<&FileStamp>, contents: &dyn FileContents) -> Option<String> {
+    let stamp = FileStamp::of(&fstat(&file).ok()?);
     if expected.is_some_and(|expected| *expected != stamp) || stamp.size > MAX_READ_BYTES {
         return None;
     }
@@ -79,8 +127,8 @@ fn read(files: &Files, path: &str, expected: Option<&FileStamp>, contents: &dyn 
         return Some(id);
     }
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0));
-    opened.file.by_ref().take(MAX_READ_BYTES + 1).read_to_end(&mut bytes).ok()?;
-    let is_same = FileStamp::of(&fstat(&opened.file).ok()?) == stamp && bytes.len() as u64 == stamp.size;
+    file.by_ref().take(MAX_READ_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    let is_same = FileStamp::of(&fstat(&file).ok()?) == stamp && bytes.len() as u64 == stamp.size;
     if is_same { contents.read(&stamp, &bytes) } else { None }
 }
 

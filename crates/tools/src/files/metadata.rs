@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{FileType, OFlags, fstat};
 
+use super::entry::{EntryKind, kind};
 use super::open::{Files, failure};
-use super::walk::{EntryKind, kind};
 use crate::error::ToolError;
 
 /// What the file system knows of a path.

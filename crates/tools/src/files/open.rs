@@ -12,6 +12,7 @@ use orchestrate_core::policy::Access;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlink};
 use rustix::io::Errno;
 
+use crate::contents::FileStamp;
 use crate::error::{PERMISSION_DENIED, ToolError};
 use crate::guard::PathGuard;
 use crate::meter::Meter;
@@ -105,6 +106,20 @@ impl Files {
         self.open_if(path, |real| self.guard.check(real))
     }
 
+    /// Opens a regular file that a walk has found, and judged by this path; no link leads to another one meanwhile.
+    ///
+    /// # Errors
+    /// As [`Files::open`], but no rule is asked.
+    pub(crate) fn open_found(&self, path: &str) -> Result<(FileReader, FileStamp), ToolError> {
+        // A pipe or a device in its place is neither waited for nor read.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let opened = self.beneath(path, flags, ResolveFlags::NO_SYMLINKS)?;
+        let stat = fstat(&opened).map_err(|errno| failure(path, errno))?;
+        require_regular(path, &stat)?;
+        let reader = FileReader { file: File::from(opened), meter: self.meter.clone() };
+        Ok((reader, FileStamp::of(&stat)))
+    }
+
     /// Opens a regular file whose content no agent is shown, whatever the rules say about it.
     pub(super) fn open_unseen(&self, path: &str) -> Result<OpenFile, ToolError> {
         self.open_if(path, |_| Ok(()))
@@ -192,9 +207,14 @@ impl Files {
         self.beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, ResolveFlags::NO_SYMLINKS)
     }
 
-    /// Returns when the worktree's files were checked out, in nanoseconds since 1970.
-    pub(super) fn checked_out(&self) -> i128 {
-        self.checked_out
+    /// Returns when a file was modified in nanoseconds since 1970, or when it was checked out if that was later.
+    pub fn modified(&self, stamp: &FileStamp) -> i128 {
+        let (seconds, nanoseconds) = stamp.modified;
+        (i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)).max(self.checked_out)
+    }
+
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     pub(super) fn guard(&self) -> &PathGuard {
@@ -244,10 +264,6 @@ fn proc_name(fd: BorrowedFd<'_>) -> String {
 /// Opens the inode of a handle for reading, even if it has been renamed since.
 fn reopen(handle: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     openat(CWD, proc_name(handle), OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())
-}
-
-pub(super) fn modified(stat: &Stat) -> i128 {
-    i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
 }
 
 pub(super) fn require_regular(path: &str, stat: &Stat) -> Result<(), ToolError> {

@@ -296,10 +296,11 @@ pub(crate) async fn swapped_directories_never_lead_outside(harness: ToolHarness)
     for number in 0..TRIES {
         // A new agent every hundred calls, to stay below the rate limit.
         scope.agent = orchestrate_core::TaskId::new(format!("T{}", number / 100));
-        let (tool, arguments) = match number % 3 {
+        let (tool, arguments) = match number % 4 {
             0 => ("read_file", json!({"path": "dir/f"})),
             1 => ("write_file", json!({"path": "dir/g", "content": "x"})),
-            _ => ("list_directory", json!({"path": "dir"})),
+            2 => ("list_directory", json!({"path": "dir"})),
+            _ => ("grep", json!({"pattern": "."})),
         };
         let call = harness.make_call(tool, arguments);
         let orchestrate_tools::CallOutcome::Done(output) = harness.executor.call(&call, &scope).await else {
@@ -319,4 +320,43 @@ pub(crate) async fn swapped_directories_never_lead_outside(harness: ToolHarness)
     let names: Vec<_> = fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["f"]);
     assert!(swaps.load(Ordering::Relaxed) > 0 && inside + refused == TRIES);
+}
+
+/// A search neither follows a link nor waits for a pipe that takes the place of a file while it runs.
+pub(crate) async fn swapped_files_are_not_searched(harness: ToolHarness) {
+    const SEARCHES: usize = 300;
+    let outside = harness.outside().join("canary");
+    fs::write(&outside, CANARY).unwrap();
+    for folder in 0..20 {
+        harness.put(&format!("dir/{folder}/f"), "inside\n").unwrap();
+        symlink(&outside, harness.path().join(format!("dir/{folder}/link"))).unwrap();
+        let pipe = harness.path().join(format!("dir/{folder}/pipe"));
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    }
+    let (stop, path) = (Arc::new(AtomicBool::new(false)), harness.path().join("dir"));
+    let stopped = Arc::clone(&stop);
+    let swapper = std::thread::spawn(move || {
+        let mut swaps = 0;
+        while !stopped.load(Ordering::Relaxed) {
+            let folder = path.join((swaps / 2 % 20).to_string());
+            let other = if swaps % 2 == 0 { "link" } else { "pipe" };
+            renameat_with(CWD, folder.join("f"), CWD, folder.join(other), RenameFlags::EXCHANGE).unwrap();
+            swaps += 1;
+        }
+        swaps
+    });
+    let mut scope = harness.scope.clone();
+    let mut lines = 0;
+    for number in 0..SEARCHES {
+        scope.agent = orchestrate_core::TaskId::new(format!("T{}", number / 100));
+        let call = harness.make_call("grep", json!({"pattern": "."}));
+        let orchestrate_tools::CallOutcome::Done(output) = harness.executor.call(&call, &scope).await else {
+            unreachable!("nothing asks")
+        };
+        assert!(output.success && !output.text().contains(CANARY), "{}", output.text());
+        lines += output.text().matches(":1:inside").count();
+    }
+    stop.store(true, Ordering::Relaxed);
+    // The control: the searches found files, and there were links in their places.
+    assert!(swapper.join().unwrap() > 20 && lines > 0, "{lines}");
 }

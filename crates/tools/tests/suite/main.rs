@@ -151,7 +151,8 @@ fn unconfined_trials() -> Vec<Trial> {
             an_edit_keeps_the_encoding_of_a_file rules_about_reading_and_deleting_hold_for_tools_that_also_do_that directories_are_made_once nothing_temporary_stays_behind;
         hostile: paths_that_leave_are_refused names_that_git_takes_are_written_and_shown_escaped links_are_not_followed_outside links_inside_work
             what_configures_agents_is_protected pipes_and_devices_do_not_hang hard_links_are_not_written
-            a_huge_file_is_answered_with_its_size a_rule_holds_through_a_link swapped_directories_never_lead_outside;
+            a_huge_file_is_answered_with_its_size a_rule_holds_through_a_link swapped_directories_never_lead_outside
+            swapped_files_are_not_searched;
         limits: every_tool_that_touches_files_keeps_to_the_allowed_kinds
             a_configured_size_holds_for_every_tool_that_reads_or_writes_content the_reference_profile_holds
             a_forbidden_path_is_closed_under_every_name forbidden_files_are_neither_shown_nor_put_back_by_git;
@@ -171,7 +172,8 @@ fn unconfined_trials() -> Vec<Trial> {
             a_result_with_a_secret_is_not_stored;
         search: a_listing_honours_ignore_files_and_says_so files_are_found_by_glob_newest_first
             text_is_found_with_its_lines a_search_that_is_too_broad_says_so what_a_rule_denies_is_not_shown
-            a_cancelled_search_ends;
+            a_cancelled_search_ends many_files_are_answered_in_order context_ends_with_the_last_hit_that_is_shown
+            encodings_and_binary_files_are_known_in_small_and_large_files;
         wrapped: a_name_has_two_forms arguments_must_be_an_array_of_strings;
     }
 }

@@ -80,7 +80,7 @@ pub(crate) async fn text_is_found_with_its_lines(harness: ToolHarness) {
 pub(crate) async fn a_search_that_is_too_broad_says_so(mut harness: ToolHarness) {
     harness.put("many", "a\n".repeat(20_000)).unwrap();
     let output = harness.call("grep", json!({"pattern": "a"})).await;
-    let expected = "Execution: more than 10000 matches in 1 files; narrow the pattern, the path or the glob";
+    let expected = "Execution: more than 10000 matches; narrow the pattern, the path or the glob";
     assert_eq!(said(&output), expected);
     harness.put("many", "a\n".repeat(300)).unwrap();
     let output = harness.call("grep", json!({"pattern": "a"})).await;
@@ -94,6 +94,73 @@ pub(crate) async fn a_search_that_is_too_broad_says_so(mut harness: ToolHarness)
     assert!(said(&output).starts_with("Execution: the search ran into its"), "{}", said(&output));
     let output = harness.call("search_files", json!({"pattern": "**/**/**"})).await;
     assert!(said(&output).starts_with("Execution: the search ran into its"), "{}", said(&output));
+}
+
+/// Several threads search; the answer is that of one.
+pub(crate) async fn many_files_are_answered_in_order(harness: ToolHarness) {
+    let mut expected = Vec::new();
+    for folder in ["", "a/", "a/b/", "a-b/", "b/"] {
+        let mut names: Vec<String> = (0..150).map(|number| format!("{folder}f{number}.txt")).collect();
+        names.sort();
+        for name in names {
+            harness.put(&name, format!("one\nhit {name}\n")).unwrap();
+            expected.push(name);
+        }
+        harness.put(&format!("{folder}.gitignore"), "*.log\n").unwrap();
+        (0..3).for_each(|number| harness.put(&format!("{folder}{number}.log"), "hit\n").unwrap());
+    }
+    // A directory's files come before those of its subdirectories, and these by their names.
+    let lines: Vec<String> = expected.iter().take(200).map(|name| format!("{name}:2:hit {name}")).collect();
+    let ignored = "0.log, 1.log, 2.log, a/0.log, a/1.log, a/2.log, a/b/0.log, a/b/1.log, …";
+    let more = "[the first 200 of 750 matches in 750 files; mode `count` shows where]";
+    let whole = format!("ok: {}\n{more}\n[left out: 15 ignored ({ignored})]", lines.join("\n"));
+    let counts: Vec<String> = expected.iter().map(|name| format!("{name}: 1")).collect();
+    for _ in 0..20 {
+        assert_eq!(said(&harness.call("grep", json!({"pattern": "hit"})).await), whole);
+        let output = harness.call("grep", json!({"pattern": "hit", "mode": "count"})).await;
+        assert!(output.text().starts_with(&counts[..300].join("\n")), "{}", output.text());
+        assert_eq!(output.data["files"].as_array().unwrap().len(), expected.len());
+        let names = harness.call("search_files", json!({"pattern": "a/**/f1?.txt"})).await;
+        assert_eq!(names.data["total"], 20);
+    }
+}
+
+/// The lines of context belong to the hits that are shown.
+pub(crate) async fn context_ends_with_the_last_hit_that_is_shown(harness: ToolHarness) {
+    for number in 0..3 {
+        harness.put(&format!("f{number}"), "before\nhit\nafter\n".repeat(90)).unwrap();
+    }
+    let output = harness.call("grep", json!({"pattern": "hit", "context": 1})).await;
+    let text = output.text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.iter().filter(|line| line.ends_with(":hit")).count(), 200);
+    assert_eq!(lines[lines.len() - 2], "f2:59:hit");
+    assert_eq!(lines[lines.len() - 1], "[the first 200 of 270 matches in 3 files; mode `count` shows where]");
+}
+
+/// Files are searched as text however they are read: whole, or in parts if they are large.
+pub(crate) async fn encodings_and_binary_files_are_known_in_small_and_large_files(harness: ToolHarness) {
+    let large = "a line of text\n".repeat(10_000);
+    let utf16 = |text: &str| -> Vec<u8> {
+        [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    for (name, filler) in [("small", ""), ("large", large.as_str())] {
+        let text = format!("{filler}hit\n");
+        harness.put(&format!("{name}/plain"), &text).unwrap();
+        harness.put(&format!("{name}/bom"), format!("\u{feff}{text}")).unwrap();
+        harness.put(&format!("{name}/utf16"), utf16(&text)).unwrap();
+        harness.put(&format!("{name}/binary"), format!("hit\n{filler}\0")).unwrap();
+        let output = harness.call("grep", json!({"pattern": "^hit$", "path": name})).await;
+        let line = text.lines().count();
+        let expected = ["bom", "plain", "utf16"].map(|file| format!("{name}/{file}:{line}:hit")).join("\n");
+        assert_eq!(said(&output), format!("ok: {expected}"));
+    }
+    // Of exactly the size from which on a file is read in parts, and around it.
+    for size in (64 << 10) - 1..=(64 << 10) + 1 {
+        harness.put("edge", format!("{}\nhit", "x\n".repeat(size / 2 - 2) + &"x".repeat(size % 2))).unwrap();
+        let output = harness.call("grep", json!({"pattern": "hit$", "path": "edge", "mode": "count"})).await;
+        assert_eq!(said(&output), "ok: edge: 1", "{size}");
+    }
 }
 
 pub(crate) async fn what_a_rule_denies_is_not_shown(mut harness: ToolHarness) {

@@ -1,10 +1,11 @@
 //! `grep`: searches the worktree's files with ripgrep's engines, within limits of time and hits.
 
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use globset::GlobMatcher;
+use globset::GlobSet;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
 use orchestrate_core::invisible::shown;
@@ -14,12 +15,12 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::list::{path_glob, require_pattern, walk_limits};
+use super::list::{below, path_glob, require_pattern, walk_limits};
 use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
-use crate::files::{EntryKind, Files, Flow, WalkLimits, WalkSummary};
+use crate::files::{Entry, EntryKind, FileReader, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_order};
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
@@ -37,6 +38,14 @@ const MAX_CONTEXT: usize = 20;
 const HEAP_BYTES: usize = 16 << 20;
 /// Maximum size of a compiled pattern in bytes.
 const PATTERN_BYTES: usize = 4 << 20;
+
+/// The size in bytes from which on a file is searched in parts. It must be the searcher's own: in so much of a slice it
+/// looks for zero bytes.
+const WHOLE_BYTES: usize = 64 << 10;
+/// What stands around the number of a line with a match.
+const HIT: char = ':';
+/// What stands around the number of a line of context.
+const NO_HIT: char = '-';
 
 /// The `grep` tool.
 pub(crate) struct Grep(pub(crate) Prompt);
@@ -84,9 +93,11 @@ impl Tool for Grep {
             matcher: matcher(&arguments.pattern)?,
             glob: arguments.glob.as_deref().map(path_glob).transpose()?,
             context: arguments.context.min(MAX_CONTEXT),
+            mode: arguments.mode,
             limits: walk_limits(context, true),
+            hits: AtomicUsize::new(0),
         };
-        context.blocking(move |files, _| search.run(files, &arguments)).await
+        context.blocking(move |files, _| search.run(files, &arguments.path)).await
     }
 }
 
@@ -99,163 +110,276 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
     built.map_err(|error| invalid(&format!("`pattern`: {error}")))
 }
 
-/// Reports whether a path is a regular file that can be opened; false if it may be a directory.
-fn is_file(files: &Files, path: &str) -> Result<bool, ToolError> {
-    match files.open(path) {
-        Ok(_) => Ok(true),
-        Err(ToolError::File { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
 struct Search {
     matcher: RegexMatcher,
-    glob: Option<GlobMatcher>,
+    glob: Option<GlobSet>,
     context: usize,
+    mode: Mode,
     limits: WalkLimits,
-}
-
-/// The hits found so far.
-#[derive(Default)]
-struct Found {
-    lines: Vec<String>,
-    shown: usize,
-    hits: usize,
-    /// Files with hits, each with the number of its hits.
-    files: Vec<(String, usize)>,
-    /// Number of files whose search failed, such as for a line over the memory limit. Binary
-    /// files are not counted.
-    skipped: usize,
+    /// The number of matching lines that all threads have found so far.
+    hits: AtomicUsize,
 }
 
 impl Search {
-    fn run(&self, files: &Files, arguments: &Arguments) -> Result<Answer, ToolError> {
+    fn run(&self, files: &Files, path: &str) -> Result<Answer, ToolError> {
+        match files.open(path) {
+            Ok(opened) => {
+                let mut seeker = Seeker::new(self, files, "");
+                seeker.file(&opened.path, opened.file, opened.size)?;
+                Ok(seeker.found.answer(self.mode, &WalkSummary::default()))
+            }
+            // It may be a directory.
+            Err(ToolError::File { .. }) => self.directory(files, path),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn directory(&self, files: &Files, path: &str) -> Result<Answer, ToolError> {
+        let directory = files.directory(path)?;
+        let seeker = || Seeker::new(self, files, &directory);
+        let (seekers, summary) = files.walk_parallel(&directory, &self.limits, seeker)?;
         let mut found = Found::default();
-        let mut summary = WalkSummary::default();
-        if is_file(files, &arguments.path)? {
-            self.file(files, &arguments.path, &mut found)?;
-        } else {
-            let directory = files.directory(&arguments.path)?;
-            summary = files.walk(&directory, &self.limits, &mut |entry| {
-                let name = entry.path.strip_prefix(&directory).unwrap_or(&entry.path).trim_start_matches('/');
-                if entry.kind == EntryKind::File && self.glob.as_ref().is_none_or(|glob| glob.is_match(name)) {
-                    self.file(files, &entry.path, &mut found)?;
-                }
-                Ok(Flow::Continue)
-            })?;
-        }
-        Ok(found.answer(arguments.mode, &summary))
+        seekers.into_iter().for_each(|seeker| found.merge(seeker.found));
+        Ok(found.answer(self.mode, &summary))
     }
 
-    fn file(&self, files: &Files, path: &str, found: &mut Found) -> Result<(), ToolError> {
-        // A file that has been deleted, or that is not readable, has no hits.
-        let Ok(opened) = files.open(path) else { return Ok(()) };
-        let reader = LimitedReader { inner: opened.file, deadline: self.limits.deadline, cancel: &self.limits.cancel };
-        let mut searcher = SearcherBuilder::new()
-            .binary_detection(BinaryDetection::quit(0))
-            .before_context(self.context)
-            .after_context(self.context)
-            .heap_limit(Some(HEAP_BYTES))
-            .build();
-        let before = (found.lines.len(), found.shown, found.hits);
-        let mut sink = LineSink { path: &shown(&opened.path), found, binary: false };
-        let result = searcher.search_reader(&self.matcher, reader, &mut sink);
-        if sink.binary {
-            // The lines before the first zero byte are part of a binary file too.
-            found.lines.truncate(before.0);
-            (found.shown, found.hits) = (before.1, before.2);
-        }
-        let hits = found.hits - before.2;
-        if hits > 0 {
-            found.files.push((opened.path, hits));
-        }
-        self.check(found, result.is_err())
-    }
-
-    /// Fails if the whole search was cancelled or reached a limit; a failure of one file is only counted.
-    fn check(&self, found: &mut Found, failed: bool) -> Result<(), ToolError> {
+    /// Fails if the whole search was cancelled or reached a limit.
+    fn check(&self, new_hits: usize) -> Result<(), ToolError> {
         if self.limits.cancel.is_cancelled() {
             return Err(ToolError::Interrupted("the search was cancelled".to_owned()));
         }
-        if found.hits > MAX_HITS {
-            let files = found.files.len();
-            let reason =
-                format!("more than {MAX_HITS} matches in {files} files; narrow the pattern, the path or the glob");
+        if self.hits.fetch_add(new_hits, Ordering::Relaxed) + new_hits > MAX_HITS {
+            let reason = format!("more than {MAX_HITS} matches; narrow the pattern, the path or the glob");
             return Err(ToolError::TooBroad(reason));
         }
         if Instant::now() > self.limits.deadline {
             let reason = "the search ran into its time limit; name a directory further down, or a glob";
             return Err(ToolError::TooBroad(reason.to_owned()));
         }
-        found.skipped += usize::from(failed);
         Ok(())
     }
 }
 
+/// Searches files on one thread.
+struct Seeker<'s> {
+    search: &'s Search,
+    files: &'s Files,
+    directory: &'s str,
+    /// A clone, since threads wait for each other in a shared one.
+    matcher: RegexMatcher,
+    searcher: Searcher,
+    /// The beginning of a file, which is all of most files.
+    buffer: Vec<u8>,
+    found: Found,
+}
+
+impl Visitor for Seeker<'_> {
+    fn visit(&mut self, entries: &[Entry]) -> Result<Flow, ToolError> {
+        for entry in entries {
+            let wanted = |glob: &GlobSet| glob.is_match(below(self.directory, &entry.path));
+            if entry.kind == EntryKind::File
+                && self.search.glob.as_ref().is_none_or(wanted)
+                // A file that has been deleted, or that is not readable, has no hits.
+                && let Ok((file, stamp)) = self.files.open_found(&entry.path)
+            {
+                self.file(&entry.path, file, stamp.size)?;
+            }
+        }
+        Ok(Flow::Continue)
+    }
+}
+
+impl<'s> Seeker<'s> {
+    fn new(search: &'s Search, files: &'s Files, directory: &'s str) -> Seeker<'s> {
+        let searcher = SearcherBuilder::new()
+            .binary_detection(BinaryDetection::quit(0))
+            .before_context(search.context)
+            .after_context(search.context)
+            .heap_limit(Some(HEAP_BYTES))
+            .build();
+        let (matcher, buffer) = (search.matcher.clone(), vec![0; WHOLE_BYTES]);
+        Seeker { search, files, directory, matcher, searcher, buffer, found: Found::default() }
+    }
+
+    fn file(&mut self, path: &str, file: FileReader, size: u64) -> Result<(), ToolError> {
+        let hits = FileHits { path: path.to_owned(), ..FileHits::default() };
+        let mut sink = LineSink { shows_lines: self.search.mode == Mode::Content, file: hits, binary: false };
+        let result = self.content(file, size, &mut sink);
+        // The lines before the first zero byte are part of a binary file too.
+        let hits = if sink.binary { FileHits::default() } else { sink.file };
+        self.search.check(hits.hits)?;
+        if hits.hits > 0 {
+            self.found.add(hits);
+        }
+        self.found.skipped += usize::from(result.is_err());
+        Ok(())
+    }
+
+    fn content(&mut self, mut file: FileReader, size: u64, sink: &mut LineSink) -> io::Result<()> {
+        let length = fill(&mut self.buffer, &mut file, size)?;
+        let (matcher, begin) = (&self.matcher, self.buffer.get(..length).unwrap_or_default());
+        if length < self.buffer.len() {
+            return self.searcher.search_slice(matcher, begin, sink);
+        }
+        let Search { limits: WalkLimits { deadline, cancel, .. }, .. } = self.search;
+        let reader = LimitedReader { inner: begin.chain(file), deadline: *deadline, cancel };
+        self.searcher.search_reader(matcher, reader, sink)
+    }
+}
+
+/// Reads a file of this size until it ends or the buffer is full, in most cases with one call of the system; returns
+/// the number of bytes.
+fn fill(buffer: &mut [u8], file: &mut FileReader, size: u64) -> io::Result<usize> {
+    let mut length = 0;
+    while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
+        let count = file.read(rest)?;
+        length += count;
+        if count == 0 || length as u64 == size {
+            break;
+        }
+    }
+    Ok(length)
+}
+
+/// The hits in one file.
+#[derive(Default)]
+struct FileHits {
+    path: String,
+    hits: usize,
+    lines: Vec<Line>,
+}
+
+/// A line to show.
+struct Line {
+    text: String,
+    is_hit: bool,
+}
+
+/// The hits of one thread, or of all.
+#[derive(Default)]
+struct Found {
+    files: Vec<FileHits>,
+    /// Number of hits among the lines.
+    lines: usize,
+    /// Number of files whose search failed, such as for a line over the memory limit. Binary
+    /// files are not counted.
+    skipped: usize,
+}
+
 impl Found {
-    fn answer(self, mode: Mode, summary: &WalkSummary) -> Answer {
-        let mut lines = match mode {
-            Mode::Content => self.lines,
-            Mode::Files => self.files.iter().map(|(path, _)| shown(path)).collect(),
-            Mode::Count => self.files.iter().map(|(path, hits)| format!("{}: {hits}", shown(path))).collect(),
+    fn add(&mut self, file: FileHits) {
+        self.lines += file.hit_lines();
+        self.files.push(file);
+        if self.lines > 2 * MAX_SHOWN {
+            self.cut();
+        }
+    }
+
+    fn merge(&mut self, other: Found) {
+        other.files.into_iter().for_each(|file| self.add(file));
+        self.skipped += other.skipped;
+    }
+
+    /// Drops the lines of files that come after those with enough hits.
+    fn cut(&mut self) {
+        self.files.sort_unstable_by(|left, right| walk_order(&left.path, &right.path));
+        self.lines = 0;
+        for file in &mut self.files {
+            if self.lines >= MAX_SHOWN {
+                file.lines = Vec::new();
+            }
+            self.lines += file.hit_lines();
+        }
+    }
+
+    fn answer(mut self, mode: Mode, summary: &WalkSummary) -> Answer {
+        self.cut();
+        let data: Vec<Value> = self.files.iter().map(|file| json!({"path": file.path, "matches": file.hits})).collect();
+        let hits: usize = self.files.iter().map(|file| file.hits).sum();
+        let count = self.files.len();
+        let mut lines: Vec<String> = match mode {
+            Mode::Content => self.first_lines(),
+            Mode::Files => self.files.iter().map(|file| shown(&file.path)).collect(),
+            Mode::Count => self.files.iter().map(|file| format!("{}: {}", shown(&file.path), file.hits)).collect(),
         };
-        if self.hits == 0 {
+        if hits == 0 {
             lines.push("no matches".to_owned());
         }
-        if mode == Mode::Content && self.hits > self.shown {
-            let (hits, files) = (self.hits, self.files.len());
-            lines.push(format!("[the first {MAX_SHOWN} of {hits} matches in {files} files; mode `count` shows where]"));
+        if mode == Mode::Content && hits > MAX_SHOWN {
+            lines.push(format!("[the first {MAX_SHOWN} of {hits} matches in {count} files; mode `count` shows where]"));
         }
         if self.skipped > 0 {
             lines.push(format!("[{} files could not be searched as text]", self.skipped));
         }
         lines.extend(summary.note());
-        let files: Vec<Value> = self.files.iter().map(|(path, hits)| json!({"path": path, "matches": hits})).collect();
-        Answer::new(lines.join("\n"), json!({"matches": self.hits, "files": files}))
+        Answer::new(lines.join("\n"), json!({"matches": hits, "files": data}))
+    }
+
+    /// Returns the lines up to the last hit that is shown.
+    fn first_lines(&mut self) -> Vec<String> {
+        let mut hits = 0;
+        let all = self.files.iter_mut().flat_map(|file| file.lines.drain(..));
+        let first = all.take_while(|line| {
+            let has_room = hits < MAX_SHOWN;
+            hits += usize::from(line.is_hit);
+            has_room
+        });
+        first.map(|line| line.text).collect()
+    }
+}
+
+impl FileHits {
+    fn hit_lines(&self) -> usize {
+        self.lines.iter().filter(|line| line.is_hit).count()
     }
 }
 
 /// Collects the matching lines of one file.
-struct LineSink<'a> {
-    path: &'a str,
-    found: &'a mut Found,
+struct LineSink {
+    shows_lines: bool,
+    file: FileHits,
     /// Whether the file contains a zero byte.
     binary: bool,
 }
 
-impl LineSink<'_> {
+impl LineSink {
     fn push(&mut self, mark: char, number: Option<u64>, bytes: &[u8]) {
         let line = String::from_utf8_lossy(bytes);
         let line = line.trim_end_matches(['\n', '\r']);
-        let shown: String = line.chars().take(MAX_LINE_CHARACTERS).collect();
-        let cut = if shown.len() < line.len() { "…" } else { "" };
-        let number = number.unwrap_or_default();
-        self.found.lines.push(format!("{}{mark}{number}{mark}{shown}{cut}", self.path));
+        let begin: String = line.chars().take(MAX_LINE_CHARACTERS).collect();
+        let cut = if begin.len() < line.len() { "…" } else { "" };
+        let (path, number) = (shown(&self.file.path), number.unwrap_or_default());
+        let text = format!("{path}{mark}{number}{mark}{begin}{cut}");
+        self.file.lines.push(Line { text, is_hit: mark == HIT });
+    }
+
+    /// Reports whether a line at this place may be shown.
+    fn shows(&self) -> bool {
+        self.shows_lines && self.file.hits < MAX_SHOWN
     }
 }
 
-impl Sink for LineSink<'_> {
+impl Sink for LineSink {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, hit: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        self.found.hits += 1;
-        if self.found.shown < MAX_SHOWN {
-            self.found.shown += 1;
-            self.push(':', hit.line_number(), hit.bytes());
+        if self.shows() {
+            self.push(HIT, hit.line_number(), hit.bytes());
         }
-        Ok(self.found.hits <= MAX_HITS)
+        self.file.hits += 1;
+        Ok(self.file.hits <= MAX_HITS)
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
-        if self.found.shown < MAX_SHOWN {
-            self.push('-', context.line_number(), context.bytes());
+        if self.shows() {
+            self.push(NO_HIT, context.line_number(), context.bytes());
         }
         Ok(true)
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
-        if self.found.shown < MAX_SHOWN {
-            self.found.lines.push("--".to_owned());
+        if self.shows() {
+            self.file.lines.push(Line { text: "--".to_owned(), is_hit: false });
         }
         Ok(true)
     }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet};
 use orchestrate_core::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
-use crate::files::{Entry, EntryKind, Files, Flow, WalkLimits};
+use crate::files::{Entry, EntryKind, Files, Flow, Visitor, WalkLimits};
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::shape::size;
@@ -43,19 +43,20 @@ pub(super) fn require_pattern(arguments: &Value) -> Result<(), ToolError> {
 }
 
 /// Compiles a glob for paths relative to a directory; one without a slash matches names at any depth.
-pub(super) fn path_glob(pattern: &str) -> Result<GlobMatcher, ToolError> {
+pub(super) fn path_glob(pattern: &str) -> Result<GlobSet, ToolError> {
     if pattern.len() > MAX_GLOB_BYTES {
         return Err(invalid("the glob is too long"));
     }
     let pattern = pattern.trim_start_matches("./");
     let whole =
         if pattern.contains('/') { pattern.trim_start_matches('/').to_owned() } else { format!("**/{pattern}") };
-    let glob = GlobBuilder::new(&whole).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| invalid(&format!("the glob `{pattern}`: {}", error.kind())))
+    // A set matches plain names without a regular expression.
+    let glob = GlobBuilder::new(&whole).literal_separator(true).build().and_then(|glob| GlobSet::new([glob]));
+    glob.map_err(|error| invalid(&format!("the glob `{pattern}`: {}", error.kind())))
 }
 
 /// Returns a path relative to the searched directory.
-fn below<'a>(directory: &str, path: &'a str) -> &'a str {
+pub(super) fn below<'a>(directory: &str, path: &'a str) -> &'a str {
     path.strip_prefix(directory).unwrap_or(path).trim_start_matches('/')
 }
 
@@ -95,8 +96,11 @@ fn list(files: &Files, path: &str, limits: &WalkLimits) -> Result<Answer, ToolEr
         if more {
             return Ok(Flow::Stop);
         }
-        lines.push(describe(below(&directory, &entry.path), entry));
-        names.push(entry.path.clone());
+        // One that is gone again has no size.
+        if let Some(line) = describe(below(&directory, &entry.path), entry) {
+            lines.push(line);
+            names.push(entry.path.clone());
+        }
         Ok(Flow::Continue)
     })?;
     if more {
@@ -107,14 +111,14 @@ fn list(files: &Files, path: &str, limits: &WalkLimits) -> Result<Answer, ToolEr
     Ok(Answer::new(text, json!({"entries": names, "ignored": summary.ignored, "complete": !more})))
 }
 
-fn describe(name: &str, entry: &Entry) -> String {
+fn describe(name: &str, entry: &Entry) -> Option<String> {
     let name = shown(name);
-    match entry.kind {
+    Some(match entry.kind {
         EntryKind::Directory => format!("{name}/"),
-        EntryKind::File => format!("{name}  {}", size(entry.size)),
+        EntryKind::File => format!("{name}  {}", size(entry.stamp()?.size)),
         EntryKind::Link => format!("{name}  link"),
         EntryKind::Other => format!("{name}  special"),
-    }
+    })
 }
 
 /// The `search_files` tool.
@@ -151,15 +155,34 @@ impl Tool for SearchFiles {
     }
 }
 
-fn search(files: &Files, path: &str, glob: &GlobMatcher, limits: &WalkLimits) -> Result<Answer, ToolError> {
-    let directory = files.directory(path)?;
-    let mut found: Vec<(i128, String)> = Vec::new();
-    let summary = files.walk(&directory, limits, &mut |entry| {
-        if entry.kind != EntryKind::Directory && glob.is_match(below(&directory, &entry.path)) {
-            found.push((entry.modified, entry.path.clone()));
+/// Finds matching names on one thread.
+struct Matches<'s> {
+    files: &'s Files,
+    directory: &'s str,
+    glob: &'s GlobSet,
+    /// When each was modified, and its path.
+    found: Vec<(i128, String)>,
+}
+
+impl Visitor for Matches<'_> {
+    fn visit(&mut self, entries: &[Entry]) -> Result<Flow, ToolError> {
+        for entry in entries {
+            if entry.kind != EntryKind::Directory
+                && self.glob.is_match(below(self.directory, &entry.path))
+                && let Some(stamp) = entry.stamp()
+            {
+                self.found.push((self.files.modified(&stamp), entry.path.clone()));
+            }
         }
         Ok(Flow::Continue)
-    })?;
+    }
+}
+
+fn search(files: &Files, path: &str, glob: &GlobSet, limits: &WalkLimits) -> Result<Answer, ToolError> {
+    let directory = files.directory(path)?;
+    let matches = || Matches { files, directory: &directory, glob, found: Vec::new() };
+    let (matches, summary) = files.walk_parallel(&directory, limits, matches)?;
+    let mut found: Vec<(i128, String)> = matches.into_iter().flat_map(|matches| matches.found).collect();
     found.sort_unstable_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
     let total = found.len();
     let names: Vec<String> = found.into_iter().take(MAX_FOUND).map(|(_, path)| path).collect();

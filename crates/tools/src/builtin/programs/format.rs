@@ -73,8 +73,10 @@ fn states(files: &Files, cancel: &Cancel) -> Result<States, ToolError> {
     let limits = WalkLimits { recursive: true, deadline: Instant::now() + LOOKING_TIME, cancel: cancel.clone() };
     let mut found = States::new();
     files.walk("", &limits, &mut |entry| {
-        if entry.kind == EntryKind::File {
-            found.insert(entry.path.clone(), (entry.modified, entry.size));
+        if entry.kind == EntryKind::File
+            && let Some(stamp) = entry.stamp()
+        {
+            found.insert(entry.path.clone(), (files.modified(&stamp), stamp.size));
         }
         Ok(Flow::Continue)
     })?;

@@ -127,8 +127,11 @@ fn find_files(files: &Files, folders: &[&str], cancel: &Cancel) -> Result<BTreeM
     for folder in parts.iter().flat_map(|part| folders.iter().map(move |folder| join(part, folder))) {
         // Most projects ignore what a build writes.
         let walked = files.walk_all(&folder, &limits(true), &mut |entry| {
-            if entry.kind == EntryKind::File && entry.path.ends_with(".xml") {
-                found.insert(entry.path.clone(), (entry.modified, entry.size));
+            if entry.kind == EntryKind::File
+                && entry.path.ends_with(".xml")
+                && let Some(stamp) = entry.stamp()
+            {
+                found.insert(entry.path.clone(), (files.modified(&stamp), stamp.size));
             }
             Ok(Flow::Continue)
         });

@@ -70,7 +70,8 @@ pub use prompt::{Prompt, PromptFile};
 pub use reference::tools_reference;
 pub use registry::{PluginId, ToolRegistry};
 pub use results::{
-    Diagnostic, ExecutionResult, FormatResults, LintResults, ProgramRun, TestFailure, TestResults, TypeCheckResults,
+    Diagnostic, ExecutionResult, FormatResults, LintResults, ProgramRun, TestError, TestErrorKind, TestFailure,
+    TestResults, TypeCheckResults,
 };
 pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
 pub use services::{

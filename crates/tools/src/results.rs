@@ -40,12 +40,15 @@ pub struct TestResults {
     pub run: ProgramRun,
     /// The number of tests that passed.
     pub passed: usize,
-    /// The number of tests that failed, and of files and programs of tests that could not run.
+    /// The number of tests that failed.
     pub failed: usize,
     /// The number of tests that were skipped, or failed as their author expects.
     pub skipped: usize,
     /// The tests that failed.
     pub failures: Vec<TestFailure>,
+    /// What kept tests from running, or their results from being read; if there is any, the counts may be incomplete.
+    #[serde(default)]
+    pub errors: Vec<TestError>,
 }
 
 /// A test that failed.
@@ -59,6 +62,33 @@ pub struct TestFailure {
     pub file: Option<String>,
     /// The failed line, from 1.
     pub line: Option<u32>,
+}
+
+/// What kept tests from running, or their results from being read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestError {
+    /// What happened.
+    pub kind: TestErrorKind,
+    /// The file, program or report that it happened to.
+    pub name: String,
+    /// What its runner or its reader said.
+    pub message: String,
+    /// The file of the faulty line, relative to the worktree, if it is known.
+    pub file: Option<String>,
+    /// The faulty line, from 1.
+    pub line: Option<u32>,
+}
+
+/// A way in which results of tests are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestErrorKind {
+    /// A file of tests cannot be imported or compiled.
+    Collection,
+    /// A program of tests ended before its tests did.
+    Crash,
+    /// A report cannot be read.
+    Report,
 }
 
 /// The result of a linter.

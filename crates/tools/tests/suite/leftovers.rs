@@ -83,8 +83,8 @@ pub(crate) async fn the_programs_of_go_leave_nothing(harness: ToolHarness) {
 /// A program that builds like Maven or Gradle, and leaves a report with one test that passed.
 fn wrapper(build: &str, reports: &str) -> String {
     format!(
-        "case $1 in --version) echo Wrapped 1.0; exit;; esac\nmkdir -p {build}/{reports} part/{build}\n\
-        echo > part/{build}/Part.class\n\
+        "case $1 in --version) echo Wrapped 1.0; exit;; esac\nmkdir -p {build}/{reports} part/{build} a/part/{build}\n\
+        echo > part/{build}/Part.class\ncp part/{build}/Part.class a/part/{build}\n\
         echo '<testsuite><testcase classname=\"Sums\" name=\"adds\"/></testsuite>' > {build}/{reports}/TEST-sums.xml\n"
     )
 }
@@ -96,6 +96,7 @@ pub(crate) async fn maven_and_gradle_leave_nothing(harness: ToolHarness) {
         shell(&harness, "rm -rf .git *").await;
         harness.put(mark, "").unwrap();
         harness.put(&format!("part/{mark}"), "").unwrap();
+        harness.put(&format!("a/part/{mark}"), "").unwrap();
         harness.put(program, wrapper(build, reports)).unwrap();
         leave_nothing(&harness, &calls(&["run_tests", "run_tests"])).await;
         let output = harness.call("run_tests", json!({})).await;

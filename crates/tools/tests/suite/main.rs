@@ -97,10 +97,12 @@ fn main() -> ExitCode {
     trials.extend(confined_cases! {
         programs: a_project_without_tests_is_told_so arguments_that_look_like_options_are_refused
             a_rule_about_commands_holds_for_programs_that_a_tool_chooses files_outside_are_refused_and_absent_ones_named
+            reports_of_parts_at_any_depth_are_read reports_and_exit_code_have_to_agree
             what_is_not_installed_is_named a_script_needs_the_permission_to_run_code;
     });
     trials.extend(needing_cases! { programs:
-        CARGO: tests_of_cargo_are_counted_and_placed code_of_rust_is_checked_and_formatted;
+        CARGO: tests_of_cargo_are_counted_and_placed what_a_test_of_cargo_prints_does_not_count
+            a_test_program_of_cargo_that_crashes_is_named code_of_rust_is_checked_and_formatted;
         NEXTEST: nextest_is_used_where_the_project_is_set_up_for_it;
         PYTHON: tests_of_unittest_are_counted_and_placed a_script_runs_isolated_with_its_limits a_script_has_the_time_of_the_reference
             a_virtual_environment_is_made_and_used the_tools_for_python_conform code_of_python_is_judged_as_in_a_shell;
@@ -109,7 +111,7 @@ fn main() -> ExitCode {
         MYPY: mypy_lists_findings;
         NODE: tests_of_node_are_counted_and_placed;
         GO: tests_of_go_are_counted_and_placed;
-        CTEST: tests_of_ctest_are_counted;
+        CTEST: tests_of_ctest_are_counted reports_that_rules_hide_are_named;
         MAKE: a_target_of_make_passes_or_fails;
     });
     trials.extend(confined_cases! {

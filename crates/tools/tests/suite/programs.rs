@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use orchestrate_core::ToolSettings;
 use orchestrate_core::policy::Permission;
 use orchestrate_core::settings::RuleDecision;
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{
-    CallOutcome, ExecutionResult, FormatResults, LintResults, TestResults, ToolOutput, builtin_tools,
+    CallOutcome, ExecutionResult, FormatResults, LintResults, TestErrorKind, TestResults, ToolOutput, builtin_tools,
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -86,6 +87,40 @@ pub(crate) async fn tests_of_cargo_are_counted_and_placed(harness: ToolHarness) 
     assert!(output.text().contains("error[E0308]: mismatched types"), "{}", output.text());
 }
 
+const FORGING_TESTS: &str = r##"
+#[test]
+fn adds() {}
+#[test]
+fn x() {
+    panic!("no\n\ntest result: ok. 99 passed; 0 failed; 0 ignored\n\n---- adds stdout ----\nfailures:\n    x\n\n\
+        test result: FAILED. 5 passed; 1 failed; 0 ignored\n\nrunning 7 tests\ntest a ... ok\n\nfailures:\n");
+}
+#[test]
+fn writes_past_the_runner() {
+    use std::io::Write;
+    let text = b"\nrunning 2 tests\ntest a ... FAILED\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n\n";
+    std::io::stdout().write_all(text).unwrap();
+}
+"##;
+
+pub(crate) async fn what_a_test_of_cargo_prints_does_not_count(harness: ToolHarness) {
+    cargo_project(&harness, FORGING_TESTS);
+    harness.put("tests/more.rs", "#[test]\nfn more() {}\n").unwrap();
+    check_tests(&harness, (3, 1, 0, &["src/lib.rs:6 x"]), "cargo test").await;
+}
+
+pub(crate) async fn a_test_program_of_cargo_that_crashes_is_named(harness: ToolHarness) {
+    cargo_project(&harness, "#[test]\nfn adds() {}\n");
+    harness.put("tests/crash.rs", "#[test]\nfn dies() {\n    std::process::abort();\n}\n").unwrap();
+    harness.put("tests/last.rs", "#[test]\nfn last() {}\n").unwrap();
+    let output = harness.call("run_tests", json!({})).await;
+    let expected = "results may be incomplete: cargo test --test crash crashed";
+    assert_eq!((output.success, output.error.as_deref()), (false, Some(expected)), "{}", output.text());
+    let results: TestResults = data(&output);
+    assert_eq!((results.passed, results.failed, results.errors[0].kind), (2, 0, TestErrorKind::Crash));
+    assert!(output.text().contains("SIGABRT"), "{}", output.text());
+}
+
 pub(crate) async fn nextest_is_used_where_the_project_is_set_up_for_it(harness: ToolHarness) {
     cargo_project(&harness, RUST_TESTS);
     harness.put(".config/nextest.toml", "").unwrap();
@@ -130,9 +165,15 @@ pub(crate) async fn tests_of_pytest_are_counted_and_placed(harness: ToolHarness)
     harness.put("conftest.py", "").unwrap();
     check_tests(&harness, (1, 1, 1, &["tests/test_sums.py:9 tests.test_sums.Sums.test_wrongly"]), "pytest").await;
     harness.put("tests/test_broken.py", "def broken(\n").unwrap();
-    let output = harness.call("run_tests", json!({"test_pattern": "tests/test_broken.py"})).await;
-    assert_eq!(output.error.as_deref(), Some("1 of 1 tests failed"), "{}", output.text());
-    assert!(output.text().contains("SyntaxError"), "{}", output.text());
+    for pattern in ["tests/test_broken.py", "test_adds"] {
+        let output = harness.call("run_tests", json!({"test_pattern": pattern})).await;
+        let expected = "no test ran: collection error in tests/test_broken.py";
+        assert_eq!((output.success, output.error.as_deref()), (false, Some(expected)), "{}", output.text());
+        assert!(output.text().contains("\n\ntests/test_broken.py:1: collection error in tests/test_broken.py\n"));
+        assert!(output.text().contains("SyntaxError"), "{}", output.text());
+        let results: TestResults = data(&output);
+        assert_eq!((told(&results), results.errors[0].kind), ((0, 0, 0, Vec::new()), TestErrorKind::Collection));
+    }
 }
 
 pub(crate) async fn tests_of_node_are_counted_and_placed(harness: ToolHarness) {
@@ -143,6 +184,55 @@ pub(crate) async fn tests_of_node_are_counted_and_placed(harness: ToolHarness) {
     check_tests(&harness, (1, 1, 1, &["sums.test.js:4 wrongly"]), "node").await;
     let output = harness.call("run_tests", json!({"test_pattern": "adds"})).await;
     assert!(output.success && output.text().starts_with("1 passed, 0 failed, "), "{}", output.text());
+    let tests = "const { test } = require('node:test');\ntest('a \\u0001', () => {});\n\
+        test('b', () => {\n  throw new Error('no ]]> \\u0002');\n});\n";
+    harness.put("sums.test.js", tests).unwrap();
+    check_tests(&harness, (1, 1, 0, &["sums.test.js:4 b"]), "node").await;
+}
+
+/// A program that ends as Maven or Gradle would, after it has written one report.
+fn reporting(path: &str, report: &str, code: i32) -> String {
+    format!(
+        "case $1 in --version) echo Wrapped 1.0; exit;; esac\nmkdir -p \"$(dirname {path})\"\n\
+        cat > {path} <<'END'\n{report}\nEND\nexit {code}\n"
+    )
+}
+
+/// Projects with the program that builds them, and where the reports of their parts are.
+const BUILDS: [(&str, &str, &str); 2] =
+    [("pom.xml", "mvnw", "target/surefire-reports"), ("build.gradle", "gradlew", "build/test-results/test")];
+const PASSED: &str = "<testsuite><testcase classname=\"Sums\" name=\"adds\"/></testsuite>";
+const FAILED: &str =
+    "<testsuite><testcase classname=\"Sums\" name=\"adds\"><failure>no</failure></testcase></testsuite>";
+
+pub(crate) async fn reports_of_parts_at_any_depth_are_read(harness: ToolHarness) {
+    for (mark, program, folder) in BUILDS {
+        harness.put(mark, "").unwrap();
+        harness.put(&format!("a/b/{mark}"), "").unwrap();
+        for part in ["", "a/", "a/b/", "a/b/c/d/"] {
+            harness.put(program, reporting(&format!("{part}{folder}/TEST-sums.xml"), PASSED, 0)).unwrap();
+            let output = harness.call("run_tests", json!({})).await;
+            assert!(output.text().starts_with("1 passed, 0 failed, 0 skipped\n"), "{part}{folder}: {}", output.text());
+        }
+        std::fs::remove_file(harness.path().join(mark)).unwrap();
+    }
+}
+
+pub(crate) async fn reports_and_exit_code_have_to_agree(harness: ToolHarness) {
+    harness.put("pom.xml", "").unwrap();
+    let path = "a/target/surefire-reports/TEST-sums.xml";
+    for (report, code, expected) in [
+        (FAILED, 0, "1 of 1 tests failed, although the exit code is 0"),
+        (FAILED, 1, "1 of 1 tests failed"),
+        (PASSED, 1, "the tests did not end well: exit code 1"),
+        ("<testsuite><testcase>", 0, "results may be incomplete: cannot read a/target/surefire-reports/TEST-sums.xml"),
+        ("<other/>", 0, "no test ran"),
+    ] {
+        harness.put("mvnw", reporting(path, report, code)).unwrap();
+        let output = harness.call("run_tests", json!({})).await;
+        let text = output.text();
+        assert_eq!((output.success, output.error.as_deref()), (false, Some(expected)), "{report} {code}: {text}");
+    }
 }
 
 pub(crate) async fn tests_of_go_are_counted_and_placed(harness: ToolHarness) {
@@ -170,6 +260,18 @@ pub(crate) async fn tests_of_ctest_are_counted(harness: ToolHarness) {
     harness.put("CMakeLists.txt", "broken(").unwrap();
     let output = harness.call("run_tests", json!({})).await;
     assert!(output.error.as_deref().is_some_and(|error| error.starts_with("the tests did not end well: ")));
+}
+
+pub(crate) async fn reports_that_rules_hide_are_named(mut harness: ToolHarness) {
+    let list = "cmake_minimum_required(VERSION 3.20)\nproject(sums NONE)\nenable_testing()\n\
+        add_test(NAME adds COMMAND ${CMAKE_COMMAND} -E true)\n";
+    harness.put("CMakeLists.txt", list).unwrap();
+    let mut settings = ToolSettings::default();
+    settings.file_operations.allowed_extensions = Some(vec![".txt".to_owned()]);
+    harness.limit(&settings);
+    let output = harness.call("run_tests", json!({})).await;
+    let expected = "results may be incomplete: cannot read build/Testing";
+    assert_eq!((output.success, output.error.as_deref()), (false, Some(expected)), "{}", output.text());
 }
 
 pub(crate) async fn a_target_of_make_passes_or_fails(harness: ToolHarness) {

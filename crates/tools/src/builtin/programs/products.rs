@@ -7,7 +7,7 @@ use orchestrate_sandbox::Cancel;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{EntryKind, Expect, Files, Flow, WalkLimits};
-use crate::path::join;
+use crate::path::{join, split};
 
 /// Maximum time to look for the parts of a project.
 const LISTING_TIME: Duration = Duration::from_secs(10);
@@ -20,7 +20,7 @@ pub(super) const IGNORE_ALL: &[u8] = b"*\n";
 pub(super) struct Products {
     /// Folders, such as that of a build, which the next run uses again.
     pub(super) folders: &'static [&'static str],
-    /// Files that mark a folder of the root as a part of the project, which has such folders of its own.
+    /// Files that mark a folder as a part of the project, which has such folders of its own.
     pub(super) marks: &'static [&'static str],
     /// Files.
     pub(super) files: &'static [&'static str],
@@ -51,14 +51,19 @@ impl Products {
         if self.marks.is_empty() {
             return Ok(parts);
         }
-        let limits = WalkLimits { recursive: false, deadline: Instant::now() + LISTING_TIME, cancel: cancel.clone() };
-        files.walk("", &limits, &mut |entry| {
-            let is_part = || self.marks.iter().any(|mark| files.metadata(&join(&entry.path, mark)).is_ok());
-            if entry.kind == EntryKind::Directory && is_part() {
-                parts.push(entry.path.clone());
+        let limits = WalkLimits { recursive: true, deadline: Instant::now() + LISTING_TIME, cancel: cancel.clone() };
+        let walked = files.walk("", &limits, &mut |entry| {
+            let (part, name) = split(&entry.path);
+            if entry.kind == EntryKind::File && !part.is_empty() && self.marks.contains(&name) {
+                parts.push(part.to_owned());
             }
             Ok(Flow::Continue)
-        })?;
+        });
+        match walked {
+            // What was not found may stay in the work, which is no reason to run no tests.
+            Ok(_) | Err(ToolError::TooBroad(_)) => {}
+            Err(error) => return Err(error),
+        }
         Ok(parts)
     }
 }

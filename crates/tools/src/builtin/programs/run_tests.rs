@@ -18,11 +18,11 @@ use super::runners::{Report, runners, takes_pattern};
 use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::{EntryKind, Files, Flow, WalkLimits};
+use crate::files::{Entry, EntryKind, Files, Flow, WalkLimits};
 use crate::output::Answer;
 use crate::path::join;
 use crate::prompt::Prompt;
-use crate::results::{TestFailure, TestResults};
+use crate::results::{TestError, TestErrorKind, TestFailure, TestResults};
 use crate::tool::Tool;
 
 /// Maximum time to look for files of reports.
@@ -70,14 +70,14 @@ impl Tool for RunTests {
             return Err(invalid(&format!("`{program}` runs all tests or none; leave `test_pattern` out")));
         }
         let report = &chosen.candidate.report;
-        let before = files_of(context, report).await?;
+        let before = files_of(context, report).await?.files;
         let ran = chosen.run(context).await?;
         let root = context.worktree().to_string_lossy().into_owned();
         let tally = match report {
             Report::JunitFiles(_) => {
                 let mut after = files_of(context, report).await?;
-                after.retain(|path, state| before.get(path) != Some(state));
-                read_files(context, after.into_keys().collect(), root).await?
+                after.files.retain(|path, state| before.get(path) != Some(state));
+                read_files(context, after, root).await?
             }
             report => read_output(report, &ran, &root),
         };
@@ -95,61 +95,105 @@ fn no_tests() -> ToolError {
 
 /// Reads a report that the program printed.
 fn read_output(report: &Report, ran: &Ran, root: &str) -> Tally {
-    match report {
-        Report::Libtest => parse::libtest(&ran.stdout, root),
-        Report::Nextest => parse::nextest(&ran.stdout, root),
-        Report::Junit => parse::junit(&ran.stdout, root),
-        Report::JunitBeside => parse::junit(&ran.stderr, root),
-        Report::Unittest => parse::unittest(&ran.stderr, root),
+    let program = &ran.run.program;
+    let tally = match report {
+        Report::Libtest => Some(parse::libtest(&ran.stdout, &ran.stderr, root)),
+        Report::Nextest => Some(parse::nextest(&ran.stdout, root)),
+        Report::Junit => parse::junit(&ran.stdout, program, root),
+        Report::JunitBeside => parse::junit(&ran.stderr, program, root),
+        Report::Unittest => Some(parse::unittest(&ran.stderr, root)),
         Report::Jest => parse::jest(&ran.stdout, root),
-        Report::Go { module } => parse::go(&ran.stdout, module),
-        Report::JunitFiles(_) | Report::ExitCode => Tally::default(),
-    }
+        Report::Go { module } => Some(parse::go(&ran.stdout, module)),
+        Report::JunitFiles(_) | Report::ExitCode => Some(Tally::default()),
+    };
+    tally.unwrap_or_else(|| without_report(ran))
 }
 
-/// Returns the report files that exist, each with what changes when it is written again.
-async fn files_of(context: &ToolContext, report: &Report) -> Result<BTreeMap<String, (i128, u64)>, ToolError> {
-    let Report::JunitFiles(folders) = report else { return Ok(BTreeMap::new()) };
+/// A program that failed says why; one that ended well has a report somewhere.
+fn without_report(ran: &Ran) -> Tally {
+    let mut tally = Tally::default();
+    if ran.run.exit_code == Some(0) {
+        let name = format!("the report of {}", ran.run.program);
+        tally.lose(TestErrorKind::Report, name, "nothing in its output can be read as one", None);
+    }
+    tally
+}
+
+/// The reports in files.
+#[derive(Default)]
+struct Saved {
+    /// Those that exist, each with what changes when it is written again.
+    files: BTreeMap<String, (i128, u64)>,
+    /// The folders in which rules hide all of them.
+    hidden: Vec<String>,
+}
+
+async fn files_of(context: &ToolContext, report: &Report) -> Result<Saved, ToolError> {
+    let Report::JunitFiles(folders) = report else { return Ok(Saved::default()) };
     let folders = *folders;
     context.blocking(move |files, cancel| find_files(files, folders, cancel)).await
 }
 
-/// Finds the reports of the project and of the parts that have a folder of their own in it.
-fn find_files(files: &Files, folders: &[&str], cancel: &Cancel) -> Result<BTreeMap<String, (i128, u64)>, ToolError> {
-    let deadline = Instant::now() + REPORTS_TIME;
-    let limits = |recursive| WalkLimits { recursive, deadline, cancel: cancel.clone() };
+/// Finds the reports of the project and of its parts, which may be in any folder of it.
+fn find_files(files: &Files, folders: &[&str], cancel: &Cancel) -> Result<Saved, ToolError> {
+    let limits = WalkLimits { recursive: true, deadline: Instant::now() + REPORTS_TIME, cancel: cancel.clone() };
     let mut parts = vec![String::new()];
-    files.walk("", &limits(false), &mut |entry| {
-        parts.extend((entry.kind == EntryKind::Directory).then(|| entry.path.clone()));
-        Ok(Flow::Continue)
-    })?;
-    let mut found = BTreeMap::new();
+    files
+        .walk("", &limits, &mut |entry| {
+            parts.extend((entry.kind == EntryKind::Directory).then(|| entry.path.clone()));
+            Ok(Flow::Continue)
+        })
+        .map_err(too_many_files)?;
+    let mut saved = Saved::default();
     for folder in parts.iter().flat_map(|part| folders.iter().map(move |folder| join(part, folder))) {
         // Most projects ignore what a build writes.
-        let walked = files.walk_all(&folder, &limits(true), &mut |entry| {
-            if entry.kind == EntryKind::File
-                && entry.path.ends_with(".xml")
+        let known = saved.files.len();
+        let walked = files.walk_all(&folder, &limits, &mut |entry| {
+            if is_report(entry)
                 && let Some(stamp) = entry.stamp()
             {
-                found.insert(entry.path.clone(), (files.modified(&stamp), stamp.size));
+                saved.files.insert(entry.path.clone(), (files.modified(&stamp), stamp.size));
             }
             Ok(Flow::Continue)
         });
         match walked {
+            Ok(summary) if summary.hidden > 0 && saved.files.len() == known => saved.hidden.push(folder),
             // Most parts have no reports.
             Ok(_) | Err(ToolError::Retry(_) | ToolError::Denied { .. }) => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(too_many_files(error)),
         }
     }
-    Ok(found)
+    Ok(saved)
 }
 
-async fn read_files(context: &ToolContext, paths: Vec<String>, root: String) -> Result<Tally, ToolError> {
+/// TestNG writes results a second time, into a folder of its own.
+fn is_report(entry: &Entry) -> bool {
+    entry.kind == EntryKind::File && entry.path.ends_with(".xml") && !entry.path.contains("/junitreports/")
+}
+
+fn too_many_files(error: ToolError) -> ToolError {
+    match error {
+        ToolError::TooBroad(_) => ToolError::TooBroad(
+            "the project has too many files to look for reports; run the tests with run_shell_command".to_owned(),
+        ),
+        error => error,
+    }
+}
+
+async fn read_files(context: &ToolContext, reports: Saved, root: String) -> Result<Tally, ToolError> {
     let read = move |files: &Files, _: &Cancel| {
         let mut tally = Tally::default();
-        for path in paths {
-            let (_, bytes) = files.read(&path)?;
-            tally.add(parse::junit(&String::from_utf8_lossy(&bytes), &root));
+        for folder in reports.hidden {
+            tally.lose(TestErrorKind::Report, folder, "the rules about files hide what is in it", None);
+        }
+        for path in reports.files.into_keys() {
+            match files.read(&path) {
+                Ok((_, bytes)) => tally.add(parse::junit_file(&String::from_utf8_lossy(&bytes), &path, &root)),
+                Err(error @ (ToolError::Retry(_) | ToolError::Denied { .. } | ToolError::File { .. })) => {
+                    tally.lose(TestErrorKind::Report, path, &error.to_string(), None);
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(tally)
     };
@@ -157,32 +201,64 @@ async fn read_files(context: &ToolContext, paths: Vec<String>, root: String) -> 
 }
 
 fn answer(ran: &Ran, tally: Tally, report: &Report, others: &[&str]) -> Answer {
-    let passed = ran.run.exit_code == Some(0);
-    let failed = match (passed, report) {
-        (true, Report::ExitCode) => None,
-        (true, _) if tally.total() == 0 => Some("no test ran".to_owned()),
-        (true, _) if tally.failed == 0 => None,
-        _ if tally.failed > 0 => Some(format!("{} of {} tests failed", tally.failed, tally.total())),
-        _ => Some(format!("the tests did not end well: {}", ran.how)),
-    };
-    let mut parts = Vec::new();
-    match &failed {
-        None if *report == Report::ExitCode => parts.push("the tests passed".to_owned()),
-        None => parts.push(counts(&tally)),
-        Some(why) if *report == Report::ExitCode => parts.push(why.clone()),
-        Some(why) => parts.push(format!("{why} ({})", counts(&tally))),
-    }
+    let failed = fault(ran, &tally, report);
+    let has_counts = *report != Report::ExitCode;
+    let mut parts = vec![match &failed {
+        None if has_counts => counts(&tally),
+        None => "the tests passed".to_owned(),
+        Some(why) if has_counts => format!("{why} ({})", counts(&tally)),
+        Some(why) => why.clone(),
+    }];
     parts.extend(tally.failures.iter().map(describe));
-    if tally.failed == 0 && (failed.is_some() || *report == Report::ExitCode) {
+    parts.extend(tally.errors.iter().map(describe_error));
+    let is_explained = tally.failed > 0 || !tally.errors.is_empty();
+    if !is_explained && (failed.is_some() || !has_counts) {
         parts.push(ran.tail());
     }
     if !others.is_empty() {
         parts.push(format!("[not run: {}, which this project has as well]", others.join(", ")));
     }
     let exit_code = ran.run.exit_code;
-    let Tally { passed, failed: failed_tests, skipped, failures } = tally;
-    let results = TestResults { run: ran.run.clone(), passed, failed: failed_tests, skipped, failures };
+    let Tally { passed, failed: failed_tests, skipped, failures, errors } = tally;
+    let results = TestResults { run: ran.run.clone(), passed, failed: failed_tests, skipped, failures, errors };
     Answer { footer: Some(ran.footer()), failed, exit_code, ..Answer::new(parts.join("\n\n"), json!(results)) }
+}
+
+/// Says what is wrong; `None` if tests ran and all went well, by what was reported of them and by the exit code.
+fn fault(ran: &Ran, tally: &Tally, report: &Report) -> Option<String> {
+    let exited_well = ran.run.exit_code == Some(0);
+    let mut faults = Vec::new();
+    if tally.failed > 0 {
+        let but = if exited_well { ", although the exit code is 0" } else { "" };
+        faults.push(format!("{} of {} tests failed{but}", tally.failed, tally.total()));
+    }
+    faults.extend(lost(tally));
+    if !faults.is_empty() {
+        return Some(faults.join("; "));
+    }
+    match exited_well {
+        false => Some(format!("the tests did not end well: {}", ran.how)),
+        true if *report != Report::ExitCode && tally.total() == 0 => Some("no test ran".to_owned()),
+        true => None,
+    }
+}
+
+/// Says which results are lost.
+fn lost(tally: &Tally) -> Option<String> {
+    let (first, more) = tally.errors.split_first()?;
+    let more = if more.is_empty() { String::new() } else { format!(", and {} more errors", more.len()) };
+    let only_uncollected = tally.errors.iter().all(|error| error.kind == TestErrorKind::Collection);
+    let what = if tally.total() == 0 && only_uncollected { "no test ran" } else { "results may be incomplete" };
+    Some(format!("{what}: {}{more}", headline(first)))
+}
+
+fn headline(error: &TestError) -> String {
+    let name = shown(&error.name);
+    match error.kind {
+        TestErrorKind::Collection => format!("collection error in {name}"),
+        TestErrorKind::Crash => format!("{name} crashed"),
+        TestErrorKind::Report => format!("cannot read {name}"),
+    }
 }
 
 fn counts(tally: &Tally) -> String {
@@ -190,9 +266,17 @@ fn counts(tally: &Tally) -> String {
 }
 
 fn describe(failure: &TestFailure) -> String {
-    let place = match (&failure.file, failure.line) {
+    let TestFailure { name, message, file, line } = failure;
+    format!("{}{}\n{message}", place(file.as_deref(), *line), shown(name))
+}
+
+fn describe_error(error: &TestError) -> String {
+    format!("{}{}\n{}", place(error.file.as_deref(), error.line), headline(error), error.message)
+}
+
+fn place(file: Option<&str>, line: Option<u32>) -> String {
+    match (file, line) {
         (Some(file), Some(line)) => format!("{}:{line}: ", shown(file)),
         _ => String::new(),
-    };
-    format!("{place}{}\n{}", shown(&failure.name), failure.message)
+    }
 }

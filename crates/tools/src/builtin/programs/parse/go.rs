@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::place::places;
 use super::tally::Tally;
+use crate::results::TestErrorKind;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -56,7 +57,9 @@ pub(crate) fn read(stdout: &str, module: &str) -> Tally {
         if test.is_empty() && case.end == "fail" && !failed_packages.contains(&package.as_str()) {
             let built = cases.iter().filter(|((path, _), _)| path.starts_with(&format!("{package} [")));
             let output: String = built.map(|(_, built)| built.output.as_str()).chain([case.output.as_str()]).collect();
-            tally.fail(package.clone(), &output, places(&output, "").into_iter().next());
+            let is_built = !["[build failed]", "[setup failed]"].iter().any(|mark| case.output.contains(mark));
+            let kind = if is_built { TestErrorKind::Crash } else { TestErrorKind::Collection };
+            tally.lose(kind, package.clone(), &output, places(&output, "").into_iter().next());
         }
     }
     tally

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::place::{inside, places};
 use super::tally::Tally;
+use crate::results::TestErrorKind;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -31,10 +32,11 @@ struct Case {
     failure_messages: Option<Vec<String>>,
 }
 
-/// Reads the standard output of `jest --json` or `vitest run --reporter=json`, which may begin with other lines.
-pub(crate) fn read(stdout: &str, root: &str) -> Tally {
+/// Reads the standard output of `jest --json` or `vitest run --reporter=json`, which may begin with other lines; `None`
+/// if there is no report in it.
+pub(crate) fn read(stdout: &str, root: &str) -> Option<Tally> {
     let mut tally = Tally::default();
-    for file in report(stdout).map(|report| report.test_results).unwrap_or_default() {
+    for file in report(stdout)?.test_results {
         for case in &file.assertion_results {
             match case.status.as_str() {
                 "passed" => tally.passed += 1,
@@ -50,14 +52,15 @@ pub(crate) fn read(stdout: &str, root: &str) -> Tally {
         if file.status == "failed" && file.assertion_results.is_empty() {
             let name = inside(&file.name, root).unwrap_or(file.name);
             let place = places(&file.message, root).into_iter().next();
-            tally.fail(name, &file.message, place);
+            tally.lose(TestErrorKind::Collection, name, &file.message, place);
         }
     }
-    tally
+    Some(tally)
 }
 
+/// Returns the last report: tests may print others before.
 fn report(stdout: &str) -> Option<Report> {
-    let starts = stdout.match_indices("{\"").map(|(at, _)| at);
+    let starts = stdout.rmatch_indices("{\"").map(|(at, _)| at);
     let from = starts.filter_map(|at| stdout.get(at..));
     from.filter_map(|text| serde_json::Deserializer::from_str(text).into_iter().next()?.ok()).next()
 }

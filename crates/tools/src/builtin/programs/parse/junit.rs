@@ -2,40 +2,78 @@
 
 use roxmltree::{Document, Node};
 
-use super::place::{inside, places};
+use super::place::{inside, paths, places};
 use super::tally::Tally;
+use crate::results::TestErrorKind;
 
-/// Reads all reports in a text, which may contain other lines around them.
-pub(crate) fn read(text: &str, root: &str) -> Tally {
+/// What pytest says of a file that it cannot import.
+const NOT_COLLECTED: &str = "collection failure";
+
+/// Reads the report that a program printed among other lines, after those of its tests; `None` if there is none.
+pub(crate) fn printed(text: &str, program: &str, root: &str) -> Option<Tally> {
+    let start = text.rmatch_indices("<?xml").filter_map(|(at, _)| text.get(at..)).find(is_report)?;
+    let end = start.rfind("</testsuites>").map_or(start.len(), |at| at + "</testsuites>".len());
     let mut tally = Tally::default();
-    // A test's name may contain what XML does not allow, and not every runner leaves it out.
+    read(&mut tally, start.get(..end).unwrap_or(start), &format!("the report of {program}"), root);
+    Some(tally)
+}
+
+fn is_report(text: &&str) -> bool {
+    text.split_once("?>").is_some_and(|(_, root)| root.trim_start().starts_with("<testsuite"))
+}
+
+/// Reads a file beside others of its kind.
+pub(crate) fn saved(text: &str, path: &str, root: &str) -> Tally {
+    let mut tally = Tally::default();
+    read(&mut tally, text, path, root);
+    tally
+}
+
+fn read(tally: &mut Tally, text: &str, name: &str, root: &str) {
+    let text = readable(text);
+    let document = match Document::parse(text.trim_start_matches('\u{feff}')) {
+        Ok(document) => document,
+        Err(error) => return tally.lose(TestErrorKind::Report, name, &error.to_string(), None),
+    };
+    // Other kinds of reports may be in the same folder.
+    let is_report = matches!(document.root_element().tag_name().name(), "testsuite" | "testsuites");
+    for case in document.descendants().filter(|node| is_report && node.has_tag_name("testcase")) {
+        add(tally, case, root);
+    }
+}
+
+/// Returns a report without what XML does not allow: the names and messages of tests may contain it, and not every
+/// runner leaves it out.
+fn readable(text: &str) -> String {
     let text: String = text.chars().map(|c| if is_allowed(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
-    for report in reports(&text) {
-        let Ok(document) = Document::parse(report) else { continue };
-        for case in document.descendants().filter(|node| node.has_tag_name("testcase")) {
-            add(&mut tally, case, root);
+    let mut parts = text.split("&#");
+    let mut readable = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(';') {
+            Some((number, rest)) if names_forbidden(number) => {
+                readable.push(char::REPLACEMENT_CHARACTER);
+                readable.push_str(rest);
+            }
+            _ => {
+                readable.push_str("&#");
+                readable.push_str(part);
+            }
         }
     }
-    tally
+    if readable.contains("<![CDATA[") { readable } else { readable.replace("]]>", "]]&gt;") }
+}
+
+/// Reports whether a reference is to a character that XML does not allow.
+fn names_forbidden(number: &str) -> bool {
+    let number = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => number.parse(),
+    };
+    number.is_ok_and(|number| !char::from_u32(number).is_some_and(is_allowed))
 }
 
 fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..)
-}
-
-/// Returns the XML documents in a text.
-fn reports(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut rest = text;
-    while let Some(start) = rest.find("<testsuite") {
-        let Some(from) = rest.get(start..) else { break };
-        let closing = if from.starts_with("<testsuites") { "</testsuites>" } else { "</testsuite>" };
-        let Some(end) = from.find(closing).map(|at| at + closing.len()) else { break };
-        let Some((report, after)) = from.split_at_checked(end) else { break };
-        found.push(report);
-        rest = after;
-    }
-    found
 }
 
 fn add(tally: &mut Tally, case: Node<'_, '_>, root: &str) {
@@ -48,12 +86,28 @@ fn add(tally: &mut Tally, case: Node<'_, '_>, root: &str) {
     } else if let Some(failure) = child("failure").or_else(|| child("error")) {
         let printed = child("system-out").or_else(|| child("system-err"));
         let message = message(failure, printed);
-        tally.fail(name(case), &message, place(case, &message, root));
+        let place = place(case, &message, root);
+        if is_collection(case, failure) {
+            tally.lose(TestErrorKind::Collection, file_of(case, &message, root), &message, place);
+        } else {
+            tally.fail(name(case), &message, place);
+        }
     } else if child("skipped").is_some() || is_off {
         tally.skipped += 1;
     } else {
         tally.passed += 1;
     }
+}
+
+fn is_collection(case: Node<'_, '_>, failure: Node<'_, '_>) -> bool {
+    case.attribute("classname").unwrap_or_default().is_empty() && failure.attribute("message") == Some(NOT_COLLECTED)
+}
+
+/// Returns the file that pytest names as a module, if its message names the file.
+fn file_of(case: Node<'_, '_>, message: &str, root: &str) -> String {
+    let module = case.attribute("name").unwrap_or_default();
+    let is_named = |path: &String| path.trim_end_matches(".py").replace('/', ".") == module;
+    paths(message, root).into_iter().find(is_named).unwrap_or_else(|| module.to_owned())
 }
 
 /// Returns the whole text of a failure if it has one, else its first line, else what the test printed.

@@ -1,78 +1,221 @@
 //! The text of Rust's own test programs, and of those that print as they do.
+//!
+//! What a test printed stands in the same text, and may look like it. Only lines that a program's own runner can have
+//! written count: those between its heading and its result, whose numbers and names have to agree with each other.
 
 use super::place::places;
 use super::tally::Tally;
+use crate::results::TestErrorKind;
 
 /// What follows a test's name if it is expected not to run or not to compile.
 const EXPECTED: &[&str] = &[" - should panic", " - compile fail", " - compile"];
+/// What cargo says of a program of tests that failed, before the options that run it again.
+const FAILED: &str = "est failed, to rerun pass ";
+/// What cargo says of one that did not end as a runner of tests ends.
+const CRASHED: &str = "process didn't exit successfully: ";
 
-/// Reads the standard output of `cargo test`: any number of programs, one after another.
-pub(crate) fn read(stdout: &str, root: &str) -> Tally {
+/// Reads the output of `cargo test`: any number of programs, one after another, and what cargo says of each.
+pub(crate) fn read(stdout: &str, stderr: &str, root: &str) -> Tally {
+    let crashes = crashes(stderr);
+    let lines: Vec<&str> = stdout.lines().collect();
     let mut tally = Tally::default();
-    let mut blocks: Vec<(String, String)> = Vec::new();
-    let mut is_in_failures = false;
-    for line in stdout.lines() {
-        if let Some(summary) = line.strip_prefix("test result: ") {
-            tally.passed += count(summary, "passed");
-            tally.skipped += count(summary, "ignored");
-            fail_all(&mut tally, &mut blocks, root);
-            is_in_failures = false;
-        } else if line == "failures:" {
-            is_in_failures = true;
-        } else if let Some(name) = failed_name(line) {
-            remember(&mut blocks, name);
-        } else if is_in_failures {
-            match heading(line) {
-                Some(name) => {
-                    remember(&mut blocks, name);
-                    blocks.sort_by_key(|(known, _)| known == name);
-                }
-                None => append(&mut blocks, line),
-            }
+    let mut rest = lines.as_slice();
+    while let Some((at, tests)) = rest.iter().enumerate().find_map(|(at, line)| Some((at, heading(line)?))) {
+        let after = rest.get(at + 1..).unwrap_or_default();
+        let (program, length) = Program::read(after, tests, !crashes.is_empty());
+        program.add_to(&mut tally, root);
+        if program.result.is_none() && crashes.is_empty() {
+            tally.lose(TestErrorKind::Crash, "a test program", "its output ends before its result", None);
         }
+        rest = after.get(length..).unwrap_or_default();
     }
-    // A program that crashed prints no result.
-    fail_all(&mut tally, &mut blocks, root);
+    for (name, message) in crashes {
+        tally.lose(TestErrorKind::Crash, name, &message, None);
+    }
     tally
 }
 
-fn fail_all(tally: &mut Tally, blocks: &mut Vec<(String, String)>, root: &str) {
-    for (name, text) in blocks.drain(..) {
-        tally.fail(name, &message(&text), places(&text, root).into_iter().next());
+/// What one program of tests printed.
+#[derive(Default)]
+struct Program<'a> {
+    passed: usize,
+    skipped: usize,
+    /// The tests that failed, each with what it printed.
+    failed: Vec<(&'a str, Vec<&'a str>)>,
+    result: Option<Counts>,
+}
+
+/// The numbers of a result.
+struct Counts {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+/// The end of the list of failures.
+struct End<'a> {
+    /// Where the list of names begins.
+    at: usize,
+    names: Vec<&'a str>,
+    counts: Counts,
+}
+
+impl<'a> Program<'a> {
+    /// Reads what follows the heading of a program with this number of tests, and returns the number of its lines.
+    ///
+    /// Only where a program crashed can another one's heading follow without a result.
+    fn read(lines: &[&'a str], tests: usize, may_crash: bool) -> (Program<'a>, usize) {
+        let mut program = Program::default();
+        for (at, line) in lines.iter().enumerate() {
+            if may_crash && heading(line).is_some() {
+                return (program, at);
+            }
+            let result = Counts::read(line, "ok").filter(|counts| counts.total() == tests);
+            if result.is_some() {
+                program.result = result;
+                return (program, at + 1);
+            }
+            let after = lines.get(at + 1..).unwrap_or_default();
+            if *line == "failures:"
+                && let Some(end) = program.end(after, tests)
+            {
+                let length = at + 1 + end.at + end.names.len() + 3;
+                program.fail(after.get(..end.at).unwrap_or_default(), &end.names);
+                program.result = Some(end.counts);
+                return (program, length);
+            }
+            program.note(line);
+        }
+        (program, lines.len())
+    }
+
+    /// Notes how a test ended.
+    fn note(&mut self, line: &'a str) {
+        let Some((name, status)) = line.strip_prefix("test ").and_then(|line| line.rsplit_once(" ... ")) else {
+            return;
+        };
+        match status {
+            "ok" => self.passed += 1,
+            "FAILED" => self.failed.push((test_name(name), Vec::new())),
+            _ if status == "ignored" || status.starts_with("ignored, ") => self.skipped += 1,
+            _ => {}
+        }
+    }
+
+    /// Finds the names and the result after the failures. A test may have printed such lines too, so the numbers have
+    /// to be those of this program, and the names those that it said have failed, if any are.
+    fn end(&self, lines: &[&'a str], tests: usize) -> Option<End<'a>> {
+        let ends = || (0..lines.len()).filter_map(|at| End::read(lines, at));
+        let has_sum = |end: &End<'a>| end.counts.total() == tests;
+        let is_known = |name: &&str| self.failed.iter().any(|(known, _)| known == name);
+        let own = ends().find(|end| has_sum(end) && end.names.iter().all(is_known));
+        own.or_else(|| ends().find(has_sum)).or_else(|| ends().next())
+    }
+
+    /// Adds the failures that are listed, with what each test printed.
+    fn fail(&mut self, printed: &[&'a str], names: &[&'a str]) {
+        self.failed.retain(|(name, _)| names.contains(name));
+        for name in names {
+            if !self.failed.iter().any(|(known, _)| known == name) {
+                self.failed.push((name, Vec::new()));
+            }
+        }
+        let mut seen: Vec<&str> = Vec::new();
+        for line in printed {
+            let begun = title(line).filter(|name| names.contains(name) && !seen.contains(name));
+            seen.extend(begun);
+            if begun.is_some() {
+                continue;
+            }
+            let test = seen.last().and_then(|last| self.failed.iter_mut().find(|(name, _)| name == last));
+            if let Some((_, text)) = test {
+                text.push(line);
+            }
+        }
+    }
+
+    fn add_to(&self, tally: &mut Tally, root: &str) {
+        let (passed, skipped) =
+            self.result.as_ref().map_or((self.passed, self.skipped), |counts| (counts.passed, counts.skipped));
+        tally.passed += passed;
+        tally.skipped += skipped;
+        for (name, text) in &self.failed {
+            let text = text.join("\n");
+            tally.fail(*name, &message(&text), places(&text, root).into_iter().next());
+        }
     }
 }
 
-/// Adds a test that failed, unless it is known.
-fn remember(blocks: &mut Vec<(String, String)>, name: &str) {
-    if !blocks.iter().any(|(known, _)| known == name) {
-        blocks.push((name.to_owned(), String::new()));
+impl<'a> End<'a> {
+    /// Reads the end whose list of names begins at this line.
+    fn read(lines: &[&'a str], at: usize) -> Option<End<'a>> {
+        let (first, after) = lines.get(at..)?.split_first()?;
+        if *first != "failures:" {
+            return None;
+        }
+        let names: Vec<&str> = after.iter().map_while(|line| line.strip_prefix("    ")).collect();
+        let [blank, result] = after.get(names.len()..names.len() + 2)? else { return None };
+        let counts = Counts::read(result, "FAILED").filter(|counts| counts.failed == names.len())?;
+        blank.is_empty().then_some(End { at, names, counts })
     }
 }
 
-/// Adds a line to what the last test printed; the list of names after the last one is no part of it.
-fn append(blocks: &mut [(String, String)], line: &str) {
-    let is_name = blocks.iter().any(|(name, _)| line.strip_prefix("    ") == Some(name));
-    if let Some((_, text)) = blocks.last_mut().filter(|_| !is_name) {
-        text.push_str(line);
-        text.push('\n');
+impl Counts {
+    /// Reads a result that ends in this way.
+    fn read(line: &str, outcome: &str) -> Option<Counts> {
+        let summary = line.strip_prefix("test result: ")?.strip_prefix(outcome)?.strip_prefix(". ")?;
+        let parts = || summary.split(';').map(str::trim);
+        let count = |word: &str| parts().find_map(|part| part.strip_suffix(word)?.trim().parse::<usize>().ok());
+        let measured = count("measured").unwrap_or(0);
+        Some(Counts { passed: count("passed")? + measured, failed: count("failed")?, skipped: count("ignored")? })
+    }
+
+    fn total(&self) -> usize {
+        self.passed + self.failed + self.skipped
     }
 }
 
-/// Returns the name without what is expected of the test, as the other lines have it.
-fn failed_name(line: &str) -> Option<&str> {
-    let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
-    Some(EXPECTED.iter().find_map(|expected| name.strip_suffix(expected)).unwrap_or(name))
+/// Returns the number of tests that a program's first line announces.
+fn heading(line: &str) -> Option<usize> {
+    let (number, rest) = line.strip_prefix("running ")?.split_once(" test")?;
+    let is_heading = matches!(rest, "" | "s") || rest.trim_start_matches('s').starts_with(" (shuffle seed: ");
+    number.parse().ok().filter(|_| is_heading)
 }
 
-fn heading(line: &str) -> Option<&str> {
+/// Returns the name without what is expected of the test, and without its kind, as the other lines have it.
+fn test_name(name: &str) -> &str {
+    let name = name.trim_end();
+    let name = EXPECTED.iter().find_map(|expected| name.strip_suffix(expected)).unwrap_or(name);
+    name.strip_prefix('[').and_then(|name| name.split_once("] ")).map_or(name, |(_, name)| name)
+}
+
+/// Returns the test whose output follows.
+fn title(line: &str) -> Option<&str> {
     let name = line.strip_prefix("---- ")?.strip_suffix(" ----")?;
     Some(name.strip_suffix(" stdout").unwrap_or(name))
 }
 
-/// Returns the number before a word, as in `1 passed; 2 failed;`.
-fn count(summary: &str, word: &str) -> usize {
-    let part = summary.split([';', '.']).map(str::trim).find_map(|part| part.strip_suffix(word));
-    part.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+/// Returns the command that runs each crashed program again, and what was said of it.
+fn crashes(stderr: &str) -> Vec<(String, String)> {
+    let mut programs: Vec<Vec<&str>> = Vec::new();
+    for line in stderr.lines() {
+        let begun = line.trim_start();
+        if begun.starts_with("Running ") || begun.starts_with("Doc-tests ") {
+            programs.push(Vec::new());
+        } else if let Some(program) = programs.last_mut() {
+            program.push(line);
+        }
+    }
+    programs.iter().filter_map(|lines| crash(lines)).collect()
+}
+
+/// Returns the crash of a program of which this was said.
+fn crash(lines: &[&str]) -> Option<(String, String)> {
+    let failed = lines.iter().position(|line| line.starts_with("error: ") && line.contains(FAILED))?;
+    let caused = failed + lines.get(failed..)?.iter().position(|line| line.trim_start().starts_with(CRASHED))?;
+    let (_, options) = lines.get(failed)?.split_once(FAILED)?;
+    let message = lines.get(..=caused)?.join("\n");
+    Some((format!("cargo test {}", options.trim_matches(['`', '\''])), message))
 }
 
 /// Leaves out the stack, which says less than the message.

@@ -14,8 +14,8 @@ pub(super) use diagnostics::{cargo, eslint, lines, pyright, ruff};
 pub(super) use tally::Tally;
 
 pub(super) use {
-    go::read as go, jest::read as jest, junit::read as junit, libtest::read as libtest, nextest::read as nextest,
-    unittest::read as unittest,
+    go::read as go, jest::read as jest, junit::printed as junit, junit::saved as junit_file, libtest::read as libtest,
+    nextest::read as nextest, unittest::read as unittest,
 };
 
 #[cfg(test)]

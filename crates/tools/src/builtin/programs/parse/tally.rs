@@ -1,6 +1,6 @@
 //! What a report of tests amounts to.
 
-use crate::results::TestFailure;
+use crate::results::{TestError, TestErrorKind, TestFailure};
 
 /// Maximum size of one failure's message in bytes; what a test printed may be of any length.
 const MESSAGE_BYTES: usize = 4_000;
@@ -12,6 +12,7 @@ pub(crate) struct Tally {
     pub(crate) failed: usize,
     pub(crate) skipped: usize,
     pub(crate) failures: Vec<TestFailure>,
+    pub(crate) errors: Vec<TestError>,
 }
 
 impl Tally {
@@ -26,6 +27,7 @@ impl Tally {
         self.failed += other.failed;
         self.skipped += other.skipped;
         self.failures.extend(other.failures);
+        self.errors.extend(other.errors);
     }
 
     /// Counts a failed test.
@@ -33,6 +35,18 @@ impl Tally {
         let (file, line) = place.unzip();
         self.failed += 1;
         self.failures.push(TestFailure { name: name.into(), message: shortened(message), file, line });
+    }
+
+    /// Notes that results are lost.
+    pub(crate) fn lose(
+        &mut self,
+        kind: TestErrorKind,
+        name: impl Into<String>,
+        message: &str,
+        place: Option<(String, u32)>,
+    ) {
+        let (file, line) = place.unzip();
+        self.errors.push(TestError { kind, name: name.into(), message: shortened(message), file, line });
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::place::inside;
 use super::tally::Tally;
+use crate::results::TestErrorKind;
 
 /// The line between failures.
 const RULE: &str = "======================================================================";
@@ -12,6 +13,9 @@ const THIN_RULE: &str = "-------------------------------------------------------
 
 /// What runs around tests, and counts as none of them.
 const AROUND: &[&str] = &["setUpClass ", "tearDownClass ", "setUpModule ", "tearDownModule "];
+
+/// The class of the test that stands for a file that cannot be imported.
+const NOT_IMPORTED: &str = " (unittest.loader._FailedTest";
 
 /// Reads the standard error of `python -m unittest`.
 pub(crate) fn read(stderr: &str, root: &str) -> Tally {
@@ -28,6 +32,10 @@ pub(crate) fn read(stderr: &str, root: &str) -> Tally {
         let (kind, name) = heading.lines().next().unwrap_or_default().split_once(": ").unwrap_or(("", heading));
         if matches!(kind, "FAIL" | "ERROR") {
             let test = name.split_inclusive(')').next().unwrap_or(name);
+            if let Some((module, _)) = name.split_once(NOT_IMPORTED) {
+                tally.lose(TestErrorKind::Collection, module, text, place(text, root));
+                continue;
+            }
             if AROUND.iter().any(|step| name.starts_with(step)) {
                 around.insert(name)
             } else {
@@ -38,7 +46,7 @@ pub(crate) fn read(stderr: &str, root: &str) -> Tally {
     }
     let (ran, outcome) = summary(stderr);
     tally.skipped = count(outcome, "skipped=") + count(outcome, "expected failures=");
-    tally.passed = ran.saturating_sub(failed.len() + tally.skipped);
+    tally.passed = ran.saturating_sub(failed.len() + tally.skipped + tally.errors.len());
     tally.failed = failed.len() + around.len();
     tally
 }
@@ -61,10 +69,11 @@ fn place(text: &str, root: &str) -> Option<(String, u32)> {
     known.next_back()
 }
 
-/// Returns the number of tests that ran, and the line that says how they ended.
+/// Returns the number of tests that ran, and the line that says how they ended; what a test printed comes before.
 fn summary(stderr: &str) -> (usize, &str) {
-    let mut lines = stderr.lines().skip_while(|line| !line.starts_with("Ran "));
-    let ran = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).unwrap_or(0);
+    let last = stderr.rsplit_once(&format!("{THIN_RULE}\nRan ")).map_or("", |(_, last)| last);
+    let mut lines = last.lines();
+    let ran = lines.next().and_then(|line| line.split(' ').next()?.parse().ok()).unwrap_or(0);
     (ran, lines.find(|line| !line.is_empty()).unwrap_or_default())
 }
 

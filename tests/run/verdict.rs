@@ -30,6 +30,10 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         case("verdict::a_stopped_reviewer_holds_what_it_reviews", a_stopped_reviewer_holds_what_it_reviews),
         case("verdict::nothing_to_do_is_no_failure", nothing_to_do_is_no_failure),
+        case(
+            "verdict::a_checkpoint_or_a_tester_may_have_nothing_to_do",
+            a_checkpoint_or_a_tester_may_have_nothing_to_do,
+        ),
     ]
 }
 
@@ -257,4 +261,18 @@ fn nothing_to_do_is_no_failure() -> Outcome {
     says(&world.types(&["status"], 0)?, &["T1    nothing to do"])?;
     // Whoever rejects that expects work.
     says(&world.types(&["reject", "T1", "-m", "main.c is not"], 1)?, &["T1: FAILED (no_changes)"])
+}
+
+/// Work that only checks, and the shipped tester, may find that all is well; other work that changes nothing fails.
+fn a_checkpoint_or_a_tester_may_have_nothing_to_do() -> Outcome {
+    let plan = "- [ ] 1. Work\n  - [ ] 1.1 Write (run: echo 1 > one.txt)\n  - [ ] 1.2 Checkpoint - Ensure all tests pass\n\
+                - [ ] 2. Cover it @tester (depends: 1)\n- [ ] 3. Go on (depends: 2)\n";
+    let world = World::with_plan(plan)?;
+    let script = ["1.2", "2", "3"].into_iter().fold(Script::default(), |script, task| script.rule(done(task)));
+    says(&run(&world, &script, 1)?, &["1.2: nothing to do", "2: nothing to do", "3: FAILED (no_changes)"])?;
+    states(&world, &["merged", "nothing_to_do", "nothing_to_do", "failed"])?;
+    world.types(&["land"], 0)?;
+    let written = world.repository.read("plan.md")?;
+    let expected = plan.replace("[ ]", "[x]").replace("[x] 3.", "[ ] 3.");
+    if written == expected { Ok(()) } else { fail(written) }
 }

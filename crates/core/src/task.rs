@@ -69,6 +69,9 @@ pub struct Task {
     /// Marked `- [ ]*`.
     #[serde(default)]
     pub optional: bool,
+    /// Whether it only checks what others have done (a checkpoint, a review), and so may have nothing to change.
+    #[serde(default)]
+    pub may_change_nothing: bool,
 }
 
 impl Task {

@@ -72,8 +72,10 @@ impl TaskRecord {
     }
 
     /// Decides what happens to the task if its finished work changes nothing. A command that changes nothing has
-    /// succeeded, and so has an agent whose role may have nothing to do, unless this same result was rejected.
-    pub fn without_changes(&self, may_do_nothing: bool) -> WithoutChanges {
+    /// succeeded, and so has an agent if its role or the task may have nothing to do, unless this same result was
+    /// rejected.
+    pub fn without_changes(&self, role_may_do_nothing: bool) -> WithoutChanges {
+        let may_do_nothing = role_may_do_nothing || self.task.may_change_nothing;
         match (self.rejection_stands(), self.is_command()) {
             (false, true) => WithoutChanges::Report,
             (false, false) if may_do_nothing => WithoutChanges::NothingToDo,
@@ -173,6 +175,15 @@ mod tests {
             reject(&mut task);
             assert_eq!(task.without_changes(may_do_nothing), Fail, "{work:?} {may_do_nothing}, rejected");
         }
+    }
+
+    #[test]
+    fn a_task_that_only_checks_may_change_nothing() {
+        let mut checkpoint = record(&Work::Agent(None), 0);
+        checkpoint.task.may_change_nothing = true;
+        assert_eq!(checkpoint.without_changes(false), WithoutChanges::NothingToDo);
+        reject(&mut checkpoint);
+        assert_eq!(checkpoint.without_changes(false), WithoutChanges::Fail);
     }
 
     #[test]

@@ -136,7 +136,9 @@ fn without_status(text: &str) -> String {
 /// Returns a plan without what it says of the status of its tasks.
 fn without_marks(source: &str) -> String {
     let plan = parse(source);
-    let mut marks: Vec<&std::ops::Range<usize>> = plan.marks.values().flatten().map(|mark| &mark.range).collect();
+    let of_groups = plan.groups.iter().map(|group| &group.mark);
+    let mut marks: Vec<&std::ops::Range<usize>> =
+        plan.marks.values().flatten().chain(of_groups).map(|mark| &mark.range).collect();
     marks.sort_unstable_by_key(|range| std::cmp::Reverse(range.start));
     let mut text = source.to_owned();
     for range in marks {

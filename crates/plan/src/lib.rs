@@ -11,6 +11,8 @@ mod front_and_body;
 mod front_matter;
 #[cfg(test)]
 mod growth;
+#[cfg(test)]
+mod habits_tests;
 mod import;
 #[cfg(test)]
 mod invariants;
@@ -38,7 +40,7 @@ pub use check::report::{CheckReport, CheckedTask, Estimate, Surroundings, check,
 pub use fields::names::KnownNames;
 pub use fields::value::duration_ms;
 pub use front_matter::{FrontMatter, Order, front_matter};
-pub use mark::Mark;
+pub use mark::{GroupMark, Mark};
 pub use order::reason::{Cause, Reason};
 pub use parse::{MAX_PLAN_BYTES, Plan, notes, section};
 pub use read::note::Note;

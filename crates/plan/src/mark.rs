@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use orchestrate_core::ids::TaskId;
 use serde::{Deserialize, Serialize};
 
 /// The place where a plan says whether a task is done.
@@ -24,4 +25,13 @@ impl Mark {
     pub(crate) fn is_set(&self, source: &str) -> bool {
         source.get(self.range.clone()).is_none_or(|mark| mark.eq_ignore_ascii_case(&self.done))
     }
+}
+
+/// The box of a line that only groups tasks: it is ticked once all of them are done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupMark {
+    /// The box.
+    pub mark: Mark,
+    /// The tasks of the group, directly or in groups within it.
+    pub tasks: Vec<TaskId>,
 }

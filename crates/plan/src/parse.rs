@@ -15,14 +15,15 @@ use crate::fields::names::KnownNames;
 use crate::front_matter;
 use crate::front_matter::{FrontMatter, Order};
 use crate::import;
-use crate::mark::Mark;
+use crate::mark::{GroupMark, Mark};
 use crate::order::order_of;
 use crate::order::order_of::{Edges, Unordered};
 use crate::order::overlap::Pattern;
 use crate::order::reason::Reason;
+use crate::order::sequence;
 use crate::order::stuck::never_started;
 use crate::read::collect;
-use crate::read::collect::{Collected, MAX_TASKS};
+use crate::read::collect::{Collected, Group, MAX_TASKS};
 use crate::read::note::{self, Note};
 use crate::read::outline;
 use crate::read::outline::{Block, Opaque};
@@ -53,6 +54,9 @@ pub struct Plan {
     pub reasons: BTreeMap<TaskId, Reason>,
     /// What is written when a task is done; a heading without a box has no entry.
     pub marks: BTreeMap<TaskId, Vec<Mark>>,
+    /// The boxes of groups.
+    #[serde(default)]
+    pub groups: Vec<GroupMark>,
     /// What it says besides its tasks, section by section.
     #[serde(default)]
     pub notes: Vec<Note>,
@@ -146,7 +150,13 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let marks = marks.filter(|(_, marks)| !marks.is_empty()).collect();
     let reasons = ids.iter().zip(&edges.reasons).filter_map(|(id, reason)| Some((id.clone(), (*reason)?))).collect();
     let tasks = tasks(source, drafts, &ids, edges, front_matter.review);
-    Plan { title, front_matter, tasks, marks, reasons, notes, ..Plan::default() }
+    let groups = groups.into_iter().filter_map(|group| group_mark(group, &ids)).collect();
+    Plan { title, front_matter, tasks, marks, groups, reasons, notes, ..Plan::default() }
+}
+
+/// Returns the box of a group, if it has one, with the ids of its tasks.
+fn group_mark(group: Group, ids: &[TaskId]) -> Option<GroupMark> {
+    Some(GroupMark { mark: group.mark?, tasks: ids.get(group.leaves)?.to_vec() })
 }
 
 /// What is below the front matter.
@@ -320,6 +330,7 @@ fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges, 
             depends: named(depends),
             after: named(after),
             review_required: draft.attributes.review.unwrap_or(review),
+            may_change_nothing: draft.attributes.files.is_empty() && sequence::only_checks(&draft.title),
             ..draft.into_task(id.clone())
         })
         .collect()

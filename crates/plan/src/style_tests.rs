@@ -450,7 +450,7 @@ line 17: a row of a table; the plan's tasks are its boxes
 
 /// Reads a plan, marks these tasks as done, and requires that only their statuses differ, and that they are read so.
 #[track_caller]
-fn written(source: &str, landed: &[&str], expected: &str) {
+pub(crate) fn written(source: &str, landed: &[&str], expected: &str) {
     let landed: Vec<TaskId> = landed.iter().map(|id| TaskId::from(*id)).collect();
     let written = write_boxes(source, &landed);
     assert_eq!(written, expected);

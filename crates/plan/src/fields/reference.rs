@@ -369,7 +369,7 @@ mod tests {
     fn references_find_what_people_mean() {
         let ids = ["T001", "T002", "T003", "T010", "US-001", "US-002", "1.1", "1.2", "setup-db", "set_up_the_crate"];
         let tasks: Vec<Name<'_>> = ids.iter().map(|id| name(id, None)).collect();
-        let groups = [Group { id: "1".to_owned(), leaves: 6..8 }];
+        let groups = [Group { id: "1".to_owned(), mark: None, leaves: 6..8 }];
         let references = References::new(&tasks, &groups);
         let table: [(&str, &[usize]); 18] = [
             ("T001", &[0]),

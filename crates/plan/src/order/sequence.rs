@@ -29,6 +29,11 @@ const CLOSING: &[&str] = &[
 ];
 /// First words of a title that may name a test or a review within the next ones.
 const DOING: &[&str] = &["add", "write", "run", "create", "do", "perform", "execute", "ensure", "make"];
+/// First words of a title that only checks.
+const CHECKING: &[&str] = &["test", "testing", "review", "verify", "validate", "checkpoint", "qa"];
+/// First words of a title that only checks if it names a test or a review within the next ones.
+const CARRYING_OUT: &[&str] =
+    &["run", "do", "perform", "execute", "ensure", "make", "confirm", "check", "final", "finally"];
 /// Such a test or review.
 const CHECKS: &[&str] = &["test", "tests", "review", "checkpoint", "verification", "e2e"];
 /// The number of words after a word of [`DOING`] that are looked at.
@@ -95,6 +100,18 @@ pub(crate) fn is_closing(title: &str) -> bool {
     match words.next() {
         Some(first) if is_one(first, CLOSING) => true,
         Some(first) if is_one(first, DOING) => words.take(WORDS_AFTER).any(|word| is_one(word, CHECKS)),
+        _ => false,
+    }
+}
+
+/// Reports whether a title says that its task only checks what others have done, so that it may find nothing to change;
+/// writing a test is work.
+pub(crate) fn only_checks(title: &str) -> bool {
+    let is_one = |word: &str, known: &[&str]| known.iter().any(|known| known.eq_ignore_ascii_case(word));
+    let mut words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    match words.next() {
+        Some(first) if is_one(first, CHECKING) => true,
+        Some(first) if is_one(first, CARRYING_OUT) => words.take(WORDS_AFTER).any(|word| is_one(word, CHECKS)),
         _ => false,
     }
 }
@@ -223,6 +240,15 @@ mod tests {
             ["Test the parser", "Write unit tests", "Final review", "Run all the tests", "Checkpoint", "Review it"]
         {
             assert!(is_closing(title), "{title}");
+        }
+        for title in ["Checkpoint - Ensure all tests pass", "Final checkpoint", "Run all the tests", "Verify the login"]
+        {
+            assert!(only_checks(title), "{title}");
+        }
+        for title in
+            ["Write unit tests", "Add e2e tests", "Final polish", "Finalize the docs", "Create the review page"]
+        {
+            assert!(!only_checks(title), "{title}");
         }
         for title in ["Add a testimonial page", "Build the review queue", "Write the file", "Detest", "Latest news"] {
             assert!(!is_closing(title), "{title}");

@@ -41,6 +41,8 @@ const MAX_GROUPS_BESIDE: usize = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub(crate) id: String,
+    /// Its box, which is ticked once all its tasks are done.
+    pub(crate) mark: Option<Mark>,
     /// Indices of its drafts.
     pub(crate) leaves: Range<usize>,
 }
@@ -527,7 +529,8 @@ impl Walk<'_, '_> {
             }
         }
         self.sections.place.phase += usize::from(is_phase);
-        self.found.groups.push(Group { id, leaves: first..self.found.drafts.len() });
+        let leaves = first..self.found.drafts.len();
+        self.found.groups.push(Group { id, mark: mark.at.map(|at| Mark::of_box(line.offset(at))), leaves });
     }
 
     /// Reads a line that sums up the ones after it (`1` before `1.1`, `1.2`) as their group.
@@ -537,7 +540,9 @@ impl Walk<'_, '_> {
         self.reader.findings.skip(entry.item.range.start, "it groups the tasks after it");
         let first = self.found.drafts.len();
         self.entries(children, &own, depth + 1);
-        self.found.groups.push(Group { id: id.to_owned(), leaves: first..self.found.drafts.len() });
+        let leaves = first..self.found.drafts.len();
+        let mark = mark.at.map(|at| Mark::of_box(entry.line.offset(at)));
+        self.found.groups.push(Group { id: id.to_owned(), mark, leaves });
     }
 
     /// Returns what a group passes to each of its tasks.

@@ -58,7 +58,8 @@ impl Draft {
         self.id = Some(id);
     }
 
-    /// Returns the task. Its line, its dependencies and its review follow from the rest of the plan.
+    /// Returns the task. Its line, its dependencies, its review and what it may leave as it is follow from the rest of
+    /// the plan.
     pub(crate) fn into_task(self, id: TaskId) -> Task {
         let attributes = self.attributes;
         let agent = attributes.agent.map(|agent| agent.text);
@@ -89,6 +90,7 @@ impl Draft {
             verdict: false,
             parallel: attributes.parallel,
             optional: self.optional,
+            may_change_nothing: false,
         }
     }
 }

@@ -33,6 +33,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land_styles::the_identity_is_that_of_git_commit", the_identity_is_that_of_git_commit),
         case("land_styles::hooks_are_named_and_not_run", hooks_are_named_and_not_run),
         case("land_styles::hooks_run_as_gits_own_on_request", hooks_run_as_gits_own_on_request),
+        case("land_styles::hooks_check_each_commit_of_a_rebase", hooks_check_each_commit_of_a_rebase),
         case("land_styles::a_hook_that_lands_is_not_run", a_hook_that_lands_is_not_run),
         case("land_styles::a_landing_signs_its_commits", a_landing_signs_its_commits).needs(SSH_KEYGEN),
         case("land_styles::a_landing_signs_by_gpg", || signs_by(sign_by_gpg)).needs(GPG),
@@ -423,3 +424,29 @@ fn a_hook_that_lands_is_not_run() -> Outcome {
     says(&world.types(&["land", "--hooks"], 0)?, &["hooks not run: post-merge ("])?;
     if Path::new(&marker).exists() { fail("it was run") } else { Ok(()) }
 }
+/// The second commit is refused, so that nothing lands although the first was made.
+fn hooks_check_each_commit_of_a_rebase() -> Outcome {
+    let world = ended(&[])?;
+    let (log, before) = (world.file("log"), world.repository.git(&["rev-parse", "main"])?);
+    hook(&world, "pre-commit", &format!("echo pre-commit >> {log}; exit 1"))?;
+    hook(&world, "prepare-commit-msg", "echo 'Change-Id: I1' >> \"$1\"")?;
+    hook(&world, "commit-msg", &format!("head -1 \"$1\" >> {log}; echo no ticket; test $(wc -l < {log}) -lt 2"))?;
+    let named = world.types(&["land", "--rebase", "--json"], 0)?.json()?;
+    if *at(&named, "/skipped_hooks")? != json!(["pre-commit", "prepare-commit-msg", "commit-msg"]) {
+        return fail(named.to_string());
+    }
+    world.types(&["land", "--undo"], 0)?;
+    let refused = world.types(&["land", "--rebase", "--hooks"], 3)?;
+    says(&refused, &["failed to run the hook commit-msg: it ended with exit code 1", "no ticket"])?;
+    same(&world.repository.git(&["rev-parse", "main"])?, &before)?;
+    let said = std::fs::read_to_string(&log)?;
+    let mut subjects: Vec<&str> = said.lines().collect();
+    subjects.sort_unstable();
+    same(&subjects.join(" "), "one two")?;
+    hook(&world, "commit-msg", "grep -q Change-Id \"$1\"")?;
+    says(&world.types(&["land", "--rebase", "--hooks"], 0)?, &["hooks not run: pre-commit ("])?;
+    let found =
+        world.repository.git(&["log", "--format=%(trailers:key=Change-Id,valueonly)", &format!("{before}..main")])?;
+    same(&found.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "), "I1 I1")
+}
+

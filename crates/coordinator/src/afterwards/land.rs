@@ -42,7 +42,7 @@ pub struct LandOptions {
     pub style: LandStyle,
     /// The message of a merge or a squash, with the placeholders `{title}`, `{run}` and `{tasks}`.
     pub message: Option<String>,
-    /// Whether to run the user's hooks for the message, and after the merge.
+    /// Whether to run the user's hooks for the message of each new commit, and after the merge.
     pub hooks: bool,
     /// Stops a landing that has not started to move anything; one that has completes.
     pub cancel: Cancel,

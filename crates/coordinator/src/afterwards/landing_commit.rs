@@ -50,7 +50,7 @@ pub(crate) struct Course<'a> {
     pub(crate) style: LandStyle,
     /// The template of the message of a merge or a squash.
     pub(crate) message: Option<&'a str>,
-    /// Whether to run the user's hooks for the message.
+    /// Whether to run the user's hooks for the message of each new commit.
     pub(crate) hooks: bool,
     pub(crate) cancel: &'a Cancel,
 }
@@ -67,13 +67,13 @@ impl Brought {
         }
     }
 
-    /// Returns the hooks that git would run for it, in their order.
+    /// Returns the hooks that git would run for it, in their order. A rebased commit counts as one of `git commit`.
     pub(crate) fn hooks(self) -> &'static [&'static str] {
         match self {
             Self::Nothing => &[],
-            Self::FastForward | Self::Rebase => &["post-merge"],
+            Self::FastForward => &["post-merge"],
             Self::Merge => &["pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-merge"],
-            Self::Squash => &["pre-commit", "prepare-commit-msg", "commit-msg", "post-merge"],
+            Self::Squash | Self::Rebase => &["pre-commit", "prepare-commit-msg", "commit-msg", "post-merge"],
         }
     }
 
@@ -175,7 +175,7 @@ impl Course<'_> {
         let CommitInfo { author, message, time_unix, .. } = work.as_ref().unwrap_or(merge).clone();
         let by = Identities { author, ..self.identities()? };
         let spec = CommitSpec { tree, parents: vec![parent], message, trailers: Vec::new(), by, time_unix };
-        Ok(repo.landing().commit(&spec, Origin::Repeated(time_unix))?)
+        Ok(repo.landing().commit(&spec, Origin::Repeated(time_unix), self.hooks.then_some("message"))?)
     }
 
     fn commit(
@@ -187,8 +187,7 @@ impl Course<'_> {
         let (by, time_unix) = (self.identities()?, unix_seconds());
         let spec = CommitSpec { tree, parents, message, trailers, by, time_unix };
         let kind = if self.style == LandStyle::Squash { "squash" } else { "merge" };
-        let hooks_for = self.hooks.then_some(kind);
-        Ok(self.runs.repo.landing().commit(&spec, Origin::New { hooks_for })?)
+        Ok(self.runs.repo.landing().commit(&spec, Origin::New, self.hooks.then_some(kind))?)
     }
 
     fn identities(&self) -> Result<Identities, CoordinatorError> {

@@ -21,10 +21,7 @@ const ASK_WITHOUT_TERMINAL: (&str, &str) = ("SSH_ASKPASS_REQUIRE", "force");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// It is new: written now, or when `GIT_AUTHOR_DATE` says.
-    New {
-        /// What git calls its kind to the hooks for its message (`merge`, `squash`), if these are to be run.
-        hooks_for: Option<&'static str>,
-    },
+    New,
     /// It repeats a commit that was written at this time, in seconds since 1970.
     Repeated(i64),
 }
@@ -41,15 +38,16 @@ impl Landing<'_> {
     }
 
     /// Creates a commit as `git commit` would: with the date and time zone of the user, and signed if the user signs
-    /// commits. No ref moves. The time of `spec` is not used.
+    /// commits. No ref moves. The time of `spec` is not used. If the hooks for its message are to be run, `hooks_for`
+    /// is what git calls the source of the message to them (`merge`, `squash`, `message`).
     ///
     /// # Errors
     /// [`GitError::NotSigned`], [`GitError::HookFailed`], or if git cannot store the commit.
-    pub fn commit(&self, spec: &CommitSpec, origin: Origin) -> Result<Oid, GitError> {
+    pub fn commit(&self, spec: &CommitSpec, origin: Origin, hooks_for: Option<&'static str>) -> Result<Oid, GitError> {
         let room = Room::new()?;
         let message = room.leave_message(&spec.text())?;
-        if let Origin::New { hooks_for: Some(kind) } = origin {
-            self.run_message_hooks(&message, kind)?;
+        if let Some(source) = hooks_for {
+            self.run_message_hooks(&message, source)?;
         }
         let signing = self.repo.shared.configuration.signing();
         let mut args: Vec<OsString> = vec!["commit-tree".into(), "-F".into(), message.into()];

@@ -96,7 +96,11 @@ impl Context {
     /// Opens the store of the repository's runs; fails if there are none.
     pub(crate) fn store(&self) -> Result<Store, CommandError> {
         let project = self.project()?;
-        if let Some(store) = project.store()?
+        let mut store = project.store()?;
+        if store.is_none() && project.follow_move(output::note)? {
+            store = project.store()?;
+        }
+        if let Some(store) = store
             && store.latest_run()?.is_some()
         {
             return Ok(store);

@@ -27,6 +27,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("display::status_tells_what_an_agent_does", status_tells_what_an_agent_does),
         case("display::a_plan_with_nothing_to_do_is_no_run", a_plan_with_nothing_to_do_is_no_run),
         case("display::a_moved_repository_is_recognised", a_moved_repository_is_recognised),
+        case("display::a_run_after_a_move_joins_the_others", a_run_of_a_moved_repository_joins_the_earlier_ones),
+        case("display::runs_of_a_clone_are_only_offered", runs_of_a_repository_without_their_branches_are_offered),
         case("display::a_new_test_is_no_risk", a_new_test_is_no_risk),
         sandboxed("display::names_are_written_out_and_kept_apart", names_are_written_out_and_kept_apart),
     ]
@@ -220,15 +222,10 @@ fn a_moved_repository_is_recognised() -> Outcome {
     let elsewhere = world.home.path().join("else where");
     std::fs::rename(world.repository.path(), &elsewhere)?;
     let types = |arguments: &[&str]| world.home.orchestrate(&elsewhere, arguments).run();
-    let lost = types(&["status"])?.exits(2)?;
-    says(&lost, &["since it was moved here; its runs were recorded at"])?;
-    let commands: Vec<&str> =
-        lost.stderr.split('`').filter(|part| part.starts_with("mv ") || part.starts_with("find ")).collect();
-    let script = commands.join(" && ");
-    world.home.command("sh", &elsewhere, &["-ec", &script]).run()?.exits(0)?;
-    let found = types(&["status", "--json"])?.exits(0)?.json()?;
-    if found["run_id"] != run["run_id"] || commands.len() != 2 {
-        return fail(found);
+    let found = types(&["status", "--json"])?.exits(0)?;
+    says(&found, &["this repository was moved from", "its runs have followed"])?;
+    if found.json()?["run_id"] != run["run_id"] {
+        return fail(found.stdout);
     }
     says(&types(&["approve", "T1"])?.exits(0)?, &["T1    merged"])?;
     says(&types(&["land"])?.exits(0)?, &["has landed"])?;
@@ -243,6 +240,47 @@ fn a_moved_repository_is_recognised() -> Outcome {
     world.home.command("sh", &other, &["-ec", script]).run()?.exits(0)?;
     let none = world.home.orchestrate(&other, &["status"]).run()?.exits(2)?;
     says(&none, &["this repository has no runs\n"])
+}
+
+/// A run in the new place must not hide those of the old one.
+fn a_run_of_a_moved_repository_joins_the_earlier_ones() -> Outcome {
+    let world = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
+    world.repository.write("next.md", "- [ ] N1 Make another (run: touch other)\n")?;
+    let run = world.types(&["run", "plan.md", "--json"], 0)?.json()?;
+    let elsewhere = world.home.path().join("elsewhere");
+    std::fs::rename(world.repository.path(), &elsewhere)?;
+    let types = |arguments: &[&str]| world.home.orchestrate(&elsewhere, arguments).run();
+    let next = types(&["run", "next.md", "--json"])?.exits(0)?;
+    says(&next, &["its runs have followed"])?;
+    let listed = types(&["status", "--all", "--json"])?.exits(0)?.json()?;
+    let listed: Vec<_> = listed.as_array().into_iter().flatten().map(|run| run["run_id"].clone()).collect();
+    if listed != [next.json()?["run_id"].clone(), run["run_id"].clone()] {
+        return fail(format!("{listed:?}"));
+    }
+    let run = run["run_id"].as_str().unwrap_or_default();
+    says(&types(&["land", run])?.exits(0)?, &["has landed"])?;
+    says(&types(&["clean", run])?.exits(0)?, &["removed"]).map(drop)
+}
+
+/// Without the branches of its runs, as in a clone, a repository may be another one: the user decides.
+fn runs_of_a_repository_without_their_branches_are_offered() -> Outcome {
+    let world = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
+    let run = world.types(&["run", "plan.md", "--json"], 0)?.json()?;
+    world.types(&["land"], 0)?;
+    world.types(&["clean"], 0)?;
+    let clone = world.home.path().join("a clone");
+    let (from, to) = (world.repository.path().display().to_string(), clone.display().to_string());
+    world.home.command("git", world.home.path(), &["clone", "-q", &from, &to]).run()?.exits(0)?;
+    std::fs::rename(world.repository.path(), world.home.path().join("gone"))?;
+    let types = |arguments: &[&str]| world.home.orchestrate(&clone, arguments).run();
+    let lost = types(&["status"])?.exits(2)?;
+    says(&lost, &["since it was moved here; its runs were recorded at"])?;
+    let commands: Vec<&str> =
+        lost.stderr.split('`').filter(|part| part.starts_with("mv ") || part.starts_with("find ")).collect();
+    let [moves, _] = commands.as_slice() else { return fail(lost.stderr) };
+    world.home.command("sh", &clone, &["-ec", moves]).run()?.exits(0)?;
+    let found = types(&["status", "--json"])?.exits(0)?.json()?;
+    if found["run_id"] == run["run_id"] { Ok(()) } else { fail(found) }
 }
 
 fn a_new_test_is_no_risk() -> Outcome {

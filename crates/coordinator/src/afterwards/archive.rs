@@ -9,6 +9,7 @@ use orchestrate_core::RunId;
 use orchestrate_git::Repo;
 use orchestrate_journal::{JournalError, Store};
 
+use crate::afterwards::moved;
 use crate::api::coordinator::Settings;
 use crate::error::CoordinatorError;
 use crate::run::layout::{Layout, require_own_state};
@@ -32,6 +33,7 @@ impl Archive {
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         require_own_state(&settings.state_dir)?;
         let repo = Repo::open(repository, &settings.state_dir)?.telling(settings.waiting);
+        moved::follow(&repo, &settings.state_dir, settings.warn)?;
         let layout = Layout::new(&settings.state_dir, &repo.id());
         let store = Store::open_existing(&layout.journal())?;
         let store = store.ok_or_else(|| JournalError::NoSuchRun("latest".to_owned()))?;

@@ -186,6 +186,7 @@ impl Coordinator {
         let layout = Layout::new(&settings.state_dir, &repo.id());
         repo.worktrees().require_outside(&layout.journal())?;
         let redactor = redactor_of(&settings.environment, settings.base_url.as_deref(), Some(&repo));
+        moved::follow(&repo, &settings.state_dir, settings.warn)?;
         let store = Store::open(&layout.journal())?.redacting(redactor.clone());
         moved::note_origin(&layout, &repo);
         let children = tokio::sync::Mutex::default();

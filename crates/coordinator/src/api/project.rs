@@ -113,7 +113,17 @@ impl Project {
         Ok(Store::open_existing(&self.layout.journal())?)
     }
 
-    /// Finds the runs that this repository had before it was moved; for a repository without runs.
+    /// Takes over the runs that this repository had before it was moved, says so, and returns whether there were any;
+    /// for a repository without runs. Nothing is taken over unless the runs are certain to be this repository's.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runs or their worktrees cannot be moved.
+    pub fn follow_move(&self, say: fn(&str)) -> Result<bool, CoordinatorError> {
+        moved::follow(&self.repo, &self.state_dir, say)
+    }
+
+    /// Finds the runs that this repository may have had before it was moved; for a repository without runs.
     pub fn moved(&self, state_dir: &Path) -> Option<Moved> {
         moved::find(&self.repo, state_dir)
     }

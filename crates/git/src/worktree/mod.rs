@@ -7,6 +7,7 @@ pub(crate) mod include;
 pub(crate) mod kept;
 pub(crate) mod links_back;
 pub(crate) mod made;
+pub(crate) mod moved;
 pub(crate) mod on_files;
 pub(crate) mod reconcile;
 pub(crate) mod reset;

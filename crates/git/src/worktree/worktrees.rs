@@ -150,14 +150,14 @@ impl Worktree {
 }
 
 /// The expected contents of the files that tie a worktree to its repository.
-struct Pointers {
-    dot_git: Vec<u8>,
+pub(crate) struct Pointers {
+    pub(crate) dot_git: Vec<u8>,
     commondir: Vec<u8>,
-    gitdir: Vec<u8>,
+    pub(crate) gitdir: Vec<u8>,
 }
 
 impl Pointers {
-    fn of(path: &Path, admin_dir: &Path) -> Pointers {
+    pub(crate) fn of(path: &Path, admin_dir: &Path) -> Pointers {
         Pointers {
             dot_git: [b"gitdir: ", admin_dir.as_os_str().as_bytes(), b"\n"].concat(),
             commondir: b"../..\n".to_vec(),

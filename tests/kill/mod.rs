@@ -86,8 +86,16 @@ impl End {
 
 /// Removes ids, branches, commits, times, tokens, turn counts and models from a report.
 fn without_what_differs(mut report: Value) -> Value {
-    let differing =
-        ["run_id", "integration_branch", "integration_commit", "base_commit", "duration_ms", "usage", "branch"];
+    let differing = [
+        "run_id",
+        "integration_branch",
+        "integration_commit",
+        "base_commit",
+        "duration_ms",
+        "waited_ms",
+        "usage",
+        "branch",
+    ];
     let drop_from = |fields: &mut Value| {
         if let Some(fields) = fields.as_object_mut() {
             fields.retain(|name, _| {

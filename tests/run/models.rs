@@ -274,6 +274,10 @@ fn an_outage_is_waited_out_and_costs_no_attempt() -> Outcome {
         settings.run.timeout_ms = Some(4_000);
     })?;
     played.require(0, &[("T1", Merged)])?;
+    let (worked, waited) = (played.report.duration_ms, played.report.waited_ms);
+    if waited < 4_000 || worked > 4_000 {
+        return fail(format!("{worked} ms of work, waited {waited} ms"));
+    }
     let said = played.pick(|event| match event {
         Event::ModelWaiting { error, .. } => Some(error.clone()),
         _ => None,

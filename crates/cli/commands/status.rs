@@ -33,7 +33,12 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
     let (mut report, state) = (standing.report(), standing.state);
     let project = context.project()?;
     if report.status == RUNNING {
-        report.duration_ms += unix_ms().saturating_sub(state.updated_ms);
+        let since = unix_ms().saturating_sub(state.updated_ms);
+        if state.stands_still() {
+            report.waited_ms += since;
+        } else {
+            report.duration_ms += since;
+        }
     } else {
         warn_of_strange_tip(&project, &state);
     }

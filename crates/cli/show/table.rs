@@ -79,9 +79,9 @@ pub(crate) fn render(report: &Report) -> String {
         calls => format!("{calls} calls were answered from the cache\n"),
     };
     text.push_str(&format!(
-        "\nrun {}: {how} {:.1} s, {} tokens{}\n{replayed}{branches}result: {} at {}\n",
+        "\nrun {}: {how} {}, {} tokens{}\n{replayed}{branches}result: {} at {}\n",
         report.run_id,
-        seconds(report.duration_ms),
+        time(report.duration_ms, report.waited_ms),
         tokens(report.usage.input_tokens + report.usage.output_tokens),
         total_cost(report),
         report.integration_branch,
@@ -94,6 +94,16 @@ pub(crate) fn render(report: &Report) -> String {
 fn review_of(task: &TaskReport) -> String {
     let mut text = String::new();
     if let Some(ReviewVerdict { verdict, changes, comment }) = &task.verdict {
+/// Describes the time that a run has taken; what it waited for its models, it did not work.
+fn time(worked_ms: u64, waited_ms: u64) -> String {
+    let worked = seconds(worked_ms);
+    if waited_ms == 0 {
+        return format!("{worked:.1} s");
+    }
+    let (all, waited) = (seconds(worked_ms + waited_ms), seconds(waited_ms));
+    format!("{worked:.1} s of work, {all:.1} s in all ({waited:.1} s waiting for a model)")
+}
+
         let comment = comment.as_deref().map(|text| format!(": {}", one_line(text, MAX_ERROR_CHARS)));
         text.push_str(&format!("{}: {}{}\n", task.id, verdict_words(*verdict, changes), comment.unwrap_or_default()));
         for change in changes {
@@ -190,4 +200,15 @@ pub(crate) fn unread<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String
         format!("{to} has not read message {sequence} from {}: {}\n", sender(from), one_line(body, 200))
     };
     messages.map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_for_a_model_is_part_of_the_whole_time() {
+        assert_eq!(time(2_240, 0), "2.2 s");
+        assert_eq!(time(2_240, 19_810), "2.2 s of work, 22.1 s in all (19.8 s waiting for a model)");
+    }
 }

@@ -61,8 +61,11 @@ pub struct Report {
     pub integration_commit: Oid,
     /// Where the run started.
     pub base_commit: Oid,
-    /// The time from the first event to the newest, without the time in which no process worked on it.
+    /// The time from the first event to the newest, without the time in which no process worked on it or all its
+    /// agents waited for their models.
     pub duration_ms: u64,
+    /// The time in which its agents waited for models that did not answer, and nothing else was done.
+    pub waited_ms: u64,
     /// All tokens.
     pub usage: ReportUsage,
     /// How many calls of agents were answered with a stored result, so that nothing ran.
@@ -166,6 +169,7 @@ impl Standing {
             integration_commit: state.integration.clone(),
             base_commit: state.base.clone(),
             duration_ms: state.worked_ms(),
+            waited_ms: state.waited_ms,
             usage: ReportUsage::of(usage, state.cost()),
             replayed_calls: state.tasks().map(TaskRecord::replayed_calls).sum(),
             prices_date: state.settings.prices_date.clone(),

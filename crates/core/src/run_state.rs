@@ -42,8 +42,10 @@ pub struct RunState {
     pub started_ms: u64,
     /// Unix milliseconds of the newest event.
     pub updated_ms: u64,
-    /// Milliseconds between these two in which no process worked on it.
+    /// Milliseconds between these two in which no process worked on it, or all its agents waited for their models.
     pub paused_ms: u64,
+    /// Milliseconds of these in which its agents waited for models that did not answer, and nothing else was done.
+    pub waited_ms: u64,
     /// Its frozen settings.
     pub settings: RunSettings,
     /// The plan's path as typed.
@@ -156,6 +158,7 @@ impl RunState {
             started_ms: first.ts_ms,
             updated_ms: first.ts_ms,
             paused_ms: 0,
+            waited_ms: 0,
             settings: (**settings).clone(),
             plan: plan.clone(),
             plan_source: plan_source.clone(),
@@ -204,13 +207,18 @@ impl RunState {
         if fact.seq != self.seq + 1 {
             return Err(illegal(fact, Illegal::OutOfSequence { newest: self.seq }));
         }
-        let was_paused = self.status != RunStatus::Running || is_from_outside(&fact.event) || self.stands_still();
+        let was_stopped = self.status != RunStatus::Running || is_from_outside(&fact.event);
+        let stood_still = self.stands_still();
         self.apply_event(&fact.event).map_err(|reason| illegal(fact, reason))?;
         self.note_review(&fact.event);
         self.seq = fact.seq;
         self.note_outage(fact);
-        if was_paused {
-            self.paused_ms += fact.ts_ms.saturating_sub(self.updated_ms);
+        let passed_ms = fact.ts_ms.saturating_sub(self.updated_ms);
+        if was_stopped || stood_still {
+            self.paused_ms += passed_ms;
+        }
+        if stood_still && !was_stopped {
+            self.waited_ms += passed_ms;
         }
         self.updated_ms = fact.ts_ms;
         self.count_work(&fact.event);

@@ -195,3 +195,11 @@ fn the_time_of_an_outage_does_not_count() {
     // Nor does a sleep count twice.
     assert_eq!((worked("slept"), worked("waiting slept replied:1")), (43, 50));
 }
+
+/// The time that does not count as work is not lost, but neither is it that of a sleep.
+#[test]
+fn the_time_of_an_outage_is_counted_by_itself() {
+    let waited = |story: &str| after(&format!("spawned requested {story}")).waited_ms;
+    assert_eq!((waited(""), waited("waiting"), waited("waiting replied:1 requested:2")), (0, 0, 10));
+    assert_eq!((waited("slept"), waited("waiting switched:1:b requested:1 replied:1")), (0, 30));
+}

@@ -38,28 +38,25 @@ impl Role {
         Self::parse_as(Product::Own, file_stem, text, names)
     }
 
-    /// Parses a role that is written for a product; `file_name` is its name by [`Product::role_name`].
+    /// Parses a role that is written for a product; `name` is its name by [`Product::role_name`].
     ///
     /// # Errors
     /// As [`Role::parse`]; also for a role that the file disables.
     pub fn parse_as(
         product: Product,
-        file_name: &str,
+        name: &str,
         text: &str,
         names: &ToolNames,
     ) -> Result<(Self, Vec<RoleWarning>), RoleError> {
         if text.len() > MAX_ROLE_BYTES {
-            return Err(RoleError::TooLarge { role: file_name.to_owned(), bytes: text.len() });
+            return Err(RoleError::TooLarge { role: name.to_owned(), bytes: text.len() });
         }
         let text = normalized(text);
-        let (front, body) = split(&text).ok_or_else(|| RoleError::OpenFrontMatter(file_name.to_owned()))?;
-        if front.is_none() && product.names_by_file() {
-            return Err(RoleError::NoFrontMatter(file_name.to_owned()));
-        }
+        let (front, body) = split(&text).ok_or_else(|| RoleError::OpenFrontMatter(name.to_owned()))?;
         let prompt = body.trim();
-        let mut reader = front::Reader::new(file_name, product, front, names);
+        let mut reader = front::Reader::new(name, product, front, names);
         let keys = reader.keys()?;
-        let mut role = Self::bare(file_name, prompt);
+        let mut role = Self::bare(name, prompt);
         for (key, value) in &keys {
             reader.store(&mut role, key, value)?;
         }
@@ -75,6 +72,11 @@ impl Role {
         }
         Ok((role, reader.warnings))
     }
+}
+
+/// Reports whether a file begins with front matter, closed or not.
+pub fn has_front_matter(text: &str) -> bool {
+    !matches!(split(&normalized(text)), Some((None, _)))
 }
 
 /// Reports whether a role may have this name.

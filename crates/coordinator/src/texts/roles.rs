@@ -11,7 +11,7 @@ use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{Oid, Task, TaskId};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;
-use orchestrate_plan::role::{Delivers, MAX_ROLE_BYTES, Product, Role};
+use orchestrate_plan::role::{Delivers, MAX_ROLE_BYTES, Product, Role, RoleError, RoleWarning, has_front_matter};
 
 use crate::error::CoordinatorError;
 use crate::texts::prompts::project_text;
@@ -124,10 +124,10 @@ impl Roles {
     }
 
     fn add(&mut self, file: RoleFile<'_>, names: &ToolNames) {
-        let RoleFile { product, name, text, origin } = file;
-        let (role, warnings) = match Role::parse_as(product, name, text, names) {
+        let (role, warnings) = match file.parse(names) {
             Ok(parsed) => parsed,
             Err(error) => {
+                let RoleFile { product, name, text, origin } = file;
                 let written = name_in(text).filter(|_| !product.names_by_file());
                 for name in [Some(name), written].into_iter().flatten() {
                     self.found.remove(name);
@@ -136,6 +136,7 @@ impl Roles {
                 return;
             }
         };
+        let origin = file.origin;
         // An unknown tool would silently be missing.
         let unknown = role.unknown_tools(names);
         let mut warnings: Vec<String> = warnings.iter().chain(&unknown).map(ToString::to_string).collect();
@@ -189,6 +190,16 @@ struct RoleFile<'a> {
     name: &'a str,
     text: &'a str,
     origin: String,
+}
+
+impl RoleFile<'_> {
+    fn parse(&self, names: &ToolNames) -> Result<(Role, Vec<RoleWarning>), RoleError> {
+        let file_name = Path::new(&self.origin).file_name().unwrap_or_default().to_string_lossy();
+        if self.product.requires_front_matter(&file_name) && !has_front_matter(self.text) {
+            return Err(RoleError::NoFrontMatter(self.name.to_owned()));
+        }
+        Role::parse_as(self.product, self.name, self.text, names)
+    }
 }
 
 /// Returns the name in a front matter that may be malformed elsewhere.
@@ -281,8 +292,16 @@ mod tests {
         let text = "---\nname: Tests Everything\ndescription: Tests.\n---\nYou test.\n";
         add(&mut roles, Product::Copilot, ".github/agents/CSharpExpert.agent.md", text);
         add(&mut roles, Product::OpenCode, ".opencode/agent/docs.md", text);
-        add(&mut roles, Product::Copilot, ".github/agents/README.md", "# Our agents\n");
+        add(&mut roles, Product::Copilot, ".github/agents/plain.agent.md", "# Writes docs\n\nYou write.\n");
+        for readme in [".github/agents/README.md", ".opencode/agents/readme.md"] {
+            let product = if readme.starts_with(".github") { Product::Copilot } else { Product::OpenCode };
+            add(&mut roles, product, readme, "# Our agents\n");
+        }
         let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
-        assert_eq!((names, roles.left_out().len()), (vec!["csharpexpert", "docs"], 1));
+        assert_eq!((names, roles.left_out().len()), (vec!["csharpexpert", "docs", "plain"], 2));
+        assert_eq!(roles.role("plain").unwrap().description, "Writes docs");
+        assert!(
+            roles.left_out()[0].ends_with("failed to read role `readme`: it has no front matter with a description")
+        );
     }
 }

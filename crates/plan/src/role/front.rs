@@ -204,7 +204,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Parses `tools`: a string, a list, or a map from name to whether it is allowed.
+    /// Parses `tools`: a string, a list, or a map from name to whether it is allowed. A map switches tools of the
+    /// default set off, and others on; with `"*": false` it starts from none.
     fn tools(&self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
         let expected = "a list of tools";
         let allowed = match value {
@@ -215,8 +216,12 @@ impl<'a> Reader<'a> {
                     let names = if allows(value)? { &mut allowed } else { &mut role.disallowed };
                     names.extend(self.tools_of(name));
                 }
-                // A map that only forbids tools keeps the default set.
-                (!allowed.is_empty()).then_some(allowed)
+                role.disallowed.retain(|name| name != "*");
+                let is_none = map.get("*") == Some(&Value::Bool(false));
+                (is_none || allowed.iter().any(|name| !self.is_default(name))).then(|| {
+                    let defaults = self.names.defaults().filter(|_| !is_none).map(str::to_owned);
+                    defaults.chain(allowed).collect::<Vec<_>>()
+                })
             }
             other => {
                 Some(self.require(list(other), key, expected)?.iter().flat_map(|name| self.tools_of(name)).collect())
@@ -224,6 +229,10 @@ impl<'a> Reader<'a> {
         };
         role.tools = allowed.filter(|names| !names.iter().any(|name| name == "*")).map(unique);
         Ok(())
+    }
+
+    fn is_default(&self, tool: &str) -> bool {
+        self.names.tool(tool).is_some_and(|traits| traits.is_default)
     }
 
     /// Returns the canonical names of the tools that a name in a list stands for.

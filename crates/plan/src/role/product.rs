@@ -21,6 +21,19 @@ impl Product {
         matches!(self, Product::Copilot | Product::OpenCode)
     }
 
+    /// Reports whether a file of this name is a role only with front matter: without, it may be something else, such as
+    /// a README, unless its name says what it is.
+    ///
+    /// ```
+    /// use orchestrate_plan::role::Product;
+    /// assert!(Product::Copilot.requires_front_matter("README.md"));
+    /// assert!(!Product::Copilot.requires_front_matter("CSharpExpert.agent.md"));
+    /// assert!(!Product::Own.requires_front_matter("tester.md"));
+    /// ```
+    pub fn requires_front_matter(self, file_name: &str) -> bool {
+        self.names_by_file() && !file_name.ends_with(".agent.md")
+    }
+
     /// Reports whether a file's model has to name its provider: a bare name means something in its own product only.
     pub(super) fn requires_provider(self) -> bool {
         self != Product::Own

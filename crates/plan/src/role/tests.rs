@@ -116,8 +116,12 @@ fn tools_are_a_text_a_list_or_a_map() {
         ("tools: [edit, Skill]", Some(names(&["update_file", "write_file", "read_skill"])), Vec::new()),
         ("tools: Agent(*), Grep", Some(names(&["spawn_child_agent", "grep"])), Vec::new()),
         ("tools: [\"*\"]", None, Vec::new()),
-        ("tools: {read: true, bash: false}", Some(names(&["read_file"])), names(&["run_shell_command"])),
+        // A map changes the default set, so what it does not name stays.
+        ("tools: {read: true, bash: false}", None, names(&["run_shell_command"])),
         ("tools: {bash: false}", None, names(&["run_shell_command"])),
+        ("tools: {\"*\": true, bash: false}", None, names(&["run_shell_command"])),
+        ("tools: {\"*\": false, read: true}", Some(names(&["read_file"])), Vec::new()),
+        ("tools: {\"*\": false}", Some(Vec::new()), Vec::new()),
     ];
     for (line, tools, disallowed) in table {
         let (role, warnings) = read(&format!("---\n{line}\n---\nx\n"));
@@ -215,7 +219,6 @@ fn each_product_names_its_roles_and_models_in_its_own_way() {
 #[test]
 fn a_file_of_a_product_that_is_no_agent_of_this_machine_says_why() {
     let table = [
-        (Product::Copilot, "# Our agents\n", "read role `helper`: it has no front matter with a description"),
         (
             Product::OpenCode,
             "---\ndescription: Helps.\ndisable: true\n---\nx\n",

@@ -8,6 +8,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("failures::a_command_that_was_cut_off_can_be_undone", a_command_that_was_cut_off),
         case("failures::the_alternative_that_the_user_names_answers", the_alternative_answers),
+        case("failures::a_command_that_fails_for_a_known_cause_says_what_to_type", a_command_with_a_known_cause),
         case("failures::an_alternative_that_does_not_exist_is_refused", an_alternative_that_does_not_exist),
     ]
 }
@@ -29,6 +30,23 @@ fn a_command_that_was_cut_off() -> Outcome {
     let kept = world.repository.show(before, "keep.txt")?;
     let new = world.repository.git(&["ls-tree", before, "new.txt"])?;
     if kept.trim() == "mine" && new.is_empty() { Ok(()) } else { fail(format!("{before}: {kept:?} {new:?}")) }
+}
+
+/// The hint stands below the table, however long the output is.
+fn a_command_with_a_known_cause() -> Outcome {
+    let noise = "for i in 1 2 3 4 5 6 7 8; do printf 'error %0150d\\n' $i; done";
+    let told = "echo 'curl: (6) Could not resolve host: example.invalid' >&2; exit 6";
+    let world = World::with_plan(&format!(
+        "- [ ] T1 fetch (run: {noise}; {told})\n- [ ] T2 build (run: no-such-program --x)\n- [ ] T3 fail (run: exit 3)\n"
+    ))?;
+    let ran = world.types(&["run", "plan.md"], 1)?;
+    require_words(
+        &ran.stdout,
+        &["\n  fix: commands have no network: ", "\n  fix: commands do not see this program: "],
+    )?;
+    require_words(&ran.stderr, &["  fix: commands have no network: ", "  fix: commands do not see this program: "])?;
+    let hints = ran.stdout.matches("  fix: ").count();
+    if hints == 2 { Ok(()) } else { fail(format!("{hints} hints\n{}", ran.stdout)) }
 }
 
 const TOOL: &str = "Searches files.\n\n@title Search\n@name search_text\n@wrapped run_shell_command\n\

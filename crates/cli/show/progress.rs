@@ -9,7 +9,7 @@ use orchestrate_coordinator::Retry;
 use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::Sender;
 use orchestrate_core::price::dollars;
-use orchestrate_core::{Event, Recorded, RequestedChange, RunId, RunState, TaskRecord, Usage, VerdictKind};
+use orchestrate_core::{Event, Recorded, RequestedChange, RunId, RunState, TaskRecord, Usage, VerdictKind, split_hint};
 
 use crate::show::columns;
 use crate::show::output::{names, one_line, quoted};
@@ -115,9 +115,14 @@ fn milestone(event: &Event) -> Option<String> {
 
 /// Returns a line with the first line of the message, and the next ones quoted below it.
 fn with_lines(what: &str, message: &str) -> String {
+    let (message, hint) = split_hint(message);
     let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
     let shown: Vec<&str> = rest.lines().take(MOST_LINES).collect();
-    format!("{what}: {}\n{}", one_line(first, 4 * WIDTH), quoted(&shown.join("\n"))).trim_end().to_owned()
+    let text = format!("{what}: {}\n{}", one_line(first, 4 * WIDTH), quoted(&shown.join("\n"))).trim_end().to_owned();
+    match hint {
+        Some(hint) => format!("{text}\n  fix: {}", one_line(hint, 4 * WIDTH)),
+        None => text,
+    }
 }
 
 /// Describes a question to the user; its commands name the run, since the line may be read when there are newer runs.

@@ -4,7 +4,7 @@ use orchestrate_core::message::Envelope;
 use orchestrate_core::price::dollars;
 use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport};
 use orchestrate_core::run_state::{EndCause, TakeOver, Verify};
-use orchestrate_core::{Report, ReviewVerdict, TaskId, TaskState};
+use orchestrate_core::{Report, ReviewVerdict, TaskId, TaskState, split_hint};
 
 use crate::show::columns;
 use crate::show::output::one_line;
@@ -45,7 +45,11 @@ pub(crate) fn render(report: &Report) -> String {
     let mut text = with_titles(&rows, std::iter::once("TITLE").chain(titles));
     for task in &report.tasks {
         if let Some(error) = &task.error {
-            text.push_str(&format!("{}: {}: {}\n", task.id, error.cause, one_line(&error.message, MAX_ERROR_CHARS)));
+            let (message, hint) = split_hint(&error.message);
+            text.push_str(&format!("{}: {}: {}\n", task.id, error.cause, one_line(message, MAX_ERROR_CHARS)));
+            if let Some(hint) = hint {
+                text.push_str(&format!("  fix: {}\n", one_line(hint, MAX_ERROR_CHARS)));
+            }
         }
         text.push_str(&review_of(task));
         if let Some(take_over) = &task.take_over {
@@ -90,10 +94,6 @@ pub(crate) fn render(report: &Report) -> String {
     text
 }
 
-/// Describes a task's verdict on others, and the verdict that it waits for; empty without any.
-fn review_of(task: &TaskReport) -> String {
-    let mut text = String::new();
-    if let Some(ReviewVerdict { verdict, changes, comment }) = &task.verdict {
 /// Describes the time that a run has taken; what it waited for its models, it did not work.
 fn time(worked_ms: u64, waited_ms: u64) -> String {
     let worked = seconds(worked_ms);
@@ -104,6 +104,10 @@ fn time(worked_ms: u64, waited_ms: u64) -> String {
     format!("{worked:.1} s of work, {all:.1} s in all ({waited:.1} s waiting for a model)")
 }
 
+/// Describes a task's verdict on others, and the verdict that it waits for; empty without any.
+fn review_of(task: &TaskReport) -> String {
+    let mut text = String::new();
+    if let Some(ReviewVerdict { verdict, changes, comment }) = &task.verdict {
         let comment = comment.as_deref().map(|text| format!(": {}", one_line(text, MAX_ERROR_CHARS)));
         text.push_str(&format!("{}: {}{}\n", task.id, verdict_words(*verdict, changes), comment.unwrap_or_default()));
         for change in changes {

@@ -1,4 +1,4 @@
-//! What to type when a check or a setup fails for a known cause that no agent can fix.
+//! What to type when a check, a setup or a command of the plan fails for a known cause that no agent can fix.
 //!
 //! Only output of tools themselves is recognised, by words that a project's own tests hardly print.
 
@@ -20,6 +20,8 @@ const PYTHON_PACKAGES: &str = "the worktree has no such package: add `.venv` to 
                                (`.venv/bin/python`), or install it where your PATH finds it";
 /// The hint for a missing module of Go.
 const GO_MODULES: &str = "commands have no network: type `go mod download` in your checkout";
+/// The hint for modules of Go without their checksums.
+const GO_SUMS: &str = "commands have no network: type `go mod tidy` in your checkout, and commit go.sum";
 /// The hint for a missing package of Maven.
 const MAVEN_PACKAGES: &str =
     "commands have no network: type `mvn dependency:go-offline` in your checkout (needs Maven 3.9)";
@@ -29,6 +31,8 @@ const PROGRAM: &str = "commands do not see this program: the doctor shows which 
                        path (`.venv/bin/NAME`) in the worktree, where `[worktree] setup` or .worktreeinclude puts it";
 /// The hint for a full disk.
 const DISK: &str = "free space on the disk of the worktrees, for example by cleaning runs that have landed";
+/// The hint for a file that is larger than commands may write.
+const FILE_SIZE: &str = "the command writes a larger file than commands may: let it write less, or several files";
 /// The hint for anything that needs a network.
 const NETWORK: &str = "commands have no network: download what they need beforehand, in your checkout, or with \
                        `[worktree] setup` and `setup_network = true`";
@@ -49,6 +53,9 @@ const SETUP_CHANGES: &str =
 const SETUP_STAYS: &str = "let the setup make only files that git ignores and that do not contain their own absolute path, or \
                            list them in .worktreeinclude";
 
+/// The beginning of the line that [`with_hint`] appends.
+const FIX: &str = "\nfix: ";
+
 const fn cause(words: &'static [&'static str], hint: &'static str) -> Cause {
     Cause { words, hint }
 }
@@ -57,6 +64,8 @@ const fn cause(words: &'static [&'static str], hint: &'static str) -> Cause {
 const CAUSES: &[Cause] = &[
     cause(&["no space left on device"], DISK),
     cause(&["disk quota exceeded"], DISK),
+    cause(&["file size limit exceeded"], FILE_SIZE),
+    cause(&["error writing", "file too large"], FILE_SIZE),
     cause(&[BASE_ALONE_HAS_NETWORK], SETUP_CHANGES),
     cause(&[RESULT_STAYS], SETUP_STAYS),
     cause(&[SETUP_HAD_NETWORK], SETUP),
@@ -64,6 +73,7 @@ const CAUSES: &[Cause] = &[
     cause(&["failed to download", "--offline was specified"], FETCH_CRATES),
     cause(&["no matching package named", "found"], FETCH_CRATES),
     cause(&["as a reminder, you're using offline mode"], FETCH_CRATES),
+    cause(&["missing go.sum entry"], GO_SUMS),
     cause(&["module lookup disabled by goproxy=off"], GO_MODULES),
     cause(&["dial tcp: lookup proxy.golang.org"], GO_MODULES),
     cause(&["cannot access", "in offline mode and the artifact"], MAVEN_PACKAGES),
@@ -88,6 +98,19 @@ const CAUSES: &[Cause] = &[
     cause(&["env:", "no such file or directory"], PROGRAM),
 ];
 
+/// Appends to a message what to type if an output shows a known cause.
+pub fn with_hint(text: String, output: &str) -> String {
+    match check_hint(output) {
+        Some(hint) => format!("{text}{FIX}{hint}"),
+        None => text,
+    }
+}
+
+/// Splits a message into itself and what [`with_hint`] has appended.
+pub fn split_hint(message: &str) -> (&str, Option<&str>) {
+    message.rsplit_once(FIX).map_or((message, None), |(text, hint)| (text, Some(hint)))
+}
+
 /// Returns what to type if the output of a failed check shows a known cause.
 pub fn check_hint(output: &str) -> Option<&'static str> {
     let lines: Vec<String> = output.lines().map(str::to_lowercase).collect();
@@ -100,6 +123,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_hint_is_found_again_below_a_message() {
+        let message = with_hint("it ended with exit code 1\nan error".to_owned(), "/bin/sh: 1: just: not found");
+        assert_eq!(split_hint(&message), ("it ended with exit code 1\nan error", Some(PROGRAM)));
+        assert_eq!(split_hint("it ended\nwith 1"), ("it ended\nwith 1", None));
+    }
+
+    #[test]
     fn a_known_cause_has_a_hint() {
         let table = [
             ("error: no matching package named `serde` found\nlocation searched: crates.io index", Some(FETCH_CRATES)),
@@ -109,6 +139,7 @@ mod tests {
                 Some(FETCH_CRATES),
             ),
             ("main.go:3:8: example.org/x@v1: module lookup disabled by GOPROXY=off", Some(GO_MODULES)),
+            ("go: example.org/x@v1.0.0: missing go.sum entry; to add it:\n\tgo mod download", Some(GO_SUMS)),
             ("E   ModuleNotFoundError: No module named 'yaml'", Some(PYTHON_PACKAGES)),
             ("/usr/bin/python3: No module named pytest", Some(PYTHON_PACKAGES)),
             ("Error: Cannot find module 'left-pad'\nRequire stack:", Some(NODE_PACKAGES)),
@@ -118,6 +149,7 @@ mod tests {
             ("bash: line 1: just: command not found", Some(PROGRAM)),
             ("pyenv: version `3.13' is not installed (set by /w/.python-version)", Some(PROGRAM)),
             ("ld: final link failed: No space left on device", Some(DISK)),
+            ("File size limit exceeded (core dumped)", Some(FILE_SIZE)),
             ("npm error code E401\nthe setup had the network", Some(SETUP)),
             (
                 "npm error code ENOTCACHED\nonly the commit that a run starts from is set up with the network; …",

@@ -61,7 +61,7 @@ mod work_step;
 pub use actions::Action;
 pub use agent_loop::{AgentFact, AgentLoop, Finish, Step};
 pub use agent_spec::{AgentSpec, Fallback};
-pub use check_hint::check_hint;
+pub use check_hint::{check_hint, split_hint, with_hint};
 pub use check_output::failing_lines;
 pub use context::{ByteBound, Context, TokenCounter};
 pub use conversation::{

@@ -2,7 +2,7 @@
 //! worktree: what the worker itself finds wrong. What a merge finds wrong is returned by `merge/return_to_agent.rs`.
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
-use orchestrate_core::{AfterFault, Oid, TaskRecord, check_hint, failing_lines};
+use orchestrate_core::{AfterFault, Oid, TaskRecord, failing_lines, with_hint};
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::CheckResult;
@@ -112,14 +112,6 @@ pub(super) async fn send_back_unstored(
 pub(crate) fn with_failing_lines(text: String, output: &str) -> String {
     let lines = std::iter::once(text).chain(failing_lines(output)).collect::<Vec<_>>().join("\n");
     with_hint(lines, output)
-}
-
-/// Appends to a message what to type if an output shows a known cause.
-pub(super) fn with_hint(text: String, output: &str) -> String {
-    match check_hint(output) {
-        Some(hint) => format!("{text}\nfix: {hint}"),
-        None => text,
-    }
 }
 
 /// Returns work whose check failed to its agent, or fails the task; returns whether there is more to do.

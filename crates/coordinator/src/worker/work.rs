@@ -10,7 +10,7 @@ use std::time::Duration;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::task::Work;
-use orchestrate_core::{Oid, ReviewEnd, TaskRecord, WithoutChanges, WorkStep};
+use orchestrate_core::{Oid, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, with_hint};
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::Verification;
@@ -19,7 +19,7 @@ use crate::run::host::Host;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
-use crate::worker::faulty_work::{after_red_check, merge_return, send_back_conflict, send_back_unstored, with_hint};
+use crate::worker::faulty_work::{after_red_check, merge_return, send_back_conflict, send_back_unstored};
 use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
 

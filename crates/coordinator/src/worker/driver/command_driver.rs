@@ -17,6 +17,7 @@ use crate::error::CoordinatorError;
 use crate::merge::checks::CheckResult;
 use crate::run::codec::value_bytes;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
+use crate::worker::faulty_work::with_failing_lines;
 use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
@@ -112,6 +113,5 @@ fn end_of(result: &CheckResult) -> DriverEnd {
         return DriverEnd::Finished(cut(result.output.trim(), EVIDENCE_BYTES));
     }
     let cause = if result.timed_out { FailureCause::Timeout } else { FailureCause::Command };
-    let output = cut(result.output.trim(), EVIDENCE_BYTES);
-    DriverEnd::Failed(cause, format!("the command ended with {}\n{output}", result.exit))
+    DriverEnd::Failed(cause, with_failing_lines(format!("the command ended with {}", result.exit), &result.output))
 }

@@ -256,7 +256,7 @@ fn a_wrong_key_stops_all_tasks_of_its_endpoint_at_once() -> Outcome {
                 - [ ] T3 write the third file (model: anthropic/test)\n";
     let played = play(&world, plan, &server)?;
     played.require(1, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Merged)])?;
-    played.require_failure("T2", FailureCause::Endpoint, "check the key in OPENAI_API_KEY")?;
+    played.require_failure("T2", FailureCause::Endpoint, "failed to authenticate for openai/")?;
     let asked = server.requests().iter().filter(|request| request.path.contains("chat")).count();
     if asked == 1 { Ok(()) } else { fail(format!("{asked} requests with the rejected key")) }
 }

@@ -105,10 +105,15 @@ pub enum ModelError {
         message: String,
     },
     /// The account has no credit or has reached its spending limit; waiting does not help.
-    #[error("pay for {model}: {message}; add credit or raise the limit at the provider, then retry the task")]
+    #[error(
+        "use {model} at {endpoint}, since its account has no credit or has reached a limit: {message}; add credit or \
+        raise the limit at the provider, then resume the run"
+    )]
     QuotaExhausted {
         /// `provider/model`.
         model: String,
+        /// The base URL.
+        endpoint: String,
         /// The provider's message.
         message: String,
     },

@@ -348,7 +348,7 @@ impl Remote {
                 let variable = self.endpoint.base_variable.to_owned();
                 ModelError::UnknownModel { model, endpoint, variable, message }
             }
-            RefusalKind::Quota => ModelError::QuotaExhausted { model, message },
+            RefusalKind::Quota => ModelError::QuotaExhausted { model, endpoint, message },
             RefusalKind::Context => ModelError::ContextTooLong { model, message },
             RefusalKind::Request => ModelError::Rejected { model, endpoint, status, message },
         }

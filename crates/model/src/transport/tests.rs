@@ -232,7 +232,8 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
             "openai/m",
             429,
             r#"{"error":{"message":"no money","code":"insufficient_quota"}}"#,
-            "pay for openai/m: no money; add credit or raise the limit at the provider, then retry the task",
+            "use openai/m at URL, since its account has no credit or has reached a limit: no money; add credit or raise the \
+             limit at the provider, then resume the run",
             false,
         ),
         (

@@ -188,7 +188,7 @@ pub(super) async fn failed(workplace: &Workplace, turn: u32, out: Out) -> Result
     let Out { cause, error, .. } = out;
     let fact = Event::ModelFailed { task: workplace.task().clone(), turn, error: error.clone() };
     workplace.link.record(vec![fact]).await?;
-    Ok(DriverEnd::Failed(cause, error))
+    Ok(DriverEnd::Failed(cause, format!("failed to {error}")))
 }
 
 fn cause_of(error: &ModelError) -> FailureCause {

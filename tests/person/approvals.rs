@@ -480,5 +480,8 @@ fn work_that_nobody_has_looked_at_is_asked_about() -> Outcome {
     let other = World::with_plan("- [ ] T1 Make it (run: touch made)\n")?;
     other.types(&["run", "plan.md", "--merge", "review"], 3)?;
     let tree = other.repository.git(&["for-each-ref", "--format=%(tree)", "refs/heads/orchestrate/*/T1"])?;
-    says(&other.types(&["approve", "T1"], 0)?, &[&format!("approved unseen, as tree {tree}")])
+    says(&other.types(&["approve", "T1"], 0)?, &[&format!("approved unseen, as tree {tree}")])?;
+    // Nothing is said of an approval that is refused.
+    let refused = other.types(&["approve", "T1"], 2)?;
+    if refused.stderr.contains("approved unseen") { fail(refused.stderr) } else { Ok(()) }
 }

@@ -111,7 +111,8 @@ fn tree(
             .hint(format!("`orchestrate review {task} --run {run}` shows it")));
     }
     // A script may approve work that was not shown; its output then tells what that was.
-    if !context.terminal.can_ask {
+    let request = Request::Approve { task: task.clone(), tree: tree.clone() };
+    if !context.terminal.can_ask && state.decide(&request).is_ok() {
         output::warning(&format!(
             "the work of {task} is approved unseen, as tree {tree}; `orchestrate diff {task} --run \
              {run}` shows it"

@@ -79,10 +79,14 @@ fn what_has_landed_goes_and_nothing_else() -> Outcome {
     says(&world.types(&["land"], 0)?, &["`orchestrate clean --landed` removes them"])?;
     let held = refs(&world, landed)?;
     says(&world.types(&["clean", "--landed", "--dry-run"], 0)?, &[&format!("run {landed}: would remove")])?;
+    let announced = world.types(&["clean", "--landed", "--dry-run", "--json"], 0)?.json()?;
     if refs(&world, landed)? != held {
         return fail("a dry run has removed refs");
     }
     let pruned = world.types(&["clean", "--landed", "--json"], 0)?.json()?;
+    if pruned["runs"] != announced["runs"] {
+        return fail(format!("{announced}\n{pruned}"));
+    }
     if *at(&pruned, "/keep_runs")? != json!(1) || *at(&pruned, "/runs/0/run_id")? != json!(landed) {
         return fail(pruned.to_string());
     }

@@ -4,6 +4,7 @@
 //! only if the result that landed contains its commit, so work that was rejected, dropped or never merged stays.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use orchestrate_core::request::Purpose;
 use orchestrate_core::{RunId, RunState};
@@ -76,7 +77,7 @@ impl Archive {
             return Ok(None);
         }
         let cleaned = self.clean(run, options)?;
-        let (refs, kept_refs) = self.prune_refs(run, options.dry_run)?;
+        let (refs, kept_refs) = self.prune_refs(run, &cleaned, options.dry_run)?;
         let is_pruned = !refs.is_empty() || !cleaned.removed.is_empty();
         Ok(is_pruned.then(|| PrunedRun { run: run.clone(), cleaned, refs, kept_refs }))
     }
@@ -109,7 +110,12 @@ impl Archive {
     }
 
     /// Deletes the refs whose commits have landed, and returns the names of those that are gone and that stay.
-    fn prune_refs(&self, run: &RunId, dry_run: bool) -> Result<(Vec<String>, Vec<String>), CoordinatorError> {
+    fn prune_refs(
+        &self,
+        run: &RunId,
+        cleaned: &Cleaned,
+        dry_run: bool,
+    ) -> Result<(Vec<String>, Vec<String>), CoordinatorError> {
         // Nobody may continue the run meanwhile, nor undo its landing.
         let _held = if dry_run { None } else { Some(Journal::resume_for(&self.store, run, Purpose::Clean)?) };
         let state = self.store.state(run)?;
@@ -118,7 +124,7 @@ impl Archive {
             return Ok((gone, kept));
         }
         // Branches of tasks that need their worktree, or whose worktree stays, are needed, too.
-        let needed = self.needed_branches(&state);
+        let needed = self.needed_branches(&state, cleaned);
         for entry in self.refs_of(run)? {
             let is_removable = !needed.contains(&entry.name) && self.is_within_result(&state, &entry)?;
             if is_removable && (dry_run || self.repo.delete(&entry)?) {
@@ -130,8 +136,9 @@ impl Archive {
         Ok((gone, kept))
     }
 
-    fn needed_branches(&self, state: &RunState) -> BTreeSet<String> {
-        let stays = |path: std::path::PathBuf| path.exists();
+    fn needed_branches(&self, state: &RunState, cleaned: &Cleaned) -> BTreeSet<String> {
+        // A dry run leaves the worktrees that would be gone.
+        let stays = |path: PathBuf| path.exists() && !cleaned.removed.iter().any(|(_, removed)| *removed == path);
         let needed = state
             .tasks()
             .filter(|record| record.needs_worktree() || stays(self.layout.worktree(&state.run_id, &record.task.id)));

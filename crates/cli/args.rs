@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
+use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_settings::{Kind, named};
 
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
@@ -273,6 +274,12 @@ fn words(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("the message is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
+/// Parses the template of a landing's message.
+fn template(text: &str) -> Result<String, String> {
+    MessageTemplate::parse(text).map_err(|unknown| format!("failed to {unknown}"))?;
+    words(text)
+}
+
 /// A line of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct FileLine {
@@ -400,7 +407,7 @@ pub(crate) struct LandArgs {
     #[arg(long, group = "style", conflicts_with_all = ["undo", "message"])]
     pub(crate) rebase: bool,
     /// The message of the merge or the squash; {title}, {run} and {tasks} are replaced
-    #[arg(long, short, value_name = "TEXT", value_parser = words, conflicts_with = "undo")]
+    #[arg(long, short, value_name = "TEXT", value_parser = template, conflicts_with = "undo")]
     pub(crate) message: Option<String>,
     /// Push the result and open a pull request (with gh or glab) instead of landing it here
     #[arg(long, conflicts_with_all = ["undo", "style", "hooks", "no_write_back"])]

@@ -158,7 +158,7 @@ fn the_users_template_words_the_commit() -> Outcome {
     let world = ended(&[])?;
     let config = world.home.path().join("config/orchestrate");
     std::fs::create_dir_all(&config)?;
-    std::fs::write(config.join("config.toml"), "[land]\nmessage = \"feat: {title} ({run}) {other}\"\n")?;
+    std::fs::write(config.join("config.toml"), "[land]\nmessage = \"feat: {title} ({run}) {{other}}\"\n")?;
     world.types(&["land", "--squash"], 0)?;
     let subject = world.repository.git(&["log", "-1", "--format=%s", "main"])?;
     if !subject.starts_with("feat: Words (r-") || !subject.ends_with(") {other}") {
@@ -168,6 +168,18 @@ fn the_users_template_words_the_commit() -> Outcome {
     world.types(&["land", "--squash", "-m", "typed {title}"], 0)?;
     same(&world.repository.git(&["log", "-1", "--format=%s", "main"])?, "typed Words")?;
     world.types(&["land", "--undo"], 0)?;
+    world.types(&["land", "--squash", "-m", "typed {tasks}\n\n{tasks}"], 0)?;
+    same(&world.repository.git(&["log", "-1", "--format=%s", "main"])?, "typed T1, T2")?;
+    if !world.repository.git(&["log", "-1", "--format=%b", "main"])?.starts_with("- T1: one\n") {
+        return fail("the tasks are not listed below the subject");
+    }
+    world.types(&["land", "--undo"], 0)?;
+    let unknown = world.types(&["land", "--squash", "-m", "typed {nope}"], 2)?;
+    says(&unknown, &["--message", "fill in `{nope}`: the placeholders are {title}, {run} and {tasks}"])?;
+    std::fs::write(config.join("config.toml"), "[land]\nmessage = \"{nope}\"\n")?;
+    let known = "no other placeholders than {title}, {run} and {tasks}";
+    says(&world.types(&["land", "--squash"], 2)?, &["config.toml:2", known])?;
+    std::fs::remove_file(config.join("config.toml"))?;
     says(&world.types(&["land", "-m", "typed"], 0)?, &["warning: the message was not used"])?;
     world.repository.write("orchestrate.toml", "[land]\nmessage = \"theirs\"\n")?;
     says(&world.types(&["land"], 2)?, &["`land.message` is never read from a repository"]).map(drop)
@@ -412,18 +424,6 @@ fn hooks_run_as_gits_own_on_request() -> Outcome {
     same(&world.repository.git(&["rev-parse", "main"])?, &before)
 }
 
-/// An agent must not choose what runs unconfined in the user's checkout.
-fn a_hook_that_lands_is_not_run() -> Outcome {
-    let world = World::plain()?;
-    world.repository.git(&["config", "core.hooksPath", "hooks"])?;
-    let marker = world.file("ran");
-    world.repository.write("plan.md", &format!(
-        "- [ ] T1 hook (run: mkdir -p hooks && printf '#!/bin/sh\\ntouch {marker}\\n' > hooks/post-merge && chmod 755 hooks/post-merge)\n"
-    ))?;
-    world.types(&["run", "plan.md"], 0)?;
-    says(&world.types(&["land", "--hooks"], 0)?, &["hooks not run: post-merge ("])?;
-    if Path::new(&marker).exists() { fail("it was run") } else { Ok(()) }
-}
 /// The second commit is refused, so that nothing lands although the first was made.
 fn hooks_check_each_commit_of_a_rebase() -> Outcome {
     let world = ended(&[])?;
@@ -450,3 +450,15 @@ fn hooks_check_each_commit_of_a_rebase() -> Outcome {
     same(&found.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "), "I1 I1")
 }
 
+/// An agent must not choose what runs unconfined in the user's checkout.
+fn a_hook_that_lands_is_not_run() -> Outcome {
+    let world = World::plain()?;
+    world.repository.git(&["config", "core.hooksPath", "hooks"])?;
+    let marker = world.file("ran");
+    world.repository.write("plan.md", &format!(
+        "- [ ] T1 hook (run: mkdir -p hooks && printf '#!/bin/sh\\ntouch {marker}\\n' > hooks/post-merge && chmod 755 hooks/post-merge)\n"
+    ))?;
+    world.types(&["run", "plan.md"], 0)?;
+    says(&world.types(&["land", "--hooks"], 0)?, &["hooks not run: post-merge ("])?;
+    if Path::new(&marker).exists() { fail("it was run") } else { Ok(()) }
+}

@@ -123,7 +123,7 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
         Kind::Number { .. } | Kind::Switch | Kind::Duration | Kind::Limits | Kind::Dollars | Kind::Prices => {
             given.trim().parse().unwrap_or_else(|_| given.into())
         }
-        Kind::Text | Kind::Merge | Kind::OneOf(_) => given.into(),
+        Kind::Text | Kind::Message | Kind::Merge | Kind::OneOf(_) => given.into(),
     };
     let now = in_one_line(&value);
     match place {

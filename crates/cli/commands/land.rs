@@ -10,7 +10,7 @@ use crate::args::LandArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::display::Format;
-use crate::follow::landing::{until_signalled, words};
+use crate::follow::landing::{message, until_signalled, words};
 use crate::follow::run;
 use crate::show::next;
 use crate::show::output;
@@ -78,8 +78,7 @@ fn offer_pruning(context: &Context, loaded: &Loaded) {
 /// Pushes the result and opens a pull request.
 fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> Result<u8, CommandError> {
     let runs = Archive::open(&context.directory, context.settings(loaded)?)?.telling(output::note);
-    let Proposed { run, remote, head, base, opened, commands } =
-        runs.propose(run, loaded.resolved.text("land.message").as_deref())?;
+    let Proposed { run, remote, head, base, opened, commands } = runs.propose(run, message(loaded)?.as_ref())?;
     if matches!(format, Format::Json | Format::StreamJson) {
         let object = json!({"type": "run.proposed", "run_id": run, "exit_code": 0, "remote": remote, "head": head,
             "base": base, "opened": opened, "commands": commands});

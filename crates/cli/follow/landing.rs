@@ -4,6 +4,7 @@ use orchestrate_coordinator::{
     Archive, Boxes, Brought, Cancel, CoordinatorError, LandOptions, LandStyle, Landed, Refusal,
 };
 use orchestrate_core::event::RunStatus;
+use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_NEEDS_HUMAN, EXIT_TERMINATED, EXIT_USAGE, status_name};
 use orchestrate_core::{Report, RunId, RunState};
 use orchestrate_settings::Loaded;
@@ -82,8 +83,15 @@ fn open(context: &Context, loaded: &Loaded) -> Result<(Archive, LandOptions), Co
     let runs = if loaded.resolved.is_on("quiet") { runs } else { runs.telling(output::note) };
     let write_back = !loaded.resolved.is_on("no_write_back");
     let (directory, style, cancel) = (context.directory.clone(), LandStyle::Merge, Cancel::new());
-    let message = loaded.resolved.text("land.message");
+    let message = message(loaded)?;
     Ok((runs, LandOptions { directory, write_back, style, message, hooks: false, cancel }))
+}
+
+/// Returns the template of the landing's message.
+pub(crate) fn message(loaded: &Loaded) -> Result<Option<MessageTemplate>, CommandError> {
+    let text = loaded.resolved.text("land.message");
+    let parsed = text.map(|text| MessageTemplate::parse(&text)).transpose();
+    parsed.map_err(|unknown| CommandError::usage(format!("failed to {unknown}")))
 }
 
 /// Describes the result of landing, or of undoing it, for people.

@@ -31,6 +31,7 @@ pub mod invisible;
 pub mod marker;
 pub mod merge_queue;
 pub mod message;
+pub mod message_template;
 pub mod model_fallback;
 mod parked_call;
 mod permission;

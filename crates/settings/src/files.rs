@@ -385,7 +385,9 @@ fn read_value<'v>(kind: Kind, value: &'v DeValue<'_>) -> Result<Value, Expected>
             };
             kind.limits(table.iter().map(read).collect::<Result<_, _>>()?)
         }
-        (Kind::Text | Kind::Duration | Kind::Merge | Kind::OneOf(_), DeValue::String(text)) => kind.parse(text),
+        (Kind::Text | Kind::Message | Kind::Duration | Kind::Merge | Kind::OneOf(_), DeValue::String(text)) => {
+            kind.parse(text)
+        }
         _ => Err(Expected(kind)),
     }
 }

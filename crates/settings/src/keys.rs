@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::price::{Price, Rates, dollars, micro_usd};
 use orchestrate_core::settings::{
     CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode,
@@ -44,6 +45,8 @@ pub struct Key {
 pub enum Kind {
     /// Non-empty text.
     Text,
+    /// A template of a message.
+    Message,
     /// A whole number within bounds.
     Number {
         /// The smallest allowed number.
@@ -99,7 +102,7 @@ pub enum Class {
 /// A parsed value of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A value of [`Kind::Text`] or [`Kind::OneOf`].
+    /// A value of [`Kind::Text`], [`Kind::Message`] or [`Kind::OneOf`].
     Text(String),
     /// A value of [`Kind::Number`], or of [`Kind::Duration`] in milliseconds.
     Number(u64),
@@ -187,7 +190,7 @@ pub const KEYS: &[Key] = &[
     key("verbose", Kind::Switch, Class::Preference, "false", "Print every event as it happens."),
     key("no_write_back", Kind::Switch, Class::Preference, "false", "Do not tick the plan's boxes when landing."),
     key("land", Kind::Switch, Class::Personal, "false", "Land the result if the run succeeds."),
-    key("land.message", Kind::Text, Class::Personal, "", "The message of a landing's merge or squash: `{title}`, `{run}` and `{tasks}` are replaced."),
+    key("land.message", Kind::Message, Class::Personal, "", "The message of a landing's merge or squash: `{title}`, `{run}` and `{tasks}` are replaced."),
     key("clean.keep_runs", number(0, u32::MAX as u64), Class::Personal, "10", "How many of the newest runs keep their branches and worktrees when landed runs are cleaned."),
     key("no_sandbox", Kind::Switch, Class::TypedOnly, "", "Run commands without a sandbox."),
     key("worktree.setup", Kind::Text, Class::Preference, "", "A shell command that runs once in every new worktree."),
@@ -266,7 +269,8 @@ impl Kind {
         let text = text.trim();
         match self {
             Kind::Text if text.is_empty() => Err(Expected(self)),
-            Kind::Text => Ok(Value::Text(text.to_owned())),
+            Kind::Message if text.is_empty() || MessageTemplate::parse(text).is_err() => Err(Expected(self)),
+            Kind::Text | Kind::Message => Ok(Value::Text(text.to_owned())),
             Kind::Number { .. } => {
                 let number = text.replace('_', "").parse().map_err(|_| Expected(self))?;
                 self.number(number)
@@ -375,7 +379,7 @@ impl Kind {
     /// Returns an example for users to change, as written in a configuration file.
     pub fn example(self) -> &'static str {
         match self {
-            Kind::Text => "\"…\"",
+            Kind::Text | Kind::Message => "\"…\"",
             Kind::Number { .. } => "1000000",
             Kind::Duration => "\"1h\"",
             Kind::Merge => "\"auto\"",
@@ -401,6 +405,9 @@ impl std::fmt::Display for Expected {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Kind::Text => out.write_str("non-empty text"),
+            Kind::Message => out.write_str(
+                "non-empty text with no other placeholders than {title}, {run} and {tasks}; `{{` is a brace",
+            ),
             Kind::Number { least, most, reason } if most > u64::from(u32::MAX) => {
                 write!(out, "a whole number, at least {least}{reason}")
             }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use orchestrate_core::event::Event;
+use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::report::Standing;
 use orchestrate_core::request::Purpose;
 use orchestrate_core::run_state::Landing;
@@ -40,8 +41,8 @@ pub struct LandOptions {
     pub write_back: bool,
     /// How the result is brought into the branch.
     pub style: LandStyle,
-    /// The message of a merge or a squash, with the placeholders `{title}`, `{run}` and `{tasks}`.
-    pub message: Option<String>,
+    /// The message of a merge or a squash.
+    pub message: Option<MessageTemplate>,
     /// Whether to run the user's hooks for the message of each new commit, and after the merge.
     pub hooks: bool,
     /// Stops a landing that has not started to move anything; one that has completes.
@@ -103,7 +104,7 @@ impl Archive {
         if !state.is_landed() && state.landing_begun().is_none() {
             require_landable(&state)?;
         }
-        let (style, message) = (options.style, options.message.as_deref());
+        let (style, message) = (options.style, options.message.as_ref());
         let (hooks, cancel) = (options.hooks, &options.cancel);
         let course = Course { runs: self, state: &state, branch: &branch, style, message, hooks, cancel };
         let (step, brought) = course.choose()?;

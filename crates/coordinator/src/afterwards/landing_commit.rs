@@ -4,6 +4,7 @@
 //! the branch moves, unless it is the result's tree, which has passed.
 
 use orchestrate_core::invisible::shown;
+use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::{Oid, RunState, TaskId};
 use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge, Move, Origin};
 use orchestrate_sandbox::Cancel;
@@ -49,7 +50,7 @@ pub(crate) struct Course<'a> {
     pub(crate) branch: &'a str,
     pub(crate) style: LandStyle,
     /// The template of the message of a merge or a squash.
-    pub(crate) message: Option<&'a str>,
+    pub(crate) message: Option<&'a MessageTemplate>,
     /// Whether to run the user's hooks for the message of each new commit.
     pub(crate) hooks: bool,
     pub(crate) cancel: &'a Cancel,

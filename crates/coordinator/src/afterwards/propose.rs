@@ -1,6 +1,7 @@
 //! Proposing a run's result: pushes it, and opens a pull request for it, instead of landing it here.
 
 use orchestrate_core::RunId;
+use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::request::Purpose;
 use orchestrate_git::PullRequest;
 use orchestrate_journal::Journal;
@@ -34,7 +35,7 @@ impl Archive {
     /// # Errors
     ///
     /// Fails if the result must not land, if there is no remote, or if the push or the program for pull requests fails.
-    pub fn propose(&self, run: &RunId, message: Option<&str>) -> Result<Proposed, CoordinatorError> {
+    pub fn propose(&self, run: &RunId, message: Option<&MessageTemplate>) -> Result<Proposed, CoordinatorError> {
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         let result = state.integration.to_string();

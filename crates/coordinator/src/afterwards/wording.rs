@@ -1,5 +1,6 @@
 //! The messages of the commits that a landing makes: the user's template, or a default.
 
+use orchestrate_core::message_template::{MessageTemplate, Place, Placeholder};
 use orchestrate_core::{RunState, TaskId, TaskRecord};
 
 use crate::texts::prompts::cut;
@@ -7,14 +8,8 @@ use crate::texts::prompts::cut;
 /// The maximum size of a task's summary in a message, in bytes: some paragraphs, as a person would write.
 const SUMMARY_BYTES: usize = 2_000;
 
-/// The plan's title, or the run's id if it has none.
-const TITLE: &str = "{title}";
-/// The run's id.
-const RUN: &str = "{run}";
-/// A list of the tasks whose work lands, each with its agent's summary.
-const TASKS: &str = "{tasks}";
-/// What a template can contain.
-const PLACEHOLDERS: [&str; 3] = [TITLE, RUN, TASKS];
+/// The maximum number of tasks that a subject names.
+const SUBJECT_TASKS: usize = 5;
 
 /// The texts from which a message is made.
 pub(crate) struct Wording<'a> {
@@ -25,7 +20,7 @@ pub(crate) struct Wording<'a> {
 
 impl Wording<'_> {
     /// Returns the message of a merge.
-    pub(crate) fn of_merge(&self, template: Option<&str>) -> String {
+    pub(crate) fn of_merge(&self, template: Option<&MessageTemplate>) -> String {
         let run = &self.state.run_id;
         let default = || {
             self.state.title.as_ref().map_or(format!("Merge run {run}"), |title| format!("Merge run {run}: {title}"))
@@ -34,12 +29,12 @@ impl Wording<'_> {
     }
 
     /// Returns the message of a commit with the work of all tasks.
-    pub(crate) fn of_squash(&self, template: Option<&str>) -> String {
-        self.filled(template.unwrap_or("{title}\n\n{tasks}"))
+    pub(crate) fn of_squash(&self, template: Option<&MessageTemplate>) -> String {
+        template.map_or_else(|| self.filled(&MessageTemplate::default()), |template| self.filled(template))
     }
 
     /// Returns the title and the description of a pull request: the first line of the message, and the rest.
-    pub(crate) fn of_request(&self, template: Option<&str>) -> (String, String) {
+    pub(crate) fn of_request(&self, template: Option<&MessageTemplate>) -> (String, String) {
         let message = self.of_squash(template);
         let (title, body) = message.split_once('\n').unwrap_or((&message, ""));
         (title.trim().to_owned(), body.trim().to_owned())
@@ -58,15 +53,18 @@ impl Wording<'_> {
         trailers
     }
 
-    fn filled(&self, template: &str) -> String {
-        filled(template, |placeholder| self.value(placeholder))
+    fn filled(&self, template: &MessageTemplate) -> String {
+        template.fill(|placeholder, place| self.value(placeholder, place))
     }
 
-    fn value(&self, placeholder: &str) -> String {
-        match placeholder {
-            TITLE => self.state.title.clone().unwrap_or_else(|| format!("Run {}", self.state.run_id)),
-            RUN => self.state.run_id.to_string(),
-            _ => self.tasks().map(entry).collect::<Vec<_>>().join("\n"),
+    /// Returns what stands for a placeholder: one line in the subject.
+    fn value(&self, placeholder: Placeholder, place: Place) -> String {
+        let state = self.state;
+        match (placeholder, place) {
+            (Placeholder::Title, _) => state.title.clone().unwrap_or_else(|| format!("Run {}", state.run_id)),
+            (Placeholder::Run, _) => state.run_id.to_string(),
+            (Placeholder::Tasks, Place::Subject) => ids(self.tasks()),
+            (Placeholder::Tasks, Place::Body) => self.tasks().map(entry).collect::<Vec<_>>().join("\n"),
         }
     }
 
@@ -78,25 +76,15 @@ impl Wording<'_> {
     }
 }
 
-/// Replaces the placeholders of a template in one pass, so that none in a title or a summary is replaced.
-fn filled(template: &str, value: impl Fn(&str) -> String) -> String {
-    let mut message = String::new();
-    let mut rest = template;
-    while let Some((before, from)) = rest.split_once('{') {
-        message.push_str(before);
-        let known = PLACEHOLDERS.into_iter().find_map(|name| Some((name, from.strip_prefix(name.get(1..)?)?)));
-        match known {
-            Some((name, after)) => {
-                message.push_str(&value(name));
-                rest = after;
-            }
-            None => {
-                message.push('{');
-                rest = from;
-            }
-        }
+/// Returns the ids of tasks in one line.
+fn ids<'r>(tasks: impl Iterator<Item = &'r TaskRecord>) -> String {
+    let mut ids: Vec<String> = tasks.map(|record| record.task.id.to_string()).collect();
+    let more = ids.len().saturating_sub(SUBJECT_TASKS);
+    if more > 0 {
+        ids.truncate(SUBJECT_TASKS);
+        ids.push(format!("{more} more"));
     }
-    message + rest
+    ids.join(", ")
 }
 
 /// Returns the list entry of a task, with its agent's summary indented below.
@@ -107,24 +95,4 @@ fn entry(record: &TaskRecord) -> String {
         entry.push_str(format!("  {line}").trim_end());
     }
     entry
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn placeholders_are_replaced_once() {
-        let value = |name: &str| format!("<{}{{run}}>", name.trim_matches(['{', '}']));
-        let table = [
-            ("", ""),
-            ("plain }", "plain }"),
-            ("{title}: {tasks}", "<title{run}>: <tasks{run}>"),
-            ("{{run}} {other} {", "{<run{run}>} {other} {"),
-            ("{ré", "{ré"),
-        ];
-        for (template, expected) in table {
-            assert_eq!(filled(template, value), expected);
-        }
-    }
 }

@@ -2,8 +2,9 @@
 //! done now, marks and numbers of other products, and prose where attributes may stand.
 
 use crate::parse::read;
-use crate::style_tests::written;
+use crate::style_tests::{reads, written};
 use crate::{KnownNames, Plan};
+use orchestrate_core::task::TaskStatus;
 
 fn plan(source: &str) -> Plan {
     let (plan, errors) = read(source, &KnownNames::roles(["implementer", "reviewer", "tester"]));
@@ -51,4 +52,120 @@ fn the_box_of_a_group_is_ticked_with_the_last_of_its_tasks() {
     written(KIRO, &["1.2", "2", "3.1", "3.2"], &expected);
     written("- [ ] 1. A\n- [ ] 1.1 B\n- [ ] 1.2 C\n", &["1.1", "1.2"], "- [x] 1. A\n- [x] 1.1 B\n- [x] 1.2 C\n");
     written("- [ ] 1. A\n  - [ ] 1.1 B\n  - [!] 1.2 C\n", &["1.1"], "- [ ] 1. A\n  - [x] 1.1 B\n  - [!] 1.2 C\n");
+}
+
+#[test]
+fn a_heading_is_the_task_and_the_boxes_below_it_are_its_criteria() {
+    let stories = "\
+# PRD: Priority
+
+## User Stories
+
+### US-001: Add priority
+**Description:** As a developer I want priority.
+
+**Acceptance Criteria:**
+- [ ] Column exists
+- [x] Type check passes
+
+### US-002: Show priority
+
+**Acceptance Criteria:**
+- [ ] Badge
+";
+    reads(
+        stories,
+        "\
+US-001 [todo] Add priority | details **Description:** As a developer I want priority. / **Acceptance Criteria:** / [ ] Column exists / [x] Type check passes
+US-002 [todo] Show priority | details **Acceptance Criteria:** / [ ] Badge
+> US-001 / US-002: nothing comes before; together: nothing orders them
+",
+    );
+    written(stories, &["US-001"], &stories.replace("[ ] Column", "[x] Column"));
+    let tasks = "# Mixed\n\n## Tasks\n\n### Task 1: A\n- [ ] a1\n  - [ ] a2\n- [-] a3\n\n### Task 2: B\n- [ ] b1\n\n### Task 3: C\n\
+                 Just text.\n";
+    reads(
+        tasks,
+        "\
+T1 [todo] A | details [ ] a1 / - [ ] a2 / [-] a3
+T2 [todo] B | details [ ] b1
+T3 [todo] C | details Just text.
+> T1: nothing comes before
+> T2: after T1: its number
+> T3: after T2: its number
+",
+    );
+    written(tasks, &["T1"], &tasks.replace("[ ] a", "[x] a"));
+    let criteria = "# Story 1: Users\n\n### Story 1.1: Login\nAs a user.\n\n#### Acceptance Criteria\n- [ ] form\n- [ ] \
+                    cookie\n\n### Story 1.2: Logout\n\n#### Acceptance Criteria\n- [ ] button\n";
+    reads(
+        criteria,
+        "\
+US-1.1 [todo] Login | details As a user. / #### Acceptance Criteria / [ ] form / [ ] cookie
+US-1.2 [todo] Logout | details #### Acceptance Criteria / [ ] button
+> US-1.1: nothing comes before
+> US-1.2: after US-1.1: its number
+",
+    );
+    written(criteria, &["US-1.2"], &criteria.replace("[ ] button", "[x] button"));
+}
+
+#[test]
+fn headings_that_group_tasks_are_none() {
+    reads(
+        "## Task 1: Store\n\n### Task 1.1: Open\n\n- [ ] a\n\n### Task 1.2: Close\n\n- [ ] b\n\n## Task 2: Show\n\n#### Step \
+         1: Draw\n\nText.\n",
+        "\
+T1.1 [todo] Open | details [ ] a
+T1.2 [todo] Close | details [ ] b
+T2 [todo] Show | details #### Step 1: Draw / Text.
+> T1.1: nothing comes before
+> T1.2: after T1.1: its number
+> T2: after T1.2: its number
+",
+    );
+}
+
+const STEPS: &str = "\
+### Task 1: Component
+
+**Files:**
+- Create: `a.py`
+
+**Interfaces:**
+- Produces: `def a(x: int) -> int`
+
+- [ ] **Step 1: Write the failing test**
+
+```python
+# - [ ] not a task
+```
+
+- [ ] **Step 2: Run it**
+
+Run: `pytest tests/test_a.py -v`
+
+### Task 2: Other
+
+**Files:**
+- Modify: `b.py:12-20`
+
+- [ ] **Step 1: Do it**
+
+## Self-Review
+
+- [ ] Spec coverage
+";
+
+#[test]
+fn the_steps_of_a_task_say_that_it_is_done() {
+    let first = STEPS.replacen("- [ ] **", "- [x] **", 2);
+    written(STEPS, &["T1"], &first);
+    written(STEPS, &["T1", "T2"], &STEPS.replace("- [ ] **", "- [x] **"));
+    let status = |source: &str| plan(source).tasks.iter().map(|task| task.status).collect::<Vec<_>>();
+    assert_eq!(status(STEPS), [TaskStatus::Todo, TaskStatus::Todo]);
+    assert_eq!(status(&first), [TaskStatus::Done, TaskStatus::Todo]);
+    assert_eq!(status(&STEPS.replace("- [ ] **", "- [x] **")), [TaskStatus::Done, TaskStatus::Done]);
+    // What the plan says itself counts.
+    assert_eq!(status("### Task 1: A\n\n**Status:** open\n\n- [x] a\n"), [TaskStatus::Todo]);
 }

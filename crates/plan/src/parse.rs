@@ -52,7 +52,7 @@ pub struct Plan {
     /// it names has no entry.
     #[serde(default)]
     pub reasons: BTreeMap<TaskId, Reason>,
-    /// What is written when a task is done; a heading without a box has no entry.
+    /// What is written when a task is done; a heading without a box, of its own or below it, has no entry.
     pub marks: BTreeMap<TaskId, Vec<Mark>>,
     /// The boxes of groups.
     #[serde(default)]

@@ -222,8 +222,9 @@ fn headings_with_fields_are_tasks() {
 }
 
 #[test]
-fn headings_without_fields_hold_their_boxes() {
-    reads("### Task 1: Set up\n\n- [ ] a\n\n### Task 2: Go\n\n- [ ] b\n", &["a: a", "b: b | after a"]);
+fn sections_hold_their_boxes() {
+    reads("### Task 1: Set up\n\n- [ ] T1 a\n\n### Task 2: Go\n\n- [ ] T2 b\n", &["T1: a", "T2: b | after T1"]);
+    reads("### Step 1: Set up\n\n- [ ] a\n\n### Step 2: Go\n\n- [ ] b\n", &["a: a", "b: b | after a"]);
 }
 
 #[test]

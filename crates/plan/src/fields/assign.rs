@@ -77,9 +77,9 @@ fn with_prefix<'d>(id: &'d Located, prefix: &Option<String>) -> Written<'d> {
     Written { text, offset: id.offset }
 }
 
-/// Reports whether an id is one that people begin anew in each part of a plan: `3`, `1.2`, `T1`, `S2`.
+/// Reports whether an id is one that people begin anew in each part of a plan: `3`, `1.2`, `T1`, `S2`, `US-1`.
 fn restarts(id: &str) -> bool {
-    let number = id.strip_prefix(['T', 'S']).unwrap_or(id);
+    let number = id.strip_prefix("US-").or_else(|| id.strip_prefix(['T', 'S'])).unwrap_or(id);
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 

@@ -254,6 +254,11 @@ impl Attributes {
         self.is_given(Key::Depends) || !self.depends.is_empty() || !self.likely_depends.is_empty()
     }
 
+    /// Reports whether these are attributes that only tasks have, rather than their steps.
+    pub(crate) fn makes_task(&self) -> bool {
+        self.given != 0 || self.parallel || !self.labels.is_empty()
+    }
+
     /// Adds a group's dependencies and files, and takes its other attributes unless the task sets its own.
     pub(crate) fn inherit(&mut self, group: &Attributes) {
         self.depends.extend(group.depends.iter().cloned());

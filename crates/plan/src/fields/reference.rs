@@ -100,7 +100,7 @@ impl<'a> References<'a> {
             .into_iter()
             .map(|(_, piece)| {
                 let bare = without_words(piece);
-                let names = [format!("{prefix}{bare}"), format!("{prefix}T{bare}"), format!("{prefix}S{bare}")];
+                let names = ["", "T", "S", "US-"].map(|letter| format!("{prefix}{letter}{bare}"));
                 let is_group = self.groups.contains_key(&(prefix, bare));
                 let group = is_group.then(|| format!("{prefix}{bare}"));
                 let exact = names.iter().find(|name| self.exact.contains_key(name.as_str())).cloned();

@@ -7,11 +7,11 @@
 use std::ops::Range;
 
 use crate::check::finding::Findings;
-use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Located};
 use crate::fields::identify;
 use crate::fields::names::KnownNames;
 use crate::mark::Mark;
+use crate::read::below;
 use crate::read::checkbox::{BoxMark, looks_like_box, odd_box, read_box};
 use crate::read::done;
 use crate::read::entry::Entry;
@@ -113,21 +113,25 @@ struct Inherited {
 
 impl Walk<'_, '_> {
     fn document(&mut self, blocks: &[Block]) {
-        let with_fields = (0..blocks.len()).any(|at| self.has_fields(blocks.get(at..).unwrap_or_default()));
+        let reader = &self.reader;
+        let marks_task = |blocks: &[Block]| below::marks_task(reader.source, blocks, reader.known);
+        let with_fields = (0..blocks.len()).any(|at| marks_task(blocks.get(at..).unwrap_or_default()));
         let mut rest = blocks;
         while let Some((block, after)) = rest.split_first() {
             rest = after;
             match block {
                 Block::Heading { level, text, title } => {
                     if self.begins_task(*level, title, after, with_fields) {
-                        let body = after.iter().take_while(|block| !self.ends_task(*level, block)).count();
+                        let is_step = heading::is_step(title);
+                        let ends = |block: &Block| self.ends_task((*level, is_step), block);
+                        let body = after.iter().take_while(|block| !ends(block)).count();
                         let (body, next) = after.split_at_checked(body).unwrap_or((after, &[]));
                         self.close_step(*level);
                         self.task_heading(*level, (text.clone(), title), body);
                         rest = next;
                     } else {
                         self.section_heading(*level, text.clone(), title);
-                        if self.continues_numbers(title, after) {
+                        if below::continues_numbers(self.reader.source, title, after) {
                             self.sections.hold_tasks();
                         }
                     }
@@ -174,72 +178,32 @@ impl Walk<'_, '_> {
         if heading::box_of(title).is_some() {
             // A box at the end of a heading without a number may as well sum up those below it.
             let sums_up = || heading::box_at_end(title).is_some() && !is_step() && self.reader.holds_boxes(after);
-            return section::phase(title).is_none() && !self.groups_headings(level, after) && !sums_up();
+            return section::phase(title).is_none() && !below::groups_headings(level, after) && !sums_up();
         }
         let is_numbered = || {
             let parent = self.sections.parent(level);
             parent.is_some_and(|parent| section::lists_work(&parent.title))
                 && identify::leading(heading::after_mark(title)).is_some_and(|found| !found.bare_number)
         };
-        let is_stage = || section::phase(title).is_some() && self.says_status(after);
+        let source = self.reader.source;
+        let is_stage = || section::phase(title).is_some() && below::says_status(source, after);
+        // The title of a plan may be that of a story.
+        let is_title = || level == 1 && self.sections.title.is_none() && !below::has_fields(source, after);
+        let is_group = || below::groups_tasks(level, title, after);
         match self.style {
-            Style::StepHeadings => is_step() || is_numbered() || is_stage(),
-            _ => with_fields && is_step(),
+            Style::StepHeadings => (is_step() && !is_group()) || is_numbered() || is_stage(),
+            _ => with_fields && is_step() && !is_title() && !is_group(),
         }
     }
 
-    /// Reports whether headings with boxes stand below a heading of this level.
-    fn groups_headings(&self, level: u8, after: &[Block]) -> bool {
-        let below = after.iter().map_while(|block| match block {
-            Block::Heading { level: own, title, .. } if *own > level => Some(Some(title)),
-            Block::Heading { .. } => None,
-            _ => Some(None),
-        });
-        below.flatten().any(|title| heading::box_of(title).is_some())
-    }
-
-    /// Reports whether a field below a heading says the status or the goal of what it names.
-    fn says_status(&self, after: &[Block]) -> bool {
-        let is_status =
-            |line: &str| attributes::detail_key(line.trim()).is_some_and(|(word, _)| matches!(word, "Status" | "Goal"));
-        let own = after.iter().take_while(|block| !matches!(block, Block::Heading { .. }));
-        let mut paragraphs = own.filter_map(|block| match block {
-            Block::Paragraph(range) => Some(self.reader.source.lines(range.clone())),
-            _ => None,
-        });
-        paragraphs.any(|mut lines| lines.any(|(_, line)| is_status(line)))
-    }
-
-    /// Reports whether the first block is a task's heading with a field below it.
-    fn has_fields(&self, blocks: &[Block]) -> bool {
-        let Some((Block::Heading { title, .. }, after)) = blocks.split_first() else {
-            return false;
-        };
-        heading::task(heading::after_mark(title)).is_some()
-            && after
-                .iter()
-                .take_while(|block| !matches!(block, Block::Heading { .. }))
-                .any(|block| self.is_field_block(block))
-    }
-
-    fn is_field_block(&self, block: &Block) -> bool {
-        let is_field = |text: &str| {
-            let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
-            word.is_some_and(|word| attributes::key_of(&word).is_some() || matches!(word.as_str(), "type" | "status"))
-        };
-        match block {
-            Block::Paragraph(range) => self.reader.source.lines(range.clone()).any(|(_, line)| is_field(line.trim())),
-            Block::List(items) => items.iter().any(|item| is_field(&self.reader.first_line(item).text)),
-            _ => false,
-        }
-    }
-
-    /// Reports whether a block ends the task whose heading has this level.
-    fn ends_task(&self, task_level: u8, block: &Block) -> bool {
+    /// Reports whether a block ends the task whose heading has this level; the steps below a task belong to it.
+    fn ends_task(&self, (task_level, is_step): (u8, bool), block: &Block) -> bool {
         let Block::Heading { level, title, .. } = block else {
             return false;
         };
-        *level <= task_level || heading::box_of(title).is_some() || heading::task(heading::after_mark(title)).is_some()
+        let is_own_step = || !is_step && heading::is_step(title);
+        let is_task = || heading::task(heading::after_mark(title)).is_some() && !is_own_step();
+        *level <= task_level || heading::box_of(title).is_some() || is_task()
     }
 
     /// Opens the section of a heading that is no task.
@@ -257,18 +221,6 @@ impl Walk<'_, '_> {
             self.open_step = Some(OpenStep { at: text.start, level, drafts: self.found.drafts.len() });
         }
         self.sections.open(level, title.to_owned(), text.start);
-    }
-
-    /// Reports whether the boxes right below a heading are numbered under it: `2.1` below `2. Validation`.
-    fn continues_numbers(&self, title: &str, after: &[Block]) -> bool {
-        let Some(number) = section::number(title) else { return false };
-        let own = after.iter().take_while(|block| !matches!(block, Block::Heading { .. }));
-        own.flat_map(items_of).next().is_some_and(|item| {
-            let line = self.reader.first_line(item).text;
-            let title = read_box(&line).and_then(|mark| line.get(mark.rest..));
-            let id = title.and_then(identify::leading).map(|found| found.id);
-            id.and_then(|id| id.strip_prefix(number.as_str())).is_some_and(|rest| rest.starts_with('.'))
-        })
     }
 
     /// Records a heading `Task N` as skipped if its section is over and held no task.
@@ -655,7 +607,9 @@ impl Walk<'_, '_> {
         if let Some((_, title)) = said {
             draft.title = title.to_owned();
         }
-        self.reader.fields(body, &mut draft);
+        let steps = self.reader.fields(body, &mut draft);
+        let is_said = !draft.marks.is_empty() || heading::status(&inline.text).is_some();
+        draft.add_steps(steps, is_said);
         self.found.drafts.push(draft);
     }
 

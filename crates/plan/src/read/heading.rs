@@ -10,6 +10,7 @@ use orchestrate_core::task::TaskStatus;
 const WORDS: &[(&str, &str)] = &[
     ("task", "T"),
     ("step", "S"),
+    ("story", "US-"),
     ("aufgabe", "T"),
     ("schritt", "S"),
     ("tâche", "T"),
@@ -36,7 +37,7 @@ const WORDS: &[(&str, &str)] = &[
 /// A heading of the form `Task N: …`, `Step N: …`, `TN: …`, `US-N: …`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TaskHeading<'a> {
-    /// `T` for a task, `S` for a step; empty if the id is written itself.
+    /// `T` for a task, `S` for a step, `US-` for a story; empty if the id is written itself.
     letter: &'static str,
     /// The id as written, or the number that the letter precedes.
     written: &'a str,
@@ -49,7 +50,7 @@ pub(crate) struct TaskHeading<'a> {
 }
 
 impl TaskHeading<'_> {
-    /// Returns `T` (task) or `S` (step) with the number, or the id as written.
+    /// Returns the letter with the number, or the id as written.
     pub(crate) fn id(&self) -> String {
         [self.letter, self.written].concat()
     }
@@ -75,6 +76,11 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     let found = identify::leading(body)?;
     let number = found.id.strip_prefix("US-").or_else(|| found.id.strip_prefix('T'))?;
     Some(TaskHeading { letter: "", written: found.id, rest: start + found.rest, number, counts: false })
+}
+
+/// Reports whether a heading is that of a step.
+pub(crate) fn is_step(title: &str) -> bool {
+    task(after_mark(title)).is_some_and(|found| found.letter == "S")
 }
 
 /// Returns the text after a word such as `Task` and the blank or the `#` that follows it, in any language.

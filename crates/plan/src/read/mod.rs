@@ -1,5 +1,6 @@
 //! Parses Markdown into drafts of tasks: the outline, headings, lists and boxes.
 
+pub(crate) mod below;
 pub(crate) mod checkbox;
 pub(crate) mod collect;
 pub(crate) mod done;

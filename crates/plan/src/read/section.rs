@@ -33,6 +33,7 @@ const NOTES: &[&str] = &[
     "prerequisite",
     "out of scope",
     "non goals",
+    "self review",
     // German
     "akzeptanzkriterien",
     "abnahmekriterien",

@@ -29,7 +29,7 @@ use orchestrate_core::task::{Task, TaskStatus, Work};
 pub(crate) struct Draft {
     /// The byte offset of its first line.
     pub(crate) at: usize,
-    /// What is written when it is done; empty for a heading without a box.
+    /// What is written when it is done; empty for a heading without a box of its own or below it.
     pub(crate) marks: Vec<Mark>,
     /// The written id, if any.
     pub(crate) id: Option<Located>,
@@ -56,6 +56,14 @@ impl Draft {
     pub(crate) fn set_id(&mut self, id: Located) {
         self.counts |= counts(&id.text);
         self.id = Some(id);
+    }
+
+    /// Adds the boxes below its heading. They say that the task is done only if nothing else says its status.
+    pub(crate) fn add_steps(&mut self, steps: Steps, is_said: bool) {
+        if !is_said && steps.done > 0 && steps.open == 0 {
+            self.status = TaskStatus::Done;
+        }
+        self.marks.extend(steps.marks);
     }
 
     /// Returns the task. Its line, its dependencies, its review and what it may leave as it is follow from the rest of
@@ -93,6 +101,14 @@ impl Draft {
             may_change_nothing: false,
         }
     }
+}
+
+/// The boxes below the heading of a task, which are ticked with it.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    marks: Vec<Mark>,
+    open: usize,
+    done: usize,
 }
 
 /// The marks around the heading of a table's column.
@@ -252,8 +268,9 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Parses the fields below a task's heading; everything else there is a detail. A field without a value takes the
-    /// list after it, up to the first box, which is a step of the task.
-    pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) {
+    /// list after it, up to the first box, which is a step of the task. Returns the steps.
+    pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) -> Steps {
+        let mut steps = Steps::default();
         let mut open: Option<(Key, usize)> = None;
         for block in body {
             match block {
@@ -267,6 +284,7 @@ impl<'a> Reader<'_, 'a> {
                         draft.attributes.set(&Field { key, value: &value, offset }, self.findings);
                     }
                     for item in rest {
+                        self.steps(item, &mut steps);
                         if !self.status_field(&self.first_line(item), draft) {
                             self.item_detail(item, &mut draft.attributes, &mut draft.details);
                         }
@@ -278,6 +296,17 @@ impl<'a> Reader<'_, 'a> {
                 }
             }
         }
+        steps
+    }
+
+    /// Adds the boxes of an item and of the lists in it; a cancelled one stays as it is.
+    fn steps(&self, item: &Item, steps: &mut Steps) {
+        let line = self.first_line(item);
+        if let Some(mark) = read_box(&line.text).filter(|mark| mark.status != TaskStatus::Cancelled) {
+            steps.marks.extend(mark.at.map(|at| Mark::of_box(line.offset(at))));
+            *(if mark.status == TaskStatus::Done { &mut steps.done } else { &mut steps.open }) += 1;
+        }
+        item.blocks.iter().flat_map(items_of).for_each(|item| self.steps(item, steps));
     }
 
     /// Parses a paragraph line by line; returns the key of its last line, and the offset after it, if its value is the

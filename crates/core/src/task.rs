@@ -130,7 +130,7 @@ pub enum TaskStatus {
     Todo,
     /// `[x]`
     Done,
-    /// `[~]`; runs.
+    /// `[~]` or `[/]`; runs.
     InProgress,
     /// `[-]`; does not run, and its dependents are skipped.
     Cancelled,

@@ -169,3 +169,24 @@ fn the_steps_of_a_task_say_that_it_is_done() {
     // What the plan says itself counts.
     assert_eq!(status("### Task 1: A\n\n**Status:** open\n\n- [x] a\n"), [TaskStatus::Todo]);
 }
+
+#[test]
+fn a_slash_is_a_task_in_progress_and_a_run_says_other_marks() {
+    let source = "# Task\n\n- [/] Parse <!-- id: 2 -->\n- [?] Ask\n- [ ] Print <!-- id: 4 -->\n- [/]* Polish\n";
+    reads(
+        source,
+        "\
+2 [in_progress] Parse
+4 [todo] Print
+polish [in_progress] Polish
+> 2: nothing comes before
+> 4: after 2: its number
+> polish: after 4: optional tasks come last
+line 4: `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`
+",
+    );
+    written(source, &["2"], &source.replacen("[/]", "[x]", 1));
+    let said = plan(source).not_run();
+    assert_eq!(said, ["line 4 is not run: `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`"]);
+    assert_eq!(plan(&format!("- [ ] a\n{}", "- [>] b\n".repeat(7))).not_run().len(), 6);
+}

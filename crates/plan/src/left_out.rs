@@ -1,11 +1,15 @@
-//! Leaves out what a plan marks as optional, if the settings say so.
+//! Leaves out what a plan marks as optional, if the settings say so, and says what a run leaves out besides.
 
 use std::collections::{HashMap, HashSet};
 
+use crate::check::finding::{Skipped, SkippedKind};
 use crate::parse::Plan;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::settings::RunSettings;
 use orchestrate_core::task::{Task, TaskStatus};
+
+/// The maximum number of lines that are named one by one.
+const SHOWN_LINES: usize = 5;
 
 impl Plan {
     /// Returns the plan as a run with these settings carries it out: without its open optional tasks if they are left
@@ -19,6 +23,17 @@ impl Plan {
             }
         }
         self
+    }
+
+    /// Describes, in a few lines, what a reader of the plan may take for work but no run carries out.
+    pub fn not_run(&self) -> Vec<String> {
+        let odd: Vec<&Skipped> = self.skipped.iter().filter(|skipped| skipped.kind == SkippedKind::OddBox).collect();
+        let shown = odd.iter().take(SHOWN_LINES);
+        let mut said: Vec<String> =
+            shown.map(|skipped| format!("line {} is not run: {}", skipped.line, skipped.reason)).collect();
+        let more = odd.len().saturating_sub(SHOWN_LINES);
+        said.extend((more > 0).then(|| format!("{more} more lines with such marks are not run")));
+        said
     }
 }
 

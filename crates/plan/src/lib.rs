@@ -35,7 +35,7 @@ mod tests;
 mod write_back;
 
 pub use check::command::{FirstWord, PlannedCommand, commands_of_checks};
-pub use check::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
+pub use check::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped, SkippedKind};
 pub use check::report::{CheckReport, CheckedTask, Estimate, Surroundings, check, unfit};
 pub use fields::names::KnownNames;
 pub use fields::value::duration_ms;

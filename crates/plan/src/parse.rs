@@ -223,8 +223,9 @@ impl Body<'_, '_> {
 
 fn no_tasks(findings: &mut Findings) {
     let suggestion = match findings.skipped.first() {
-        Some((_, reason)) => {
-            format!("{} lines look like tasks but are none, the first because: {reason}", findings.skipped.len())
+        Some(first) => {
+            let many = findings.skipped.len();
+            format!("{many} lines look like tasks but are none, the first because: {}", first.reason)
         }
         None => format!("write a list of `- [ ] task` lines; looked for: {}", Style::LOOKED_FOR),
     };

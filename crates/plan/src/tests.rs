@@ -201,7 +201,7 @@ fn what_is_never_a_task() {
             "8 in an HTML block or comment",
             "11 in a code block",
             "14 no checkbox, unlike its neighbours",
-            "15 `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`",
+            "15 `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`",
             "16 the box has no text",
             "20 under \"Acceptance\"",
             "24 under \"Acceptance\"",

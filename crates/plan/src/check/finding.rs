@@ -126,6 +126,19 @@ pub struct Skipped {
     pub line: usize,
     /// Why it is not a task.
     pub reason: String,
+    /// What it is, as far as a run says it; only for people, since the fields of the JSON are fixed.
+    #[serde(skip)]
+    pub kind: SkippedKind,
+}
+
+/// What a line is that is not a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SkippedKind {
+    /// A line of which only a check speaks.
+    #[default]
+    Other,
+    /// An item that begins with an unknown mark in brackets.
+    OddBox,
 }
 
 /// A finding whose place is still a byte offset.
@@ -152,6 +165,14 @@ impl Pending {
     }
 }
 
+/// A line that is not a task, whose place is still a byte offset.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingSkip {
+    offset: usize,
+    pub(crate) reason: String,
+    kind: SkippedKind,
+}
+
 /// The findings collected while a plan is parsed.
 #[derive(Default)]
 pub(crate) struct Findings {
@@ -159,8 +180,8 @@ pub(crate) struct Findings {
     pub(crate) errors: Vec<Pending>,
     /// Problems that do not.
     pub(crate) warnings: Vec<Pending>,
-    /// Lines that are not tasks, each with its byte offset and the reason.
-    pub(crate) skipped: Vec<(usize, String)>,
+    /// Lines that are not tasks.
+    pub(crate) skipped: Vec<PendingSkip>,
 }
 
 impl Findings {
@@ -183,7 +204,12 @@ impl Findings {
 
     /// Records that a line is not a task.
     pub(crate) fn skip(&mut self, offset: usize, reason: impl Into<String>) {
-        self.skipped.push((offset, reason.into()));
+        self.skip_as(SkippedKind::Other, offset, reason);
+    }
+
+    /// Records that a line of some kind is not a task.
+    pub(crate) fn skip_as(&mut self, kind: SkippedKind, offset: usize, reason: impl Into<String>) {
+        self.skipped.push(PendingSkip { offset, reason: reason.into(), kind });
     }
 }
 
@@ -220,7 +246,9 @@ pub(crate) fn place(mut pending: Vec<Pending>, source: &Source<'_>) -> Vec<Findi
 }
 
 /// Converts byte offsets into line numbers, and sorts the skipped lines.
-pub(crate) fn place_skipped(mut skipped: Vec<(usize, String)>, source: &Source<'_>) -> Vec<Skipped> {
-    skipped.sort_by_key(|(offset, _)| *offset);
-    skipped.into_iter().map(|(offset, reason)| Skipped { line: source.line_of(offset), reason }).collect()
+pub(crate) fn place_skipped(mut skipped: Vec<PendingSkip>, source: &Source<'_>) -> Vec<Skipped> {
+    skipped.sort_by_key(|skipped| skipped.offset);
+    let placed =
+        |PendingSkip { offset, reason, kind }: PendingSkip| Skipped { line: source.line_of(offset), reason, kind };
+    skipped.into_iter().map(placed).collect()
 }

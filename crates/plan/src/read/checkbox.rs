@@ -13,13 +13,13 @@ pub(crate) struct BoxMark {
     pub(crate) rest: usize,
 }
 
-/// Parses `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`, each followed by a `*` if the task is optional.
+/// Parses `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`, each followed by a `*` if the task is optional.
 pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
     let mark = text.strip_prefix('[')?.chars().next()?;
     let status = match mark {
         ' ' => TaskStatus::Todo,
         'x' | 'X' => TaskStatus::Done,
-        '~' => TaskStatus::InProgress,
+        '~' | '/' => TaskStatus::InProgress,
         '-' => TaskStatus::Cancelled,
         '!' => TaskStatus::Blocked,
         _ => return None,
@@ -41,7 +41,8 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
     // `[P]` is a label, which plans also explain in their notes.
     let mark = inner.chars().next().filter(|mark| *mark != 'P')?;
     let after = inner.get(mark.len_utf8()..)?.strip_prefix(']')?;
-    (after.starts_with(' ')).then(|| format!("`[{mark}]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`"))
+    let known = "`[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`";
+    (after.starts_with(' ')).then(|| format!("`[{mark}]` is not a box: use one of {known}"))
 }
 
 /// Reports whether a line, at any indentation or in a quote, is a bullet with a box.

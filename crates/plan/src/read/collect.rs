@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::check::finding::Findings;
+use crate::check::finding::{Findings, SkippedKind};
 use crate::fields::attributes::{Attributes, Located};
 use crate::fields::identify;
 use crate::fields::names::KnownNames;
@@ -409,7 +409,7 @@ impl Walk<'_, '_> {
     fn unboxed(&mut self, item: &Item, line: &Inline<'_>, beside_boxes: bool, inherited: &Inherited) {
         let before = (self.found.drafts.len(), self.reader.findings.skipped.len());
         if let Some(reason) = odd_box(&line.text) {
-            self.reader.findings.skip(item.range.start, reason);
+            self.reader.findings.skip_as(SkippedKind::OddBox, item.range.start, reason);
         }
         for block in &item.blocks {
             match block {

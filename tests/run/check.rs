@@ -16,6 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
             what_a_run_refuses_in_the_repository_is_an_error,
         ),
         case("check::optional_tasks_are_left_out_on_request_as_by_a_run", optional_tasks_are_left_out_on_request),
+        case("check::a_run_says_in_short_what_a_check_shows", a_run_says_in_short_what_a_check_shows),
         sandboxed("check::a_run_starts_from_any_revision", a_run_starts_from_any_revision),
     ]
 }
@@ -69,6 +70,15 @@ fn optional_tasks_are_left_out_on_request() -> Outcome {
         written if written == plan.replacen("[ ]", "[x]", 1) => Ok(()),
         written => fail(written),
     }
+}
+
+fn a_run_says_in_short_what_a_check_shows() -> Outcome {
+    let world = World::with_plan("# P\n\n- [ ] T1 Store\n- [>] T2 Move\n\n## Won't do\n\n- [ ] Print\n- [ ] Fax\n")?;
+    let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
+    let ran = world.types(&["run", "plan.md", "--model", &model], 0)?;
+    says(&ran, &["line 4 is not run: `[>]` is not a box", "what stands below \"Won't do\" is not run"])?;
+    let quiet = world.types(&["run", "plan.md", "--model", &model, "--quiet"], 0)?;
+    if quiet.stderr.contains("is not run") { fail(quiet.stderr) } else { Ok(()) }
 }
 
 fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {

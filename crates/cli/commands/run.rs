@@ -97,7 +97,7 @@ fn warn(context: &Context, file: &PlanFile, plan: &Plan, project: &Project) -> R
     }
     loaded.resolved.warnings.iter().for_each(|warning| output::warning(warning));
     plan.warnings.iter().for_each(|warning| output::warning(&warning.to_string()));
-    plan.not_run().iter().for_each(|said| output::warning(said));
+    plan.not_run().iter().for_each(|said| output::note(said));
     project.warnings()?.iter().for_each(|warning| output::warning(warning));
     let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
     let without_effect = project.without_effect(base.as_deref(), Some(&of_user)).map_err(CommandError::at_start)?;

@@ -190,3 +190,31 @@ line 4: `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`
     assert_eq!(said, ["line 4 is not run: `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`"]);
     assert_eq!(plan(&format!("- [ ] a\n{}", "- [>] b\n".repeat(7))).not_run().len(), 6);
 }
+
+#[test]
+fn sections_of_what_is_not_to_be_done_now_are_left_out_and_said() {
+    let source = "# X\n\n## Now\n- [ ] Work\n\n## Backlog\n- [ ] Polish\n\n## Deferred\n- [ ] Export\n- [ ] Import\n\n## Won't do\n\
+                  - [ ] Print\n\n## 4. Rollback\n- [ ] 4.1 Revert\n\n## Questions for Bob\n- [ ] Why?\n\n## Docs\n- [ ] Write\n";
+    reads(
+        source,
+        "\
+work [todo] Work
+polish [todo] Polish
+write [todo] Write
+> work: nothing comes before
+> write: after work: the plan's order
+> polish: after write: optional tasks come last
+line 10: under \"Deferred\"
+line 11: under \"Deferred\"
+line 14: under \"Won't do\"
+line 17: under \"4. Rollback\"
+line 20: under \"Questions for Bob\", which waits for a person
+",
+    );
+    let said = "what stands below \"Deferred\", \"Won't do\", \"4. Rollback\", \"Questions for Bob\" is not run (`orchestrate \
+                check` lists it)";
+    assert_eq!(plan(source).not_run(), [said]);
+    assert!(plan("# X\n\n- [ ] Work\n").not_run().is_empty());
+    let (_, errors) = read("# X\n\n## Ideas\n\n- [ ] Print\n", &KnownNames::default());
+    assert_eq!(errors.len(), 1, "an idea is no task even where nothing else is: {errors:?}");
+}

@@ -33,7 +33,28 @@ impl Plan {
             shown.map(|skipped| format!("line {} is not run: {}", skipped.line, skipped.reason)).collect();
         let more = odd.len().saturating_sub(SHOWN_LINES);
         said.extend((more > 0).then(|| format!("{more} more lines with such marks are not run")));
+        said.extend(self.sections_not_run());
         said
+    }
+
+    /// Names the sections that have lines which are not run.
+    fn sections_not_run(&self) -> Option<String> {
+        let mut names: Vec<&str> = Vec::new();
+        for skipped in &self.skipped {
+            if let SkippedKind::InSection(name) = &skipped.kind
+                && names.last() != Some(&name.as_str())
+            {
+                names.push(name);
+            }
+        }
+        let shown: Vec<String> = names.iter().take(SHOWN_LINES).map(|name| format!("\"{name}\"")).collect();
+        let more = match names.len().saturating_sub(SHOWN_LINES) {
+            0 => String::new(),
+            more => format!(" and {more} more headings"),
+        };
+        let shown = shown.join(", ");
+        (!names.is_empty())
+            .then(|| format!("what stands below {shown}{more} is not run (`orchestrate check` lists it)"))
     }
 }
 

@@ -139,6 +139,8 @@ pub enum SkippedKind {
     Other,
     /// An item that begins with an unknown mark in brackets.
     OddBox,
+    /// A line below this heading, whose section holds no tasks.
+    InSection(String),
 }
 
 /// A finding whose place is still a byte offset.

@@ -9,7 +9,7 @@ use crate::fields::attributes::Located;
 use crate::fields::identify;
 use crate::read::collect::Group;
 use crate::read::heading;
-use crate::read::section;
+use crate::read::phase;
 use crate::suggest::nearest;
 
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
@@ -205,7 +205,7 @@ impl<'a> References<'a> {
 
     /// Returns the tasks of a phase that a piece names (`Phase 1`).
     fn phase(&self, piece: &str) -> Option<Vec<usize>> {
-        let label = section::phase(piece)?.label?;
+        let label = phase::of_heading(piece)?.label?;
         self.phases.get(label.as_str()).cloned()
     }
 

@@ -18,6 +18,7 @@ use crate::read::entry::Entry;
 use crate::read::heading;
 use crate::read::note::Note;
 use crate::read::outline::{Block, Item, Opaque};
+use crate::read::phase;
 use crate::read::section;
 use crate::read::sections::{NotesHold, OpenSection, Sections};
 use crate::read::source::{Inline, Source};
@@ -178,7 +179,7 @@ impl Walk<'_, '_> {
         if heading::box_of(title).is_some() {
             // A box at the end of a heading without a number may as well sum up those below it.
             let sums_up = || heading::box_at_end(title).is_some() && !is_step() && self.reader.holds_boxes(after);
-            return section::phase(title).is_none() && !below::groups_headings(level, after) && !sums_up();
+            return phase::of_heading(title).is_none() && !below::groups_headings(level, after) && !sums_up();
         }
         let is_numbered = || {
             let parent = self.sections.parent(level);
@@ -186,7 +187,7 @@ impl Walk<'_, '_> {
                 && identify::leading(heading::after_mark(title)).is_some_and(|found| !found.bare_number)
         };
         let source = self.reader.source;
-        let is_stage = || section::phase(title).is_some() && below::says_status(source, after);
+        let is_stage = || phase::of_heading(title).is_some() && below::says_status(source, after);
         // The title of a plan may be that of a story.
         let is_title = || level == 1 && self.sections.title.is_none() && !below::has_fields(source, after);
         let is_group = || below::groups_tasks(level, title, after);
@@ -251,8 +252,11 @@ impl Walk<'_, '_> {
             return;
         }
         if self.excluded().is_some() {
-            let said = self.sections.say_excluded();
-            return said.into_iter().for_each(|(at, reason)| self.reader.findings.skip(at, reason));
+            if let Some((at, section)) = self.sections.say_excluded() {
+                let reason = format!("the list {}", section.reason());
+                self.reader.findings.skip_as(section.skipped(), at, reason);
+            }
+            return;
         }
         // A list of work beside the plan's tasks.
         if self.sections.lists_work() || self.sections.place.phase_level.is_some() {
@@ -424,8 +428,8 @@ impl Walk<'_, '_> {
 
     fn boxed(&mut self, item: &Item, line: &Inline<'_>, mark: BoxMark, inherited: &Inherited) {
         if let Some(heading) = self.excluded() {
-            let reason = heading.reason();
-            return self.skip_all(item, &reason);
+            let (kind, reason) = (heading.skipped(), heading.reason());
+            return self.skip_all(item, &kind, &reason);
         }
         if line.text.get(mark.rest..).unwrap_or_default().trim().is_empty() {
             self.reader.findings.skip(item.range.start, "the box has no text");
@@ -472,7 +476,7 @@ impl Walk<'_, '_> {
         let own = self.handed_down(item, line, (mark, &id), inherited);
         self.reader.findings.skip(item.range.start, "it groups the tasks below it");
         let first = self.found.drafts.len();
-        let is_phase = section::phase(&id).is_some();
+        let is_phase = phase::of_heading(&id).is_some();
         self.sections.place.phase += usize::from(is_phase);
         for child in item.blocks.iter().flat_map(items_of) {
             let line = self.reader.first_line(child);
@@ -548,6 +552,7 @@ impl Walk<'_, '_> {
                 draft.title = title.to_owned();
             }
         }
+        draft.optional |= self.sections.is_optional();
         draft.details.splice(0..0, inherited.details.iter().cloned());
         for block in &item.blocks {
             match block {
@@ -571,7 +576,7 @@ impl Walk<'_, '_> {
         let mut inline = Inline::new(self.reader.source, range.clone());
         let marks = inline.text.len() - inline.text.trim_start_matches(['#', ' ']).len();
         inline = Inline::new(self.reader.source, range.start + marks..range.end);
-        let phase = section::phase(&inline.text);
+        let phase = phase::of_heading(&inline.text);
         if phase.is_some() {
             self.sections.open(level, title.to_owned(), range.start);
         }
@@ -610,17 +615,18 @@ impl Walk<'_, '_> {
         let steps = self.reader.fields(body, &mut draft);
         let is_said = !draft.marks.is_empty() || heading::status(&inline.text).is_some();
         draft.add_steps(steps, is_said);
+        draft.optional |= self.sections.is_optional();
         self.found.drafts.push(draft);
     }
 
     /// Records every box of an item as skipped, or the item itself if its mark is no box.
-    fn skip_all(&mut self, item: &Item, reason: &str) {
+    fn skip_all(&mut self, item: &Item, kind: &SkippedKind, reason: &str) {
         let lines = self.reader.source.lines(item.range.clone());
         let mut boxes: Vec<usize> = lines.filter(|(_, line)| looks_like_box(line)).map(|(offset, _)| offset).collect();
         if boxes.is_empty() {
             boxes.push(item.range.start);
         }
-        boxes.into_iter().for_each(|offset| self.reader.findings.skip(offset, reason));
+        boxes.into_iter().for_each(|offset| self.reader.findings.skip_as(kind.clone(), offset, reason));
     }
 
     /// Records lines that look like boxes in a block that is never read for tasks.

@@ -1,6 +1,8 @@
 //! Keeps track of the sections that a place of the document is in.
 
+use crate::check::finding::SkippedKind;
 use crate::read::heading;
+use crate::read::phase;
 use crate::read::section::{self, Kind};
 use crate::read::task_line::Location;
 use orchestrate_core::task::TaskStatus;
@@ -46,7 +48,7 @@ impl Sections {
             self.title = Some(title.clone());
         }
         let place = &mut self.place;
-        if let Some(phase) = section::phase(&title) {
+        if let Some(phase) = phase::of_heading(&title) {
             place.phase += 1;
             place.phase_level = Some(level);
             place.phase_label = phase.label.map(Into::into);
@@ -62,29 +64,36 @@ impl Sections {
         self.open.push(OpenSection { level, title, kind, status, is_said: false, at });
     }
 
-    /// Lets the section that was opened last hold tasks, since they continue the numbers of the plan.
+    /// Lets the section of notes that was opened last hold tasks, since they continue the numbers of the plan.
     pub(crate) fn hold_tasks(&mut self) {
-        self.open.last_mut().into_iter().for_each(|open| open.kind = Kind::Work);
+        let notes = self.open.last_mut().filter(|open| open.kind == Kind::Notes);
+        notes.into_iter().for_each(|open| open.kind = Kind::Work);
+    }
+
+    /// Reports whether tasks here are optional.
+    pub(crate) fn is_optional(&self) -> bool {
+        self.open.iter().any(|open| open.kind == Kind::Optional)
     }
 
     /// Returns the section, if any, whose boxes are not tasks; boxes below notes may be.
     pub(crate) fn excluded(&self, notes: NotesHold) -> Option<&OpenSection> {
         self.open.iter().find(|open| match (open.kind, notes) {
-            (Kind::Work, _) | (Kind::Notes, NotesHold::Tasks) => false,
+            (Kind::Work | Kind::Optional, _) | (Kind::Notes, NotesHold::Tasks) => false,
             (Kind::Notes, NotesHold::Progress) => !section::is_progress(&open.title),
-            (Kind::Notes, NotesHold::NoTasks) | (Kind::Waiting, _) => true,
+            (Kind::Notes, NotesHold::NoTasks) | (Kind::Waiting | Kind::Dropped, _) => true,
         })
     }
 
-    /// Returns, once, the offset of a section of prerequisites, or of one that waits for a person, and the reason why
-    /// its list is not work.
-    pub(crate) fn say_excluded(&mut self) -> Option<(usize, String)> {
-        let open = self.open.iter_mut().find(|open| open.kind != Kind::Work && !open.is_said)?;
+    /// Returns, once, a section of prerequisites, or one that waits for a person, with its offset, if its list is not
+    /// work for that reason.
+    pub(crate) fn say_excluded(&mut self) -> Option<(usize, &OpenSection)> {
+        let is_not_work = |open: &&mut OpenSection| !matches!(open.kind, Kind::Work | Kind::Optional) && !open.is_said;
+        let open = self.open.iter_mut().find(is_not_work)?;
         if open.kind != Kind::Waiting && !section::is_prerequisites(&open.title) {
             return None;
         }
         open.is_said = true;
-        Some((open.at, format!("the list {}", open.reason())))
+        Some((open.at, open))
     }
 
     /// Returns the section that a heading of a level would be in.
@@ -115,6 +124,11 @@ impl Sections {
 }
 
 impl OpenSection {
+    /// Returns what a line of it is if it is no task.
+    pub(crate) fn skipped(&self) -> SkippedKind {
+        SkippedKind::InSection(self.title.clone())
+    }
+
     /// Returns the reason why nothing in this section is a task.
     pub(crate) fn reason(&self) -> String {
         match self.kind {

@@ -82,7 +82,7 @@ fn is_closed(heading: &str) -> bool {
     let first = words.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
     DONE.contains(&first)
         || status::of_text(heading) == Some(TaskStatus::Done)
-        || section::kind(heading) != section::Kind::Work
+        || !matches!(section::kind(heading), section::Kind::Work | section::Kind::Optional)
 }
 
 /// Reports whether a text is long enough to describe work; some languages put no blanks between words.

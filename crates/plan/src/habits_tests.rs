@@ -218,3 +218,49 @@ line 20: under \"Questions for Bob\", which waits for a person
     let (_, errors) = read("# X\n\n## Ideas\n\n- [ ] Print\n", &KnownNames::default());
     assert_eq!(errors.len(), 1, "an idea is no task even where nothing else is: {errors:?}");
 }
+
+#[test]
+fn ids_are_read_after_emoji() {
+    let source = "# Status\n\n- [ ] ✅ T-001: Set up\n- [x] 🚧 T-002: Parse\n- [ ] ⏳ T-003: Print (depends: T-001)\n- [ ] 📝 1.2 Docs\n\
+                  - [ ] 🔥 Heat\n";
+    reads(
+        source,
+        "\
+T-001 [todo] Set up
+T-002 [done] Parse
+T-003 [todo] Print
+1.2 [todo] Docs
+heat [todo] 🔥 Heat
+> T-001: nothing comes before
+> T-003: after T-001: dependency
+> 1.2: after T-003: its number
+> heat: after 1.2: the plan's order
+",
+    );
+    written(source, &["T-003"], &source.replace("[ ] ⏳", "[x] ⏳"));
+    reads(
+        "## 🚀 Phase 1\n\n### 🔧 Task 1: Set up\n\n- [ ] a\n",
+        "T1 [todo] Set up | details [ ] a\n> T1: nothing comes before\n",
+    );
+}
+
+#[test]
+fn numbers_of_ordered_boxes_count_within_their_section() {
+    reads(
+        "# Restart\n\n## Phase 1\n1. [ ] a\n2. [ ] b (depends: 1)\n## Phase 2\n1. [ ] c\n2. [ ] d\n3. [ ] e (depends: 1-2)\n\
+         4. [ ] f (depends: a)\n",
+        "\
+a [todo] a
+b [todo] b
+c [todo] c
+d [todo] d
+e [todo] e
+f [todo] f
+> a: nothing comes before
+> b: after a: dependency
+> c / f: after b: the phase before; together: nothing orders them
+> d: after c: its number
+> e: after c, d: dependency
+",
+    );
+}

@@ -16,6 +16,8 @@ pub(crate) struct Name<'d> {
     /// The number of `Task N` or of an ordered list.
     pub(crate) number: Option<&'d str>,
     pub(crate) title: &'d str,
+    /// The index of its section in the document.
+    pub(crate) section: usize,
     /// What stands before the numbers of its part of the plan (`P2-`), if they restart there.
     pub(crate) prefix: Option<String>,
     /// The letter and number of its phase, such as `P2`.
@@ -57,7 +59,7 @@ pub(crate) fn assign<'d>(drafts: &'d [Draft], findings: &mut Findings) -> Vec<Na
             None => slugs.give(title),
         };
         let (number, phase) = (draft.number.as_deref(), draft.phase_label.as_deref());
-        names.push(Name { id, number, title, prefix, phase });
+        names.push(Name { id, number, title, section: draft.section_index, prefix, phase });
     }
     names
 }

@@ -28,9 +28,9 @@ pub(crate) struct Leading<'a> {
     pub(crate) bare_number: bool,
 }
 
-/// Finds a leading id: `T1`, `T001`, `US-001`, `1.2`, `1.`, `[id]`, each also in bold or backticks.
+/// Finds a leading id: `T1`, `T001`, `US-001`, `1.2`, `1.`, `[id]`, each also in bold or backticks, and after emoji.
 pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
-    let body = text.trim_start_matches(['*', '`']);
+    let body = without_emoji(text).trim_start_matches(['*', '`']);
     let start = text.len() - body.len();
     if let Some(inner) = body.strip_prefix('[') {
         let (id, after) = inner.split_once(']')?;
@@ -58,6 +58,19 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
         rest: rest_after(text, start + word.len()),
         bare_number,
     })
+}
+
+/// Returns a text without the emoji that it begins with, and the blanks after them.
+pub(crate) fn without_emoji(text: &str) -> &str {
+    if text.starts_with(|c: char| c.is_ascii()) {
+        return text;
+    }
+    let is_emoji = |c: char| {
+        let is_symbol = matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}') && !c.is_alphanumeric();
+        is_symbol || matches!(c, '\u{fe0f}' | '\u{200d}')
+    };
+    let rest = text.trim_start_matches(is_emoji);
+    if rest.len() < text.len() { rest.trim_start_matches([' ', '\t']) } else { text }
 }
 
 /// Reports whether a word looks like an id; unusual prefixes count only before a colon.
@@ -241,7 +254,7 @@ mod tests {
 
     #[test]
     fn leading_ids_are_found() {
-        let table: [(&str, Option<(&str, &str)>); 18] = [
+        let table: [(&str, Option<(&str, &str)>); 21] = [
             ("T1 Make it", Some(("T1", "Make it"))),
             ("T001: Make it", Some(("T001", "Make it"))),
             ("T3a Make it", Some(("T3a", "Make it"))),
@@ -254,6 +267,9 @@ mod tests {
             ("`T1` — Make it", Some(("T1", "Make it"))),
             ("[setup-db] Make it", Some(("setup-db", "Make it"))),
             ("FE-12: Make it", Some(("FE-12", "Make it"))),
+            ("⏳ T-003: Make it", Some(("T-003", "Make it"))),
+            ("⚠️ **4.** Make it", Some(("4", "Make it"))),
+            ("“1.2 Make it", None),
             ("[P] Make it", None),
             ("[US1] Make it", None),
             ("[link](x) Make it", None),

@@ -1,6 +1,6 @@
 //! Resolves references to tasks, such as `depends: T1, T003-T005, Tasks 1-4`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
@@ -36,6 +36,8 @@ pub(crate) struct References<'a> {
     numbered: HashMap<String, BTreeSet<(u64, usize)>>,
     /// By number alone; `None` if several tasks have it.
     bare: HashMap<Bare<'a>, Option<usize>>,
+    /// By section and number, for numbers that restart in each; `None` if several tasks of a section have it.
+    in_section: HashMap<usize, BTreeMap<u64, Option<usize>>>,
     /// By the key of its title; `None` if several tasks have it.
     titles: HashMap<String, Option<usize>>,
     /// By the prefix of the part of the plan where its numbers restart, and id.
@@ -57,6 +59,7 @@ impl<'a> References<'a> {
             lower: HashMap::with_capacity(tasks.len()),
             numbered: HashMap::new(),
             bare: HashMap::with_capacity(tasks.len()),
+            in_section: HashMap::new(),
             titles: HashMap::with_capacity(tasks.len()),
             groups: groups.iter().map(group).collect(),
             phases: HashMap::new(),
@@ -70,6 +73,10 @@ impl<'a> References<'a> {
             }
             found.exact.entry(id).or_insert(at);
             found.lower.entry(id.to_lowercase()).and_modify(|found| *found = None).or_insert(Some(at));
+            if let Some(number) = task.number.and_then(|number| number.parse().ok()) {
+                let own = found.in_section.entry(task.section).or_default();
+                own.entry(number).and_modify(|found| *found = None).or_insert(Some(at));
+            }
             let title = identify::title_key(task.title);
             found.titles.entry(title).and_modify(|found| *found = None).or_insert(Some(at));
             let numbered = split_number(id);
@@ -86,16 +93,18 @@ impl<'a> References<'a> {
         found
     }
 
-    /// Resolves a list as [`References::resolve`] does, for a task in a part of the plan whose numbers begin with a
-    /// prefix.
-    pub(crate) fn resolve_in(
-        &self,
-        prefix: Option<&str>,
-        list: &Located,
-        most: usize,
-        findings: &mut Findings,
-    ) -> Resolved {
-        let Some(prefix) = prefix else { return self.resolve(list, most, findings) };
+    /// Resolves a list as [`References::resolve`] does, for a task with these names: numbers count within its section or
+    /// its part of the plan first.
+    pub(crate) fn resolve_in(&self, task: &Name<'_>, list: &Located, most: usize, findings: &mut Findings) -> Resolved {
+        let numbers = self.in_section.get(&task.section);
+        let Some(prefix) = task.prefix.as_deref() else {
+            let own =
+                numbers.filter(|_| !is_nothing(&list.text)).and_then(|numbers| self.numbered_in(numbers, list, most));
+            return match own {
+                Some(tasks) => Resolved { tasks, has_prose: false },
+                None => self.resolve(list, most, findings),
+            };
+        };
         let own: Vec<String> = pieces(&list.text)
             .into_iter()
             .map(|(_, piece)| {
@@ -109,6 +118,27 @@ impl<'a> References<'a> {
             })
             .collect();
         self.resolve(&Located { text: own.join(", "), offset: list.offset }, most, findings)
+    }
+
+    /// Returns the tasks of a section that a list names by nothing but their numbers; `None` for any other list, and for
+    /// numbers that are ids.
+    fn numbered_in(&self, numbers: &BTreeMap<u64, Option<usize>>, list: &Located, most: usize) -> Option<Vec<usize>> {
+        let mut found = Vec::new();
+        for (_, piece) in pieces(&list.text) {
+            let bare = without_words(piece);
+            let (low, high) = bare.split_once(['-', '–', '—']).unwrap_or((bare, bare));
+            if self.exact.contains_key(bare) {
+                return None;
+            }
+            let (low, high): (u64, u64) = (low.trim().parse().ok()?, high.trim().parse().ok()?);
+            let ends_exist = low <= high && numbers.contains_key(&low) && numbers.contains_key(&high);
+            let own = numbers.range(low..=high).filter(|_| ends_exist).map(|(_, at)| *at);
+            found.extend(own.collect::<Option<Vec<usize>>>().filter(|own| !own.is_empty())?);
+            if found.len() > most {
+                break;
+            }
+        }
+        Some(found)
     }
 
     /// Resolves a list, stopping once there are more than `most` tasks. An id that no task has is an error; anything
@@ -135,13 +165,13 @@ impl<'a> References<'a> {
     /// Resolves text that may be prose: returns its tasks if all of it names tasks, else nothing.
     pub(crate) fn resolve_likely(
         &self,
-        prefix: Option<&str>,
+        task: &Name<'_>,
         text: &Located,
         most: usize,
         findings: &mut Findings,
     ) -> Resolved {
         let mut unknown = Findings::default();
-        let found = self.resolve_in(prefix, text, most, &mut unknown);
+        let found = self.resolve_in(task, text, most, &mut unknown);
         if unknown.errors.is_empty() && !found.has_prose {
             return found;
         }
@@ -362,7 +392,7 @@ mod tests {
     use orchestrate_core::ids::TaskId;
 
     fn name<'d>(id: &'d str, number: Option<&'d str>) -> Name<'d> {
-        Name { id: TaskId::new(id.to_owned()), number, title: id, prefix: None, phase: None }
+        Name { id: TaskId::new(id.to_owned()), number, title: id, section: 0, prefix: None, phase: None }
     }
 
     #[test]

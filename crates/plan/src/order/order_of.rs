@@ -94,13 +94,13 @@ impl Orderer<'_> {
         let mut lists: HashMap<usize, Resolved> = HashMap::with_capacity(self.tasks.drafts.len());
         for (at, draft) in self.tasks.drafts.iter().enumerate() {
             let Attributes { depends, likely_depends, .. } = &draft.attributes;
-            let prefix = self.tasks.names.get(at).and_then(|name| name.prefix.as_deref());
+            let Some(name) = self.tasks.names.get(at) else { continue };
             let mut names_all = draft.attributes.names_dependencies();
             let likely = likely_depends.iter().map(|list| (list, true));
             for (list, may_be_prose) in depends.iter().map(|list| (list, false)).chain(likely) {
                 let read = || match may_be_prose {
-                    true => references.resolve_likely(prefix, list, MAX_DEPENDENCIES, self.findings),
-                    false => references.resolve_in(prefix, list, MAX_DEPENDENCIES, self.findings),
+                    true => references.resolve_likely(name, list, MAX_DEPENDENCIES, self.findings),
+                    false => references.resolve_in(name, list, MAX_DEPENDENCIES, self.findings),
                 };
                 let found = lists.entry(list.offset).or_insert_with(read);
                 // Possible prose never makes a task depend on itself: a group's tasks inherit it, even the one that

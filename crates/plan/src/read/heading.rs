@@ -58,7 +58,7 @@ impl TaskHeading<'_> {
 
 /// Parses the heading of a task; `None` for other headings.
 pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
-    let body = title.trim_start_matches(['*', '`']);
+    let body = identify::without_emoji(title).trim_start_matches(['*', '`']);
     let start = title.len() - body.len();
     if let Some((word, letter, rest)) = first_word(body) {
         let number_at = rest.len() - rest.trim_start_matches([' ', '#']).len();

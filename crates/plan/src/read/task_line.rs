@@ -171,7 +171,7 @@ impl<'a> Reader<'_, 'a> {
             .filter(|found| is_group || !found.bare_number);
         let mut id = line.marked_id;
         if let Some(found) = leading.filter(|_| id.is_none()) {
-            id = Some(Located { text: found.id.to_owned(), offset: inline.offset(start) });
+            id = Some(Located { text: found.id.to_owned(), offset: inline.offset(start + found.start) });
             start += found.rest;
         }
         // A box at the end of a heading.

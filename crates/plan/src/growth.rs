@@ -46,6 +46,7 @@ const INPUTS: &[Input] = &[
     ("slugs", |n| (0..n / 26).map(|at| format!("- [ ] abcdefghijkl{}\n", at / 2)).collect()),
     ("no tasks", |n| "## Step\n\n- x\n".repeat(n / 13)),
     ("a group of unknown dependencies", |n| group(n, &format!("depends: {}", "T9, ".repeat(2_000)))),
+    ("nested prose", |n| format!("- [ ] a {}{}\n", "(model: ".repeat(n / 9), ")".repeat(n / 9))),
     ("a group of ranges", |n| group(n, &format!("depends: {}", "T1-T900, ".repeat(800)))),
     ("stories", |n| list(n, r#"{"title": "x", "passes": false, "priority": 1}"#)),
     ("tasks of task-master", |n| {

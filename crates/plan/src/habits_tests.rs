@@ -260,7 +260,38 @@ f [todo] f
 > b: after a: dependency
 > c / f: after b: the phase before; together: nothing orders them
 > d: after c: its number
-> e: after c, d: dependency
+> e: after d: dependency
 ",
     );
+}
+
+#[test]
+fn prose_where_attributes_may_stand_refuses_nothing() {
+    reads(
+        "- [ ] T1 Show the form (model: User) (turns: many)\n- [ ] T2 Log in (blocked by: SSO) (timeout: none)\n- [ ] T3 Look \
+         (files: all of src/a.rs)\n  - Files: look at src/b.rs and its friends\n",
+        "\
+T1 [todo] Show the form (model: User) (turns: many)
+T2 [todo] Log in (timeout: none) | details Depends on: SSO
+T3 [todo] Look (files: all of src/a.rs) | files src/a.rs / src/b.rs | details Files: look at src/b.rs and its friends
+> T1 / T3: nothing comes before; together: nothing orders them
+> T2: after T1: the plan's order
+warnings 1: this stays in the title: `model` is provider/model elsewhere
+warnings 1: this stays in the title: `turns` is a number of turns, at least 1 elsewhere
+warnings 2: `SSO` names no task, so it is read as a remark
+warnings 2: this stays in the title: `timeout` is a duration, such as 30s, 5m or 1h elsewhere
+warnings 3: this is prose, of which only words that look like paths count as files
+warnings 4: this is prose, of which only words that look like paths count as files
+",
+    );
+    for source in [
+        "- [ ] T1 a (depends: T9)\n",
+        "- [ ] set up\n- [ ] b (depends: set_op)\n",
+        "- [ ] set up\n- [ ] b (depends: set)\n",
+        "- [ ] a (run: )\n",
+        "- [ ] a @testr\n",
+    ] {
+        let (_, errors) = read(source, &KnownNames::roles(["tester"]));
+        assert_eq!(errors.len(), 1, "{source}: {errors:?}");
+    }
 }

@@ -253,7 +253,6 @@ fn every_error_at_once_with_its_place() {
             "1:13 unknown_key depnds → did you mean `depends`?",
             "1:35 unknown_dependency T9 → did you mean `T1`?",
             "2:12 unknown_role testr → did you mean `tester`?",
-            "2:27 invalid_value many",
             "3:34 duplicate_key y",
             "4:7 duplicate_id T2 → change the id of one of them",
             "4:20 invalid_value ../x",

@@ -212,6 +212,10 @@ impl Attributes {
             Key::Depends => self.depends.push(located(field.value)),
             Key::Files => {
                 let paths = value::paths(field.value);
+                if value::is_prose(field.value) {
+                    let message = "this is prose, of which only words that look like paths count as files";
+                    findings.warn(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
+                }
                 if self.files.len() + paths.len() > MAX_LIST {
                     let message = format!("a task names at most {MAX_LIST} paths");
                     return findings.error(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
@@ -223,13 +227,10 @@ impl Attributes {
             Key::Verify => self.verify = field.command(text, findings),
             Key::Run => self.run = field.command(text, findings),
             Key::Tokens => {
-                self.tokens = field.require(value::count(text), "a number of tokens, such as 50000 or 50k", findings)
+                self.tokens = field.expect(value::count(text), findings);
             }
-            Key::Turns => self.turns = field.require(turns(text), "a number of turns, at least 1", findings),
-            Key::Timeout => {
-                self.timeout_ms =
-                    field.require(value::duration_ms(text), "a duration, such as 30s, 5m or 1h", findings);
-            }
+            Key::Turns => self.turns = field.expect(turns(text), findings),
+            Key::Timeout => self.timeout_ms = field.expect(value::duration_ms(text), findings),
             Key::Priority => {
                 self.priority = value::priority(text);
                 if self.priority.is_none() {
@@ -237,7 +238,7 @@ impl Attributes {
                     findings.warn(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
                 }
             }
-            Key::Review => self.review = field.require(value::review(text), "`required` or `none`", findings),
+            Key::Review => self.review = field.expect(value::review(text), findings),
             Key::Branch => {
                 let message = "`branch` has no effect: each task has a branch named after its run and id";
                 findings.warn(Pending::new(field.offset, FindingCode::UnusedKey, field.value, message));
@@ -300,16 +301,48 @@ impl Field<'_> {
             Closing::OpenCase => findings.error(found("a `case` in this command has no `esac`")),
             Closing::OpenSubstitution => findings.error(found("a `$(` or `${` in this command is not closed")),
         }
-        self.require((!text.is_empty()).then(|| text.to_owned()), "a shell command", findings)
-    }
-
-    /// Returns the value, or records that it is invalid if there is none.
-    fn require<T>(&self, value: Option<T>, expected: &str, findings: &mut Findings) -> Option<T> {
-        if value.is_none() {
-            let message = format!("expected {expected}");
+        if text.is_empty() {
+            let message = "expected a shell command";
             findings.error(Pending::new(self.offset, FindingCode::InvalidValue, self.value, message));
         }
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// Returns the value, or warns that it has no effect if there is none.
+    fn expect<T>(&self, value: Option<T>, findings: &mut Findings) -> Option<T> {
+        if value.is_none() {
+            let message = format!("this has no effect: expected {}", self.key.kind());
+            findings.warn(Pending::new(self.offset, FindingCode::InvalidValue, self.value, message));
+        }
         value
+    }
+}
+
+impl Key {
+    /// Describes the values that the key may have.
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Tokens => "a number of tokens, such as 50000 or 50k",
+            Self::Turns => "a number of turns, at least 1",
+            Self::Timeout => "a duration, such as 30s, 5m or 1h",
+            Self::Review => "`required` or `none`",
+            Self::Model => "provider/model",
+            _ => "a value",
+        }
+    }
+
+    /// Reports whether text in parentheses after the key cannot be a value of it, and so is prose (`(model: User)`). A
+    /// misspelled model is one nevertheless.
+    fn is_prose(self, text: &str) -> bool {
+        let text = text::unwrap_marks(text);
+        match self {
+            Self::Tokens => value::count(text).is_none(),
+            Self::Turns => turns(text).is_none(),
+            Self::Timeout => value::duration_ms(text).is_none(),
+            Self::Review => value::review(text).is_none(),
+            Self::Model => !text.contains(|c: char| c.is_ascii_digit() || matches!(c, '/' | ':' | '-')),
+            _ => false,
+        }
     }
 }
 
@@ -399,7 +432,19 @@ impl LineReader<'_> {
             unknown_key(word, self.inline.slice(value_at..close), self.inline.offset(open + 1), findings);
             return open + 1;
         };
-        line.cuts.push(open..close + 1);
+        // A number or a name is short, and only the first characters are looked at, since parentheses may be nested.
+        let short = self.inline.text.floor_char_boundary(value_at + MAX_LIKELY_BYTES).min(close);
+        let value = self.inline.slice(value_at..self.field_end(value_at..short));
+        if key.is_prose(value) {
+            let message = format!("this stays in the title: `{word}` is {} elsewhere", key.kind());
+            findings.warn(Pending::new(self.inline.offset(open + 1), FindingCode::InvalidValue, value, message));
+            return open + 1;
+        }
+        let is_prose =
+            || key == Key::Files && value::is_prose(self.inline.slice(value_at..self.field_end(value_at..close)));
+        if !is_prose() {
+            line.cuts.push(open..close + 1);
+        }
         self.fields(key, value_at..close, line, findings);
         close + 1
     }
@@ -423,20 +468,26 @@ impl LineReader<'_> {
         is_list.then(|| Located { text: value.trim_end().to_owned(), offset })
     }
 
+    /// Returns the offset of the first semicolon that another field follows, else the end.
+    fn field_end(&self, range: Range<usize>) -> usize {
+        let begins_field = |at: &usize| {
+            let next = self.key_before_colon(at + 1);
+            next.is_some_and(|(word, value_at)| value_at <= range.end && key_of(word).is_some())
+        };
+        let mut breaks = self.inline.slice(range.clone()).match_indices(';').map(|(at, _)| range.start + at);
+        breaks.find(begins_field).unwrap_or(range.end)
+    }
+
     /// Parses the value of a key, and further fields after a semicolon.
     fn fields(&self, first: Key, range: Range<usize>, line: &mut Line, findings: &mut Findings) {
         let (mut key, mut start) = (first, range.start);
-        let breaks = self.inline.slice(range.clone()).match_indices(';').map(|(at, _)| range.start + at);
-        for semicolon in breaks.collect::<Vec<_>>() {
-            if let Some((next, value_at)) = self.key_before_colon(semicolon + 1)
-                && value_at <= range.end
-                && let Some(next) = key_of(next)
-            {
-                self.field(key, start..semicolon, line, findings);
-                (key, start) = (next, value_at);
-            }
+        loop {
+            let end = self.field_end(start..range.end);
+            self.field(key, start..end, line, findings);
+            let next = self.key_before_colon(end + 1).filter(|_| end < range.end);
+            let Some((next, value_at)) = next.and_then(|(word, at)| Some((key_of(word)?, at))) else { return };
+            (key, start) = (next, value_at);
         }
-        self.field(key, start..range.end, line, findings);
     }
 
     fn field(&self, key: Key, range: Range<usize>, line: &mut Line, findings: &mut Findings) {

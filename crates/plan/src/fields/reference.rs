@@ -189,7 +189,8 @@ impl<'a> References<'a> {
     /// the words after them are prose.
     fn words(&self, offset: usize, piece: &str, found: &mut Resolved, findings: &mut Findings) {
         let words: Vec<&str> = piece.split_whitespace().collect();
-        if without_words(piece).split_whitespace().count() < 2 {
+        let bare = without_words(piece);
+        if bare.split_whitespace().count() < 2 && self.is_meant(bare) {
             return findings.error(self.unknown(offset, piece));
         }
         let begins_with_task = words.first().is_some_and(|word| is_id(word) || self.piece(word).is_some());
@@ -212,6 +213,17 @@ impl<'a> References<'a> {
             let warning = Pending::new(offset + start, FindingCode::UnknownDependency, text, message);
             findings.warn(warning.suggest(Some("if it is meant as a dependency, write the id of the task".to_owned())));
         }
+    }
+
+    /// Reports whether a word that names no task is meant as one: it has the form of an id, or is nearly one.
+    fn is_meant(&self, word: &str) -> bool {
+        let has_form = word.contains(|c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '#'));
+        let begins_id = |id: &&str| id.strip_prefix(word).is_some_and(|rest| rest.starts_with(['_', '-']));
+        has_form
+            || self.suggested.get() < MAX_SUGGESTIONS && {
+                self.suggested.set(self.suggested.get() + 1);
+                nearest(word, self.ids.iter().copied()).is_some() || self.ids.iter().any(begins_id)
+            }
     }
 
     fn unknown(&self, offset: usize, piece: &str) -> Pending {

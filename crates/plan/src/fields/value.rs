@@ -76,11 +76,49 @@ pub(crate) fn first_paths(text: &str) -> String {
     line.get(..ends.min().unwrap_or(line.len())).unwrap_or_default().to_owned()
 }
 
-/// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are dropped.
+/// Files whose names look like words.
+const WORD_FILES: &[&str] = &[
+    "Makefile",
+    "Dockerfile",
+    "Justfile",
+    "justfile",
+    "Procfile",
+    "Gemfile",
+    "Rakefile",
+    "README",
+    "LICENSE",
+    "CHANGELOG",
+    "CODEOWNERS",
+];
+
+/// Reports whether a list of paths is prose that may mention some: words without commas between them, of which not all
+/// look like paths.
+pub(crate) fn is_prose(text: &str) -> bool {
+    let outside = text.split('`').step_by(2);
+    outside.flat_map(|part| part.split([',', ';', '\n'])).flat_map(|part| part.split(" and ")).any(|piece| {
+        let piece = piece.split_once(" (").map_or(piece, |(before, _)| before);
+        let words = || piece.split_whitespace().filter(|word| *word != "and" && !word.starts_with('('));
+        words().nth(1).is_some() && !words().all(looks_like_path)
+    })
+}
+
+/// Reports whether a word of prose is a path: it has a folder, an extension or a wildcard, or is a file's usual name.
+fn looks_like_path(word: &str) -> bool {
+    let word = word.trim_end_matches(['.', ':', '!', '?']);
+    let is_abbreviation = matches!(word, "e.g" | "i.e" | "and/or" | "/");
+    let is_number = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let has_form =
+        word.contains(['/', '*']) || word.split_once('.').is_some_and(|(_, extension)| !extension.is_empty());
+    (has_form && !is_abbreviation && !is_number) || WORD_FILES.contains(&word)
+}
+
+/// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are dropped, and so is prose.
 pub(crate) fn paths(text: &str) -> Vec<String> {
     let is_plain =
         |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'`' | b',' | b';' | b'(' | b')' | b'{' | b'}');
-    let is_path = |path: &String| !path.is_empty() && path != "and";
+    let is_none = |path: &str| ["none", "n/a", "tbd", "-", "–", "—"].iter().any(|none| none.eq_ignore_ascii_case(path));
+    let is_path = |path: &String| !path.is_empty() && path != "and" && !is_none(path);
+    let is_prose = is_prose(text);
     if text.bytes().all(is_plain) {
         return Some(without_lines(text.to_owned())).filter(is_path).into_iter().collect();
     }
@@ -106,7 +144,11 @@ pub(crate) fn paths(text: &str) -> Vec<String> {
             }
             let separates = (c == ',' && braces == 0) || c == ';' || c.is_whitespace();
             if separates || remark > 0 {
-                paths.push(std::mem::take(&mut word));
+                let word = std::mem::take(&mut word);
+                if !is_prose || looks_like_path(&word) {
+                    let end = if is_prose { word.trim_end_matches(['.', ':', '!', '?']).len() } else { word.len() };
+                    paths.push(word.get(..end).unwrap_or_default().to_owned());
+                }
             } else {
                 word.push(c);
             }
@@ -209,12 +251,17 @@ mod tests {
 
     #[test]
     fn lists_of_paths() {
-        let table: [(&str, &[&str]); 6] = [
+        let table: [(&str, &[&str]); 11] = [
             ("src/a.rs, src/b.rs", &["src/a.rs", "src/b.rs"]),
             ("`src/a b.rs`, src/c.rs (new)", &["src/a b.rs", "src/c.rs"]),
             ("src/a.rs src/b.rs", &["src/a.rs", "src/b.rs"]),
             ("src/{a,b}.rs", &["src/{a,b}.rs"]),
             ("src/a.rs:12-30", &["src/a.rs"]),
+            ("look at src/a.py and its friends", &["src/a.py"]),
+            ("the README, `docs` and src/b.rs.", &["README", "docs", "src/b.rs"]),
+            ("src, tests and docs", &["src", "tests", "docs"]),
+            ("to be decided", &[]),
+            ("TBD", &[]),
             ("", &[]),
         ];
         for (text, expected) in table {

@@ -207,11 +207,11 @@ impl<'a> Reader<'_, 'a> {
         let is_box = read_box(&line.text).is_some();
         if !is_box && let Some(field) = attributes::read_detail(&line, Form::Bullet, self.findings) {
             if !field.value.is_empty() {
-                return attributes.set(&field, self.findings);
+                return self.field(&field, attributes, details);
             }
             let children: Vec<&Item> = item.blocks.iter().flat_map(items_of).collect();
             let value = self.list_values(field.key, &children);
-            return attributes.set(&Field { value: &value, ..field }, self.findings);
+            return self.field(&Field { value: &value, ..field }, attributes, details);
         }
         let content = match item.blocks.first() {
             Some(block) if item.text.is_empty() => block.range().start,
@@ -219,6 +219,14 @@ impl<'a> Reader<'_, 'a> {
             _ => item.text.start,
         };
         push_detail(details, self.dedented(content..item.range.end));
+    }
+
+    /// Stores the value of a field; prose among files remains a detail.
+    fn field(&mut self, field: &Field<'_>, attributes: &mut Attributes, details: &mut Vec<String>) {
+        attributes.set(field, self.findings);
+        if field.key == Key::Files && value::is_prose(field.value) {
+            push_detail(details, format!("Files: {}", field.value));
+        }
     }
 
     /// Returns the values of the bullets below a key, joined by commas.
@@ -281,7 +289,8 @@ impl<'a> Reader<'_, 'a> {
                     let (values, rest) = items.split_at_checked(values).unwrap_or((&[], items));
                     if let Some((key, offset)) = open.take().filter(|_| !values.is_empty()) {
                         let value = self.list_values(key, &values.iter().collect::<Vec<_>>());
-                        draft.attributes.set(&Field { key, value: &value, offset }, self.findings);
+                        let field = Field { key, value: &value, offset };
+                        self.field(&field, &mut draft.attributes, &mut draft.details);
                     }
                     for item in rest {
                         self.steps(item, &mut steps);
@@ -323,7 +332,7 @@ impl<'a> Reader<'_, 'a> {
             }
             match attributes::read_detail(&inline, Form::Line, self.findings) {
                 Some(field) if field.value.is_empty() => open = Some((field.key, field.offset)),
-                Some(field) => draft.attributes.set(&field, self.findings),
+                Some(field) => self.field(&field, &mut draft.attributes, &mut draft.details),
                 None => prose.push(self.dedented(offset..offset + line.len())),
             }
         }

@@ -36,6 +36,12 @@ const CARRYING_OUT: &[&str] =
     &["run", "do", "perform", "execute", "ensure", "make", "confirm", "check", "final", "finally"];
 /// Such a test or review.
 const CHECKS: &[&str] = &["test", "tests", "review", "checkpoint", "verification", "e2e"];
+/// Words that may follow the name of a test or a review.
+const AFTER_CHECKS: &[&str] = &[
+    "for", "of", "in", "on", "to", "with", "and", "or", "against", "that", "at", "by", "from", "as", "after", "before",
+    "is", "are", "if", "using", "via", "until", "where", "which", "covering", "pass", "passes", "passing", "run",
+    "runs", "suite", "suites", "case", "cases", "coverage", "first", "again", "still", "green",
+];
 /// The number of words after a word of [`DOING`] that are looked at.
 const WORDS_AFTER: usize = 3;
 
@@ -95,11 +101,10 @@ fn closing_waits(tasks: &[(usize, &Draft)], names_all: &[bool], wait: &mut dyn F
 
 /// Reports whether a title says that it tests or reviews what stands before it.
 pub(crate) fn is_closing(title: &str) -> bool {
-    let is_one = |word: &str, known: &[&str]| known.iter().any(|known| known.eq_ignore_ascii_case(word));
-    let mut words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut words = words(title);
     match words.next() {
-        Some(first) if is_one(first, CLOSING) => true,
-        Some(first) if is_one(first, DOING) => words.take(WORDS_AFTER).any(|word| is_one(word, CHECKS)),
+        Some((first, _)) if is_one(first, CLOSING) => true,
+        Some((first, _)) if is_one(first, DOING) => names_check(words),
         _ => false,
     }
 }
@@ -107,13 +112,40 @@ pub(crate) fn is_closing(title: &str) -> bool {
 /// Reports whether a title says that its task only checks what others have done, so that it may find nothing to change;
 /// writing a test is work.
 pub(crate) fn only_checks(title: &str) -> bool {
-    let is_one = |word: &str, known: &[&str]| known.iter().any(|known| known.eq_ignore_ascii_case(word));
-    let mut words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut words = words(title);
     match words.next() {
-        Some(first) if is_one(first, CHECKING) => true,
-        Some(first) if is_one(first, CARRYING_OUT) => words.take(WORDS_AFTER).any(|word| is_one(word, CHECKS)),
+        Some((first, _)) if is_one(first, CHECKING) => true,
+        Some((first, _)) if is_one(first, CARRYING_OUT) => names_check(words),
         _ => false,
     }
+}
+
+fn is_one(word: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// Returns the words of a title, each with whether more than a blank or a hyphen separates it from the next one.
+fn words(title: &str) -> impl Iterator<Item = (&str, bool)> {
+    let mut rest = title;
+    std::iter::from_fn(move || {
+        let from = rest.get(rest.find(char::is_alphanumeric)?..)?;
+        let (word, after) = from.split_at(from.find(|c: char| !c.is_alphanumeric()).unwrap_or(from.len()));
+        rest = after;
+        let is_joined = after.starts_with(['-', '_', '/', '\'', '’']);
+        let is_followed = after.trim_start_matches(' ').starts_with(char::is_alphanumeric);
+        Some((word, !is_joined && !is_followed))
+    })
+}
+
+/// Reports whether one of the next words is a test or a review itself, rather than a part of another thing's name (`a
+/// test data generator`).
+fn names_check<'t>(words: impl Iterator<Item = (&'t str, bool)>) -> bool {
+    let words: Vec<(&str, bool)> = words.take(WORDS_AFTER + 1).collect();
+    let is_check = |(at, (word, ends)): (usize, &(&str, bool))| {
+        let is_last = || words.get(at + 1).is_none_or(|(next, _)| is_one(next, AFTER_CHECKS));
+        is_one(word, CHECKS) && (*ends || is_last())
+    };
+    words.iter().enumerate().take(WORDS_AFTER).any(is_check)
 }
 
 /// Reports whether files may give a task freedom: it names some, and neither its number nor its title orders it.
@@ -236,9 +268,18 @@ mod tests {
 
     #[test]
     fn titles_that_close_are_told() {
-        for title in
-            ["Test the parser", "Write unit tests", "Final review", "Run all the tests", "Checkpoint", "Review it"]
-        {
+        for title in [
+            "Test the parser",
+            "Write unit tests",
+            "Final review",
+            "Run all the tests",
+            "Checkpoint",
+            "Review it",
+            "Add e2e tests",
+            "Write tests: all",
+            "Create a test in tests/a.rs",
+            "Ensure all tests pass",
+        ] {
             assert!(is_closing(title), "{title}");
         }
         for title in ["Checkpoint - Ensure all tests pass", "Final checkpoint", "Run all the tests", "Verify the login"]
@@ -250,7 +291,15 @@ mod tests {
         {
             assert!(!only_checks(title), "{title}");
         }
-        for title in ["Add a testimonial page", "Build the review queue", "Write the file", "Detest", "Latest news"] {
+        for title in [
+            "Create OTP verification logs table",
+            "Add a test-data generator",
+            "Add a testimonial page",
+            "Build the review queue",
+            "Write the file",
+            "Detest",
+            "Latest news",
+        ] {
             assert!(!is_closing(title), "{title}");
         }
     }

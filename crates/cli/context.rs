@@ -160,8 +160,8 @@ impl Context {
         Ok(commands)
     }
 
-    /// Asks about each file of the project that defines a tool and that the user does not trust yet, where somebody can
-    /// be asked; the others stay without effect. Returns whether the user trusts another one now.
+    /// Asks about each file of the project that defines a tool and that the user does not trust yet, if the
+    /// user can be asked; the others stay without effect. Returns whether the user trusts another one now.
     pub(crate) fn offer_tools(&self, project: &Project, loaded: &Loaded) -> Result<bool, CommandError> {
         if !self.terminal.can_ask {
             return Ok(false);
@@ -236,7 +236,7 @@ pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandEr
     }
     let error = CommandError::usage(format!("there is no task '{typed}' in run {}", state.run_id));
     let known = state.tasks().map(|record| record.task.id.as_str());
-    Err(match orchestrate_plan::nearest(typed, known) {
+    Err(match orchestrate_core::similar::nearest(typed, known) {
         Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
         None => error.hint(format!("`orchestrate status {}` lists the tasks", state.run_id)),
     })

@@ -75,7 +75,7 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
     let Some(key) = named(name) else {
         let known = orchestrate_settings::KEYS.iter().map(|key| key.name);
         let error = CommandError::usage(format!("there is no setting `{name}`"));
-        return Err(match orchestrate_plan::nearest(name, known) {
+        return Err(match orchestrate_core::similar::nearest(name, known) {
             Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
             None => error.hint("`orchestrate config show` lists them"),
         });

@@ -46,6 +46,7 @@ pub mod run_state;
 pub mod schedule;
 pub mod settings;
 mod shell;
+pub mod similar;
 pub mod task;
 mod task_failure;
 mod task_record;

@@ -8,7 +8,7 @@ pub fn shell_word(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref();
     let shows = |c: char| c.is_ascii_graphic() || c == ' ' || c.is_alphanumeric();
     match word.to_str() {
-        Some(text) if !text.is_empty() && text.bytes().all(is_plain) => text.to_owned(),
+        Some(text) if !text.is_empty() && (text.bytes().all(is_plain) || is_plain_option(text)) => text.to_owned(),
         Some(text) if text.chars().all(shows) => format!("'{}'", text.replace('\'', r"'\''")),
         _ => format!("\"$(printf '{}')\"", octal(word.as_encoded_bytes())),
     }
@@ -17,6 +17,12 @@ pub fn shell_word(word: impl AsRef<OsStr>) -> String {
 /// Reports whether a shell and `printf` take a byte literally.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"/._-+:,@".contains(&byte)
+}
+
+/// Reports whether a word is an option with a plain value, such as `--format=json`; at the start of another word, `=`
+/// could assign a variable.
+fn is_plain_option(text: &str) -> bool {
+    text.starts_with('-') && text.bytes().all(|byte| is_plain(byte) || byte == b'=')
 }
 
 fn octal(bytes: &[u8]) -> String {
@@ -36,6 +42,9 @@ mod tests {
             ("/a/b-1_2.c:d", "/a/b-1_2.c:d"),
             ("", "''"),
             ("~", "'~'"),
+            ("--format=json", "--format=json"),
+            ("--path=it's", "'--path=it'\\''s'"),
+            ("HOME=x", "'HOME=x'"),
             ("größe", "'größe'"),
             ("it's a \"test\" $HOME `x` \\", "'it'\\''s a \"test\" $HOME `x` \\'"),
             ("it's\nnew", "\"$(printf 'it\\047s\\012new')\""),

@@ -12,7 +12,7 @@ use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::read::source::Source;
-use crate::suggest::{edit_distance, nearest};
+use orchestrate_core::similar::{edit_distance, nearest};
 
 /// The settings in a plan's front matter, all of them optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

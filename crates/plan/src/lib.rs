@@ -29,7 +29,6 @@ pub mod role;
 pub mod skill;
 #[cfg(test)]
 mod style_tests;
-mod suggest;
 #[cfg(test)]
 mod tests;
 mod write_back;
@@ -47,5 +46,4 @@ pub use read::note::Note;
 pub use read::outline::MAX_DEPTH;
 pub use role::Role;
 pub use skill::Skill;
-pub use suggest::nearest;
 pub use write_back::write_boxes;

@@ -287,7 +287,7 @@ impl Reader<'_> {
     }
 
     fn unknown(&mut self, name: &str, span: Range<usize>, known: &mut dyn Iterator<Item = &'static str>) {
-        let nearest = orchestrate_plan::nearest(name, known);
+        let nearest = orchestrate_core::similar::nearest(name, known);
         let mut problem =
             Problem::new(self.place(span.start), ProblemCode::UnknownKey, format!("there is no key `{name}`"));
         problem.suggestion = nearest.map(|nearest| format!("did you mean `{nearest}`?"));

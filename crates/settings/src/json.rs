@@ -60,7 +60,8 @@ fn take(
     let full = format!("{TOOLS}.{name}");
     let Some(key) = [name, &full].into_iter().find_map(named).filter(|key| belongs(key)) else {
         let message = format!("there is no key `{name}` here");
-        let nearest = orchestrate_plan::nearest(name, known()).or_else(|| orchestrate_plan::nearest(&full, known()));
+        let nearest = orchestrate_core::similar::nearest(name, known())
+            .or_else(|| orchestrate_core::similar::nearest(&full, known()));
         let mut problem = Problem::new(place.clone(), ProblemCode::UnknownKey, message);
         problem.suggestion = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
         return Err(problem);

@@ -118,7 +118,7 @@ impl Inputs {
         let problem = |tool: &str| {
             let message = format!("`{ALTERNATIVES}` names `{tool}`, but there is no such tool");
             let problem = Problem::new(place.clone(), ProblemCode::InvalidValue, message);
-            match orchestrate_plan::nearest(tool, self.tools.names()) {
+            match orchestrate_core::similar::nearest(tool, self.tools.names()) {
                 Some(nearest) => problem.suggest(format!("did you mean `{nearest}`?")),
                 None => problem,
             }
@@ -228,7 +228,7 @@ fn unknown_tool(rule: &RuleText, names: &ToolNames) -> Option<Problem> {
     let tool = parsed.tools().iter().find(|tool| !is_about_some_tool(tool, names))?;
     let message = format!("the rule `{}` names `{tool}`, but there is no such tool", rule.rule);
     let mut problem = Problem::new(Location::of(Source::Default, &rule.source), ProblemCode::InvalidValue, message);
-    problem.suggestion = Some(match orchestrate_plan::nearest(tool, names.names()) {
+    problem.suggestion = Some(match orchestrate_core::similar::nearest(tool, names.names()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => format!("known tools: {}", names.names().collect::<Vec<_>>().join(", ")),
     });

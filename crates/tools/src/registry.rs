@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use orchestrate_core::ToolSpec;
 use orchestrate_core::policy::Grant;
+use orchestrate_core::similar::most_similar;
 use orchestrate_core::tool_names::{ToolNames, ToolTraits};
 use serde_json::Value;
 
@@ -14,8 +15,6 @@ use crate::tool::{Category, Tool};
 
 /// Number of similar names to suggest for an unknown one.
 const NEAREST_NAMES: usize = 3;
-/// Number of characters of an unknown name to compare: a model may write a name of any length.
-const COMPARED_CHARACTERS: usize = 64;
 
 /// A set of tools with unique names.
 #[derive(Clone, Default)]
@@ -200,10 +199,6 @@ impl ToolRegistry {
 
     /// Returns the names most similar to an unknown one, most similar first.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
-        let name: String = name.chars().take(COMPARED_CHARACTERS).flat_map(char::to_lowercase).collect();
-        let mut names: Vec<(usize, &str)> =
-            self.tools.keys().map(|known| (strsim::osa_distance(&name, known), known.as_str())).collect();
-        names.sort_unstable();
-        names.into_iter().take(NEAREST_NAMES).map(|(_, known)| known).collect()
+        most_similar(name, self.tools.keys().map(String::as_str), NEAREST_NAMES)
     }
 }

@@ -59,7 +59,7 @@ impl AgentPermissions {
     pub fn decide(&self, tool: &str, words: &[String]) -> Result<Answered, PermissionError> {
         let answered = self.check.decide(tool, words).map_err(|error| PermissionError::Call(error.to_string()))?;
         answered.ok_or_else(|| {
-            let nearest = orchestrate_plan::nearest(tool, self.tools.names().names()).map(str::to_owned);
+            let nearest = orchestrate_core::similar::nearest(tool, self.tools.names().names()).map(str::to_owned);
             PermissionError::UnknownTool { tool: tool.to_owned(), nearest }
         })
     }

@@ -9,9 +9,9 @@ use std::path::Path;
 use orchestrate_core::Oid;
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::settings::ToolFile;
+use orchestrate_core::similar::nearest;
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_git::Repo;
-use orchestrate_plan::nearest;
 use orchestrate_tools::{
     Extensions, PromptFile, Severity, ToolRegistry, add_tool_files, builtin_tools, unknown_parameters,
 };

@@ -16,8 +16,8 @@ use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::read::source::Inline;
 use crate::read::text;
-use crate::suggest::{edit_distance, nearest};
 use orchestrate_core::ids::TaskId;
+use orchestrate_core::similar::{edit_distance, nearest};
 
 /// The key of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,7 +10,7 @@ use crate::fields::identify;
 use crate::read::collect::Group;
 use crate::read::heading;
 use crate::read::phase;
-use crate::suggest::nearest;
+use orchestrate_core::similar::nearest;
 
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
 const MAX_SUGGESTIONS: usize = 20;

@@ -10,8 +10,8 @@ use crate::read::collect::{Collected, Group, shortened};
 use crate::read::note::Note;
 use crate::read::outline::MAX_DEPTH;
 use crate::read::task_line::Draft;
-use crate::suggest::nearest;
 use orchestrate_core::ids::TaskId;
+use orchestrate_core::similar::nearest;
 use orchestrate_core::task::TaskStatus;
 
 /// The order of a plan whose tasks name what they wait for: only that, and files that two of them write.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::definition::{Role, RoleError, RoleWarning};
 use super::product::Product;
 use crate::front_and_body::{self, text};
-use crate::suggest::nearest;
+use orchestrate_core::similar::nearest;
 
 /// The key below `metadata` for what a role delivers.
 pub(super) const DELIVERS: &str = "orchestrate-delivers";

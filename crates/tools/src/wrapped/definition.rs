@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use orchestrate_core::similar::nearest;
 use serde_json::{Value, json};
 
 use super::annotations::{Annotation, Mistake, split};
@@ -115,7 +116,7 @@ impl Reader {
         if SINGLE.contains(known) {
             let placed = Placed { line: *line, text: value.clone() };
             return match self.single.insert(known, placed) {
-                Some(first) => Err(Mistake::new(*line, format!("`@{name}` stands on line {} already", first.line))),
+                Some(first) => Err(Mistake::new(*line, format!("`@{name}` is already on line {}", first.line))),
                 None => Ok(()),
             };
         }
@@ -130,7 +131,7 @@ impl Reader {
     fn parameter(&mut self, line: u32, value: &str) -> Result<(), Mistake> {
         let Declaration { name, kind, required, text } = Declaration::parse(line, value)?;
         if let Some(first) = self.parameters.iter().find(|parameter| parameter.name == name) {
-            return Err(Mistake::new(line, format!("the parameter `{name}` stands on line {} already", first.line)));
+            return Err(Mistake::new(line, format!("the parameter `{name}` is already on line {}", first.line)));
         }
         self.parameters.push(Parameter { line, name, kind, required: required.unwrap_or(false), text });
         Ok(())
@@ -307,8 +308,7 @@ fn require_name(name: &Placed) -> Result<(), Mistake> {
 
 fn unknown(name: &str) -> String {
     let shown: String = name.chars().take(MAX_NAME).collect();
-    let nearest = ANNOTATIONS.iter().min_by_key(|known| strsim::osa_distance(&shown, known));
-    match nearest.filter(|known| strsim::osa_distance(&shown, known) <= 2) {
+    match nearest(&shown, ANNOTATIONS.iter().copied()) {
         Some(nearest) => format!("unknown annotation `@{shown}`; did you mean `@{nearest}`?"),
         None => format!("unknown annotation `@{shown}`; known: @{}", ANNOTATIONS.join(", @")),
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use orchestrate_core::shell_word;
 use orchestrate_sandbox::{Exit, Finished, SandboxError};
 
 use super::super::exec::both;
@@ -225,12 +226,7 @@ fn tail(text: &str) -> &str {
 
 /// Shows a command as words of a shell.
 fn shell_words(argv: &[String]) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@+%".contains(c);
-    let word = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    argv.iter().map(word).collect::<Vec<_>>().join(" ")
+    argv.iter().map(shell_word).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

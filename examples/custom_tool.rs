@@ -1,4 +1,4 @@
-//! Gives agents a tool of the program's own, as part of a plugin, and hears what they do with it.
+//! Adds a tool of the program's own for agents, as part of a plugin, and observes what they do with it.
 //!
 //! The tests at the end hold the tool to the same requirements as the built-in ones; type
 //! `cargo test --example custom_tool`. To see an agent use it, type `cargo run --example custom_tool`. It needs no key:

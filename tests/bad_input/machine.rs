@@ -148,7 +148,7 @@ fn a_read_only_state_is_refused() -> Outcome {
         mount -o remount,rw none $state; $1 status >/dev/null; echo fifth $?";
     let ran = on_a_file_system(&world, "size=64m", script)?.exits(0)?;
     require_words(&ran.stdout, &["first 2\n", "second 0\n", "third 2\n", "fourth 2\n", "fifth 0\n"])?;
-    let said = ran.stderr.matches("it is read-only; make it writable or set XDG_STATE_HOME").count();
+    let said = ran.stderr.matches("hint: make it writable or set XDG_STATE_HOME").count();
     if said != 3 {
         return fail(ran.stderr);
     }
@@ -206,7 +206,7 @@ fn a_real_full_disk_loses_nothing() -> Outcome {
     );
     let ran = on_a_file_system(&world, "size=8m", &script)?.exits(0)?;
     require_words(&ran.stdout, &["first 1\n", "stopped after", "second 0\n", "third 0\n"])?;
-    require_words(&ran.stderr, &["the disk is full; free some space", "`orchestrate resume r-"])?;
+    require_words(&ran.stderr, &["the disk is full", "free some space", "`orchestrate resume r-"])?;
     let report = ran.stdout.lines().find_map(|line| lines(line.strip_prefix('{').map(|_| line)?).ok()?.pop());
     let report = report.ok_or_else(|| Failed::from("no report"))?;
     let branch = at(&report, "/integration_branch")?.as_str().unwrap_or_default();

@@ -205,6 +205,6 @@ fn a_plan_that_holds_a_key() -> Outcome {
     });
     let Err(error) = played else { return fail("the plan was run") };
     let told = error.message().unwrap_or_default().to_owned();
-    let says = told.contains("line 2 of the plan contains the secret OPENAI_API_KEY") && trace_in(&told).is_none();
+    let says = told.contains("line 2 of the plan: it contains the secret OPENAI_API_KEY") && trace_in(&told).is_none();
     if says { require_unwritten(&world.home.state()) } else { fail(told) }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{
     Archive, Boxes, Brought, Cancel, CleanOptions, CoordinatorError, LandOptions, LandStyle, Landed, PlanInput,
-    Refusal, Settings,
+    ResultRefusal, Settings,
 };
 use orchestrate_core::{Oid, Report, RunId, RunSettings};
 use serde_json::json;
@@ -151,7 +151,7 @@ pub(crate) fn look(repository: &Repository) -> Result<String, Failed> {
     Ok(look)
 }
 
-fn is(reason: fn(&Refusal) -> bool) -> impl Fn(&CoordinatorError) -> bool {
+fn is(reason: fn(&ResultRefusal) -> bool) -> impl Fn(&CoordinatorError) -> bool {
     move |error| matches!(error, CoordinatorError::Refused(refusal) if reason(refusal))
 }
 
@@ -196,7 +196,7 @@ fn a_fast_forward_lands_and_is_undone() -> Outcome {
     same(&[undone.from, undone.to], &[landed.to, base])?;
     same(&ended.look()?, &before)?;
     match ended.runs()?.unland(ended.run(), &ended.options()) {
-        Err(CoordinatorError::Refused(Refusal::NotLanded { .. })) => Ok(()),
+        Err(CoordinatorError::Refused(ResultRefusal::NotLanded { .. })) => Ok(()),
         other => fail(format!("{other:?}")),
     }
 }
@@ -278,7 +278,7 @@ fn a_red_merge_is_refused() -> Outcome {
     commit_on_main(&ended, "red.txt", "r\n")?;
     ended.require_refused(|error| {
         let message = error.to_string();
-        is(|refusal| matches!(refusal, Refusal::RedCheck { .. }))(error) && message.contains("it is red")
+        is(|refusal| matches!(refusal, ResultRefusal::RedCheck { .. }))(error) && message.contains("it is red")
     })
 }
 
@@ -286,7 +286,7 @@ fn a_conflict_is_refused() -> Outcome {
     let ended = Ended::new(None)?;
     commit_on_main(&ended, "kept.txt", "mine\n")?;
     ended.require_refused(is(
-        |refusal| matches!(refusal, Refusal::Conflict { files, .. } if files == &["kept.txt (contents)".to_owned()]),
+        |refusal| matches!(refusal, ResultRefusal::Conflict { files, .. } if files == &["kept.txt (contents)".to_owned()]),
     ))
 }
 
@@ -326,7 +326,7 @@ fn a_branch_that_is_gone_or_rewound_is_refused() -> Outcome {
     let ended = Ended::new(None)?;
     ended.git(&["checkout", "-q", "-b", "elsewhere"])?;
     ended.git(&["branch", "-q", "-f", "main", "HEAD~1"])?;
-    ended.require_refused(is(|refusal| matches!(refusal, Refusal::BaseLost { .. })))?;
+    ended.require_refused(is(|refusal| matches!(refusal, ResultRefusal::BaseLost { .. })))?;
     ended.git(&["branch", "-q", "-D", "main"])?;
     ended.require_refused(says("the branch is gone"))
 }
@@ -335,7 +335,7 @@ fn a_detached_head_is_refused() -> Outcome {
     let world = World::lived_in()?;
     world.repository.write("plan.md", PLAN)?;
     world.repository.git(&["checkout", "-q", "--detach"])?;
-    Ended::of(world, |_| {})?.require_refused(is(|refusal| matches!(refusal, Refusal::DetachedHead { .. })))
+    Ended::of(world, |_| {})?.require_refused(is(|refusal| matches!(refusal, ResultRefusal::DetachedHead { .. })))
 }
 
 fn undo_refuses_once_the_branch_has_moved() -> Outcome {
@@ -344,7 +344,7 @@ fn undo_refuses_once_the_branch_has_moved() -> Outcome {
     commit_on_main(&ended, "later.txt", "l\n")?;
     let before = ended.world.repository.fingerprint()?;
     match ended.runs()?.unland(ended.run(), &ended.options()) {
-        Err(CoordinatorError::Refused(Refusal::MovedSince { .. })) => {
+        Err(CoordinatorError::Refused(ResultRefusal::MovedSince { .. })) => {
             before.require_same(&ended.world.repository.fingerprint()?)
         }
         other => fail(format!("{other:?}")),
@@ -373,7 +373,7 @@ fn files_of_a_lost_landing_go_back() -> Outcome {
     if !landed.stderr.contains("already contains the files of") {
         return fail(landed.stdout + &landed.stderr);
     }
-    ended.require_refusal(is(|refusal| matches!(refusal, Refusal::Conflict { .. })))?;
+    ended.require_refusal(is(|refusal| matches!(refusal, ResultRefusal::Conflict { .. })))?;
     same(&ended.look()?, &expected)
 }
 
@@ -546,7 +546,7 @@ fn a_snapshot_is_restored_as_a_branch() -> Outcome {
     same(&ended.world.repository.show(&branch, "one.txt")?, &"1".to_owned())?;
     before.require_same(&ended.world.repository.fingerprint()?)?;
     match runs.recover(ended.run(), "T1/99", None) {
-        Err(CoordinatorError::Refused(Refusal::NoSnapshot { .. })) => Ok(()),
+        Err(CoordinatorError::Refused(ResultRefusal::NoSnapshot { .. })) => Ok(()),
         other => fail(format!("{other:?}")),
     }
 }

@@ -10,7 +10,7 @@ const SPENDING: &str = "crates/core/tests/spending.rs";
 
 const COVERED: &str = "each_covers_the_tools_of_the_reference";
 const GRANTED: &str = "a_grant_needs_tool_and_permission";
-const TOKENS: &str = "a_request_fits_up_to_the_limit_of_its_agent";
+const TOKENS: &str = "the_limit_of_a_request_is_that_of_its_agent";
 const WORKTREES: &str = "end_to_end::each_agent_has_the_project_in_a_worktree_of_its_name";
 
 /// The table.
@@ -46,7 +46,7 @@ pub(super) const PERMISSIONS_AND_LIMITS: &[Line] = &[
     case("002-181", "rate limits of models", "models::a_used_up_rate_is_waited_out"),
     case("002-183", "children have 16,000 tokens", "bounds::the_context_bound_holds"),
     unit("002-184", "tasks are scoped by the window", CONTEXT, "old_results_are_collapsed_before_turns_are_left_out"),
-    unit("002-185", "a request fits if its estimate is within the limit", SPENDING, TOKENS),
+    unit("002-185", "a request fits if its estimate is within the limit", CONTEXT, "a_request_fits_up_to_its_limit"),
     unit("002-186", "the token limit of an agent", SPENDING, TOKENS),
     unit("002-187", "main_ralph_coordinator is the root", SPENDING, TOKENS),
 ];

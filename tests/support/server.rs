@@ -21,7 +21,7 @@ use serde_json::Value;
 /// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
-    /// Tells the two protocols apart.
+    /// Distinguishes the two protocols.
     pub(crate) path: String,
     /// Header names are in lower case.
     pub(crate) headers: BTreeMap<String, String>,

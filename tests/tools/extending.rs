@@ -265,7 +265,7 @@ fn a_blocked_tool_fails_alone() -> Outcome {
 static TOLD: AtomicUsize = AtomicUsize::new(0);
 
 fn tell(text: &str) {
-    if text.ends_with("started with the plugin `words` 1.2.0 and goes on with 1.3.0") {
+    if text.ends_with("started with the plugin `words` 1.2.0 and continues with 1.3.0") {
         TOLD.fetch_add(1, Ordering::SeqCst);
     }
 }

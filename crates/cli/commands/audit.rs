@@ -165,7 +165,7 @@ fn print(path: &Path, checked: &[Checked], as_json: bool) -> Result<(), CommandE
         let Checked { run, found, recorded } = checked;
         let more = match recorded {
             Recorded::Whole(_) => "as the journal recorded them",
-            Recorded::Growing => "so far: the run goes on",
+            Recorded::Growing => "so far: the run continues",
             Recorded::Unknown => "unchanged among themselves; this repository's journal does not have the run",
         };
         format!("run {run}: {} calls, {more}\n", found.lines)

@@ -58,7 +58,7 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     .map(|()| 0)
 }
 
-/// Says how to remove what older runs have left, if some of it has landed.
+/// Prints how to remove what older runs have left, if some of it has landed.
 fn offer_pruning(context: &Context, loaded: &Loaded) {
     let keep_runs = loaded.resolved.keep_runs();
     let settings = context.settings(loaded);

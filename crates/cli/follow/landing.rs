@@ -1,11 +1,10 @@
 //! Landing, for the command `land` and for runs whose settings ask for it.
 
 use orchestrate_coordinator::{
-    Archive, Boxes, Brought, Cancel, CoordinatorError, LandOptions, LandStyle, Landed, Refusal,
+    Archive, Boxes, Brought, Cancel, CoordinatorError, LandOptions, LandStyle, Landed, ResultRefusal,
 };
-use orchestrate_core::event::RunStatus;
 use orchestrate_core::message_template::MessageTemplate;
-use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_NEEDS_HUMAN, EXIT_TERMINATED, EXIT_USAGE, status_name};
+use orchestrate_core::report::{outcome_if_not_landed, status_name};
 use orchestrate_core::{Report, RunId, RunState};
 use orchestrate_settings::Loaded;
 
@@ -42,12 +41,7 @@ fn bring_due(context: &Context, loaded: &Loaded, state: &RunState) -> Result<Opt
 
 /// Sets the status and exit code of a report to those of the failed landing of its run, which succeeded.
 fn not_landed(report: &mut Report, error: &CommandError) {
-    // The obstacle appeared since the run started: the user did not type anything wrong.
-    let (status, code) = match error.exit_code() {
-        EXIT_USAGE | EXIT_NEEDS_HUMAN => (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN),
-        code @ (EXIT_INTERRUPTED | EXIT_TERMINATED) => (RunStatus::Interrupted, code),
-        code => (RunStatus::Failed, code),
-    };
+    let (status, code) = outcome_if_not_landed(error.exit_code());
     (report.status, report.exit_code) = (status_name(status).to_owned(), Some(code));
 }
 
@@ -71,7 +65,7 @@ pub(crate) fn until_signalled(
 /// Converts an error; an interruption gets the exit code of its signal.
 pub(crate) fn interruptible(error: CoordinatorError, attention: &Attention) -> CommandError {
     match error {
-        CoordinatorError::Refused(Refusal::Interrupted { .. }) => {
+        CoordinatorError::Refused(ResultRefusal::Interrupted { .. }) => {
             CommandError::from(error).of_kind(ErrorKind::Interrupted(attention.exit_code()))
         }
         error => error.into(),

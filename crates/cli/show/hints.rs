@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use orchestrate_coordinator::{CoordinatorError, Refusal};
+use orchestrate_coordinator::{CoordinatorError, ResultRefusal};
 use orchestrate_core::request::{Holder, Purpose};
 use orchestrate_core::run_state::MessageRefused;
 use orchestrate_core::{Reopening, RequestRefused, RunId, TaskId, shell_word};
@@ -15,12 +15,10 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
         CoordinatorError::CannotGoOn { run, why } => Some(next_step(run, why)),
         CoordinatorError::Refused(refusal) => of_refusal(refusal),
         CoordinatorError::RedBase(failure) => Some(red_base(&failure.run, failure.fix)),
-        CoordinatorError::Journal(JournalError::NoSuchRun(_)) => {
-            Some("`orchestrate status --all` lists the runs of this repository".to_owned())
-        }
-        CoordinatorError::Journal(JournalError::Held { run, holder: Holder { purpose: Purpose::Run, .. } }) => {
-            Some(format!("`orchestrate stop {run}` stops it"))
-        }
+        CoordinatorError::Journal(error) => of_journal(error),
+        CoordinatorError::StateFolder { .. } => Some("set XDG_STATE_HOME to another folder that you own".to_owned()),
+        CoordinatorError::NeverMerged { .. } => Some("omit `--merge none`".to_owned()),
+        CoordinatorError::SecretInPlan { .. } => Some("remove it".to_owned()),
         CoordinatorError::Model(error) if error.is_none_found() => {
             Some("choose one with `--model` or `--base-url`; `orchestrate demo` runs without a model".to_owned())
         }
@@ -42,6 +40,31 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
     }
 }
 
+fn of_journal(error: &JournalError) -> Option<String> {
+    Some(match error {
+        JournalError::NoSuchRun(_) => "`orchestrate status --all` lists the runs of this repository".to_owned(),
+        JournalError::Held { run, holder: Holder { purpose: Purpose::Run, .. } } => {
+            format!("`orchestrate stop {run}` stops it")
+        }
+        JournalError::DiskFull { .. } => "free some space and resume the run; nothing is lost".to_owned(),
+        JournalError::ReadOnly { .. } => "make it writable or set XDG_STATE_HOME to another folder".to_owned(),
+        JournalError::Unusable { .. } => "set XDG_STATE_HOME to another folder".to_owned(),
+        JournalError::ForeignFileSystem { .. } => "set XDG_STATE_HOME to a folder on a local disk".to_owned(),
+        JournalError::Corrupt { path, .. } => format!("restore it from a backup, or {}", moved_away(path)),
+        JournalError::OtherFormat { found, known, .. } if found > known => "use that version".to_owned(),
+        JournalError::OtherFormat { path, .. } => {
+            format!("finish its runs with that version, or {}", moved_away(path))
+        }
+        _ => return None,
+    })
+}
+
+/// Describes how to start over without a journal that cannot be read.
+fn moved_away(journal: &Path) -> String {
+    let folder = shell_word(journal.parent().unwrap_or(journal));
+    format!("move the folder {folder} away to start over: branches and snapshots are safe in git")
+}
+
 /// Describes what to do about a base that does not pass the run's check.
 fn red_base(run: &RunId, fix: Option<&str>) -> String {
     let ways = format!(
@@ -51,32 +74,34 @@ fn red_base(run: &RunId, fix: Option<&str>) -> String {
     fix.map_or_else(|| ways.clone(), |fix| format!("{fix}; `orchestrate resume {run}` then checks again ({ways})"))
 }
 
-fn of_refusal(refusal: &Refusal) -> Option<String> {
+fn of_refusal(refusal: &ResultRefusal) -> Option<String> {
     Some(match refusal {
-        Refusal::Unfinished { run } => format!("`orchestrate resume {run}` completes it"),
-        Refusal::Rejected { run, tasks } => undecided(run, tasks),
-        Refusal::Entangled { run, task, .. } | Refusal::RedWithout { run, task, .. } => {
+        ResultRefusal::Unfinished { run } => format!("`orchestrate resume {run}` completes it"),
+        ResultRefusal::Rejected { run, tasks } => undecided(run, tasks),
+        ResultRefusal::Entangled { run, task, .. } | ResultRefusal::RedWithout { run, task, .. } => {
             format!("`orchestrate retry {task} -m TEXT --run {run}` replaces its work instead")
         }
-        Refusal::NotDropped { run, why: RequestRefused::HasDependents { task, .. } } => {
+        ResultRefusal::NotDropped { run, why: RequestRefused::HasDependents { task, .. } } => {
             format!("`orchestrate drop {task} --with-dependents --run {run}` drops them too")
         }
-        Refusal::NotDropped { run, why: RequestRefused::Landed { .. } } => {
+        ResultRefusal::NotDropped { run, why: RequestRefused::Landed { .. } } => {
             format!("`orchestrate land --undo {run}` undoes the landing first")
         }
-        Refusal::NotDropped { run, why } => next_step(run, why),
-        Refusal::Interrupted { run } => format!("`orchestrate land {run}` lands it"),
-        Refusal::DetachedHead { result, .. } => format!("`git merge {result}` merges it into the current branch"),
-        Refusal::BaseLost { result, .. } | Refusal::Conflict { result, .. } | Refusal::RedCheck { result, .. } => {
+        ResultRefusal::NotDropped { run, why } => next_step(run, why),
+        ResultRefusal::Interrupted { run } => format!("`orchestrate land {run}` lands it"),
+        ResultRefusal::DetachedHead { result, .. } => format!("`git merge {result}` merges it into the current branch"),
+        ResultRefusal::BaseLost { result, .. }
+        | ResultRefusal::Conflict { result, .. }
+        | ResultRefusal::RedCheck { result, .. } => {
             format!("`git merge {result}` merges it by hand")
         }
-        Refusal::NotLanded { other: Some(other), .. } => {
+        ResultRefusal::NotLanded { other: Some(other), .. } => {
             format!("`orchestrate land --undo {other}` undoes run {other}")
         }
-        Refusal::NotLanded { run, other: None } => format!("`orchestrate land {run}` lands it"),
-        Refusal::MovedSince { .. } => "`git revert` undoes single commits".to_owned(),
-        Refusal::NoSnapshot { run, .. } => format!("`orchestrate recover {run}` lists its snapshots"),
-        Refusal::BranchTaken { .. } => "choose another name with `--branch`".to_owned(),
+        ResultRefusal::NotLanded { run, other: None } => format!("`orchestrate land {run}` lands it"),
+        ResultRefusal::MovedSince { .. } => "`git revert` undoes single commits".to_owned(),
+        ResultRefusal::NoSnapshot { run, .. } => format!("`orchestrate recover {run}` lists its snapshots"),
+        ResultRefusal::BranchTaken { .. } => "choose another name with `--branch`".to_owned(),
         _ => return None,
     })
 }
@@ -151,4 +176,26 @@ fn reopen(run: &RunId, task: &TaskId, reopening: Reopening) -> String {
 
 fn resuming(run: &RunId) -> String {
     format!("`orchestrate resume {run}` continues the run if no process is working on it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_that_cannot_be_used_is_refused_with_what_to_do() {
+        let path = Path::new("/s/my journals/journal.db").to_owned();
+        let format = |found| JournalError::OtherFormat { path: path.clone(), found, known: 5 };
+        let away = "move the folder '/s/my journals' away to start over: branches and snapshots are safe in git";
+        let table = [
+            (JournalError::Corrupt { path: path.clone(), reason: "cut".to_owned() }, "restore it from a backup, or "),
+            (format(1), "finish its runs with that version, or "),
+        ];
+        for (error, first) in table {
+            assert_eq!(of_error(&error.into()), Some(format!("{first}{away}")));
+        }
+        assert_eq!(of_error(&format(9).into()), Some("use that version".to_owned()));
+        let unusable = JournalError::Unusable { path: path.clone(), reason: "it is a file".to_owned() };
+        assert_eq!(of_error(&unusable.into()), Some("set XDG_STATE_HOME to another folder".to_owned()));
+    }
 }

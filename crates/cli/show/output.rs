@@ -1,7 +1,7 @@
 //! The only functions that write to standard output and standard error.
 //!
 //! Standard output carries the result and standard error the progress. If the reader has closed the output, a listing
-//! ends quietly ([`CommandError::is_silent`]), while a run continues; progress that nobody reads is dropped.
+//! ends quietly ([`CommandError::is_silent`]), while a run continues; progress that is not read is dropped.
 //!
 //! Each function makes what it writes [`plain`]: plans, models, agents, file names and the output of checks are
 //! external text, and callers need not remember that. Functions that do not are named accordingly, and only a patch

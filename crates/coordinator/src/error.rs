@@ -5,15 +5,17 @@ use std::path::PathBuf;
 use orchestrate_core::agent_loop::IllegalFact;
 use orchestrate_core::event::{FailureCause, ReturnCause};
 use orchestrate_core::git_path::shown_path;
+use orchestrate_core::policy::PolicyError;
 use orchestrate_core::request::RequestRefused;
-use orchestrate_core::run_state::SpawnRefused;
+use orchestrate_core::run_state::{MessageRefused, SpawnRefused};
+use orchestrate_core::schedule::ScheduleError;
 use orchestrate_core::{RunId, TaskId};
 use orchestrate_git::GitError;
 use orchestrate_journal::JournalError;
 use orchestrate_model::ModelError;
 use orchestrate_sandbox::SandboxError;
 
-use crate::afterwards::refusal::Refusal;
+use crate::afterwards::refusal::ResultRefusal;
 
 /// Why the coordinator cannot continue.
 #[derive(Debug, thiserror::Error)]
@@ -31,9 +33,9 @@ pub enum CoordinatorError {
         elsewhere, then retry the task"
     )]
     Unkeepable {
-        /// The worktree.
+        /// The worktree, which stays as it is.
         path: PathBuf,
-        /// Why.
+        /// Why git cannot store them.
         source: Box<GitError>,
     },
     /// Events cannot be recorded or read.
@@ -43,11 +45,11 @@ pub enum CoordinatorError {
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// Another user owns, or could replace, the state folder.
-    #[error("store runs in {path}: {reason}; or set XDG_STATE_HOME to another folder that you own")]
+    #[error("store runs in {path}: {reason}")]
     StateFolder {
-        /// The folder.
+        /// The folder, as the environment or the program sets it.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with its owner or its permissions.
         reason: String,
     },
     /// This many agents would run out of open files.
@@ -63,9 +65,9 @@ pub enum CoordinatorError {
     /// The audit log that the user named cannot be written.
     #[error("write the audit log {path}: {source}")]
     AuditLog {
-        /// The file.
+        /// The file, as the user named it.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A tool's description or schema cannot be used.
@@ -77,9 +79,9 @@ pub enum CoordinatorError {
         started it"
     )]
     MissingTools {
-        /// The run.
+        /// The run, which stays as it is.
         run: RunId,
-        /// The tools.
+        /// The tools and plugins that its first event names.
         missing: orchestrate_core::tool_extensions::MissingTools,
     },
     /// A model cannot be used.
@@ -93,12 +95,12 @@ pub enum CoordinatorError {
     Recorded {
         /// The kind of value.
         what: &'static str,
-        /// Why.
+        /// The decoder's error.
         source: serde_json::Error,
     },
     /// The user has to decide something first; nothing has changed.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] ResultRefusal),
     /// Git has no name and email address for commits.
     #[error("commit: git's user.name and user.email are not set")]
     NoIdentity,
@@ -111,41 +113,41 @@ pub enum CoordinatorError {
     /// The role does not exist.
     #[error("find the role '{name}'; known roles: {known}")]
     UnknownRole {
-        /// The role.
+        /// The name, as the plan or the settings have it.
         name: String,
-        /// The known roles.
+        /// The names of all roles that this run has, separated by commas.
         known: String,
     },
     /// A role or prompt file cannot be used.
     #[error("use {path}: {reason}")]
     BadFile {
-        /// The file.
+        /// The file, from the top of the repository or below the user's folder.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with it, and where.
         reason: String,
     },
     /// The task does not exist.
     #[error("find task {task} in run {run}")]
     UnknownTask {
-        /// The run.
+        /// The run that was searched.
         run: RunId,
-        /// The task.
+        /// The id, as requested.
         task: TaskId,
     },
     /// The new limits do not suffice for the tasks that they were to reopen; nothing has changed.
     #[error("resume run {run}: {why}")]
     CannotGoOn {
-        /// The run.
+        /// The run, which stays ended.
         run: RunId,
-        /// Why.
+        /// What its tasks still lack.
         why: RequestRefused,
     },
     /// A comment refers to a line that is not in the task's work.
     #[error("find {file}:{line} in the work of {task}: {}", no_place(*.lines))]
     NoPlace {
-        /// The run.
+        /// The run of the task.
         run: RunId,
-        /// The task.
+        /// The task whose newest commit was searched.
         task: TaskId,
         /// The file, from the top of the repository.
         file: String,
@@ -157,9 +159,9 @@ pub enum CoordinatorError {
     /// A branch of a run was moved from outside.
     #[error("move {branch} of run {run}: the run left it at {expected}, but another process has moved it to {found}")]
     BranchMoved {
-        /// The run.
+        /// The run, which cannot continue until the branch is back.
         run: RunId,
-        /// Its branch.
+        /// The integration branch or a task's, without `refs/heads/`.
         branch: String,
         /// Where the run left it.
         expected: String,
@@ -171,20 +173,55 @@ pub enum CoordinatorError {
     /// The child was refused.
     #[error("spawn {id}: {refused}")]
     Spawn {
-        /// The child.
+        /// The id of the child, which was not created.
         id: TaskId,
         /// Why.
         refused: SpawnRefused,
     },
-    /// The plan cannot be carried out.
-    #[error("{0}")]
-    Plan(String),
+    /// The tasks of a plan cannot be ordered.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// In a run that merges nothing, a task would never start.
+    #[error("run without merging: {task} depends on {on}, which would never be merged")]
+    NeverMerged {
+        /// The task that would wait.
+        task: TaskId,
+        /// The task that it depends on.
+        on: TaskId,
+    },
+    /// A plan contains a secret, which would be recorded and sent to a model.
+    #[error("record {place}: it contains the secret {name}, which a model would be sent")]
+    SecretInPlan {
+        /// The line or the task.
+        place: PlanPlace,
+        /// The secret's name; its value is never shown.
+        name: String,
+    },
+    /// Rules that were frozen with a run, or of its project, cannot be read.
+    #[error("{}", each(.0))]
+    Rules(Vec<PolicyError>),
+    /// A message cannot be sent to a child.
+    #[error("send a message to {to}: {why}")]
+    NotSent {
+        /// The child.
+        to: TaskId,
+        /// Why.
+        why: MessageRefused,
+    },
+    /// A child's work cannot be approved.
+    #[error("approve the work of {task}: {why}")]
+    NotApproved {
+        /// The child.
+        task: TaskId,
+        /// Why.
+        why: RequestRefused,
+    },
     /// A folder cannot be created or read.
     #[error("use {path}: {source}")]
     Io {
-        /// The path.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The base of a run does not pass the run's check, so nothing was started.
@@ -193,7 +230,7 @@ pub enum CoordinatorError {
     /// A thread panicked.
     #[error("finish {what}: its thread panicked")]
     Panicked {
-        /// Its work.
+        /// What the thread was to do, which completes "finish …".
         what: &'static str,
     },
     /// The work changes files that configure agents.
@@ -208,6 +245,28 @@ pub enum CoordinatorError {
     /// The run has ended.
     #[error("reach run {0}: it has ended")]
     Ended(RunId),
+}
+
+/// A place in a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanPlace {
+    /// A line of its text, from 1.
+    Line(usize),
+    /// A task, if the plan has no text, or if the text became this by being parsed.
+    Task(TaskId),
+}
+
+impl std::fmt::Display for PlanPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line} of the plan"),
+            Self::Task(task) => write!(f, "task {task}"),
+        }
+    }
+}
+
+fn each(errors: &[PolicyError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn listed(paths: &[PathBuf]) -> String {
@@ -281,7 +340,12 @@ impl CoordinatorError {
             | Self::CannotGoOn { .. }
             | Self::RedBase(_)
             | Self::Spawn { .. }
-            | Self::Plan(_) => true,
+            | Self::Schedule(_)
+            | Self::NeverMerged { .. }
+            | Self::SecretInPlan { .. }
+            | Self::Rules(_)
+            | Self::NotSent { .. }
+            | Self::NotApproved { .. } => true,
             _ => false,
         }
     }
@@ -315,7 +379,7 @@ impl CoordinatorError {
             }
             Self::Model(error) if error.blames_endpoint() => Some(FailureCause::Endpoint),
             Self::Model(_) => Some(FailureCause::Model),
-            Self::UnknownRole { .. } | Self::BadFile { .. } | Self::Plan(_) => Some(FailureCause::Setup),
+            Self::UnknownRole { .. } | Self::BadFile { .. } | Self::Rules(_) => Some(FailureCause::Setup),
             Self::Sandbox(_) => Some(FailureCause::Internal),
             _ => None,
         }

@@ -23,7 +23,7 @@ pub use afterwards::moved::Moved;
 pub use afterwards::plan_boxes::Boxes;
 pub use afterwards::propose::Proposed;
 pub use afterwards::prune::{Pruned, PrunedRun};
-pub use afterwards::refusal::Refusal;
+pub use afterwards::refusal::ResultRefusal;
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings, require_confinement};
 pub use api::diagnosis::{Check, CheckStatus, Diagnosis};
@@ -35,7 +35,7 @@ pub use api::sample::lay_out_sample;
 pub use api::seen_programs::ProgramSeen;
 pub use api::surroundings::Surroundings;
 pub use dispatch::dispatcher::{Run, Takeover};
-pub use error::{BaseFailure, CoordinatorError};
+pub use error::{BaseFailure, CoordinatorError, PlanPlace};
 pub use orchestrate_model::prices_date;
 pub use orchestrate_sandbox::{
     Cancel, Captured, Confinement, Exit, Finished, Interrupts, Passed, SandboxError, Sink, pass_through,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent_spec::AgentSpec;
 use crate::context::{Compaction, Context, Fit, TokenCounter, fit};
 use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall};
-use crate::event::ReturnCause;
+use crate::event::{FailureCause, ReturnCause};
 use crate::ids::TaskId;
 use crate::tool_names::ToolNames;
 
@@ -60,6 +60,21 @@ pub enum Finish {
     CutOff,
     /// The model refused to answer.
     Refused(String),
+}
+
+impl Finish {
+    /// Returns the cause for which the task fails, or `None` if the agent has done its work.
+    pub fn failure_cause(&self) -> Option<FailureCause> {
+        match self {
+            Self::Done(_) => None,
+            Self::OutOfTurns => Some(FailureCause::Turns),
+            Self::ContextFull => Some(FailureCause::Context),
+            Self::Silent => Some(FailureCause::Silent),
+            // Replies that are cut off again and again are a loop, too: the next one would be cut off as well.
+            Self::Looping | Self::CutOff => Some(FailureCause::Looping),
+            Self::Refused(_) => Some(FailureCause::Refused),
+        }
+    }
 }
 
 /// Something that happened to an agent.

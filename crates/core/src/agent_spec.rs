@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conversation::ToolSpec;
 use crate::ids::TaskId;
+use crate::tool_names::ToolNames;
 
 /// What an agent is created from; fixed for its whole life.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +43,12 @@ impl AgentSpec {
     /// Returns the number of models that it can use.
     pub fn models(&self) -> usize {
         1 + self.fallbacks.len()
+    }
+
+    /// Reports whether the agent can resolve a conflict in a file that is not text: keep it, restore a version, or
+    /// delete it.
+    pub fn can_resolve_binary(&self, names: &ToolNames) -> bool {
+        names.deleting().any(|name| self.tools.iter().any(|tool| tool.name == name))
     }
 
     /// Returns a model's name and the maximum size of a request to it; 0 is its own, the others are its fall-backs.

@@ -448,6 +448,14 @@ mod tests {
     }
 
     #[test]
+    fn a_request_fits_up_to_its_limit() {
+        let request = request(&context(1, 10));
+        let size = request_tokens(&request, &Words);
+        assert_eq!(fit(&request, size, &Words), Fit::Fits(size));
+        assert_eq!(fit(&request, size - 1, &Words), Fit::TooLarge(size));
+    }
+
+    #[test]
     fn a_compacted_request_fits_and_keeps_calls_with_their_results() {
         for turns in 1..20 {
             let mut context = context(turns, 200);

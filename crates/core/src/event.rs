@@ -7,6 +7,7 @@
 mod outcome;
 mod subject;
 mod time;
+mod types;
 
 use std::collections::BTreeMap;
 

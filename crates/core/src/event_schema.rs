@@ -25,6 +25,14 @@ fn schema() -> String {
 }
 
 #[test]
+fn every_type_of_events_is_known_by_its_name() {
+    let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
+    let variants = schema["oneOf"].as_array().unwrap();
+    let names: Vec<&str> = variants.iter().map(|of| of["properties"]["type"]["const"].as_str().unwrap()).collect();
+    assert_eq!(names, Event::TYPES);
+}
+
+#[test]
 #[expect(clippy::disallowed_methods, reason = "the file is compared with, and written by this test alone")]
 fn the_schema_of_the_facts_is_up_to_date() {
     if std::env::var(SWITCH).is_ok_and(|value| value == "write") {

@@ -18,12 +18,12 @@ use crate::task_record::TaskRecord;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeQueue {
     current: Option<Current>,
-    gates: BTreeMap<(Oid, String), Gate>,
+    results: BTreeMap<(Oid, String), VerifyResult>,
 }
 
 /// The result of checking a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gate {
+pub struct VerifyResult {
     /// Whether it passed.
     pub passed: bool,
     /// How it ended, in words.
@@ -113,7 +113,7 @@ pub enum Evidence {
         /// The command.
         command: String,
         /// Its result.
-        gate: Gate,
+        result: VerifyResult,
     },
 }
 
@@ -134,8 +134,8 @@ impl MergeQueue {
                 self.reached(task, Stage::Prepared { commit: commit.clone(), tree: tree.clone() })
             }
             Event::VerifyFinished { scope: VerifyScope::Run, tree, command, passed, exit, output, .. } => {
-                let gate = Gate { passed: *passed, exit: exit.clone(), output: output.clone() };
-                self.gates.insert((tree.clone(), command.clone()), gate);
+                let result = VerifyResult { passed: *passed, exit: exit.clone(), output: output.clone() };
+                self.results.insert((tree.clone(), command.clone()), result);
                 Ok(())
             }
             Event::TaskMerged { task, .. }
@@ -183,11 +183,11 @@ impl MergeQueue {
                 let Some(command) = situation.settings.verify.clone() else {
                     return Some(MergeStep::Advance { task, commit: commit.clone(), target });
                 };
-                match self.gate(tree, &command) {
+                match self.result(tree, &command) {
                     None => Some(MergeStep::Verify { task, commit: commit.clone(), tree: tree.clone(), command }),
-                    Some(gate) if gate.passed => Some(MergeStep::Advance { task, commit: commit.clone(), target }),
-                    Some(gate) => {
-                        let evidence = Evidence::Check { command, gate: gate.clone() };
+                    Some(result) if result.passed => Some(MergeStep::Advance { task, commit: commit.clone(), target }),
+                    Some(result) => {
+                        let evidence = Evidence::Check { command, result: result.clone() };
                         Some(situation.give_back(task, ReturnCause::RunCheck, evidence))
                     }
                 }
@@ -196,8 +196,8 @@ impl MergeQueue {
     }
 
     /// Returns the cached result of checking a tree.
-    pub(crate) fn gate(&self, tree: &Oid, command: &str) -> Option<&Gate> {
-        self.gates.get(&(tree.clone(), command.to_owned()))
+    pub(crate) fn result(&self, tree: &Oid, command: &str) -> Option<&VerifyResult> {
+        self.results.get(&(tree.clone(), command.to_owned()))
     }
 
     /// Returns the task whose merge is in progress.

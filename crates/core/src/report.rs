@@ -247,6 +247,22 @@ pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {
     Some(worst.map_or((RunStatus::Succeeded, EXIT_OK), Severity::outcome))
 }
 
+/// Returns how a run ends if it was asked to stop with an exit code, which then takes precedence over its outcome.
+pub fn outcome_if_stopped(outcome: (RunStatus, u8), asked: Option<u8>) -> (RunStatus, u8) {
+    asked.map_or(outcome, |exit_code| (RunStatus::Interrupted, exit_code))
+}
+
+/// Returns the status and exit code of a run that succeeded and could not be landed, from the exit code of the
+/// landing.
+pub fn outcome_if_not_landed(landing: u8) -> (RunStatus, u8) {
+    match landing {
+        // The obstacle appeared since the run started: the user did not type anything wrong.
+        EXIT_USAGE | EXIT_NEEDS_HUMAN => (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN),
+        EXIT_INTERRUPTED | EXIT_TERMINATED => (RunStatus::Interrupted, landing),
+        _ => (RunStatus::Failed, landing),
+    }
+}
+
 /// A task's contribution to the exit code, in order of precedence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Severity {
@@ -256,6 +272,13 @@ enum Severity {
     Limit,
     Denied,
     Internal,
+}
+
+impl FailureCause {
+    /// Reports whether the task has reached a limit, which the user can raise.
+    pub fn is_limit(self) -> bool {
+        Severity::of(EndCause::Failed(self)) == Severity::Limit
+    }
 }
 
 impl Severity {
@@ -305,5 +328,33 @@ pub fn status_name(status: RunStatus) -> &'static str {
         RunStatus::Limit => "limit",
         RunStatus::Denied => "denied",
         RunStatus::Interrupted => "interrupted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_landing_that_failed_decides_how_its_run_ends() {
+        let table = [
+            (EXIT_USAGE, (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN)),
+            (EXIT_NEEDS_HUMAN, (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN)),
+            (EXIT_INTERRUPTED, (RunStatus::Interrupted, EXIT_INTERRUPTED)),
+            (EXIT_TERMINATED, (RunStatus::Interrupted, EXIT_TERMINATED)),
+            (EXIT_FAILED, (RunStatus::Failed, EXIT_FAILED)),
+            (EXIT_INTERNAL, (RunStatus::Failed, EXIT_INTERNAL)),
+        ];
+        for (landing, expected) in table {
+            assert_eq!(outcome_if_not_landed(landing), expected, "{landing}");
+        }
+    }
+
+    #[test]
+    fn a_request_to_stop_takes_precedence() {
+        let succeeded = (RunStatus::Succeeded, EXIT_OK);
+        assert_eq!(outcome_if_stopped(succeeded, None), succeeded);
+        let terminated = outcome_if_stopped(succeeded, Some(EXIT_TERMINATED));
+        assert_eq!(terminated, (RunStatus::Interrupted, EXIT_TERMINATED));
     }
 }

@@ -261,7 +261,7 @@ fn touched(files: &[ChangedFile]) -> BTreeSet<&str> {
     files.iter().flat_map(|file| std::iter::once(&file.path).chain(&file.old_path)).map(String::as_str).collect()
 }
 
-/// Says of each file that decides about others what is changed of it.
+/// Returns, for each changed file that decides about others, what is changed in it.
 pub fn risk_reasons(files: &[ChangedFile]) -> Vec<String> {
     files.iter().filter_map(reason).collect()
 }

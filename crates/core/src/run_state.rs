@@ -101,6 +101,19 @@ pub struct Landing {
     pub is_done: bool,
 }
 
+/// What has become of a landing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LandingOutcome {
+    /// It is as recorded: complete, or begun and not yet overtaken by another change of its branch.
+    AsRecorded,
+    /// It is complete, although a killed process has not recorded that.
+    Completed,
+    /// The user has undone it by hand.
+    Undone,
+    /// It was interrupted, and its branch or the run's result has moved on without it, so its files must be restored.
+    Overtaken,
+}
+
 /// A tool call that was parked, and the decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
@@ -310,8 +323,8 @@ impl RunState {
         self.merges.apply(event)?;
         self.count_spending(&id, event);
         match event {
-            Event::MergePrepared { tree, .. } => self.take_over_gate(&id, tree),
-            Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => self.count_red_gate(&id, tree),
+            Event::MergePrepared { tree, .. } => self.take_over_check(&id, tree),
+            Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => self.count_red_check(&id, tree),
             Event::TaskMerged { commit: Some(commit), .. } => self.integration = commit.clone(),
             Event::ApprovalRequested { call, tool, summary, arguments, rule, .. } => {
                 let (tool, summary, rule) = (tool.clone(), summary.clone(), rule.clone());
@@ -327,19 +340,19 @@ impl RunState {
     }
 
     /// Counts the check of a merged tree for another task as a check for this one.
-    fn take_over_gate(&mut self, task: &TaskId, tree: &Oid) {
-        let gate = self.settings.verify.as_deref().and_then(|command| self.merges.gate(tree, command));
-        if let (Some(gate), Some(record)) = (gate, self.tasks.get_mut(task)) {
-            Arc::make_mut(record).count_check(gate.passed);
+    fn take_over_check(&mut self, task: &TaskId, tree: &Oid) {
+        let checked = self.settings.verify.as_deref().and_then(|command| self.merges.result(tree, command));
+        if let (Some(checked), Some(record)) = (checked, self.tasks.get_mut(task)) {
+            Arc::make_mut(record).count_check(checked.passed);
         }
     }
 
     /// Counts the run's failed check of a tree for the task that hands over that very tree, even if the task's own
     /// check passes: merged as it is, it would fail again.
-    fn count_red_gate(&mut self, task: &TaskId, tree: &Oid) {
-        let gate = self.settings.verify.as_deref().and_then(|command| self.merges.gate(tree, command));
-        if gate.is_some_and(|gate| !gate.passed) {
-            self.take_over_gate(task, tree);
+    fn count_red_check(&mut self, task: &TaskId, tree: &Oid) {
+        let checked = self.settings.verify.as_deref().and_then(|command| self.merges.result(tree, command));
+        if checked.is_some_and(|checked| !checked.passed) {
+            self.take_over_check(task, tree);
         }
     }
 

@@ -5,7 +5,7 @@
 //! zero again. Work that lacks what it has to deliver, changes or a verdict, is decided here, too. Tasks whose work is
 //! never finished fail for the causes of [`crate::event::FailureCause`].
 
-use crate::event::ReturnCause;
+use crate::event::{FailureCause, ReturnCause};
 use crate::ids::Oid;
 use crate::task_record::TaskRecord;
 
@@ -63,6 +63,13 @@ impl TaskRecord {
         // Without an agent a failed check cannot be fixed, and there is nothing for the user to resolve.
         let is_resolvable = fault == ReturnCause::Conflict || needs_merge && !self.is_command();
         AfterFault::GiveUp(if is_resolvable { GivenUp::Conflicted } else { GivenUp::Failed })
+    }
+
+    /// Returns the cause for which the task fails, given the one that was observed: a permission that was denied
+    /// without asking explains every other cause except a limit.
+    pub fn failure_cause(&self, observed: FailureCause, ask_parks: bool) -> FailureCause {
+        let is_denied = self.was_denied() && !ask_parks && !observed.is_limit();
+        if is_denied { FailureCause::Denied } else { observed }
     }
 
     /// Reports whether finished work changes nothing: it is its base, or what the user has rejected.
@@ -123,6 +130,25 @@ mod tests {
             }
         }
         record
+    }
+
+    #[test]
+    fn a_denied_call_explains_every_failure_but_a_limit() {
+        use FailureCause::{Budget, Check, Context, Cost, Denied, Silent, Timeout, Turns};
+        let clean = record(&Work::Agent(None), 0);
+        let mut denied = clean.clone();
+        let call = serde_json::json!({"type": "tool.finished", "task": "T1", "turn": 1, "call_id": "c1", "tool": "grep",
+                                      "outcome": "denied", "result": "blob", "duration_ms": 1});
+        denied.apply(&serde_json::from_value(call).unwrap()).unwrap();
+        for observed in [Check, Silent] {
+            assert_eq!(denied.failure_cause(observed, false), Denied);
+            // A call that may be parked was denied by a person, who knows of it.
+            assert_eq!(denied.failure_cause(observed, true), observed);
+            assert_eq!(clean.failure_cause(observed, false), observed);
+        }
+        for limit in [Turns, Budget, Cost, Timeout, Context] {
+            assert_eq!(denied.failure_cause(limit, false), limit);
+        }
     }
 
     #[test]

@@ -116,6 +116,12 @@ impl TaskState {
         self == TaskState::Waiting || self.awaits_review()
     }
 
+    /// Reports whether the task cannot continue by itself: it has ended, or waits for the user.
+    #[must_use]
+    pub fn rests(self) -> bool {
+        self.waits_for_person() || self.is_settled()
+    }
+
     /// Reports whether the work awaits the user's approval.
     #[must_use]
     pub fn awaits_review(self) -> bool {

@@ -75,6 +75,11 @@ impl ToolNames {
         self.second_forms.insert(name.to_lowercase(), wrapped.to_owned());
     }
 
+    /// Returns the tools that can delete a file whatever its content, in order.
+    pub fn deleting(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().filter(|(_, traits)| traits.deletes_files).map(|(name, _)| name.as_str())
+    }
+
     /// Returns every other name of a tool, in lower case and in order.
     pub fn aliases_of(&self, canonical: &str) -> impl Iterator<Item = &str> {
         self.aliases.iter().filter(move |(_, of)| *of == canonical).map(|(alias, _)| alias.as_str())

@@ -18,7 +18,7 @@ fn oid(text: &str) -> Oid {
 struct Story(RunState);
 
 impl Story {
-    /// Tells a run in which b is built on a, and c on neither; all are merged, in this order.
+    /// Builds a run in which b is built on a, and c on neither; all are merged, in this order.
     fn merged() -> Story {
         let started = Event::RunStarted {
             plan: None,

@@ -3,7 +3,7 @@
 
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
-use orchestrate_core::merge_queue::{Evidence, Gate};
+use orchestrate_core::merge_queue::{Evidence, VerifyResult};
 use orchestrate_core::message::{Envelope, MAILBOX_CAPACITY, Sender};
 use orchestrate_core::report::outcome;
 use orchestrate_core::run_state::Verify;
@@ -112,12 +112,12 @@ fn returned(task: &str, cause: ReturnCause) -> Event {
     Event::TaskReturned { task: id(task), cause, text: BlobId::from("text"), onto: None }
 }
 
-fn gate(passed: bool) -> Gate {
-    Gate { passed, exit: "exit code 1".to_owned(), output: BlobId::from("output") }
+fn verify_result(passed: bool) -> VerifyResult {
+    VerifyResult { passed, exit: "exit code 1".to_owned(), output: BlobId::from("output") }
 }
 
 fn verified(task: &str, scope: VerifyScope, tree: &str, passed: bool) -> Event {
-    let Gate { exit, output, .. } = gate(passed);
+    let VerifyResult { exit, output, .. } = verify_result(passed);
     let (task, tree, command) = (id(task), oid(tree), "check".to_owned());
     Event::VerifyFinished { task, scope, tree, command, passed, exit, output, duration_ms: 1 }
 }
@@ -216,7 +216,7 @@ fn what_stands_before_its_dependency_waits_again_and_grows_stale_too() {
 fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
     let settings = RunSettings { verify: Some("check".to_owned()), merge_rounds: 1, ..RunSettings::default() };
     let mut story = Story::of(settings, vec![task("a", &[])]);
-    let evidence = || Evidence::Check { command: "check".to_owned(), gate: gate(false) };
+    let evidence = || Evidence::Check { command: "check".to_owned(), result: verify_result(false) };
     for round in 0..2 {
         story.commit("a", &format!("a{round}"));
         let Some(MergeStep::Merge { target, candidate, .. }) = story.state.next_merge() else { panic!("no merge") };

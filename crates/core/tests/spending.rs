@@ -159,16 +159,15 @@ fn more_money_continues_what_the_cost_stopped() {
 }
 
 #[test]
-fn a_request_fits_up_to_the_limit_of_its_agent() {
+fn the_limit_of_a_request_is_that_of_its_agent() {
     let limits = |state: &RunState| ["a", "main_ralph_coordinator", "z"].map(|agent| state.token_limit(&agent.into()));
     let state = after("");
     assert_eq!(limits(&state), [16_000, 1_000_000, 16_000]);
-    let fits = |state: &RunState, agent: &str, tokens| state.is_within_token_limit(&agent.into(), tokens);
-    assert!(fits(&state, "a", 16_000) && !fits(&state, "a", 16_001));
-    assert!(fits(&state, "main_ralph_coordinator", 1_000_000) && !fits(&state, "main_ralph_coordinator", 1_000_001));
 
     let mut settings = RunSettings { context_tokens: 32_000, ..RunSettings::default() };
     settings.context_limits.insert("m".to_owned(), 8_000);
+    let of_models = [None, Some("m"), Some("other")].map(|model| settings.token_limit_of_model(model));
+    assert_eq!(of_models, [32_000, 8_000, 32_000]);
     assert_eq!(limits(&told(settings, ["a", "b"], "")), [8_000, 1_000_000, 32_000]);
 
     // A task cannot get the context of the root by its name.

@@ -86,7 +86,7 @@ impl Story {
         self.tell(given)
     }
 
-    /// Gives a verdict, and records what follows.
+    /// Records a verdict and what follows from it.
     fn end(&mut self, task: &str, verdict: &ReviewVerdict) -> &mut Self {
         self.give(task, verdict);
         let task = id(task);
@@ -167,7 +167,7 @@ fn nothing() -> ReviewVerdict {
     ReviewVerdict { verdict: VerdictKind::NothingToDo, ..approve() }
 }
 
-/// Tells a run in which `r` reviews `a` and `b`, up to its start.
+/// Builds a run in which `r` reviews `a` and `b`, up to its start.
 fn reviewing() -> Story {
     let mut story = Story::of("a; b; r: a b; x: r");
     story.start("a").commit("a", "a1");

@@ -8,7 +8,7 @@ use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, shell_word};
 
 use crate::repo::lock_holder::Holder;
-use crate::repo::refusal::{Operation, Refusal};
+use crate::repo::refusal::{Operation, RepositoryRefusal};
 
 /// The text with which the system reports a full disk.
 pub(crate) const NO_SPACE: &str = "No space left";
@@ -18,12 +18,12 @@ pub(crate) const NO_SPACE: &str = "No space left";
 #[non_exhaustive]
 pub enum GitError {
     /// The repository is of a kind, or in a state, that this program does not work with.
-    #[error("use the repository at {name}: {refusal}", name = shown_path(.path))]
+    #[error("use the repository at {name}: {refusal}; {}", refusal.fix(), name = shown_path(.path))]
     Refused {
         /// Where the repository was looked for.
         path: PathBuf,
-        /// Why, and what to do about it.
-        refusal: Refusal,
+        /// Why.
+        refusal: RepositoryRefusal,
     },
     /// A revision does not name a commit.
     #[error("resolve {rev:?}: it is not a commit of this repository")]

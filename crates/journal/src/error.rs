@@ -38,13 +38,13 @@ pub enum JournalError {
         source: Cause,
     },
     /// The disk is full. Nothing was recorded, and the same append works once there is space.
-    #[error("write the journal '{path}': the disk is full; free some space and resume the run; nothing is lost")]
+    #[error("write the journal '{path}': the disk is full")]
     DiskFull {
         /// The path of the database.
         path: PathBuf,
     },
     /// The file system or the file is read-only.
-    #[error("write the journal '{path}': it is read-only; make it writable or set XDG_STATE_HOME to another folder")]
+    #[error("write the journal '{path}': it is read-only")]
     ReadOnly {
         /// The path of the database.
         path: PathBuf,
@@ -56,10 +56,7 @@ pub enum JournalError {
         path: PathBuf,
     },
     /// The database is damaged, truncated, or of another program. It is not modified.
-    #[error(
-        "read the journal '{path}': {reason}; it was left as it is. Restore it from a backup, or move the folder \
-         '{}' away to start over: branches and snapshots are safe in git", folder(.path).display()
-    )]
+    #[error("read the journal '{path}': {reason}; it was left as it is")]
     Corrupt {
         /// The path of the database.
         path: PathBuf,
@@ -68,7 +65,7 @@ pub enum JournalError {
     },
     /// Another version of orchestrate created the database in a format that this one does not read.
     /// It is not modified.
-    #[error("read the journal '{path}': {}", other_format((*.found, *.known), .path))]
+    #[error("read the journal '{path}': {}", other_format(*.found, *.known))]
     OtherFormat {
         /// The path of the database.
         path: PathBuf,
@@ -78,7 +75,7 @@ pub enum JournalError {
         known: i64,
     },
     /// The folder cannot be created or accessed, or its path is too long.
-    #[error("keep a journal in '{path}': {reason}; set XDG_STATE_HOME to another folder")]
+    #[error("keep a journal in '{path}': {reason}")]
     Unusable {
         /// The path of the folder.
         path: PathBuf,
@@ -86,9 +83,7 @@ pub enum JournalError {
         reason: String,
     },
     /// The folder is on a file system where SQLite's locks and shared memory do not work.
-    #[error(
-        "keep a journal in '{path}': {kind} cannot hold one safely; set XDG_STATE_HOME to a folder on a local disk"
-    )]
+    #[error("keep a journal in '{path}': {kind} cannot hold one safely")]
     ForeignFileSystem {
         /// The path of the folder.
         path: PathBuf,
@@ -148,7 +143,7 @@ pub enum JournalError {
     },
     /// A value has no JSON form.
     #[error("record: {0}")]
-    Unencodable(String),
+    Unencodable(Arc<serde_json::Error>),
     /// A secret cannot be removed from a fact or a request, so it was not recorded.
     #[error("record: {0}")]
     Secret(#[from] RedactionError),
@@ -194,6 +189,10 @@ impl JournalError {
         Self::Io { path: path.to_owned(), source: Arc::new(source) }
     }
 
+    pub(crate) fn unencodable(error: serde_json::Error) -> Self {
+        Self::Unencodable(Arc::new(error))
+    }
+
     pub(crate) fn database(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
@@ -234,13 +233,7 @@ fn purpose_in_words(purpose: Purpose) -> &'static str {
     }
 }
 
-fn other_format((found, known): (i64, i64), path: &Path) -> String {
-    if found > known {
-        return format!("a newer orchestrate created it (format {found}, this one reads {known}); use that version");
-    }
-    let folder = folder(path).display();
-    format!(
-        "an older orchestrate created it (format {found}, this one reads {known}); finish its runs with that version, or \
-        move the folder '{folder}' away to start over: branches and snapshots are safe in git"
-    )
+fn other_format(found: i64, known: i64) -> String {
+    let version = if found > known { "a newer" } else { "an older" };
+    format!("{version} orchestrate created it (format {found}, this one reads {known})")
 }

@@ -238,8 +238,7 @@ fn redacted(redactor: &Redactor, event: Event) -> Result<Event, RedactionError> 
 
 impl Row {
     fn of(fact: &Recorded) -> Result<Self, JournalError> {
-        let unencodable = |error: serde_json::Error| JournalError::Unencodable(error.to_string());
-        let body = serde_json::to_value(&fact.event).map_err(unencodable)?;
+        let body = serde_json::to_value(&fact.event).map_err(JournalError::unencodable)?;
         let kind = body.get("type").and_then(serde_json::Value::as_str).unwrap_or_default();
         Ok(Self {
             seq: fact.seq,

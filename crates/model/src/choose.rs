@@ -5,12 +5,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::catalog::Models;
-use crate::error::ModelError;
+use crate::error::{ModelError, NoneFound};
 use crate::name::ModelName;
 use crate::provider::{Endpoint, Provider};
 
-/// The environment variable that names a model.
-const MODEL_VARIABLE: &str = "ORCHESTRATE_MODEL";
 /// Timeout for the model list of a local server, which is on this machine and has its list ready.
 const LOCAL_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum size of a model list in bytes.
@@ -90,7 +88,7 @@ impl Models {
                 let name = ModelName::Hosted { provider: server.provider, model };
                 Ok(Choice { name, why: format!("a local server responds at {}", server.base_url) })
             }
-            None => Err(ModelError::NoModel { tried: self.ways() }),
+            None => Err(ModelError::NoModel(self.no_endpoint())),
         }
     }
 
@@ -130,10 +128,7 @@ impl Models {
             Some(model) => {
                 Ok(Choice { name: ModelName::Other(model), why: format!("the first model listed by {url}") })
             }
-            None => {
-                let tried = format!("{url} lists no models; name one with --model");
-                Err(ModelError::NoModel { tried })
-            }
+            None => Err(ModelError::NoModel(NoneFound::NoneListed { url: url.to_owned() })),
         }
     }
 
@@ -163,22 +158,17 @@ impl Models {
         Some(ids(&list).into_iter().filter(|id| !id.contains("embed")).collect())
     }
 
-    fn ways(&self) -> String {
-        let keys: Vec<&str> =
+    fn no_endpoint(&self) -> NoneFound {
+        let keys =
             Provider::WITH_KEYS.iter().filter_map(|provider| provider.key_variables().first().copied()).collect();
-        let local: Vec<String> = Provider::LOCAL
+        let local = Provider::LOCAL
             .iter()
             .filter_map(|provider| {
                 let endpoint = provider.endpoint(&self.environment, None).ok()?;
                 Some(format!("{} at {}", provider.name(), endpoint.base_url))
             })
             .collect();
-        format!(
-            "none is named, no key is set and no local server responds; name one (`model`, {MODEL_VARIABLE}), \
-            or set one of {}, or start a server ({}), or name any OpenAI-compatible one (`base_url`)",
-            keys.join(", "),
-            local.join(", "),
-        )
+        NoneFound::NoEndpoint { keys, local }
     }
 }
 

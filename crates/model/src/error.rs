@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use orchestrate_core::TaskId;
 
+/// The environment variable that names a model.
+const MODEL_VARIABLE: &str = "ORCHESTRATE_MODEL";
 /// Stands in for the name of a variable if the endpoint was given as `--base-url`, a setting that a run keeps.
 pub(crate) const TYPED_BASE: &str = "base_url";
 
@@ -45,11 +47,8 @@ pub enum ModelError {
         problem: String,
     },
     /// No model was named and none was found.
-    #[error("choose a model: {tried}")]
-    NoModel {
-        /// What was tried, and the ways to name one.
-        tried: String,
-    },
+    #[error("choose a model: {0}; {fix}", fix = .0.fix())]
+    NoModel(NoneFound),
     /// The provider needs a key and the environment has none.
     #[error("find a key for {model}: set {variable}, or {variable}_FILE to the path of a file that contains it")]
     MissingKey {
@@ -262,11 +261,47 @@ fn at_line(line: usize) -> String {
     if line == 0 { String::new() } else { format!(", line {line}") }
 }
 
+/// Why no model was found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoneFound {
+    /// The server at the given base URL lists none.
+    #[error("{url} lists no models")]
+    NoneListed {
+        /// The base URL.
+        url: String,
+    },
+    /// There is no endpoint that could be asked.
+    #[error("none is named, no key is set and no local server responds")]
+    NoEndpoint {
+        /// The variables of keys, one for each provider.
+        keys: Vec<&'static str>,
+        /// The servers that were asked, as `name at URL`.
+        local: Vec<String>,
+    },
+}
+
+impl NoneFound {
+    /// Returns the ways to name one, by setting and variable.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        match self {
+            Self::NoneListed { .. } => format!("name one (`model`, {MODEL_VARIABLE})"),
+            Self::NoEndpoint { keys, local } => format!(
+                "name one (`model`, {MODEL_VARIABLE}), or set one of {}, or start a server ({}), or name any \
+                 OpenAI-compatible one (`base_url`)",
+                keys.join(", "),
+                local.join(", "),
+            ),
+        }
+    }
+}
+
 impl ModelError {
     /// Reports whether no model was named and none was found.
     #[must_use]
     pub fn is_none_found(&self) -> bool {
-        matches!(self, ModelError::NoModel { .. })
+        matches!(self, ModelError::NoModel(_))
     }
 }
 

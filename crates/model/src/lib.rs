@@ -28,7 +28,7 @@ mod wire;
 pub use catalog::{Models, install_tls_provider};
 pub use choose::{Choice, LocalServer, Preferences};
 pub use environment::Environment;
-pub use error::ModelError;
+pub use error::{ModelError, NoneFound};
 pub use model::{Delta, Model};
 pub use name::ModelName;
 pub use prices::prices_date;

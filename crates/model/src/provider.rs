@@ -241,7 +241,7 @@ fn checked_url(variable: &str, url: &str) -> Result<(String, String), ModelError
     }
     if parsed.query_pairs().any(|(name, _)| name != "api-version") {
         let problem = "the URL's query may contain only `api-version`, since it is recorded and shown and anything else may \
-        be a key; set a key in its provider's variable, such as OPENAI_API_KEY with --model openai/MODEL";
+        be a key; set a key in its provider's variable, such as OPENAI_API_KEY for a model `openai/MODEL`";
         return Err(fail(problem.to_owned()));
     }
     let query = parsed.query().map_or_else(String::new, |query| format!("?{query}"));
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    const HIDDEN: &str = "use OPENAI_BASE_URL: the URL's query may contain only `api-version`, since it is recorded and shown and anything else may be a key; set a key in its provider's variable, such as OPENAI_API_KEY with --model openai/MODEL";
+    const HIDDEN: &str = "use OPENAI_BASE_URL: the URL's query may contain only `api-version`, since it is recorded and shown and anything else may be a key; set a key in its provider's variable, such as OPENAI_API_KEY for a model `openai/MODEL`";
 
     #[test]
     fn a_bad_base_is_named_with_its_variable() {

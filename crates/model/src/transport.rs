@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::error::{ModelError, move_to};
 use crate::model::{Delta, Model};
 use crate::provider::Endpoint;
-use crate::wire::fault::{Allowance, Fault, Headers, Refusal, RefusalKind, refused};
+use crate::wire::fault::{Allowance, Fault, Headers, ProviderRefusal, RefusalKind, refused};
 use crate::wire::sse::SseDecoder;
 use crate::wire::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, OnDelta, Protocol, Reader, chat, messages};
 
@@ -239,7 +239,7 @@ impl Remote {
             let target = self.redactor.owned(text_of(response.headers(), "location").unwrap_or_default());
             let message = format!("it redirects to {target:?}, which is not followed; use that as the base URL");
             let kind = RefusalKind::Request;
-            return Fault::Refused(Refusal { status: status.as_u16(), kind, message, retry_after: None });
+            return Fault::Refused(ProviderRefusal { status: status.as_u16(), kind, message, retry_after: None });
         }
         let mut body = Vec::new();
         while let Ok(Some(bytes)) = self.piece(&mut response).await {
@@ -286,7 +286,7 @@ impl Remote {
 
     /// Reports whether a refusal mentions `max_completion_tokens`, so that the other name of the
     /// parameter should be tried.
-    fn wants_other_max_tokens_key(&self, refusal: &Refusal) -> bool {
+    fn wants_other_max_tokens_key(&self, refusal: &ProviderRefusal) -> bool {
         self.endpoint.protocol == Protocol::ChatCompletions
             && matches!(refusal.status, 400 | 422)
             && refusal.message.contains("max_completion_tokens")
@@ -307,7 +307,7 @@ impl Remote {
             };
             let mut value = HeaderValue::try_from(value).map_err(|_| {
                 let message = "the key contains characters that are invalid in a header".to_owned();
-                Fault::Refused(Refusal { status: 0, kind: RefusalKind::Key, message, retry_after: None })
+                Fault::Refused(ProviderRefusal { status: 0, kind: RefusalKind::Key, message, retry_after: None })
             })?;
             value.set_sensitive(true);
             headers.insert(name, value);
@@ -335,9 +335,9 @@ impl Remote {
         }
     }
 
-    fn refusal_error(&self, refusal: Refusal) -> ModelError {
+    fn refusal_error(&self, refusal: ProviderRefusal) -> ModelError {
         let (model, endpoint) = (self.name.clone(), self.endpoint.base_url.clone());
-        let Refusal { status, kind, message, retry_after } = refusal;
+        let ProviderRefusal { status, kind, message, retry_after } = refusal;
         let message = self.redactor.owned(message);
         match kind {
             RefusalKind::Later => ModelError::Unavailable { model, endpoint, status, retry_after, message },
@@ -382,7 +382,7 @@ fn unsent(error: &reqwest::Error) -> Fault {
 
 /// Returns the fault of a server that was reached but has not begun to answer.
 fn unanswered(message: String) -> Fault {
-    Fault::Refused(Refusal { status: 0, kind: RefusalKind::Later, message, retry_after: None })
+    Fault::Refused(ProviderRefusal { status: 0, kind: RefusalKind::Later, message, retry_after: None })
 }
 
 /// Returns the innermost cause, the only one that is specific ("connection refused").

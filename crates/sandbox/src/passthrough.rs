@@ -57,7 +57,7 @@ pub trait Sink: Send + 'static {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Passed {
-    /// By itself, or by a signal that somebody else sent.
+    /// By itself, or by a signal from another process.
     Ended(ExitStatus),
     /// On a signal to this process; none of its processes is left.
     Interrupted {
@@ -192,7 +192,7 @@ impl Pumps {
     }
 }
 
-/// Passes on what is written until nobody can write any more, or until `stop` is readable and nothing is left.
+/// Passes on what is written until no process can write any more, or until `stop` is readable and nothing is left.
 fn pass_on(pipe: &OwnedFd, stop: &OwnedFd, sink: &mut dyn Sink) -> io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
     loop {
@@ -255,7 +255,7 @@ impl Watch<'_> {
             _ if self.signals > 0 => Passed::Interrupted { by_key: self.by_key },
             Some(Told::Ended(status)) => Passed::Ended(ExitStatus::from_raw(status)),
             Some(Told::NotStarted(errno)) => Passed::NotStarted(io::Error::from_raw_os_error(errno)),
-            // Somebody has killed the keeper, and the command with it.
+            // The keeper was killed, and the command with it.
             None => Passed::Ended(ExitStatus::from_raw(libc::SIGKILL)),
         })
     }
@@ -281,7 +281,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits until the pumps have ended. A signal ends the wait: whoever reads may never read on.
+    /// Waits until the pumps have ended. A signal ends the wait: the reader may never read on.
     fn drain(&mut self, pumps: &Pumps) -> io::Result<()> {
         let until = (self.signals > 0).then(|| Instant::now() + LAST_WORDS);
         loop {

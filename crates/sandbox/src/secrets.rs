@@ -1,4 +1,4 @@
-//! Tells settings that seem to contain a password, a token or a private key. In doubt, they do.
+//! Recognizes settings that seem to contain a password, a token or a private key; in doubt, they do.
 
 /// Words in the names of settings whose values are secret. `auth` covers those of npm and yarn.
 const SECRET_WORDS: [&str; 10] =

@@ -23,7 +23,7 @@ pub(crate) fn adopt(raw: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-/// Lets go of the standard streams of this process, so that the other ends see when nobody else holds them.
+/// Lets go of the standard streams of this process, so that the other ends see when no other process holds them.
 pub(crate) fn let_go_of_streams() -> io::Result<()> {
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     for number in 0..=2 {

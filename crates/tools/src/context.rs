@@ -41,7 +41,7 @@ impl ToolContext {
         &self.scope
     }
 
-    /// Gives commands this many times their time.
+    /// Multiplies the time limit of commands by this.
     pub(crate) fn lengthen(&mut self, factor: u32) {
         self.scope.limits.time_factor = self.scope.limits.time_factor.saturating_mul(factor);
     }

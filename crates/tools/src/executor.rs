@@ -74,7 +74,7 @@ struct Prepared {
 }
 
 /// A refused call, with its record.
-struct Refusal {
+struct CallRefusal {
     record: CallRecord,
     error: ToolError,
 }
@@ -141,7 +141,7 @@ impl Executor {
         }
     }
 
-    fn decide(&self, call: &ToolCall, scope: &CallScope) -> Result<Decided, Box<Refusal>> {
+    fn decide(&self, call: &ToolCall, scope: &CallScope) -> Result<Decided, Box<CallRefusal>> {
         let mut prepared = self.shared.prepare(call, scope)?;
         match self.shared.judged(&prepared, scope) {
             Authorization::Parked { rule } => {
@@ -151,13 +151,13 @@ impl Executor {
             Authorization::Refused { decision, reason } => {
                 let rule = decision.rule().to_owned();
                 prepared.record.decision = Some(decision);
-                Err(Box::new(Refusal { record: prepared.record, error: ToolError::Denied { reason, rule } }))
+                Err(Box::new(CallRefusal { record: prepared.record, error: ToolError::Denied { reason, rule } }))
             }
             Authorization::Permitted(permit) => {
                 prepared.record.decision = Some(permit.decision().clone());
                 match self.shared.check_resources(scope) {
                     Ok(()) => Ok(Decided::Permitted(Box::new(prepared), permit)),
-                    Err(error) => Err(Box::new(Refusal { record: prepared.record, error })),
+                    Err(error) => Err(Box::new(CallRefusal { record: prepared.record, error })),
                 }
             }
         }
@@ -181,7 +181,7 @@ enum Decided {
 
 impl Shared {
     /// Resolves the tool's name, converts the arguments, and computes the call's hash.
-    fn prepare(&self, call: &ToolCall, scope: &CallScope) -> Result<Prepared, Box<Refusal>> {
+    fn prepare(&self, call: &ToolCall, scope: &CallScope) -> Result<Prepared, Box<CallRefusal>> {
         let mut record = CallRecord {
             call: call.id.clone(),
             hash: permit::unresolved_hash(call, scope),
@@ -194,7 +194,7 @@ impl Shared {
         };
         let Some(resolved) = self.resolver.registry.resolve_call(&call.name, &call.arguments) else {
             let error = self.not_found(&call.name);
-            return Err(Box::new(Refusal { record, error }));
+            return Err(Box::new(CallRefusal { record, error }));
         };
         let Resolved { tool, first_form } = resolved;
         tool.name().clone_into(&mut record.tool);
@@ -210,7 +210,7 @@ impl Shared {
                 if let ToolError::Denied { reason, rule } = &error {
                     record.decision = Some(Decision::Deny { rule: rule.clone(), reason: reason.clone() });
                 }
-                Err(Box::new(Refusal { record, error }))
+                Err(Box::new(CallRefusal { record, error }))
             }
         }
     }
@@ -395,8 +395,8 @@ fn path_guard(tool: &dyn Tool, permit: &Permit, scope: &CallScope) -> PathGuard 
     PathGuard::of(tool.name(), tool.permission(), permit.decision(), &scope.policy, &scope.grant)
 }
 
-async fn refuse(refusal: Refusal, started: Instant, scope: &CallScope) -> ToolOutput {
-    let Refusal { record, error } = refusal;
+async fn refuse(refusal: CallRefusal, started: Instant, scope: &CallScope) -> ToolOutput {
+    let CallRefusal { record, error } = refusal;
     let (call, why) = (describe_call(&record.tool, &record.arguments), error.to_string());
     tracing::info!(agent = %scope.agent, "{call} refused: {}", why.escape_debug());
     let output = ToolOutput { execution_time: started.elapsed(), ..ToolOutput::failed(&record.call, &error) };

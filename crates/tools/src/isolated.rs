@@ -41,7 +41,7 @@ impl LeftBehind {
     }
 }
 
-/// The thread of one call, counted from the time that nobody waits for it until it ends.
+/// The thread of one call, counted from the time that its caller stops waiting until it ends.
 struct Thread {
     all: LeftBehind,
     changed: AtomicBool,

@@ -105,7 +105,7 @@ pub(crate) fn decide(request: &Request<'_>, policy: &Policy, of_role: &Grant) ->
     let Some(wrapper) = &request.wrapper else { return decide_as(request.tool, request, policy, of_role) };
     let mut grant = of_role.clone();
     let own = match &wrapper.first_form {
-        // Whoever may not run commands may not do so under the name of a tool that only reads.
+        // A role that may not run commands may not do so under the name of a tool that only reads.
         Some(first) if !grant.permits(wrapper.wrapped, request.permission) => {
             return needs_first_form(request, wrapper.wrapped, first);
         }

@@ -135,7 +135,7 @@ pub struct GitCommit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BranchAction {
-    /// Gives the last commit a name.
+    /// Names the last commit.
     Create,
     /// Lists the names.
     List,

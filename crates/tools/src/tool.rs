@@ -35,8 +35,6 @@ impl Category {
     pub const EXEC: Category = Category(Cow::Borrowed("exec"));
     /// Works on the agent's branch.
     pub const GIT: Category = Category(Cow::Borrowed("git"));
-    /// Connects to remote hosts.
-    pub const WEB: Category = Category(Cow::Borrowed("web"));
     /// Communicates with other agents.
     pub const AGENTS: Category = Category(Cow::Borrowed("agents"));
     /// Analyses code.

@@ -1,7 +1,7 @@
 //! The log of a repository's calls, the numbers of their ids, and the calls that have not ended.
 //!
 //! Several processes share the folder. A call that has begun has a file that its process keeps locked; a file that
-//! nobody locks belongs to a process that was killed, and the next call writes the end of its call.
+//! no process locks belongs to a process that was killed, and the next call writes the end of its call.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};

@@ -64,7 +64,7 @@ impl Passage {
     /// Ends a line that the command has begun on standard error, so that a marker begins its own.
     pub(super) fn end_line(&self) {
         if !self.is_whole.load(Ordering::SeqCst) {
-            // As with every marker, nobody may be there to read it.
+            // As with every marker, there may be no reader.
             let _ = output::pass_errors(b"\n");
         }
     }

@@ -16,7 +16,7 @@ use orchestrate_git::{Removed, Worktree};
 use orchestrate_journal::{Journal, JournalError};
 
 use crate::afterwards::archive::Archive;
-use crate::afterwards::refusal::Refusal;
+use crate::afterwards::refusal::ResultRefusal;
 use crate::error::CoordinatorError;
 use crate::worktree::own_refs::OwnRefs;
 
@@ -217,14 +217,14 @@ impl Archive {
     ///
     /// Fails if nothing is kept under that name, or if the branch exists and points elsewhere.
     pub fn recover(&self, run: &RunId, name: &str, branch: Option<&str>) -> Result<String, CoordinatorError> {
-        let none = || Refusal::NoSnapshot { run: run.clone(), name: name.to_owned() };
+        let none = || ResultRefusal::NoSnapshot { run: run.clone(), name: name.to_owned() };
         let found = self.kept(run)?.into_iter().find(|kept| kept.name == name || kept.commit.as_str() == name);
         let found = found.ok_or_else(none)?;
         let branch =
             branch.map_or_else(|| format!("orchestrate/recovered/{run}/{}", found.name), |branch| branch.to_owned());
         let there = self.repo.read_ref(&format!("refs/heads/{branch}"))?;
         if there.is_some_and(|there| there != found.commit) {
-            return Err(Refusal::BranchTaken { name: found.name, branch }.into());
+            return Err(ResultRefusal::BranchTaken { name: found.name, branch }.into());
         }
         self.repo.restore(&found.commit, &branch)?;
         Ok(branch)

@@ -17,7 +17,7 @@ use orchestrate_journal::Journal;
 use orchestrate_sandbox::Cancel;
 
 use crate::afterwards::archive::Archive;
-use crate::afterwards::refusal::Refusal;
+use crate::afterwards::refusal::ResultRefusal;
 use crate::afterwards::tree_check::RedTree;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
@@ -63,12 +63,12 @@ impl Archive {
         let journal = Journal::resume_for(&self.store, run, Purpose::Drop)?;
         let state = journal.state();
         if state.exit_code.is_none() || state.landing_begun().is_some() {
-            return Err(Refusal::Unfinished { run: run.clone() }.into());
+            return Err(ResultRefusal::Unfinished { run: run.clone() }.into());
         }
         // A killed drop may have recorded its decision alone.
         self.conclude(&journal)?;
         let state = journal.state();
-        let refused = |why| Refusal::NotDropped { run: run.clone(), why };
+        let refused = |why| ResultRefusal::NotDropped { run: run.clone(), why };
         let tasks = state.decide_drop(task, with_dependents).map_err(refused)?;
         let Rebuilt { tip, merges, .. } = self.rebuild(&state, task, &tasks)?;
         let target = state.integration.clone();
@@ -99,7 +99,7 @@ impl Archive {
                     Merge::Conflict { files, .. } => {
                         let files = files.iter().map(|file| shown(&file.to_string())).collect();
                         let (run, task) = (state.run_id.clone(), task.clone());
-                        return Err(Refusal::Entangled { run, task, files }.into());
+                        return Err(ResultRefusal::Entangled { run, task, files }.into());
                     }
                 };
                 self.make_again(state, &merge, tree, &mut rebuilt)?;
@@ -157,7 +157,7 @@ impl Archive {
         }
         let Some(RedTree { command, exit, output }) = self.check(state, commit, cancel)? else { return Ok(()) };
         let (run, task, command, exit) = (state.run_id.clone(), task.clone(), command.into(), exit.into());
-        Err(Refusal::RedWithout { run, task, command, exit, output }.into())
+        Err(ResultRefusal::RedWithout { run, task, command, exit, output }.into())
     }
 
     /// Moves the integration branch, which has no stranger's commits, and records how the run ends now. Nothing is left

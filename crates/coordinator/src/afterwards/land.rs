@@ -12,7 +12,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::report::Standing;
 use orchestrate_core::request::Purpose;
-use orchestrate_core::run_state::Landing;
+use orchestrate_core::run_state::{Landing, LandingOutcome};
 use orchestrate_core::{LandingConcern, Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Move};
 use orchestrate_journal::Journal;
@@ -22,7 +22,7 @@ use crate::afterwards::archive::Archive;
 use crate::afterwards::landing_commit::{Brought, Course, LandStyle};
 use crate::afterwards::plan_boxes;
 use crate::afterwards::plan_boxes::{Boxes, Target};
-use crate::afterwards::refusal::Refusal;
+use crate::afterwards::refusal::ResultRefusal;
 use crate::error::CoordinatorError;
 use crate::merge::integration_branch;
 use crate::merge::integration_branch::Position;
@@ -91,12 +91,12 @@ impl Archive {
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         if state.exit_code.is_none() {
-            return Err(Refusal::Unfinished { run: run.clone() }.into());
+            return Err(ResultRefusal::Unfinished { run: run.clone() }.into());
         }
         // A killed landing may have left git's locks on the verifier's worktree.
         let ours = format!("orchestrate {run}");
         self.repo.worktrees().reconcile(&|reason| reason.starts_with(&ours))?;
-        let detached = || Refusal::DetachedHead { run: run.clone(), result: state.integration.to_string() };
+        let detached = || ResultRefusal::DetachedHead { run: run.clone(), result: state.integration.to_string() };
         let strange = self.catch_up(&state)?;
         let branch = state.base_branch.clone().ok_or_else(detached)?;
         self.settle(&journal, &branch)?;
@@ -109,7 +109,7 @@ impl Archive {
         let course = Course { runs: self, state: &state, branch: &branch, style, message, hooks, cancel };
         let (step, brought) = course.choose()?;
         if options.cancel.is_cancelled() {
-            return Err(Refusal::Interrupted { run: run.clone() }.into());
+            return Err(ResultRefusal::Interrupted { run: run.clone() }.into());
         }
         let checkout = self.carry_out(&journal, &state, &step)?;
         let boxes = self.boxes(&state, options, &branch, Target::Ticked)?;
@@ -150,7 +150,7 @@ impl Archive {
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         let Some(landing) = state.landings.last().cloned() else {
-            return Err(Refusal::NotLanded { run: run.clone(), other: self.newest_landed()? }.into());
+            return Err(ResultRefusal::NotLanded { run: run.clone(), other: self.newest_landed()? }.into());
         };
         let step = step_of(&landing);
         self.keep_landing(run, &landing)?;
@@ -158,7 +158,7 @@ impl Archive {
         let found = self.repo.branch_tip(&branch)?;
         if found != from && found != to {
             let (run, landed, found) = (run.clone(), from.to_string(), found.to_string());
-            return Err(Refusal::MovedSince { run, branch, landed, found }.into());
+            return Err(ResultRefusal::MovedSince { run, branch, landed, found }.into());
         }
         // Both acts can be repeated, so the event may follow them; once it is recorded, they would not be repeated.
         self.repo.landing().unland(&step)?;
@@ -263,16 +263,15 @@ impl Archive {
     fn settle_newest(&self, journal: &Journal, branch: &str) -> Result<bool, CoordinatorError> {
         let state = journal.state();
         let Some(landing) = state.landings.last() else { return Ok(false) };
-        let Landing { from, to, result, is_done, .. } = landing;
+        let Landing { from, to, .. } = landing;
         let tip = self.repo.branch_tip(branch)?;
         let branch = branch.to_owned();
         let is_contained = self.repo.contains(&tip, to)?;
-        let fact = match (is_done, is_contained) {
-            (true, true) => return Ok(false),
-            (true, false) => Event::RunUnlanded { branch, to: tip },
-            (false, true) => Event::RunLanded { branch, from: from.clone(), to: to.clone() },
-            (false, false) if tip == *from && *result == state.integration => return Ok(false),
-            (false, false) => {
+        let fact = match landing.outcome(&tip, is_contained, &state.integration) {
+            LandingOutcome::AsRecorded => return Ok(false),
+            LandingOutcome::Undone => Event::RunUnlanded { branch, to: tip },
+            LandingOutcome::Completed => Event::RunLanded { branch, from: from.clone(), to: to.clone() },
+            LandingOutcome::Overtaken => {
                 self.repo.landing().take_back_files(&step_of(landing))?;
                 let message = format!("it was interrupted, and {branch} is at {tip} without it");
                 Event::LandingFailed { branch, message }
@@ -315,13 +314,13 @@ impl Archive {
 }
 
 /// Refuses a result that is not complete, or that contains rejected work.
-pub(crate) fn require_landable(state: &RunState) -> Result<(), Refusal> {
+pub(crate) fn require_landable(state: &RunState) -> Result<(), ResultRefusal> {
     let run = state.run_id.clone();
     if state.exit_code.is_none() {
-        return Err(Refusal::Unfinished { run });
+        return Err(ResultRefusal::Unfinished { run });
     }
     let tasks = state.rejected_in_result();
-    if tasks.is_empty() { Ok(()) } else { Err(Refusal::Rejected { run, tasks }) }
+    if tasks.is_empty() { Ok(()) } else { Err(ResultRefusal::Rejected { run, tasks }) }
 }
 
 fn step_of(landing: &Landing) -> Move {

@@ -10,7 +10,7 @@ use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge, Move, Origin};
 use orchestrate_sandbox::Cancel;
 
 use crate::afterwards::archive::Archive;
-use crate::afterwards::refusal::Refusal;
+use crate::afterwards::refusal::ResultRefusal;
 use crate::afterwards::tree_check::RedTree;
 use crate::afterwards::wording::Wording;
 use crate::error::CoordinatorError;
@@ -91,7 +91,7 @@ impl Course<'_> {
         let from = repo.branch_tip(self.branch)?;
         if !repo.contains(&from, &self.state.base)? {
             let (branch, base) = (self.branch.to_owned(), self.state.base.to_string());
-            return Err(Refusal::BaseLost { branch, result: result.to_string(), base }.into());
+            return Err(ResultRefusal::BaseLost { branch, result: result.to_string(), base }.into());
         }
         let to = |to: &Oid| Move { branch: self.branch.to_owned(), from: from.clone(), to: to.clone() };
         if self.state.is_landed() || repo.contains(&from, result)? {
@@ -236,7 +236,7 @@ impl Course<'_> {
             Merge::Conflict { files, .. } => {
                 let files = files.iter().map(|file| shown(&file.to_string())).collect();
                 let (branch, result) = (self.branch.to_owned(), self.state.integration.to_string());
-                Err(Refusal::Conflict { branch, result, files }.into())
+                Err(ResultRefusal::Conflict { branch, result, files }.into())
             }
         }
     }
@@ -248,6 +248,6 @@ impl Course<'_> {
         }
         let Some(RedTree { command, exit, output }) = runs.check(state, commit, self.cancel)? else { return Ok(()) };
         let (branch, result) = (branch.to_owned(), state.integration.to_string());
-        Err(Refusal::RedCheck { branch, result, command, exit, output }.into())
+        Err(ResultRefusal::RedCheck { branch, result, command, exit, output }.into())
     }
 }

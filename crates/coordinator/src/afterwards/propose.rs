@@ -8,7 +8,7 @@ use orchestrate_journal::Journal;
 
 use crate::afterwards::archive::Archive;
 use crate::afterwards::land::require_landable;
-use crate::afterwards::refusal::Refusal;
+use crate::afterwards::refusal::ResultRefusal;
 use crate::afterwards::wording::Wording;
 use crate::error::CoordinatorError;
 
@@ -39,11 +39,11 @@ impl Archive {
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         let result = state.integration.to_string();
-        let detached = || Refusal::DetachedHead { run: run.clone(), result };
+        let detached = || ResultRefusal::DetachedHead { run: run.clone(), result };
         let base = state.base_branch.clone().ok_or_else(detached)?;
         require_landable(&state)?;
         if state.integration == state.base {
-            return Err(Refusal::NothingToPropose { run: run.clone() }.into());
+            return Err(ResultRefusal::NothingToPropose { run: run.clone() }.into());
         }
         let (landing, head) = (self.repo.landing(), run.integration_branch());
         let remote = landing.push_remote(&base)?;

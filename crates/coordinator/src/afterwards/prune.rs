@@ -116,7 +116,7 @@ impl Archive {
         cleaned: &Cleaned,
         dry_run: bool,
     ) -> Result<(Vec<String>, Vec<String>), CoordinatorError> {
-        // Nobody may continue the run meanwhile, nor undo its landing.
+        // Meanwhile the run must not be continued, nor its landing undone.
         let _held = if dry_run { None } else { Some(Journal::resume_for(&self.store, run, Purpose::Clean)?) };
         let state = self.store.state(run)?;
         let (mut gone, mut kept) = (Vec::new(), Vec::new());
@@ -145,7 +145,7 @@ impl Archive {
         needed.filter_map(|record| Some(format!("refs/heads/{}", record.branch()?))).collect()
     }
 
-    /// Reports whether the landing contains what a ref holds. The tree of a conflict is nobody's work.
+    /// Reports whether the landing contains what a ref holds. The tree of a conflict is no work.
     fn is_within_result(&self, state: &RunState, entry: &RefEntry) -> Result<bool, CoordinatorError> {
         let is_commit = self.repo.store().find_commit(&entry.target)?.is_some();
         let Some(landed) = state.landed() else { return Ok(false) };

@@ -6,23 +6,23 @@ use orchestrate_core::{RunId, TaskId};
 /// Why a run was not landed, a landing not undone, or a snapshot not restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum ResultRefusal {
     /// The run was killed before it was complete.
     #[error("use the result of run {run}: the run was interrupted and must be completed first")]
     Unfinished {
-        /// The run.
+        /// The run, whose end is not recorded.
         run: RunId,
     },
     /// Nothing of the run was merged.
     #[error("propose run {run}: none of its work was merged")]
     NothingToPropose {
-        /// The run.
+        /// The run, whose result is its base.
         run: RunId,
     },
     /// Work that was rejected is part of the result.
     #[error("land run {run}: {} was rejected after the merge, and nothing has replaced it", listed(.tasks))]
     Rejected {
-        /// The run.
+        /// The run, whose result contains that work.
         run: RunId,
         /// The tasks with that work.
         tasks: Vec<TaskId>,
@@ -30,9 +30,9 @@ pub enum Refusal {
     /// The work of other tasks does not fit together without the dropped one.
     #[error("drop {task} of run {run}: without it, the work merged after it conflicts in {}", .files.join(", "))]
     Entangled {
-        /// The run.
+        /// The run, whose result stays as it was.
         run: RunId,
-        /// The task.
+        /// The task that was to be dropped.
         task: TaskId,
         /// The files in conflict, with git's name of each conflict.
         files: Vec<String>,
@@ -40,13 +40,13 @@ pub enum Refusal {
     /// The result without the dropped task fails the run's check.
     #[error("drop {task} of run {run}: without it, `{command}` ended with {exit}\n{output}")]
     RedWithout {
-        /// The run.
+        /// The run, whose result stays as it was.
         run: RunId,
-        /// The task.
+        /// The task that was to be dropped.
         task: TaskId,
-        /// The check.
+        /// The run's check, a shell command.
         command: Box<str>,
-        /// How it ended.
+        /// How it ended, in words, such as `exit code 1`.
         exit: Box<str>,
         /// The end of its output.
         output: Box<str>,
@@ -54,15 +54,15 @@ pub enum Refusal {
     /// The request to drop a task is refused.
     #[error("drop a task of run {run}: {why}")]
     NotDropped {
-        /// The run.
+        /// The run, whose result stays as it was.
         run: RunId,
-        /// Why.
+        /// Why; nothing has changed.
         why: RequestRefused,
     },
     /// No branch was checked out when the run began.
     #[error("land run {run}: HEAD was detached when it began, so there is no branch to land its result {result} on")]
     DetachedHead {
-        /// The run.
+        /// The run, which has ended.
         run: RunId,
         /// The commit of its result.
         result: String,
@@ -94,9 +94,9 @@ pub enum Refusal {
         branch: String,
         /// The commit of the run's result.
         result: String,
-        /// The check.
+        /// The run's check, a shell command.
         command: String,
-        /// How it ended.
+        /// How it ended, in words, such as `exit code 1`.
         exit: String,
         /// The end of its output.
         output: Box<str>,
@@ -104,21 +104,21 @@ pub enum Refusal {
     /// A stop was requested before anything was moved.
     #[error("land run {run}: it was interrupted before anything was moved")]
     Interrupted {
-        /// The run.
+        /// The run, which can be landed later.
         run: RunId,
     },
     /// There is no landing to undo.
     #[error("undo the landing of run {run}: it has not landed, or was undone already")]
     NotLanded {
-        /// The run.
+        /// The run, as requested.
         run: RunId,
-        /// The newest run that has landed.
+        /// The newest run that has landed, or `None` if none has.
         other: Option<RunId>,
     },
     /// The branch has moved since the landing.
     #[error("undo the landing of run {run}: {branch} has moved since, from {landed} to {found}")]
     MovedSince {
-        /// The run.
+        /// The run, which stays landed.
         run: RunId,
         /// The user's branch.
         branch: String,
@@ -130,7 +130,7 @@ pub enum Refusal {
     /// There is no such snapshot.
     #[error("restore '{name}': run {run} has no such snapshot")]
     NoSnapshot {
-        /// The run.
+        /// The run that was searched.
         run: RunId,
         /// The requested name.
         name: String,
@@ -140,7 +140,7 @@ pub enum Refusal {
     BranchTaken {
         /// The requested name.
         name: String,
-        /// The branch.
+        /// The branch that was to be created; it stays where it points.
         branch: String,
     },
 }

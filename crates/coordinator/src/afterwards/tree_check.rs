@@ -6,7 +6,7 @@ use orchestrate_core::{Oid, RunState};
 use orchestrate_sandbox::{Cancel, Network, Sandbox};
 
 use crate::afterwards::archive::Archive;
-use crate::afterwards::refusal::Refusal;
+use crate::afterwards::refusal::ResultRefusal;
 use crate::api::coordinator::sandbox;
 use crate::error::CoordinatorError;
 use crate::merge::base_setup::OnBase;
@@ -87,7 +87,7 @@ impl Archive {
 /// Returns how a command has failed; fails if it was interrupted.
 fn red(state: &RunState, command: &str, result: &CheckResult) -> Result<RedTree, CoordinatorError> {
     if result.cancelled {
-        return Err(Refusal::Interrupted { run: state.run_id.clone() }.into());
+        return Err(ResultRefusal::Interrupted { run: state.run_id.clone() }.into());
     }
     let output = cut(result.output.trim(), EVIDENCE_BYTES).into();
     Ok(RedTree { command: command.to_owned(), exit: result.exit.clone(), output })

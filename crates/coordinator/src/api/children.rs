@@ -12,7 +12,7 @@ use orchestrate_core::report::TaskReport;
 use orchestrate_core::request::{Decision, Request, RequestRefused};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord};
+use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId};
 use orchestrate_journal::Batch;
 
 use crate::api::coordinator::{Coordinator, PlanInput};
@@ -143,7 +143,7 @@ impl ChildHandle {
     /// Fails if the child has ended, if its mailbox is full, or if the message is too long.
     pub async fn send(&self, body: impl Into<String>) -> Result<u64, CoordinatorError> {
         let sent = self.run.context()?.send(Sender::User, self.id.clone(), body.into(), None).await?;
-        sent.map_err(|refused| CoordinatorError::Plan(refused.to_string()))
+        sent.map_err(|why| CoordinatorError::NotSent { to: self.id.clone(), why })
     }
 
     /// Returns the child's events, from the first; they end with the run.
@@ -158,7 +158,7 @@ impl ChildHandle {
     /// Fails if the run has ended meanwhile; [`Coordinator::finish`] returns the reason.
     pub async fn wait(&self) -> Result<TaskReport, CoordinatorError> {
         let mut state = self.run.state.clone();
-        let reached = state.wait_for(|state| state.task(&self.id).is_some_and(rests)).await;
+        let reached = state.wait_for(|state| state.task(&self.id).is_some_and(|record| record.state().rests())).await;
         let reached = reached.map_err(|_| self.run.ended())?;
         reached.task(&self.id).map(TaskReport::of).ok_or_else(|| self.run.ended())
     }
@@ -190,13 +190,8 @@ impl ChildHandle {
             })
         };
         let decided = self.run.context()?.journal.append_if(approve).await?;
-        decided.map(drop).map_err(|refused| CoordinatorError::Plan(refused.to_string()))
+        decided.map(drop).map_err(|why| CoordinatorError::NotApproved { task: self.id.clone(), why })
     }
-}
-
-/// Reports whether a task cannot continue by itself.
-fn rests(record: &TaskRecord) -> bool {
-    record.state().waits_for_person() || record.state().is_settled()
 }
 
 fn task_of(id: &TaskId, spec: &ChildSpec) -> Task {

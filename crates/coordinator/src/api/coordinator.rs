@@ -269,7 +269,7 @@ impl Coordinator {
         run: RunSettings,
         open_ended: bool,
     ) -> Result<Run, CoordinatorError> {
-        Schedule::new(&plan.tasks).map_err(|error| CoordinatorError::Plan(error.to_string()))?;
+        Schedule::new(&plan.tasks)?;
         require_no_waiting(&plan.tasks, &run)?;
         require_none_in(&self.redactor, &plan.text, &plan.tasks)?;
         self.repo.require_ready()?;
@@ -394,14 +394,13 @@ impl Coordinator {
     }
 
     fn create(&self, first: &Batch) -> Result<Journal, CoordinatorError> {
-        let mut last = None;
-        for _ in 0..RUN_ID_TRIES {
+        for _ in 1..RUN_ID_TRIES {
             match Journal::create(&self.store, &new_run_id(), first.clone()) {
-                Err(error @ JournalError::RunExists(_)) => last = Some(error),
+                Err(JournalError::RunExists(_)) => {}
                 other => return Ok(other?),
             }
         }
-        Err(last.map_or_else(|| CoordinatorError::Plan("no free run id was found".to_owned()), Into::into))
+        Ok(Journal::create(&self.store, &new_run_id(), first.clone())?)
     }
 
     fn base(&self) -> Result<(Oid, Option<String>), CoordinatorError> {
@@ -457,7 +456,7 @@ impl Coordinator {
         for (plugin, version) in frozen.other_versions(here) {
             let PluginTools { name, version: old, .. } = plugin;
             (self.settings.warn)(&format!(
-                "run {} started with the plugin `{name}` {old} and goes on with {version}",
+                "run {} started with the plugin `{name}` {old} and continues with {version}",
                 state.run_id
             ));
         }
@@ -612,10 +611,7 @@ fn require_no_waiting(tasks: &[Task], run: &RunSettings) -> Result<(), Coordinat
     }
     match waiting(tasks).first() {
         None => Ok(()),
-        Some((task, on)) => Err(CoordinatorError::Plan(format!(
-            "run with `--merge none`: {} depends on {on}, which would never be merged; omit `--merge none`",
-            task.id
-        ))),
+        Some((task, on)) => Err(CoordinatorError::NeverMerged { task: task.id.clone(), on: (*on).clone() }),
     }
 }
 

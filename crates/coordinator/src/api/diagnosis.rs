@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use orchestrate_git::{GitError, Identities, Refusal, installed};
+use orchestrate_git::{GitError, Identities, RepositoryRefusal, installed};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox, probe};
 use serde::Serialize;
@@ -114,13 +114,13 @@ fn repository(directory: &Path, state_dir: &Path, variables: &BTreeMap<String, S
 
 /// Reports why a repository cannot be used, with the tests that do not need one. A program that cannot be used is
 /// itself the reason.
-fn refused(path: &Path, refusal: &Refusal, variables: &BTreeMap<String, String>) -> Vec<Check> {
+fn refused(path: &Path, refusal: &RepositoryRefusal, variables: &BTreeMap<String, String>) -> Vec<Check> {
     let git = installed().ok().map(|(version, path)| format!("{version} at {}", path.display()));
     let mut checks: Vec<Check> = git.map(|git| check("git", CheckStatus::Ok, git)).into_iter().collect();
-    let (reason, fix) = refusal.parts();
-    checks.push(Check { fix, ..check("repository", CheckStatus::Missing, format!("{}: {reason}", path.display())) });
+    let found = format!("{}: {refusal}", path.display());
+    checks.push(check("repository", CheckStatus::Missing, found).fix(refusal.fix()));
     // The repository may configure an identity.
-    if *refusal == Refusal::NoRepository {
+    if *refusal == RepositoryRefusal::NoRepository {
         checks.push(identity(Identities::of_user(variables).is_some()));
     }
     checks
@@ -137,14 +137,18 @@ fn identity(is_known: bool) -> Check {
 /// Reports whether the state folder is inside the checkout, which was reported already and must not be tested.
 fn is_inside(directory: &Path, state_dir: &Path) -> bool {
     let refused = Project::open(directory, state_dir).err();
-    matches!(refused, Some(CoordinatorError::Git(GitError::Refused { refusal: Refusal::HoldsState { .. }, .. })))
+    matches!(
+        refused,
+        Some(CoordinatorError::Git(GitError::Refused { refusal: RepositoryRefusal::HoldsState { .. }, .. }))
+    )
 }
 
 /// Tests writing in the folder of journals and worktrees.
 fn state(state_dir: &Path) -> Check {
     let trial = state_dir.join(format!(".doctor-{}", std::process::id()));
     if let Err(error) = require_own_state(state_dir) {
-        return check("state", CheckStatus::Missing, error.to_string());
+        return check("state", CheckStatus::Missing, error.to_string())
+            .fix("set XDG_STATE_HOME to another folder that you own");
     }
     let tried = orchestrate_files::create_folder(state_dir)
         .and_then(|()| orchestrate_files::write(&trial, b"trial"))
@@ -215,7 +219,7 @@ fn of_program(program: &ProgramSeen) -> Check {
 const WITHOUT_CACHE: [(&str, &str); 5] =
     [("uv", "uv"), ("pip", "python3"), ("npm", "node"), ("pnpm", "pnpm"), ("yarn", "yarn")];
 
-/// Says which package managers install nothing in commands, and what to do instead.
+/// Lists the package managers that install nothing in commands, and what to do instead.
 fn packages(programs: &[ProgramSeen]) -> Option<Check> {
     let is_seen = |name: &str| programs.iter().any(|program| program.name == name && program.inside.is_some());
     let managers: Vec<&str> = WITHOUT_CACHE.iter().filter(|(_, of)| is_seen(of)).map(|(manager, _)| *manager).collect();
@@ -251,13 +255,11 @@ async fn models(settings: &Loaded) -> Vec<Check> {
     checks.push(match chosen {
         Ok(choice) => check("model", CheckStatus::Ok, format!("{} ({})", choice.name, choice.why)),
         // Plans of commands run without a model.
-        Err(ModelError::NoModel { tried }) => {
-            let (found, fix) = tried.split_once("; ").unwrap_or((&tried, "name a model with --model"));
-            check("model", CheckStatus::Warning, format!("{found}: `run:` tasks work, agents do not")).fix(fix)
+        Err(ModelError::NoModel(none)) => {
+            check("model", CheckStatus::Warning, format!("{none}: `run:` tasks work, agents do not")).fix(none.fix())
         }
-        Err(error) => check("model", CheckStatus::Missing, format!("failed to {error}")).fix(
-            "correct its name, key or address in the environment or the configuration, or name another with --model",
-        ),
+        Err(error) => check("model", CheckStatus::Missing, format!("failed to {error}"))
+            .fix("correct its name, key or address in the environment or the configuration, or name another model"),
     });
     checks
 }

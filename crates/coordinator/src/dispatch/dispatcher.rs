@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
-use orchestrate_core::report::{EXIT_INTERRUPTED, Standing};
+use orchestrate_core::report::{EXIT_INTERRUPTED, Standing, outcome_if_stopped};
 use orchestrate_core::request::{Holder, Request, RequestRefused, StopLevel};
 use orchestrate_core::{CallHash, Report, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_journal::{Batch, JournalError, Received, Store};
@@ -16,7 +16,7 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::dispatch::board::{Board, Effect, Input};
-use crate::dispatch::{approving, requests};
+use crate::dispatch::{call_approver, requests};
 use crate::error::CoordinatorError;
 use crate::merge::{base, step};
 use crate::run::callbacks::Callbacks;
@@ -267,7 +267,7 @@ impl Dispatcher {
             Effect::AskApprover(call) => {
                 if let Some(approver) = context.approver.clone() {
                     let shutdown = self.shutdown.clone();
-                    self.spawn(Job::Approver(call.clone()), approving::ask(context, approver, call, shutdown));
+                    self.spawn(Job::Approver(call.clone()), call_approver::ask(context, approver, call, shutdown));
                 }
             }
             Effect::Finish(status, exit_code) => return self.finish(status, exit_code).await,
@@ -323,7 +323,7 @@ impl Dispatcher {
             Some(Job::Failure(task)) => outcome.map(|()| Input::WorkerEnded(task)),
             Some(Job::Approver(call)) => {
                 if let (true, Some(approver)) = (panicked, &self.context.approver) {
-                    approving::left_to_person(&self.context, approver.name(), &call, "panicked");
+                    call_approver::left_to_person(&self.context, approver.name(), &call, "panicked");
                     return Ok(Input::ApproverAsked(call));
                 }
                 outcome.map(|()| Input::ApproverAsked(call))
@@ -392,7 +392,7 @@ impl Dispatcher {
             if !board.still_ends((status, exit_code), state, level) {
                 return Err(NotOver::Changed);
             }
-            let (status, exit_code) = asked.map_or((status, exit_code), |asked| (RunStatus::Interrupted, asked));
+            let (status, exit_code) = outcome_if_stopped((status, exit_code), asked);
             Ok(Batch::from(Event::RunFinished { status, exit_code }))
         });
         match ended.await {

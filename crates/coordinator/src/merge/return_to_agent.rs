@@ -6,7 +6,7 @@
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::invisible::shown;
-use orchestrate_core::merge_queue::Gate;
+use orchestrate_core::merge_queue::VerifyResult;
 use orchestrate_core::{Evidence, GivenUp, Oid, TaskId};
 use orchestrate_journal::{Batch, Blob};
 
@@ -50,9 +50,9 @@ async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<Stri
             let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
             context.prompts.render_around("conflict", &[], &[("files", &files.join("\n"))])
         }
-        Evidence::Check { command, gate } => {
-            let output = cut(context.blob_text(gate.output.clone()).await?.trim(), EVIDENCE_BYTES);
-            let ours = [("exit", gate.exit.as_str()), ("command", command)];
+        Evidence::Check { command, result } => {
+            let output = cut(context.blob_text(result.output.clone()).await?.trim(), EVIDENCE_BYTES);
+            let ours = [("exit", result.exit.as_str()), ("command", command)];
             context.prompts.render_around("run_check", &ours, &[("output", &output)])
         }
     })
@@ -71,7 +71,9 @@ async fn give_up_message(
             let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
             format!("conflicts in {}", files.join(", "))
         }
-        Evidence::Check { command, gate: Gate { exit, .. } } => format!("`{command}` on the merged tree: {exit}"),
+        Evidence::Check { command, result: VerifyResult { exit, .. } } => {
+            format!("`{command}` on the merged tree: {exit}")
+        }
     };
     let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
     let worktree = context.layout.worktree(&context.run, task).display().to_string();
@@ -79,6 +81,8 @@ async fn give_up_message(
     let text = format!("the branch {kind} ({what}){again}; the branch and its worktree {worktree} are kept");
     match evidence {
         Evidence::Conflict(_) => Ok(text),
-        Evidence::Check { gate, .. } => Ok(with_failing_lines(text, &context.blob_text(gate.output.clone()).await?)),
+        Evidence::Check { result, .. } => {
+            Ok(with_failing_lines(text, &context.blob_text(result.output.clone()).await?))
+        }
     }
 }

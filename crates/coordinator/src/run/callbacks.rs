@@ -130,7 +130,7 @@ fn follow(source: &Source, deliver: Deliver) -> Option<oneshot::Receiver<()>> {
                 break;
             }
         }
-        // The receiver is gone if nobody waits.
+        // There is no receiver if nothing waits.
         let _ = ends.send(());
     };
     match std::thread::Builder::new().name("tool-callback".to_owned()).spawn(work) {

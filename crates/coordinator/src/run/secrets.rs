@@ -6,7 +6,7 @@ use orchestrate_core::{Redactor, Secret, Task};
 use orchestrate_git::Repo;
 use orchestrate_model::Environment;
 
-use crate::error::CoordinatorError;
+use crate::error::{CoordinatorError, PlanPlace};
 
 /// Returns the redactor for the secrets in these variables, a typed base URL and the repository's configuration.
 pub fn redactor_of(
@@ -25,19 +25,13 @@ pub(crate) fn require_none_in(redactor: &Redactor, text: &str, tasks: &[Task]) -
     let holds = |text: &str| redactor.finds(text).map(str::to_owned);
     let mut lines = text.lines().enumerate();
     if let Some((line, name)) = lines.find_map(|(at, line)| Some((at + 1, holds(line)?))) {
-        return Err(told(&format!("line {line} of the plan"), &name));
+        return Err(CoordinatorError::SecretInPlan { place: PlanPlace::Line(line), name });
     }
     for task in tasks {
         let written = serde_json::to_string(task).unwrap_or_default();
         if let Some(name) = holds(&written) {
-            return Err(told(&format!("task {}", task.id), &name));
+            return Err(CoordinatorError::SecretInPlan { place: PlanPlace::Task(task.id.clone()), name });
         }
     }
     Ok(())
-}
-
-fn told(place: &str, name: &str) -> CoordinatorError {
-    CoordinatorError::Plan(format!(
-        "{place} contains the secret {name}, which would be recorded and sent to a model; remove it"
-    ))
 }

@@ -27,13 +27,15 @@ pub(super) async fn merge_return(workplace: &Workplace, onto: Oid) -> Result<boo
 
 /// Returns why the user has to resolve conflicts in files that are not text, if the agent has no tool to do so.
 fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> {
-    if binary.is_empty() || can_decide(workplace) {
+    let Workplace { assignment, .. } = workplace;
+    let spec = assignment.role.as_ref().map(|role| &role.spec);
+    if binary.is_empty() || spec.is_some_and(|spec| spec.can_resolve_binary(&assignment.tools)) {
         return None;
     }
     Some(format!(
         "it conflicts in {}, which is not text, and its role has none of `{}` to resolve that; {}",
         binary.join(", "),
-        deciding_tools(workplace).collect::<Vec<_>>().join("`, `"),
+        assignment.tools.deleting().collect::<Vec<_>>().join("`, `"),
         kept(workplace)
     ))
 }
@@ -41,19 +43,6 @@ fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> 
 /// Returns where the user finds the work.
 fn kept(workplace: &Workplace) -> String {
     format!("the branch and its worktree {} are kept", workplace.git.path().display())
-}
-
-/// Reports whether the agent can resolve a conflict in a file that is not text.
-fn can_decide(workplace: &Workplace) -> bool {
-    let role = workplace.assignment.role.as_ref();
-    let has = |name: &str| role.is_some_and(|role| role.spec.tools.iter().any(|tool| tool.name == name));
-    deciding_tools(workplace).any(has)
-}
-
-/// Returns the tools that can resolve a conflict in a file that is not text: keep it, restore a version, or delete it.
-fn deciding_tools(workplace: &Workplace) -> impl Iterator<Item = &str> {
-    let names = &workplace.assignment.tools;
-    names.names().filter(|name| names.tool(name).is_some_and(|traits| traits.deletes_files))
 }
 
 /// Reports whether work with this fault is returned to its agent once more.

@@ -158,8 +158,8 @@ async fn agent_spec(
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
     let model = context.host.models.choose(&preferences(settings, task, role)).await?;
-    let largest = role.context_tokens.map_or(settings.context_tokens, |own| own.min(settings.context_tokens));
-    let context_tokens_of = |model: &str| settings.context_limits.get(model).map_or(largest, |own| largest.min(*own));
+    let of_role = role.context_tokens.unwrap_or(u64::MAX);
+    let context_tokens_of = |model: &str| settings.token_limit_of_model(Some(model)).min(of_role);
     let fallback = |name: &str| Fallback { model: name.to_owned(), context_tokens: context_tokens_of(name) };
     let context_tokens = context_tokens_of(&model);
     let diffs = role.delivers.is_report().then_some(review);

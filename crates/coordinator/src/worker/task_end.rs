@@ -43,7 +43,7 @@ async fn end(
     let task = task.clone();
     let failed = move |state: &RunState| {
         let record = state.task(&task).filter(|record| may_end(state, record));
-        let cause = record.map(|record| if was_denied(state, record, cause) { FailureCause::Denied } else { cause });
+        let cause = record.map(|record| record.failure_cause(cause, state.settings.ask_parks));
         let cut = record.and_then(TaskRecord::cut);
         let fact = cause.map(|cause| Event::TaskFailed { task, cause, message });
         Batch::from(cut.into_iter().chain(fact).collect::<Vec<_>>())
@@ -67,15 +67,6 @@ pub(crate) async fn call_off(
         Batch::from(ends.collect::<Vec<_>>())
     };
     context.decide(decided).await
-}
-
-/// Reports whether a task fails because a permission was denied without asking, unless a limit ended it.
-fn was_denied(state: &RunState, record: &TaskRecord, cause: FailureCause) -> bool {
-    let limit = matches!(
-        cause,
-        FailureCause::Turns | FailureCause::Budget | FailureCause::Cost | FailureCause::Timeout | FailureCause::Context
-    );
-    record.was_denied() && !state.settings.ask_parks && !limit
 }
 
 /// Describes how often work was returned to its agent, or its command rerun; empty if it never was.

@@ -36,10 +36,7 @@ impl Workplace {
         shutdown: Shutdown,
     ) -> Result<Self, CoordinatorError> {
         let git = link.git().await?;
-        let policy = Policy::new(&assignment.rules, &assignment.tools).map_err(|errors| {
-            let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            CoordinatorError::Plan(texts.join("; "))
-        })?;
+        let policy = Policy::new(&assignment.rules, &assignment.tools).map_err(CoordinatorError::Rules)?;
         let scope = Arc::new(git.scope()?);
         let policy = Arc::new(policy.limited(&assignment.tool_settings, &scope.path));
         Ok(Self { assignment: Arc::new(assignment), link, git, host, scope, policy, shutdown })

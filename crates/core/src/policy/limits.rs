@@ -19,7 +19,7 @@ const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/bin/", "/usr/bin/", "/bin/"];
 
 /// Why something is never allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct LimitRefusal {
     /// The key of the setting.
     pub(super) rule: &'static str,
     /// What is wrong, and what is allowed.
@@ -62,19 +62,19 @@ impl Limits {
     }
 
     /// Refuses a path that is forbidden.
-    pub(super) fn refuse_path(&self, path: &str) -> Option<Refusal> {
+    pub(super) fn refuse_path(&self, path: &str) -> Option<LimitRefusal> {
         let forbidden = self.forbidden.iter().find(|forbidden| Path::new(path).starts_with(forbidden))?;
         let reason = format!("the user forbids `{forbidden}` and everything below it; do without `{path}`");
-        Some(Refusal { rule: FORBIDDEN, reason })
+        Some(LimitRefusal { rule: FORBIDDEN, reason })
     }
 
     /// Refuses a file whose path is forbidden, or that is not of an allowed kind.
-    pub(super) fn refuse_file(&self, path: &str) -> Option<Refusal> {
+    pub(super) fn refuse_file(&self, path: &str) -> Option<LimitRefusal> {
         self.refuse_path(path).or_else(|| self.refuse_name(path))
     }
 
     /// Refuses a line for a shell that is one command, of a program that is not allowed.
-    pub(super) fn refuse_line(&self, text: &str) -> Option<Refusal> {
+    pub(super) fn refuse_line(&self, text: &str) -> Option<LimitRefusal> {
         match self.program(text)? {
             Program::Single(program) => self.refuse_program(&program),
             Program::Several => None,
@@ -102,7 +102,7 @@ impl Limits {
         self.commands.is_some()
     }
 
-    fn refuse_name(&self, path: &str) -> Option<Refusal> {
+    fn refuse_name(&self, path: &str) -> Option<LimitRefusal> {
         let extensions = self.extensions.as_ref()?;
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
         let ends = |extension: &String| name.len() > extension.len() && name.ends_with(extension);
@@ -111,7 +111,7 @@ impl Limits {
         }
         let allowed = &extensions.shown;
         let reason = format!("`{path}` is not a file of the kinds that the user allows: {allowed}");
-        Some(Refusal { rule: EXTENSIONS, reason })
+        Some(LimitRefusal { rule: EXTENSIONS, reason })
     }
 
     /// Returns what a command line runs, if programs are limited.
@@ -126,7 +126,7 @@ impl Limits {
     }
 
     /// Refuses a program that is not allowed.
-    pub(super) fn refuse_program(&self, program: &str) -> Option<Refusal> {
+    pub(super) fn refuse_program(&self, program: &str) -> Option<LimitRefusal> {
         let commands = self.commands.as_ref()?;
         let name = SYSTEM_FOLDERS.iter().find_map(|folder| program.strip_prefix(folder)).unwrap_or(program);
         // `python3.12` is the program `python` in one version.
@@ -136,7 +136,7 @@ impl Limits {
         }
         let allowed = commands.join(" ");
         let reason = format!("`{program}` is not one of the programs that the user allows: {allowed}");
-        Some(Refusal { rule: COMMANDS, reason })
+        Some(LimitRefusal { rule: COMMANDS, reason })
     }
 }
 

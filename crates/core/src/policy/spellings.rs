@@ -259,7 +259,7 @@ const HIDDEN_PUSHES: &[&str] = &[
     "npm exec -- git push",
     "npm run env -- git push",
     "npm --script-shell='git push' test",
-    // Programs that nobody has listed.
+    // Programs that are not listed.
     "linux64 git push",
     "x86_64 git push",
     "ssh-agent git push",
@@ -309,7 +309,7 @@ const HIDDEN_PUSHES: &[&str] = &[
     "cp /usr/bin/git /usr/local/bin/ls; ls push",
 ];
 
-/// What nobody who denies `git push` means.
+/// Commands that a rule against `git push` does not mean.
 const INNOCENT: &[&str] = &[
     "git status",
     "git commit -m 'Push the button'",

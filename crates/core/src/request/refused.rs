@@ -26,10 +26,10 @@ pub enum RequestRefused {
         /// The named call.
         call: CallHash,
     },
-    /// The call was not recorded in full, so nobody can have seen what would run.
+    /// The call was not recorded in full, so the user cannot have seen what would run.
     #[error("call {call} cannot be approved: part of it was cut or redacted, so it cannot be shown in full")]
     HiddenCall {
-        /// The call.
+        /// The hash of the call, which stays parked.
         call: CallHash,
     },
     /// The run's settings merge nothing.
@@ -37,7 +37,7 @@ pub enum RequestRefused {
         "this run merges nothing, so there is nothing to approve; {} is kept", branch.as_deref().unwrap_or("its branch")
     )]
     NothingIsMerged {
-        /// The task.
+        /// The task whose work was to be approved.
         task: TaskId,
         /// The branch with its work.
         branch: Option<String>,
@@ -45,7 +45,7 @@ pub enum RequestRefused {
     /// The task's work does not await a review.
     #[error("{task} is {}, but only work that awaits review can be approved", state.as_str())]
     NotInReview {
-        /// The task.
+        /// The task whose work was to be approved.
         task: TaskId,
         /// The state of the task.
         state: TaskState,
@@ -53,19 +53,19 @@ pub enum RequestRefused {
     /// The work has changed since it was reviewed.
     #[error("{task} has changed since you reviewed it")]
     Changed {
-        /// The task.
+        /// The task, whose newest tree is not the reviewed one.
         task: TaskId,
     },
     /// The task is being merged.
     #[error("{task} is being merged at this moment; try again when it is done")]
     BeingMerged {
-        /// The task.
+        /// The task whose merge is in progress.
         task: TaskId,
     },
     /// The task was dropped or cancelled before.
     #[error("{task} is {}: there is nothing to drop", state.as_str())]
     NothingToDrop {
-        /// The task.
+        /// The task that was to be dropped.
         task: TaskId,
         /// The state of the task.
         state: TaskState,
@@ -73,7 +73,7 @@ pub enum RequestRefused {
     /// Other tasks were built on the task that is to be dropped.
     #[error("{task} cannot be dropped alone, since other tasks depend on it: {}", joined(dependents))]
     HasDependents {
-        /// The task.
+        /// The task that was to be dropped.
         task: TaskId,
         /// The tasks that were built on it.
         dependents: Vec<TaskId>,
@@ -81,13 +81,13 @@ pub enum RequestRefused {
     /// The work of the task has landed.
     #[error("{task} has landed, so it cannot be dropped")]
     Landed {
-        /// The task.
+        /// The task that was to be dropped; undoing the landing comes first.
         task: TaskId,
     },
     /// The task has no work to return.
     #[error("{task} {}", nothing_to_return(*state))]
     NothingToReturn {
-        /// The task.
+        /// The task that was to be retried or rejected.
         task: TaskId,
         /// The state of the task.
         state: TaskState,
@@ -107,7 +107,7 @@ pub enum RequestRefused {
         if *more_time { "" } else { " too" }
     )]
     StillOutOfTime {
-        /// The tasks.
+        /// The tasks that the new limits were meant for.
         tasks: Vec<TaskId>,
         /// The limit, in milliseconds.
         limit_ms: u64,

@@ -3,7 +3,21 @@
 use crate::event::RunStatus;
 use crate::ids::Oid;
 use crate::illegal::Illegal;
-use crate::run_state::{Landing, RunState};
+use crate::run_state::{Landing, LandingOutcome, RunState};
+
+impl Landing {
+    /// Decides what has become of the landing, from its branch's tip, whether that contains it, and the run's result.
+    pub fn outcome(&self, tip: &Oid, is_contained: bool, result: &Oid) -> LandingOutcome {
+        let can_go_on = *tip == self.from && *result == self.result;
+        match (self.is_done, is_contained) {
+            (true, true) => LandingOutcome::AsRecorded,
+            (true, false) => LandingOutcome::Undone,
+            (false, true) => LandingOutcome::Completed,
+            (false, false) if can_go_on => LandingOutcome::AsRecorded,
+            (false, false) => LandingOutcome::Overtaken,
+        }
+    }
+}
 
 impl RunState {
     /// Returns the newest landing, if it is complete.
@@ -47,5 +61,34 @@ impl RunState {
     pub(super) fn begun_landing(&mut self) -> Result<&mut Landing, Illegal> {
         let begun = self.landings.last_mut().filter(|landing| !landing.is_done);
         begun.ok_or(Illegal::NoLanding)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_landing_is_settled_by_what_its_branch_contains() {
+        use LandingOutcome::{AsRecorded, Completed, Overtaken, Undone};
+        // Whether it is recorded as done, the tip of its branch, whether that contains it, and the run's result.
+        let table = [
+            ((true, "to", true, "result"), AsRecorded),
+            ((true, "later", true, "newer result"), AsRecorded),
+            ((true, "from", false, "result"), Undone),
+            ((true, "other", false, "result"), Undone),
+            ((false, "to", true, "result"), Completed),
+            ((false, "later", true, "newer result"), Completed),
+            ((false, "from", false, "result"), AsRecorded),
+            ((false, "other", false, "result"), Overtaken),
+            ((false, "from", false, "newer result"), Overtaken),
+        ];
+        for ((is_done, tip, is_contained, result), expected) in table {
+            let (branch, tasks) = ("main".to_owned(), Vec::new());
+            let landing =
+                Landing { branch, from: "from".into(), to: "to".into(), result: "result".into(), tasks, is_done };
+            let found = landing.outcome(&tip.into(), is_contained, &result.into());
+            assert_eq!(found, expected, "{is_done} {tip} {is_contained} {result}");
+        }
     }
 }

@@ -42,7 +42,7 @@ impl RunState {
         self.money.release_all();
     }
 
-    /// Returns the events that count the requests of a process that has ended, whose ends nobody observed.
+    /// Returns the events that count the requests of a process that has ended, whose ends were not observed.
     pub fn cut_requests(&self) -> Vec<Event> {
         self.tasks().filter_map(TaskRecord::cut).collect()
     }

@@ -1,8 +1,8 @@
 //! How large a request of an agent may be.
 
 use crate::ids::AgentId;
-use crate::run_state::RunState;
-use crate::settings::{ROOT_AGENT, ROOT_CONTEXT_TOKENS};
+use crate::run_state::{RunState, TaskRecord};
+use crate::settings::{ROOT_AGENT, ROOT_CONTEXT_TOKENS, RunSettings};
 
 impl RunState {
     /// Returns the maximum size of a request of an agent, in tokens; the agent's role may narrow it further.
@@ -13,12 +13,15 @@ impl RunState {
         if record.is_none() && agent.as_str() == ROOT_AGENT {
             return ROOT_CONTEXT_TOKENS;
         }
-        let of_model = record.and_then(|record| self.settings.context_limits.get(record.model()?));
-        self.settings.context_tokens.min(of_model.copied().unwrap_or(u64::MAX))
+        self.settings.token_limit_of_model(record.and_then(TaskRecord::model))
     }
+}
 
-    /// Reports whether a request of this estimated size is within the limit of an agent.
-    pub fn is_within_token_limit(&self, agent: &AgentId, estimated_tokens: u64) -> bool {
-        estimated_tokens <= self.token_limit(agent)
+impl RunSettings {
+    /// Returns the maximum size of a request of a task's agent to a model, in tokens; the run's own limit if no model
+    /// is named, or if none is set for it.
+    pub fn token_limit_of_model(&self, model: Option<&str>) -> u64 {
+        let of_model = model.and_then(|model| self.context_limits.get(model).copied());
+        of_model.map_or(self.context_tokens, |own| own.min(self.context_tokens))
     }
 }

@@ -22,7 +22,7 @@ use crate::repo::lock::Held;
 use crate::repo::lock_holder::Work;
 use crate::repo::probe;
 use crate::repo::refs::branch_ref;
-use crate::repo::refusal::Refusal;
+use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::repository::{id_in, tree_of};
 use crate::worktree::checkout::Checkout;
 use crate::worktree::reconcile;
@@ -148,7 +148,9 @@ impl Landing<'_> {
         let Some(place) = places.pop() else { return Ok(None) };
         let repository = self.repo.open_git_dir(&place.git_dir)?;
         match probe::operation(repository.state()) {
-            Some(operation) => Err(GitError::Refused { path: place.path, refusal: Refusal::InProgress(operation) }),
+            Some(operation) => {
+                Err(GitError::Refused { path: place.path, refusal: RepositoryRefusal::InProgress(operation) })
+            }
             None => Ok(Some(place)),
         }
     }

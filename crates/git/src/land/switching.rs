@@ -33,7 +33,7 @@ use crate::repo::full_disk;
 use crate::repo::lock::Held;
 use crate::repo::probe;
 use crate::repo::program::Ended;
-use crate::repo::refusal::Refusal;
+use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::repository::{id_in, theirs, tree_of};
 use crate::repo::scratch_repo::{Room, read_info};
 use crate::worktree::checkout::Checkout;
@@ -292,7 +292,7 @@ impl Landing<'_> {
         }
         let Some((path, filter)) = asked else { return Ok(()) };
         let [_, to] = commits;
-        let refusal = Refusal::OwnFilter { path, filter, commit: to.clone() };
+        let refusal = RepositoryRefusal::OwnFilter { path, filter, commit: to.clone() };
         Err(GitError::Refused { path: place.path.clone(), refusal })
     }
 }

@@ -19,7 +19,7 @@ use rustix::fs::MemfdFlags;
 
 use crate::error::GitError;
 use crate::repo::program::Program;
-use crate::repo::refusal::Refusal;
+use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::unreadable_config;
 
 /// An additional setting for libgit2: sync objects and refs when they are written.
@@ -85,9 +85,11 @@ impl Configuration {
         work_tree: &Path,
     ) -> Result<Configuration, GitError> {
         let listed = program.list_configuration(git_dir, work_tree).map_err(|error| match error {
-            GitError::Refused { path, refusal: Refusal::EndlessConfiguration { seconds, .. } } => {
-                let refusal =
-                    Refusal::EndlessConfiguration { file: unreadable_config::find(program, git_dir), seconds };
+            GitError::Refused { path, refusal: RepositoryRefusal::EndlessConfiguration { seconds, .. } } => {
+                let refusal = RepositoryRefusal::EndlessConfiguration {
+                    file: unreadable_config::find(program, git_dir),
+                    seconds,
+                };
                 GitError::Refused { path, refusal }
             }
             error => error,

@@ -80,7 +80,7 @@ impl Glance {
     pub fn content(&self, written: &[(u64, u64)]) -> Result<Content, GitError> {
         let mut content = Content { written: written.to_vec(), ..Content::default() };
         let mut below = differences(&self.repository, &self.workdir, &mut content)?;
-        // Without recursion: how deep repositories are nested is up to whoever made them.
+        // Without recursion: the depth of nested repositories is not under our control.
         while let Some(folder) = below.pop() {
             content.push(&format!("{}\n", folder.as_os_str().as_bytes().escape_ascii()), None);
             match Repository::open_ext(&folder, RepositoryOpenFlags::NO_SEARCH, [] as [&Path; 0]) {

@@ -12,7 +12,7 @@ use git2::{ErrorCode, Repository, RepositoryOpenFlags, RepositoryState};
 use crate::error::GitError;
 use crate::repo::configuration::Configuration;
 use crate::repo::program::{Program, Run};
-use crate::repo::refusal::{Operation, Refusal, Warning};
+use crate::repo::refusal::{Operation, RepositoryRefusal, Warning};
 use crate::store::bounds;
 
 /// The repository's own attributes, which are in no commit, relative to its git directory.
@@ -40,10 +40,10 @@ pub(crate) fn open(start: &Path, program: &Program) -> Result<(Repository, Confi
     }
     configuration.give_to(&repository, false)?;
     if repository.is_bare() || repository.workdir().is_none() {
-        return Err(refused(Refusal::Bare));
+        return Err(refused(RepositoryRefusal::Bare));
     }
     if repository.head().is_err_and(|error| matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound)) {
-        return Err(refused(Refusal::Unborn));
+        return Err(refused(RepositoryRefusal::Unborn));
     }
     if let Some(refusal) = index_refusal(&repository) {
         return Err(refused(refusal));
@@ -55,7 +55,7 @@ pub(crate) fn open(start: &Path, program: &Program) -> Result<(Repository, Confi
 fn unlistable(start: &Path) -> impl Fn(GitError) -> GitError {
     move |error| match error {
         GitError::Program { reason, .. } => {
-            let refusal = Refusal::UnreadableConfiguration(reason);
+            let refusal = RepositoryRefusal::UnreadableConfiguration(reason);
             GitError::Refused { path: start.to_owned(), refusal }
         }
         error => error,
@@ -67,7 +67,7 @@ pub(crate) fn tree_refusal(
     repository: &Repository,
     configuration: &Configuration,
     tree: &git2::Tree<'_>,
-) -> Result<Option<Refusal>, GitError> {
+) -> Result<Option<RepositoryRefusal>, GitError> {
     let configured = configuration.storing_filters();
     let mut found = own_attributes(repository)?.and_then(|text| {
         let path = || PathBuf::from(".git").join(OWN_ATTRIBUTES);
@@ -80,12 +80,12 @@ pub(crate) fn tree_refusal(
         let path = || crate::store::openat::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
         let is_file = entry.kind() == Some(git2::ObjectType::Blob);
         if entry.filemode() == i32::from(git2::FileMode::Commit) {
-            found = Some(Refusal::Submodules { path: path() });
+            found = Some(RepositoryRefusal::Submodules { path: path() });
         } else if is_file
             && bounds::is_patterns(entry.name_bytes())
             && let Ok(Some(reason)) = bounds::excess_of_blob(repository, entry.id())
         {
-            found = Some(Refusal::Patterns { path: path(), reason });
+            found = Some(RepositoryRefusal::Patterns { path: path(), reason });
         } else if entry.name_bytes() == b".gitattributes"
             && let Ok(blob) = repository.find_blob(entry.id())
         {
@@ -174,37 +174,37 @@ pub(crate) fn operation(state: RepositoryState) -> Option<Operation> {
     }
 }
 
-fn format_refusal(configuration: &Configuration) -> Option<Refusal> {
+fn format_refusal(configuration: &Configuration) -> Option<RepositoryRefusal> {
     if configuration.text("extensions.objectformat") == "sha256" {
-        Some(Refusal::Sha256)
+        Some(RepositoryRefusal::Sha256)
     } else if configuration.text("extensions.refstorage") == "reftable" {
-        Some(Refusal::Reftable)
+        Some(RepositoryRefusal::Reftable)
     } else if configuration.has_promisor() {
-        Some(Refusal::PartialClone)
+        Some(RepositoryRefusal::PartialClone)
     } else if configuration.is_on("core.sparsecheckout") {
-        Some(Refusal::Sparse)
+        Some(RepositoryRefusal::Sparse)
     } else if configuration.is_on("core.splitindex") {
-        Some(Refusal::SplitIndex)
+        Some(RepositoryRefusal::SplitIndex)
     } else {
         None
     }
 }
 
-fn index_refusal(repository: &Repository) -> Option<Refusal> {
+fn index_refusal(repository: &Repository) -> Option<RepositoryRefusal> {
     let text = repository.index().err()?.message().to_owned();
     Some(if text.contains("'sdir'") {
-        Refusal::Sparse
+        RepositoryRefusal::Sparse
     } else if text.contains("'link'") {
-        Refusal::SplitIndex
+        RepositoryRefusal::SplitIndex
     } else {
-        Refusal::UnreadableIndex(text)
+        RepositoryRefusal::UnreadableIndex(text)
     })
 }
 
 /// Finds out why libgit2 could not open a repository, from its configuration or by asking git.
-fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> Result<Refusal, GitError> {
+fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> Result<RepositoryRefusal, GitError> {
     if error.code() == ErrorCode::Owner {
-        return Ok(Refusal::ForeignOwner { path: start.to_owned() });
+        return Ok(RepositoryRefusal::ForeignOwner { path: start.to_owned() });
     }
     let config = start
         .ancestors()
@@ -212,7 +212,7 @@ fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> 
     let refusal = config.and_then(|path| Configuration::of_file(&path).ok()).and_then(|config| format_refusal(&config));
     match refusal {
         Some(refusal) => Ok(refusal),
-        None if error.code() == ErrorCode::NotFound => Ok(Refusal::NoRepository),
+        None if error.code() == ErrorCode::NotFound => Ok(RepositoryRefusal::NoRepository),
         None => {
             let git_dir = start.join(".git");
             program.require(&Run::new(&git_dir, start, ["rev-parse", "--git-dir"]))?;
@@ -248,15 +248,15 @@ fn asked(text: &[u8], name: &'static [u8]) -> impl Iterator<Item = String> {
 
 /// Refuses attributes that ask for LFS, for another configured filter (git ignores one that is not
 /// configured), or for an encoding other than UTF-8.
-fn attributes_refusal(text: &[u8], path: impl FnOnce() -> PathBuf, configured: &[String]) -> Option<Refusal> {
+fn attributes_refusal(text: &[u8], path: impl FnOnce() -> PathBuf, configured: &[String]) -> Option<RepositoryRefusal> {
     let filter = asked(text, b"filter=").find(|filter| filter == "lfs" || configured.contains(filter));
     match filter.as_deref() {
-        Some("lfs") => return Some(Refusal::Lfs { path: path() }),
-        Some(name) => return Some(Refusal::Filter { path: path(), filter: name.to_owned() }),
+        Some("lfs") => return Some(RepositoryRefusal::Lfs { path: path() }),
+        Some(name) => return Some(RepositoryRefusal::Filter { path: path(), filter: name.to_owned() }),
         None => {}
     }
     let encoding = asked(text, b"working-tree-encoding=").find(|name| !is_utf8(name))?;
-    Some(Refusal::Encoding { path: path(), encoding })
+    Some(RepositoryRefusal::Encoding { path: path(), encoding })
 }
 
 #[cfg(test)]
@@ -308,7 +308,7 @@ mod tests {
             let _ = std::fs::remove_file(&pipe);
             mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
             match open(&root.join("project"), &impatient(&root)) {
-                Err(GitError::Refused { refusal: Refusal::EndlessConfiguration { file, .. }, .. }) => {
+                Err(GitError::Refused { refusal: RepositoryRefusal::EndlessConfiguration { file, .. }, .. }) => {
                     assert_eq!(file, Some(pipe), "{files:?}");
                 }
                 other => panic!("{files:?}: {:?}", other.map(drop)),

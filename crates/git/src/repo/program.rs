@@ -18,7 +18,7 @@ use orchestrate_sandbox::{Cancel, SandboxError, Trusted, TrustedOutput, trusted,
 
 use crate::error::GitError;
 use crate::repo::lock::Held;
-use crate::repo::refusal::Refusal;
+use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::scratch_repo::Room;
 use crate::repo::version::{OLDEST, Version};
 
@@ -169,7 +169,7 @@ impl FromIterator<(OsString, OsString)> for Environment {
 ///
 /// # Errors
 /// If there is no git, or it cannot be used.
-pub fn installed() -> Result<(String, PathBuf), Refusal> {
+pub fn installed() -> Result<(String, PathBuf), RepositoryRefusal> {
     let Program { path, version, .. } = Program::find()?;
     Ok((version.to_string(), path))
 }
@@ -203,19 +203,20 @@ pub(crate) struct Ended {
 impl Program {
     /// Finds git in the trusted folders of the search path, and asks it for its version.
     #[expect(clippy::disallowed_methods, reason = "the git program is looked for once, where the user has it")]
-    pub(crate) fn find() -> Result<Program, Refusal> {
+    pub(crate) fn find() -> Result<Program, RepositoryRefusal> {
         Program::find_in(&std::env::var_os("PATH").unwrap_or_default())
     }
 
     /// Like [`Program::find`] with a given search path. Folders that cannot be trusted are skipped.
-    pub(crate) fn find_in(search: &OsStr) -> Result<Program, Refusal> {
-        let missing = || untrusted_program(search, "git").map_or(Refusal::GitMissing, Refusal::GitNotTrusted);
+    pub(crate) fn find_in(search: &OsStr) -> Result<Program, RepositoryRefusal> {
+        let missing =
+            || untrusted_program(search, "git").map_or(RepositoryRefusal::GitMissing, RepositoryRefusal::GitNotTrusted);
         let path = trusted_program(search, "git").ok_or_else(missing)?;
-        let unknown = |found: String| Refusal::GitTooOld { path: path.clone(), found };
+        let unknown = |found: String| RepositoryRefusal::GitTooOld { path: path.clone(), found };
         let environment = Environment::of_process();
         let printed = bare(&path, &environment).arg("--version").output();
-        let printed =
-            printed.map_err(|error| Refusal::GitUnstartable { path: path.clone(), reason: error.to_string() })?;
+        let printed = printed
+            .map_err(|error| RepositoryRefusal::GitUnstartable { path: path.clone(), reason: error.to_string() })?;
         let text = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
         let version = Version::parse(&text).ok_or_else(|| unknown(text.clone()))?;
         if version < OLDEST {
@@ -322,7 +323,7 @@ impl Program {
         let trusted = trusted.args(args).current_dir(work_tree).killed_by(&self.cancel);
         let ended = trusted.timeout(self.configuration_timeout).output();
         if let Err(SandboxError::TrustedTimeout { seconds, .. }) = ended {
-            let refusal = Refusal::EndlessConfiguration { file: None, seconds };
+            let refusal = RepositoryRefusal::EndlessConfiguration { file: None, seconds };
             return Err(GitError::Refused { path: work_tree.to_owned(), refusal });
         }
         let output = understood(ended, "config --list")?;
@@ -340,7 +341,7 @@ impl Program {
         // There is no repository here, and with this setting git does not look for one.
         let nowhere = bare(&self.path, &self.environment).env("GIT_DIR", "/dev/null").current_dir("/");
         let trusted = nowhere.timeout(CONFIGURATION_TIMEOUT).killed_by(&self.cancel);
-        Ok(understood(trusted.args(args).arg(file).output(), "config --file")?.stdout)
+        Ok(understood(trusted.args(args).arg(file).output(), "config --list")?.stdout)
     }
 
     /// Lists the files, existing or not, in which the user and the machine's administrator configure git.
@@ -487,12 +488,12 @@ mod tests {
         let (folder, search) = fake_git("#!/bin/sh\necho git version 2.30.2\n");
         let refusal = Program::find_in(&search).unwrap_err();
         let path = folder.path().join("git");
-        assert_eq!(refusal, Refusal::GitTooOld { path, found: "git version 2.30.2".to_owned() });
+        assert_eq!(refusal, RepositoryRefusal::GitTooOld { path, found: "git version 2.30.2".to_owned() });
     }
 
     #[test]
     fn an_absent_git_and_relative_folders_are_refused() {
-        assert_eq!(Program::find_in(OsStr::new("/nowhere:.:bin")).unwrap_err(), Refusal::GitMissing);
+        assert_eq!(Program::find_in(OsStr::new("/nowhere:.:bin")).unwrap_err(), RepositoryRefusal::GitMissing);
     }
 
     #[test]
@@ -500,6 +501,6 @@ mod tests {
         let (folder, search) = fake_git("#!/bin/sh\necho git version 2.45.0\n");
         std::fs::create_dir(folder.path().join(".git")).unwrap();
         let refusal = Program::find_in(&search).unwrap_err();
-        assert_eq!(refusal, Refusal::GitNotTrusted(folder.path().join("git")));
+        assert_eq!(refusal, RepositoryRefusal::GitNotTrusted(folder.path().join("git")));
     }
 }

@@ -11,43 +11,39 @@ use crate::repo::version::OLDEST;
 /// a large project have.
 pub(crate) const MAX_INCLUDED: usize = 50_000;
 
-/// Why a repository is not used; the text also says what to do.
+/// Why a repository is not used; [`RepositoryRefusal::fix`] returns what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum RepositoryRefusal {
     /// There is no repository.
-    #[error("not a git repository (or any parent directory); run `git init` and make a first commit")]
+    #[error("not a git repository (or any parent directory)")]
     NoRepository,
     /// The repository has no working tree.
-    #[error("it is bare, which is not supported yet; run from a clone with a working tree")]
+    #[error("it is bare, which is not supported yet")]
     Bare,
     /// The repository has no commit.
-    #[error("it has no commit yet; make a first one, for example `git commit --allow-empty -m start`")]
+    #[error("it has no commit yet")]
     Unborn,
     /// The repository names its objects by SHA-256.
-    #[error("it uses sha256 object names, which are not supported yet; use a clone made with `--object-format=sha1`")]
+    #[error("it uses sha256 object names, which are not supported yet")]
     Sha256,
     /// The repository keeps its refs in reftable files.
-    #[error("it keeps refs as reftable, which is not supported yet; run `git refs migrate --ref-format=files`")]
+    #[error("it keeps refs as reftable, which is not supported yet")]
     Reftable,
     /// The commit has submodules.
-    #[error("it has submodules ({path}), which are not supported yet; start from a commit without them")]
+    #[error("it has submodules ({path}), which are not supported yet")]
     Submodules {
         /// Where one of them is.
         path: PathBuf,
     },
     /// The commit stores files with Git LFS.
-    #[error("{path} stores files with Git LFS, which is not supported yet; start from a commit without `filter=lfs`")]
+    #[error("{path} stores files with Git LFS, which is not supported yet")]
     Lfs {
         /// The attributes file with the filter.
         path: PathBuf,
     },
     /// The attributes ask for a filter that is configured, so that git would run a program to store files.
-    #[error(
-        "{path} names the filter {filter:?}, but no program may run on agents' files; remove \
-        `filter={filter}` there, or the filter from git's configuration: `git config --show-origin \
-        --get-regexp '^filter\\.{filter}\\.'` shows where it is set"
-    )]
+    #[error("{path} names the filter {filter:?}, but no program may run on agents' files")]
     Filter {
         /// The attributes file with the filter.
         path: PathBuf,
@@ -56,9 +52,7 @@ pub enum Refusal {
     },
     /// The attributes of what is landed ask for a filter that the repository's own configuration names.
     #[error(
-        "{path} names the filter {filter:?}, which only the repository's own configuration defines, so it is not run; \
-        if you trust it, type `git merge --ff-only {commit}` in that checkout, or define the filter in your own \
-        configuration with `git config --global filter.{filter}.smudge PROGRAM`"
+        "{path} names the filter {filter:?}, which only the repository's own configuration defines, so it is not run"
     )]
     OwnFilter {
         /// The attributes file with the filter.
@@ -69,10 +63,7 @@ pub enum Refusal {
         commit: Oid,
     },
     /// The attributes ask for an encoding that only the git program can convert.
-    #[error(
-        "{path} names the encoding {encoding:?}, which is not supported yet; start from a commit without \
-         `working-tree-encoding={encoding}`"
-    )]
+    #[error("{path} names the encoding {encoding:?}, which is not supported yet")]
     Encoding {
         /// The attributes file with the encoding.
         path: PathBuf,
@@ -80,7 +71,7 @@ pub enum Refusal {
         encoding: String,
     },
     /// Git could not read a file of patterns in bounded time, or it is not a regular file.
-    #[error("{path} cannot be used: {reason}; change that file and try again", path = path.display())]
+    #[error("{path} cannot be used: {reason}", path = path.display())]
     Patterns {
         /// The file with the patterns.
         path: PathBuf,
@@ -88,10 +79,7 @@ pub enum Refusal {
         reason: String,
     },
     /// More files would be copied to every worktree than is sensible.
-    #[error(
-        "{path} lists {files} files that git ignores, but at most {MAX_INCLUDED} are copied to each worktree; list fewer, \
-        or create them with `[worktree] setup`"
-    )]
+    #[error("{path} lists {files} files that git ignores, but at most {MAX_INCLUDED} are copied to each worktree")]
     IncludesTooMuch {
         /// The file with the patterns.
         path: PathBuf,
@@ -99,9 +87,7 @@ pub enum Refusal {
         files: usize,
     },
     /// A file that would be copied to every worktree, or that every worktree has, leads back into the checkout.
-    #[error(
-        "{}{link}, so a check would use the checkout's files instead of the worktree's; {}", shown_path(.path), link.fix()
-    )]
+    #[error("{}{link}, so a check would use the checkout's files instead of the worktree's", shown_path(.path))]
     LeadsBack {
         /// The file.
         path: PathBuf,
@@ -109,30 +95,28 @@ pub enum Refusal {
         link: BackLink,
     },
     /// The checkout is sparse.
-    #[error("its checkout is sparse, which is not supported yet; run `git sparse-checkout disable`")]
+    #[error("its checkout is sparse, which is not supported yet")]
     Sparse,
     /// The index is split.
-    #[error("its index is split, which is not supported yet; run `git update-index --no-split-index`")]
+    #[error("its index is split, which is not supported yet")]
     SplitIndex,
     /// The repository is a partial clone: objects are missing by design.
-    #[error(
-        "it is a partial clone, which is not supported yet; run `git fetch --refetch --no-filter` or make a full clone"
-    )]
+    #[error("it is a partial clone, which is not supported yet")]
     PartialClone,
     /// An operation such as a merge or rebase is in progress.
-    #[error("{0} is in progress; finish or abort it first")]
+    #[error("{0} is in progress")]
     InProgress(Operation),
     /// Git is not installed.
-    #[error("git is not installed, or not on PATH; install git {OLDEST} or newer")]
+    #[error("git is not installed, or not on PATH")]
     GitMissing,
     /// Git is installed only in a folder that an agent or another user could write to.
     #[error(
-        "{path} is not trusted as git: its folder is relative, part of a repository or writable by every user; install git {OLDEST} or newer elsewhere on PATH",
+        "{path} is not trusted as git: its folder is relative, part of a repository or writable by every user",
         path = .0.display()
     )]
     GitNotTrusted(PathBuf),
     /// Git is too old.
-    #[error("{path} is {found}; install git {OLDEST} or newer")]
+    #[error("{path} is {found}")]
     GitTooOld {
         /// The program.
         path: PathBuf,
@@ -140,10 +124,10 @@ pub enum Refusal {
         found: String,
     },
     /// Git cannot read its configuration.
-    #[error("git cannot read its configuration ({0}); fix it until `git config --list` works here")]
+    #[error("git cannot read its configuration ({0})")]
     UnreadableConfiguration(String),
     /// Git does not finish reading its configuration.
-    #[error("git did not finish reading its configuration within {seconds} s: {}", stuck(.file.as_deref()))]
+    #[error("git did not finish reading its configuration within {seconds} s{}", stuck(.file.as_deref()))]
     EndlessConfiguration {
         /// The file that is not a regular file, if it was found.
         file: Option<PathBuf>,
@@ -151,7 +135,7 @@ pub enum Refusal {
         seconds: u64,
     },
     /// The git program cannot be started.
-    #[error("{path} cannot be started ({reason}); check whether `git --version` works here")]
+    #[error("{path} cannot be started ({reason})")]
     GitUnstartable {
         /// The program.
         path: PathBuf,
@@ -159,7 +143,7 @@ pub enum Refusal {
         reason: String,
     },
     /// The folder for temporary files is not writable, and merges take place there.
-    #[error("files cannot be created in {path}, where merges take place ({reason}); set TMPDIR to a writable folder")]
+    #[error("files cannot be created in {path}, where merges take place ({reason})")]
     NoTemporaryFolder {
         /// The folder for temporary files.
         path: PathBuf,
@@ -167,25 +151,22 @@ pub enum Refusal {
         reason: String,
     },
     /// The repository belongs to another user.
-    #[error("it belongs to another user; if you trust it, run `git config --global --add safe.directory {}`", shell_word(.path))]
+    #[error("it belongs to another user")]
     ForeignOwner {
         /// The folder to add to `safe.directory`.
         path: PathBuf,
     },
     /// The folder with this program's state is inside the checkout.
-    #[error("{path}, where runs are stored, is inside it; set XDG_STATE_HOME to a folder outside it")]
+    #[error("{path}, where runs are stored, is inside it")]
     HoldsState {
         /// The state folder.
         path: PathBuf,
     },
     /// A branch has the name of the folder in which the branches of runs are.
-    #[error(
-        "its branch `{0}` blocks the names of runs' branches; rename it with `git branch -m {word} NAME`",
-        word = shell_word(.0)
-    )]
+    #[error("its branch `{0}` blocks the names of runs' branches")]
     BranchInTheWay(String),
     /// The index cannot be read.
-    #[error("its index cannot be read ({0}); run `git status` for details")]
+    #[error("its index cannot be read ({0})")]
     UnreadableIndex(String),
 }
 
@@ -236,15 +217,66 @@ impl BackLink {
     }
 }
 
-impl Refusal {
-    /// Splits the text into the reason and what to do about it, if it says that.
-    pub fn parts(&self) -> (String, Option<String>) {
-        let text = self.to_string();
-        match text.split_once("; ") {
-            Some((reason, fix)) => (reason.to_owned(), Some(fix.to_owned())),
-            None => (text, None),
-        }
+impl RepositoryRefusal {
+    /// Returns what to do about it; the command lines in it are git's own.
+    pub fn fix(&self) -> String {
+        let fixed = match self {
+            Self::NoRepository => "run `git init` and make a first commit",
+            Self::Bare => "run from a clone with a working tree",
+            Self::Unborn => "make a first one, for example `git commit --allow-empty -m start`",
+            Self::Sha256 => "use a clone made with `--object-format=sha1`",
+            Self::Reftable => "run `git refs migrate --ref-format=files`",
+            Self::Submodules { .. } => "start from a commit without them",
+            Self::Lfs { .. } => "start from a commit without `filter=lfs`",
+            Self::Patterns { .. } => "change that file and try again",
+            Self::IncludesTooMuch { .. } => "list fewer, or create them with `[worktree] setup`",
+            Self::LeadsBack { link, .. } => link.fix(),
+            Self::Sparse => "run `git sparse-checkout disable`",
+            Self::SplitIndex => "run `git update-index --no-split-index`",
+            Self::PartialClone => "run `git fetch --refetch --no-filter` or make a full clone",
+            Self::InProgress(_) => "finish or abort it first",
+            Self::UnreadableConfiguration(_) => "fix it until `git config --list` works here",
+            Self::EndlessConfiguration { file: Some(_), .. } => {
+                "replace it, or remove the `include.path` that names it"
+            }
+            Self::EndlessConfiguration { file: None, .. } => {
+                "find which of its files, or of those named by `include.path`, does not respond (`git config --list` \
+                 hangs as well), and remove it"
+            }
+            Self::GitUnstartable { .. } => "check whether `git --version` works here",
+            Self::NoTemporaryFolder { .. } => "set TMPDIR to a writable folder",
+            Self::HoldsState { .. } => "set XDG_STATE_HOME to a folder outside it",
+            Self::UnreadableIndex(_) => "run `git status` for details",
+            Self::GitMissing | Self::GitTooOld { .. } => return format!("install git {OLDEST} or newer"),
+            Self::GitNotTrusted(_) => return format!("install git {OLDEST} or newer elsewhere on PATH"),
+            Self::Encoding { encoding, .. } => {
+                return format!("start from a commit without `working-tree-encoding={encoding}`");
+            }
+            Self::ForeignOwner { path } => {
+                return format!("if you trust it, run `git config --global --add safe.directory {}`", shell_word(path));
+            }
+            Self::BranchInTheWay(branch) => {
+                return format!("rename it with `git branch -m {} NAME`", shell_word(branch));
+            }
+            Self::Filter { filter, .. } => return fix_filter(filter),
+            Self::OwnFilter { filter, commit, .. } => return fix_own_filter(filter, commit),
+        };
+        fixed.to_owned()
     }
+}
+
+fn fix_filter(filter: &str) -> String {
+    format!(
+        "remove `filter={filter}` there, or the filter from git's configuration: `git config --show-origin --get-regexp \
+         '^filter\\.{filter}\\.'` shows where it is set"
+    )
+}
+
+fn fix_own_filter(filter: &str, commit: &Oid) -> String {
+    format!(
+        "if you trust it, type `git merge --ff-only {commit}` in that checkout, or define the filter in your own \
+         configuration with `git config --global filter.{filter}.smudge PROGRAM`"
+    )
 }
 
 /// A git operation that is in progress.
@@ -316,13 +348,30 @@ impl std::fmt::Display for Warning {
 }
 
 fn stuck(file: Option<&Path>) -> String {
-    match file {
-        Some(file) => format!(
-            "it waits for {}, which is not a regular file; replace it, or remove the `include.path` that names it",
-            shown_path(file)
-        ),
-        None => "find which of its files, or of those named by `include.path`, does not respond \
-        (`git config --list` hangs as well), and remove it"
-            .to_owned(),
+    let waits = |file| format!(": it waits for {}, which is not a regular file", shown_path(file));
+    file.map(waits).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_and_its_fix_are_separate_whatever_they_contain() {
+        let patterns = RepositoryRefusal::Patterns { path: "a; b".into(), reason: "it is a pipe; no file".to_owned() };
+        let endless =
+            |file: Option<&str>| RepositoryRefusal::EndlessConfiguration { file: file.map(Into::into), seconds: 5 };
+        let table = [
+            (patterns, "a; b cannot be used: it is a pipe; no file", "change that file and try again"),
+            (
+                endless(Some("x")),
+                "git did not finish reading its configuration within 5 s: it waits for x, which is not a regular file",
+                "replace it, or remove the `include.path` that names it",
+            ),
+        ];
+        for (refusal, reason, fix) in table {
+            assert_eq!((refusal.to_string().as_str(), refusal.fix().as_str()), (reason, fix));
+        }
+        assert_eq!(endless(None).to_string(), "git did not finish reading its configuration within 5 s");
     }
 }

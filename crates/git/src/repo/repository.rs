@@ -20,7 +20,7 @@ use crate::repo::lock::Held;
 use crate::repo::lock_holder::{Waiting, Work};
 use crate::repo::probe;
 use crate::repo::program::{Environment, Program};
-use crate::repo::refusal::{Refusal, Warning};
+use crate::repo::refusal::{RepositoryRefusal, Warning};
 use crate::repo::retry;
 use crate::repo::scratch_repo::Room;
 use crate::store::bounds;
@@ -169,7 +169,7 @@ impl Repo {
         let program = Program::find().map_err(refused)?.with(environment);
         let (repository, configuration) = probe::open(start, &program)?;
         let real = |path: &Path| path.canonicalize().map_err(GitError::io("resolve", path));
-        let workdir = repository.workdir().ok_or_else(|| refused(Refusal::Bare))?;
+        let workdir = repository.workdir().ok_or_else(|| refused(RepositoryRefusal::Bare))?;
         let common_dir = real(repository.commondir())?;
         let shared = Shared {
             own_folder: state.join(OWN_FOLDER).join(id_of(&common_dir)),
@@ -233,11 +233,11 @@ impl Repo {
     /// As [`Repo::require_ready`].
     pub fn require_at_rest(&self) -> Result<(), GitError> {
         if let Some(operation) = probe::operation(self.handle()?.state()) {
-            let (path, refusal) = (self.shared.workdir.clone(), Refusal::InProgress(operation));
+            let (path, refusal) = (self.shared.workdir.clone(), RepositoryRefusal::InProgress(operation));
             return Err(GitError::Refused { path, refusal });
         }
         if self.read_ref(&format!("refs/heads/{BRANCHES}"))?.is_some() {
-            let (path, refusal) = (self.shared.workdir.clone(), Refusal::BranchInTheWay(BRANCHES.to_owned()));
+            let (path, refusal) = (self.shared.workdir.clone(), RepositoryRefusal::BranchInTheWay(BRANCHES.to_owned()));
             return Err(GitError::Refused { path, refusal });
         }
         self.require_temporary_folder()?;
@@ -255,7 +255,7 @@ impl Repo {
         match found {
             None => Ok(()),
             Some(Excess { path, reason }) => {
-                let refusal = Refusal::Patterns { path, reason };
+                let refusal = RepositoryRefusal::Patterns { path, reason };
                 Err(GitError::Refused { path: self.workdir().to_owned(), refusal })
             }
         }
@@ -268,7 +268,7 @@ impl Repo {
     pub fn require_temporary_folder(&self) -> Result<(), GitError> {
         let path = std::env::temp_dir();
         let Err(error) = rustix::fs::access(path.join("."), Access::WRITE_OK | Access::EXEC_OK) else { return Ok(()) };
-        let refusal = Refusal::NoTemporaryFolder { path, reason: std::io::Error::from(error).to_string() };
+        let refusal = RepositoryRefusal::NoTemporaryFolder { path, reason: std::io::Error::from(error).to_string() };
         Err(GitError::Refused { path: self.shared.workdir.clone(), refusal })
     }
 

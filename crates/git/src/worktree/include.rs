@@ -19,7 +19,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::error::GitError;
-use crate::repo::refusal::{BackLink, MAX_INCLUDED, Refusal};
+use crate::repo::refusal::{BackLink, MAX_INCLUDED, RepositoryRefusal};
 use crate::store::bounds;
 use crate::store::openat;
 use crate::store::openat::path_of;
@@ -60,7 +60,7 @@ impl Worktrees<'_> {
     /// worktree, and returns their paths. A link is copied as a link, wherever it points.
     ///
     /// # Errors
-    /// If there are too many ([`Refusal::IncludesTooMuch`]), or one cannot be read or written.
+    /// If there are too many ([`RepositoryRefusal::IncludesTooMuch`]), or one cannot be read or written.
     pub fn copy_included(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
         let files = self.included()?;
         if files.is_empty() {
@@ -186,7 +186,7 @@ impl Worktrees<'_> {
     /// Refuses files to be copied that lead back into the checkout and cannot be changed.
     ///
     /// # Errors
-    /// [`Refusal::LeadsBack`], and those of [`copy_included`](Self::copy_included).
+    /// [`RepositoryRefusal::LeadsBack`], and those of [`copy_included`](Self::copy_included).
     pub(crate) fn require_includable(&self) -> Result<(), GitError> {
         let from = openat::open_root(self.repo.workdir()).map_err(GitError::errno("open", self.repo.workdir()))?;
         let relocation = Relocation::new(self.repo.workdir(), Path::new(ANY_WORKTREE));
@@ -199,7 +199,7 @@ impl Worktrees<'_> {
     /// Refuses a commit with a workspace or an override that names the checkout by its absolute path.
     ///
     /// # Errors
-    /// [`Refusal::LeadsBack`]; also fails if the commit cannot be read.
+    /// [`RepositoryRefusal::LeadsBack`]; also fails if the commit cannot be read.
     pub(crate) fn require_no_path_back(&self, commit: &Oid) -> Result<(), GitError> {
         let relocation = Relocation::new(self.repo.workdir(), Path::new(ANY_WORKTREE));
         let tree = self.repo.tree_of(commit)?;
@@ -213,7 +213,7 @@ impl Worktrees<'_> {
     }
 
     fn leads_back(&self, path: PathBuf, link: BackLink) -> GitError {
-        let refusal = Refusal::LeadsBack { path, link };
+        let refusal = RepositoryRefusal::LeadsBack { path, link };
         GitError::Refused { path: self.repo.workdir().to_owned(), refusal }
     }
 
@@ -289,14 +289,14 @@ impl Worktrees<'_> {
             return Ok(Vec::new());
         }
         if let Some(reason) = bounds::excess_in(&root, PATTERNS.as_bytes())? {
-            let refusal = Refusal::Patterns { path: PATTERNS.into(), reason };
+            let refusal = RepositoryRefusal::Patterns { path: PATTERNS.into(), reason };
             return Err(GitError::Refused { path: self.repo.workdir().to_owned(), refusal });
         }
         let named = self.untracked(&[format!("--exclude-from={}", patterns.display())])?;
         let ignored = self.untracked(&["--exclude-standard".to_owned()])?;
         let files: Vec<Vec<u8>> = named.intersection(&ignored).cloned().collect();
         if files.len() > MAX_INCLUDED {
-            let refusal = Refusal::IncludesTooMuch { path: PATTERNS.into(), files: files.len() };
+            let refusal = RepositoryRefusal::IncludesTooMuch { path: PATTERNS.into(), files: files.len() };
             return Err(GitError::Refused { path: self.repo.workdir().to_owned(), refusal });
         }
         Ok(files)

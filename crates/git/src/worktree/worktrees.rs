@@ -22,7 +22,7 @@ use crate::repo::lock_holder::Work;
 use crate::repo::probe;
 use crate::repo::program::Run;
 use crate::repo::refs::branch_ref;
-use crate::repo::refusal::{Operation, Refusal};
+use crate::repo::refusal::{Operation, RepositoryRefusal};
 use crate::repo::repository::{ours, tree_of};
 use crate::store::openat;
 use crate::worktree::checkout::Checkout;
@@ -243,7 +243,7 @@ impl Worktrees<'_> {
             Some(Operation::ApplyMailbox) => format!("{git} am --abort"),
             Some(Operation::Bisect) => format!("{git} bisect reset"),
             Some(operation) => {
-                let (path, refusal) = (worktree.path.clone(), Refusal::InProgress(operation));
+                let (path, refusal) = (worktree.path.clone(), RepositoryRefusal::InProgress(operation));
                 return Err(GitError::Refused { path, refusal });
             }
             None if self.holds_up(worktree, &repository, branch)? => format!("{git} stash -u && {back}"),
@@ -365,7 +365,8 @@ impl Worktrees<'_> {
         if !real_if_it_were_there(folder).starts_with(self.repo.workdir()) {
             return Ok(());
         }
-        let (path, refusal) = (self.repo.workdir().to_owned(), Refusal::HoldsState { path: folder.to_owned() });
+        let (path, refusal) =
+            (self.repo.workdir().to_owned(), RepositoryRefusal::HoldsState { path: folder.to_owned() });
         Err(GitError::Refused { path, refusal })
     }
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use orchestrate_git::{GitError, Merge, Move, Refusal, Repo, SnapshotRules, WorktreeSpec};
+use orchestrate_git::{GitError, Merge, Move, Repo, RepositoryRefusal, SnapshotRules, WorktreeSpec};
 
 use crate::support::{Fixture, command, write_files};
 
@@ -71,7 +71,7 @@ fn no_condition_hides_a_program_from_us() {
         std::fs::write(file, format!("[filter \"x\"]\n\tsmudge = {}\n", planted.display())).unwrap();
         let repo = fixture.repo();
         match everything(&fixture, &repo) {
-            Err(GitError::Refused { refusal: Refusal::OwnFilter { path, filter, .. }, .. }) => {
+            Err(GitError::Refused { refusal: RepositoryRefusal::OwnFilter { path, filter, .. }, .. }) => {
                 assert_eq!((path, filter.as_str()), (PathBuf::from(".gitattributes"), "x"), "{condition}");
             }
             other => panic!("{condition}: {other:?}"),
@@ -89,11 +89,11 @@ fn no_condition_hides_a_filter_or_a_promise_from_us() {
     for condition in CONDITIONS {
         let fixture = hiding(condition, "[filter \"x\"]\n\tclean = cat\n");
         let refused = fixture.repo().require_ready().unwrap_err();
-        let refused = matches!(refused, GitError::Refused { refusal: Refusal::Filter { .. }, .. });
+        let refused = matches!(refused, GitError::Refused { refusal: RepositoryRefusal::Filter { .. }, .. });
         assert!(refused, "{condition}: a filter was not seen");
         let fixture = hiding(condition, "[remote \"origin\"]\n\tpromisor = true\n");
         let refused = fixture.open(&fixture.project()).unwrap_err();
-        let refused = matches!(refused, GitError::Refused { refusal: Refusal::PartialClone, .. });
+        let refused = matches!(refused, GitError::Refused { refusal: RepositoryRefusal::PartialClone, .. });
         assert!(refused, "{condition}: a promise was not seen");
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use orchestrate_git::{BackLink, GitError, Refusal, Worktree};
+use orchestrate_git::{BackLink, GitError, RepositoryRefusal, Worktree};
 
 use crate::support::{Fixture, git_in, make_pipe, write_files};
 
@@ -276,14 +276,14 @@ fn overrides_lead_into_the_worktree_or_are_refused() {
         let (name, text) = &written(&fixture.project())[at];
         fixture.commit_files(&[(name, text)], "override");
         let refused = fixture.repo().require_ready();
-        let expected = Refusal::LeadsBack { path: name.into(), link: BackLink::Committed { line: 2 } };
+        let expected = RepositoryRefusal::LeadsBack { path: name.into(), link: BackLink::Committed { line: 2 } };
         assert!(matches!(&refused, Err(GitError::Refused { refusal, .. }) if *refusal == expected), "{refused:?}");
     }
 }
 
 /// Requires that a run is refused before it starts, and that nothing is copied.
 fn require_refused(fixture: &Fixture, path: &Path, link: BackLink) {
-    let expected = Refusal::LeadsBack { path: path.to_owned(), link };
+    let expected = RepositoryRefusal::LeadsBack { path: path.to_owned(), link };
     let refused = fixture.repo().require_ready();
     assert!(matches!(&refused, Err(GitError::Refused { refusal, .. }) if *refusal == expected), "{refused:?}");
     let (worktree, copied) = included(fixture);
@@ -354,7 +354,7 @@ fn large_ones_are_copied_and_too_many_are_refused_before_a_run() {
         std::fs::File::create(fixture.project().join(format!("local/{number}"))).unwrap();
     }
     let refused = fixture.repo().require_ready();
-    let expected = Refusal::IncludesTooMuch { path: ".worktreeinclude".into(), files: 50_001 };
+    let expected = RepositoryRefusal::IncludesTooMuch { path: ".worktreeinclude".into(), files: 50_001 };
     assert!(matches!(&refused, Err(GitError::Refused { refusal, .. }) if *refusal == expected), "{refused:?}");
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use orchestrate_git::{GitError, Refusal, Repo, SnapshotRules};
+use orchestrate_git::{GitError, Repo, RepositoryRefusal, SnapshotRules};
 
 use crate::support::{Fixture, make_pipe, write_files};
 
@@ -24,7 +24,7 @@ fn bomb() -> String {
 /// Asserts that a file is refused by name.
 fn refuses(repo: &Repo, name: &str) {
     let error = repo.require_ready().unwrap_err();
-    let GitError::Refused { refusal: Refusal::Patterns { path, .. }, .. } = &error else { panic!("{error}") };
+    let GitError::Refused { refusal: RepositoryRefusal::Patterns { path, .. }, .. } = &error else { panic!("{error}") };
     assert_eq!(path, Path::new(name), "{error}");
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use orchestrate_git::{GitError, Operation, Refusal, Repo, Warning};
+use orchestrate_git::{GitError, Operation, Repo, RepositoryRefusal, Warning};
 
 use crate::support::{Fixture, command, git_in, write_files};
 
-fn refusal(path: &Path) -> Refusal {
+fn refusal(path: &Path) -> RepositoryRefusal {
     match open(path).and_then(|repo| repo.require_ready()) {
         Err(GitError::Refused { refusal, .. }) => refusal,
         other => panic!("expected a refusal, got {other:?}"),
@@ -34,28 +34,28 @@ fn commit(path: &Path) {
 #[test]
 fn no_repository() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(refusal(folder.path()), Refusal::NoRepository);
+    assert_eq!(refusal(folder.path()), RepositoryRefusal::NoRepository);
 }
 
 #[test]
 fn bare_and_unborn() {
     let (_folder, path) = init(&["--bare"]);
-    assert_eq!(refusal(&path), Refusal::Bare);
+    assert_eq!(refusal(&path), RepositoryRefusal::Bare);
     let (_folder, path) = init(&[]);
-    assert_eq!(refusal(&path), Refusal::Unborn);
+    assert_eq!(refusal(&path), RepositoryRefusal::Unborn);
 }
 
 #[test]
 fn other_formats() {
     let (_folder, path) = init(&["--object-format=sha256"]);
     commit(&path);
-    assert_eq!(refusal(&path), Refusal::Sha256);
+    assert_eq!(refusal(&path), RepositoryRefusal::Sha256);
     let (_folder, path) = init(&[]);
     commit(&path);
     // Written by hand, because the oldest git that we support does not know reftable.
     git_in(&path, &["config", "core.repositoryformatversion", "1"]);
     git_in(&path, &["config", "extensions.refStorage", "reftable"]);
-    assert_eq!(refusal(&path), Refusal::Reftable);
+    assert_eq!(refusal(&path), RepositoryRefusal::Reftable);
 }
 
 #[test]
@@ -65,17 +65,17 @@ fn a_partial_clone() {
     let clone = fixture.path().join("clone");
     let from = format!("file://{}", fixture.project().display());
     git_in(&fixture.path(), &["clone", "-q", "--filter=blob:none", &from, clone.to_str().unwrap()]);
-    assert_eq!(refusal(&clone), Refusal::PartialClone);
+    assert_eq!(refusal(&clone), RepositoryRefusal::PartialClone);
 }
 
 #[test]
 fn sparse_and_split() {
     let fixture = Fixture::new(&[("a/x", "1\n"), ("b/y", "1\n")]);
     fixture.git(&["sparse-checkout", "set", "--cone", "a"]);
-    assert_eq!(refusal(&fixture.project()), Refusal::Sparse);
+    assert_eq!(refusal(&fixture.project()), RepositoryRefusal::Sparse);
     let fixture = Fixture::new(&[("a", "1\n")]);
     fixture.git(&["update-index", "--split-index"]);
-    assert_eq!(refusal(&fixture.project()), Refusal::SplitIndex);
+    assert_eq!(refusal(&fixture.project()), RepositoryRefusal::SplitIndex);
 }
 
 #[test]
@@ -86,14 +86,14 @@ fn submodules_lfs_and_encodings() {
     fixture.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", url.to_str().unwrap(), "sub"]);
     fixture.git(&["commit", "-q", "-m", "submodule"]);
     let path = PathBuf::from("sub");
-    assert_eq!(refusal(&fixture.project()), Refusal::Submodules { path });
+    assert_eq!(refusal(&fixture.project()), RepositoryRefusal::Submodules { path });
     let fixture = Fixture::new(&[("deep/.gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")]);
     let path = PathBuf::from("deep/.gitattributes");
-    assert_eq!(refusal(&fixture.project()), Refusal::Lfs { path });
+    assert_eq!(refusal(&fixture.project()), RepositoryRefusal::Lfs { path });
     let attributes = "*.txt working-tree-encoding=UTF-8\n*.ps1 text working-tree-encoding=UTF-16LE-BOM eol=crlf\n";
     let fixture = Fixture::new(&[(".gitattributes", attributes)]);
     let (path, encoding) = (PathBuf::from(".gitattributes"), "UTF-16LE-BOM".to_owned());
-    assert_eq!(refusal(&fixture.project()), Refusal::Encoding { path, encoding });
+    assert_eq!(refusal(&fixture.project()), RepositoryRefusal::Encoding { path, encoding });
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn filters_that_are_configured() {
     ready().unwrap();
     fixture.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
     let (path, filter) = (PathBuf::from("src/.gitattributes"), "up".to_owned());
-    assert_eq!(refusal(&fixture.project()), Refusal::Filter { path, filter });
+    assert_eq!(refusal(&fixture.project()), RepositoryRefusal::Filter { path, filter });
     // The last value applies, as when the repository's value overrides the user's.
     fixture.git(&["config", "--add", "filter.up.clean", ""]);
     ready().unwrap();
@@ -118,8 +118,8 @@ fn filters_that_are_configured() {
         write_files(&fixture.project(), &[(".git/info/attributes", attributes)]);
         let path = PathBuf::from(".git/info/attributes");
         let expected = match name {
-            "lfs" => Refusal::Lfs { path },
-            _ => Refusal::Filter { path, filter: name.to_owned() },
+            "lfs" => RepositoryRefusal::Lfs { path },
+            _ => RepositoryRefusal::Filter { path, filter: name.to_owned() },
         };
         assert_eq!(refusal(&fixture.project()), expected);
     }
@@ -144,7 +144,7 @@ fn in_the_middle_of_something() {
     for (args, operation) in table {
         let fixture = conflicting();
         command(&fixture.project(), &args).output().unwrap();
-        assert_eq!(refusal(&fixture.project()), Refusal::InProgress(operation));
+        assert_eq!(refusal(&fixture.project()), RepositoryRefusal::InProgress(operation));
         // It can still be opened and read.
         open(&fixture.project()).unwrap().head().unwrap();
     }

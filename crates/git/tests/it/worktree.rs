@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use orchestrate_git::{GitError, Refusal, Removed, SnapshotRules, WorktreeSpec};
+use orchestrate_git::{GitError, Removed, RepositoryRefusal, SnapshotRules, WorktreeSpec};
 use orchestrate_sandbox::Cancel;
 
 use crate::support::{Fixture, commit_spec, git_in, write_files};
@@ -207,7 +207,7 @@ fn what_is_in_the_way_is_refused() {
     let inside = WorktreeSpec { path: fixture.project().join("inside"), ..fixture.spec("T2") };
     assert!(matches!(
         repo.worktrees().add(&inside),
-        Err(GitError::Refused { refusal: Refusal::HoldsState { .. }, .. })
+        Err(GitError::Refused { refusal: RepositoryRefusal::HoldsState { .. }, .. })
     ));
     let checked_out = WorktreeSpec { branch: Some("main".to_owned()), ..fixture.spec("T3") };
     let error = repo.worktrees().add(&checked_out).unwrap_err();

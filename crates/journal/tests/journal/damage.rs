@@ -41,7 +41,7 @@ fn a_truncated_journal_is_refused() {
         fs::File::options().write(true).open(&path).unwrap().set_len(kept).unwrap();
         let refused = check_refused(folder.path(), &path);
         assert!(matches!(refused, JournalError::Corrupt { .. }), "{kept}: {refused}");
-        assert!(refused.to_string().contains("move the folder"), "{refused}");
+        assert!(refused.to_string().ends_with("it was left as it is"), "{refused}");
     }
 }
 
@@ -73,13 +73,13 @@ fn damage_inside_is_found_when_it_is_read() {
 }
 
 #[test]
-fn another_format_is_refused_by_name_with_what_to_do() {
+fn another_format_is_refused_by_name() {
     for (format, words) in [(1, "older orchestrate created it (format 1, this one reads "), (99, "newer orchestrate")] {
         let (folder, path) = journal();
         Connection::open(&path).unwrap().pragma_update(None, "user_version", format).unwrap();
         let refused = check_refused(folder.path(), &path);
         assert!(matches!(refused, JournalError::OtherFormat { found, .. } if found == format), "{refused}");
-        assert!(refused.to_string().contains(words) && refused.to_string().contains("that version"), "{refused}");
+        assert!(refused.to_string().contains(words), "{refused}");
     }
 }
 
@@ -159,15 +159,16 @@ fn a_folder_without_a_journal_stays_as_it_is() {
 }
 
 #[test]
-fn a_folder_that_can_hold_no_journal_is_refused_with_what_to_do() {
+fn a_folder_that_can_hold_no_journal_is_refused_by_name() {
     let dir = tempdir().unwrap();
     let file = dir.path().join("file");
     std::fs::write(&file, "").unwrap();
     let long = [dir.path().to_owned(), "a".repeat(250).into(), "b".repeat(250).into()].iter().collect::<PathBuf>();
     for folder in [file.join("state"), long.clone()] {
-        let error = Store::open(&folder).unwrap_err().to_string();
-        assert!(error.ends_with("; set XDG_STATE_HOME to another folder"), "{error}");
+        let error = Store::open(&folder).unwrap_err();
+        assert!(matches!(&error, JournalError::Unusable { path, .. } if *path == folder), "{error}");
     }
-    assert!(Store::open_existing(&file.join("state")).unwrap_err().to_string().contains("XDG_STATE_HOME"));
+    let error = Store::open_existing(&file.join("state")).unwrap_err();
+    assert!(matches!(error, JournalError::Unusable { .. }), "{error}");
     assert!(!long.exists(), "it was made");
 }

@@ -23,12 +23,12 @@ pub(crate) enum Fault {
     /// The answer exceeds one of our limits, in bytes.
     TooLarge { what: &'static str, limit: usize },
     /// The provider refused, by the status or within the stream.
-    Refused(Refusal),
+    Refused(ProviderRefusal),
 }
 
 /// A provider's refusal of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ProviderRefusal {
     /// The HTTP status, or the one that the error's type stands for; 0 if there is neither.
     pub(crate) status: u16,
     /// The kind of refusal.
@@ -111,13 +111,13 @@ pub(crate) fn refused(status: u16, headers: &Headers, body: &str) -> Fault {
     Fault::Refused(refusal(status, headers, error))
 }
 
-fn refusal(status: u16, headers: &Headers, error: &Value) -> Refusal {
+fn refusal(status: u16, headers: &Headers, error: &Value) -> ProviderRefusal {
     let message = message_of(error);
     let kind = kind_of(status, headers, error, &message);
     let now = SystemTime::now();
     let used_up = || (status == 429).then(|| headers.reset(now)).flatten();
     let retry_after = headers.delay(now).or_else(|| delay_in(error)).or_else(used_up);
-    Refusal { status, kind, message, retry_after }
+    ProviderRefusal { status, kind, message, retry_after }
 }
 
 fn kind_of(status: u16, headers: &Headers, error: &Value, message: &str) -> RefusalKind {

@@ -1,4 +1,4 @@
-//! Says of each wave why it is what it is: what its tasks come after and why, and why they may run together.
+//! The explanation of each wave: what its tasks come after and why, and why they may run together.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -31,7 +31,7 @@ pub(crate) fn of_waves(plan: &Plan, waves: &[Vec<TaskId>]) -> Vec<String> {
     sentences
 }
 
-/// Says what the tasks of a wave come after in the wave before, grouped by what they share.
+/// Describes what the tasks of a wave come after in the wave before, grouped by what they share.
 fn after(plan: &Plan, wave: &[&Task], before: &BTreeSet<&TaskId>) -> String {
     let mut groups: BTreeMap<(String, &str), Vec<&TaskId>> = BTreeMap::new();
     for task in wave {
@@ -58,7 +58,7 @@ fn in_order(reason: Reason) -> &'static str {
     reason.order.map_or("dependency", |cause| cause.words())
 }
 
-/// Says why tasks may run together.
+/// Returns why tasks may run together.
 fn together(wave: &[&Task]) -> &'static str {
     if wave.iter().all(|task| task.parallel) {
         "marked [P]"

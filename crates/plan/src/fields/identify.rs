@@ -12,7 +12,7 @@ const MAX_SLUG_CHARS: usize = 16;
 /// index is tried twice.
 const COMMON_CHARS: usize = 10;
 
-/// The maximum number of characters of a title that are compared: nobody types a longer one as a reference.
+/// The maximum number of characters of a title that are compared: a longer one is not typed as a reference.
 const MAX_KEY_CHARS: usize = 200;
 
 /// An id at the head of a text.

@@ -199,7 +199,7 @@ fn subtask<'a>(subtask: Json<'a>, own: &str, reader: &mut Reader<'_, 'a>) -> Opt
     Some(record)
 }
 
-/// Gives the dependencies of subtasks their whole ids: `2` is a sibling if there is one, else a task.
+/// Replaces the dependencies of subtasks by whole ids: `2` is a sibling if there is one, else a task.
 fn siblings_resolved(mut subtasks: Vec<Record>, own: &str, prefix: &str) -> Vec<Record> {
     let ids: HashSet<String> = subtasks.iter().filter_map(|subtask| Some(subtask.id.as_ref()?.text.clone())).collect();
     for on in subtasks.iter_mut().flat_map(|subtask| &mut subtask.depends) {

@@ -249,7 +249,7 @@ impl Step<'_> {
     }
 }
 
-/// Records what a task writes; reports whether nobody else does, apart from some tasks.
+/// Records what a task writes; reports whether no other task does, apart from some.
 fn write<'p>(
     writers: &mut Writers<'p>,
     at: usize,

@@ -29,7 +29,7 @@ use crate::read::task_line::{Draft, Reader, items_of};
 use crate::read::text;
 use orchestrate_core::task::TaskStatus;
 
-/// The maximum number of tasks in a plan: each has a branch, and nobody reviews more branches.
+/// The maximum number of tasks in a plan: each has a branch, and more branches are not reviewed.
 pub(crate) const MAX_TASKS: usize = 10_000;
 
 /// The maximum number of characters that a group passes to each of its tasks: enough for its title and a few remarks.

@@ -83,7 +83,7 @@ pub(super) fn require_plain(words: &[Word]) -> Result<(), String> {
 fn require_fixed_program(words: &[Word]) -> Result<(), String> {
     let Some((program, rest)) = words.split_first() else { return Ok(()) };
     let Some(program) = program.fixed().map(base_name) else {
-        return Err("a slot stands where the name of a program is expected; the program must be fixed".to_owned());
+        return Err("a slot takes the place of a program's name; the program must be fixed".to_owned());
     };
     if !rest.iter().any(Word::has_slot) {
         return Ok(());
@@ -125,7 +125,7 @@ fn require_launched(launcher: &str, words: &[Word]) -> Result<(), String> {
             return require_fixed_program(words.get(at..).unwrap_or_default());
         }
     }
-    Err(format!("a slot stands where `{launcher}` expects the name of a program; the program must be fixed"))
+    Err(format!("a slot takes the place of the program that `{launcher}` runs; the program must be fixed"))
 }
 
 /// Requires that a script stands directly behind a shell or an interpreter, so that arguments cannot replace it.

@@ -323,20 +323,20 @@ async fn close_interrupted(
 
 /// Returns how an agent's end ends the driver's work.
 fn end_of(finish: Finish) -> DriverEnd {
-    let (cause, text) = match finish {
-        Finish::Done(report) => return DriverEnd::Finished(report),
-        Finish::OutOfTurns => (FailureCause::Turns, "the attempt has used all its turns".to_owned()),
-        Finish::ContextFull => (FailureCause::Context, CONTEXT_FULL.to_owned()),
-        Finish::Silent => (FailureCause::Silent, "the model returned two empty replies".to_owned()),
-        Finish::Looping => {
-            (FailureCause::Looping, "the agent repeated the same calls with the same results".to_owned())
-        }
-        Finish::CutOff => {
-            let text = "the model's replies were repeatedly cut off at their maximum size; give its role a larger \
-            `orchestrate-max-output-tokens`, or split the task";
-            (FailureCause::Looping, text.to_owned())
-        }
-        Finish::Refused(text) => (FailureCause::Refused, format!("the model refused to answer: {text}")),
+    let cause = finish.failure_cause();
+    let text = match finish {
+        Finish::Done(report) => report,
+        Finish::OutOfTurns => "the attempt has used all its turns".to_owned(),
+        Finish::ContextFull => CONTEXT_FULL.to_owned(),
+        Finish::Silent => "the model returned two empty replies".to_owned(),
+        Finish::Looping => "the agent repeated the same calls with the same results".to_owned(),
+        Finish::CutOff => "the model's replies were repeatedly cut off at their maximum size; give its role a larger \
+            `orchestrate-max-output-tokens`, or split the task"
+            .to_owned(),
+        Finish::Refused(text) => format!("the model refused to answer: {text}"),
     };
-    DriverEnd::Failed(cause, text)
+    match cause {
+        None => DriverEnd::Finished(text),
+        Some(cause) => DriverEnd::Failed(cause, text),
+    }
 }

@@ -134,7 +134,7 @@ async fn page_of_artifact(
     Ok(Answer::new(page.text, data))
 }
 
-/// Returns a page of a file that is not read whole. It counts as not seen: nobody can change what is read in parts.
+/// Returns a page of a file that is not read whole. It counts as not seen: what is read in parts cannot be changed.
 fn page_of_large(
     opened: OpenFile,
     arguments: &Arguments,

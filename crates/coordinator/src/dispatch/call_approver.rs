@@ -1,4 +1,5 @@
-//! Asks the program's approver about a parked call, and records its answer like a person's.
+//! Asks the program's own approver ([`Approver`]) about a parked tool call, and records its answer like a person's.
+//! What a person requests, `approve` included, is carried out by `requests.rs`.
 
 use std::sync::Arc;
 

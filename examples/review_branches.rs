@@ -14,7 +14,7 @@ use std::sync::Arc;
 use orchestrate_coordinator::{Coordinator, PlanInput, Settings, run_helper_if_asked};
 use orchestrate_core::request::Request;
 use orchestrate_core::settings::MergeMode;
-use orchestrate_core::{Report, RunId, TaskState};
+use orchestrate_core::{Report, RunId};
 use orchestrate_model::ScriptedModel;
 use orchestrate_plan::{KnownNames, Plan};
 
@@ -56,7 +56,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// Answers for every branch that waits; returns whether there was any.
 fn decide(coordinator: &Coordinator, project: &Path, report: &Report) -> Result<bool, Box<dyn Error>> {
-    let waiting = |task: &&orchestrate_core::report::TaskReport| task.state == TaskState::AwaitingReview;
+    let waiting = |task: &&orchestrate_core::report::TaskReport| task.state.awaits_review();
     let mut answered = false;
     for task in report.tasks.iter().filter(waiting) {
         let branch = task.branch.clone().unwrap_or_default();

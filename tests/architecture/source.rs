@@ -1,10 +1,13 @@
 //! Reads a Rust file as tokens, without the items that are compiled for tests only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
+use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+
+use super::{read, root};
 
 /// A path as written in the source, with its line.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,6 +77,23 @@ fn skip_item(tokens: &mut Peekable<proc_macro2::token_stream::IntoIter>, outline
             _ => {}
         }
     }
+}
+
+/// Returns the files that are not modules under `#[cfg(test)]` of another one of them.
+pub(super) fn without_test_files(files: &[PathBuf]) -> Result<Vec<&PathBuf>, Failed> {
+    let mut of_tests = BTreeSet::new();
+    for file in files {
+        let children = outline(&file.display().to_string(), &read(&root().join(file))?)?.test_children;
+        of_tests.extend(children.iter().map(|child| child_of(file, child)));
+    }
+    Ok(files.iter().filter(|file| !of_tests.contains(*file)).collect())
+}
+
+/// Returns the file that `mod child;` in a file refers to.
+pub(super) fn child_of(file: &Path, child: &str) -> PathBuf {
+    let is_root = ["lib", "main", "mod"].map(Some).contains(&file.file_stem().and_then(|stem| stem.to_str()));
+    let folder = if is_root { file.with_file_name("") } else { file.with_extension("") };
+    folder.join(child).with_extension("rs")
 }
 
 fn read_stream(tokens: &[TokenTree], outline: &mut Outline) {

@@ -1,15 +1,14 @@
-//! Only core judges a task's state: the other crates ask named questions and compare no `TaskState`.
+//! Only core judges a task's state: the other crates and the examples ask named questions and compare no `TaskState`.
 //!
 //! A comparison elsewhere is a second place for a rule of the task's life, which a new state
 //! bypasses silently. Tests may name states, since they say which result is expected.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 use proc_macro2::{Spacing, TokenStream, TokenTree};
 
-use super::source::{Outline, outline, tokens, without_tests};
+use super::source::{Outline, child_of, tokens, without_test_files, without_tests};
 use super::{Violation, read, require_exactly, require_none, root, rust_files};
 use crate::support::Outcome;
 
@@ -19,29 +18,19 @@ const STATE: &str = "TaskState";
 /// Checks the code of all crates except core, without tests.
 pub(super) fn workspace_holds() -> Outcome {
     let files: Vec<PathBuf> = rust_files()?.into_iter().filter(|file| is_bound(file)).collect();
-    let mut of_tests = BTreeSet::new();
-    for file in &files {
-        let children = outline(&file.display().to_string(), &read(&root().join(file))?)?.test_children;
-        of_tests.extend(children.iter().map(|child| child_of(file, child)));
-    }
     let mut found = Vec::new();
-    for file in files.iter().filter(|file| !of_tests.contains(*file)) {
+    for file in without_test_files(&files)? {
         found.extend(violations(&file.display().to_string(), &read(&root().join(file))?)?);
     }
     require_none(&found)
 }
 
-/// Reports whether the rule applies to a file: it belongs to a crate other than core, and not to its tests.
+/// Reports whether the rule applies to a file: it is an example, or belongs to a crate other than core and not to its
+/// tests.
 fn is_bound(file: &Path) -> bool {
     let is_of_tests = file.iter().any(|part| part == "tests" || part == "benches");
-    file.starts_with("crates") && !file.starts_with("crates/core") && !is_of_tests
-}
-
-/// Returns the file that `mod child;` in a file refers to.
-fn child_of(file: &Path, child: &str) -> PathBuf {
-    let is_root = ["lib", "main", "mod"].map(Some).contains(&file.file_stem().and_then(|stem| stem.to_str()));
-    let folder = if is_root { file.with_file_name("") } else { file.with_extension("") };
-    folder.join(child).with_extension("rs")
+    let is_of_crate = file.starts_with("crates") && !file.starts_with("crates/core") && !is_of_tests;
+    is_of_crate || file.starts_with("examples")
 }
 
 fn violations(file: &str, text: &str) -> Result<Vec<Violation>, Failed> {
@@ -113,13 +102,14 @@ pub(super) fn examples_are_caught() -> Outcome {
     require_none(&violations("a.rs", good)?)?;
     let bound = [
         "crates/cli/show/table.rs",
+        "examples/review_branches.rs",
         "crates/core/src/report.rs",
         "crates/journal/tests/it.rs",
         "tests/run/end_to_end.rs",
     ];
     let of_test = ["lib.rs", "parse.rs"].map(|file| child_of(&Path::new("crates/plan/src").join(file), "invariants"));
     let children = ["crates/plan/src/invariants.rs", "crates/plan/src/parse/invariants.rs"].map(PathBuf::from);
-    if bound.map(|file| is_bound(Path::new(file))) != [true, false, false, false] || of_test != children {
+    if bound.map(|file| is_bound(Path::new(file))) != [true, true, false, false, false] || of_test != children {
         return Err(Failed::from(format!("{of_test:?}")));
     }
     Ok(())

@@ -14,6 +14,7 @@ mod build;
 mod commands;
 mod figure;
 mod fleet;
+mod journal;
 mod merges;
 mod plans;
 mod processor;
@@ -40,8 +41,9 @@ use crate::figure::{Figure, HEADER};
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
 
 /// The groups, by the names that select them.
-const GROUPS: [(&str, Measure); 12] = [
+const GROUPS: [(&str, Measure); 13] = [
     ("turns", turns::measure),
+    ("journal", journal::measure),
     ("tools", tools::measure),
     ("commands", commands::measure),
     ("fleet", fleet::measure),

@@ -27,6 +27,14 @@ impl Worker {
         Ok(Self { server })
     }
 
+    /// Like [`Self::reading`], but for one agent, whose turns are counted by its requests: its conversation may be
+    /// compacted.
+    pub(crate) fn reading_by_number(reads: u32) -> Result<Self, Failed> {
+        let turn = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).saturating_add(1);
+        let server = ModelServer::answering(move |_, number| answer(turn(number), reads, number))?;
+        Ok(Self { server })
+    }
+
     /// Starts a server whose agents run a command in each of `commands` turns, the last of which writes a file.
     pub(crate) fn running(commands: u32) -> Result<Self, Failed> {
         let server = ModelServer::answering(move |request, number| run(turn_of(&request.body), commands, number))?;

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use libtest_mimic::Failed;
-use orchestrate_core::{BlobId, Event, Recorded, RunId};
+use orchestrate_core::{Event, Recorded, RunId};
 use orchestrate_journal::{Batch, Blob, Journal, Store};
 
 use crate::figure::{Figure, median, ms};
 use crate::stage::{Worker, coordinator, plan, repository, runtime, state_folder};
 use crate::support::Repository;
+use crate::support::journal_bytes::blobs_of;
 
 /// Turns that read a file: fewer than the maximum number of turns of an agent.
 const READS: u32 = 50;
@@ -87,19 +88,10 @@ fn batches(store: &Store, turn: &[Recorded]) -> Result<Vec<Batch>, Failed> {
     groups
         .map(|group| {
             let mut batch = Batch::from(group.iter().map(|fact| fact.event.clone()).collect::<Vec<_>>());
-            for id in group.iter().filter_map(|fact| blob_of(&fact.event)) {
+            for id in group.iter().flat_map(|fact| blobs_of(&fact.event)) {
                 batch = batch.with_blob(Blob::new(store.blob(id)?));
             }
             Ok(batch)
         })
         .collect()
-}
-
-fn blob_of(event: &Event) -> Option<&BlobId> {
-    match event {
-        Event::ModelRequested { request, .. } => Some(request),
-        Event::ModelReplied { reply, .. } => Some(reply),
-        Event::ToolFinished { result, .. } => Some(result),
-        _ => None,
-    }
 }

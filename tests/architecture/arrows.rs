@@ -79,7 +79,7 @@ const WALLS: [Wall; 12] = [
         package: "orchestrate-journal",
         ours: &["orchestrate-core", "orchestrate-files"],
         // Of tokio only the channels: a reply is awaited, the writer itself is a thread.
-        others: &["rusqlite", "sha2", "tokio"],
+        others: &["rusqlite", "tokio"],
     },
     Wall {
         package: "orchestrate-git",

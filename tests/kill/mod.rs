@@ -18,6 +18,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use libtest_mimic::Failed;
+use orchestrate_coordinator::RequestReader;
 use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
 use orchestrate_journal::fault;
 use serde_json::{Value, json};
@@ -153,8 +154,19 @@ impl Reference {
             ));
         }
         scene.require_untouched()?;
+        require_requests_derivable(scene)?;
         require_bought_once(&scene.events()?, kills)
     }
+}
+
+/// Requires that the parts of every recorded request are there, and make the request that was sent.
+fn require_requests_derivable(scene: &Scene) -> Outcome {
+    let store = scene.store()?;
+    let mut reader = RequestReader::new(&store);
+    for fact in store.events(&scene.run()?, 0, usize::MAX)? {
+        reader.read(&fact)?;
+    }
+    Ok(())
 }
 
 /// Returns the reference run of two agents, which is made once.

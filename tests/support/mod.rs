@@ -26,6 +26,7 @@
 //! interface.
 
 mod case;
+pub(crate) mod journal_bytes;
 mod json;
 mod model;
 mod played;
@@ -41,6 +42,7 @@ mod trials;
 mod world;
 
 pub(crate) use case::{Case, Need, Outcome, REQUIRE, case, fail, judging, sandboxed};
+pub(crate) use journal_bytes::bytes_of_turns;
 pub(crate) use json::{at, lines};
 pub(crate) use model::{answering, write_or_end};
 pub(crate) use played::Played;

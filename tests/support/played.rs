@@ -1,7 +1,7 @@
 //! A run that has ended, and what its journal recorded.
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::Coordinator;
+use orchestrate_coordinator::{Coordinator, RequestReader};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::{BlobId, Message, ModelRequest, Report, TaskId, TaskState};
 
@@ -51,11 +51,9 @@ impl Played {
 
     /// Returns every recorded model request, in order.
     pub(crate) fn requests(&self) -> Result<Vec<ModelRequest>, Failed> {
-        let ids = self.pick(|event| match event {
-            Event::ModelRequested { request, .. } => Some(request),
-            _ => None,
-        });
-        ids.into_iter().map(|id| Ok(serde_json::from_slice(&self.coordinator.store().blob(id)?)?)).collect()
+        let mut reader = RequestReader::new(self.coordinator.store());
+        let read = self.facts.iter().filter_map(|fact| reader.read(fact).transpose());
+        read.map(|request| Ok(serde_json::from_slice(&request?)?)).collect()
     }
 
     /// Returns the text in a task's requests that the model did not write: user messages and tool results.

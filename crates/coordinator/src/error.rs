@@ -9,7 +9,7 @@ use orchestrate_core::policy::PolicyError;
 use orchestrate_core::request::RequestRefused;
 use orchestrate_core::run_state::{MessageRefused, SpawnRefused};
 use orchestrate_core::schedule::ScheduleError;
-use orchestrate_core::{RunId, TaskId};
+use orchestrate_core::{RunId, TaskId, Underivable};
 use orchestrate_git::GitError;
 use orchestrate_journal::JournalError;
 use orchestrate_model::ModelError;
@@ -97,6 +97,16 @@ pub enum CoordinatorError {
         what: &'static str,
         /// The decoder's error.
         source: serde_json::Error,
+    },
+    /// A recorded request cannot be derived from its parts.
+    #[error("read request {seq} of run {run}: {source}")]
+    Underivable {
+        /// The run.
+        run: RunId,
+        /// The number of the request's event.
+        seq: u64,
+        /// Why.
+        source: Underivable,
     },
     /// The user has to decide something first; nothing has changed.
     #[error(transparent)]
@@ -304,6 +314,11 @@ fn no_place(lines: Option<usize>) -> String {
 }
 
 impl CoordinatorError {
+    /// Says which request cannot be derived, and why.
+    pub(crate) fn underivable(run: &RunId, seq: u64, source: impl Into<Underivable>) -> Self {
+        Self::Underivable { run: run.clone(), seq, source: source.into() }
+    }
+
     /// Reports whether nothing was started because of the request itself or of something missing, so that a different
     /// request helps.
     pub fn is_refusal(&self) -> bool {

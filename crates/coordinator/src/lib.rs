@@ -50,6 +50,7 @@ pub use run::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};
 pub use run::codec::text_of_result;
 pub use run::layout::Layout;
 pub use run::open_files::{raise_open_files, require_open_files};
+pub use run::recorded_requests::RequestReader;
 pub use run::retry_notices::Retry;
 pub use run::secrets::redactor_of;
 pub use run::shutdown::{Shutdown, ShutdownLevel};

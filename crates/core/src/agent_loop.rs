@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent_spec::AgentSpec;
-use crate::context::{Compaction, Context, Fit, TokenCounter, fit};
+use crate::context::{Compaction, Context, Fit, Memo, TokenCounter, fit, tokens_beside_messages};
 use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall};
 use crate::event::{FailureCause, ReturnCause};
 use crate::ids::TaskId;
@@ -131,6 +131,9 @@ pub struct IllegalFact {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentLoop {
     spec: AgentSpec,
+    /// The tokens of everything in a request but its messages.
+    #[serde(skip)]
+    fixed: Memo,
     /// The number of the model in use: 0 is the specification's own, the others are its fall-backs.
     #[serde(default)]
     in_use: usize,
@@ -174,6 +177,7 @@ impl AgentLoop {
         context.push(Message::User { text: spec.instruction.clone() });
         Self {
             spec,
+            fixed: Memo::default(),
             in_use: 0,
             context,
             state: State::Ready,
@@ -208,7 +212,7 @@ impl AgentLoop {
 
     /// Returns the conversation, with nothing given up.
     #[cfg(test)]
-    pub(crate) fn transcript(&self) -> &[Message] {
+    pub(crate) fn transcript(&self) -> Vec<&Message> {
         self.context.transcript()
     }
 
@@ -272,13 +276,22 @@ impl AgentLoop {
         }
     }
 
+    /// Returns the tokens of the agent's next request, or an upper bound if the counter is not exact. No message is
+    /// counted exactly more than once.
+    pub fn request_tokens(&self, counter: &dyn TokenCounter) -> usize {
+        self.fixed_tokens(counter) + self.context.tokens(counter)
+    }
+
+    fn fixed_tokens(&self, counter: &dyn TokenCounter) -> usize {
+        self.fixed.tokens(counter, || tokens_beside_messages(&self.spec.system, &self.spec.tools, counter))
+    }
+
     fn request_step(&self, counter: &dyn TokenCounter) -> Step {
-        let request = self.request();
         let bound = usize::try_from(self.context_tokens()).unwrap_or(usize::MAX);
-        match fit(&request, bound, counter) {
-            Fit::Fits(_) => Step::CallModel(Box::new(request)),
+        match fit(self.request_tokens(counter), bound, counter) {
+            Fit::Fits(_) => Step::CallModel(Box::new(self.request())),
             Fit::Unknown => Step::AwaitCounter,
-            Fit::TooLarge(_) => match self.context.decide(&request, bound, counter) {
+            Fit::TooLarge(_) => match self.context.decide(self.fixed_tokens(counter), bound, counter) {
                 Some(compaction) => Step::Compact(compaction),
                 None => Step::Finish(Finish::ContextFull),
             },

@@ -4,24 +4,25 @@
 //! counted in tokens of the o200k vocabulary and added up, plus [`PROTOCOL_MARGIN`] and [`PART_MARGIN`]s. That sum
 //! must not exceed the agent's limit when a request is sent. What to leave out is decided once, recorded as a
 //! [`Compaction`] and never recomputed, so that a resumed agent sends the same requests.
+//!
+//! Each message is counted once, however many requests contain it: what was counted is kept beside it.
+
+mod counted;
+mod size;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::conversation::{Message, ModelRequest, ToolCall, ToolResult, ToolSpec};
+use crate::conversation::{Message, ToolCall, ToolResult};
 use crate::ids::CallId;
 
-/// Tokens left free for the framing that a provider adds to the canonical rendering.
-///
-/// Chat Completions adds about four tokens a message and Anthropic Messages a system block for tools; the
-/// canonical rendering's own JSON keys are counted already and are longer than either.
-pub const PROTOCOL_MARGIN: usize = 256;
-
-/// Tokens left free for each tool, message, call and result: a protocol's keys may be longer than ours. The model
-/// crate's tests compare the bodies of both protocols with the sum.
-pub const PART_MARGIN: usize = 8;
+pub(crate) use counted::Memo;
+use counted::{Counts, Entry};
+pub(crate) use size::tokens_beside_messages;
+pub use size::{ByteBound, PART_MARGIN, PROTOCOL_MARGIN, TokenCounter, fixed_tokens, request_tokens};
+use size::{message_tokens, parts};
 
 /// The newest messages with tool results, which are collapsed only as a last resort: the model is still working with
 /// them.
@@ -40,28 +41,6 @@ const COLLAPSE_FROM_BYTES: usize = 400;
 
 /// Arguments that are still larger than this after collapsing their long texts are left out as a whole.
 const COLLAPSED_ARGUMENT_BYTES: usize = 2_000;
-
-/// Counts tokens.
-pub trait TokenCounter: Send + Sync {
-    /// Returns the number of tokens of the text, or an upper bound.
-    fn count(&self, text: &str) -> usize;
-    /// Reports whether [`Self::count`] is exact; nothing is left out because of an inexact count.
-    fn is_exact(&self) -> bool;
-}
-
-/// Bounds tokens by bytes: every token of a byte-pair vocabulary stands for at least one byte.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ByteBound;
-
-impl TokenCounter for ByteBound {
-    fn count(&self, text: &str) -> usize {
-        text.len()
-    }
-
-    fn is_exact(&self) -> bool {
-        false
-    }
-}
 
 /// How a request compares with its size limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +67,33 @@ pub struct Compaction {
 /// One agent's transcript and which part of it is still sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Context {
-    messages: Vec<Message>,
+    messages: Vec<Entry>,
     compaction: Compaction,
     /// The lower-case names of the tools whose newest result is never left out, each with the tool's canonical name.
     in_view: BTreeMap<String, String>,
+    /// The tokens of messages that stand for others.
+    #[serde(skip)]
+    counts: Counts,
+}
+
+/// A message as it is sent.
+enum Sent<'a> {
+    /// As it is in the transcript.
+    Whole(&'a Entry),
+    /// Collapsed entirely.
+    Collapsed(&'a Entry),
+    /// Made of others: the note on what is left out, joined texts, or a message of which something stays in view.
+    Made(Message),
+}
+
+impl Sent<'_> {
+    /// Returns the message that it is or was made of; both have the same kind and the same number of parts.
+    fn source(&self) -> &Message {
+        match self {
+            Sent::Whole(entry) | Sent::Collapsed(entry) => entry.message(),
+            Sent::Made(message) => message,
+        }
+    }
 }
 
 /// The newest result of a tool, which stays in view.
@@ -111,48 +113,83 @@ impl Context {
 
     /// Appends a message; consecutive texts are joined, since providers want roles to alternate.
     pub fn push(&mut self, message: Message) {
-        if let (Some(Message::User { text }), Message::User { text: more }) = (self.messages.last_mut(), &message) {
-            text.push_str("\n\n");
-            text.push_str(more);
-            return;
+        match self.messages.last_mut().and_then(|last| Some((joined(last.message(), &message)?, last))) {
+            Some((joined, last)) => *last = joined.into(),
+            None => self.messages.push(message.into()),
         }
-        self.messages.push(message);
     }
 
     /// Returns the whole transcript, with nothing given up.
     #[cfg(test)]
-    pub(crate) fn transcript(&self) -> &[Message] {
-        &self.messages
+    pub(crate) fn transcript(&self) -> Vec<&Message> {
+        self.messages.iter().map(Entry::message).collect()
     }
 
     /// Applies a recorded decision.
     pub fn compact(&mut self, compaction: Compaction) {
         self.compaction = compaction;
+        // What stood for other messages before is not sent any more.
+        self.counts = Counts::default();
     }
 
     /// Returns the messages as they are sent.
     pub fn sent(&self) -> Vec<Message> {
-        self.sent_under(&self.compaction)
+        self.sent_under(&self.compaction).into_iter().map(|sent| self.to_message(sent)).collect()
     }
 
-    fn sent_under(&self, compaction: &Compaction) -> Vec<Message> {
+    /// Returns the tokens of the messages as they are sent, with the margins of their parts.
+    pub(crate) fn tokens(&self, counter: &dyn TokenCounter) -> usize {
+        self.tokens_under(&self.compaction, counter)
+    }
+
+    fn sent_under(&self, compaction: &Compaction) -> Vec<Sent<'_>> {
         let (from, to) = compaction.dropped.unwrap_or((0, 0));
         let newest = self.newest_in_view();
-        let mut sent = Vec::with_capacity(self.messages.len());
-        for (at, message) in self.messages.iter().enumerate() {
-            if at >= from && at < to {
-                if at == from {
-                    sent.push(Message::User { text: dropped_note(to - from, &newest, to) });
+        let mut sent: Vec<Sent<'_>> = Vec::with_capacity(self.messages.len());
+        for (at, entry) in self.messages.iter().enumerate() {
+            let next = if at >= from && at < to {
+                if at > from {
+                    continue;
                 }
+                Sent::Made(Message::User { text: dropped_note(to - from, &newest, to) })
             } else if compaction.collapsed.contains(&at) {
                 let kept: Vec<&CallId> =
                     newest.iter().filter(|newest| newest.at == at).map(|newest| &newest.result.call_id).collect();
-                sent.push(self.collapse(message, &kept));
+                match kept.is_empty() {
+                    true => Sent::Collapsed(entry),
+                    false => Sent::Made(self.collapse(entry.message(), &kept)),
+                }
             } else {
-                sent.push(message.clone());
+                Sent::Whole(entry)
+            };
+            match sent.last_mut().and_then(|last| Some((joined(last.source(), next.source())?, last))) {
+                Some((joined, last)) => *last = Sent::Made(joined),
+                None => sent.push(next),
             }
         }
-        join_user_texts(sent)
+        sent
+    }
+
+    fn to_message(&self, sent: Sent<'_>) -> Message {
+        match sent {
+            Sent::Whole(entry) => entry.message().clone(),
+            Sent::Collapsed(entry) => self.collapse(entry.message(), &[]),
+            Sent::Made(message) => message,
+        }
+    }
+
+    fn tokens_under(&self, compaction: &Compaction, counter: &dyn TokenCounter) -> usize {
+        let tokens = |sent: &Sent<'_>| {
+            let own = match sent {
+                Sent::Whole(entry) => entry.tokens(counter),
+                Sent::Collapsed(entry) => {
+                    entry.tokens_collapsed(counter, |message| message_tokens(&self.collapse(message, &[]), counter))
+                }
+                Sent::Made(message) => self.counts.tokens(message, counter),
+            };
+            own + PART_MARGIN * parts(sent.source())
+        };
+        self.sent_under(compaction).iter().map(tokens).sum()
     }
 
     /// Returns the newest result of each tool whose results stay in view, in the order of their names.
@@ -162,7 +199,11 @@ impl Context {
             return Vec::new();
         }
         for (before, turn) in self.messages.windows(2).enumerate().rev() {
-            let [Message::Assistant { tool_calls, .. }, Message::Tool { results }] = turn else { continue };
+            let [call, answer] = turn else { continue };
+            let (Message::Assistant { tool_calls, .. }, Message::Tool { results }) = (call.message(), answer.message())
+            else {
+                continue;
+            };
             for result in results.iter().rev().filter(|result| !result.is_error) {
                 let call = tool_calls.iter().find(|call| call.id == result.call_id);
                 let Some(tool) = call.and_then(|call| self.in_view_as(call)) else { continue };
@@ -172,20 +213,17 @@ impl Context {
         found.into_values().collect()
     }
 
-    /// Decides what to leave out so that `request`, whose messages are this context's, fits into `bound` tokens.
+    /// Decides what to leave out so that a request with these messages and `fixed` other tokens fits into `bound`.
     ///
     /// Old tool results go first, oldest first; then whole turns after the first message, which contains the task,
     /// once results alone free too little; and if the newest turn alone is too large, its results and then its calls.
     /// Returns `None` if the parts that cannot be left out (the task, the tools, what stays in view) are too large.
-    pub fn decide(&self, request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> Option<Compaction> {
+    pub fn decide(&self, fixed: usize, bound: usize, counter: &dyn TokenCounter) -> Option<Compaction> {
         let percent = |share: usize| bound.saturating_mul(share) / 100;
-        let less = request_tokens(request, counter).saturating_sub(percent(FREED_PERCENT));
+        let size = |compaction: &Compaction| fixed + self.tokens_under(compaction, counter);
+        let less = size(&self.compaction).saturating_sub(percent(FREED_PERCENT));
         let (target, enough) = (percent(TARGET_PERCENT), less.min(bound));
         let (collapsing, dropping) = (self.collapsing(), self.dropping());
-        let size = |compaction: &Compaction| {
-            let messages = self.sent_under(compaction);
-            request_tokens(&ModelRequest { messages, ..request.clone() }, counter)
-        };
         // Each list leaves out more and more, so a binary search finds the first that fits.
         let least =
             |list: &[Compaction], limit: usize| list.get(list.partition_point(|one| size(one) > limit)).cloned();
@@ -213,7 +251,12 @@ impl Context {
     fn dropping(&self) -> Vec<Compaction> {
         let collapsed = self.collapsing().pop().unwrap_or_else(|| self.compaction.clone());
         let ends = self.droppable().into_iter();
-        ends.map(|to| Compaction { dropped: Some((1, to)), ..collapsed.clone() }).collect()
+        ends.map(|to| {
+            // What is left out is not listed, so that the list does not grow with the transcript.
+            let collapsed = collapsed.collapsed.iter().copied().filter(|at| *at >= to).collect();
+            Compaction { collapsed, dropped: Some((1, to)) }
+        })
+        .collect()
     }
 
     /// Returns the compactions that reduce the remaining messages, one more in each: results, then calls.
@@ -243,7 +286,7 @@ impl Context {
 
     fn indices(&self, fits: impl Fn(&Message) -> bool) -> Vec<usize> {
         let numbered = self.messages.iter().enumerate();
-        numbered.filter(|(_, message)| fits(message)).map(|(at, _)| at).collect()
+        numbered.filter(|(_, entry)| fits(entry.message())).map(|(at, _)| at).collect()
     }
 
     /// Returns the ends of prefixes that may be dropped: always before an assistant message, so that no result is
@@ -300,9 +343,8 @@ fn dropped_to(compaction: &Compaction) -> usize {
     compaction.dropped.map_or(0, |(_, to)| to)
 }
 
-/// Compares the size of a request with its limit.
-pub fn fit(request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> Fit {
-    let size = request_tokens(request, counter);
+/// Compares the size of a request, as this counter counts it, with its limit.
+pub fn fit(size: usize, bound: usize, counter: &dyn TokenCounter) -> Fit {
     if size <= bound {
         Fit::Fits(size)
     } else if counter.is_exact() {
@@ -310,43 +352,6 @@ pub fn fit(request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> 
     } else {
         Fit::Unknown
     }
-}
-
-/// Returns the tokens of a request's canonical rendering, margins included.
-pub fn request_tokens(request: &ModelRequest, counter: &dyn TokenCounter) -> usize {
-    let fixed = fixed_tokens(&request.system, &request.tools, counter);
-    let messages: usize = request.messages.iter().map(|message| message_tokens(message, counter)).sum();
-    fixed + messages + PROTOCOL_MARGIN + PART_MARGIN * parts(request)
-}
-
-/// Returns the tokens of the part that all requests of a role share: system text and tool schemas.
-pub fn fixed_tokens(system: &str, tools: &[ToolSpec], counter: &dyn TokenCounter) -> usize {
-    counter.count(system) + tools.iter().map(|tool| counter.count(&canonical(tool))).sum::<usize>()
-}
-
-/// Chat Completions nests the arguments of a call as JSON within a JSON string, so they are counted that way.
-fn message_tokens(message: &Message, counter: &dyn TokenCounter) -> usize {
-    let mut message = message.clone();
-    if let Message::Assistant { tool_calls, .. } = &mut message {
-        for call in tool_calls {
-            call.arguments = call.arguments.to_string().into();
-        }
-    }
-    counter.count(&canonical(&message))
-}
-
-fn parts(request: &ModelRequest) -> usize {
-    let inner = |message: &Message| match message {
-        Message::User { .. } => 0,
-        Message::Assistant { tool_calls, .. } => tool_calls.len(),
-        Message::Tool { results } => results.len(),
-    };
-    request.tools.len() + request.messages.len() + request.messages.iter().map(inner).sum::<usize>()
-}
-
-/// Renders one part canonically: compact JSON, keys in declaration order. These types always serialise.
-fn canonical<T: Serialize>(part: &T) -> String {
-    serde_json::to_string(part).unwrap_or_default()
 }
 
 fn collapse_result(result: &ToolResult) -> ToolResult {
@@ -384,259 +389,15 @@ fn dropped_note(count: usize, newest: &[Newest<'_>], to: usize) -> String {
     note
 }
 
-fn join_user_texts(messages: Vec<Message>) -> Vec<Message> {
-    let mut joined = Context::default();
-    for message in messages {
-        joined.push(message);
+/// Joins two messages that follow each other into one, if both are texts.
+fn joined(first: &Message, second: &Message) -> Option<Message> {
+    match (first, second) {
+        (Message::User { text }, Message::User { text: more }) => {
+            Some(Message::User { text: format!("{text}\n\n{more}") })
+        }
+        _ => None,
     }
-    joined.messages
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::conversation::Origin;
-    use crate::ids::TaskId;
-
-    struct Words;
-
-    impl TokenCounter for Words {
-        fn count(&self, text: &str) -> usize {
-            text.split(' ').count()
-        }
-
-        fn is_exact(&self) -> bool {
-            true
-        }
-    }
-
-    fn steps_context() -> Context {
-        let names = [("todo_write", "todo_write"), ("todowrite", "todo_write"), ("react", "react")];
-        Context::new(names.map(|(name, of)| (name.to_owned(), of.to_owned())).into())
-    }
-
-    fn turn(n: usize, words: usize) -> [Message; 2] {
-        let id = format!("c{n}").as_str().into();
-        let call = ToolCall { id, name: "read_file".to_owned(), arguments: serde_json::json!({"path": n}) };
-        let result = ToolResult { call_id: call.id.clone(), text: "word ".repeat(words), is_error: false };
-        [
-            Message::Assistant { text: String::new(), tool_calls: vec![call], raw: None },
-            Message::Tool { results: vec![result] },
-        ]
-    }
-
-    fn context(turns: usize, words: usize) -> Context {
-        let mut context = steps_context();
-        context.push(Message::User { text: "the task".to_owned() });
-        for n in 0..turns {
-            for message in turn(n, words) {
-                context.push(message);
-            }
-        }
-        context
-    }
-
-    fn request(context: &Context) -> ModelRequest {
-        ModelRequest {
-            model: "script:x".to_owned(),
-            system: "be good".to_owned(),
-            tools: Vec::new(),
-            messages: context.sent(),
-            max_output_tokens: 10,
-            origin: Origin { task: TaskId::from("T1"), turn: 1, returned: None },
-        }
-    }
-
-    #[test]
-    fn a_request_fits_up_to_its_limit() {
-        let request = request(&context(1, 10));
-        let size = request_tokens(&request, &Words);
-        assert_eq!(fit(&request, size, &Words), Fit::Fits(size));
-        assert_eq!(fit(&request, size - 1, &Words), Fit::TooLarge(size));
-    }
-
-    #[test]
-    fn a_compacted_request_fits_and_keeps_calls_with_their_results() {
-        for turns in 1..20 {
-            let mut context = context(turns, 200);
-            let bound = 1_500;
-            if let Fit::TooLarge(_) = fit(&request(&context), bound, &Words) {
-                let decision = context.decide(&request(&context), bound, &Words).unwrap();
-                context.compact(decision);
-            }
-            let sent = request(&context);
-            assert!(matches!(fit(&sent, bound, &Words), Fit::Fits(_)), "{turns} turns");
-            for pair in sent.messages.windows(2) {
-                let orphan = matches!(pair, [Message::User { .. }, Message::Tool { .. }]);
-                assert!(!orphan, "{turns} turns: a result without its call");
-            }
-            assert!(matches!(sent.messages.first(), Some(Message::User { text }) if text.starts_with("the task")));
-        }
-    }
-
-    #[test]
-    fn old_results_are_collapsed_before_turns_are_left_out() {
-        let mut context = context(8, 200);
-        let decision = context.decide(&request(&context), 1_500, &Words).unwrap();
-        assert_eq!(decision.dropped, None);
-        assert!(decision.collapsed.contains(&2), "{decision:?}");
-        context.compact(decision);
-        let sent = context.sent();
-        let Some(Message::Tool { results }) = sent.get(2) else { panic!("{sent:#?}") };
-        assert!(results[0].text.starts_with("[left out, "), "{results:?}");
-        assert_eq!(sent.len(), context.transcript().len());
-    }
-
-    #[test]
-    fn the_list_of_steps_is_never_given_up() {
-        let list = |n: usize, name: &str, text: &str, is_error: bool| {
-            let id: CallId = format!("list {n}").as_str().into();
-            let call = ToolCall { id: id.clone(), name: name.to_owned(), arguments: serde_json::json!({"items": []}) };
-            let result = ToolResult { call_id: id, text: text.to_owned(), is_error };
-            [
-                Message::Assistant { text: String::new(), tool_calls: vec![call], raw: None },
-                Message::Tool { results: vec![result] },
-            ]
-        };
-        let mut context = context(2, 30);
-        for written in [
-            list(1, "todo_write", "[ ] first", false),
-            list(2, "TodoWrite", "[~] second", false),
-            list(3, "todo_write", "ERROR: third", true),
-        ] {
-            written.into_iter().for_each(|message| context.push(message));
-        }
-        turn(9, 30).into_iter().for_each(|message| context.push(message));
-        let told = |context: &Context, to: usize| {
-            let compaction = Compaction { collapsed: Vec::new(), dropped: Some((1, to)) };
-            let sent = serde_json::to_string(&context.sent_under(&compaction)).unwrap();
-            ["[ ] first", "[~] second", "The newest result of `todo_write`:"].map(|text| sent.matches(text).count())
-        };
-        // Where the newest list is still sent, it is not repeated; where it is left out, the note contains it.
-        assert_eq!([told(&context, 5), told(&context, 7), told(&context, 11)], [[1, 1, 0], [0, 1, 0], [0, 1, 1]]);
-    }
-
-    #[test]
-    fn the_newest_result_of_each_tool_that_stays_in_view_is_kept() {
-        let long = |word: &str| format!("{word} ").repeat(200);
-        let mut context = context(0, 0);
-        let mut push = |n: usize, name: &str, text: String| {
-            let [mut call, mut result] = turn(n, 0);
-            if let Message::Assistant { tool_calls, .. } = &mut call {
-                name.clone_into(&mut tool_calls[0].name);
-            }
-            if let Message::Tool { results } = &mut result {
-                results[0].text = text;
-            }
-            context.push(call);
-            context.push(result);
-        };
-        push(1, "react", long("old"));
-        push(2, "todo_write", long("steps"));
-        push(3, "react", long("notes"));
-        push(4, "grep", long("other"));
-        let sent = |dropped| {
-            let compaction = Compaction { collapsed: vec![2, 4, 6, 8], dropped };
-            let sent = serde_json::to_string(&context.sent_under(&compaction)).unwrap();
-            ["old", "steps", "notes", "other"].map(|word| sent.contains(&format!("{word} {word}")))
-        };
-        assert_eq!(sent(None), [false, true, true, false]);
-        assert_eq!(sent(Some((1, 7))), [false, true, true, false]);
-    }
-
-    /// Plays turns of an agent whose results have this many words; returns how often it had to compact.
-    fn compactions(turns: usize, words: usize, bound: usize) -> usize {
-        let (mut context, mut count) = (context(0, 0), 0);
-        for n in 0..turns {
-            turn(n, words).into_iter().for_each(|message| context.push(message));
-            if let Fit::TooLarge(_) = fit(&request(&context), bound, &Words) {
-                context.compact(context.decide(&request(&context), bound, &Words).unwrap());
-                count += 1;
-            }
-        }
-        count
-    }
-
-    #[test]
-    fn compactions_stay_some_turns_apart_however_long_an_agent_works() {
-        let (turns, bound) = (100, 3_000);
-        // Results too short to be collapsed, some of which collapsing shortens a little, and large ones.
-        for words in [20, 100, 200] {
-            let of_turn = request_tokens(&request(&context(1, words)), &Words) - PROTOCOL_MARGIN;
-            let apart = bound * FREED_PERCENT / 100 / of_turn;
-            let count = compactions(turns, words, bound);
-            assert!(apart >= 1 && count <= turns / apart, "{count} compactions in {turns} turns of {words} words");
-        }
-    }
-
-    #[test]
-    fn a_newest_turn_that_is_too_large_is_reduced() {
-        let large = "word ".repeat(900);
-        let call =
-            |n: usize, arguments| ToolCall { id: format!("c{n}").as_str().into(), name: "tool".to_owned(), arguments };
-        for calls in [1, 3, 8] {
-            for (argument, text) in [("small", large.as_str()), (&large, "done"), (&large, &large)] {
-                let mut context = context(3, 200);
-                let ids = 100..100 + calls;
-                let tool_calls: Vec<ToolCall> =
-                    ids.map(|n| call(n, serde_json::json!({"path": "p", "content": argument}))).collect();
-                let answer =
-                    |call: &ToolCall| ToolResult { call_id: call.id.clone(), text: text.to_owned(), is_error: false };
-                let results = tool_calls.iter().map(answer).collect();
-                context.push(Message::Assistant { text: String::new(), tool_calls, raw: None });
-                context.push(Message::Tool { results });
-                if let Fit::TooLarge(_) = fit(&request(&context), 1_000, &Words) {
-                    context.compact(context.decide(&request(&context), 1_000, &Words).unwrap());
-                }
-                let sent = request(&context);
-                assert!(matches!(fit(&sent, 1_000, &Words), Fit::Fits(_)), "{calls} calls: {sent:#?}");
-                let Some(Message::Tool { results }) = sent.messages.last() else { panic!("{sent:#?}") };
-                assert_eq!(results.len(), calls);
-            }
-        }
-    }
-
-    #[test]
-    fn long_texts_within_arguments_are_reduced_but_no_steps() {
-        let large = "word ".repeat(900);
-        let items = serde_json::json!({"items": [{"content": large}, {"content": "short", "times": 2}]});
-        let context = steps_context();
-        let left = |name: &str| {
-            let call = ToolCall { id: "c1".into(), name: name.to_owned(), arguments: items.clone() };
-            context.collapse_call(&call).arguments
-        };
-        let stub = "[left out, 1 lines: the call was made with the full text]";
-        let reduced = serde_json::json!({"items": [{"content": stub}, {"content": "short", "times": 2}]});
-        assert_eq!(
-            [left("edit_files"), left("todo_write"), left("TodoWrite")],
-            [reduced, items.clone(), items.clone()]
-        );
-    }
-
-    #[test]
-    fn arguments_that_are_large_otherwise_are_left_out() {
-        let names: Value =
-            (0..5_000).map(|n| (format!("name {n}"), Value::from(n))).collect::<serde_json::Map<_, _>>().into();
-        for arguments in
-            [names, serde_json::json!({"items": vec![7; 9_000]}), serde_json::json!({"n".repeat(9_000): 1})]
-        {
-            let call = ToolCall { id: "c1".into(), name: "edit_files".to_owned(), arguments };
-            let left = Context::default().collapse_call(&call).arguments.to_string();
-            assert!(left.len() < 100 && left.contains("left_out"), "{left}");
-        }
-    }
-
-    #[test]
-    fn nothing_is_decided_when_the_task_alone_is_too_large() {
-        let mut context = steps_context();
-        context.push(Message::User { text: "word ".repeat(5_000) });
-        turn(1, 10).into_iter().for_each(|message| context.push(message));
-        assert_eq!(context.decide(&request(&context), 1_000, &Words), None);
-    }
-
-    #[test]
-    fn a_byte_bound_never_says_too_large() {
-        let context = context(3, 5_000);
-        assert_eq!(fit(&request(&context), 1_000, &ByteBound), Fit::Unknown);
-    }
-}
+mod tests;

@@ -16,8 +16,9 @@ use serde_json::Value;
 
 use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
-use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RunId, TaskId};
+use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, TaskId};
 use crate::message::{Envelope, Sender};
+use crate::request_parts::RequestParts;
 use crate::settings::RunSettings;
 use crate::task::Task;
 use crate::verdict::{RequestedChange, VerdictKind};
@@ -181,8 +182,10 @@ pub enum Event {
         turn: u32,
         /// `provider/model`.
         model: String,
-        /// The request.
-        request: BlobId,
+        /// The hash of the whole request.
+        request: RequestHash,
+        /// What the whole request is made of.
+        parts: RequestParts,
         /// The maximum that it can use: the input plus the maximum reply. The input is counted where a budget limits
         /// the task; elsewhere it may be an upper bound, its size in bytes.
         reserved_tokens: u64,

@@ -8,8 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::case_folding::folded;
+use crate::hex::hex;
 use crate::invisible::is_invisible;
 
 macro_rules! text_id {
@@ -77,6 +79,10 @@ text_id! {
     BlobId
 }
 text_id! {
+    /// The content hash (SHA-256, lower-case hexadecimal) of a whole request to a model, of which only the parts are blobs.
+    RequestHash
+}
+text_id! {
     /// A tool call's id as given by the model; unique within one reply only.
     CallId
 }
@@ -87,6 +93,13 @@ text_id! {
 
 /// An agent's id is its task's id: agents are flat within a run, spawned children included.
 pub type AgentId = TaskId;
+
+impl BlobId {
+    /// Returns the id of a blob with this content.
+    pub fn of(content: &[u8]) -> Self {
+        Self::new(hex(&Sha256::digest(content)))
+    }
+}
 
 impl RunId {
     /// Reports whether the text has the form of a run id (`r-` and at least six of `[a-z0-9]`).

@@ -61,6 +61,18 @@ pub enum Illegal {
     /// The agent has not committed anything that could be checked, reviewed or merged.
     #[error("it has handed no work over")]
     NoWork,
+    /// The request refers to another one than the agent's newest.
+    #[error("the agent's request before it is {}", .newest.map_or("none".to_owned(), |seq| format!("fact {seq}")))]
+    NotTheRequestBefore {
+        /// The number of the agent's newest request.
+        newest: Option<u64>,
+    },
+    /// The request keeps messages that the one before does not have.
+    #[error("the agent's request before it has only {messages} messages")]
+    NoSuchMessages {
+        /// The number of messages of the request before.
+        messages: usize,
+    },
     /// The agent has to read its messages before it can hand its work over.
     #[error("a message waits for its agent, which has to read it first")]
     UnreadMessage,

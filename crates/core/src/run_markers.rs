@@ -231,7 +231,8 @@ mod tests {
 
     #[test]
     fn a_turn_surrounds_its_calls() {
-        let request = json!({"type": "model.requested", "task": "a", "turn": 1, "model": "openai/m", "request": "blob",
+        let request = json!({"type": "model.requested", "task": "a", "turn": 1, "model": "openai/m", "request": "hash",
+                             "parts": {"system": "blob", "tools": "blob", "max_output_tokens": 1, "add": ["blob"]},
                              "reserved_tokens": 1});
         let reply = json!({"type": "model.replied", "task": "a", "turn": 1, "reply": "blob",
                            "usage": {}, "stop": "tool_calls"});

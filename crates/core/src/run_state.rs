@@ -319,7 +319,7 @@ impl RunState {
             return Err(Illegal::NotACandidate(candidate.clone()).of(id));
         }
         let record = self.tasks.get_mut(&id).ok_or_else(|| Illegal::NoTask(id.clone()))?;
-        Arc::make_mut(record).apply(event).map_err(|reason| reason.of(id.clone()))?;
+        Arc::make_mut(record).apply(self.seq + 1, event).map_err(|reason| reason.of(id.clone()))?;
         self.merges.apply(event)?;
         self.count_spending(&id, event);
         match event {

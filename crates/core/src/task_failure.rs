@@ -110,7 +110,7 @@ mod tests {
     /// Returns the record of a task whose work has been returned this many times in its first attempt.
     fn record(work: &Work, rounds: u32) -> TaskRecord {
         let mut record = TaskRecord::new(Task { id: "T1".into(), work: work.clone(), ..Task::default() }, None);
-        let mut tell = |event| record.apply(&event).unwrap();
+        let mut tell = |event| record.apply(1, &event).unwrap();
         let spawned = Event::AgentSpawned {
             task: "T1".into(),
             attempt: 1,
@@ -139,7 +139,7 @@ mod tests {
         let mut denied = clean.clone();
         let call = serde_json::json!({"type": "tool.finished", "task": "T1", "turn": 1, "call_id": "c1", "tool": "grep",
                                       "outcome": "denied", "result": "blob", "duration_ms": 1});
-        denied.apply(&serde_json::from_value(call).unwrap()).unwrap();
+        denied.apply(2, &serde_json::from_value(call).unwrap()).unwrap();
         for observed in [Check, Silent] {
             assert_eq!(denied.failure_cause(observed, false), Denied);
             // A call that may be parked was denied by a person, who knows of it.
@@ -224,9 +224,9 @@ mod tests {
     /// Hands over the tree `tree`, and rejects it.
     fn reject(record: &mut TaskRecord) {
         let (task, commit, tree) = ("T1".into(), "commit".into(), "tree".into());
-        record.apply(&Event::TaskCommitted { task, commit, tree, summary: String::new() }).unwrap();
+        record.apply(1, &Event::TaskCommitted { task, commit, tree, summary: String::new() }).unwrap();
         let text = BlobId::from("text");
         let rejected = Event::TaskReturned { task: "T1".into(), cause: ReturnCause::Rejected, text, onto: None };
-        record.apply(&rejected).unwrap();
+        record.apply(1, &rejected).unwrap();
     }
 }

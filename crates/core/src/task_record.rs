@@ -376,8 +376,8 @@ impl TaskRecord {
         self.state() != TaskState::Merged && !self.merged().is_empty()
     }
 
-    /// Applies an event of this task; fails with the reason if it is not valid in the current state.
-    pub(crate) fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
+    /// Applies an event of this task, which has this number; fails with the reason if it is not valid in the current state.
+    pub(crate) fn apply(&mut self, seq: u64, event: &Event) -> Result<(), Illegal> {
         match event {
             Event::TaskReady { .. } => self.make_ready(),
             Event::AgentSpawned { .. } => self.spawned(event),
@@ -391,7 +391,7 @@ impl TaskRecord {
             _ => {
                 let refusal = self.refusal();
                 let Life::Started(started) = &mut self.life else { return Err(refusal) };
-                started.apply(event, &self.task)?;
+                started.apply(seq, event, &self.task)?;
                 self.is_stale &= !matches!(event, Event::TaskMerged { .. } | Event::NothingToDo { .. });
                 Ok(())
             }

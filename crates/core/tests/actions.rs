@@ -11,7 +11,8 @@ use orchestrate_core::request::{Allowance, Request, RequestRefused};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{
-    Action, BlobId, MergeStep, Oid, Recorded, Reopening, RunSettings, RunState, Task, TaskId, TaskState, Usage,
+    Action, BlobId, MergeStep, Oid, Recorded, Reopening, RequestHash, RequestParts, RunSettings, RunState, Task,
+    TaskId, TaskState, Usage,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
@@ -103,13 +104,14 @@ impl Walk {
     }
 
     fn spend(&mut self, task: &TaskId) {
-        let (request, reply) = (BlobId::from("request"), BlobId::from("reply"));
+        let (request, reply) = (RequestHash::from("request"), BlobId::from("reply"));
         let usage = Usage { input_tokens: 90, ..Usage::default() };
         let requested = Event::ModelRequested {
             task: task.clone(),
             turn: 1,
             model: "m".into(),
             request,
+            parts: RequestParts::anew(("system".into(), "tools".into()), vec!["message".into()], 100),
             reserved_tokens: 100,
             reserved_micro_usd: None,
         };

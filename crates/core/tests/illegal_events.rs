@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VERSION, VerifyScope};
-use orchestrate_core::{BlobId, Oid, Recorded, RunSettings, RunState, StopReason, Task, TaskId, Usage};
+use orchestrate_core::{
+    BlobId, Illegal, Oid, Recorded, RequestParts, RunSettings, RunState, StopReason, Task, TaskId, Usage,
+};
 
 fn a() -> TaskId {
     TaskId::from("a")
@@ -38,6 +40,17 @@ fn spawned() -> Event {
     Event::AgentSpawned { task: a(), attempt: 1, agent: None, model: None, branch, base, spec: None }
 }
 
+/// Returns the parts of a request that keeps the messages of the request with this number, and this many of them.
+fn request_parts(after: Option<u64>, keep_first: usize) -> RequestParts {
+    let parts = RequestParts::anew((blob(), blob()), vec![blob(), blob()], 100);
+    RequestParts { after, keep_first, ..parts }
+}
+
+fn requested(parts: RequestParts) -> Event {
+    let (request, model) = ("request".into(), "m".to_owned());
+    Event::ModelRequested { task: a(), turn: 1, model, request, parts, reserved_tokens: 9, reserved_micro_usd: None }
+}
+
 fn asked() -> Event {
     let (tool, summary, rule) = ("tool".to_owned(), "new".to_owned(), "ask".to_owned());
     let (call, call_id, arguments) = ("hash".into(), "c1".into(), serde_json::Value::Null);
@@ -61,14 +74,8 @@ fn facts() -> Vec<Event> {
         Event::WorktreePrepared { task: a(), onto: None },
         Event::WorktreePrepared { task: a(), onto: Some(oid("onto")) },
         Event::TurnStarted { task: a(), turn: 1 },
-        Event::ModelRequested {
-            task: a(),
-            turn: 1,
-            model: "m".to_owned(),
-            request: blob(),
-            reserved_tokens: 9,
-            reserved_micro_usd: None,
-        },
+        requested(request_parts(None, 0)),
+        requested(request_parts(Some(99), 1)),
         Event::ModelReplied { task: a(), turn: 1, reply: blob(), usage, micro_usd: None, stop: StopReason::EndTurn },
         Event::ToolStarted {
             task: a(),
@@ -128,4 +135,35 @@ fn a_refused_fact_changes_nothing() {
         }
     }
     assert!(refused > 100, "only {refused} facts were refused");
+}
+
+#[test]
+fn a_request_keeps_messages_of_the_agents_request_before_it_only() {
+    let mut state = RunState::replay(&[]).unwrap();
+    for (seq, event) in (1..).zip(begun().into_iter().chain([Event::TaskReady { task: a() }, spawned()])) {
+        let fact = recorded(seq, event);
+        match &mut state {
+            Some(state) => state.apply(&fact).unwrap(),
+            None => state = RunState::replay(&[fact]).unwrap(),
+        }
+    }
+    let mut state = state.unwrap();
+    let mut tell = |after: Option<u64>, keep_first: usize| {
+        let fact = recorded(state.seq + 1, requested(request_parts(after, keep_first)));
+        state.apply(&fact).map_err(|error| match error.reason {
+            Illegal::OfTask { reason, .. } => *reason,
+            other => other,
+        })
+    };
+    let not_before = |newest| Err(Illegal::NotTheRequestBefore { newest });
+    assert_eq!(tell(Some(4), 0), not_before(None));
+    assert_eq!(tell(None, 1), Err(Illegal::NoSuchMessages { messages: 0 }));
+    assert_eq!(tell(None, 0), Ok(()));
+    assert_eq!(tell(Some(4), 1), not_before(Some(5)));
+    assert_eq!(tell(Some(5), 3), Err(Illegal::NoSuchMessages { messages: 2 }));
+    assert_eq!(tell(Some(5), 2), Ok(()));
+    assert_eq!(tell(Some(5), 2), not_before(Some(6)));
+    assert_eq!(tell(Some(6), 4), Ok(()));
+    assert_eq!(tell(None, 0), Ok(()));
+    assert_eq!(tell(Some(8), 3), Err(Illegal::NoSuchMessages { messages: 2 }));
 }

@@ -5,8 +5,8 @@ use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, ReturnCause, VERSION};
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{
-    AgentFact, AgentLoop, AgentSpec, BlobId, ByteBound, Fallback, ModelReply, Oid, Recorded, RunSettings, RunState,
-    Step, StopReason, Task, TaskId, ToolAnswer, ToolCall, Usage,
+    AgentFact, AgentLoop, AgentSpec, BlobId, ByteBound, Fallback, ModelReply, Oid, Recorded, RequestHash, RequestParts,
+    RunSettings, RunState, Step, StopReason, Task, TaskId, ToolAnswer, ToolCall, Usage,
 };
 
 fn a() -> TaskId {
@@ -33,7 +33,8 @@ fn events(story: &str) -> Vec<Event> {
                 task: a(),
                 turn,
                 model: "any".to_owned(),
-                request: BlobId::from("request"),
+                request: RequestHash::from("request"),
+                parts: RequestParts::anew(("system".into(), "tools".into()), vec!["message".into()], 100),
                 reserved_tokens: 5_000,
                 reserved_micro_usd: None,
             },

@@ -10,7 +10,8 @@ use orchestrate_core::run_state::Verify;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::{TaskStatus, Work};
 use orchestrate_core::{
-    BlobId, GivenUp, IllegalEvent, MergeStep, Oid, Recorded, RunSettings, RunState, Task, TaskId, TaskState, Usage,
+    BlobId, GivenUp, IllegalEvent, MergeStep, Oid, Recorded, RequestParts, RunSettings, RunState, Task, TaskId,
+    TaskState, Usage,
 };
 
 /// A run that is fed event by event.
@@ -456,9 +457,10 @@ fn a_task_that_has_ended_holds_no_tokens_back() {
         let settings = RunSettings { budget_tokens: Some(10_000), ..RunSettings::default() };
         let mut story = Story::of(settings, vec![task("a", &[]), task("b", &[])]);
         story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
-        let (request, model, reserved_micro_usd) = (BlobId::from("request"), "script:x".to_owned(), None);
+        let (request, model, reserved_micro_usd) = ("request".into(), "script:x".to_owned(), None);
         let (task, reserved_tokens) = (id("a"), 8_000);
-        story.tell(Event::ModelRequested { task, turn: 1, model, request, reserved_tokens, reserved_micro_usd });
+        let parts = RequestParts::anew(("system".into(), "tools".into()), vec!["message".into()], 100);
+        story.tell(Event::ModelRequested { task, turn: 1, model, request, parts, reserved_tokens, reserved_micro_usd });
         assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Waits);
         story.tell(end());
         assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Fits);

@@ -4,7 +4,8 @@
 use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
 use orchestrate_core::{
-    Action, Allowance, BlobId, Oid, Recorded, RequestRefused, RunSettings, RunState, StopReason, Task, TaskId, Usage,
+    Action, Allowance, BlobId, Oid, Recorded, RequestHash, RequestParts, RequestRefused, RunSettings, RunState,
+    StopReason, Task, TaskId, Usage,
 };
 
 /// Returns the state after a story of two agents, such as `a+600` (reserves micro-dollars), `a=250` (is settled),
@@ -41,7 +42,8 @@ fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
                 task,
                 turn: 1,
                 model: "m".to_owned(),
-                request: BlobId::from("request"),
+                request: RequestHash::from("request"),
+                parts: RequestParts::anew(("system".into(), "tools".into()), vec!["message".into()], 100),
                 reserved_tokens: 10,
                 reserved_micro_usd: amount,
             },

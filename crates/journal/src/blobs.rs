@@ -1,4 +1,4 @@
-//! Content-addressed texts and bytes: model requests and replies, tool results, logs.
+//! Content-addressed texts and bytes: model replies and the parts of requests, tool results, logs.
 //!
 //! A blob is stored once, however many facts name it. A blob of at most [`INLINE_BYTES`] is stored
 //! in the database and becomes durable with the facts that name it. A larger one is a file, which
@@ -9,10 +9,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::hex;
 use orchestrate_core::ids::BlobId;
 use rusqlite::{Connection, OptionalExtension, params};
-use sha2::{Digest, Sha256};
 
 use crate::database;
 use crate::error::JournalError;
@@ -32,7 +30,7 @@ impl Blob {
     /// Wraps bytes and computes their id, so that facts can name the blob before it is stored.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
-        Self { id: id_of(&bytes), bytes }
+        Self { id: BlobId::of(&bytes), bytes }
     }
 
     /// Returns the id: the SHA-256 of the content in lower-case hexadecimal.
@@ -106,11 +104,7 @@ pub(crate) fn read(
             fs::read(&path).map_err(|error| JournalError::io(&path, error))?
         }
     };
-    if id_of(&bytes) == *id { Ok(bytes) } else { Err(JournalError::DamagedBlob { id: id.clone() }) }
-}
-
-fn id_of(bytes: &[u8]) -> BlobId {
-    BlobId::new(hex(&Sha256::digest(bytes)))
+    if BlobId::of(&bytes) == *id { Ok(bytes) } else { Err(JournalError::DamagedBlob { id: id.clone() }) }
 }
 
 /// Writes a file atomically: readers see all of it or nothing, also after a power failure. Skips an

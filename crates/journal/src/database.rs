@@ -20,7 +20,7 @@ pub(crate) const FILE_NAME: &str = "journal.db";
 
 /// The format of the tables, the events and the blobs, in `PRAGMA user_version`. Other formats are
 /// refused. It increases with each change that an older or a newer version would misread.
-pub(crate) const FORMAT: i64 = 3;
+pub(crate) const FORMAT: i64 = 4;
 
 /// Identifies the file as a journal in `PRAGMA application_id`: "orch" in ASCII.
 const APPLICATION_ID: i64 = 0x6f72_6368;

@@ -10,6 +10,7 @@ pub(crate) mod host;
 pub(crate) mod layout;
 pub(crate) mod logs;
 pub(crate) mod open_files;
+pub(crate) mod recorded_requests;
 pub(crate) mod results;
 pub(crate) mod retry_notices;
 pub(crate) mod secrets;

@@ -14,7 +14,7 @@ use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::run_state::{ApprovalDecision, MessageRefused};
 use orchestrate_core::{
-    AgentId, BlobId, CallHash, ReviewVerdict, RunState, TaskId, TaskRecord, ToolCall, VerdictRefused,
+    AgentId, BlobId, CallHash, DividedRequest, ReviewVerdict, RunState, TaskId, TaskRecord, ToolCall, VerdictRefused,
 };
 use orchestrate_journal::{Batch, Blob, Slot};
 use serde::de::DeserializeOwned;
@@ -47,7 +47,7 @@ pub(crate) struct Announced {
     /// `provider/model`.
     pub(crate) model: String,
     /// The request as it is recorded.
-    pub(crate) request: Vec<u8>,
+    pub(crate) request: DividedRequest,
     /// The counted input plus the maximum reply, and what they can cost.
     pub(crate) amount: Amount,
 }
@@ -189,29 +189,32 @@ impl WorkerLink {
         Ok(JournalSlot(self.context.journal.reserve().await?))
     }
 
-    /// Records that a request is about to be sent, if every budget covers it; otherwise that it waits.
-    pub(crate) async fn reserve(&self, request: Announced) -> Result<Reservation, CoordinatorError> {
-        let (task, blob) = (self.task.clone(), Blob::new(request.request));
-        let Announced { turn, model, amount, .. } = request;
+    /// Records that a request is about to be sent, if every budget covers it, and returns the number of that event;
+    /// otherwise records that it waits, or returns why it is refused.
+    pub(crate) async fn reserve(&self, request: Announced) -> Result<Result<u64, Reservation>, CoordinatorError> {
+        let task = self.task.clone();
+        let Announced { turn, model, request: DividedRequest { hash: request, parts, new }, amount } = request;
+        let blobs = new.into_iter().map(|part| Blob::new(part.into_bytes())).collect();
         let sent = self.context.journal.append_if(move |state| match state.ask_budgets(&task, amount) {
             Reservation::Fits => {
-                let (request, reserved_tokens) = (blob.id().clone(), amount.tokens);
-                let reserved_micro_usd = amount.micro_usd;
+                let Amount { tokens: reserved_tokens, micro_usd: reserved_micro_usd } = amount;
                 let started = Event::TurnStarted { task: task.clone(), turn };
                 let requested =
-                    Event::ModelRequested { task, turn, model, request, reserved_tokens, reserved_micro_usd };
-                Ok(Batch::from(vec![started, requested]).with_blob(blob))
+                    Event::ModelRequested { task, turn, model, request, parts, reserved_tokens, reserved_micro_usd };
+                Ok(Batch { events: vec![started, requested], blobs, ..Batch::default() })
             }
             other => Err(other),
         });
         let refusal = match sent.await? {
-            Ok(_) => return Ok(Reservation::Fits),
+            Ok(numbers) => {
+                return numbers.last().map(|seq| Ok(*seq)).ok_or(CoordinatorError::Ended(self.context.run.clone()));
+            }
             Err(refusal) => refusal,
         };
         if refusal == Reservation::Waits {
             self.record_wait(turn, amount).await?;
         }
-        Ok(refusal)
+        Ok(Err(refusal))
     }
 
     /// Reports whether a budget limits the task.

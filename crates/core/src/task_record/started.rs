@@ -13,6 +13,7 @@ use crate::event::{CacheLookup, Event, FailureCause, ReturnCause, ToolOutcome, V
 use crate::ids::{BlobId, CallHash, CallId, Oid};
 use crate::illegal::Illegal;
 use crate::price::Cost;
+use crate::stored_request::Extent;
 use crate::task::Task;
 use crate::task_state::{TaskState, Verify};
 
@@ -77,6 +78,8 @@ pub(super) struct Started {
     pub(super) usage: Usage,
     /// What they cost, with what those may have cost that were cut off.
     pub(super) cost: Cost,
+    /// The extent of the newest request, across attempts; the next one refers to it.
+    requested: Option<Extent>,
     /// The request whose end is not recorded.
     pub(super) asked: Option<Asked>,
     /// How many of its calls were answered with a stored result, across attempts.
@@ -181,6 +184,7 @@ impl Started {
             turns: 0,
             usage: Usage::default(),
             cost: Cost::default(),
+            requested: None,
             asked: None,
             replayed_calls: 0,
             last_tool: None,
@@ -232,7 +236,7 @@ impl Started {
 
     /// Applies an event of an attempt, or about its work; fails with the reason if it is not valid in the current
     /// state.
-    pub(super) fn apply(&mut self, event: &Event, task: &Task) -> Result<(), Illegal> {
+    pub(super) fn apply(&mut self, seq: u64, event: &Event, task: &Task) -> Result<(), Illegal> {
         match event {
             Event::WorktreePrepared { onto, .. } => {
                 self.require_running()?;
@@ -243,8 +247,9 @@ impl Started {
             | Event::ContextCompacted { .. }
             | Event::BudgetWaited { .. }
             | Event::ModelWaiting { .. } => self.require_running(),
-            Event::ModelRequested { turn, reserved_tokens, reserved_micro_usd, .. } => {
+            Event::ModelRequested { turn, parts, reserved_tokens, reserved_micro_usd, .. } => {
                 self.require_running()?;
+                self.requested = Some(Extent::follow(self.requested, seq, parts)?);
                 // While no model answers, the same request is sent to each of them in turn.
                 self.attempt.outage.take_if(|outage| outage.turn != *turn);
                 self.asked = Some(Asked { turn: *turn, tokens: *reserved_tokens, micro_usd: *reserved_micro_usd });

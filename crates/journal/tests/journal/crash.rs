@@ -6,7 +6,7 @@ use std::thread;
 
 use orchestrate_core::conversation::StopReason;
 use orchestrate_core::event::{Event, Recorded};
-use orchestrate_core::{RunState, Usage};
+use orchestrate_core::{RequestHash, RequestParts, RunState, Usage};
 use orchestrate_journal::{Batch, Blob, INLINE_BYTES, Journal, Store};
 use tempfile::tempdir;
 
@@ -26,7 +26,8 @@ fn requests() -> Vec<Batch> {
             task: "T1".into(),
             turn: 1,
             model: "script/demo".to_owned(),
-            request: small.id().clone(),
+            request: RequestHash::from("request"),
+            parts: RequestParts::anew((small.id().clone(), small.id().clone()), vec![small.id().clone()], 100),
             reserved_tokens: 100,
             reserved_micro_usd: None,
         })

@@ -1,8 +1,8 @@
 //! Every history that the journal accepts replays, at each of its prefixes, to the state of the
 //! writer.
 
-use orchestrate_core::RunState;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
+use orchestrate_core::{RequestParts, RunState};
 use orchestrate_journal::{Blob, Journal, JournalError};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use tempfile::tempdir;
@@ -24,7 +24,8 @@ fn fact(kind: u8, task: u8, number: u8) -> Event {
             task,
             turn: 1,
             model: "script/demo".to_owned(),
-            request: Blob::new("request").id().clone(),
+            request: "request".into(),
+            parts: RequestParts::anew(("system".into(), "tools".into()), vec!["message".into()], 100),
             reserved_tokens: number,
             reserved_micro_usd: None,
         },

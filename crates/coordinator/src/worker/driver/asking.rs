@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use orchestrate_core::ModelReply;
 use orchestrate_core::event::{Event, FailureCause};
 use orchestrate_core::model_fallback::{Failure, NextModel, Unanswered};
-use orchestrate_core::{ModelReply, ModelRequest};
 use orchestrate_model::{Delta, Model, ModelError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::agent_driver::DriverEnd;
-use super::spending::{Arrived, announce, count_cut};
+use super::spending::{Arrived, Due, announce, count_cut};
 use crate::error::CoordinatorError;
 use crate::run::retry_notices::Retry;
 use crate::run::shutdown::ShutdownLevel;
@@ -113,9 +113,10 @@ impl Asking {
 pub(super) async fn complete(
     workplace: &Workplace,
     model: &dyn Model,
-    request: &ModelRequest,
+    due: &mut Due<'_>,
     leaves_after: Option<Duration>,
 ) -> Result<Answer, CoordinatorError> {
+    let request = due.request;
     let (outage, mut outages) = mpsc::channel(OUTAGES);
     let (cut, mut cuts) = mpsc::channel(CUTS);
     let arrived = Arrived::default();
@@ -143,8 +144,8 @@ pub(super) async fn complete(
             biased;
             // The next attempt is not made meanwhile, since the future of the answer is not polled.
             Some(part) = cuts.recv() => {
-                count_cut(workplace, request, part).await?;
-                if let Some(end) = announce(workplace, request).await? {
+                count_cut(workplace, due, part).await?;
+                if let Some(end) = announce(workplace, due).await? {
                     return Ok(Answer::Ended(end));
                 }
             }
@@ -154,7 +155,7 @@ pub(super) async fn complete(
                     Err(error) => error,
                 };
                 if let Some(part) = arrived.cut_by(Some(&error)) {
-                    count_cut(workplace, request, part).await?;
+                    count_cut(workplace, due, part).await?;
                 }
                 return Ok(Answer::failed(&error));
             }
@@ -167,7 +168,7 @@ pub(super) async fn complete(
             }
             () = workplace.shutdown.reached(ShutdownLevel::Stop) => {
                 if let Some(part) = arrived.cut_by(None) {
-                    count_cut(workplace, request, part).await?;
+                    count_cut(workplace, due, part).await?;
                 }
                 return Ok(Answer::Ended(DriverEnd::Interrupted));
             }

@@ -14,7 +14,7 @@ use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::model_fallback::Failure;
 use orchestrate_core::policy::{Grant, Permission};
 use orchestrate_core::run_state::ApprovalDecision;
-use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ReviewVerdict, ToolCall};
+use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, RequestChain, ReviewVerdict, ToolCall};
 use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, Notes, ReadLedger, ToolOutput};
 
@@ -23,7 +23,7 @@ use super::agent_services::{AgentServices, services};
 use super::asking::{Answer, Asking, Out, complete, failed, note_outage};
 use super::call_end::{CallOf, finished};
 use super::replay::replay;
-use super::spending::{announce, price_of};
+use super::spending::{Due, announce, price_of};
 use crate::error::CoordinatorError;
 use crate::run::codec::value_bytes;
 use crate::run::shutdown::ShutdownLevel;
@@ -43,6 +43,8 @@ const CONTEXT_FULL: &str = "the parts that cannot be left out (task text, tools,
 /// Drives one agent with a model.
 pub(crate) struct LoopDriver {
     agent: AgentLoop,
+    /// What its requests are made of.
+    requests: RequestChain,
     ledger: ReadLedger,
     notes: Notes,
     desk: Arc<AgentServices>,
@@ -77,6 +79,7 @@ impl LoopDriver {
         Ok(Self {
             asking: Asking::new(replayed.agent.spec().models()),
             agent: replayed.agent,
+            requests: replayed.requests,
             ledger: replayed.ledger,
             notes: replayed.notes,
             desk: AgentServices::new(workplace, record.agent(), replayed.artifacts),
@@ -116,12 +119,13 @@ impl LoopDriver {
         request: ModelRequest,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
         let turn = request.origin.turn;
-        if let Some(end) = announce(workplace, &request).await? {
+        let mut due = Due { request: &request, agent: &self.agent, requests: &mut self.requests };
+        if let Some(end) = announce(workplace, &mut due).await? {
             return Ok(Some(end));
         }
         let leaves_after = self.asking.leaves_after(self.agent.model_in_use());
         let answer = match workplace.host.models.model(&request.model) {
-            Ok(model) => complete(workplace, &*model, &request, leaves_after).await?,
+            Ok(model) => complete(workplace, &*model, &mut due, leaves_after).await?,
             Err(error) => Answer::failed(&error),
         };
         match answer {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::{AgentFact, AgentLoop, ModelReply};
+use orchestrate_core::{AgentFact, AgentLoop, ModelReply, RequestChain};
 use orchestrate_tools::{Notes, ReadLedger, ToolOutput};
 
 use crate::error::CoordinatorError;
@@ -13,6 +13,8 @@ use crate::worker::worker_link::WorkerLink;
 /// An agent restored from its events.
 pub(crate) struct Replayed {
     pub(crate) agent: AgentLoop,
+    /// What its requests are made of.
+    pub(crate) requests: RequestChain,
     /// The files that it has read.
     pub(crate) ledger: ReadLedger,
     /// Its notes.
@@ -29,6 +31,7 @@ pub(crate) fn replay(
 ) -> Result<Replayed, CoordinatorError> {
     let mut messages: BTreeMap<(Sender, u64), &Envelope> = BTreeMap::new();
     let mut ends: Vec<ToolOutput> = Vec::new();
+    let mut requests = RequestChain::default();
     for recorded in facts {
         match &recorded.event {
             Event::MessageSent { envelope } => {
@@ -38,6 +41,10 @@ pub(crate) fn replay(
                 if let Some(envelope) = messages.get(&(from.clone(), *sequence)) {
                     agent.apply(AgentFact::Delivered { text: envelope.render() })?;
                 }
+            }
+            Event::ModelRequested { parts, .. } => {
+                let followed = requests.follow(recorded.seq, parts);
+                followed.map_err(|error| CoordinatorError::underivable(&recorded.run_id, recorded.seq, error))?;
             }
             Event::ModelReplied { reply, .. } => {
                 let reply: ModelReply = link.blob_value(reply, "model reply")?;
@@ -64,6 +71,7 @@ pub(crate) fn replay(
     }
     Ok(Replayed {
         agent,
+        requests,
         notes: Notes::restore(ends.iter().filter_map(|end| end.notes.as_deref())),
         ledger: ReadLedger::restore(ends.iter().flat_map(|end| &end.seen)),
         artifacts: ends.iter().flat_map(|end| end.artifacts.iter().cloned()).collect(),

@@ -4,17 +4,24 @@ use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use orchestrate_core::budget::{Amount, Reservation, Unit};
-use orchestrate_core::context::request_tokens;
 use orchestrate_core::event::{Event, FailureCause};
-use orchestrate_core::{ModelRequest, Price};
+use orchestrate_core::{AgentLoop, ModelRequest, Price, RequestChain};
 use orchestrate_model::{Delta, ModelError};
 
 use super::agent_driver::DriverEnd;
 use crate::error::CoordinatorError;
-use crate::run::codec::value_bytes;
 use crate::run::shutdown::ShutdownLevel;
 use crate::worker::worker_link::Announced;
 use crate::worker::workplace::Workplace;
+
+/// An agent's request that is due.
+pub(super) struct Due<'a> {
+    pub(super) request: &'a ModelRequest,
+    /// The agent, which knows the request's size.
+    pub(super) agent: &'a AgentLoop,
+    /// What the agent's requests are made of.
+    pub(super) requests: &'a mut RequestChain,
+}
 
 /// The part of a reply that has arrived.
 #[derive(Default)]
@@ -49,11 +56,10 @@ impl Arrived {
 
 /// Records that a request is about to be sent, as soon as every budget covers it; returns how the driver's work ends if
 /// it is not to be sent.
-pub(super) async fn announce(
-    workplace: &Workplace,
-    request: &ModelRequest,
-) -> Result<Option<DriverEnd>, CoordinatorError> {
-    let (link, body) = (&workplace.link, value_bytes(request, "model request")?);
+pub(super) async fn announce(workplace: &Workplace, due: &mut Due<'_>) -> Result<Option<DriverEnd>, CoordinatorError> {
+    let (link, request) = (&workplace.link, due.request);
+    let divided = due.requests.divide(request);
+    let divided = divided.map_err(|source| CoordinatorError::Recorded { what: "model request", source })?;
     let price = price_of(workplace, &request.model);
     if price.is_none() && link.is_cost_limited() {
         let error = ModelError::NoPrice { model: request.model.clone() };
@@ -65,13 +71,20 @@ pub(super) async fn announce(
     }
     loop {
         let counter = workplace.host.counter.current();
-        let input = tokens_of(request_tokens(request, &*counter));
+        let input = tokens_of(due.agent.request_tokens(&*counter));
         let output = u64::from(request.max_output_tokens);
         let micro_usd = price.map(|price| price.most(input, output));
         let amount = Amount { tokens: input.saturating_add(output), micro_usd };
         let (turn, model) = (request.origin.turn, request.model.clone());
-        match link.reserve(Announced { turn, model, request: body.clone(), amount }).await? {
-            Reservation::Fits => return Ok(None),
+        let refusal = match link.reserve(Announced { turn, model, request: divided.clone(), amount }).await? {
+            Ok(seq) => {
+                let followed = due.requests.follow(seq, &divided.parts);
+                followed.map_err(|error| CoordinatorError::underivable(&workplace.assignment.run, seq, error))?;
+                return Ok(None);
+            }
+            Err(refusal) => refusal,
+        };
+        match refusal {
             // A request may be sent on an upper bound, but nothing is reserved: a budget may have become limited
             // meanwhile.
             _ if !counter.is_exact() => {
@@ -84,7 +97,7 @@ pub(super) async fn announce(
                 };
                 return Ok(Some(DriverEnd::Failed(cause, exhausted.to_string())));
             }
-            Reservation::Waits => tokio::select! {
+            Reservation::Fits | Reservation::Waits => tokio::select! {
                 decided = link.until_decided(amount) => decided?,
                 () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Some(DriverEnd::Interrupted)),
             },
@@ -94,18 +107,14 @@ pub(super) async fn announce(
 
 /// Counts a request that was cut off: the prompt and, if nothing but text has arrived, that text; otherwise the
 /// maximum.
-pub(super) async fn count_cut(
-    workplace: &Workplace,
-    request: &ModelRequest,
-    arrived: Part,
-) -> Result<(), CoordinatorError> {
-    let counter = workplace.host.counter.current();
+pub(super) async fn count_cut(workplace: &Workplace, due: &Due<'_>, arrived: Part) -> Result<(), CoordinatorError> {
+    let (request, counter) = (due.request, workplace.host.counter.current());
     let most = u64::from(request.max_output_tokens);
     let output = match arrived {
         Part { text, has_call: false } if !text.is_empty() => most.min(tokens_of(counter.count(&text))),
         _ => most,
     };
-    let input = tokens_of(request_tokens(request, &*counter));
+    let input = tokens_of(due.agent.request_tokens(&*counter));
     let micro_usd = price_of(workplace, &request.model).map(|price| price.most(input, output));
     let (task, turn) = (workplace.task().clone(), request.origin.turn);
     let cut = Event::ModelCut { task, turn, tokens: input.saturating_add(output), micro_usd };

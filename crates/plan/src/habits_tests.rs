@@ -211,8 +211,8 @@ line 17: under \"4. Rollback\"
 line 20: under \"Questions for Bob\", which waits for a person
 ",
     );
-    let said = "what stands below \"Deferred\", \"Won't do\", \"4. Rollback\", \"Questions for Bob\" is not run (`orchestrate \
-                check` lists it)";
+    let said = "what stands below \"Deferred\", \"Won't do\", \"4. Rollback\", \"Questions for Bob\" is not run (a check \
+                lists the lines)";
     assert_eq!(plan(source).not_run(), [said]);
     assert!(plan("# X\n\n- [ ] Work\n").not_run().is_empty());
     let (_, errors) = read("# X\n\n## Ideas\n\n- [ ] Print\n", &KnownNames::default());

@@ -53,8 +53,7 @@ impl Plan {
             more => format!(" and {more} more headings"),
         };
         let shown = shown.join(", ");
-        (!names.is_empty())
-            .then(|| format!("what stands below {shown}{more} is not run (`orchestrate check` lists it)"))
+        (!names.is_empty()).then(|| format!("what stands below {shown}{more} is not run (a check lists the lines)"))
     }
 }
 

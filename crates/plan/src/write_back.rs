@@ -12,8 +12,8 @@ use orchestrate_core::task::{Task, TaskStatus};
 /// Returns the source with the landed tasks marked as done, by a ticked box or by the value of a field, and with them
 /// the groups of which nothing is left; every other byte is unchanged.
 ///
-/// Tasks without a mark (headings without a box, of their own or below them, records without a status) and those that are marked already are left
-/// unchanged.
+/// Tasks without a mark (headings without a box of their own or below them, records without a status) and those that
+/// are marked already are left unchanged.
 pub fn write_boxes(source: &str, landed: &[TaskId]) -> String {
     let (plan, _) = parse::read(source, &KnownNames::default());
     let landed: BTreeSet<&TaskId> = landed.iter().collect();

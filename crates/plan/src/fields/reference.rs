@@ -93,8 +93,8 @@ impl<'a> References<'a> {
         found
     }
 
-    /// Resolves a list as [`References::resolve`] does, for a task with these names: numbers count within its section or
-    /// its part of the plan first.
+    /// Resolves a list as [`References::resolve`] does, for a task with these names: numbers count within its section
+    /// or its part of the plan first.
     pub(crate) fn resolve_in(&self, task: &Name<'_>, list: &Located, most: usize, findings: &mut Findings) -> Resolved {
         let numbers = self.in_section.get(&task.section);
         let Some(prefix) = task.prefix.as_deref() else {
@@ -120,8 +120,8 @@ impl<'a> References<'a> {
         self.resolve(&Located { text: own.join(", "), offset: list.offset }, most, findings)
     }
 
-    /// Returns the tasks of a section that a list names by nothing but their numbers; `None` for any other list, and for
-    /// numbers that are ids.
+    /// Returns the tasks of a section that a list names by nothing but their numbers; `None` for any other list, and
+    /// for numbers that are ids.
     fn numbered_in(&self, numbers: &BTreeMap<u64, Option<usize>>, list: &Located, most: usize) -> Option<Vec<usize>> {
         let mut found = Vec::new();
         for (_, piece) in pieces(&list.text) {

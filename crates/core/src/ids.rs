@@ -79,7 +79,7 @@ text_id! {
     BlobId
 }
 text_id! {
-    /// The content hash (SHA-256, lower-case hexadecimal) of a whole request to a model, of which only the parts are blobs.
+    /// The content hash (SHA-256, lower-case hexadecimal) of a whole request to a model; only its parts are blobs.
     RequestHash
 }
 text_id! {

@@ -376,7 +376,7 @@ impl TaskRecord {
         self.state() != TaskState::Merged && !self.merged().is_empty()
     }
 
-    /// Applies an event of this task, which has this number; fails with the reason if it is not valid in the current state.
+    /// Applies an event of this task, with its number; fails with the reason if it is not valid in the current state.
     pub(crate) fn apply(&mut self, seq: u64, event: &Event) -> Result<(), Illegal> {
         match event {
             Event::TaskReady { .. } => self.make_ready(),

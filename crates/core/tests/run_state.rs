@@ -10,8 +10,7 @@ use orchestrate_core::run_state::Verify;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::{TaskStatus, Work};
 use orchestrate_core::{
-    BlobId, GivenUp, IllegalEvent, MergeStep, Oid, Recorded, RequestParts, RunSettings, RunState, Task, TaskId,
-    TaskState, Usage,
+    BlobId, GivenUp, IllegalEvent, MergeStep, Oid, Recorded, RunSettings, RunState, Task, TaskId, TaskState, Usage,
 };
 
 /// A run that is fed event by event.
@@ -459,7 +458,7 @@ fn a_task_that_has_ended_holds_no_tokens_back() {
         story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
         let (request, model, reserved_micro_usd) = ("request".into(), "script:x".to_owned(), None);
         let (task, reserved_tokens) = (id("a"), 8_000);
-        let parts = RequestParts::anew(("system".into(), "tools".into()), vec!["message".into()], 100);
+        let parts = orchestrate_core::RequestParts::anew(("system".into(), "tools".into()), Vec::new(), 100);
         story.tell(Event::ModelRequested { task, turn: 1, model, request, parts, reserved_tokens, reserved_micro_usd });
         assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Waits);
         story.tell(end());
@@ -539,8 +538,7 @@ fn snapshot(task: &str, commit: &str) -> Event {
 
 /// A return because of a conflict with the integration branch.
 fn conflicted(onto: Option<&str>) -> Event {
-    let (cause, text) = (ReturnCause::Conflict, BlobId::from("text"));
-    Event::TaskReturned { task: id("a"), cause, text, onto: onto.map(oid) }
+    Event::TaskReturned { task: id("a"), cause: ReturnCause::Conflict, text: "text".into(), onto: onto.map(oid) }
 }
 
 #[test]

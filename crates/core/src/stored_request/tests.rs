@@ -95,7 +95,7 @@ impl Agent {
             }
             Act::Compact(collapsed, dropped) => self.context.compact(Compaction { collapsed, dropped }),
             Act::Request => self.request(),
-            Act::Change(kind) if kind % 2 == 0 => self.system = format!("be good {kind} \"\n"),
+            Act::Change(kind) if kind.is_multiple_of(2) => self.system = format!("be good {kind} \"\n"),
             Act::Change(kind) => {
                 let parameters = json!({"type": "object", "maximum": f64::from(kind) / 3.0});
                 self.tools = vec![ToolSpec { name: "grep".to_owned(), description: String::new(), parameters }];

@@ -26,6 +26,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("git_tools::hostile_names_and_paths_are_refused", hostile_names_and_paths_are_refused),
         case("git_tools::a_command_names_the_tool_to_use", a_command_names_the_tool_to_use),
         case("git_tools::forbidden_files_are_neither_shown_nor_put_back", forbidden_files_stay),
+        case("git_tools::no_checkout_and_no_merge_changes_forbidden_files", forbidden_files_are_not_brought),
         case("git_tools::git_reads_in_the_fallback_tier", git_reads_in_the_fallback_tier)
             .needs(Need::FALLBACK_TIER)
             .needs(Need::MOUNTS),
@@ -496,6 +497,35 @@ fn forbidden_files_stay() -> Outcome {
         return fail(format!("{stashed}\n{kept}"));
     }
     Ok(())
+}
+
+/// A command may also put a forbidden file into its branch; no tool of another agent brings it from there.
+fn forbidden_files_are_not_brought() -> Outcome {
+    let world = world()?;
+    world.repository.write("secrets/k.md", "old\n")?;
+    world.repository.commit_all("Keep a secret")?;
+    let run = |command: &str| ("run_shell_command", json!({ "command": command }));
+    let state = || run("cat secrets/k.md kept.txt");
+    let first = [run("echo hidden-line > secrets/k.md; echo theirs > kept.txt"), commit("Work of one")];
+    let second = [merge("T1"), checkout("T1", &[]), state(), checkout("T1", &["kept.txt"]), state()];
+    let third = [run("echo mine > secrets/k.md"), checkout("HEAD", &[]), state(), run("echo old > secrets/k.md")];
+    let script = two_agents(&first, &[&second, &third]);
+    let played = world.play("- [ ] T1 a\n- [ ] T2 b\n", &script, |settings| {
+        as_keeper(settings);
+        settings.run.tool_settings.file_operations.forbidden_paths = vec!["secrets".to_owned()];
+    })?;
+    let refused = "nothing was changed, since this would change `secrets/k.md`: the user forbids `secrets`";
+    let expected = [
+        (1, refused),
+        (2, refused),
+        (3, "old\\nkept"),
+        (4, "M kept.txt"),
+        (5, "old\\ntheirs"),
+        (7, refused),
+        (8, "mine\\ntheirs"),
+    ];
+    require(&played.results("T2")?, &expected)?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
 /// The repository's configuration has settings that are not shown, so git could not read it in this tier.

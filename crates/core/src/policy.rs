@@ -401,6 +401,12 @@ impl Policy {
         self.rules.iter().find(matches)
     }
 
+    /// Denies to change a file that no tool may touch, whoever changed it before; `None` for any other.
+    pub fn forbids(&self, path: &str) -> Option<Decision> {
+        let refusal = self.limits.refuse_path(path)?;
+        Some(Decision::Deny { rule: refusal.rule.to_owned(), reason: refusal.reason })
+    }
+
     /// Reports whether no program of an agent's may change a file, since the file configures agents and no rule of
     /// the user's allows every writer to.
     ///

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
-use orchestrate_core::policy::Policy;
+use orchestrate_core::policy::{Decision, Policy};
 use orchestrate_core::{Oid, TaskId};
 use orchestrate_git::{FileChange, GitError, Repo};
 use orchestrate_tools::{GitCheckoutResult, ServiceError};
@@ -20,10 +20,15 @@ const CONFIGURATION: &str = "built-in:configuration";
 /// Where the repository's own names for commits are, in the order of git.
 const NAMES: [&str; 3] = ["refs/tags/", "refs/heads/", "refs/remotes/"];
 
+/// How many of the files that an operation may not change its refusal names.
+const NAMED_FILES: usize = 8;
+
 /// An exchange of the worktree's files.
 struct Exchange {
     wanted: Oid,
     changes: Vec<FileChange>,
+    /// The paths that it changes, with both of a renamed file.
+    changed: Vec<PathBuf>,
     /// The files that would differ from the branch's tip.
     new_here: Vec<PathBuf>,
     /// A path that neither side has.
@@ -50,6 +55,7 @@ impl GitLink {
             let (unknown, revision) = (shown(&unknown.to_string_lossy()), shown(revision));
             return Err(ServiceError::Invalid(format!("neither {revision} nor your worktree has `{unknown}`")));
         }
+        require_none_forbidden(policy, &exchange.changed)?;
         self.exchange(&exchange.wanted, &exchange.new_here, policy).await?;
         if paths.is_empty() && commit == tip {
             let own = self.own_refs();
@@ -74,8 +80,9 @@ impl GitLink {
                 true => repo.tree_of(&commit)?,
                 false => store.overlay(&current, &commit, &paths)?,
             };
-            let changes = store.diff(&current, &wanted)?;
-            Ok(Exchange { new_here: new_here(repo, &current, &wanted, &tip)?, wanted, changes, unknown })
+            let (changes, changed) = (store.diff(&current, &wanted)?, store.changed_paths(&current, &wanted)?);
+            let new_here = new_here(repo, &current, &wanted, &tip)?;
+            Ok(Exchange { wanted, changes, changed, new_here, unknown })
         });
         Ok(planned.await?)
     }
@@ -138,6 +145,20 @@ impl GitLink {
         let record = state.tasks().find(|record| record.task.id.as_str() == name || record.branch() == Some(name))?;
         record.tip().cloned()
     }
+}
+
+/// Refuses to change files that no tool may touch: those of a tree are named by no call.
+pub(super) fn require_none_forbidden(policy: &Policy, changed: &[PathBuf]) -> Result<(), ServiceError> {
+    let paths: Vec<String> =
+        changed.iter().map(|path| text(path)).filter(|path| policy.forbids(path).is_some()).collect();
+    let Some(Decision::Deny { rule, reason }) = paths.first().and_then(|path| policy.forbids(path)) else {
+        return Ok(());
+    };
+    let named: Vec<String> = paths.iter().take(NAMED_FILES).map(|path| format!("`{}`", shown(path))).collect();
+    let more =
+        if paths.len() > NAMED_FILES { format!(" and {} more", paths.len() - NAMED_FILES) } else { String::new() };
+    let reason = format!("nothing was changed, since this would change {}{more}: {reason}", named.join(", "));
+    Err(ServiceError::Denied { rule, reason })
 }
 
 /// Returns the files that an exchange would change, and that would then differ from the branch's tip.

@@ -17,6 +17,7 @@ use orchestrate_tools::{ConflictHunk, MergeConflict, MergeResult, ServiceError};
 
 use crate::error::CoordinatorError;
 use crate::texts::prompts::cut;
+use crate::worktree::checkout::require_none_forbidden;
 use crate::worktree::commit;
 use crate::worktree::commit::NewTip;
 use crate::worktree::git_link::{GitLink, Unresolved, listed};
@@ -55,14 +56,14 @@ impl GitLink {
                 return Ok(None);
             }
             repo.require_plain_tree(&other)?;
-            repo.merging().merge(&other, &to).map(Some)
+            let merge = repo.merging().merge(&other, &to)?;
+            Ok(Some((changed(repo, &to, &merge)?, merge)))
         });
-        match merged.await? {
-            None => Ok(result(source, None, Vec::new())),
-            Some(Merge::Clean { tree }) => self.merge_cleanly(source, tree, &tip, policy).await,
-            Some(Merge::Conflict { tree, .. }) => {
-                self.write_conflicts(source, tree, in_progress.is_some(), policy).await
-            }
+        let Some((changed, merge)) = merged.await? else { return Ok(result(source, None, Vec::new())) };
+        require_none_forbidden(policy, &changed)?;
+        match merge {
+            Merge::Clean { tree } => self.merge_cleanly(source, tree, &tip, policy).await,
+            Merge::Conflict { tree, .. } => self.write_conflicts(source, tree, in_progress.is_some(), policy).await,
         }
     }
 
@@ -180,6 +181,19 @@ impl GitLink {
 fn result(source: Source, commit: Option<Oid>, conflicts: Vec<MergeConflict>) -> MergeResult {
     let Source { name: branch, commit: other, .. } = source;
     MergeResult { branch, other, merged: true, commit, changes: Vec::new(), conflicts }
+}
+
+/// Returns the paths that a merge changes in the branch.
+fn changed(repo: &Repo, tip: &Oid, merge: &Merge) -> Result<Vec<PathBuf>, GitError> {
+    let (tree, in_conflict) = match merge {
+        Merge::Clean { tree } => (tree, &[][..]),
+        Merge::Conflict { tree, files, .. } => (tree, files.as_slice()),
+    };
+    let mut paths = repo.store().changed_paths(tip, tree)?;
+    paths.extend(in_conflict.iter().map(|file| file.path.clone()));
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
 }
 
 /// Lists the places of a conflict in a file.

@@ -63,7 +63,12 @@ fn links_and_untrusted_tools() -> Outcome {
     says(&asked("Write", &["link/b.md"], 5)?, &["deny by deny:Write(/docs/**)"])?;
     says(&asked("Write", &[r#"{"path": "b.md", "content": "x"}"#], 0)?, &["allow by default"])?;
     says(&asked("Write", &["b.md", "x", "y"], 2)?, &["`write_file` has no use for `y`"])?;
-    says(&asked("run_tests", &[], 3)?, &["unknown: `run_tests` chooses its program"])?;
+    says(&asked("run_tests", &[], 3)?, &["unknown: `run_tests` finds nothing to run in this checkout"])?;
+    world.repository.write("Makefile", "test:\n\tpytest\n")?;
+    says(&asked("run_tests", &[], 0)?, &["allow by default"])?;
+    world.repository.write("pytest.ini", "")?;
+    world.repository.write("tests/test_a.py", "")?;
+    says(&asked("run_tests", &[], 5)?, &["deny by deny:Bash(pytest:*)"])?;
     says(&asked("mine", &[], 2)?, &["no run has the tool `mine`", "orchestrate config trust"])?;
     world.types(&["config", "trust", "--yes"], 0)?;
     says(&asked("mine", &["pytest"], 0)?, &["allow by default"])

@@ -1,14 +1,16 @@
 //! Decides a call without running it: the call is built and judged as the executor does it, and each file that it
 //! names by its real path in a checkout.
 //!
-//! What depends on a run is not known: which program a tool chooses by the project's files, and which files a search
-//! finds.
+//! What depends on a run is not known: which of the programs that a tool chooses from is installed, if the rules judge
+//! them differently, and which files a search finds.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Target};
 use orchestrate_core::shell_word;
+use orchestrate_sandbox::Cancel;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::invalid;
@@ -20,7 +22,7 @@ use crate::permit::decide;
 use crate::registry::{Resolved, ToolRegistry};
 use crate::resolver::{Resolver, request};
 use crate::template::ARGUMENTS;
-use crate::tool::Tool;
+use crate::tool::{ProgramChoice, Tool};
 
 /// The argument that is a line for a shell.
 const COMMAND: &str = "command";
@@ -117,11 +119,11 @@ impl PermissionCheck {
         mut effects: Vec<Effect>,
         decision: Decision,
     ) -> Result<Answered, ToolError> {
+        let guard = PathGuard::of(tool.name(), tool.permission(), &decision, &self.policy, &self.grant);
+        let files = Files::of_checkout(&self.checkout, guard.clone())?;
         // Git's own tools open no files by these paths.
         if tool.permission() != Permission::GitOperations {
             effects.extend(other_folders(tool, arguments, &effects));
-            let guard = PathGuard::of(tool.name(), tool.permission(), &decision, &self.policy, &self.grant);
-            let files = Files::of_checkout(&self.checkout, guard)?;
             for effect in &effects {
                 if let Err(ToolError::Denied { reason, rule }) = files.foresee(effect) {
                     return Ok(Answered::Decided(Decision::Deny { rule, reason }));
@@ -129,15 +131,43 @@ impl PermissionCheck {
             }
         }
         if tool.chooses_program() && self.policy.restricts_programs(tool.name()) {
-            let reason = format!(
-                "`{}` chooses its program by the project's files when it runs, and the rules about programs hold for \
-                that one",
-                tool.name()
-            );
-            return Ok(Answered::Unknown { reason });
+            let choices = tool.choices(arguments, &files, &Cancel::default())?;
+            return Ok(of_choices(tool.name(), &guard, choices.as_deref(), decision));
         }
         Ok(Answered::Decided(decision))
     }
+}
+
+/// Answers for a tool that runs the first of these programs that is installed, and judges each before it looks for it.
+fn of_choices(tool: &str, guard: &PathGuard, choices: Option<&[ProgramChoice]>, decision: Decision) -> Answered {
+    let unknown = |reason: String| Answered::Unknown { reason };
+    let Some(choices) = choices else {
+        return unknown(format!(
+            "`{tool}` chooses its program when it runs, and the rules about programs hold for that"
+        ));
+    };
+    if choices.is_empty() {
+        let reason = format!(
+            "`{tool}` finds nothing to run in this checkout; the rules about programs hold for what it finds in a run"
+        );
+        return unknown(reason);
+    }
+    let mut before = None;
+    for choice in choices {
+        let judged = choice.commands.iter().try_for_each(|argv| guard.check_program(argv));
+        match (judged, before) {
+            (Ok(()), _) => before = choice.commands.first(),
+            (Err(ToolError::Denied { reason, rule }), None) => {
+                return Answered::Decided(Decision::Deny { rule, reason });
+            }
+            (Err(error), None) => return unknown(error.to_string()),
+            (Err(error), Some(allowed)) => {
+                let allowed = shown(&allowed.join(" "));
+                return unknown(format!("`{tool}` may run `{allowed}` if that is installed; otherwise: {error}"));
+            }
+        }
+    }
+    Answered::Decided(decision)
 }
 
 /// Returns the folders that a call names beside what it affects, such as the one that a command starts in.

@@ -6,11 +6,13 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::{Permission, Target};
+use orchestrate_sandbox::Cancel;
 use serde_json::Value;
 
 use crate::context::ToolContext;
 use crate::effect::{AnswersFrom, Effect};
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::output::Answer;
 use crate::path;
 use crate::template::CommandTemplate;
@@ -63,6 +65,13 @@ impl fmt::Display for dyn Tool + '_ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// A program that a tool may choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramChoice {
+    /// The commands that the tool runs if it chooses it, each of which the rules about programs judge.
+    pub commands: Vec<Vec<String>>,
 }
 
 /// A tool. One instance serves all agents concurrently, so it must not store anything that belongs to a call.
@@ -155,6 +164,20 @@ pub trait Tool: Send + Sync {
     /// Reports whether it chooses a program that its effects may not name, since that depends on the project's files.
     fn chooses_program(&self) -> bool {
         false
+    }
+
+    /// Returns the programs that a call would choose from in a project, the first that is installed; `None` if that is
+    /// not known.
+    ///
+    /// # Errors
+    /// As those of looking at the project's files.
+    fn choices(
+        &self,
+        _arguments: &Value,
+        _project: &Files,
+        _cancel: &Cancel,
+    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
+        Ok(None)
     }
 
     /// Returns what the answer of a call follows from, besides its arguments, the rules and the limits. Only an answer

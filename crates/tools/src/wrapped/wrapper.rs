@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jsonschema::Validator;
 use orchestrate_core::policy::Permission;
+use orchestrate_sandbox::Cancel;
 use serde_json::Value;
 
 use super::annotations::Mistake;
@@ -15,9 +16,10 @@ use crate::arguments::{compile, conform, is_ignored, own_name};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::output::Answer;
 use crate::template::CommandTemplate;
-use crate::tool::{Category, Tool, Wrapping};
+use crate::tool::{Category, ProgramChoice, Tool, Wrapping};
 
 /// A tool that hands its calls to another one.
 pub(super) struct WrappedTool {
@@ -176,6 +178,15 @@ impl Tool for WrappedTool {
 
     fn chooses_program(&self) -> bool {
         self.wrapped.chooses_program()
+    }
+
+    fn choices(
+        &self,
+        arguments: &Value,
+        project: &Files,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
+        self.wrapped.choices(&self.inner_arguments(arguments)?, project, cancel)
     }
 
     fn wrapping(&self) -> Option<Wrapping<'_>> {

@@ -78,7 +78,8 @@ fn main() -> ExitCode {
         failures: a_program_that_is_absent_is_replaced a_command_that_changed_nothing_gets_more_time
             a_command_ended_in_the_middle_names_what_it_changed;
         hostile: nothing_and_a_dot_name_the_root;
-        permission_check: a_call_is_decided_as_by_the_executor words_that_a_tool_does_not_take_are_explained;
+        permission_check: a_call_is_decided_as_by_the_executor a_choice_that_rules_judge_differently_is_not_known
+            words_that_a_tool_does_not_take_are_explained;
         limits: a_command_is_cut_off_at_the_configured_time_and_memory;
         commands: the_exit_code_comes_last a_failing_command_keeps_its_output a_command_out_of_time_shows_what_it_said
             a_long_output_is_cut_and_kept the_environment_is_not_inherited a_command_starts_inside_the_worktree_only

@@ -71,7 +71,15 @@ fn rows() -> Vec<Row> {
         ),
         (One(Deny, "Bash(python3:*)"), "run_python", &[], json!({"code": "1"}), &["deny"]),
         (None, "run_python", &["1"], json!({"code": "1"}), &["allow"]),
-        (One(Deny, "Bash(pytest:*)"), "run_tests", &[], json!({}), &["unknown", "deny"]),
+        (One(Deny, "Bash(pytest:*)"), "run_tests", &[], json!({}), &["deny"]),
+        (One(Deny, "Bash(python3 -m pytest:*)"), "run_tests", &[], json!({}), &["deny"]),
+        (One(Ask, "Bash(python3:*)"), "run_tests", &[], json!({}), &["deny"]),
+        (One(Deny, "Bash(cargo:*)"), "run_tests", &[], json!({}), &["allow"]),
+        (One(Deny, "Bash(git push:*)"), "run_tests", &[], json!({}), &["allow"]),
+        (One(Deny, "Bash(ruff:*)"), "run_linter", &[], json!({}), &["deny"]),
+        (One(Deny, "Bash(git push:*)"), "run_formatter", &["src/a.py"], json!({"files": ["src/a.py"]}), &["allow"]),
+        (Settings(r#"{"code_execution": {"allowed_commands": ["pytest"]}}"#), "run_tests", &[], json!({}), &["deny"]),
+        (One(Deny, "Bash(git push:*)"), "run_python", &["1"], json!({"code": "1"}), &["allow"]),
         (None, "run_tests", &[], json!({}), &["allow"]),
     ]
 }
@@ -124,6 +132,25 @@ pub(crate) async fn a_call_is_decided_as_by_the_executor(any: ToolHarness) {
         assert_eq!(executed, expected[expected.len() - 1], "{what}: {message}");
         assert!(answer != executed || answer == "allow" || message.contains(&reason), "{what}: {reason} | {message}");
     }
+}
+
+pub(crate) async fn a_choice_that_rules_judge_differently_is_not_known(mut harness: ToolHarness) {
+    harness.scope.policy = policy(&[(Deny, "Bash(python3 -m unittest:*)")]);
+    let asked = |harness: &ToolHarness| {
+        let scope = &harness.scope;
+        let (policy, grant) = (Arc::clone(&scope.policy), Arc::clone(&scope.grant));
+        let check = PermissionCheck::new(registry(), policy, grant, harness.path()).unwrap();
+        match check.decide("run_tests", &[]).unwrap().unwrap() {
+            Answered::Unknown { reason } => reason,
+            Answered::Decided(decision) => unreachable!("{decision:?}"),
+        }
+    };
+    let reason = asked(&harness);
+    assert!(reason.starts_with("`run_tests` finds nothing to run in this checkout; "), "{reason}");
+    harness.put("test_a.py", "").unwrap();
+    let reason = asked(&harness);
+    let expected = "`run_tests` may run `pytest -q --junit-xml=/proc/self/fd/2` if that is installed; otherwise: ";
+    assert!(reason.starts_with(expected) && reason.contains("deny:Bash(python3 -m unittest:*)"), "{reason}");
 }
 
 pub(crate) async fn words_that_a_tool_does_not_take_are_explained(harness: ToolHarness) {

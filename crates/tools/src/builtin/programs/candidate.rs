@@ -11,6 +11,7 @@ use crate::command::Command;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::results::ProgramRun;
+use crate::tool::ProgramChoice;
 
 /// Maximum number of bytes of each output stream to keep: reports are read as a whole.
 const KEPT_REPORT_BYTES: usize = 16 << 20;
@@ -61,6 +62,14 @@ impl<R> Candidate<R> {
     pub(super) fn versioned(self, version: &[&str]) -> Candidate<R> {
         Candidate { version: words(version), ..self }
     }
+}
+
+/// Returns the candidates as the rules about programs judge them: first what each runs, then how its version is asked.
+pub(super) fn choices<R>(candidates: &[Candidate<R>]) -> Vec<ProgramChoice> {
+    let commands = |candidate: &Candidate<R>| {
+        candidate.before.iter().chain([&candidate.argv, &candidate.version]).cloned().collect()
+    };
+    candidates.iter().map(|candidate| ProgramChoice { commands: commands(candidate) }).collect()
 }
 
 /// A candidate that is installed.

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use orchestrate_core::invisible::shown;
+use orchestrate_sandbox::Cancel;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
-use super::candidate::{Ran, choose};
+use super::candidate::{Ran, choices, choose};
 use super::checkers::{Checker, Findings, linters, type_checkers};
 use super::files::Selection;
 use super::parse;
@@ -15,10 +16,11 @@ use super::project::Project;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::results::{Diagnostic, LintResults};
-use crate::tool::Tool;
+use crate::tool::{ProgramChoice, Tool};
 
 /// The `run_linter` tool.
 pub(crate) struct RunLinter(pub(crate) Prompt);
@@ -32,6 +34,15 @@ impl Tool for RunLinter {
 
     fn chooses_program(&self) -> bool {
         true
+    }
+
+    fn choices(
+        &self,
+        arguments: &Value,
+        project: &Files,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
+        Ok(Some(choices(&linters(&Project::look(project, cancel)?, &Selection::of(arguments)?.files))))
     }
 
     fn is_default(&self) -> bool {
@@ -57,6 +68,15 @@ impl Tool for RunTypeChecker {
 
     fn chooses_program(&self) -> bool {
         true
+    }
+
+    fn choices(
+        &self,
+        arguments: &Value,
+        project: &Files,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
+        Ok(Some(choices(&type_checkers(&Project::look(project, cancel)?, &Selection::of(arguments)?.files))))
     }
 
     fn is_default(&self) -> bool {

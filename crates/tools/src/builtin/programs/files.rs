@@ -37,15 +37,24 @@ impl Selection {
         files.filter_map(Value::as_str).map(|path| Effect::on(Target::Path(path.to_owned()))).collect()
     }
 
-    /// Reads the arguments. The root of the worktree stands for the whole project.
+    /// Reads the arguments, without looking at the files. The root of the worktree stands for the whole project.
+    ///
+    /// # Errors
+    /// `Retry` if the arguments are others.
+    pub(super) fn of(arguments: &Value) -> Result<Selection, ToolError> {
+        let mut selection: Selection = read(arguments.clone())?;
+        if selection.files.iter().any(String::is_empty) {
+            selection.files.clear();
+        }
+        Ok(selection)
+    }
+
+    /// Reads the arguments, and requires that the files are there.
     ///
     /// # Errors
     /// `Retry` for a file that does not exist, `Denied` for one outside the worktree.
     pub(super) async fn read(context: &ToolContext, arguments: Value) -> Result<Selection, ToolError> {
-        let mut selection: Selection = read(arguments)?;
-        if selection.files.iter().any(String::is_empty) {
-            selection.files.clear();
-        }
+        let selection = Selection::of(&arguments)?;
         let files = selection.files.clone();
         context
             .blocking(move |opened, _| {

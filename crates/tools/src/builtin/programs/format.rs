@@ -10,7 +10,7 @@ use orchestrate_sandbox::Cancel;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
-use super::candidate::{Ran, choose};
+use super::candidate::{Ran, choices, choose};
 use super::checkers::formatters;
 use super::files::Selection;
 use super::project::Project;
@@ -21,7 +21,7 @@ use crate::files::{EntryKind, Files, Flow, WalkLimits};
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::results::FormatResults;
-use crate::tool::Tool;
+use crate::tool::{ProgramChoice, Tool};
 
 /// Maximum time to look at all files, before and after.
 const LOOKING_TIME: Duration = Duration::from_secs(30);
@@ -38,6 +38,15 @@ impl Tool for RunFormatter {
 
     fn chooses_program(&self) -> bool {
         true
+    }
+
+    fn choices(
+        &self,
+        arguments: &Value,
+        project: &Files,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
+        Ok(Some(choices(&formatters(&Project::look(project, cancel)?, &Selection::of(arguments)?.files))))
     }
 
     fn is_default(&self) -> bool {

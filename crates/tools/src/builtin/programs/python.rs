@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Access, Target};
-use orchestrate_sandbox::Exit;
+use orchestrate_sandbox::{Cancel, Exit};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,11 +19,11 @@ use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Expect;
+use crate::files::{Expect, Files};
 use crate::output::Answer;
 use crate::path::join;
 use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::{ProgramChoice, Tool};
 
 /// The default time limit of a script in seconds, as in the reference.
 const DEFAULT_SECONDS: u64 = 30;
@@ -45,6 +45,17 @@ impl Tool for RunPython {
 
     fn chooses_program(&self) -> bool {
         true
+    }
+
+    fn choices(
+        &self,
+        arguments: &Value,
+        project: &Files,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
+        let code = arguments.get("code").and_then(Value::as_str).unwrap_or_default();
+        let python = Project::look(project, cancel)?.python();
+        Ok(Some(vec![ProgramChoice { commands: vec![judged(python, code), interpreter(python)] }]))
     }
 
     fn is_default(&self) -> bool {

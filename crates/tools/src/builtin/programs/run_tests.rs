@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::candidate::{Ran, choose};
+use super::candidate::{Ran, choices, choose};
 use super::parse::{self, Tally};
 use super::project::Project;
 use super::runners::{Report, runners, takes_pattern};
@@ -23,7 +23,7 @@ use crate::output::Answer;
 use crate::path::join;
 use crate::prompt::Prompt;
 use crate::results::{TestError, TestErrorKind, TestFailure, TestResults};
-use crate::tool::Tool;
+use crate::tool::{ProgramChoice, Tool};
 
 /// Maximum time to look for files of reports.
 const REPORTS_TIME: Duration = Duration::from_secs(10);
@@ -42,6 +42,17 @@ impl Tool for RunTests {
 
     fn chooses_program(&self) -> bool {
         true
+    }
+
+    fn choices(
+        &self,
+        arguments: &Value,
+        project: &Files,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
+        let pattern = arguments.get("test_pattern").and_then(Value::as_str);
+        let candidates = runners(&Project::look(project, cancel)?, pattern).into_iter().next();
+        Ok(Some(choices(&candidates.unwrap_or_default())))
     }
 
     fn is_default(&self) -> bool {

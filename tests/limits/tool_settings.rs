@@ -59,7 +59,7 @@ fn a_run_keeps_to_the_profile() -> Outcome {
     let step = |after: &str| Rule::task("T1").last_contains(after);
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("write_file", &write("a.rs")))
-        .rule(step("of the kinds that the user allows").call("run_shell_command", &json!({"command": "curl x"})))
+        .rule(step("none of the endings that the user allows").call("run_shell_command", &json!({"command": "curl x"})))
         .rule(step("of the programs that the user allows").call("run_shell_command", &json!({"command": "pip && pip"})))
         .rule(step("`tools.code_execution.allowed_commands` needs approval").call("write_file", &write("a.md")))
         .rule(done("T1"));
@@ -225,10 +225,13 @@ fn what_is_wrong_is_named() -> Outcome {
         ("RALPH_RESOURCE_LIMITS", "{\"max_agent\": 3}", "did you mean `max_agents`?"),
         ("RALPH_RESOURCE_LIMITS", "{\"model\": \"a/b\"}", "there is no key `model` here"),
         ("RALPH_RESOURCE_LIMITS", "4", "expected a JSON object"),
+        ("RALPH_RESOURCE_LIMITS", "{\"max_agents\": 4, \"max_agents\": 9}", "`max_agents` is set twice"),
     ];
     for (variable, value, expected) in table {
         says(&world.orchestrate(&["config", "show"]).env(variable, value).run()?.exits(2)?, &[expected])?;
     }
+    let near = world.orchestrate(&["config", "show"]).env("RALPH_MAX_AGENT", "4").run()?.exits(0)?;
+    says(&near, &["RALPH_MAX_AGENT has no effect: did you mean `RALPH_MAX_AGENTS`?", "20480 MiB", "30m"])?;
     world.repository.write("orchestrate.toml", "[tools.web_requests]\nallowed_domain = []\n")?;
     says(&world.types(&["config", "show"], 2)?, &["orchestrate.toml:2:1", "`tools.web_requests.allowed_domains`"])
 }

@@ -54,7 +54,8 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
     }
     let mut text = String::new();
     for (name, chosen) in &resolved.chosen {
-        let value = output::one_line(&chosen.value.to_string(), 60);
+        let value = named(name).map_or_else(|| chosen.value.to_string(), |key| key.show(&chosen.value));
+        let value = output::one_line(&value, 60);
         text.push_str(&format!("{name:<24} {value:<20} {}\n", source(chosen.place.as_ref())));
     }
     for rule in &resolved.rules {

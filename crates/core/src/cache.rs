@@ -110,7 +110,8 @@ impl ContentHash {
 /// Reports whether the guard forbids to replay anything: the loop builds, and a line of its plan begins with an open
 /// box, so that a replay would pretend that work was done.
 pub fn has_pending_tasks(phase: Phase, plan: &str) -> bool {
-    phase == Phase::Build && plan.lines().any(|line| line.starts_with(OPEN_TASK))
+    let plan = plan.strip_prefix('\u{feff}').unwrap_or(plan);
+    phase == Phase::Build && plan.split(['\n', '\r']).any(|line| line.starts_with(OPEN_TASK))
 }
 
 /// The lists of what is never replayed.
@@ -193,6 +194,9 @@ mod tests {
         let table = [
             (Phase::Build, "# Plan\n- [ ] T1\n", true),
             (Phase::Build, "- [x] T1\n  - [ ] indented\n* [ ] other\n", false),
+            (Phase::Build, "\u{feff}- [ ] T1\n", true),
+            (Phase::Build, "# Plan\r- [x] T1\r- [ ] T2\r", true),
+            (Phase::Build, "# Plan\r\n- [ ] T1\r\n", true),
             (Phase::Plan, "- [ ] T1\n", false),
             (Phase::Build, "", false),
         ];

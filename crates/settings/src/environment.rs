@@ -1,12 +1,12 @@
 //! Parses the environment: settings, keys and endpoints, and the location of the user's files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::cache::CacheMode;
 
 use crate::json;
-use crate::keys::{Class, KEYS, named};
+use crate::keys::{Class, KEYS, Key, named};
 use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
 
 /// The name of our folder in each of the user's base directories.
@@ -174,6 +174,25 @@ pub(crate) fn switches_given(variables: &BTreeMap<String, String>) -> BTreeMap<S
     given.filter_map(|variable| set(variables, &variable).map(str::to_owned).map(|text| (variable, text))).collect()
 }
 
+/// Returns warnings about variables that have no effect, and whose names are nearly those of ours. Others with these
+/// prefixes may belong to other programs.
+pub(crate) fn misspelt(variables: &BTreeMap<String, String>) -> Vec<String> {
+    let keys = KEYS.iter().map(Key::variable);
+    let aliases = ALIASES.iter().map(|(variable, _)| (*variable).to_owned());
+    let others = ["ASK", "DISABLE_SPAWNING", "SANDBOX_MODE", TOOLS_CONFIG, RESOURCE_LIMITS].into_iter().flat_map(both);
+    let known: BTreeSet<String> = keys.chain(aliases).chain(others).collect();
+    // Loops of other programs have variables such as `RALPH_TASK`.
+    let meant = || known.iter().map(String::as_str).filter(|name| *name != "RALPH_ASK");
+    let is_like_ours = |name: &&String| ["ORCHESTRATE_", "RALPH_"].iter().any(|prefix| name.starts_with(prefix));
+    let strange = variables.keys().filter(is_like_ours).filter(|name| !known.contains(*name));
+    let warning = |name: &String| {
+        set(variables, name)?;
+        let nearest = orchestrate_core::similar::nearest(name, meant())?;
+        Some(format!("{name} has no effect: did you mean `{nearest}`?"))
+    };
+    strange.filter_map(warning).collect()
+}
+
 /// Parses the variables that belong to no key.
 ///
 /// # Errors
@@ -320,6 +339,27 @@ mod tests {
                 "RALPH_RESOURCE_LIMITS: there is no key `max_agent` here",
             ]
         );
+    }
+
+    #[test]
+    fn a_variable_with_nearly_the_name_of_one_of_ours_is_warned_of() {
+        let given = variables(&[
+            ("RALPH_MAX_AGENT", "4"),
+            ("ORCHESTRATE_MAX_AGENT", "4"),
+            ("ORCHESTRATE_SANDBOX_MODES", "strict"),
+            ("RALPH_MAX_DEPHT", ""),
+            ("RALPH_MAX_DEPTH", "2"),
+            ("RALPH_TASK", "1"),
+            ("RALPH_ITERATION", "7"),
+            ("ORCHESTRATE_REQUIRE", "all"),
+            ("MAX_AGENT", "4"),
+        ]);
+        let expected = [
+            "ORCHESTRATE_MAX_AGENT has no effect: did you mean `ORCHESTRATE_MAX_AGENTS`?",
+            "ORCHESTRATE_SANDBOX_MODES has no effect: did you mean `ORCHESTRATE_SANDBOX_MODE`?",
+            "RALPH_MAX_AGENT has no effect: did you mean `RALPH_MAX_AGENTS`?",
+        ];
+        assert_eq!(misspelt(&given), expected);
     }
 
     /// Every promised variable has an effect or is refused: none is accepted and ignored.

@@ -1,5 +1,9 @@
 //! Reads settings that are written as JSON: a file of tool settings, and a variable with limits.
 
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
 
 use crate::keys::{Class, Expected, KEYS, Key, Kind, Value, named};
@@ -30,10 +34,13 @@ pub(crate) fn is_resource_limit(key: &Key) -> bool {
 }
 
 fn read(text: &str, place: &Location, belongs: fn(&Key) -> bool) -> Result<Layer, Vec<Problem>> {
-    let parsed: Json = serde_json::from_str(text).map_err(|error| {
+    let syntax = |error: serde_json::Error| {
         let place = Location { line: error.line(), column: error.column().max(1), ..place.clone() };
-        vec![Problem::new(place, ProblemCode::Syntax, format!("this is not JSON: {error}"))]
-    })?;
+        let message = if error.is_data() { error.to_string() } else { format!("this is not JSON: {error}") };
+        vec![Problem::new(place, ProblemCode::Syntax, message)]
+    };
+    serde_json::from_str::<Unrepeated>(text).map_err(syntax)?;
+    let parsed: Json = serde_json::from_str(text).map_err(syntax)?;
     if !parsed.is_object() {
         let message = "expected a JSON object such as {\"code_execution\": {\"timeout_seconds\": 30}}";
         return Err(vec![Problem::new(place.clone(), ProblemCode::InvalidValue, message)]);
@@ -66,11 +73,73 @@ fn take(
         problem.suggestion = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
         return Err(problem);
     };
+    if layer.given.iter().any(|given| given.key == key) {
+        let message = format!("`{}` is set twice", key.name);
+        return Err(Problem::new(place.clone(), ProblemCode::Ambiguous, message));
+    }
     let value = value_of(key.kind, value).map_err(|expected| {
         let message = format!("invalid value `{value}` for `{name}`: expected {expected}");
         Problem::new(place.clone(), ProblemCode::InvalidValue, message)
     })?;
     layer.take(key, value, place.clone())
+}
+
+/// JSON without a repeated key, of which a parser keeps only the last one.
+struct Unrepeated;
+
+impl<'de> Deserialize<'de> for Unrepeated {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Unrepeated)
+    }
+}
+
+impl<'de> Visitor<'de> for Unrepeated {
+    type Value = Unrepeated;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("JSON without a repeated key")
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Unrepeated, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Unrepeated, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Unrepeated, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Unrepeated, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Unrepeated, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Unrepeated, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Unrepeated, A::Error> {
+        while items.next_element::<Unrepeated>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Unrepeated, A::Error> {
+        let mut seen = BTreeSet::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            if seen.contains(&name) {
+                return Err(A::Error::custom(format!("`{name}` is set twice")));
+            }
+            fields.next_value::<Unrepeated>()?;
+            seen.insert(name);
+        }
+        Ok(self)
+    }
 }
 
 /// Collects the values of nested objects, each with its path.
@@ -142,6 +211,28 @@ mod tests {
             ["tools.json:1:1: this is not JSON: EOF while parsing an object at line 1 column 1 "]
         );
         assert_eq!(lines(tool_settings("[]", &place)).len(), 1);
+    }
+
+    #[test]
+    fn a_key_is_set_once() {
+        let place = Location::of(Source::Overrides, "RALPH_RESOURCE_LIMITS");
+        let table = [
+            (
+                r#"{"max_agents": 4, "max_agents": 400}"#,
+                "RALPH_RESOURCE_LIMITS:1:30: `max_agents` is set twice at line 1 column 30 ",
+            ),
+            (
+                r#"{"code_execution": {"memory_limit_mb": 64}, "code_execution": {}}"#,
+                "RALPH_RESOURCE_LIMITS:1:60: `code_execution` is set twice at line 1 column 60 ",
+            ),
+            (
+                r#"{"code_execution": {"memory_limit_mb": 64}, "tools": {"code_execution": {"memory_limit_mb": 65}}}"#,
+                "RALPH_RESOURCE_LIMITS: `tools.code_execution.memory_limit_mb` is set twice ",
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(lines(resource_limits(text, &place)), [expected]);
+        }
     }
 
     #[test]

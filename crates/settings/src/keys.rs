@@ -225,6 +225,19 @@ impl Key {
         format!("--{}", self.name.replace('_', "-"))
     }
 
+    /// Returns a value as people read it, with its unit.
+    pub fn show(&self, value: &Value) -> String {
+        let Value::Number(number) = value else { return value.to_string() };
+        if self.kind == Kind::Duration {
+            return shown_duration(*number);
+        }
+        let unit = [("_mib", " MiB"), ("_mb", " MiB"), ("_seconds", " s"), ("_tokens", " tokens")]
+            .into_iter()
+            .find(|(end, _)| self.name.ends_with(end))
+            .map_or("", |(_, unit)| unit);
+        format!("{number}{unit}")
+    }
+
     /// Returns the value that applies if no source sets the key, or `None` if it has no default.
     pub fn default_value(&self) -> Option<Value> {
         let run = RunSettings::default();
@@ -258,6 +271,13 @@ impl Key {
             _ => None,
         }
     }
+}
+
+/// Returns milliseconds in the largest unit that keeps them whole, as a setting may be written.
+fn shown_duration(milliseconds: u64) -> String {
+    let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    let whole = units.into_iter().find(|(unit, _)| milliseconds > 0 && milliseconds.is_multiple_of(*unit));
+    whole.map_or_else(|| format!("{milliseconds}ms"), |(unit, name)| format!("{}{name}", milliseconds / unit))
 }
 
 impl Kind {

@@ -82,7 +82,8 @@ impl Inputs {
         let user = keep(&mut problems, self.user_file());
         let project = keep(&mut problems, self.project_file());
         let layers = [self.flags.clone(), environment, tools, self.plan.clone(), project.layer, user.layer];
-        let resolved = Resolved::of(&layers);
+        let mut resolved = Resolved::of(&layers);
+        resolved.warnings.extend(environment::misspelt(&self.variables));
         problems.extend(rule_problems(&resolved.rules, &self.tools));
         problems.extend(self.alternative_problems(&resolved));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {

@@ -99,8 +99,8 @@ impl Resolved {
             let typed = matches!(given.place.source, Source::Flags | Source::Overrides | Source::Environment);
             let gives_way = narrower.source == Source::Overrides && given.place.source == Source::Environment;
             if typed && !gives_way && given.value != chosen.value {
-                self.warnings
-                    .push(format!("{}: {} is narrowed to {} by {narrower}", given.place, given.value, chosen.value));
+                let [wanted, got] = [&given.value, &chosen.value].map(|value| given.key.show(value));
+                self.warnings.push(format!("{}: {wanted} is narrowed to {got} by {narrower}", given.place));
             }
         }
     }
@@ -430,6 +430,26 @@ mod tests {
         };
         let resolved = Resolved::of(&[limit(Source::Flags, "9"), limit(Source::User, "4")]);
         assert_eq!(resolved.warnings, ["Flags: 9 is narrowed to 4 by User"]);
+    }
+
+    #[test]
+    fn a_number_is_shown_with_its_unit() {
+        let table = [
+            ("timeout", "3600", "1h"),
+            ("timeout", "90", "90s"),
+            ("outage_patience", "30m", "30m"),
+            ("worktree_mib", "64", "64 MiB"),
+            ("tools.code_execution.memory_limit_mb", "256", "256 MiB"),
+            ("tools.web_requests.timeout_seconds", "10", "10 s"),
+            ("context_tokens", "16000", "16000 tokens"),
+            ("budget_usd", "2.5", "$2.50"),
+            ("max_agents", "4", "4"),
+            ("merge", "review", "review"),
+        ];
+        for (name, text, expected) in table {
+            let key = named(name).unwrap();
+            assert_eq!(key.show(&key.kind.parse(text).unwrap()), expected, "{name}");
+        }
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Limits {
             return None;
         }
         let allowed = &extensions.shown;
-        let reason = format!("`{path}` is not a file of the kinds that the user allows: {allowed}");
+        let reason = format!("`{path}` has none of the endings that the user allows for files: {allowed}");
         Some(LimitRefusal { rule: EXTENSIONS, reason })
     }
 

@@ -37,7 +37,7 @@ fn denied(reason: &str) -> String {
     format!("Denied: Security validation failed: {reason}")
 }
 
-const KINDS: &str = "is not a file of the kinds that the user allows: .py .md .txt .json .yaml";
+const KINDS: &str = "has none of the endings that the user allows for files: .py .md .txt .json .yaml";
 
 pub(crate) async fn the_reference_profile_holds(mut harness: ToolHarness) {
     harness.limit(&profile());

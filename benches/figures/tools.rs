@@ -278,5 +278,6 @@ async fn call(harness: &ToolHarness, number: usize, tool: &str, arguments: Value
         CallOutcome::Done(output) if output.success => Ok(()),
         CallOutcome::Done(output) => Err(Failed::from(format!("{tool} failed: {:?}", output.error))),
         CallOutcome::NeedsApproval { .. } => Err(Failed::from(format!("{tool} asks"))),
+        CallOutcome::Waits => Err(Failed::from(format!("{tool} waits"))),
     }
 }

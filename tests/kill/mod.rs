@@ -56,6 +56,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::before_an_append_commands_are_resumed_to_the_same_end", || kill_each(commands()?, "before")),
         case("kill::after_an_append_a_review_is_resumed_to_the_same_end", || kill_each(reviewed()?, "after")),
         case("kill::before_an_append_a_review_is_resumed_to_the_same_end", || kill_each(reviewed()?, "before")),
+        case("kill::after_an_append_a_wait_is_resumed_to_the_same_end", || kill_each(waiting()?, "after")),
+        case("kill::before_an_append_a_wait_is_resumed_to_the_same_end", || kill_each(waiting()?, "before")),
         case("kill::after_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "after")),
         case("kill::before_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "before")),
         case("kill::twice_the_run_is_resumed_to_the_same_end", killed_twice),
@@ -183,6 +185,16 @@ fn two_agents() -> Result<&'static Reference, Failed> {
 fn reviewed() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
     once(&MADE, || Ok(Reference::run("a review", SHORTER_FORM, plays::reviewed())?.0))
+}
+
+/// Returns the reference run of three levels of agents that wait for each other.
+fn waiting() -> Result<&'static Reference, Failed> {
+    static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
+    once(&MADE, || {
+        let (reference, events) = Reference::run("a wait", SHORTER_FORM, plays::waiting())?;
+        let waits = events.iter().filter(|event| matches!(event, Event::AgentWaiting { .. })).count();
+        if waits == 2 { Ok(reference) } else { fail(format!("{events:#?}")) }
+    })
 }
 
 /// Returns the reference run of an outage, in which a fall-back takes over and both models are waited for.

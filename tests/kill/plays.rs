@@ -10,6 +10,7 @@ use orchestrate_core::agent_loop::INTERRUPTED;
 use orchestrate_core::event::ReturnCause;
 use serde_json::json;
 
+use crate::run::waits::LEAD;
 use crate::support::{ModelServer, Reply, Rule, Script};
 
 /// The task that a user sends back, and the message with it.
@@ -24,12 +25,14 @@ pub(super) struct Play {
     pub(super) script: Script,
     /// Starts the server that answers instead of the script.
     pub(super) server: Option<fn() -> Result<ModelServer, Failed>>,
+    /// The text of the role `lead`, if the plan names it.
+    pub(super) lead: Option<&'static str>,
 }
 
 impl Play {
     /// Creates a play whose agents are answered by a script.
     pub(super) fn of(plan: &'static str, script: Script) -> Self {
-        Self { plan, script, server: None }
+        Self { plan, script, server: None, lead: None }
     }
 }
 
@@ -149,6 +152,25 @@ fn writes_once(conversation: &str) -> Reply {
         true => Reply::text("").call("write_file", json!({"path": "one.txt", "content": "1\n"})),
         false => Reply::text("Done."),
     }
+}
+
+/// Returns three tasks, of which the first waits for the second, and that one for the third.
+pub(super) fn waiting() -> Play {
+    let writes = |rule: Rule, path: &str| rule.call("write_file", &json!({"path": path, "content": "1\n"}));
+    let of = |script: Script, task: &str, path: &str, first: Rule| {
+        let then = |text: &str| Rule::task(task).last_contains(text);
+        script
+            .rule(writes(then(INTERRUPTED), path))
+            .rule(then(path).text("Done."))
+            .rule(writes(then("all of them are done"), path))
+            .rule(first)
+    };
+    let waits = |task: &str, for_: &str| Rule::task(task).call("wait_for_agents", &json!({"agent_ids": [for_]}));
+    let script = of(Script::default(), "T1", "one.txt", waits("T1", "T2"));
+    let script = of(script, "T2", "two.txt", waits("T2", "T3"));
+    let script = of(script, "T3", "three.txt", writes(Rule::task("T3"), "three.txt"));
+    let plan = "- [ ] T1 lead (agent: lead)\n- [ ] T2 lead below (agent: lead)\n- [ ] T3 write\n";
+    Play { lead: Some(LEAD), ..Play::of(plan, script) }
 }
 
 /// Returns one task whose agent works at once.

@@ -79,6 +79,12 @@ impl Scene {
         if let Some(server) = &server {
             world.write(SERVER, &format!("{}\n{}", server.openai_base(), server.anthropic_base()))?;
         }
+        if let Some(role) = play.lead {
+            let path = ".orchestrate/agents/lead.md";
+            world.repository.write(path, role)?;
+            world.repository.git(&["add", path])?;
+            world.repository.git(&["commit", "-q", "-m", "Add a role", "--", path])?;
+        }
         let before = world.repository.fingerprint()?;
         Ok(Self { world, before, _server: server })
     }

@@ -22,6 +22,8 @@ pub(super) const TOOLS_AS_VALUES: &[Line] = &[
         LIMITS,
         "a_time_limit_is_capped_and_has_a_default",
     ),
+    case("002-092", "get_agent_status", "waits::agents_are_seen"),
+    case("002-093", "AgentStatus", "waits::agents_are_seen"),
     case("002-094", "send_message_to_agent", "messages::a_message_arrives_between_results_and_request"),
     unit("002-095", "a message may be an object", ERRORS, "a_message_may_be_an_object"),
     case(
@@ -29,6 +31,8 @@ pub(super) const TOOLS_AS_VALUES: &[Line] = &[
         "send_message_to_agent says whether it succeeded",
         "messages::an_unknown_recipient_is_the_senders_error",
     ),
+    case("002-099", "list_active_agents", "waits::agents_are_seen"),
+    case("002-100", "AgentInfo", "waits::agents_are_seen"),
     unit("002-115", "Tool.name", CATALOGUE, "every_tool_has_the_name_of_its_description_file"),
     unit("002-116", "Tool.description", CONFORMANCE, "every_built_in_tool_conforms"),
     unit("002-117", "calls are counted from 0", RECORDS, "figures_are_kept_for_each_tool"),

@@ -21,6 +21,7 @@ mod task_message;
 mod trackers;
 mod verdict;
 mod verifier;
+pub(crate) mod waits;
 
 use crate::support::{Case, Need};
 
@@ -48,6 +49,7 @@ pub(crate) fn cases() -> Vec<Case> {
         trackers::cases,
         verdict::cases,
         verifier::cases,
+        waits::cases,
     ];
     let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(runs).collect()

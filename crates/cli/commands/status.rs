@@ -14,7 +14,7 @@ use crate::error::CommandError;
 use crate::show::next;
 use crate::show::output;
 use crate::show::parked_call;
-use crate::show::progress::{is_at_work, short};
+use crate::show::progress::{is_at_work, short, waited_for};
 use crate::show::run_argument::Named;
 use crate::show::table;
 use crate::show::table::RUNNING;
@@ -92,6 +92,9 @@ fn activity(record: &TaskRecord) -> String {
             "{task} waits for its model since {since}: failed to {}\n",
             output::one_line(&outage.error, 200)
         );
+    }
+    if let Some(wait) = record.wait().filter(|wait| !wait.is_for_person()) {
+        return format!("{task} waits in turn {} for {}\n", record.turns(), waited_for(wait));
     }
     let tool = record.last_tool().map(|tool| output::one_line(tool, 60));
     match (record.next_work(), tool) {

@@ -9,7 +9,9 @@ use orchestrate_coordinator::Retry;
 use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::Sender;
 use orchestrate_core::price::dollars;
-use orchestrate_core::{Event, Recorded, RequestedChange, RunId, RunState, TaskRecord, Usage, VerdictKind, split_hint};
+use orchestrate_core::{
+    Event, Recorded, RequestedChange, RunId, RunState, TaskRecord, Usage, VerdictKind, Wait, split_hint,
+};
 
 use crate::show::columns;
 use crate::show::output::{names, one_line, quoted};
@@ -180,6 +182,9 @@ fn detail(event: &Event) -> Option<String> {
             let why = error.as_deref().map(|error| format!(": {}", one_line(error, WIDTH))).unwrap_or_default();
             format!("{task}: {} {} in {duration_ms} ms{why}", one_line(tool, WIDTH), outcome_words(*outcome))
         }
+        Event::AgentWaiting { task, wait, .. } => format!("{task}: waits for {}", waited_for(wait)),
+        Event::AgentWoken { task, timed_out: false } => format!("{task}: goes on after its wait"),
+        Event::AgentWoken { task, timed_out: true } => format!("{task}: goes on, since the time of its wait is over"),
         Event::ApprovalDecided { call, allowed, by, .. } => {
             let by = by.as_deref().map(|by| format!(" by {}", one_line(by, WIDTH))).unwrap_or_default();
             format!("call {}: {}{by}", short(call.as_str()), if *allowed { "approved" } else { "rejected" })
@@ -265,6 +270,14 @@ pub(crate) fn outcome_words(outcome: ToolOutcome) -> &'static str {
 /// Returns the first digits of a hash, enough to type.
 pub(crate) fn short(hash: &str) -> &str {
     hash.get(..8).unwrap_or(hash)
+}
+
+/// Describes what a task waits for.
+pub(crate) fn waited_for(wait: &Wait) -> String {
+    match wait {
+        Wait::Person { call } => format!("your decision about call {}", short(call.as_str())),
+        Wait::Agents { ids, .. } => names(&ids.iter().map(ToString::to_string).collect::<Vec<_>>(), WIDTH),
+    }
 }
 
 /// Reports whether a task's agent is working, and so has a live line.

@@ -5,6 +5,7 @@
 //! change of meaning raises [`VERSION`]. Large texts are stored as blobs beside the events.
 
 mod outcome;
+mod stream;
 mod subject;
 mod time;
 mod types;
@@ -22,6 +23,7 @@ use crate::request_parts::RequestParts;
 use crate::settings::RunSettings;
 use crate::task::Task;
 use crate::verdict::{RequestedChange, VerdictKind};
+use crate::wait::Wait;
 
 pub use outcome::{
     CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
@@ -379,6 +381,27 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
+    /// A call waits; its agent's worker ends until it is woken. A wait for a person is `approval.requested` instead.
+    #[serde(rename = "agent.waiting")]
+    AgentWaiting {
+        /// The task.
+        task: TaskId,
+        /// The agent's request number.
+        turn: u32,
+        /// The call.
+        call_id: CallId,
+        /// What it waits for.
+        wait: Wait,
+    },
+    /// What a task waits for has happened, or its deadline has passed; its call is answered next.
+    #[serde(rename = "agent.woken")]
+    AgentWoken {
+        /// The task.
+        task: TaskId,
+        /// Whether its deadline has passed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        timed_out: bool,
+    },
     /// A message was accepted for delivery.
     #[serde(rename = "message.sent")]
     MessageSent {
@@ -656,29 +679,6 @@ pub enum Event {
         /// The tasks whose worktrees are gone.
         tasks: Vec<TaskId>,
     },
-}
-
-impl Recorded {
-    /// Returns the event as one object of `--output-format stream-json`: `type, ts (RFC 3339, milliseconds), run_id,
-    /// seq, v` and then the event's own fields.
-    pub fn stream_json(&self) -> Value {
-        let mut object = serde_json::Map::new();
-        let fields = match serde_json::to_value(&self.event) {
-            Ok(Value::Object(fields)) => fields,
-            _ => serde_json::Map::new(),
-        };
-        object.insert("type".to_owned(), fields.get("type").cloned().unwrap_or(Value::Null));
-        object.insert("ts".to_owned(), Value::String(rfc3339(self.ts_ms)));
-        object.insert("run_id".to_owned(), Value::String(self.run_id.to_string()));
-        object.insert("seq".to_owned(), Value::from(self.seq));
-        object.insert("v".to_owned(), Value::from(self.v));
-        for (key, value) in fields {
-            if key != "type" {
-                object.insert(key, value);
-            }
-        }
-        Value::Object(object)
-    }
 }
 
 #[cfg(test)]

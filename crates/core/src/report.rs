@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::agent_status::Liveness;
 use crate::conversation::Usage;
 use crate::event::{FailureCause, RunStatus};
 use crate::ids::{AgentId, Oid, RunId, TaskId};
@@ -101,6 +102,9 @@ pub struct TaskReport {
     pub title: String,
     /// The task's state.
     pub state: TaskState,
+    /// What its agent is doing; `None` in a report on the task alone.
+    #[serde(flatten)]
+    pub liveness: Option<Liveness>,
     /// The role; null for a `run:` task.
     pub agent: Option<String>,
     /// The agent.
@@ -157,6 +161,7 @@ impl Standing {
         state.tasks().for_each(|record| usage.add(record.usage()));
         let task = |record| TaskReport {
             state: self.of_task(record),
+            liveness: Some(state.liveness(record, self.is_live)),
             waits_for_verdict_of: state.waits_for_verdict_of(record),
             ..TaskReport::of(record)
         };
@@ -186,6 +191,7 @@ impl TaskReport {
             id: record.task.id.clone(),
             title: record.task.title.clone(),
             state: record.state(),
+            liveness: None,
             agent: record.agent().map(str::to_owned).filter(|_| is_agent),
             agent_id: record.task.id.clone(),
             attempt: record.attempt(),

@@ -12,6 +12,7 @@ mod landing;
 mod spending;
 mod token_limit;
 mod verdicts;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use crate::schedule::Schedule;
 use crate::settings::{MergeMode, RunSettings};
 pub use crate::task_record::{MergedAttempt, Outage, Repair, Snapshot, TakeOver, TaskRecord};
 pub use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
+pub use waiting::{AskedWait, Expiry, WaitDecision};
 
 /// The state of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -576,7 +578,8 @@ impl RunState {
         record.candidate(self.needs_review(record) || self.is_held(record))
     }
 
-    /// Returns the events that follow from the state alone: tasks that become ready, skipped, or due for review.
+    /// Returns the events that follow from the state alone: tasks that become ready, skipped, or due for review, and
+    /// waits that are over.
     ///
     /// The sequencer evaluates this on the newest state, so calling it twice records nothing twice.
     pub fn due_facts(&self) -> Vec<Event> {
@@ -589,13 +592,14 @@ impl RunState {
             .filter(|record| !self.is_held(record))
             .filter(|record| self.settings.merge != MergeMode::None && self.candidate(record).is_none())
             .map(|record| Event::ReviewRequested { task: record.task.id.clone() });
-        skipped.chain(ready).chain(reviews).collect()
+        skipped.chain(ready).chain(reviews).chain(self.wakes()).collect()
     }
 
-    /// Reports whether a task can continue without the user: by an agent's work, or by being merged.
+    /// Reports whether a task can continue without the user: by an agent's work, by being merged, or once a deadline
+    /// has passed.
     pub fn can_go_on(&self, record: &TaskRecord) -> bool {
         let is_to_be_merged = record.state() == TaskState::Verified && self.settings.merge != MergeMode::None;
-        record.state().is_workable() || is_to_be_merged && !self.is_held(record)
+        record.state().is_workable() || record.waits_until().is_some() || is_to_be_merged && !self.is_held(record)
     }
 
     /// Returns the tasks that an agent should be working on, those started first.

@@ -10,6 +10,7 @@ mod review;
 mod review_events;
 mod stage;
 mod started;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +21,7 @@ use crate::illegal::Illegal;
 use crate::price::Cost;
 use crate::task::Task;
 use crate::task_state::{Reopening, TaskError, TaskState, Verify};
+use crate::wait::{EndedWait, Wait};
 
 use self::branch::{Branch, Worktree};
 use self::stage::{End, Stage, Unstarted};
@@ -264,10 +266,41 @@ impl TaskRecord {
 
     /// Returns the parked call.
     pub fn parked(&self) -> Option<&CallHash> {
+        match self.wait()? {
+            Wait::Person { call } => Some(call),
+            Wait::Agents { .. } => None,
+        }
+    }
+
+    /// Returns what it waits for.
+    pub fn wait(&self) -> Option<&Wait> {
         match &self.started()?.stage {
-            Stage::Waiting { parked, .. } => Some(parked),
+            Stage::Waiting { wait, .. } => Some(wait),
             _ => None,
         }
+    }
+
+    /// Returns when its wait is over at the latest, in milliseconds worked on the run; `None` if it has no deadline.
+    pub fn waits_until(&self) -> Option<u64> {
+        self.wait()?.until_ms()
+    }
+
+    /// Returns the newest wait for other agents, until its agent hands over or waits again.
+    pub fn ended_wait(&self) -> Option<&EndedWait> {
+        match &self.started()?.stage {
+            Stage::Running { waited, .. } => waited.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Reports whether the user has to act: to decide a tool call, or to review its work.
+    pub fn waits_for_person(&self) -> bool {
+        self.wait().is_some_and(Wait::is_for_person) || self.state().awaits_review()
+    }
+
+    /// Reports whether the task cannot continue by itself: it has ended, or waits for the user.
+    pub fn rests(&self) -> bool {
+        self.waits_for_person() || self.state().is_settled()
     }
 
     /// Returns the last tool that it started, for the display.

@@ -14,7 +14,7 @@ pub enum TaskState {
     Ready,
     /// An agent works on it, or should.
     Running,
-    /// A tool call is parked.
+    /// A tool call waits, for the user or for other agents.
     Waiting,
     /// Its work is the tip of its branch; its own check has not finished.
     Committed,
@@ -108,18 +108,6 @@ impl TaskState {
     #[must_use]
     pub fn is_under_way(self) -> bool {
         matches!(self, TaskState::Running | TaskState::Waiting | TaskState::Committed)
-    }
-
-    /// Reports whether the task waits for the user, to decide a tool call or to review its work.
-    #[must_use]
-    pub fn waits_for_person(self) -> bool {
-        self == TaskState::Waiting || self.awaits_review()
-    }
-
-    /// Reports whether the task cannot continue by itself: it has ended, or waits for the user.
-    #[must_use]
-    pub fn rests(self) -> bool {
-        self.waits_for_person() || self.is_settled()
     }
 
     /// Reports whether the work awaits the user's approval.

@@ -400,6 +400,7 @@ async fn call(harness: &ToolHarness, specimen: &Specimen<'_>, arguments: Value) 
         CallOutcome::NeedsApproval { .. } => {
             ToolOutput::failed(&call.id, &crate::ToolError::denied("parked", "it parks"))
         }
+        CallOutcome::Waits => ToolOutput::failed(&call.id, &crate::ToolError::denied("waits", "it waits")),
     }
 }
 

@@ -34,7 +34,7 @@ use crate::resolver::{Resolver, request};
 use crate::scope::CallScope;
 use crate::services::CallRecord;
 use crate::shape;
-use crate::tool::Tool;
+use crate::tool::{Tool, Waits};
 
 /// Maximum number of concurrent calls: more than a run has workers, few enough for the limit on file descriptors.
 const MAX_RUNNING_CALLS: usize = 64;
@@ -123,11 +123,13 @@ impl Executor {
         self.tasks.reopen();
     }
 
-    /// Runs one call, or refuses or parks it.
+    /// Runs one call, refuses or parks it, or lets it wait.
     pub async fn call(&self, call: &ToolCall, scope: &CallScope) -> CallOutcome {
         let started = Instant::now();
         match self.decide(call, scope) {
-            Ok(Decided::Permitted(prepared, permit)) => CallOutcome::Done(self.run(*prepared, permit, scope).await),
+            Ok(Decided::Permitted(prepared, permit)) => {
+                self.run(*prepared, permit, scope).await.map_or(CallOutcome::Waits, CallOutcome::Done)
+            }
             Ok(Decided::Parked { record, rule }) => {
                 let CallRecord { hash: call, tool, arguments, .. } = *record;
                 let arguments = self.shared.redactor.value(arguments);
@@ -163,13 +165,14 @@ impl Executor {
         }
     }
 
-    async fn run(&self, prepared: Prepared, permit: Permit, scope: &CallScope) -> ToolOutput {
+    /// Runs a permitted call; returns `None` if it waits.
+    async fn run(&self, prepared: Prepared, permit: Permit, scope: &CallScope) -> Option<ToolOutput> {
         let call = prepared.record.call.clone();
         let (shared, scope) = (Arc::clone(&self.shared), scope.clone());
         // Its logs go where the caller's go.
         let run = async move { shared.run(prepared, permit, scope).await }.with_current_subscriber();
         let task = self.tasks.spawn(run);
-        task.await.unwrap_or_else(|_| ToolOutput::interrupted(&call))
+        task.await.unwrap_or_else(|_| Some(ToolOutput::interrupted(&call)))
     }
 }
 
@@ -313,16 +316,40 @@ impl Shared {
         calls.add(tool, output.success, output.execution_time);
     }
 
-    /// Replays a stored result, or records the start, runs the tool, shapes its result, and records the end.
-    async fn run(&self, prepared: Prepared, permit: Permit, scope: CallScope) -> ToolOutput {
-        let Prepared { tool, mut record, .. } = prepared;
+    /// Answers a call that may wait, or runs it; returns `None` if it waits.
+    async fn run(&self, prepared: Prepared, permit: Permit, scope: CallScope) -> Option<ToolOutput> {
+        let Prepared { tool, record, .. } = prepared;
         let Ok(_slot) = self.slots.acquire().await else {
-            return ToolOutput::failed(&record.call, &ToolError::Interrupted("the executor is closed".to_owned()));
+            let closed = ToolError::Interrupted("the executor is closed".to_owned());
+            return Some(ToolOutput::failed(&record.call, &closed));
         };
         let shown = describe_call(&record.tool, &self.redactor.value(record.arguments.clone()));
         tracing::info!(agent = %scope.agent, "{shown}");
         let guard_of_paths = path_guard(tool.as_ref(), &permit, &scope);
-        let mut context = Arc::new(ToolContext::new(permit, guard_of_paths, scope));
+        let context = Arc::new(ToolContext::new(permit, guard_of_paths, scope));
+        match tool.as_waits() {
+            Some(waits) => self.answer(waits, &record, &context).await,
+            None => Some(self.run_tool(&tool, record, context).await),
+        }
+    }
+
+    /// Answers a call that may wait, recording its start and its end in one step; returns `None` if it waits.
+    async fn answer(&self, waits: &dyn Waits, record: &CallRecord, context: &ToolContext) -> Option<ToolOutput> {
+        let asked = Instant::now();
+        let answered = waits.answer(context, &record.call, record.arguments.clone()).await.transpose()?;
+        let answered = redact_result(&self.redactor, answered);
+        let output = record::finish(context, &record.call, answered, asked.elapsed()).await;
+        self.count(&record.tool, &output);
+        Some(not_run(record, output, context.scope()).await)
+    }
+
+    /// Replays a stored result, or records the start, runs the tool, shapes its result, and records the end.
+    async fn run_tool(
+        &self,
+        tool: &Arc<dyn Tool>,
+        mut record: CallRecord,
+        mut context: Arc<ToolContext>,
+    ) -> ToolOutput {
         let looked = Instant::now();
         let (replay, found) = Replay::look_up(tool.as_ref(), &mut record, &context).await;
         if let Some(answer) = found {
@@ -345,7 +372,7 @@ impl Shared {
                 return ToolOutput::failed(&record.call, &record::lost("start", &error));
             }
         };
-        let Attempted { result, recovered, .. } = self.attempt(&tool, &mut context, &record).await;
+        let Attempted { result, recovered, .. } = self.attempt(tool, &mut context, &record).await;
         let result = match replay.filter(|_| recovered.is_empty()) {
             Some(replay) => replay.keep_and_redact(&context, &self.redactor, result).await,
             None => redact_result(&self.redactor, result),

@@ -15,7 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::policy::{Grant, Policy};
-use orchestrate_core::{BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall, ToolSettings};
+use orchestrate_core::{
+    AgentId, AgentInfo, AgentStatus, BlobId, CallId, Liveness, Oid, ReviewVerdict, RunId, TaskId, TaskState, ToolCall,
+    ToolSettings,
+};
 use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -29,10 +32,10 @@ use crate::output::{Artifact, CallOutcome, ToolOutput};
 use crate::registry::ToolRegistry;
 use crate::scope::{CallLimits, CallScope, WorktreeScope};
 use crate::services::{
-    AgentService, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk, EndSlot,
-    GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStash, GitStashResult,
-    GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService, ReplayService,
-    Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
+    AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk,
+    EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService,
+    GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService,
+    ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
 };
 use crate::shared::SharedValues;
 
@@ -153,7 +156,7 @@ impl ToolHarness {
         self.executor.call(&self.make_call(tool, arguments), &self.scope).await
     }
 
-    /// Runs a call and returns its output; a parked call counts as refused.
+    /// Runs a call and returns its output; a call that is parked or waits counts as refused.
     pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
         let call = self.make_call(tool, arguments);
         match self.executor.call(&call, &self.scope).await {
@@ -161,6 +164,10 @@ impl ToolHarness {
             CallOutcome::NeedsApproval { call: hash, rule, .. } => {
                 let parked = crate::ToolError::denied(&rule, format!("the call {hash} waits for approval"));
                 ToolOutput::failed(&call.id, &parked)
+            }
+            CallOutcome::Waits => {
+                let waits = crate::ToolError::denied("waits", "the call waits for other agents");
+                ToolOutput::failed(&call.id, &waits)
             }
         }
     }
@@ -358,10 +365,11 @@ fn known(what: &str, unknown: Option<impl std::fmt::Display>) -> Result<(), Serv
     unknown.map_or(Ok(()), |name| Err(ServiceError::Invalid(format!("there is no {what} `{name}`"))))
 }
 
-/// Records messages; the only other agent is `T2`.
+/// Records messages and waits; the only other agents are `T2`, which has ended, and `T3`, which works.
 #[derive(Debug, Default)]
 pub struct FakeAgents {
     sent: Mutex<Vec<OutgoingMessage>>,
+    waits: Mutex<Vec<AgentsWait>>,
 }
 
 impl FakeAgents {
@@ -369,6 +377,24 @@ impl FakeAgents {
     pub fn sent(&self) -> Vec<OutgoingMessage> {
         lock(&self.sent).clone()
     }
+
+    /// Returns all calls that wait.
+    pub fn waits(&self) -> Vec<AgentsWait> {
+        lock(&self.waits).clone()
+    }
+}
+
+/// Returns one of the other agents.
+fn agent(id: &AgentId) -> Result<AgentStatus, ServiceError> {
+    let (state, liveness) = match id.as_str() {
+        "T2" => (TaskState::Merged, Liveness::IdleDone),
+        "T3" => (TaskState::Running, Liveness::Working),
+        _ => return Err(ServiceError::Invalid(format!("there is no agent `{id}`; there are `T2` and `T3`"))),
+    };
+    let summary = (state == TaskState::Merged).then(|| "It is written.".to_owned());
+    let (agent_id, title, role) = (id.clone(), "Write it".to_owned(), Some("implementer".to_owned()));
+    let info = AgentInfo { agent_id, title, role, parent: None, state, liveness };
+    Ok(AgentStatus { info, attempt: 1, turns: 2, tokens: 300, last_tool: None, summary, error: None })
 }
 
 #[async_trait]
@@ -380,6 +406,24 @@ impl AgentService for FakeAgents {
         let mut sent = lock(&self.sent);
         sent.push(message);
         Ok(sent.len() as u64)
+    }
+
+    async fn status(&self, id: &AgentId) -> Result<AgentStatus, ServiceError> {
+        agent(id)
+    }
+
+    async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError> {
+        Ok(vec![agent(&"T3".into())?.info])
+    }
+
+    async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {
+        let agents = wait.agents.iter().map(agent).collect::<Result<Vec<_>, _>>()?;
+        let all_done = agents.iter().all(|agent| agent.info.state == TaskState::Merged);
+        if !all_done {
+            lock(&self.waits).push(wait);
+            return Ok(None);
+        }
+        Ok(Some(EndedAgentsWait { all_done, timed_out: false, has_message: false, agents }))
     }
 }
 

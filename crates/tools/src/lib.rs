@@ -75,12 +75,12 @@ pub use results::{
 };
 pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
 pub use services::{
-    AgentService, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk, EndSlot,
-    GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStash, GitStashResult,
-    GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService, ReplayService,
-    Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
+    AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk,
+    EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService,
+    GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService,
+    ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
 };
 pub use shared::SharedValues;
 pub use template::CommandTemplate;
-pub use tool::{Category, ProgramChoice, Tool, Wrap, Wrapping};
+pub use tool::{Category, ProgramChoice, Tool, Waits, Wrap, Wrapping};
 pub use wrapped::{MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, add_tool_files};

@@ -222,4 +222,7 @@ pub enum CallOutcome {
         /// The id of the rule that asks.
         rule: String,
     },
+    /// The call waits for what other agents do, which is recorded. Nothing else is: the same call is made again once
+    /// that has happened.
+    Waits,
 }

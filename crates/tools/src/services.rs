@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::event::CacheLookup;
 use orchestrate_core::policy::Decision;
-use orchestrate_core::{AgentId, CallHash, CallId, Oid, ReviewVerdict};
+use orchestrate_core::{AgentId, AgentInfo, AgentStatus, CallHash, CallId, Oid, ReviewVerdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -264,6 +264,37 @@ pub trait AgentService: Send + Sync {
     /// number. Fails with [`ServiceError::Invalid`], whose text is for the sender, if the recipient
     /// is unknown or its mailbox is full.
     async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError>;
+    /// Returns what is known of an agent. Fails with [`ServiceError::Invalid`] if it is unknown.
+    async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError>;
+    /// Returns the agents that have not ended.
+    async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError>;
+    /// Returns how a wait has ended; if it has not, records it and returns `None`: the call is made again then. Fails
+    /// with [`ServiceError::Invalid`] if an agent is unknown, or cannot end before the caller does.
+    async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError>;
+}
+
+/// A call that waits for other agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentsWait {
+    /// The call.
+    pub call: CallId,
+    /// The agents.
+    pub agents: Vec<AgentId>,
+    /// How long it waits at most; `None` for no limit.
+    pub timeout_seconds: Option<u64>,
+}
+
+/// How a wait for other agents has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedAgentsWait {
+    /// Whether all of them have ended, or wait for a review of their finished work.
+    pub all_done: bool,
+    /// Whether its time was used up before.
+    pub timed_out: bool,
+    /// Whether a message for the caller has arrived, which it reads next.
+    pub has_message: bool,
+    /// The agents, in the order of the call.
+    pub agents: Vec<AgentStatus>,
 }
 
 /// The plan that the agent's task is part of.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use async_trait::async_trait;
+use orchestrate_core::CallId;
 use orchestrate_core::policy::{Permission, Target};
 use orchestrate_sandbox::Cancel;
 use serde_json::Value;
@@ -201,6 +202,11 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Returns what answers its calls, if they may wait for what other agents do. Only those of built-in tools may.
+    fn as_waits(&self) -> Option<&dyn Waits> {
+        None
+    }
+
     /// Returns the tool that its calls go to, if it is a wrapper.
     fn wrapping(&self) -> Option<Wrapping<'_>> {
         None
@@ -228,6 +234,18 @@ pub trait Wrap {
     /// # Errors
     /// `Retry`, with the argument that does not fit.
     fn deserialize_wrapped(&self, arguments: &Value, template: Option<&CommandTemplate>) -> Result<Value, ToolError>;
+}
+
+/// A tool whose calls may wait. Such a call does nothing but answer, so no part of it runs while it waits.
+#[async_trait]
+pub trait Waits: Send + Sync {
+    /// Answers a call, or records what it waits for and returns `None`: the same call is made again once that has
+    /// happened, perhaps by another process.
+    ///
+    /// # Errors
+    /// Returns the [`ToolError`] whose class matches the possible reaction.
+    async fn answer(&self, context: &ToolContext, call: &CallId, arguments: Value)
+    -> Result<Option<Answer>, ToolError>;
 }
 
 /// What a wrapper wraps.

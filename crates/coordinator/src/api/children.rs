@@ -12,7 +12,7 @@ use orchestrate_core::report::TaskReport;
 use orchestrate_core::request::{Decision, Request, RequestRefused};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId};
+use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord};
 use orchestrate_journal::Batch;
 
 use crate::api::coordinator::{Coordinator, PlanInput};
@@ -158,7 +158,7 @@ impl ChildHandle {
     /// Fails if the run has ended meanwhile; [`Coordinator::finish`] returns the reason.
     pub async fn wait(&self) -> Result<TaskReport, CoordinatorError> {
         let mut state = self.run.state.clone();
-        let reached = state.wait_for(|state| state.task(&self.id).is_some_and(|record| record.state().rests())).await;
+        let reached = state.wait_for(|state| state.task(&self.id).is_some_and(TaskRecord::rests)).await;
         let reached = reached.map_err(|_| self.run.ended())?;
         reached.task(&self.id).map(TaskReport::of).ok_or_else(|| self.run.ended())
     }

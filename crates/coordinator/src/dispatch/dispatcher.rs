@@ -10,7 +10,8 @@ use std::sync::Arc;
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
 use orchestrate_core::report::{EXIT_INTERRUPTED, Standing, outcome_if_stopped};
 use orchestrate_core::request::{Holder, Request, RequestRefused, StopLevel};
-use orchestrate_core::{CallHash, Report, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::run_state::Expiry;
+use orchestrate_core::{CallHash, Report, RunId, RunState, TaskId};
 use orchestrate_journal::{Batch, JournalError, Received, Store};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
@@ -198,6 +199,7 @@ impl Dispatcher {
         let mut level = ShutdownLevel::None;
         let deadline = self.deadline();
         tokio::pin!(deadline);
+        let mut expiry = Box::pin(time_limit::next_expiry(self.context.journal.watch()));
         let mut abandoned = false;
         let mut input = Input::Changed;
         loop {
@@ -228,6 +230,11 @@ impl Dispatcher {
                     self.shutdown.raise(ShutdownLevel::Stop);
                     Input::Changed
                 }
+                expired = &mut expiry, if self.shutdown.level() < ShutdownLevel::Drain => {
+                    self.expire(expired).await?;
+                    expiry = Box::pin(time_limit::next_expiry(self.context.journal.watch()));
+                    Input::Changed
+                }
                 changed = self.closed.changed(), if !abandoned => {
                     // Without a handle no more children can be spawned, so the run may end.
                     abandoned = changed.is_err();
@@ -241,6 +248,11 @@ impl Dispatcher {
     fn deadline(&self) -> impl Future<Output = ()> + use<> {
         let left = |state: &RunState| state.time_left().filter(|_| !state.stands_still());
         time_limit::reached(self.context.journal.watch(), left)
+    }
+
+    /// Records that the deadline of a wait has passed, unless the wait is over.
+    async fn expire(&self, expiry: Expiry) -> Result<(), CoordinatorError> {
+        self.context.decide(move |state| state.decide_expiry(&expiry).map(Batch::from).unwrap_or_default()).await
     }
 
     /// Carries out an effect; returns whether the run is over.
@@ -368,7 +380,8 @@ impl Dispatcher {
     /// Stops an agent and those that it spawned; one without a worker is cancelled here.
     async fn stop_agent(&self, agent: &TaskId) -> Result<(), CoordinatorError> {
         let state = self.context.state();
-        let concerned = state.tasks().filter(|record| record.task.id == *agent || descends(&state, record, agent));
+        let concerned =
+            state.tasks().filter(|record| record.task.id == *agent || state.is_ancestor(agent, &record.task.id));
         let mut idle = Vec::new();
         for record in concerned {
             match self.agents.get(&record.task.id) {
@@ -452,18 +465,4 @@ async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorEr
 /// Returns the tasks that could continue without the user if there were time.
 fn left(state: &RunState) -> Vec<TaskId> {
     state.tasks().filter(|record| state.can_go_on(record)).map(|record| record.task.id.clone()).collect()
-}
-
-/// Reports whether one task is a descendant of the other.
-fn descends(state: &RunState, record: &TaskRecord, from: &TaskId) -> bool {
-    let mut parent = record.parent.as_ref();
-    // At most as many steps as there are tasks, in case a parent is its own ancestor.
-    for _ in state.tasks() {
-        match parent {
-            Some(found) if found == from => return true,
-            Some(found) => parent = state.task(found).and_then(|record| record.parent.as_ref()),
-            None => return false,
-        }
-    }
-    false
 }

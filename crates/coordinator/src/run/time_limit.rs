@@ -1,9 +1,10 @@
-//! Waits until a time limit is reached, by the time that counts.
+//! Waits until a time limit or a deadline is reached, by the time that counts.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::RunState;
+use orchestrate_core::run_state::Expiry;
 use tokio::sync::watch;
 
 /// Resolves when no time is left; never if there is no limit, or if the run ends first. While `left` returns `None`,
@@ -23,4 +24,29 @@ pub(crate) async fn reached(mut changes: watch::Receiver<Arc<RunState>>, left: i
             Err(_) => return,
         }
     }
+}
+
+/// Resolves when the next deadline of a wait passes, and returns the wait; never if the run ends first.
+pub(crate) async fn next_expiry(mut changes: watch::Receiver<Arc<RunState>>) -> Expiry {
+    loop {
+        let next = changes.borrow_and_update().next_expiry();
+        let is_other = |state: &Arc<RunState>| !is_same(state.next_expiry().as_ref(), next.as_ref());
+        let changed = changes.wait_for(is_other);
+        let ended = match &next {
+            Some(expiry) => tokio::time::timeout(expiry.left, changed).await.map(|changed| changed.is_err()),
+            None => Ok(changed.await.is_err()),
+        };
+        match (ended, next) {
+            (Err(_), Some(expiry)) => return expiry,
+            // The run is over.
+            (Ok(true), _) => std::future::pending().await,
+            _ => {}
+        }
+    }
+}
+
+/// Reports whether both are the same deadline, whatever time is left; the time that counts may have stood still.
+fn is_same(one: Option<&Expiry>, other: Option<&Expiry>) -> bool {
+    let of = |expiry: &Expiry| (expiry.task.clone(), expiry.until_ms);
+    one.map(of) == other.map(of)
 }

@@ -12,11 +12,13 @@ use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::run_state::{ApprovalDecision, MessageRefused};
+use orchestrate_core::run_state::{ApprovalDecision, AskedWait, MessageRefused, WaitDecision};
 use orchestrate_core::{
-    AgentId, BlobId, CallHash, DividedRequest, ReviewVerdict, RunState, TaskId, TaskRecord, ToolCall, VerdictRefused,
+    AgentId, AgentInfo, AgentStatus, BlobId, CallHash, DividedRequest, ReviewVerdict, RunState, TaskId, TaskRecord,
+    ToolCall, VerdictRefused, WaitRefused,
 };
 use orchestrate_journal::{Batch, Blob, Slot};
+use orchestrate_tools::EndedAgentsWait;
 use serde::de::DeserializeOwned;
 
 use crate::error::CoordinatorError;
@@ -268,6 +270,42 @@ impl WorkerLink {
         let now = self.now_ms();
         let deadline = message.deadline_seconds.map(|seconds| now.saturating_add(seconds.saturating_mul(1000)));
         self.context.send(from, message.to, message.body, deadline).await
+    }
+
+    /// Returns what is known of an agent of the run; fails with the reason if there is none.
+    pub(crate) fn agent_status(&self, agent: &AgentId) -> Result<AgentStatus, String> {
+        let state = self.context.state();
+        let record = state.known_agent(agent).map_err(|refused| refused.to_string())?;
+        Ok(state.agent_status(record, true))
+    }
+
+    /// Returns the agents of the run that have not ended.
+    pub(crate) fn active_agents(&self) -> Vec<AgentInfo> {
+        self.context.state().active_agents(true)
+    }
+
+    /// Records that a call waits for other agents, and returns `None`; if the wait is over, returns how it has ended.
+    pub(crate) async fn wait(
+        &self,
+        asked: AskedWait,
+    ) -> Result<Result<Option<EndedAgentsWait>, WaitRefused>, CoordinatorError> {
+        let (task, wanted) = (self.task.clone(), asked.clone());
+        let waits = self.context.journal.append_if(move |state| match state.decide_wait(&task, &wanted) {
+            Ok(WaitDecision::Waits(fact)) => Ok(Batch::from(*fact)),
+            Ok(WaitDecision::Over { timed_out }) => Err(Ok(timed_out)),
+            Err(refused) => Err(Err(refused)),
+        });
+        let timed_out = match waits.await? {
+            Ok(_) => return Ok(Ok(None)),
+            Err(Err(refused)) => return Ok(Err(refused)),
+            Err(Ok(timed_out)) => timed_out,
+        };
+        let state = self.context.state();
+        let named: Vec<&TaskRecord> = asked.ids.iter().filter_map(|id| state.task(id)).collect();
+        let all_done = named.iter().all(|record| state.is_at_rest(record));
+        let agents = named.iter().map(|record| state.agent_status(record, true)).collect();
+        let has_message = state.messages_for(&self.task).next().is_some();
+        Ok(Ok(Some(EndedAgentsWait { all_done, timed_out, has_message, agents })))
     }
 
     /// Records that the agent hands its work over, unless it has to read a message first; returns whether it was

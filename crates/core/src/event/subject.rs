@@ -40,6 +40,8 @@ impl Event {
             | Event::ToolStarted { task, .. }
             | Event::ToolFinished { task, .. }
             | Event::ApprovalRequested { task, .. }
+            | Event::AgentWaiting { task, .. }
+            | Event::AgentWoken { task, .. }
             | Event::SnapshotTaken { task, .. }
             | Event::TaskCommitted { task, .. }
             | Event::VerifyStarted { task, .. }
@@ -59,5 +61,10 @@ impl Event {
             | Event::TaskSkipped { task, .. }
             | Event::TaskCancelled { task, .. } => Some(task),
         }
+    }
+
+    /// Reports whether it begins the wait of a call, or ends one for other agents.
+    pub(crate) fn is_of_wait(&self) -> bool {
+        matches!(self, Event::ApprovalRequested { .. } | Event::AgentWaiting { .. } | Event::AgentWoken { .. })
     }
 }

@@ -130,7 +130,8 @@ impl RunState {
             // Nothing is merged in this mode, so work that has passed its check is complete.
             TaskState::Verified if self.settings.merge == MergeMode::None || self.is_held(record) => Progress::Held,
             TaskState::Ready | TaskState::Running | TaskState::Committed | TaskState::Verified => Progress::Active,
-            TaskState::Waiting => Progress::Parked,
+            TaskState::Waiting if record.waits_for_person() => Progress::Parked,
+            TaskState::Waiting => Progress::Active,
             TaskState::AwaitingReview => Progress::Held,
             TaskState::Merged | TaskState::NothingToDo => Progress::Merged,
             TaskState::Failed | TaskState::Conflicted | TaskState::Skipped | TaskState::Cancelled => Progress::Failed,

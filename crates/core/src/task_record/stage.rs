@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Event, FailureCause, ReturnCause};
-use crate::ids::{CallHash, CallId, Oid, TaskId};
+use crate::ids::{CallId, Oid, TaskId};
 use crate::task::TaskStatus;
 use crate::task_state::{EndCause, TaskError, TaskState, Verify};
+use crate::wait::{CallOfTurn, EndedWait, Wait};
 
 /// Why an optional task that was left out has ended.
 const LEFT_OUT: &str = "it is optional, and the run leaves out optional tasks";
@@ -39,11 +40,15 @@ pub(super) enum Stage {
     Running {
         /// The calls that have started but not ended.
         open_calls: BTreeSet<CallId>,
+        /// The newest wait for other agents, whose call is answered next.
+        waited: Option<EndedWait>,
     },
-    /// A tool call is parked.
+    /// A call of its agent waits.
     Waiting {
-        /// The parked call.
-        parked: CallHash,
+        /// What it waits for.
+        wait: Wait,
+        /// The call that waits.
+        of: CallOfTurn,
         /// The other calls that have started but not ended.
         open_calls: BTreeSet<CallId>,
     },
@@ -147,7 +152,7 @@ impl Unstarted {
 impl Stage {
     /// Returns the stage of an agent that starts or continues to work.
     pub(super) fn running() -> Self {
-        Self::Running { open_calls: BTreeSet::new() }
+        Self::Running { open_calls: BTreeSet::new(), waited: None }
     }
 
     /// Returns the state's name.
@@ -198,7 +203,7 @@ impl Stage {
     /// Returns the calls whose start is recorded and whose end is not.
     pub(super) fn open_calls(&self) -> Option<&BTreeSet<CallId>> {
         match self {
-            Self::Running { open_calls } | Self::Waiting { open_calls, .. } => Some(open_calls),
+            Self::Running { open_calls, .. } | Self::Waiting { open_calls, .. } => Some(open_calls),
             _ => None,
         }
     }
@@ -206,7 +211,7 @@ impl Stage {
     /// Returns those calls for a change.
     pub(super) fn open_calls_mut(&mut self) -> Option<&mut BTreeSet<CallId>> {
         match self {
-            Self::Running { open_calls } | Self::Waiting { open_calls, .. } => Some(open_calls),
+            Self::Running { open_calls, .. } | Self::Waiting { open_calls, .. } => Some(open_calls),
             _ => None,
         }
     }

@@ -10,7 +10,7 @@ use super::review::Review;
 use super::stage::{End, Stage, Work};
 use crate::conversation::Usage;
 use crate::event::{CacheLookup, Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
-use crate::ids::{BlobId, CallHash, CallId, Oid};
+use crate::ids::{BlobId, CallId, Oid};
 use crate::illegal::Illegal;
 use crate::price::Cost;
 use crate::stored_request::Extent;
@@ -305,7 +305,7 @@ impl Started {
                 self.attempt.tally.denied |= *outcome == ToolOutcome::Denied;
                 Ok(())
             }
-            Event::ApprovalRequested { call, .. } => self.park(call),
+            _ if event.is_of_wait() => self.apply_wait(event),
             _ => self.apply_outcome(event, task),
         }
     }
@@ -325,22 +325,6 @@ impl Started {
             self.branch.worktree = Worktree::Missing;
         }
         Ok(())
-    }
-
-    /// Parks a call.
-    fn park(&mut self, call: &CallHash) -> Result<(), Illegal> {
-        let open_calls = mem::take(self.running()?);
-        self.stage = Stage::Waiting { parked: call.clone(), open_calls };
-        Ok(())
-    }
-
-    /// Lets the agent continue if this is its parked call.
-    pub(super) fn unpark(&mut self, decided: &CallHash) {
-        if let Stage::Waiting { parked, open_calls } = &mut self.stage
-            && parked == decided
-        {
-            self.stage = Stage::Running { open_calls: mem::take(open_calls) };
-        }
     }
 
     /// Applies events about the outcome of the work.
@@ -480,7 +464,7 @@ impl Started {
     }
 
     /// Returns the open calls of a working agent.
-    fn running(&mut self) -> Result<&mut BTreeSet<CallId>, Illegal> {
+    pub(super) fn running(&mut self) -> Result<&mut BTreeSet<CallId>, Illegal> {
         self.require_running()?;
         let refusal = self.refusal();
         self.stage.open_calls_mut().ok_or(refusal)
@@ -494,7 +478,7 @@ impl Started {
         if allowed.contains(&self.stage.state()) { Ok(()) } else { Err(self.refusal()) }
     }
 
-    fn refusal(&self) -> Illegal {
+    pub(super) fn refusal(&self) -> Illegal {
         Illegal::State(self.stage.state())
     }
 }

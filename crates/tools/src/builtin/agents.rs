@@ -1,9 +1,9 @@
-//! `send_message_to_agent`: sends a text to another agent of the run.
+//! The tools about other agents of the run: messages to them, what they are doing, and waiting for them.
 
 use async_trait::async_trait;
-use orchestrate_core::AgentId;
 use orchestrate_core::message::MAX_BODY_BYTES;
 use orchestrate_core::policy::Target;
+use orchestrate_core::{AgentId, AgentInfo, AgentStatus, Blocker, CallId, Liveness};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,8 +15,8 @@ use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
 use crate::prompt::Prompt;
-use crate::services::OutgoingMessage;
-use crate::tool::Tool;
+use crate::services::{AgentsWait, EndedAgentsWait, OutgoingMessage};
+use crate::tool::{Tool, Waits};
 
 /// The `send_message_to_agent` tool.
 pub(super) struct SendMessageToAgent(pub(super) Prompt);
@@ -60,4 +60,155 @@ impl Tool for SendMessageToAgent {
 /// Returns the text of a message; an object is sent as JSON.
 fn body_of(message: &Value) -> String {
     message.as_str().map_or_else(|| message.to_string(), str::to_owned)
+}
+
+/// The `get_agent_status` tool.
+pub(super) struct GetAgentStatus(pub(super) Prompt);
+
+#[derive(Deserialize)]
+struct OneAgent {
+    agent_id: AgentId,
+}
+
+#[async_trait]
+impl Tool for GetAgentStatus {
+    facts!("get_agent_status", AGENTS, AgentMessage);
+
+    /// Most agents need no other; a role lists it.
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let of = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
+        vec![Effect::on(Target::Name(of.to_owned()))]
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let OneAgent { agent_id } = read(arguments)?;
+        let status = context.services().agents.status(&agent_id).await?;
+        Ok(Answer::new(describe(&status), json!(status)))
+    }
+}
+
+/// The `list_active_agents` tool.
+pub(super) struct ListActiveAgents(pub(super) Prompt);
+
+#[async_trait]
+impl Tool for ListActiveAgents {
+    facts!("list_active_agents", AGENTS, AgentMessage);
+
+    /// Most agents need no other; a role lists it.
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
+        let agents = context.services().agents.active().await?;
+        let lines: Vec<String> = agents.iter().map(in_one_line).collect();
+        let text = if lines.is_empty() { "no agent is active".to_owned() } else { lines.join("\n") };
+        Ok(Answer::new(text, json!(agents)))
+    }
+}
+
+/// The `wait_for_agents` tool.
+pub(super) struct WaitForAgents(pub(super) Prompt);
+
+#[derive(Deserialize)]
+struct WaitArguments {
+    agent_ids: Vec<AgentId>,
+    timeout: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for WaitForAgents {
+    facts!("wait_for_agents", AGENTS, AgentSpawn);
+
+    /// Most agents need no other; a role lists it.
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn changes_files(&self) -> bool {
+        false
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let ids = arguments.get("agent_ids").and_then(Value::as_array).into_iter().flatten();
+        ids.filter_map(Value::as_str).map(|id| Effect::on(Target::Name(id.to_owned()))).collect()
+    }
+
+    fn as_waits(&self) -> Option<&dyn Waits> {
+        Some(self)
+    }
+
+    async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
+        Err(ToolError::Execution("a call that may wait is answered, not run".to_owned()))
+    }
+}
+
+#[async_trait]
+impl Waits for WaitForAgents {
+    async fn answer(
+        &self,
+        context: &ToolContext,
+        call: &CallId,
+        arguments: Value,
+    ) -> Result<Option<Answer>, ToolError> {
+        let WaitArguments { agent_ids, timeout } = read(arguments)?;
+        let wait = AgentsWait { call: call.clone(), agents: agent_ids, timeout_seconds: timeout };
+        let ended = context.services().agents.wait(wait).await?;
+        Ok(ended.map(|ended| Answer::new(report(&ended), json!(ended))))
+    }
+}
+
+/// Describes how a wait has ended, then each agent.
+fn report(ended: &EndedAgentsWait) -> String {
+    let why = match ended {
+        EndedAgentsWait { all_done: true, .. } => "all of them are done",
+        EndedAgentsWait { timed_out: true, .. } => "the time is over; not all of them are done",
+        EndedAgentsWait { has_message: true, .. } => {
+            "a message for you has come, which follows; not all of them are done"
+        }
+        EndedAgentsWait { .. } => "not all of them are done",
+    };
+    let agents: Vec<String> = ended.agents.iter().map(describe).collect();
+    format!("{why}\n\n{}", agents.join("\n\n"))
+}
+
+/// Describes an agent with its report.
+fn describe(status: &AgentStatus) -> String {
+    let AgentStatus { info, attempt, turns, tokens, last_tool, summary, error } = status;
+    let tool = last_tool.as_deref().map(|tool| format!(", last tool {tool}")).unwrap_or_default();
+    let work = format!("attempt {attempt}, {turns} turns, {tokens} tokens{tool}");
+    let texts = [("report", summary), ("error", error)];
+    let texts = texts.into_iter().filter_map(|(name, text)| Some(format!("{name}: {}", text.as_ref()?)));
+    std::iter::once(in_one_line(info)).chain([work]).chain(texts).collect::<Vec<_>>().join("\n")
+}
+
+/// Describes an agent in one line.
+fn in_one_line(info: &AgentInfo) -> String {
+    let AgentInfo { agent_id, title, state, liveness, .. } = info;
+    format!("{agent_id} ({title}): {}, {}", state.as_str(), words(liveness))
+}
+
+fn words(liveness: &Liveness) -> String {
+    let blocker = match liveness {
+        Liveness::Working => return "working".to_owned(),
+        Liveness::WaitingHuman => return "waiting-human".to_owned(),
+        Liveness::IdleDone => return "idle-done".to_owned(),
+        Liveness::Lost => return "lost".to_owned(),
+        Liveness::BlockedOn(blocker) => blocker,
+    };
+    let (what, ids) = match blocker {
+        Blocker::Slot => ("a free slot", &[][..]),
+        Blocker::Model => ("its model, which does not answer", &[][..]),
+        Blocker::Budget => ("the budget", &[][..]),
+        Blocker::Merge => ("its merge", &[][..]),
+        Blocker::Dependencies(ids) => ("the tasks ", ids.as_slice()),
+        Blocker::Agents(ids) => ("the agents ", ids.as_slice()),
+        Blocker::Reviewers(ids) => ("its reviewers ", ids.as_slice()),
+    };
+    let ids: Vec<&str> = ids.iter().map(AgentId::as_str).collect();
+    format!("blocked-on {what}{}", ids.join(", "))
 }

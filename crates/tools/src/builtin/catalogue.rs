@@ -61,6 +61,9 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("read_skill", skill::ReadSkill),
     built_in!("review_verdict", verdict::GiveVerdict),
     built_in!("send_message_to_agent", agents::SendMessageToAgent),
+    built_in!("get_agent_status", agents::GetAgentStatus),
+    built_in!("list_active_agents", agents::ListActiveAgents),
+    built_in!("wait_for_agents", agents::WaitForAgents),
 ];
 
 /// Creates the registry of the built-in tools, with the project's own descriptions where it has any, and of the

@@ -29,6 +29,7 @@ async fn parked_again(harness: &ToolHarness, call: &ToolCall) -> CallHash {
             call
         }
         CallOutcome::Done(output) => unreachable!("it ran: {output:?}"),
+        CallOutcome::Waits => unreachable!("it waits for agents"),
     }
 }
 

@@ -71,6 +71,9 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
             json!({"agent_id": "T2", "message": "hello"}),
             Some(json!({"agent_id": "T9", "message": "hello"})),
         ),
+        ("get_agent_status", json!({"agent_id": "T2"}), Some(json!({"agent_id": "T9"}))),
+        ("list_active_agents", json!({}), None),
+        ("wait_for_agents", json!({"agent_ids": ["T2"], "timeout": 5}), Some(json!({"agent_ids": ["T9"]}))),
     ]
 }
 

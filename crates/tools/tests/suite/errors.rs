@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use orchestrate_core::CallId;
 use orchestrate_core::policy::Grant;
 use orchestrate_tools::harness::ToolHarness;
-use orchestrate_tools::{Answer, ToolError};
+use orchestrate_tools::{AgentsWait, Answer, CallOutcome, ToolError};
 use serde_json::json;
 
 use crate::probe::probe;
@@ -145,4 +146,20 @@ pub(crate) async fn a_message_may_be_an_object(harness: ToolHarness) {
     assert_eq!(said(&output), expected);
     let output = harness.call("send_message_to_agent", json!({"agent_id": "T9", "message": message})).await;
     assert_eq!(said(&output), "Retry: there is no agent `T9`; there is `T2`");
+}
+
+pub(crate) async fn a_call_that_waits_is_recorded_once_it_is_answered(harness: ToolHarness) {
+    let both = json!({"agent_ids": ["T2", "T3"], "timeout": 60});
+    assert_eq!(harness.outcome("wait_for_agents", both).await, CallOutcome::Waits);
+    let call = CallId::new("call-1");
+    let asked = AgentsWait { call, agents: vec!["T2".into(), "T3".into()], timeout_seconds: Some(60) };
+    assert_eq!((harness.agents.waits(), harness.recorder.records()), (vec![asked], Vec::new()));
+    let output = harness.call("wait_for_agents", json!({"agent_ids": ["T2"]})).await;
+    let expected = "ok: all of them are done\n\nT2 (Write it): merged, idle-done\nattempt 1, 2 turns, 300 tokens\n\
+                    report: It is written.";
+    assert_eq!(said(&output), expected);
+    assert_eq!((&output.data["all_done"], &output.data["agents"][0]["liveness"]), (&json!(true), &json!("idle-done")));
+    assert_eq!(harness.recorder.records().len(), 2);
+    let output = harness.call("wait_for_agents", json!({"agent_ids": ["T9"]})).await;
+    assert_eq!(said(&output), "Retry: there is no agent `T9`; there are `T2` and `T3`");
 }

@@ -139,7 +139,7 @@ fn unconfined_trials() -> Vec<Trial> {
         documents: a_model_is_told_what_a_tool_says_of_itself file_tools_work_off_the_threads_of_the_runtime
             the_tools_of_a_run_share_values an_agent_keeps_notes;
         errors: an_unknown_tool_is_answered_with_the_nearest_names arguments_that_do_not_fit_are_explained
-            the_checks_come_in_their_order a_message_may_be_an_object
+            the_checks_come_in_their_order a_message_may_be_an_object a_call_that_waits_is_recorded_once_it_is_answered
             every_class_of_failure_passes_unchanged a_panic_is_a_failure_of_the_tool no_room_and_too_many_calls_are_refused
             a_recorder_that_fails_lets_nothing_run;
         failures: each_class_of_failure_is_handled_by_its_strategy another_tool_answers_for_one_that_cannot

@@ -29,6 +29,9 @@ fn covered() -> Vec<(Permission, &'static str, Value)> {
         (Permission::GitOperations, "git_status", json!({})),
         (Permission::GitOperations, "git_commit", json!({"message": "m"})),
         (Permission::AgentMessage, "send_message_to_agent", json!({"agent_id": "T2", "message": "m"})),
+        (Permission::AgentMessage, "get_agent_status", json!({"agent_id": "T2"})),
+        (Permission::AgentMessage, "list_active_agents", json!({})),
+        (Permission::AgentSpawn, "wait_for_agents", json!({"agent_ids": ["T2"]})),
     ]
 }
 

@@ -13,7 +13,7 @@ pub(crate) enum DriverEnd {
     Finished(String),
     /// The task failed for this reason.
     Failed(FailureCause, String),
-    /// A call is parked; the events are recorded.
+    /// A call waits, for the user or for other agents; the events are recorded.
     Parked,
     /// It was interrupted and will be resumed later.
     Interrupted,

@@ -5,16 +5,18 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
-use orchestrate_core::{Oid, RequestedChange, ReviewVerdict, TaskId};
+use orchestrate_core::run_state::AskedWait;
+use orchestrate_core::{AgentId, AgentInfo, AgentStatus, CallOfTurn, Oid, RequestedChange, ReviewVerdict, TaskId};
 use orchestrate_tools::{
-    AgentService, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, EndSlot,
-    GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStashResult, GitStatus, MergeResult,
-    OutgoingMessage, PageRange, PlanService, ReplayService, ReviewService, ServiceError, Services, ShownDiff,
-    ShowsPath, SkillService, StashAction, ToolOutput,
+    AgentService, AgentsWait, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, EndSlot,
+    EndedAgentsWait, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStashResult, GitStatus,
+    MergeResult, OutgoingMessage, PageRange, PlanService, ReplayService, ReviewService, ServiceError, Services,
+    ShownDiff, ShowsPath, SkillService, StashAction, ToolOutput,
 };
 
 use super::call_end::{CallOf, finished};
@@ -155,6 +157,22 @@ impl AgentService for AgentServices {
         let OutgoingMessage { to, body, deadline_seconds } = message;
         let sent = self.workplace()?.link.send(Outgoing { to, body, deadline_seconds }).await;
         sent.map_err(|error| service_error(&error))?.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+    }
+
+    async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError> {
+        self.workplace()?.link.agent_status(agent).map_err(ServiceError::Invalid)
+    }
+
+    async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError> {
+        Ok(self.workplace()?.link.active_agents())
+    }
+
+    async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {
+        let AgentsWait { call, agents, timeout_seconds } = wait;
+        let of = CallOfTurn { turn: self.turn()?, call };
+        let asked = AskedWait { of, ids: agents, timeout: timeout_seconds.map(Duration::from_secs) };
+        let ended = self.workplace()?.link.wait(asked).await.map_err(|error| self.lost.note(error))?;
+        ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
 

@@ -201,6 +201,7 @@ impl LoopDriver {
                     workplace.link.ask(asking, hash, rule).await?;
                     return Ok(Some(DriverEnd::Parked));
                 }
+                CallOutcome::Waits => return Ok(Some(DriverEnd::Parked)),
             }
         }
         Ok(None)

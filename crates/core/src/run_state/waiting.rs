@@ -1,0 +1,221 @@
+//! Waiting for other agents: whether an agent may, when its wait is over, and when its deadline passes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::event::Event;
+use crate::ids::{AgentId, CallHash, TaskId};
+use crate::run_state::{RunState, TaskRecord};
+use crate::schedule::Progress;
+use crate::settings::MergeMode;
+use crate::task_state::TaskState;
+use crate::wait::{CallOfTurn, Wait, WaitRefused};
+
+/// A call that would wait for other agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedWait {
+    /// The call.
+    pub of: CallOfTurn,
+    /// The agents that it names.
+    pub ids: Vec<TaskId>,
+    /// How long it waits at most.
+    pub timeout: Option<Duration>,
+}
+
+/// What follows from a call that would wait.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WaitDecision {
+    /// This event is recorded, and the call waits.
+    Waits(Box<Event>),
+    /// The wait is over, so the call is answered now.
+    Over {
+        /// Whether its deadline has passed.
+        timed_out: bool,
+    },
+}
+
+/// A wait whose deadline passes next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    /// The waiting task.
+    pub task: TaskId,
+    /// The milliseconds worked on the run at which it passes.
+    pub until_ms: u64,
+    /// The time until then, counted from the newest event.
+    pub left: Duration,
+}
+
+impl RunState {
+    /// Decides about a call that would wait for other agents.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason for the agent.
+    pub fn decide_wait(&self, waiter: &TaskId, asked: &AskedWait) -> Result<WaitDecision, WaitRefused> {
+        if let Some(ended) = self.task(waiter).and_then(TaskRecord::ended_wait).filter(|ended| ended.of == asked.of) {
+            return Ok(WaitDecision::Over { timed_out: ended.timed_out });
+        }
+        self.check_named(waiter, &asked.ids)?;
+        let mut ids: Vec<TaskId> = Vec::new();
+        for id in &asked.ids {
+            if !ids.contains(id) {
+                ids.push(id.clone());
+            }
+        }
+        let until_ms = asked.timeout.map(|timeout| self.worked_ms().saturating_add(milliseconds(timeout)));
+        let wait = Wait::Agents { ids, until_ms };
+        if self.is_over(waiter, &wait) {
+            return Ok(WaitDecision::Over { timed_out: false });
+        }
+        let held_up = self.held_up_by(waiter, &asked.ids);
+        if !held_up.is_empty() {
+            return Err(WaitRefused::Cycle(held_up));
+        }
+        let CallOfTurn { turn, call } = asked.of.clone();
+        let waiting = Event::AgentWaiting { task: waiter.clone(), turn, call_id: call, wait };
+        Ok(WaitDecision::Waits(Box::new(waiting)))
+    }
+
+    fn check_named(&self, waiter: &TaskId, ids: &[TaskId]) -> Result<(), WaitRefused> {
+        if ids.is_empty() {
+            return Err(WaitRefused::NoAgents);
+        }
+        for id in ids {
+            self.known_agent(id)?;
+            if id == waiter {
+                return Err(WaitRefused::Itself);
+            }
+            if self.is_ancestor(id, waiter) {
+                return Err(WaitRefused::Ancestor { agent: id.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the record of an agent that another one names.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is none, with the names of those that there are.
+    pub fn known_agent(&self, id: &AgentId) -> Result<&TaskRecord, WaitRefused> {
+        self.task(id).ok_or_else(|| {
+            let known: Vec<&str> = self.tasks().map(|record| record.task.id.as_str()).collect();
+            WaitRefused::Unknown { agent: id.clone(), known: known.join(", ") }
+        })
+    }
+
+    /// Reports whether one agent is the parent of the other, or an ancestor of its parent.
+    pub fn is_ancestor(&self, ancestor: &AgentId, of: &AgentId) -> bool {
+        let parent_of = |agent: &AgentId| self.task(agent).and_then(|record| record.parent.as_ref());
+        // At most as many steps as there are tasks, in case a parent is its own ancestor.
+        let mut parents = std::iter::successors(parent_of(of), |parent| parent_of(parent)).take(self.tasks.len());
+        parents.any(|parent| parent == ancestor)
+    }
+
+    /// Reports whether a task waits for something that has happened.
+    pub fn is_woken(&self, task: &TaskId) -> bool {
+        self.task(task).and_then(TaskRecord::wait).is_some_and(|wait| self.is_over(task, wait))
+    }
+
+    fn is_over(&self, waiter: &TaskId, wait: &Wait) -> bool {
+        match wait {
+            Wait::Person { call } => self.is_answered(call),
+            Wait::Agents { ids, .. } => {
+                // The agent reads the message after its call, which must not wait for the sender.
+                let has_message = self.messages_for(waiter).next().is_some();
+                has_message || ids.iter().all(|id| self.task(id).is_none_or(|record| self.is_at_rest(record)))
+            }
+        }
+    }
+
+    fn is_answered(&self, call: &CallHash) -> bool {
+        self.approvals.get(call).is_some_and(|approval| approval.decision.is_some())
+    }
+
+    /// Reports whether an agent's work is over as far as it can be without a person's review: it has ended, or its
+    /// finished work waits for a review.
+    pub fn is_at_rest(&self, record: &TaskRecord) -> bool {
+        let is_verified = record.state() == TaskState::Verified && !self.can_go_on(record);
+        record.state().is_settled() || record.state().awaits_review() || is_verified
+    }
+
+    /// Returns the wait whose deadline passes next; `None` if there is none, or while the run's time stands still.
+    pub fn next_expiry(&self) -> Option<Expiry> {
+        if self.stands_still() {
+            return None;
+        }
+        let waits = self.tasks().filter_map(|record| Some((record.wait()?.until_ms()?, &record.task.id)));
+        let (until_ms, task) = waits.min()?;
+        let left = Duration::from_millis(until_ms.saturating_sub(self.worked_ms()));
+        Some(Expiry { task: task.clone(), until_ms, left })
+    }
+
+    /// Returns the event of a deadline that has passed; `None` if the task no longer waits until then.
+    pub fn decide_expiry(&self, expiry: &Expiry) -> Option<Event> {
+        let wait = self.task(&expiry.task).and_then(TaskRecord::wait)?;
+        let is_current = wait.until_ms() == Some(expiry.until_ms);
+        is_current.then(|| Event::AgentWoken { task: expiry.task.clone(), timed_out: true })
+    }
+
+    /// Returns the events that end the waits for what has happened.
+    pub(super) fn wakes(&self) -> impl Iterator<Item = Event> {
+        // A decision about a call is itself the event that ends the wait for it.
+        let waits = |record: &&TaskRecord| record.wait().is_some_and(|wait| !wait.is_for_person());
+        let woken = self.tasks().filter(waits).filter(|record| self.is_woken(&record.task.id));
+        woken.map(|record| Event::AgentWoken { task: record.task.id.clone(), timed_out: false })
+    }
+
+    /// Returns those of the agents that cannot come to rest while the waiter waits, even if everything else ends well.
+    fn held_up_by(&self, waiter: &TaskId, ids: &[TaskId]) -> Vec<AgentId> {
+        let mut supposed: BTreeMap<&TaskId, Progress> =
+            self.tasks().map(|record| (&record.task.id, self.progress(&record.task.id))).collect();
+        loop {
+            let ended = self.would_end(waiter, &supposed);
+            if ended.is_empty() {
+                break;
+            }
+            supposed.extend(ended);
+        }
+        let rests = |id: &&TaskId| supposed.get(*id).is_some_and(|progress| is_rest(*progress));
+        ids.iter().filter(|id| !rests(id)).cloned().collect()
+    }
+
+    /// Returns the tasks that would end next if the progress were as supposed, and how.
+    fn would_end(&self, waiter: &TaskId, supposed: &BTreeMap<&TaskId, Progress>) -> Vec<(&TaskId, Progress)> {
+        let of = |id: &TaskId| supposed.get(id).copied().unwrap_or(Progress::Waiting);
+        let (ready, skipped) = (self.schedule.ready(of), self.schedule.skipped(of));
+        let end = |record: &TaskRecord| {
+            let id = &record.task.id;
+            match of(id) {
+                _ if id == waiter => None,
+                Progress::Merged | Progress::Failed => None,
+                Progress::Waiting if ready.contains(id) => Some(Progress::Merged),
+                Progress::Waiting => skipped.iter().any(|(task, _)| task == id).then_some(Progress::Failed),
+                Progress::Held => {
+                    let reviewers = self.waits_for_verdict_of(record);
+                    let is_merged = self.settings.merge != MergeMode::None
+                        && reviewers.iter().all(|reviewer| of(reviewer) == Progress::Merged);
+                    is_merged.then_some(Progress::Merged)
+                }
+                Progress::Active | Progress::Parked => {
+                    let is_free = match record.wait() {
+                        Some(Wait::Agents { ids, until_ms }) => {
+                            until_ms.is_some() || self.is_woken(id) || ids.iter().all(|id| is_rest(of(id)))
+                        }
+                        Some(Wait::Person { .. }) | None => true,
+                    };
+                    is_free.then_some(Progress::Merged)
+                }
+            }
+        };
+        self.tasks().filter_map(|record| Some((&record.task.id, end(record)?))).collect()
+    }
+}
+
+fn is_rest(progress: Progress) -> bool {
+    matches!(progress, Progress::Merged | Progress::Failed | Progress::Held)
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,53 @@
+//! The events of a call that waits, applied to its task.
+
+use std::mem;
+
+use super::stage::Stage;
+use super::started::Started;
+use crate::event::Event;
+use crate::ids::CallHash;
+use crate::illegal::Illegal;
+use crate::wait::{CallOfTurn, EndedWait, Wait};
+
+impl Started {
+    /// Applies the begin of a wait, or the end of one for other agents.
+    pub(super) fn apply_wait(&mut self, event: &Event) -> Result<(), Illegal> {
+        match event {
+            Event::ApprovalRequested { call, call_id, .. } => {
+                let of = CallOfTurn { turn: self.turns, call: call_id.clone() };
+                self.wait(Wait::Person { call: call.clone() }, of)
+            }
+            Event::AgentWaiting { turn, call_id, wait, .. } if !wait.is_for_person() => {
+                self.wait(wait.clone(), CallOfTurn { turn: *turn, call: call_id.clone() })
+            }
+            Event::AgentWoken { timed_out, .. } => self.wake(*timed_out),
+            // A person is asked by an event of its own, which says what about.
+            _ => Err(self.refusal()),
+        }
+    }
+
+    /// Lets a call wait.
+    fn wait(&mut self, wait: Wait, of: CallOfTurn) -> Result<(), Illegal> {
+        let open_calls = mem::take(self.running()?);
+        self.stage = Stage::Waiting { wait, of, open_calls };
+        Ok(())
+    }
+
+    /// Ends a wait for other agents.
+    fn wake(&mut self, timed_out: bool) -> Result<(), Illegal> {
+        let refusal = self.refusal();
+        let Stage::Waiting { wait: Wait::Agents { .. }, of, open_calls } = &mut self.stage else { return Err(refusal) };
+        let waited = Some(EndedWait { of: of.clone(), timed_out });
+        self.stage = Stage::Running { open_calls: mem::take(open_calls), waited };
+        Ok(())
+    }
+
+    /// Lets the agent continue if this is its parked call.
+    pub(super) fn unpark(&mut self, decided: &CallHash) {
+        if let Stage::Waiting { wait: Wait::Person { call }, open_calls, .. } = &mut self.stage
+            && call == decided
+        {
+            self.stage = Stage::Running { open_calls: mem::take(open_calls), waited: None };
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a task waits for while no worker works on it, and why an agent may not wait.
+//!
+//! A call that waits ends its worker: the wait is a recorded state with an object, so it holds no slot and no tool,
+//! and outlives the process. [`crate::RunState`] decides when it is over; the call is made again then, and answered
+//! from the state.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, CallHash, CallId, TaskId};
+
+/// What a task waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Wait {
+    /// The decision of a person, or of a program's approver, about this call.
+    Person {
+        /// The call.
+        call: CallHash,
+    },
+    /// The end of other agents' work, or a message for the waiting agent.
+    Agents {
+        /// The agents.
+        ids: Vec<TaskId>,
+        /// When it is over at the latest, in milliseconds worked on the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<u64>,
+    },
+}
+
+impl Wait {
+    /// Reports whether a person has to act.
+    pub fn is_for_person(&self) -> bool {
+        matches!(self, Self::Person { .. })
+    }
+
+    /// Returns when it is over at the latest, in milliseconds worked on the run.
+    pub fn until_ms(&self) -> Option<u64> {
+        match self {
+            Self::Person { .. } => None,
+            Self::Agents { until_ms, .. } => *until_ms,
+        }
+    }
+}
+
+/// A call of an agent; its id is unique within the turn only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallOfTurn {
+    /// The number of the turn.
+    pub turn: u32,
+    /// The call's id.
+    pub call: CallId,
+}
+
+/// A wait for other agents that is over, although its call has not been answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedWait {
+    /// The call that waited.
+    pub of: CallOfTurn,
+    /// Whether its deadline has passed.
+    pub timed_out: bool,
+}
+
+/// Why an agent may not wait for others.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WaitRefused {
+    /// No agent is named.
+    #[error("name at least one agent to wait for")]
+    NoAgents,
+    /// There is no such agent.
+    #[error("there is no agent '{agent}' in this run; the agents are: {known}")]
+    Unknown {
+        /// The named agent.
+        agent: AgentId,
+        /// The agents of the run.
+        known: String,
+    },
+    /// The agent names itself.
+    #[error("an agent cannot wait for itself")]
+    Itself,
+    /// The named agent is an ancestor of this one, and ends after it.
+    #[error("agent '{agent}' is an ancestor of this one, so it ends after it")]
+    Ancestor {
+        /// The ancestor.
+        agent: AgentId,
+    },
+    /// The named agents cannot end before this one does.
+    #[error("this would never end: {} cannot end before this agent goes on; finish your own work instead", names(.0))]
+    Cycle(Vec<AgentId>),
+}
+
+fn names(agents: &[AgentId]) -> String {
+    agents.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,370 @@
+//! Waiting for other agents: who may, when it is over, and what an agent is doing meanwhile.
+#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+
+use std::time::Duration;
+
+use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
+use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::report::outcome;
+use orchestrate_core::run_state::{AskedWait, WaitDecision};
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{
+    AgentId, Blocker, CallOfTurn, IllegalEvent, Liveness, Recorded, RunSettings, RunState, Task, TaskId, TaskState,
+    Wait, WaitRefused,
+};
+
+/// A run that is fed event by event, one each second.
+struct Story(RunState);
+
+impl Story {
+    /// Tells of a run whose tasks are all being worked on, if nothing comes before them.
+    fn of(tasks: Vec<Task>) -> Story {
+        Self::with(RunSettings::default(), tasks.into_iter().map(|task| (task, None)).collect())
+    }
+
+    fn with(settings: RunSettings, tasks: Vec<(Task, Option<AgentId>)>) -> Story {
+        let started = Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings: Box::new(settings),
+            base_commit: "base".into(),
+            base_branch: None,
+        };
+        let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
+        for (task, parent) in tasks {
+            story.tell(Event::TaskAdded { task: Box::new(task), parent });
+        }
+        story.work()
+    }
+
+    fn work(mut self) -> Self {
+        for due in self.0.due_facts() {
+            let task = due.task().unwrap().clone();
+            self.tell(due);
+            self.tell(Event::AgentSpawned {
+                branch: format!("orchestrate/r-abcdef/{task}"),
+                task,
+                attempt: 1,
+                agent: Some("implementer".to_owned()),
+                model: None,
+                base: "base".into(),
+                spec: None,
+            });
+        }
+        self
+    }
+
+    fn try_tell(&mut self, event: Event) -> Result<(), IllegalEvent> {
+        self.0.apply(&recorded(self.0.seq + 1, event))
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.try_tell(event).unwrap();
+    }
+
+    fn ask(&self, waiter: &str, ids: &[&str], seconds: Option<u64>) -> Result<WaitDecision, WaitRefused> {
+        let ids = ids.iter().map(|id| TaskId::from(*id)).collect();
+        let timeout = seconds.map(Duration::from_secs);
+        self.0.decide_wait(&waiter.into(), &AskedWait { of: of_turn(1), ids, timeout })
+    }
+
+    /// Lets an agent wait.
+    fn wait(&mut self, waiter: &str, ids: &[&str], seconds: Option<u64>) {
+        let decided = self.ask(waiter, ids, seconds);
+        let Ok(WaitDecision::Waits(event)) = decided else { unreachable!("{waiter}: {decided:?}") };
+        self.tell(*event);
+    }
+
+    /// Ends a task's work with a report.
+    fn report(&mut self, task: &str) {
+        let summary = Some(format!("{task} is done."));
+        self.tell(Event::TaskMerged { task: task.into(), commit: None, target: None, summary });
+    }
+
+    fn commit(&mut self, task: &str) {
+        let (commit, tree, summary) = ("commit".into(), "tree".into(), String::new());
+        self.tell(Event::TaskCommitted { task: task.into(), commit, tree, summary });
+    }
+
+    fn park(&mut self, task: &str) {
+        let (tool, summary, rule) = ("tool".to_owned(), "new".to_owned(), "ask".to_owned());
+        let (call, call_id, arguments) = ("hash".into(), "c1".into(), serde_json::Value::Null);
+        self.tell(Event::ApprovalRequested { task: task.into(), call, call_id, tool, summary, arguments, rule });
+    }
+
+    fn state_of(&self, task: &str) -> TaskState {
+        self.0.task(&task.into()).unwrap().state()
+    }
+
+    fn liveness(&self, task: &str, is_live: bool) -> Liveness {
+        self.0.liveness(self.0.task(&task.into()).unwrap(), is_live)
+    }
+}
+
+fn recorded(seq: u64, event: Event) -> Recorded {
+    Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 1_000, v: VERSION, event }
+}
+
+fn of_turn(turn: u32) -> CallOfTurn {
+    CallOfTurn { turn, call: "c1".into() }
+}
+
+fn task(name: &str, depends: &[&str]) -> Task {
+    Task { id: name.into(), depends: depends.iter().map(|id| TaskId::from(*id)).collect(), ..Task::default() }
+}
+
+fn woken(task: &str, timed_out: bool) -> Event {
+    Event::AgentWoken { task: task.into(), timed_out }
+}
+
+fn message_to(task: &str) -> Event {
+    let (from, body) = (Sender::User, "stop".to_owned());
+    Event::MessageSent { envelope: Envelope { sequence: 1, from, to: task.into(), body, deadline: None } }
+}
+
+#[test]
+fn a_wait_holds_no_agent_and_ends_with_the_work_that_it_is_for() {
+    let mut story = Story::of(vec![task("a", &[]), task("b", &[]), task("c", &[])]);
+    story.wait("a", &["b", "c", "b"], None);
+    assert_eq!((story.state_of("a"), story.0.workable()), (TaskState::Waiting, vec!["b".into(), "c".into()]));
+    story.report("b");
+    assert_eq!((story.0.is_woken(&"a".into()), story.0.due_facts()), (false, Vec::new()));
+    story.report("c");
+    assert_eq!(story.0.due_facts(), [woken("a", false)]);
+    story.tell(woken("a", false));
+    assert_eq!((story.state_of("a"), story.0.workable()), (TaskState::Running, vec!["a".into()]));
+    // The same call is answered; another one of the same name, in a later turn, is a call of its own.
+    let again = |turn| AskedWait { of: of_turn(turn), ids: vec!["b".into()], timeout: None };
+    let over = Ok(WaitDecision::Over { timed_out: false });
+    assert_eq!(story.0.decide_wait(&"a".into(), &again(1)), over);
+    assert_eq!(story.0.decide_wait(&"a".into(), &again(2)), over);
+    assert!(story.try_tell(woken("a", false)).is_err());
+}
+
+#[test]
+fn a_message_ends_a_wait_whoever_sends_it() {
+    let mut story = Story::of(vec![task("a", &[]), task("b", &[])]);
+    story.wait("a", &["b"], None);
+    story.tell(message_to("b"));
+    assert_eq!(story.0.due_facts(), []);
+    story.tell(Event::MessageSent {
+        envelope: Envelope {
+            sequence: 1,
+            from: Sender::Agent("b".into()),
+            to: "a".into(),
+            body: "which port?".to_owned(),
+            deadline: None,
+        },
+    });
+    assert_eq!(story.0.due_facts(), [woken("a", false)]);
+    // A message that came during the turn is read before another wait begins.
+    assert_eq!(story.ask("b", &["a"], None), Ok(WaitDecision::Over { timed_out: false }));
+}
+
+#[test]
+fn finished_work_that_a_person_reviews_is_done() {
+    let reviewed = RunSettings { merge: MergeMode::Review, ..RunSettings::default() };
+    let mut story = Story::with(reviewed, vec![(task("a", &[]), None), (task("b", &[]), None)]);
+    story.wait("a", &["b"], None);
+    story.commit("b");
+    assert_eq!(story.0.due_facts(), [Event::ReviewRequested { task: "b".into() }]);
+    story.tell(Event::ReviewRequested { task: "b".into() });
+    assert_eq!(story.0.due_facts(), [woken("a", false)]);
+
+    // Work that is merged without one is done only then: it may come back to its agent.
+    let mut story = Story::of(vec![task("a", &[]), task("b", &[])]);
+    story.wait("a", &["b"], None);
+    story.commit("b");
+    assert_eq!(story.0.due_facts(), []);
+    let (message, cause) = (String::new(), FailureCause::Check);
+    story.tell(Event::TaskFailed { task: "b".into(), cause, message });
+    assert_eq!(story.0.due_facts(), [woken("a", false)]);
+}
+
+#[test]
+fn a_deadline_counts_the_time_that_is_worked() {
+    let mut story = Story::of(vec![task("a", &[]), task("b", &[]), task("c", &[])]);
+    let began = story.0.worked_ms();
+    story.wait("a", &["b"], Some(60));
+    story.wait("c", &["b"], Some(20));
+    let expiry = story.0.next_expiry().unwrap();
+    let until_ms = began + 21_000;
+    assert_eq!((expiry.task.as_str(), expiry.until_ms, expiry.left), ("c", until_ms, Duration::from_secs(19)));
+    // Nobody works on the run meanwhile.
+    story.tell(Event::RunFinished { status: RunStatus::Interrupted, exit_code: 130 });
+    story.0.apply(&Recorded { ts_ms: 900_000, ..recorded(story.0.seq + 1, resumed()) }).unwrap();
+    assert_eq!(story.0.next_expiry().unwrap().left, Duration::from_secs(18));
+    let passed = story.0.decide_expiry(&expiry).unwrap();
+    assert_eq!(passed, woken("c", true));
+    story.0.apply(&Recorded { ts_ms: 920_000, ..recorded(story.0.seq + 1, passed) }).unwrap();
+    assert_eq!(story.0.decide_expiry(&expiry), None);
+    let again = AskedWait { of: of_turn(1), ids: vec!["b".into()], timeout: Some(Duration::from_secs(20)) };
+    assert_eq!(story.0.decide_wait(&"c".into(), &again), Ok(WaitDecision::Over { timed_out: true }));
+    assert_eq!(story.0.next_expiry().unwrap().task.as_str(), "a");
+}
+
+fn resumed() -> Event {
+    Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None, budget_micro_usd: None }
+}
+
+#[test]
+fn a_run_ends_only_if_no_wait_can() {
+    let mut story = Story::of(vec![task("a", &[]), task("b", &[])]);
+    story.wait("a", &["b"], None);
+    assert_eq!(outcome(&story.0), None);
+    story.park("b");
+    assert_eq!(outcome(&story.0), Some((RunStatus::NeedsHuman, 3)));
+
+    let mut story = Story::of(vec![task("a", &[]), task("b", &[])]);
+    story.park("b");
+    story.wait("a", &["b"], Some(5));
+    assert_eq!(outcome(&story.0), None);
+}
+
+/// Returns agents `a` to `d`: `b` and `c` come after others or are children of others as the closures say.
+fn cycles() -> Vec<(&'static str, Story, &'static str, Vec<&'static str>, WaitRefused)> {
+    let two = || Story::of(vec![task("a", &[]), task("b", &[]), task("c", &[])]);
+    let cycle = |ids: &[&str]| WaitRefused::Cycle(ids.iter().map(|id| TaskId::from(*id)).collect());
+    let mut each_other = two();
+    each_other.wait("a", &["b"], None);
+    let mut around = two();
+    around.wait("a", &["b", "c"], None);
+    around.wait("b", &["c"], None);
+    let dependent = Story::of(vec![task("a", &[]), task("b", &["a"]), task("c", &["b"])]);
+    let after = Task { after: vec!["a".into()], ..task("b", &[]) };
+    let reviewer = Task { verdict: true, ..task("r", &["a", "b"]) };
+    let mut reviewed = Story::of(vec![task("a", &[]), task("b", &[]), reviewer, task("d", &["r"])]);
+    reviewed.commit("b");
+    let child = |name: &str, parent: &str| (task(name, &[]), Some(AgentId::from(parent)));
+    let tree = || {
+        let tasks = vec![(task("a", &[]), None), child("b", "a"), child("c", "b")];
+        Story::with(RunSettings::default(), tasks)
+    };
+    let known = "a, b, c".to_owned();
+    vec![
+        ("itself", two(), "a", vec!["b", "a"], WaitRefused::Itself),
+        ("no agent", two(), "a", vec![], WaitRefused::NoAgents),
+        ("unknown", two(), "a", vec!["b", "x"], WaitRefused::Unknown { agent: "x".into(), known }),
+        ("its parent", tree(), "b", vec!["a"], WaitRefused::Ancestor { agent: "a".into() }),
+        ("its grandparent", tree(), "c", vec!["a"], WaitRefused::Ancestor { agent: "a".into() }),
+        ("each other", each_other, "b", vec!["c", "a"], cycle(&["a"])),
+        ("around", around, "c", vec!["a"], cycle(&["a"])),
+        ("its dependent", dependent, "a", vec!["c", "b"], cycle(&["c", "b"])),
+        ("what comes after it", Story::of(vec![task("a", &[]), after]), "a", vec!["b"], cycle(&["b"])),
+        ("its reviewer", reviewed, "a", vec!["r"], cycle(&["r"])),
+    ]
+}
+
+#[test]
+fn a_cycle_is_refused_to_the_one_that_closes_it() {
+    for (name, story, waiter, ids, expected) in cycles() {
+        assert_eq!(story.ask(waiter, &ids, None), Err(expected.clone()), "{name}");
+        // A deadline would end it, but not what it waits for.
+        assert_eq!(story.ask(waiter, &ids, Some(5)), Err(expected), "{name}");
+    }
+}
+
+#[test]
+fn what_ends_by_itself_may_be_waited_for() {
+    let three = || Story::of(vec![task("a", &[]), task("b", &[]), task("c", &["b"])]);
+    let mut of_a_person = three();
+    of_a_person.park("b");
+    let mut with_deadline = three();
+    with_deadline.wait("a", &["b"], Some(5));
+    let mut failed = three();
+    let (message, cause) = (String::new(), FailureCause::Check);
+    failed.tell(Event::TaskFailed { task: "b".into(), cause, message });
+    let reviewer = |name: &str| Task { verdict: true, ..task(name, &["b"]) };
+    let mut reviewed = Story::of(vec![task("a", &[]), task("b", &[]), reviewer("c"), task("d", &["c"])]);
+    reviewed.commit("b");
+    let child = (task("b", &[]), Some(AgentId::from("a")));
+    let tree = Story::with(RunSettings::default(), vec![(task("a", &[]), None), child]);
+    let table = [
+        ("its child", tree, "a", "b"),
+        ("a task that comes after another one", three(), "a", "c"),
+        ("a task that a person decides about", of_a_person, "a", "c"),
+        ("an agent whose wait has a deadline", with_deadline, "b", "a"),
+        ("a task that will be skipped", failed, "a", "c"),
+        ("a task after a review", reviewed, "a", "d"),
+    ];
+    for (name, story, waiter, id) in table {
+        let decided = story.ask(waiter, &[id], None);
+        assert!(matches!(decided, Ok(WaitDecision::Waits(_))), "{name}: {decided:?}");
+    }
+}
+
+#[test]
+fn a_person_is_asked_by_a_fact_of_its_own() {
+    let mut story = Story::of(vec![task("a", &[])]);
+    let waiting = |wait| Event::AgentWaiting { task: "a".into(), turn: 1, call_id: "c1".into(), wait };
+    assert!(story.try_tell(waiting(Wait::Person { call: "hash".into() })).is_err());
+    story.park("a");
+    assert_eq!(story.0.task(&"a".into()).unwrap().wait(), Some(&Wait::Person { call: "hash".into() }));
+    assert!(story.try_tell(woken("a", false)).is_err());
+    let agents = Wait::Agents { ids: vec!["b".into()], until_ms: None };
+    assert!(story.try_tell(waiting(agents)).is_err());
+}
+
+#[test]
+fn what_an_agent_is_doing_follows_from_the_facts() {
+    use Liveness::{BlockedOn, IdleDone, Lost, WaitingHuman, Working};
+    let reviewer = Task { verdict: true, ..task("r", &["h"]) };
+    let after = Task { after: vec!["w".into()], ..task("p", &["d"]) };
+    let names = ["w", "d", "a", "q", "m", "v", "f", "o", "b", "h"];
+    let tasks = names.into_iter().map(|name| task(name, &[])).chain([after, reviewer]);
+    let mut story = Story::of(tasks.collect());
+    story.wait("a", &["w", "d"], None);
+    story.park("q");
+    story.tell(Event::ModelWaiting { task: "o".into(), turn: 1, error: "reach it".to_owned() });
+    story.tell(Event::BudgetWaited { task: "b".into(), turn: 1, tokens: 9, micro_usd: None });
+    ["v", "h"].into_iter().for_each(|task| story.commit(task));
+    story.report("m");
+    let (message, cause) = (String::new(), FailureCause::Check);
+    story.tell(Event::TaskFailed { task: "f".into(), cause, message });
+    let ids = |names: &[&str]| names.iter().map(|name| TaskId::from(*name)).collect();
+    let table = [
+        ("w", Working),
+        ("a", BlockedOn(Blocker::Agents(ids(&["w", "d"])))),
+        ("q", WaitingHuman),
+        ("m", IdleDone),
+        ("v", BlockedOn(Blocker::Merge)),
+        ("f", IdleDone),
+        ("o", BlockedOn(Blocker::Model)),
+        ("b", BlockedOn(Blocker::Budget)),
+        ("h", BlockedOn(Blocker::Reviewers(ids(&["r"])))),
+        ("p", BlockedOn(Blocker::Dependencies(ids(&["d", "w"])))),
+    ];
+    for (task, expected) in table {
+        assert_eq!(story.liveness(task, true), expected, "{task}");
+        let lost = ["w", "o", "b"].contains(&task);
+        assert_eq!(story.liveness(task, false), if lost { Lost } else { expected }, "{task}");
+    }
+    story.tell(Event::TaskReady { task: "r".into() });
+    assert_eq!(story.liveness("r", true), BlockedOn(Blocker::Slot));
+    story.tell(message_to("r"));
+    let active: Vec<String> = story.0.active_agents(true).iter().map(|info| info.agent_id.to_string()).collect();
+    assert_eq!(active.join(" "), "w d a q v o b h p r");
+
+    let shown = serde_json::to_value(story.0.agent_info(story.0.task(&"a".into()).unwrap(), true)).unwrap();
+    assert_eq!((&shown["liveness"], &shown["blocked_on"]["agents"][1]), (&"blocked-on".into(), &"d".into()));
+    let reviewing = RunSettings { merge: MergeMode::Review, ..RunSettings::default() };
+    let mut story = Story::with(reviewing, vec![(task("a", &[]), None)]);
+    story.commit("a");
+    assert_eq!(story.liveness("a", true), WaitingHuman);
+    story.tell(Event::ReviewRequested { task: "a".into() });
+    assert_eq!(story.liveness("a", true), WaitingHuman);
+    let kept = RunSettings { merge: MergeMode::None, ..RunSettings::default() };
+    let mut story = Story::with(kept, vec![(task("a", &[]), None)]);
+    story.commit("a");
+    assert_eq!(story.liveness("a", true), IdleDone);
+}
+
+#[test]
+fn a_long_report_is_cut() {
+    let mut story = Story::of(vec![task("a", &[])]);
+    let summary = Some("é".repeat(2_007));
+    story.tell(Event::TaskMerged { task: "a".into(), commit: None, target: None, summary });
+    let status = story.0.agent_status(story.0.task(&"a".into()).unwrap(), true);
+    assert!(status.summary.unwrap().ends_with("é… (7 more characters)"));
+}

@@ -1,0 +1,203 @@
+//! Agents that wait for other agents, and what they can see of them, in whole runs.
+
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
+use orchestrate_core::event::Event;
+use orchestrate_core::settings::{RuleDecision, RuleText};
+use serde_json::json;
+
+use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, write};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("waits::three_levels_finish_with_one_agent_at_a_time", three_levels_finish),
+        case("waits::a_deadline_ends_a_wait", a_deadline_ends_a_wait),
+        case("waits::a_wait_that_cannot_end_is_refused", a_wait_that_cannot_end_is_refused),
+        case("waits::a_message_ends_a_wait", a_message_ends_a_wait),
+        case("waits::agents_are_seen", agents_are_seen),
+        case("waits::a_run_that_waits_for_a_person_is_resumed", a_run_that_waits_is_resumed),
+    ]
+}
+
+/// A role whose agents wait for others.
+pub(crate) const LEAD: &str = "---\nname: lead\ndescription: Leads.\ntools: write_file, run_shell_command, wait_for_agents, \
+     get_agent_status, list_active_agents, send_message_to_agent\n---\nYou lead.\n";
+
+fn world() -> Result<World, libtest_mimic::Failed> {
+    let world = World::plain()?;
+    world.repository.write(".orchestrate/agents/lead.md", LEAD)?;
+    world.repository.commit_all("Add a role")?;
+    Ok(world)
+}
+
+fn wait(rule: Rule, ids: &[&str]) -> Rule {
+    rule.call("wait_for_agents", &json!({ "agent_ids": ids }))
+}
+
+fn writes(rule: Rule, path: &str) -> Rule {
+    rule.call("write_file", &json!({"path": path, "content": "1\n"}))
+}
+
+/// Returns a script in which T1 waits for T2, which waits for T3.
+fn levels() -> Script {
+    let over = |task: &str| Rule::task(task).last_contains("all of them are done");
+    Script::default()
+        .rule(wait(Rule::task("T1").turn(1), &["T2"]))
+        .rule(writes(over("T1"), "one.txt"))
+        .rule(done("T1"))
+        .rule(wait(Rule::task("T2").turn(1), &["T3"]))
+        .rule(writes(over("T2"), "two.txt"))
+        .rule(Rule::task("T2").text("Two is written."))
+        .rule(write("T3", "three.txt", "3\n"))
+        .rule(done("T3"))
+}
+
+const LEVELS: &str = "- [ ] T1 lead (agent: lead)\n- [ ] T2 lead below (agent: lead)\n- [ ] T3 write\n";
+
+fn position(played: &Played, of: &str, fits: impl Fn(&Event) -> bool) -> Result<u64, libtest_mimic::Failed> {
+    played.first(|event| event.task().is_some_and(|task| task.as_str() == of) && fits(event))
+}
+
+fn three_levels_finish() -> Outcome {
+    let played = world()?.play(LEVELS, &levels(), |settings| settings.run.max_agents = 1)?;
+    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    played.require_told("T1", &["T2 (lead below): merged, idle-done", "report: Two is written."])?;
+    let waits = |of| position(&played, of, |event| matches!(event, Event::AgentWaiting { .. }));
+    let begins = |of| position(&played, of, |event| matches!(event, Event::AgentSpawned { .. }));
+    let merged = |of| position(&played, of, |event| matches!(event, Event::TaskMerged { .. }));
+    let answered = |of| position(&played, of, |event| matches!(event, Event::ToolFinished { .. }));
+    let order = [
+        waits("T1")?,
+        begins("T2")?,
+        waits("T2")?,
+        begins("T3")?,
+        merged("T3")?,
+        answered("T2")?,
+        merged("T2")?,
+        answered("T1")?,
+    ];
+    // The call is made once, by the worker that answers it, and nothing of it is open meanwhile.
+    let tools = [played.tools("T1"), played.tools("T2")];
+    if order.is_sorted() && tools == [["wait_for_agents", "write_file"]; 2] { Ok(()) } else { fail(played.story()) }
+}
+
+/// Returns a script in which T2's call has to be decided by a person, and what makes the run park it.
+fn parking(first: Rule) -> (Script, impl Fn(&mut orchestrate_coordinator::Settings) + Copy) {
+    let script = Script::default()
+        .rule(first)
+        .rule(writes(Rule::task("T1").last_contains("T2 (publish)"), "one.txt"))
+        .rule(done("T1"))
+        .rule(Rule::task("T2").turn(1).call("run_shell_command", &json!({"command": "touch two.txt"})))
+        .rule(done("T2"));
+    let parks = |settings: &mut orchestrate_coordinator::Settings| {
+        let rule = "run_shell_command(touch*)".to_owned();
+        settings.run.rules = vec![RuleText::new(RuleDecision::Ask, rule, "--ask")];
+        settings.run.ask_parks = true;
+    };
+    (script, parks)
+}
+
+const PARKING: &str = "- [ ] T1 lead (agent: lead)\n- [ ] T2 publish\n";
+
+/// A run with a deadline goes on until that, although everything else waits for a person.
+fn a_deadline_ends_a_wait() -> Outcome {
+    let timed = json!({"agent_ids": ["T2"], "timeout": 1});
+    let (script, parks) = parking(Rule::task("T1").turn(1).call("wait_for_agents", &timed));
+    let played = world()?.play(PARKING, &script, parks)?;
+    played.require(3, &[("T1", Merged), ("T2", Waiting)])?;
+    let told = ["the time is over; not all of them are done", "T2 (publish): waiting, waiting-human"];
+    played.require_told("T1", &told)?;
+    let ends = played.pick(|event| match event {
+        Event::AgentWoken { task, timed_out } => Some((task.to_string(), *timed_out)),
+        _ => None,
+    });
+    let shown = serde_json::to_value(&played.report)?;
+    let seen = [&shown["tasks"][0]["liveness"], &shown["tasks"][1]["liveness"]];
+    if ends == [("T1".to_owned(), true)] && seen == ["idle-done", "waiting-human"] {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
+}
+
+/// Without a deadline the run ends instead, and the wait outlives the process.
+fn a_run_that_waits_is_resumed() -> Outcome {
+    let world = world()?;
+    let (script, parks) = parking(wait(Rule::task("T1").turn(1), &["T2"]));
+    let first = world.play(PARKING, &script, parks)?;
+    first.require(3, &[("T1", Waiting), ("T2", Waiting)])?;
+    let shown = serde_json::to_value(&first.report)?;
+    if shown["tasks"][0]["blocked_on"] != json!({"agents": ["T2"]}) {
+        return fail(shown);
+    }
+    let (run, store) = (first.report.run_id.clone(), first.coordinator.store().clone());
+    drop(first);
+    let call = store.state(&run)?.open_approvals().map(|(call, _)| call.clone()).next();
+    let Some(call) = call else { return fail("no call asks") };
+    store.send(&run, &orchestrate_core::Request::Decide { call, allowed: true, message: None })?;
+    let resumed = world.resume(&run, &script, parks)?;
+    resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    resumed.require_told("T1", &["all of them are done", "T2 (publish): merged, idle-done"])
+}
+
+fn a_wait_that_cannot_end_is_refused() -> Outcome {
+    let refused = |turn, ids: &[&str]| wait(Rule::task("T1").turn(turn), ids);
+    let script = Script::default()
+        .rule(refused(1, &["T1"]))
+        .rule(refused(2, &["T9"]))
+        .rule(refused(3, &["T2"]))
+        .rule(writes(Rule::task("T1").turn(4), "one.txt"))
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
+    let played = world()?.play("- [ ] T1 lead (agent: lead)\n- [ ] T2 follow (depends: T1)\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let told = [
+        "an agent cannot wait for itself",
+        "there is no agent 'T9' in this run; the agents are: T1, T2",
+        "this would never end: T2 cannot end before this agent goes on",
+    ];
+    let waits = played.pick(|event| matches!(event, Event::AgentWaiting { .. }).then_some(()));
+    if waits.is_empty() { played.require_told("T1", &told) } else { fail(played.story()) }
+}
+
+/// T2 asks T1, which waits for it, and waits for the answer. One agent at a time makes the order certain.
+fn a_message_ends_a_wait() -> Outcome {
+    let send = |rule: Rule, to: &str, text: &str| {
+        rule.call("send_message_to_agent", &json!({"agent_id": to, "message": text}))
+    };
+    let script = Script::default()
+        .rule(wait(Rule::task("T1").turn(1), &["T2"]))
+        .rule(send(Rule::task("T1").last_contains("which port?"), "T2", "4711"))
+        .rule(writes(Rule::task("T1").last_contains("is queued"), "one.txt"))
+        .rule(done("T1"))
+        .rule(send(Rule::task("T2").turn(1), "T1", "which port?"))
+        .rule(wait(Rule::task("T2").turn(2), &["T1"]))
+        .rule(writes(Rule::task("T2").last_contains("4711"), "two.txt"))
+        .rule(done("T2"));
+    let plan = "- [ ] T1 lead (agent: lead)\n- [ ] T2 lead below (agent: lead)\n";
+    let played = world()?.play(plan, &script, |settings| settings.run.max_agents = 1)?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let why = "a message for you has come, which follows; not all of them are done";
+    played.require_told("T1", &[why, "T2 (lead below): waiting, blocked-on"])?;
+    played.require_told("T2", &[why])
+}
+
+fn agents_are_seen() -> Outcome {
+    let look = |turn, id: &str| Rule::task("T1").turn(turn).call("get_agent_status", &json!({ "agent_id": id }));
+    let script = Script::default()
+        .rule(look(1, "T2"))
+        .rule(look(2, "T9"))
+        .rule(Rule::task("T1").turn(3).call("list_active_agents", &json!({})))
+        .rule(writes(Rule::task("T1").turn(4), "one.txt"))
+        .rule(done("T1"))
+        .rule(Rule::task("T2").text("Nothing to do."))
+        .rule(done("T3"));
+    let plan = "- [ ] T1 lead (agent: lead)\n- [ ] T2 write\n- [ ] T3 follow (depends: T2)\n- [ ] T4 make (run: touch four.txt)\n";
+    let played = world()?.play(plan, &script, |settings| settings.run.max_agents = 1)?;
+    let status = "T2 (write): ready, blocked-on a free slot\nattempt 0, 0 turns, 0 tokens";
+    let list = "T1 (lead): running, working\nT2 (write): ready, blocked-on a free slot\n\
+                T3 (follow): pending, blocked-on the tasks T2";
+    played.require_told("T1", &[status, list, "there is no agent 'T9' in this run"])?;
+    let states: Vec<_> = played.report.tasks.iter().map(|task| task.state).collect();
+    if states.get(1) == Some(&FailedTask) { Ok(()) } else { fail(played.story()) }
+}

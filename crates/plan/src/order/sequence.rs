@@ -114,7 +114,7 @@ pub(crate) fn is_closing(title: &str) -> bool {
 pub(crate) fn only_checks(title: &str) -> bool {
     let mut words = words(title);
     match words.next() {
-        Some((first, _)) if is_one(first, CHECKING) => true,
+        Some((first, stands_alone)) if is_one(first, CHECKING) || stands_alone && is_one(first, CHECKS) => true,
         Some((first, _)) if is_one(first, CARRYING_OUT) => names_check(words),
         _ => false,
     }
@@ -282,13 +282,24 @@ mod tests {
         ] {
             assert!(is_closing(title), "{title}");
         }
-        for title in ["Checkpoint - Ensure all tests pass", "Final checkpoint", "Run all the tests", "Verify the login"]
-        {
+        for title in [
+            "Checkpoint - Ensure all tests pass",
+            "Final checkpoint",
+            "Run all the tests",
+            "Verify the login",
+            "Verification",
+            "Verification: all",
+        ] {
             assert!(only_checks(title), "{title}");
         }
-        for title in
-            ["Write unit tests", "Add e2e tests", "Final polish", "Finalize the docs", "Create the review page"]
-        {
+        for title in [
+            "Write unit tests",
+            "Add e2e tests",
+            "Final polish",
+            "Verification email",
+            "Finalize the docs",
+            "Create the review page",
+        ] {
             assert!(!only_checks(title), "{title}");
         }
         for title in [

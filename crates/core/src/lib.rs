@@ -10,6 +10,7 @@ mod admission;
 pub mod agent_loop;
 mod agent_spec;
 mod agent_status;
+mod asked_wait;
 pub mod audit;
 mod base_result;
 pub mod budget;

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::admission::{MessageRefused, SpawnRefused};
+pub use crate::asked_wait::{AskedWait, Expiry, WaitDecision};
 use crate::base_result::BaseResult;
 pub use crate::base_result::RedBase;
 use crate::budget::{BudgetTree, Unit};
@@ -31,7 +32,6 @@ use crate::schedule::Schedule;
 use crate::settings::{MergeMode, RunSettings};
 pub use crate::task_record::{MergedAttempt, Outage, Repair, Snapshot, TakeOver, TaskRecord};
 pub use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
-pub use waiting::{AskedWait, Expiry, WaitDecision};
 
 /// The state of a run.
 #[derive(Clone, Debug, PartialEq)]

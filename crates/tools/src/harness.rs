@@ -16,11 +16,10 @@ use async_trait::async_trait;
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::{
-    AgentId, AgentInfo, AgentStatus, BlobId, CallId, Liveness, Oid, ReviewVerdict, RunId, TaskId, TaskState, ToolCall,
-    ToolSettings,
+    AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall, ToolSettings,
 };
 use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::contents::{FileContents, FileStamp};
@@ -386,15 +385,16 @@ impl FakeAgents {
 
 /// Returns one of the other agents.
 fn agent(id: &AgentId) -> Result<AgentStatus, ServiceError> {
-    let (state, liveness) = match id.as_str() {
-        "T2" => (TaskState::Merged, Liveness::IdleDone),
-        "T3" => (TaskState::Running, Liveness::Working),
+    let (state, liveness, summary) = match id.as_str() {
+        "T2" => ("merged", "idle-done", Some("It is written.")),
+        "T3" => ("running", "working", None),
         _ => return Err(ServiceError::Invalid(format!("there is no agent `{id}`; there are `T2` and `T3`"))),
     };
-    let summary = (state == TaskState::Merged).then(|| "It is written.".to_owned());
-    let (agent_id, title, role) = (id.clone(), "Write it".to_owned(), Some("implementer".to_owned()));
-    let info = AgentInfo { agent_id, title, role, parent: None, state, liveness };
-    Ok(AgentStatus { info, attempt: 1, turns: 2, tokens: 300, last_tool: None, summary, error: None })
+    let status = json!({
+        "agent_id": id, "title": "Write it", "role": "implementer", "state": state, "liveness": liveness,
+        "attempt": 1, "turns": 2, "tokens": 300, "summary": summary,
+    });
+    serde_json::from_value(status).map_err(|error| ServiceError::Failed(error.to_string()))
 }
 
 #[async_trait]
@@ -418,7 +418,7 @@ impl AgentService for FakeAgents {
 
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {
         let agents = wait.agents.iter().map(agent).collect::<Result<Vec<_>, _>>()?;
-        let all_done = agents.iter().all(|agent| agent.info.state == TaskState::Merged);
+        let all_done = agents.iter().all(|agent| agent.info.state.is_settled());
         if !all_done {
             lock(&self.waits).push(wait);
             return Ok(None);

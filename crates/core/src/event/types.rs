@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 51] = [
+    pub const TYPES: [&'static str; 53] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -29,6 +29,8 @@ impl Event {
         "tool.finished",
         "approval.requested",
         "approval.decided",
+        "agent.waiting",
+        "agent.woken",
         "message.sent",
         "message.delivered",
         "snapshot.taken",

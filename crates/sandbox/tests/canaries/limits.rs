@@ -3,6 +3,7 @@
 //!
 //! Each attempt has its control: without the limit, it gets through.
 
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, Limits};
@@ -108,7 +109,16 @@ fn the_kernel_kills_a_command_first(room: &Room) {
     assert_ne!(score(std::process::id().cast_signed()).trim(), "1000");
 }
 
+/// Held by tests that fill a disk, and for writing by one that hides what it fills: only the space that the file system
+/// has lost shows that, and what another test frees meanwhile would offset it.
+static DISK: RwLock<()> = RwLock::new(());
+
+fn beside_others_on_disk() -> RwLockReadGuard<'static, ()> {
+    DISK.read().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn fills(room: &Room, script: &str) {
+    let _beside = beside_others_on_disk();
     let ended = room.run(&limited(room.sh(&format!("{script}; echo full; sleep 90")), None, Some(DISK_LIMIT)));
     assert_eq!(ended.exit, Exit::DiskLimit, "{}{}", ended.stdout.text(), ended.stderr.text());
     // The control: without the limit it gets through.
@@ -130,6 +140,7 @@ fn many_small_files_count(room: &Room) {
 
 /// Above the limit, commands that only free space still run; one that continues to write does not.
 fn a_full_worktree_can_be_cleared(room: &Room) {
+    let _beside = beside_others_on_disk();
     let file = |name: &str| room.root.path().join(name);
     for name in ["a", "b"] {
         std::fs::write(file(name), vec![1; 48 << 20]).unwrap();
@@ -149,6 +160,7 @@ fn folder_bytes(room: &Room) -> u64 {
 
 /// No command runs long enough for a check.
 fn short_commands_add_up(room: &Room) {
+    let _beside = beside_others_on_disk();
     let run = |script: &str, most| room.run(&limited(room.sh(script), None, most)).exit;
     let write = |number: u64, most| run(&format!("head -c 5000000 /dev/zero > {number}"), most);
     let ends: Vec<Exit> = (0..40).map(|number| write(number, Some(DISK_LIMIT))).collect();
@@ -163,6 +175,7 @@ fn short_commands_add_up(room: &Room) {
 }
 
 fn fills_unseen(room: &Room, name: &str) {
+    let _alone = DISK.write().unwrap_or_else(PoisonError::into_inner);
     let job = |then: &str| room.job(own_program(), &[crate::probe::ARG, name, then]);
     let ended = room.run(&limited(job("wait"), None, Some(DISK_LIMIT)));
     assert_eq!(ended.exit, Exit::DiskLimit, "{}{}", ended.stdout.text(), ended.stderr.text());
@@ -173,6 +186,7 @@ fn fills_unseen(room: &Room, name: &str) {
 
 /// The file is like a log that was unlinked and that every child has open.
 fn one_file_of_many_processes_counts_once(room: &Room) {
+    let _beside = beside_others_on_disk();
     let hold = "exec 8>f; rm f; head -c 20000000 /dev/zero >&8; for i in 1 2 3 4; do sleep 1 & done; \
                 for i in 1 2 3 4 5 6; do head -c 40000000 /dev/zero > g; rm g; done; wait";
     let ended = room.run(&limited(room.sh(hold), None, Some(64 << 20)));

@@ -82,5 +82,5 @@ pub use services::{
 };
 pub use shared::SharedValues;
 pub use template::CommandTemplate;
-pub use tool::{Category, ProgramChoice, Tool, Waits, Wrap, Wrapping};
+pub use tool::{Category, ProgramChoice, Programs, Tool, Waits, Wrap, Wrapping};
 pub use wrapped::{MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, add_tool_files};

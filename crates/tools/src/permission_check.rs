@@ -10,7 +10,6 @@ use std::sync::Arc;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Target};
 use orchestrate_core::shell_word;
-use orchestrate_sandbox::Cancel;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::invalid;
@@ -22,7 +21,7 @@ use crate::permit::decide;
 use crate::registry::{Resolved, ToolRegistry};
 use crate::resolver::{Resolver, request};
 use crate::template::ARGUMENTS;
-use crate::tool::{ProgramChoice, Tool};
+use crate::tool::{ProgramChoice, Programs, Tool};
 
 /// The argument that is a line for a shell.
 const COMMAND: &str = "command";
@@ -130,22 +129,24 @@ impl PermissionCheck {
                 }
             }
         }
-        if tool.chooses_program() && self.policy.restricts_programs(tool.name()) {
-            let choices = tool.choices(arguments, &files, &Cancel::default())?;
-            return Ok(of_choices(tool.name(), &guard, choices.as_deref(), decision));
+        if !self.policy.restricts_programs(tool.name()) {
+            return Ok(Answered::Decided(decision));
         }
-        Ok(Answered::Decided(decision))
+        Ok(match tool.programs(arguments, &files)? {
+            Programs::InEffects => Answered::Decided(decision),
+            Programs::FirstOf(choices) => of_choices(tool.name(), &guard, &choices, decision),
+            Programs::Unknown => Answered::Unknown {
+                reason: format!(
+                    "`{tool}` chooses its program when it runs, and the rules about programs hold for that"
+                ),
+            },
+        })
     }
 }
 
 /// Answers for a tool that runs the first of these programs that is installed, and judges each before it looks for it.
-fn of_choices(tool: &str, guard: &PathGuard, choices: Option<&[ProgramChoice]>, decision: Decision) -> Answered {
+fn of_choices(tool: &str, guard: &PathGuard, choices: &[ProgramChoice], decision: Decision) -> Answered {
     let unknown = |reason: String| Answered::Unknown { reason };
-    let Some(choices) = choices else {
-        return unknown(format!(
-            "`{tool}` chooses its program when it runs, and the rules about programs hold for that"
-        ));
-    };
     if choices.is_empty() {
         let reason = format!(
             "`{tool}` finds nothing to run in this checkout; the rules about programs hold for what it finds in a run"

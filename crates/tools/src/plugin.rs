@@ -13,7 +13,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use orchestrate_core::policy::Permission;
 use orchestrate_core::tool_extensions::{PluginTools, ToolExtensions};
-use orchestrate_sandbox::Cancel;
 use serde_json::Value;
 
 use crate::arguments;
@@ -25,7 +24,7 @@ use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::registry::{PluginId, ToolRegistry};
-use crate::tool::{Category, MAX_NAME, ProgramChoice, Tool, Wrap, is_name};
+use crate::tool::{Category, MAX_NAME, Programs, Tool, Wrap, is_name};
 
 /// How long a plugin may take to initialize and to register its tools: it may read files, not wait for a person.
 const MAX_SETUP: Duration = Duration::from_secs(30);
@@ -346,17 +345,8 @@ impl Tool for AddedTool {
         self.tool.effects(arguments)
     }
 
-    fn chooses_program(&self) -> bool {
-        self.tool.chooses_program()
-    }
-
-    fn choices(
-        &self,
-        arguments: &Value,
-        project: &Files,
-        cancel: &Cancel,
-    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
-        self.tool.choices(arguments, project, cancel)
+    fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
+        self.tool.programs(arguments, project)
     }
 
     fn as_wrap(&self) -> Option<&dyn Wrap> {

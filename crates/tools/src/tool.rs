@@ -7,7 +7,6 @@ use std::path::Path;
 use async_trait::async_trait;
 use orchestrate_core::CallId;
 use orchestrate_core::policy::{Permission, Target};
-use orchestrate_sandbox::Cancel;
 use serde_json::Value;
 
 use crate::context::ToolContext;
@@ -66,6 +65,17 @@ impl fmt::Display for dyn Tool + '_ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// The programs that a call would run, as far as the rules about programs judge them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Programs {
+    /// Its effects name all of them.
+    InEffects,
+    /// The first of these that is installed.
+    FirstOf(Vec<ProgramChoice>),
+    /// They are only known when it runs.
+    Unknown,
 }
 
 /// A program that a tool may choose.
@@ -162,23 +172,13 @@ pub trait Tool: Send + Sync {
         given.map(|path| Effect::on(target(path.to_owned()))).collect()
     }
 
-    /// Reports whether it chooses a program that its effects may not name, since that depends on the project's files.
-    fn chooses_program(&self) -> bool {
-        false
-    }
-
-    /// Returns the programs that a call would choose from in a project, the first that is installed; `None` if that is
-    /// not known.
+    /// Returns the programs that a call would run in a project. A tool whose choice depends on the project's files
+    /// looks at them, without running anything.
     ///
     /// # Errors
     /// As those of looking at the project's files.
-    fn choices(
-        &self,
-        _arguments: &Value,
-        _project: &Files,
-        _cancel: &Cancel,
-    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
-        Ok(None)
+    fn programs(&self, _arguments: &Value, _project: &Files) -> Result<Programs, ToolError> {
+        Ok(Programs::InEffects)
     }
 
     /// Returns what the answer of a call follows from, besides its arguments, the rules and the limits. Only an answer

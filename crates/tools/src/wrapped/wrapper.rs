@@ -6,7 +6,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jsonschema::Validator;
 use orchestrate_core::policy::Permission;
-use orchestrate_sandbox::Cancel;
 use serde_json::Value;
 
 use super::annotations::Mistake;
@@ -19,7 +18,7 @@ use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
 use crate::template::CommandTemplate;
-use crate::tool::{Category, ProgramChoice, Tool, Wrapping};
+use crate::tool::{Category, Programs, Tool, Wrapping};
 
 /// A tool that hands its calls to another one.
 pub(super) struct WrappedTool {
@@ -176,17 +175,8 @@ impl Tool for WrappedTool {
         self.inner_arguments(arguments).map(|inner| self.wrapped.effects(&inner)).unwrap_or_default()
     }
 
-    fn chooses_program(&self) -> bool {
-        self.wrapped.chooses_program()
-    }
-
-    fn choices(
-        &self,
-        arguments: &Value,
-        project: &Files,
-        cancel: &Cancel,
-    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
-        self.wrapped.choices(&self.inner_arguments(arguments)?, project, cancel)
+    fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
+        self.wrapped.programs(&self.inner_arguments(arguments)?, project)
     }
 
     fn wrapping(&self) -> Option<Wrapping<'_>> {

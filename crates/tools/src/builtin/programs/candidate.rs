@@ -11,7 +11,7 @@ use crate::command::Command;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::results::ProgramRun;
-use crate::tool::ProgramChoice;
+use crate::tool::{ProgramChoice, Programs};
 
 /// Maximum number of bytes of each output stream to keep: reports are read as a whole.
 const KEPT_REPORT_BYTES: usize = 16 << 20;
@@ -65,11 +65,11 @@ impl<R> Candidate<R> {
 }
 
 /// Returns the candidates as the rules about programs judge them: first what each runs, then how its version is asked.
-pub(super) fn choices<R>(candidates: &[Candidate<R>]) -> Vec<ProgramChoice> {
+pub(super) fn first_of<R>(candidates: &[Candidate<R>]) -> Programs {
     let commands = |candidate: &Candidate<R>| {
         candidate.before.iter().chain([&candidate.argv, &candidate.version]).cloned().collect()
     };
-    candidates.iter().map(|candidate| ProgramChoice { commands: commands(candidate) }).collect()
+    Programs::FirstOf(candidates.iter().map(|candidate| ProgramChoice { commands: commands(candidate) }).collect())
 }
 
 /// A candidate that is installed.

@@ -1,26 +1,21 @@
 //! `run_linter` and `run_type_checker`: run what the project uses, and list what it finds.
 
-use std::path::Path;
-
 use async_trait::async_trait;
 use orchestrate_core::invisible::shown;
-use orchestrate_sandbox::Cancel;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
-use super::candidate::{Ran, choices, choose};
+use super::candidate::{Ran, choose};
 use super::checkers::{Checker, Findings, linters, type_checkers};
-use super::files::Selection;
+use super::files::{Selection, selects_files};
 use super::parse;
 use super::project::Project;
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::results::{Diagnostic, LintResults};
-use crate::tool::{ProgramChoice, Tool};
+use crate::tool::Tool;
 
 /// The `run_linter` tool.
 pub(crate) struct RunLinter(pub(crate) Prompt);
@@ -32,30 +27,7 @@ pub(crate) struct RunTypeChecker(pub(crate) Prompt);
 impl Tool for RunLinter {
     facts!("run_linter", EXEC, CodeExecution);
 
-    fn chooses_program(&self) -> bool {
-        true
-    }
-
-    fn choices(
-        &self,
-        arguments: &Value,
-        project: &Files,
-        cancel: &Cancel,
-    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
-        Ok(Some(choices(&linters(&Project::look(project, cancel)?, &Selection::of(arguments)?.files))))
-    }
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        Selection::normalize(arguments, worktree)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        Selection::effects(arguments)
-    }
+    selects_files!(linters);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         check(context, arguments, "linter", linters).await
@@ -66,30 +38,7 @@ impl Tool for RunLinter {
 impl Tool for RunTypeChecker {
     facts!("run_type_checker", EXEC, CodeExecution);
 
-    fn chooses_program(&self) -> bool {
-        true
-    }
-
-    fn choices(
-        &self,
-        arguments: &Value,
-        project: &Files,
-        cancel: &Cancel,
-    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
-        Ok(Some(choices(&type_checkers(&Project::look(project, cancel)?, &Selection::of(arguments)?.files))))
-    }
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        Selection::normalize(arguments, worktree)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        Selection::effects(arguments)
-    }
+    selects_files!(type_checkers);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         check(context, arguments, "type checker", type_checkers).await

@@ -20,6 +20,35 @@ pub(super) struct Selection {
     pub(super) files: Vec<String>,
 }
 
+/// Implements what tools have in common that run the first of these candidates on the files of a [`Selection`].
+macro_rules! selects_files {
+    ($candidates:path) => {
+        fn is_default(&self) -> bool {
+            false
+        }
+
+        fn normalize(&self, arguments: &mut Value, worktree: &std::path::Path) -> Result<(), ToolError> {
+            Selection::normalize(arguments, worktree)
+        }
+
+        fn effects(&self, arguments: &Value) -> Vec<$crate::effect::Effect> {
+            Selection::effects(arguments)
+        }
+
+        fn programs(
+            &self,
+            arguments: &Value,
+            project: &$crate::files::Files,
+        ) -> Result<$crate::tool::Programs, ToolError> {
+            let project = Project::look(project, &orchestrate_sandbox::Cancel::default())?;
+            let candidates = $candidates(&project, &Selection::of(arguments)?.files);
+            Ok($crate::builtin::programs::candidate::first_of(&candidates))
+        }
+    };
+}
+
+pub(super) use selects_files;
+
 impl Selection {
     /// Rewrites the paths of a call as the executor does for one path.
     pub(super) fn normalize(arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {

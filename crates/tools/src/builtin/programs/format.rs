@@ -1,7 +1,6 @@
 //! `run_formatter`: formats code in place with what the project uses, and lists the files that changed.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -10,18 +9,17 @@ use orchestrate_sandbox::Cancel;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
-use super::candidate::{Ran, choices, choose};
+use super::candidate::{Ran, choose};
 use super::checkers::formatters;
-use super::files::Selection;
+use super::files::{Selection, selects_files};
 use super::project::Project;
 use crate::context::ToolContext;
-use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::results::FormatResults;
-use crate::tool::{ProgramChoice, Tool};
+use crate::tool::Tool;
 
 /// Maximum time to look at all files, before and after.
 const LOOKING_TIME: Duration = Duration::from_secs(30);
@@ -36,30 +34,7 @@ type States = BTreeMap<String, (i128, u64)>;
 impl Tool for RunFormatter {
     facts!("run_formatter", EXEC, CodeExecution);
 
-    fn chooses_program(&self) -> bool {
-        true
-    }
-
-    fn choices(
-        &self,
-        arguments: &Value,
-        project: &Files,
-        cancel: &Cancel,
-    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
-        Ok(Some(choices(&formatters(&Project::look(project, cancel)?, &Selection::of(arguments)?.files))))
-    }
-
-    fn is_default(&self) -> bool {
-        false
-    }
-
-    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
-        Selection::normalize(arguments, worktree)
-    }
-
-    fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        Selection::effects(arguments)
-    }
+    selects_files!(formatters);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let selection = Selection::read(context, arguments).await?;

@@ -23,7 +23,7 @@ use crate::files::{Expect, Files};
 use crate::output::Answer;
 use crate::path::join;
 use crate::prompt::Prompt;
-use crate::tool::{ProgramChoice, Tool};
+use crate::tool::{ProgramChoice, Programs, Tool};
 
 /// The default time limit of a script in seconds, as in the reference.
 const DEFAULT_SECONDS: u64 = 30;
@@ -43,19 +43,11 @@ struct Script {
 impl Tool for RunPython {
     facts!("run_python", EXEC, CodeExecution);
 
-    fn chooses_program(&self) -> bool {
-        true
-    }
-
-    fn choices(
-        &self,
-        arguments: &Value,
-        project: &Files,
-        cancel: &Cancel,
-    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
+    fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
         let code = arguments.get("code").and_then(Value::as_str).unwrap_or_default();
-        let python = Project::look(project, cancel)?.python();
-        Ok(Some(vec![ProgramChoice { commands: vec![judged(python, code), interpreter(python)] }]))
+        let python = Project::look(project, &Cancel::default())?.python();
+        let commands = vec![judged(python, code), interpreter(python)];
+        Ok(Programs::FirstOf(vec![ProgramChoice { commands }]))
     }
 
     fn is_default(&self) -> bool {

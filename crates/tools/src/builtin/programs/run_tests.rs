@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::candidate::{Ran, choices, choose};
+use super::candidate::{Ran, choose, first_of};
 use super::parse::{self, Tally};
 use super::project::Project;
 use super::runners::{Report, runners, takes_pattern};
@@ -23,7 +23,7 @@ use crate::output::Answer;
 use crate::path::join;
 use crate::prompt::Prompt;
 use crate::results::{TestError, TestErrorKind, TestFailure, TestResults};
-use crate::tool::{ProgramChoice, Tool};
+use crate::tool::{Programs, Tool};
 
 /// Maximum time to look for files of reports.
 const REPORTS_TIME: Duration = Duration::from_secs(10);
@@ -40,19 +40,10 @@ struct Arguments {
 impl Tool for RunTests {
     facts!("run_tests", EXEC, CodeExecution);
 
-    fn chooses_program(&self) -> bool {
-        true
-    }
-
-    fn choices(
-        &self,
-        arguments: &Value,
-        project: &Files,
-        cancel: &Cancel,
-    ) -> Result<Option<Vec<ProgramChoice>>, ToolError> {
+    fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
         let pattern = arguments.get("test_pattern").and_then(Value::as_str);
-        let candidates = runners(&Project::look(project, cancel)?, pattern).into_iter().next();
-        Ok(Some(choices(&candidates.unwrap_or_default())))
+        let candidates = runners(&Project::look(project, &Cancel::default())?, pattern).into_iter().next();
+        Ok(first_of(&candidates.unwrap_or_default()))
     }
 
     fn is_default(&self) -> bool {

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::run_state::Approval;
+use orchestrate_core::truncate;
 use serde_json::Value;
 use unicode_script::{Script, UnicodeScript as _};
 
@@ -50,12 +51,7 @@ pub(crate) fn is_whole(approval: &Approval) -> bool {
 
 /// Returns a call in one line of about `width` characters, with the number of characters left out.
 pub(crate) fn line(text: &str, width: usize) -> String {
-    let safe = written(text);
-    let more = safe.chars().count().saturating_sub(width);
-    match safe.char_indices().nth(width) {
-        Some((at, _)) => format!("{}… ({more} more characters)", safe.get(..at).unwrap_or_default()),
-        None => safe,
-    }
+    truncate(&written(text), width)
 }
 
 /// Returns the whole arguments of a call that has run, for a log.

@@ -6,6 +6,7 @@ use crate::ids::{AgentId, TaskId};
 use crate::run_state::{RunState, TaskRecord};
 use crate::settings::MergeMode;
 use crate::task_state::TaskState;
+use crate::truncation::truncate;
 use crate::wait::Wait;
 
 /// The maximum number of characters of a summary or an error in a status: several of them fit into one result.
@@ -158,8 +159,10 @@ impl RunState {
             turns: record.turns(),
             tokens: record.usage().total(),
             last_tool: record.last_tool().map(str::to_owned),
-            summary: Some(record.summary()).filter(|summary| !summary.is_empty()).map(bounded),
-            error: record.error().map(|error| bounded(&error.message)),
+            summary: Some(record.summary())
+                .filter(|summary| !summary.is_empty())
+                .map(|text| truncate(text, MAX_TEXT_CHARS)),
+            error: record.error().map(|error| truncate(&error.message, MAX_TEXT_CHARS)),
         }
     }
 
@@ -175,14 +178,4 @@ impl RunState {
 fn named<'a>(ids: impl Iterator<Item = &'a TaskId>, blocker: fn(Vec<TaskId>) -> Blocker) -> Blocker {
     let ids: Vec<TaskId> = ids.cloned().collect();
     if ids.is_empty() { Blocker::Slot } else { blocker(ids) }
-}
-
-fn bounded(text: &str) -> String {
-    match text.char_indices().nth(MAX_TEXT_CHARS) {
-        Some((at, _)) => {
-            let more = text.chars().count() - MAX_TEXT_CHARS;
-            format!("{}… ({more} more characters)", text.get(..at).unwrap_or_default())
-        }
-        None => text.to_owned(),
-    }
 }

@@ -4,6 +4,7 @@ use crate::hex::hex;
 use crate::ids::CallHash;
 use crate::redact::REDACTED;
 use crate::run_state::Approval;
+use crate::truncation::is_truncated;
 use sha2::{Digest as _, Sha256};
 
 /// How many hexadecimal digits of the hash are shown and typed: 48 bits, too many to find a second matching call
@@ -27,7 +28,7 @@ pub fn shown_hash(call: &CallHash, approval: &Approval) -> String {
 /// It is not where a secret was redacted, nor where only a summary that was cut is recorded. A call that itself holds
 /// the mark of a redaction cannot be told from a redacted one, so it counts as one.
 pub fn is_whole(approval: &Approval) -> bool {
-    let is_cut = approval.arguments.is_null() && approval.summary.ends_with("more characters)");
+    let is_cut = approval.arguments.is_null() && is_truncated(&approval.summary);
     let arguments = approval.arguments.to_string();
     !is_cut && ![&approval.tool, &approval.summary, &arguments].iter().any(|part| part.contains(REDACTED))
 }

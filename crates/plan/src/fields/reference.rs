@@ -1,6 +1,8 @@
 //! Resolves references to tasks, such as `depends: T1, T003-T005, Tasks 1-4`.
 
+use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 use std::ops::Range;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
@@ -27,44 +29,56 @@ pub(crate) struct Resolved {
     pub(crate) has_prose: bool,
 }
 
-/// An index of tasks by the references that people write.
+/// An index of tasks by the references that people write. What only unusual references need is indexed once one of
+/// them is found.
 pub(crate) struct References<'a> {
+    tasks: &'a [Name<'a>],
     exact: HashMap<&'a str, usize>,
     /// By id in lower case; `None` if several ids differ in case only.
-    lower: HashMap<String, Option<usize>>,
+    lower: OnceCell<HashMap<String, Option<usize>>>,
     /// By prefix in lower case and number, so that `T1` finds `T001`.
-    numbered: HashMap<String, BTreeSet<(u64, usize)>>,
+    numbered: OnceCell<HashMap<String, BTreeSet<(u64, usize)>>>,
     /// By number alone; `None` if several tasks have it.
-    bare: HashMap<Bare<'a>, Option<usize>>,
+    bare: OnceCell<HashMap<Bare<'a>, Option<usize>>>,
     /// By section and number, for numbers that restart in each; `None` if several tasks of a section have it.
     in_section: HashMap<usize, BTreeMap<u64, Option<usize>>>,
     /// By the key of its title; `None` if several tasks have it.
-    titles: HashMap<String, Option<usize>>,
+    titles: OnceCell<HashMap<String, Option<usize>>>,
     /// By the prefix of the part of the plan where its numbers restart, and id.
     groups: HashMap<(&'a str, &'a str), Range<usize>>,
     /// The tasks of each phase, by its letter and number.
     phases: HashMap<&'a str, Vec<usize>>,
     ids: Vec<&'a str>,
-    suggested: std::cell::Cell<usize>,
+    suggested: Cell<usize>,
+}
+
+/// Indexes tasks by a key; a task without one is left out, and `None` stands for several with the same one.
+fn unique<K: Eq + Hash>(keys: impl Iterator<Item = Option<K>>) -> HashMap<K, Option<usize>> {
+    let mut found = HashMap::with_capacity(keys.size_hint().0);
+    for (at, key) in keys.enumerate().filter_map(|(at, key)| Some((at, key?))) {
+        found.entry(key).and_modify(|found| *found = None).or_insert(Some(at));
+    }
+    found
 }
 
 impl<'a> References<'a> {
     /// Builds the index from every task's names, in the order of the plan.
-    pub(crate) fn new(tasks: &'a [Name<'_>], groups: &'a [Group]) -> Self {
+    pub(crate) fn new(tasks: &'a [Name<'a>], groups: &'a [Group]) -> Self {
         let prefix = |leaves: &Range<usize>| tasks.get(leaves.start).and_then(|task| task.prefix.as_deref());
         let group =
             |group: &'a Group| ((prefix(&group.leaves).unwrap_or_default(), group.id.as_str()), group.leaves.clone());
         let mut found = Self {
+            tasks,
             exact: HashMap::with_capacity(tasks.len()),
-            lower: HashMap::with_capacity(tasks.len()),
-            numbered: HashMap::new(),
-            bare: HashMap::with_capacity(tasks.len()),
+            lower: OnceCell::new(),
+            numbered: OnceCell::new(),
+            bare: OnceCell::new(),
             in_section: HashMap::new(),
-            titles: HashMap::with_capacity(tasks.len()),
+            titles: OnceCell::new(),
             groups: groups.iter().map(group).collect(),
             phases: HashMap::new(),
             ids: tasks.iter().map(|task| task.id.as_str()).collect(),
-            suggested: std::cell::Cell::new(0),
+            suggested: Cell::new(0),
         };
         for (at, task) in tasks.iter().enumerate() {
             let id = task.id.as_str();
@@ -72,25 +86,39 @@ impl<'a> References<'a> {
                 found.phases.entry(phase).or_default().push(at);
             }
             found.exact.entry(id).or_insert(at);
-            found.lower.entry(id.to_lowercase()).and_modify(|found| *found = None).or_insert(Some(at));
             if let Some(number) = task.number.and_then(|number| number.parse().ok()) {
                 let own = found.in_section.entry(task.section).or_default();
                 own.entry(number).and_modify(|found| *found = None).or_insert(Some(at));
             }
-            let title = identify::title_key(task.title);
-            found.titles.entry(title).and_modify(|found| *found = None).or_insert(Some(at));
-            let numbered = split_number(id);
-            // The last number of `3.1` is not the number of a task.
-            let last = numbered.as_ref().filter(|(prefix, _)| !prefix.ends_with('.')).map(|(_, last)| *last);
-            let bare = task.number.map(Bare::of).or(last.map(Bare::Number));
-            if let Some((prefix, number)) = numbered {
-                found.numbered.entry(prefix).or_default().insert((number, at));
-            }
-            if let Some(bare) = bare {
-                found.bare.entry(bare).and_modify(|found| *found = None).or_insert(Some(at));
-            }
         }
         found
+    }
+
+    fn by_lower(&self) -> &HashMap<String, Option<usize>> {
+        self.lower.get_or_init(|| unique(self.tasks.iter().map(|task| Some(task.id.as_str().to_lowercase()))))
+    }
+
+    fn by_title(&self) -> &HashMap<String, Option<usize>> {
+        self.titles.get_or_init(|| unique(self.tasks.iter().map(|task| Some(identify::title_key(task.title)))))
+    }
+
+    fn by_bare_number(&self) -> &HashMap<Bare<'a>, Option<usize>> {
+        // The last number of `3.1` is not the number of a task.
+        let last = |id: &str| split_number(id).filter(|(prefix, _)| !prefix.ends_with('.')).map(|(_, last)| last);
+        let bare = |task: &Name<'a>| task.number.map(Bare::of).or_else(|| last(task.id.as_str()).map(Bare::Number));
+        self.bare.get_or_init(|| unique(self.tasks.iter().map(bare)))
+    }
+
+    fn by_number(&self) -> &HashMap<String, BTreeSet<(u64, usize)>> {
+        self.numbered.get_or_init(|| {
+            let mut found: HashMap<String, BTreeSet<(u64, usize)>> = HashMap::new();
+            for (at, task) in self.tasks.iter().enumerate() {
+                if let Some((prefix, number)) = split_number(task.id.as_str()) {
+                    found.entry(prefix).or_default().insert((number, at));
+                }
+            }
+            found
+        })
     }
 
     /// Resolves a list as [`References::resolve`] does, for a task with these names: numbers count within its section
@@ -258,12 +286,12 @@ impl<'a> References<'a> {
         if let Some(leaves) = self.group(name.trim_end_matches('.')) {
             return Some(leaves.collect());
         }
-        let by_case = self.lower.get(&name.to_lowercase()).copied().flatten();
+        let by_case = self.by_lower().get(&name.to_lowercase()).copied().flatten();
         let by_number =
             || split_number(name).and_then(|(prefix, number)| self.numbers(&prefix, number, number)?.next());
-        let by_bare_number = || self.bare.get(&Bare::of(name)).copied().flatten();
+        let by_bare_number = || self.by_bare_number().get(&Bare::of(name)).copied().flatten();
         let title = || name.contains(' ').then(|| identify::title_key(name));
-        let by_title = || self.titles.get(&title()?).copied().flatten();
+        let by_title = || self.by_title().get(&title()?).copied().flatten();
         by_case.or_else(by_number).or_else(by_bare_number).or_else(by_title).map(|at| vec![at])
     }
 
@@ -291,7 +319,7 @@ impl<'a> References<'a> {
 
     /// Returns the tasks whose ids have a prefix and a number within a range, by number.
     fn numbers(&self, prefix: &str, low: u64, high: u64) -> Option<impl Iterator<Item = usize> + '_> {
-        Some(self.numbered.get(prefix)?.range((low, 0)..=(high, usize::MAX)).map(|(_, at)| *at))
+        Some(self.by_number().get(prefix)?.range((low, 0)..=(high, usize::MAX)).map(|(_, at)| *at))
     }
 
     fn between(&self, from: &str, to: &str) -> Option<Vec<usize>> {
@@ -337,8 +365,8 @@ fn split_number(id: &str) -> Option<(String, u64)> {
 
 /// Reports whether a piece says that there is no dependency.
 fn is_nothing(piece: &str) -> bool {
-    let piece = piece.trim_matches(['`', '*', '_', '(', ')', ' ']).to_lowercase();
-    matches!(piece.as_str(), "" | "none" | "nothing" | "n/a" | "-" | "–" | "—")
+    let piece = piece.trim_matches(['`', '*', '_', '(', ')', ' ']);
+    ["", "none", "nothing", "n/a", "-", "–", "—"].iter().any(|nothing| nothing.eq_ignore_ascii_case(piece))
 }
 
 /// Reports whether a word has the form of an id: `T9`, `US-3`, `1.2`.

@@ -211,8 +211,9 @@ impl Attributes {
         match field.key {
             Key::Depends => self.depends.push(located(field.value)),
             Key::Files => {
-                let paths = value::paths(field.value);
-                if value::is_prose(field.value) {
+                let is_prose = value::is_prose(field.value);
+                let paths = value::paths(field.value, is_prose);
+                if is_prose {
                     let message = "this is prose, of which only words that look like paths count as files";
                     findings.warn(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
                 }

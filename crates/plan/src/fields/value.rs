@@ -94,12 +94,32 @@ const WORD_FILES: &[&str] = &[
 /// Reports whether a list of paths is prose that may mention some: words without commas between them, of which not all
 /// look like paths.
 pub(crate) fn is_prose(text: &str) -> bool {
+    if !has_neighbours(text) {
+        return false;
+    }
     let outside = text.split('`').step_by(2);
     outside.flat_map(|part| part.split([',', ';', '\n'])).flat_map(|part| part.split(" and ")).any(|piece| {
         let piece = piece.split_once(" (").map_or(piece, |(before, _)| before);
         let words = || piece.split_whitespace().filter(|word| *word != "and" && !word.starts_with('('));
         words().nth(1).is_some() && !words().all(looks_like_path)
     })
+}
+
+/// Reports whether two words outside backticks may have nothing but blanks between them.
+fn has_neighbours(text: &str) -> bool {
+    let (mut in_code, mut has_word, mut has_blank) = (false, false, false);
+    for byte in text.bytes() {
+        match byte {
+            b'`' => (in_code, has_word, has_blank) = (!in_code, false, false),
+            _ if in_code => {}
+            b',' | b';' | b'\n' => (has_word, has_blank) = (false, false),
+            b' ' => has_blank = has_word,
+            // Any other character may be a blank, too.
+            _ if has_blank || !byte.is_ascii_graphic() => return true,
+            _ => has_word = true,
+        }
+    }
+    false
 }
 
 /// Reports whether a word of prose is a path: it has a folder, an extension or a wildcard, or is a file's usual name.
@@ -113,12 +133,13 @@ fn looks_like_path(word: &str) -> bool {
 }
 
 /// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are dropped, and so is prose.
-pub(crate) fn paths(text: &str) -> Vec<String> {
+///
+/// The caller says whether the text [`is_prose`], which it has to know as well.
+pub(crate) fn paths(text: &str, is_prose: bool) -> Vec<String> {
     let is_plain =
         |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'`' | b',' | b';' | b'(' | b')' | b'{' | b'}');
     let is_none = |path: &str| ["none", "n/a", "tbd", "-", "–", "—"].iter().any(|none| none.eq_ignore_ascii_case(path));
     let is_path = |path: &String| !path.is_empty() && path != "and" && !is_none(path);
-    let is_prose = is_prose(text);
     if text.bytes().all(is_plain) {
         return Some(without_lines(text.to_owned())).filter(is_path).into_iter().collect();
     }
@@ -130,27 +151,27 @@ pub(crate) fn paths(text: &str) -> Vec<String> {
         }
         let mut braces = 0usize;
         let mut remark = 0usize;
-        let mut word = String::new();
-        for c in part.chars().chain([' ']) {
+        let mut begin = 0;
+        for (at, c) in part.char_indices().chain([(part.len(), ' ')]) {
             match c {
                 '{' => braces += 1,
                 '}' => braces = braces.saturating_sub(1),
-                '(' if word.is_empty() => remark += 1,
+                '(' if at == begin => remark += 1,
                 ')' if remark > 0 => {
                     remark -= 1;
+                    begin = at + 1;
                     continue;
                 }
                 _ => {}
             }
             let separates = (c == ',' && braces == 0) || c == ';' || c.is_whitespace();
             if separates || remark > 0 {
-                let word = std::mem::take(&mut word);
-                if !is_prose || looks_like_path(&word) {
+                let word = part.get(begin..at).unwrap_or_default();
+                begin = at + c.len_utf8();
+                if !word.is_empty() && (!is_prose || looks_like_path(word)) {
                     let end = if is_prose { word.trim_end_matches(['.', ':', '!', '?']).len() } else { word.len() };
                     paths.push(word.get(..end).unwrap_or_default().to_owned());
                 }
-            } else {
-                word.push(c);
             }
         }
     }
@@ -265,7 +286,7 @@ mod tests {
             ("", &[]),
         ];
         for (text, expected) in table {
-            assert_eq!(paths(text), expected, "{text}");
+            assert_eq!(paths(text, is_prose(text)), expected, "{text}");
         }
     }
 }

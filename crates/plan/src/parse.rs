@@ -9,7 +9,8 @@ use crate::check::alike;
 use crate::check::finding;
 use crate::check::finding::{Finding, FindingCode, Findings, Pending, PlanError, PlanWarning, Skipped};
 use crate::fields::assign;
-use crate::fields::attributes::{Located, comment_id};
+use crate::fields::attributes::Located;
+use crate::fields::identify;
 use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::front_matter;
@@ -274,7 +275,7 @@ fn comments_in(source: &Source<'_>, range: Range<usize>, findings: &mut Findings
     for comment in text::spans(&inline.text).comments {
         let offset = inline.offset(comment.start);
         let text = inline.slice(comment);
-        if comment_id(text).is_none() {
+        if identify::comment_id(text).is_none() {
             let message = "hidden text in an HTML comment";
             findings.warn(Pending::new(offset, FindingCode::HiddenText, text, message));
         }
@@ -307,34 +308,30 @@ fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
     }
 }
 
-/// Adds what a task says in prose about its dependencies to its details.
-fn with_remarks(mut draft: Draft, remarks: Option<&Vec<String>>) -> Draft {
-    draft.details.extend(remarks.into_iter().flatten().map(|remark| format!("Depends on: {remark}")));
-    draft
-}
-
 fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: Edges, review: bool) -> Vec<Task> {
     let named = |places: Vec<usize>| -> Vec<TaskId> {
         let mut named = Vec::with_capacity(places.len());
         named.extend(places.into_iter().filter_map(|at| ids.get(at).cloned()));
         named
     };
-    let waits = edges.depends.into_iter().zip(edges.after);
-    drafts
-        .into_iter()
-        .zip(ids)
-        .zip(waits)
-        .enumerate()
-        .map(|(at, ((draft, id), waits))| (with_remarks(draft, edges.remarks.get(&at)), id, waits))
-        .map(|(draft, id, (depends, after))| Task {
-            line: source.line_of(draft.at),
-            depends: named(depends),
-            after: named(after),
-            review_required: draft.attributes.review.unwrap_or(review),
-            may_change_nothing: draft.attributes.files.is_empty() && sequence::only_checks(&draft.title),
-            ..draft.into_task(id.clone())
-        })
-        .collect()
+    let mut tasks = Vec::with_capacity(drafts.len());
+    let mut waits = edges.depends.into_iter().zip(edges.after);
+    for (at, draft) in drafts.into_iter().enumerate() {
+        let (Some(id), Some((depends, after))) = (ids.get(at), waits.next()) else { break };
+        let line = source.line_of(draft.at);
+        let review_required = draft.attributes.review.unwrap_or(review);
+        let mut task = draft.into_task(id.clone());
+        task.line = line;
+        task.depends = named(depends);
+        task.after = named(after);
+        task.review_required = review_required;
+        task.may_change_nothing = task.files.is_empty() && sequence::only_checks(&task.title);
+        // What it says in prose about its dependencies.
+        let remarks = edges.remarks.get(&at).into_iter().flatten();
+        task.details.extend(remarks.map(|remark| format!("Depends on: {remark}")));
+        tasks.push(task);
+    }
+    tasks
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::read::source::Inline;
 use crate::read::text;
-use orchestrate_core::ids::TaskId;
+use memchr::{memchr, memchr_iter};
 use orchestrate_core::similar::{edit_distance, nearest};
 
 /// The key of an attribute.
@@ -167,9 +167,10 @@ pub(crate) struct Field<'a> {
 
 /// Returns the key that a word spells, if any.
 pub(crate) fn key_of(word: &str) -> Option<Key> {
+    let word = word.trim();
     let mut keys = KEYS.iter().chain(TRANSLATED_KEYS);
     let found = match word.is_ascii() {
-        true => keys.find(|(spelling, _)| is_spelling(word.trim(), spelling)),
+        true => keys.find(|(spelling, _)| is_spelling(word, spelling)),
         false => {
             let word = normal(word);
             keys.find(|(spelling, _)| *spelling == word)
@@ -358,12 +359,15 @@ pub(crate) struct Line {
 
 /// Parses everything in a task's line, from byte `start` on.
 pub(crate) fn read_line(inline: &Inline<'_>, start: usize, known: &KnownNames, findings: &mut Findings) -> Line {
+    if is_plain(inline.text.get(start..).unwrap_or_default()) {
+        return Line { attributes: Attributes::default(), marked_id: None, cuts: Vec::new() };
+    }
     let spans = text::spans(&inline.text);
     let mut opaque: Vec<Range<usize>> = spans.code.iter().chain(&spans.comments).cloned().collect();
     opaque.sort_by_key(|range| range.start);
     let reader = LineReader { inline, known, pairs: text::parentheses(&inline.text, &opaque), opaque: &opaque };
     let marked_id = spans.comments.iter().find_map(|comment| {
-        let id = comment_id(inline.slice(comment.clone()))?;
+        let id = identify::comment_id(inline.slice(comment.clone()))?;
         Some(Located { text: id.to_owned(), offset: inline.offset(comment.start) })
     });
     let mut line = Line { attributes: Attributes::default(), marked_id, cuts: spans.comments };
@@ -371,11 +375,9 @@ pub(crate) fn read_line(inline: &Inline<'_>, start: usize, known: &KnownNames, f
     line
 }
 
-/// Returns the id of a comment `<!-- id: 0 -->`, which other programs write; such a comment hides nothing.
-pub(crate) fn comment_id(comment: &str) -> Option<&str> {
-    let inner = comment.strip_prefix("<!--")?.strip_suffix("-->")?.trim();
-    let id = inner.strip_prefix("id")?.trim_start().strip_prefix(':')?.trim();
-    TaskId::is_plain(id).then_some(id)
+/// Reports whether a text has nothing that begins an attribute or a comment.
+fn is_plain(text: &str) -> bool {
+    text::all_bytes(text, |byte| (byte != b'(') & (byte != b'@') & (byte != b'[') & (byte != b'{') & (byte != b'<'))
 }
 
 /// Parses one task's line from left to right.
@@ -475,7 +477,8 @@ impl LineReader<'_> {
             let next = self.key_before_colon(at + 1);
             next.is_some_and(|(word, value_at)| value_at <= range.end && key_of(word).is_some())
         };
-        let mut breaks = self.inline.slice(range.clone()).match_indices(';').map(|(at, _)| range.start + at);
+        let text = self.inline.slice(range.clone()).as_bytes();
+        let mut breaks = memchr_iter(b';', text).map(|at| range.start + at);
         breaks.find(begins_field).unwrap_or(range.end)
     }
 
@@ -531,7 +534,7 @@ impl LineReader<'_> {
         }
         // What separates a role from the title goes with it.
         let title = text.get(..at).unwrap_or_default().trim_end_matches([' ', ',', ';', ':']);
-        let mark = length_of_ending(text.get(end..).unwrap_or_default());
+        let mark = text::length_of_ending(text.get(end..).unwrap_or_default());
         line.cuts.push(title.len()..end + mark);
         line.attributes.set(&Field { key: Key::Agent, value: name, offset: self.inline.offset(at) }, findings);
         end + mark
@@ -572,12 +575,6 @@ impl LineReader<'_> {
         line.cuts.push(at..end);
         end
     }
-}
-
-/// Returns the length of the punctuation that ends a line, or 0.
-fn length_of_ending(text: &str) -> usize {
-    let rest = text.trim_start_matches(['.', ',', ';', '!', '?']);
-    if rest.trim_start_matches([' ', '\t']).is_empty() { text.len() - rest.len() } else { 0 }
 }
 
 /// Reports a parenthesis with an unknown key: a typo of one that changes what runs, or in which order, is an error,
@@ -682,10 +679,15 @@ impl Detail<'_> {
 /// Returns the word before the colon of `key: value`, `**Key**: value` or `_Key: value_`, and the offset of the
 /// value.
 pub(crate) fn detail_key(text: &str) -> Option<(&str, usize)> {
+    // Most lines have no colon.
+    if memchr(b':', text.as_bytes()).is_none() && text.is_ascii() {
+        return None;
+    }
     let body = text.trim_start_matches(['*', '_']);
     let marks = text.len() - body.len();
     let length = body.bytes().take(MAX_KEY_BYTES + 1).take_while(is_key_byte).count();
-    if let Some((word, _)) = body.get(..length).and_then(|word| word.split_once(WIDE_COLON)) {
+    let wide = body.get(..length).filter(|word| !word.is_ascii());
+    if let Some((word, _)) = wide.and_then(|word| word.split_once(WIDE_COLON)) {
         return (!word.trim().is_empty()).then(|| (word, marks + word.len() + WIDE_COLON.len_utf8()));
     }
     let word = body.get(..length)?.trim_end_matches('_');

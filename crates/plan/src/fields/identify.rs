@@ -46,7 +46,7 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
     // Most titles begin with a word that is none: after its capitals, an id has a digit or a hyphen.
     let after_capitals = body.bytes().find(|byte| !byte.is_ascii_uppercase());
     after_capitals.filter(|byte| byte.is_ascii_digit() || *byte == b'-')?;
-    let length = body.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '.')).unwrap_or(body.len());
+    let length = body.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')).count();
     let word = body.get(..length)?.trim_end_matches(['.', '-']);
     let after = body.get(word.len()..)?;
     let closed = after.starts_with(['.', ':', ')', '：', '、', '．']);
@@ -90,8 +90,10 @@ fn has_id_form(word: &str, before_colon: bool) -> bool {
 /// Returns the offset of the title after an id and its separators.
 fn rest_after(text: &str, end: usize) -> usize {
     let rest = text.get(end..).unwrap_or_default();
-    let title = rest.trim_start_matches(['*', '`', ':', '.', ')', '：', '、', '．']).trim_start();
-    let title = ["- ", "– ", "— "].iter().find_map(|dash| title.strip_prefix(dash)).unwrap_or(title);
+    let is_separator = |c: char| matches!(c, '*' | '`' | ':' | '.' | ')' | '：' | '、' | '．');
+    let title = rest.trim_start_matches(is_separator).trim_start();
+    let dashed = title.strip_prefix(['-', '–', '—']).filter(|rest| rest.starts_with(' '));
+    let title = dashed.unwrap_or(title);
     text.len() - title.trim_start().len()
 }
 
@@ -106,6 +108,13 @@ pub(crate) fn date(text: &str) -> Option<usize> {
     let is_time = inner.chars().skip(10).all(|c| c.is_ascii_alphanumeric() || " :+-.".contains(c));
     let rest = text.get(inner.len() + 2..)?;
     (is_day && is_time).then(|| text.len() - rest.trim_start_matches(' ').len())
+}
+
+/// Returns the id of a comment `<!-- id: 0 -->`, which other programs write; such a comment hides nothing.
+pub(crate) fn comment_id(comment: &str) -> Option<&str> {
+    let inner = comment.strip_prefix("<!--")?.strip_suffix("-->")?.trim();
+    let id = inner.strip_prefix("id")?.trim_start().strip_prefix(':')?.trim();
+    TaskId::is_plain(id).then_some(id)
 }
 
 /// A mark in brackets that is not an id.
@@ -139,7 +148,12 @@ fn slug(key: &str) -> &str {
 }
 
 fn first_chars(text: &str, most: usize) -> &str {
-    text.char_indices().nth(most).map_or(text, |(end, _)| text.get(..end).unwrap_or_default())
+    if text.len() <= most {
+        return text;
+    }
+    // Of ASCII, each byte is a character.
+    let ascii = text.get(..most).filter(|head| head.is_ascii());
+    ascii.unwrap_or_else(|| text.char_indices().nth(most).map_or(text, |(end, _)| text.get(..end).unwrap_or_default()))
 }
 
 /// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a reader. A mention
@@ -167,27 +181,28 @@ fn is_mention(word: &str) -> bool {
 }
 
 fn key_of_words(title: &str, enough: usize) -> String {
+    let is_part =
+        |c: char| if c.is_ascii() { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() && !is_invisible(c) };
     // Between its words stand underscores.
     let mut key = String::with_capacity(title.len().min(2 * enough));
     let mut ends_word = false;
     let mut chars = 0;
-    for c in title.chars().take(MAX_KEY_CHARS) {
-        if chars >= enough {
-            break;
-        }
-        let is_part = if c.is_ascii() { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() && !is_invisible(c) };
-        if !is_part {
-            ends_word |= c != '\'' && !key.is_empty();
+    for c in first_chars(title, MAX_KEY_CHARS).chars() {
+        if !is_part(c) {
+            ends_word |= c != '\'';
             continue;
         }
-        if ends_word {
+        if ends_word && !key.is_empty() {
             key.push('_');
-            ends_word = false;
         }
-        chars += 1;
+        ends_word = false;
         match c.is_ascii() {
             true => key.push(c.to_ascii_lowercase()),
             false => key.extend(c.to_lowercase().filter(|c| c.is_alphanumeric())),
+        }
+        chars += 1;
+        if chars >= enough {
+            break;
         }
     }
     key
@@ -214,38 +229,38 @@ impl Slugs {
         // One more than fit shows whether the last word ends there.
         let key = key_up_to(title, MAX_SLUG_CHARS + 1);
         let base = slug(&key);
-        if let Some(id) = self.take(TaskId::from(base)) {
+        if !self.taken.contains(base)
+            && let Some(id) = take(&mut self.taken, base)
+        {
             return id;
         }
         let common = first_chars(base, COMMON_CHARS);
-        let mut index = self.last.get(common).copied().unwrap_or(1);
-        let id = loop {
-            index += 1;
-            if let Some(id) = self.take(TaskId::new(indexed(base, index))) {
-                break id;
-            }
+        let last = match self.last.get_mut(common) {
+            Some(last) => last,
+            None => self.last.entry(TaskId::from(common)).or_insert(1),
         };
-        match self.last.get_mut(common) {
-            Some(last) => *last = index,
-            None => drop(self.last.insert(TaskId::from(common), index)),
+        loop {
+            *last += 1;
+            if let Some(id) = take(&mut self.taken, &indexed(base, *last)) {
+                return id;
+            }
         }
-        id
     }
+}
 
-    /// Takes a slug; returns `None` if it is taken already.
-    fn take(&mut self, slug: TaskId) -> Option<TaskId> {
-        let text = slug.as_str();
-        // A slug is in lower case, so it is its own key unless its letters have other forms.
-        let key = if text.is_ascii() { slug.clone() } else { TaskId::new(TaskId::key(text)) };
-        self.taken.insert(key).then_some(slug)
-    }
+/// Takes a slug; returns `None` if it is taken already.
+fn take(taken: &mut HashSet<TaskId>, slug: &str) -> Option<TaskId> {
+    let id = TaskId::from(slug);
+    // A slug is in lower case, so it is its own key unless its letters have other forms.
+    let key = if slug.is_ascii() { id.clone() } else { TaskId::new(TaskId::key(slug)) };
+    taken.insert(key).then_some(id)
 }
 
 /// Adds an index to a slug, shortened so that both fit.
 fn indexed(base: &str, index: usize) -> String {
-    let digits = index.checked_ilog10().unwrap_or_default() as usize + 1;
-    let kept = first_chars(base, MAX_SLUG_CHARS.saturating_sub(digits + 1));
-    format!("{}_{index}", kept.trim_end_matches('_'))
+    let index = index.to_string();
+    let kept = first_chars(base, MAX_SLUG_CHARS.saturating_sub(index.len() + 1)).trim_end_matches('_');
+    [kept, "_", index.as_str()].concat()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 use crate::order::overlap::{Pattern, Writers};
 use crate::order::reason::Cause;
 use crate::read::task_line::Draft;
+use crate::read::text::{self, is_one_of};
 
 /// First words of a title that tests or reviews what stands before it.
 const CLOSING: &[&str] = &[
@@ -101,10 +102,9 @@ fn closing_waits(tasks: &[(usize, &Draft)], names_all: &[bool], wait: &mut dyn F
 
 /// Reports whether a title says that it tests or reviews what stands before it.
 pub(crate) fn is_closing(title: &str) -> bool {
-    let mut words = words(title);
-    match words.next() {
-        Some((first, _)) if is_one(first, CLOSING) => true,
-        Some((first, _)) if is_one(first, DOING) => names_check(words),
+    match text::next_word(title) {
+        Some((first, _)) if is_one_of(first, CLOSING) => true,
+        Some((first, rest)) if is_one_of(first, DOING) => names_check(rest),
         _ => false,
     }
 }
@@ -112,40 +112,31 @@ pub(crate) fn is_closing(title: &str) -> bool {
 /// Reports whether a title says that its task only checks what others have done, so that it may find nothing to change;
 /// writing a test is work.
 pub(crate) fn only_checks(title: &str) -> bool {
-    let mut words = words(title);
-    match words.next() {
-        Some((first, stands_alone)) if is_one(first, CHECKING) || stands_alone && is_one(first, CHECKS) => true,
-        Some((first, _)) if is_one(first, CARRYING_OUT) => names_check(words),
+    match text::next_word(title) {
+        Some((first, rest)) if is_one_of(first, CHECKING) || is_one_of(first, CHECKS) && stands_alone(rest) => true,
+        Some((first, rest)) if is_one_of(first, CARRYING_OUT) => names_check(rest),
         _ => false,
     }
 }
 
-fn is_one(word: &str, known: &[&str]) -> bool {
-    known.iter().any(|known| known.eq_ignore_ascii_case(word))
-}
-
-/// Returns the words of a title, each with whether more than a blank or a hyphen separates it from the next one.
-fn words(title: &str) -> impl Iterator<Item = (&str, bool)> {
-    let mut rest = title;
-    std::iter::from_fn(move || {
-        let from = rest.get(rest.find(char::is_alphanumeric)?..)?;
-        let (word, after) = from.split_at(from.find(|c: char| !c.is_alphanumeric()).unwrap_or(from.len()));
-        rest = after;
-        let is_joined = after.starts_with(['-', '_', '/', '\'', '’']);
-        let is_followed = after.trim_start_matches(' ').starts_with(char::is_alphanumeric);
-        Some((word, !is_joined && !is_followed))
-    })
+/// Reports whether more than a blank or a hyphen separates a word from the next one, given the text after it.
+fn stands_alone(rest: &str) -> bool {
+    let is_joined = rest.starts_with(['-', '_', '/', '\'', '’']);
+    let is_followed = rest.trim_start_matches(' ').starts_with(char::is_alphanumeric);
+    !is_joined && !is_followed
 }
 
 /// Reports whether one of the next words is a test or a review itself, rather than a part of another thing's name (`a
 /// test data generator`).
-fn names_check<'t>(words: impl Iterator<Item = (&'t str, bool)>) -> bool {
-    let words: Vec<(&str, bool)> = words.take(WORDS_AFTER + 1).collect();
-    let is_check = |(at, (word, ends)): (usize, &(&str, bool))| {
-        let is_last = || words.get(at + 1).is_none_or(|(next, _)| is_one(next, AFTER_CHECKS));
-        is_one(word, CHECKS) && (*ends || is_last())
-    };
-    words.iter().enumerate().take(WORDS_AFTER).any(is_check)
+fn names_check(text: &str) -> bool {
+    let mut rest = text;
+    let words = std::iter::from_fn(|| {
+        let (word, after) = text::next_word(rest)?;
+        rest = after;
+        Some((word, after))
+    });
+    let is_last = |rest: &str| text::next_word(rest).is_none_or(|(next, _)| is_one_of(next, AFTER_CHECKS));
+    words.take(WORDS_AFTER).any(|(word, rest)| is_one_of(word, CHECKS) && (stands_alone(rest) || is_last(rest)))
 }
 
 /// Reports whether files may give a task freedom: it names some, and neither its number nor its title orders it.

@@ -100,11 +100,11 @@ pub(crate) fn groups_headings(level: u8, after: &[Block]) -> bool {
 pub(crate) fn groups_tasks(level: u8, title: &str, after: &[Block]) -> bool {
     let number = |title| heading::task(heading::after_mark(title)).map(|found| found.number);
     let next = after.iter().find_map(|block| match block {
-        Block::Heading { level: own, title, .. } => Some(number(title).filter(|_| *own > level)),
+        Block::Heading { level: own, title, .. } => Some(Some(title).filter(|_| *own > level)),
         _ => None,
     });
     let is_under = |(child, own): (&str, &str)| child.strip_prefix(own).is_some_and(|rest| rest.starts_with('.'));
-    next.flatten().zip(number(title)).is_some_and(is_under)
+    next.flatten().and_then(|next| number(next).zip(number(title))).is_some_and(is_under)
 }
 
 /// Reports whether the boxes right below a heading are numbered under it: `2.1` below `2. Validation`.

@@ -459,8 +459,7 @@ impl Walk<'_, '_> {
         let mut id = None;
         let mut boxes = 0;
         for child in item.blocks.iter().flat_map(items_of) {
-            let line = self.reader.first_line(child);
-            let Some(mark) = read_box(&line.text) else { continue };
+            let Some((line, mark)) = self.reader.boxed_line(child) else { continue };
             let found = identify::leading(line.text.get(mark.rest..)?)?;
             let id = *id.get_or_insert_with(|| identify::leading(own).map(|found| found.id));
             match id {
@@ -524,7 +523,7 @@ impl Walk<'_, '_> {
             match block {
                 Block::List(items) => {
                     for plain in items {
-                        if read_box(&self.reader.first_line(plain).text).is_none() {
+                        if self.reader.boxed_line(plain).is_none() {
                             self.reader.item_detail(plain, &mut own.attributes, &mut own.details);
                         }
                     }

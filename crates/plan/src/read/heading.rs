@@ -60,7 +60,10 @@ impl TaskHeading<'_> {
 pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     let body = identify::without_emoji(title).trim_start_matches(['*', '`']);
     let start = title.len() - body.len();
-    if let Some((word, letter, rest)) = first_word(body) {
+    let after_word = body.get(text::position(body, |c| !c.is_alphabetic())..).unwrap_or_default();
+    // What most titles begin with is followed by another word, which is no number.
+    let is_followed = after_word.trim_start_matches([' ', '#']).starts_with(|c: char| c.is_ascii_alphabetic());
+    if !is_followed && let Some((word, letter, rest)) = first_word(body) {
         let number_at = rest.len() - rest.trim_start_matches([' ', '#']).len();
         let found = identify::leading(rest.get(number_at..)?)?;
         let digits = found.id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -93,9 +96,9 @@ pub(crate) fn without_word(text: &str) -> Option<&str> {
 
 /// Returns the word for a task or a step, in any case, that a text begins with, the letter of its id, and the rest.
 fn first_word(text: &str) -> Option<(&'static str, &'static str, &str)> {
-    let (own, rest) = text.split_at(text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len()));
+    let (own, rest) = text.split_at(text::position(text, |c| !c.is_alphabetic()));
     let (word, letter) = *match own.is_ascii() {
-        true => WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(own)),
+        true => WORDS.iter().find(|(word, _)| text::is_same_word(word, own)),
         false => {
             let own = own.to_lowercase();
             WORDS.iter().find(|(word, _)| *word == own)

@@ -168,6 +168,11 @@ const OPTIONAL: &[&str] = &[
     "선택 사항",
 ];
 
+/// Returns all such headings, or how they begin.
+pub(crate) fn headings() -> impl Iterator<Item = &'static str> {
+    [DROPPED, WAITING, WAITING_FOR, OPTIONAL].into_iter().flatten().copied()
+}
+
 /// Returns what the plan wants of a section, given the words of its heading in lower case, joined by blanks.
 pub(crate) fn of_heading(words: &str) -> Option<NotNow> {
     if DROPPED.contains(&words) {

@@ -129,7 +129,13 @@ impl Reader<'_> {
         let (mut text, mut blocks) = (0..0, Vec::new());
         let mut add = |block| match block {
             Block::Paragraph(range) if in_item && text.is_empty() && blocks.is_empty() => text = range,
-            other => blocks.push(other),
+            other => {
+                // Most items hold a single list.
+                if in_item && blocks.is_empty() {
+                    blocks.reserve_exact(1);
+                }
+                blocks.push(other);
+            }
         };
         // A paragraph whose text stands in its item without a paragraph around it.
         let mut bare: Option<Range<usize>> = None;

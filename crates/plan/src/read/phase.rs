@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::read::section::{each_word, words};
+use crate::read::text::is_one_of;
 
 /// Words that name a phase, before its number.
 const PHASES: &[&str] =
@@ -47,7 +48,11 @@ pub(crate) struct Phase {
 
 /// Parses a heading that contains `Phase N`, `Stage N` or `Milestone N`, or begins with a priority.
 pub(crate) fn of_heading(title: &str) -> Option<Phase> {
-    if title.is_ascii() && !each_word(title).any(may_begin_phase) {
+    let is_likely = || {
+        let mut each = each_word(title);
+        each.next().is_some_and(may_begin) || each.any(|word| is_one_of(word, PHASES))
+    };
+    if title.is_ascii() && !is_likely() {
         return None;
     }
     // Lowered word by word: some letters become two, which would split a word.
@@ -65,10 +70,11 @@ pub(crate) fn of_heading(title: &str) -> Option<Phase> {
     (is_named || is_priority(&words)).then_some(Phase { label: None })
 }
 
-/// Reports whether an ASCII word is one of those without which a heading begins no phase; most headings have none.
-fn may_begin_phase(word: &str) -> bool {
+/// Reports whether a heading with this first word may begin a phase. Most headings neither begin so nor name a phase
+/// further on.
+fn may_begin(word: &str) -> bool {
     let is_grade = matches!(word.as_bytes(), [b'p' | b'P', b'0'..=b'4']);
-    is_grade || [PHASES, PRIORITIES, LEVELS].into_iter().flatten().any(|known| known.eq_ignore_ascii_case(word))
+    is_grade || [PHASES, PRIORITIES, LEVELS].into_iter().any(|known| is_one_of(word, known))
 }
 
 fn lowered(word: &str) -> Cow<'_, str> {

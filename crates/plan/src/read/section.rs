@@ -2,8 +2,11 @@
 //! whose boxes are not tasks, sections that wait for a person, and sections that list work.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use crate::read::not_now::{self, NotNow};
+use crate::read::text;
 
 /// What the boxes of a section are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -321,6 +324,13 @@ const WAITING: &[&str] = &[
 /// Whole headings that mean the same.
 const WAITING_ALONE: &[&str] = &["manual", "manually", "human", "humans", "blocked", "waiting"];
 
+/// First words of the headings of notes, of what waits for a person and of what is not wanted now. Most headings begin
+/// with none of them.
+static FIRST_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let headings = [NOTES, WAITING, WAITING_ALONE].into_iter().flatten().copied().chain(not_now::headings());
+    headings.filter_map(|heading| heading.split(' ').next()).collect()
+});
+
 /// Words of a heading below which an ordered list is work.
 const LIST_WORDS: &[&str] = &[
     "plan",
@@ -395,7 +405,12 @@ pub(crate) fn words(text: &str) -> Vec<&str> {
 
 /// Iterates over the words of a text.
 pub(crate) fn each_word(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (word, after) = text::next_word(rest)?;
+        rest = after;
+        Some(word)
+    })
 }
 
 /// Returns a heading's words without the number of its section, joined by blanks.
@@ -418,6 +433,9 @@ pub(crate) fn kind(title: &str) -> Kind {
     let title = title.to_lowercase();
     let words = words(&title);
     let plain = unnumbered(&words);
+    if !plain.split(' ').next().is_some_and(|first| FIRST_WORDS.contains(first)) {
+        return if holds_notes(&plain, &words) { Kind::Notes } else { Kind::Work };
+    }
     let waits = begins_with(&plain, WAITING) || WAITING_ALONE.contains(&plain.as_str());
     if waits {
         return Kind::Waiting;
@@ -431,10 +449,12 @@ pub(crate) fn kind(title: &str) -> Kind {
         Some(NotNow::Optional) => return Kind::Optional,
         None => {}
     }
-    let begins = begins_with(&plain, NOTES);
-    let ends = NOTES_AT_END.iter().any(|end| plain.ends_with(end));
-    let is_work = words.iter().any(|word| WORK_WORDS.contains(word));
-    if begins || (ends && !is_work) { Kind::Notes } else { Kind::Work }
+    if begins_with(&plain, NOTES) || holds_notes(&plain, &words) { Kind::Notes } else { Kind::Work }
+}
+
+/// Reports whether a heading ends as that of notes does, and is none of work.
+fn holds_notes(plain: &str, words: &[&str]) -> bool {
+    NOTES_AT_END.iter().any(|end| plain.ends_with(end)) && !words.iter().any(|word| WORK_WORDS.contains(word))
 }
 
 /// Reports whether a section of notes says how far the work is, rather than how its result is judged.

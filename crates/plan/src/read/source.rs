@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::{memchr_iter, memchr2};
+
 /// A plan's text with an index of its lines.
 pub(crate) struct Source<'a> {
     /// The whole text, unchanged.
@@ -17,9 +19,9 @@ impl<'a> Source<'a> {
     /// Indexes the lines; a line ends with LF, CRLF or a lone CR.
     pub(crate) fn new(text: &'a str) -> Self {
         let mut line_starts = vec![0];
-        line_starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
+        line_starts.extend(memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
         let is_alone = |at: &usize| !text.get(at + 1..).is_some_and(|rest| rest.starts_with('\n'));
-        let alone: Vec<usize> = text.match_indices('\r').map(|(at, _)| at).filter(is_alone).collect();
+        let alone: Vec<usize> = memchr_iter(b'\r', text.as_bytes()).filter(is_alone).collect();
         if !alone.is_empty() {
             line_starts.extend(alone.into_iter().map(|at| at + 1));
             line_starts.sort_unstable();
@@ -47,7 +49,8 @@ impl<'a> Source<'a> {
         let mut start = range.start;
         let mut rest = self.slice(range);
         std::iter::from_fn(move || {
-            let (line, after) = rest.split_at_checked(rest.bytes().position(ends_line).unwrap_or(rest.len()))?;
+            let end = memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
+            let (line, after) = rest.split_at_checked(end)?;
             let next = after.strip_prefix("\r\n").or_else(|| after.get(1..)).unwrap_or_default();
             let found = (!rest.is_empty()).then_some((start, line));
             start += rest.len() - next.len();
@@ -114,6 +117,12 @@ pub(crate) struct Inline<'a> {
 impl<'a> Inline<'a> {
     /// Joins the lines of a range of the source.
     pub(crate) fn new(source: &Source<'a>, range: Range<usize>) -> Self {
+        let written = source.slice(range.clone());
+        if memchr2(b'\n', b'\r', written.as_bytes()).is_none() {
+            let text = written.trim_start();
+            let start = range.start + written.len() - text.len();
+            return Self { text: Cow::Borrowed(text.trim_end()), start, further: Vec::new() };
+        }
         let mut lines = source.lines(range);
         let Some((offset, line)) = lines.next() else { return Self::default() };
         let start = offset + line.len() - line.trim_start().len();

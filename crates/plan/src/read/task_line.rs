@@ -147,10 +147,21 @@ impl<'a> Reader<'_, 'a> {
         Inline::new(self.source, item.text.clone())
     }
 
+    /// Returns the box that an item begins with, and the line that begins with it.
+    pub(crate) fn boxed_line(&self, item: &Item) -> Option<(Inline<'a>, BoxMark)> {
+        // Most items below a task have none.
+        if !self.source.slice(item.text.clone()).trim_start().starts_with('[') {
+            return None;
+        }
+        let line = self.first_line(item);
+        let mark = read_box(&line.text)?;
+        Some((line, mark))
+    }
+
     /// Reports whether an item with a box stands right below a heading, given the blocks after it.
     pub(crate) fn holds_boxes(&self, after: &[Block]) -> bool {
         let own = after.iter().take_while(|block| !matches!(block, Block::Heading { .. }));
-        own.flat_map(items_of).any(|item| read_box(&self.first_line(item).text).is_some())
+        own.flat_map(items_of).any(|item| self.boxed_line(item).is_some())
     }
 
     /// Parses the paragraph of a box: id, attributes, and the remaining title; further lines become a detail. Only
@@ -177,7 +188,7 @@ impl<'a> Reader<'_, 'a> {
         // A box at the end of a heading.
         cuts.extend(mark.at.filter(|at| *at > mark.rest).map(|at| at - 1..at + 2));
         let (title, further) = text::without(&inline.text, start, &cuts);
-        let title = text::without_strong(title);
+        let title = if title.contains("**") { text::without_strong(title) } else { title };
         let mut details: Vec<String> = Vec::new();
         push_detail(&mut details, further.join("\n").trim().to_owned());
         details.extend(line.attributes.labels.iter().map(|label| format!("Story: {label}")));
@@ -253,8 +264,8 @@ impl<'a> Reader<'_, 'a> {
     /// Returns a range's lines without the indentation of the first, HTML comments and hidden characters.
     pub(crate) fn dedented(&self, range: Range<usize>) -> String {
         let written = self.source.slice(range.clone()).trim();
-        let is_plain = |byte: u8| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'<' | b'`');
-        if written.bytes().all(is_plain) {
+        let is_plain = |byte: u8| (byte < 0x80) & (byte != b'\n') & (byte != b'\r') & (byte != b'<') & (byte != b'`');
+        if text::all_bytes(written, is_plain) {
             return written.to_owned();
         }
         let column = self.source.column(range.start);
@@ -284,7 +295,7 @@ impl<'a> Reader<'_, 'a> {
             match block {
                 Block::Paragraph(range) => open = self.field_lines(range.clone(), draft),
                 Block::List(items) => {
-                    let is_step = |item: &Item| read_box(&self.first_line(item).text).is_some();
+                    let is_step = |item: &Item| self.boxed_line(item).is_some();
                     let values = items.iter().take_while(|item| open.is_some() && !is_step(item)).count();
                     let (values, rest) = items.split_at_checked(values).unwrap_or((&[], items));
                     if let Some((key, offset)) = open.take().filter(|_| !values.is_empty()) {
@@ -310,8 +321,7 @@ impl<'a> Reader<'_, 'a> {
 
     /// Adds the boxes of an item and of the lists in it; a cancelled one stays as it is.
     fn steps(&self, item: &Item, steps: &mut Steps) {
-        let line = self.first_line(item);
-        if let Some(mark) = read_box(&line.text).filter(|mark| mark.status != TaskStatus::Cancelled) {
+        if let Some((line, mark)) = self.boxed_line(item).filter(|(_, mark)| mark.status != TaskStatus::Cancelled) {
             steps.marks.extend(mark.at.map(|at| Mark::of_box(line.offset(at))));
             *(if mark.status == TaskStatus::Done { &mut steps.done } else { &mut steps.open }) += 1;
         }
@@ -413,9 +423,14 @@ pub(crate) fn items_of(block: &Block) -> &[Item] {
 }
 
 fn push_detail(details: &mut Vec<String>, detail: String) {
-    if !detail.is_empty() {
-        details.push(detail);
+    if detail.is_empty() {
+        return;
     }
+    // Most tasks have no other one.
+    if details.is_empty() {
+        details.reserve_exact(1);
+    }
+    details.push(detail);
 }
 
 /// Returns the offset of the first byte from `start` on that is neither blank nor cut; the cuts are in order.

@@ -5,7 +5,46 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use memchr::{memchr_iter, memchr2, memchr3_iter};
 use orchestrate_core::invisible::without_hidden;
+
+/// Returns the offset of the first character for which a predicate holds; the length of the text if there is none.
+pub(crate) fn position(text: &str, is: impl Fn(char) -> bool) -> usize {
+    for (at, byte) in text.bytes().enumerate() {
+        // Most characters are ASCII, which needs no decoding.
+        if !byte.is_ascii() {
+            return text.get(at..).and_then(|rest| rest.find(is)).map_or(text.len(), |found| at + found);
+        }
+        if is(char::from(byte)) {
+            return at;
+        }
+    }
+    text.len()
+}
+
+/// Returns the first word of a text, which is made of letters and digits, and what follows it.
+pub(crate) fn next_word(text: &str) -> Option<(&str, &str)> {
+    let from = text.get(position(text, char::is_alphanumeric)..).filter(|from| !from.is_empty())?;
+    Some(from.split_at(position(from, |c| !c.is_alphanumeric())))
+}
+
+/// Reports whether a predicate holds for all bytes of a text. It has to be free of branches, so that many bytes are
+/// compared at once.
+pub(crate) fn all_bytes(text: &str, is: impl Fn(u8) -> bool) -> bool {
+    let (chunks, rest) = text.as_bytes().as_chunks::<16>();
+    chunks.iter().all(|chunk| chunk.iter().fold(true, |all, byte| all & is(*byte))) && rest.iter().all(|byte| is(*byte))
+}
+
+/// Reports whether a word is one of some ASCII words, in any case.
+pub(crate) fn is_one_of(word: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| is_same_word(known, word))
+}
+
+/// Reports whether two words are the same, whichever ASCII letters are capitals.
+pub(crate) fn is_same_word(one: &str, other: &str) -> bool {
+    let first = |word: &str| word.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    one.len() == other.len() && first(one) == first(other) && one.eq_ignore_ascii_case(other)
+}
 
 /// The byte ranges of the code spans and HTML comments of a text, in order and without overlap.
 pub(crate) struct Spans {
@@ -18,14 +57,14 @@ pub(crate) struct Spans {
 /// Finds code spans and comments; whichever begins first wins.
 pub(crate) fn spans(text: &str) -> Spans {
     let mut found = Spans { code: Vec::new(), comments: Vec::new() };
-    let begins = |byte: u8| matches!(byte, b'`' | b'<');
-    if !text.bytes().any(begins) {
+    let begins = |at: usize| Some(at + memchr2(b'`', b'<', text.as_bytes().get(at..)?)?);
+    if begins(0).is_none() {
         return found;
     }
     let runs = backticks(text);
     let mut runs = runs.iter().peekable();
     let mut at = 0;
-    while let Some(next) = text.get(at..).and_then(|rest| rest.bytes().position(begins)).map(|found| at + found) {
+    while let Some(next) = begins(at) {
         let rest = text.get(next..).unwrap_or_default();
         while runs.next_if(|run| run.range.end <= next).is_some() {}
         at = match runs.peek() {
@@ -58,7 +97,7 @@ struct Backticks {
 /// Finds all runs of backticks.
 fn backticks(text: &str) -> Vec<Backticks> {
     let mut runs: Vec<Backticks> = Vec::new();
-    for (at, _) in text.match_indices('`') {
+    for at in memchr_iter(b'`', text.as_bytes()) {
         match runs.last_mut() {
             Some(run) if run.range.end == at => run.range.end += 1,
             _ => runs.push(Backticks { range: at..at + 1, closed_at: None }),
@@ -88,12 +127,12 @@ pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, u
     let mut pairs = Vec::new();
     let mut ranges = outside.iter().peekable();
     let mut escaped = None;
-    let marks = text.bytes().enumerate().filter(|(_, byte)| matches!(byte, b'(' | b')' | b'\\'));
-    for (at, byte) in marks {
+    for at in memchr3_iter(b'(', b')', b'\\', text.as_bytes()) {
+        let byte = text.as_bytes().get(at).copied();
         if escaped == Some(at) {
             continue;
         }
-        if byte == b'\\' {
+        if byte == Some(b'\\') {
             escaped = Some(at + 1);
             continue;
         }
@@ -101,7 +140,7 @@ pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, u
         if ranges.peek().is_some_and(|range| range.contains(&at)) {
             continue;
         }
-        if byte == b'(' {
+        if byte == Some(b'(') {
             open.push(at);
         } else if let Some(start) = open.pop() {
             pairs.push((start, at));
@@ -161,19 +200,24 @@ fn collapsed(line: &str) -> String {
 
 /// Reports whether a text is ASCII in one line, without surrounding and repeated blanks.
 fn is_collapsed(line: &str) -> bool {
-    let mut before = b' ';
-    for byte in line.bytes() {
-        if !(byte.is_ascii_graphic() || byte == b' ') || (byte == b' ' && before == b' ') {
-            return false;
-        }
-        before = byte;
-    }
-    before != b' ' || line.is_empty()
+    all_bytes(line, |byte| byte.wrapping_sub(b' ') <= b'~' - b' ')
+        && !line.starts_with(' ')
+        && !line.ends_with(' ')
+        && !line.contains("  ")
+}
+
+/// Returns the length of the punctuation that ends a line, or 0.
+pub(crate) fn length_of_ending(text: &str) -> usize {
+    let rest = text.trim_start_matches(['.', ',', ';', '!', '?']);
+    if rest.trim_start_matches([' ', '\t']).is_empty() { text.len() - rest.len() } else { 0 }
 }
 
 /// Removes a pair of marks that encloses the whole text: backticks, quotes or emphasis.
 pub(crate) fn unwrap_marks(text: &str) -> &str {
     let text = text.trim();
+    if !text.starts_with(['`', '*', '_', '"', '\'']) {
+        return text;
+    }
     for mark in ["```", "``", "`", "**", "__", "\"", "'"] {
         let inner = text.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
         if let Some(inner) = inner.filter(|inner| !inner.is_empty() && !inner.contains(mark)) {

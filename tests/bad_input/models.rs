@@ -62,18 +62,19 @@ fn endpoints_that_refuse_say_what_to_do() -> Outcome {
     let refusing = |status: u16| ModelServer::answering(move |_, _| Reply::error(status, "no"));
     let (locked, empty) = (refusing(401)?, refusing(404)?);
     let table = [
-        (gone, "set OPENAI_BASE_URL to its address", "orchestrate resume"),
-        (locked.openai_base(), "check the key in OPENAI_API_KEY", "orchestrate resume"),
-        (empty.openai_base(), "find the model openai/test", "orchestrate retry T1 -m TEXT"),
+        (gone, 1, "set OPENAI_BASE_URL to its address", "orchestrate resume"),
+        (locked.openai_base(), 3, "check the key in OPENAI_API_KEY", "orchestrate resume"),
+        (empty.openai_base(), 1, "find the model openai/test", "orchestrate retry T1 -m TEXT"),
     ];
-    for (base, words, next) in table {
+    for (base, code, words, next) in table {
+        let state = if code == 3 { "T1    waiting" } else { "T1    failed" };
         let world = world()?;
         let before = world.repository.fingerprint()?;
         let plan = world.write("plan.md", "- [ ] T1 Write it\n- [ ] T2 Make it (run: touch made)\n")?;
         let arguments = ["run", &plan, "--model", "openai/test", "--outage-patience", "1s"];
         let typed = world.orchestrate(&arguments);
-        let ran = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", &base).run()?.exits(1)?;
-        require_words(&ran.stdout, &["T1    failed", "T2    merged", words, next])?;
+        let ran = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", &base).run()?.exits(code)?;
+        require_words(&ran.stdout, &[state, "T2    merged", words, next])?;
         before.require_same(&world.repository.fingerprint()?)?;
     }
     Ok(())

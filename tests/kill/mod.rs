@@ -60,6 +60,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::before_an_append_a_wait_is_resumed_to_the_same_end", || kill_each(waiting()?, "before")),
         case("kill::after_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "after")),
         case("kill::before_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "before")),
+        case("kill::around_a_rejected_key_the_task_waits_or_goes_on", killed_around_rejection),
         case("kill::twice_the_run_is_resumed_to_the_same_end", killed_twice),
         case("kill::during_the_resume_the_run_is_resumed_to_the_same_end", killed_during_resume),
     ];
@@ -362,6 +363,31 @@ fn killed_twice() -> Outcome {
 
 fn killed_during_resume() -> Outcome {
     kill_in_turn(&["after:60", "before:1", "after:1", "before:2", "after:2"])
+}
+
+/// Kills a run before and after the last appends, which say that a task waits for its endpoint and that the run ends.
+fn killed_around_rejection() -> Outcome {
+    let play = plays::rejected();
+    let reference = Scene::of(&play)?;
+    let appends: u64 = reference.coordinate(NO_FAULT)?.exits(0)?.stderr.trim().parse()?;
+    let rejected = |scene: &Scene| -> Result<usize, Failed> {
+        Ok(scene.events()?.iter().filter(|event| matches!(event, Event::ModelRejected { .. })).count())
+    };
+    for (kind, at, recorded) in [("before", appends - 1, 0), ("after", appends - 1, 1), ("before", appends, 1)] {
+        let scene = Scene::of(&play)?;
+        scene.coordinate(&format!("{kind}:{at}"))?.exits(KILLED)?;
+        if rejected(&scene)? != recorded {
+            return fail(format!("{kind}:{at}: {:#?}", scene.events()?));
+        }
+        // The endpoint accepts the key from now on.
+        let report: Value = serde_json::from_str(&scene.coordinate(NO_FAULT)?.exits(0)?.stdout)?;
+        let task = &report["tasks"][0];
+        if task["state"] != json!("merged") || task["attempt"] != json!(1) {
+            return fail(format!("{kind}:{at}: {report:#}"));
+        }
+        scene.require_untouched()?;
+    }
+    Ok(())
 }
 
 /// Installs the fault that the environment names.

@@ -128,11 +128,18 @@ pub(super) fn reviewed() -> Play {
 /// Returns one task whose agent's own model and its fall-back both begin with an outage: the fall-back takes over, both
 /// are waited for, and the first one that answers goes on.
 pub(super) fn outage() -> Play {
-    Play { server: Some(recovering), ..Play::of("- [ ] T1 write\n", Script::default()) }
+    let server = || refusing_once(|| Reply::error(503, "overloaded").header("retry-after", "5"));
+    Play { server: Some(server), ..Play::of("- [ ] T1 write\n", Script::default()) }
+}
+
+/// Returns one task whose agent's models both reject the key at first: the run ends, and the task waits.
+pub(super) fn rejected() -> Play {
+    let server = || refusing_once(|| Reply::error(401, "incorrect key"));
+    Play { server: Some(server), ..Play::of("- [ ] T1 write\n", Script::default()) }
 }
 
 /// Starts a server that refuses the first request of each protocol.
-fn recovering() -> Result<ModelServer, Failed> {
+fn refusing_once(refusal: fn() -> Reply) -> Result<ModelServer, Failed> {
     let refused: [AtomicBool; 2] = Default::default();
     ModelServer::answering(move |request, _| {
         let [chat, messages] = &refused;
@@ -140,7 +147,7 @@ fn recovering() -> Result<ModelServer, Failed> {
         if refused.swap(true, Ordering::SeqCst) {
             return writes_once(&request.body.to_string());
         }
-        Reply::error(503, "overloaded").header("retry-after", "5")
+        refusal()
     })
 }
 

@@ -106,7 +106,7 @@ fn require_within(played: &Played, only: Option<&str>, cap: u64) -> Outcome {
                 reserved.remove(task);
                 used += tokens;
             }
-            Event::ModelFailed { task, .. } => drop(reserved.remove(task)),
+            Event::ModelFailed { task, .. } | Event::ModelRejected { task, .. } => drop(reserved.remove(task)),
             _ => {}
         }
         let sum = used + reserved.values().sum::<u64>();

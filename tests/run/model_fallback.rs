@@ -1,8 +1,10 @@
 //! Fall-back models: another model takes over while the endpoint of an agent's model is out.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
 use orchestrate_core::event::{Event, FailureCause};
 use serde_json::json;
 
@@ -16,6 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "model_fallback::another_model_takes_over_if_the_key_is_rejected",
             another_model_takes_over_a_rejected_key,
         ),
+        case("model_fallback::an_agent_waits_if_no_model_takes_its_key", an_agent_waits_if_no_model_takes_its_key),
         case("model_fallback::a_role_names_its_own_fall_backs", a_role_names_its_own_fall_backs),
         case("model_fallback::a_smaller_context_is_compacted", a_smaller_context_is_compacted),
         case(
@@ -115,6 +118,29 @@ fn another_model_takes_over_a_rejected_key() -> Outcome {
     // The second agent does not ask with the key that was just rejected.
     let chats = asked(&server).into_iter().filter(|what| *what == "chat").count();
     if take_overs(&played) == expected && chats == 1 { Ok(()) } else { fail(played.story()) }
+}
+
+fn an_agent_waits_if_no_model_takes_its_key() -> Outcome {
+    let refused = AtomicUsize::new(0);
+    let server = ModelServer::answering(move |request, _| match refused.fetch_add(1, Ordering::SeqCst) {
+        0 => Reply::error(401, "incorrect key"),
+        1 => Reply::error(402, "no credit"),
+        _ => write_then_end(&request.body),
+    })?;
+    let world = World::lived_in()?;
+    let played = world.play(PLAN, &Script::default(), settings_of(&server))?;
+    played.require(3, &[("T1", Waiting)])?;
+    let named = &played.report.rejecting_endpoints;
+    // The agent's own model comes first.
+    if named.len() != 1 || named[0].endpoint != server.openai_base() || take_overs(&played) != [TO_SECOND] {
+        return fail(format!("{named:?}\n{}", played.story()));
+    }
+    let run = played.report.run_id.clone();
+    drop(played);
+    let resumed = world.resume(&run, &Script::default(), settings_of(&server))?;
+    resumed.require(0, &[("T1", Merged)])?;
+    let found = asked(&server);
+    if found == ["chat", "messages", "messages", "messages"] { Ok(()) } else { fail(format!("{found:?}")) }
 }
 
 fn a_role_names_its_own_fall_backs() -> Outcome {

@@ -2,11 +2,12 @@
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Skipped};
+use orchestrate_core::TaskId;
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Pending, Skipped, Waiting};
 use orchestrate_core::event::{Event, FailureCause};
 use serde_json::{Value, json};
 
-use crate::support::{Case, ModelServer, Outcome, Played, Reply, Script, World, case, fail};
+use crate::support::{Case, ModelServer, Outcome, Played, Reply, Script, World, case, fail, require_words, sandboxed};
 
 /// A key that must never be written anywhere.
 const KEY: &str = "sk-test-0123456789-never-written-down";
@@ -20,16 +21,18 @@ pub(crate) fn cases() -> Vec<Case> {
         case("models::a_stream_without_its_end_runs_no_tool", a_stream_without_its_end_runs_no_tool),
         case("models::a_stream_that_never_ends_fails_the_task", a_stream_that_never_ends_fails_the_task),
         case("models::what_a_server_teaches_is_learnt_once_for_all_turns", what_a_server_teaches_is_learnt_once),
-        case("models::a_wrong_key_is_the_tasks_failure", a_wrong_key_is_the_tasks_failure),
+        case("models::a_wrong_key_parks_the_task", a_wrong_key_parks_the_task),
         case(
-            "models::a_wrong_key_stops_all_tasks_of_its_endpoint_at_once",
-            a_wrong_key_stops_all_tasks_of_its_endpoint_at_once,
+            "models::a_wrong_key_parks_all_tasks_of_its_endpoint_at_once",
+            a_wrong_key_parks_all_tasks_of_its_endpoint_at_once,
         ),
+        case("models::a_used_up_quota_parks_the_task", a_used_up_quota_parks_the_task),
+        sandboxed("models::a_new_key_lets_the_agent_go_on", a_new_key_lets_the_agent_go_on),
         case("models::an_outage_is_waited_out_and_costs_no_attempt", an_outage_is_waited_out_and_costs_no_attempt),
         case("models::a_resumed_run_retries_what_an_outage_stopped", a_resumed_run_retries_what_an_outage_stopped),
         case("models::an_unknown_model_is_the_tasks_failure", an_unknown_model_is_the_tasks_failure),
         case("models::an_absent_endpoint_is_the_tasks_failure", an_absent_endpoint_is_the_tasks_failure),
-        case("models::a_missing_key_is_the_tasks_failure", a_missing_key_is_the_tasks_failure),
+        case("models::a_missing_key_parks_the_task", a_missing_key_parks_the_task),
         case("models::a_key_in_a_base_url_is_kept_nowhere", a_key_in_a_base_url_is_kept_nowhere),
     ]
 }
@@ -227,7 +230,7 @@ fn a_stream_that_never_ends_fails_the_task() -> Outcome {
     if played.tools("T1").is_empty() { Ok(()) } else { fail(played.story()) }
 }
 
-fn a_wrong_key_is_the_tasks_failure() -> Outcome {
+fn a_wrong_key_parks_the_task() -> Outcome {
     let server = ModelServer::answering(|request, _| {
         if request.body["model"] == json!("wrong") {
             Reply::error(401, &format!("incorrect key {KEY}"))
@@ -239,13 +242,21 @@ fn a_wrong_key_is_the_tasks_failure() -> Outcome {
     let plan = "- [ ] T1 write the first file (model: openai/wrong)\n\
                 - [ ] T2 write the second file (model: anthropic/test)\n";
     let played = play(&world, plan, &server)?;
-    played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
-    played.require_failure("T1", FailureCause::Endpoint, "check the key in OPENAI_API_KEY")?;
+    played.require(3, &[("T1", Waiting), ("T2", Merged)])?;
+    require_rejecting(&played, &["T1"], "check the key in OPENAI_API_KEY")?;
     require_key_unwritten(&world)
 }
 
+/// Requires that these tasks, and no others, wait for one endpoint, which rejects them with this text.
+fn require_rejecting(played: &Played, tasks: &[&str], text: &str) -> Outcome {
+    match played.report.rejecting_endpoints.as_slice() {
+        [one] if one.tasks.iter().map(TaskId::as_str).eq(tasks.iter().copied()) && one.error.contains(text) => Ok(()),
+        other => fail(format!("{other:?}\n{}", played.story())),
+    }
+}
+
 /// Twenty agents that each ask with a key that was just rejected would be nineteen too many.
-fn a_wrong_key_stops_all_tasks_of_its_endpoint_at_once() -> Outcome {
+fn a_wrong_key_parks_all_tasks_of_its_endpoint_at_once() -> Outcome {
     let server = ModelServer::answering(|request, _| {
         if request.path.contains("chat") { Reply::error(401, "incorrect key") } else { write_then_end(&request.body) }
     })?;
@@ -255,10 +266,75 @@ fn a_wrong_key_stops_all_tasks_of_its_endpoint_at_once() -> Outcome {
                 - [ ] T2 write the second file (model: openai/other)\n\
                 - [ ] T3 write the third file (model: anthropic/test)\n";
     let played = play(&world, plan, &server)?;
-    played.require(1, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Merged)])?;
-    played.require_failure("T2", FailureCause::Endpoint, "failed to authenticate for openai/")?;
+    played.require(3, &[("T1", Waiting), ("T2", Waiting), ("T3", Merged)])?;
+    require_rejecting(&played, &["T1", "T2"], "authenticate for openai/")?;
     let asked = server.requests().iter().filter(|request| request.path.contains("chat")).count();
     if asked == 1 { Ok(()) } else { fail(format!("{asked} requests with the rejected key")) }
+}
+
+/// Both words that providers have for it: a status of its own, and a code that looks like a rate limit.
+fn a_used_up_quota_parks_the_task() -> Outcome {
+    for (status, error_type) in [(402, "test_error"), (429, "insufficient_quota")] {
+        let server = ModelServer::answering(move |request, number| match number {
+            0 => Reply::error(status, "pay first").of_type(error_type),
+            _ => write_then_end(&request.body),
+        })?;
+        let world = World::lived_in()?;
+        let plan = "- [ ] T1 write the first file (model: openai/test)\n\
+                    - [ ] T2 write the second file (model: openai/test) (depends: T1)\n";
+        let reached = |settings: &mut Settings| reach(settings, &server.openai_base(), &server.anthropic_base());
+        let played = world.play(plan, &Script::default(), reached)?;
+        played.require(3, &[("T1", Waiting), ("T2", Pending)])?;
+        require_rejecting(&played, &["T1"], "has no credit or has reached a limit")?;
+        let run = played.report.run_id.clone();
+        drop(played);
+        let resumed = world.resume(&run, &Script::default(), reached)?;
+        resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
+        if resumed.report.tasks.iter().any(|task| task.attempt != 1) {
+            return fail(resumed.story());
+        }
+    }
+    Ok(())
+}
+
+/// The old key is rejected once its agent has begun to work; its work and its attempt stay.
+fn a_new_key_lets_the_agent_go_on() -> Outcome {
+    let server = ModelServer::answering(|request, _| {
+        let is_old = request.headers.get("authorization").is_some_and(|key| key == "Bearer old");
+        if is_old && replies_in(&request.body) > 0 {
+            return Reply::error(401, "this key has expired");
+        }
+        write_then_end(&request.body)
+    })?;
+    let world = World::lived_in()?;
+    let plan = "- [ ] T1 write the first file (model: openai/test)\n\
+                - [ ] T2 copy it (run: cp first.txt second.txt) (depends: T1)\n\
+                - [ ] T3 make it (run: touch made)\n";
+    world.repository.write("plan.md", plan)?;
+    let base = server.openai_base();
+    let types = |arguments: &[&str], key: &str, code: i32| {
+        let typed = world.orchestrate(arguments).env("OPENAI_API_KEY", key).env("OPENAI_BASE_URL", &base);
+        typed.run()?.exits(code)
+    };
+    let ran = types(&["run", "plan.md", "--no-write-back"], "old", 3)?;
+    let named = format!("endpoint {base} rejects the key or the account: 1 task waits for another one (T1): failed to");
+    let words = ["T1    waiting", "T2    pending", "T3    merged", named.as_str(), "this key has expired"];
+    require_words(&ran.stdout, &words)?;
+    require_words(&ran.stdout, &["check the key in OPENAI_API_KEY", "next:\n  orchestrate resume r-"])?;
+    require_words(&ran.stderr, &["T1: waits until the run is resumed: failed to authenticate for openai/test"])?;
+    let status = types(&["status"], "old", 0)?.stdout;
+    require_words(&status, &[&named, "next:\n  orchestrate resume r-"])?;
+    let told = types(&["status", "--json"], "old", 0)?.json()?;
+    let expected = json!([{"endpoint": base, "tasks": ["T1"], "error": told["rejecting_endpoints"][0]["error"]}]);
+    if told["rejecting_endpoints"] != expected || told["tasks"][0]["liveness"] != json!("waiting-human") {
+        return fail(told.to_string());
+    }
+    // The same key is rejected again; nothing is lost by that.
+    types(&["resume"], "old", 3)?;
+    let asked = server.requests().len();
+    let resumed = types(&["resume", "--output-format", "json"], "new", 0)?.json()?;
+    let found = (asked, server.requests().len(), &resumed["tasks"][0]["attempt"], &resumed["tasks"][0]["turns"]);
+    if found == (3, 4, &json!(1), &json!(2)) { Ok(()) } else { fail(format!("{found:?}")) }
 }
 
 fn an_outage_is_waited_out_and_costs_no_attempt() -> Outcome {
@@ -331,13 +407,13 @@ fn an_absent_endpoint_is_the_tasks_failure() -> Outcome {
     played.require_failure("T1", FailureCause::Endpoint, "set OPENAI_BASE_URL to its address")
 }
 
-fn a_missing_key_is_the_tasks_failure() -> Outcome {
+fn a_missing_key_parks_the_task() -> Outcome {
     let world = World::lived_in()?;
     let plan =
         "- [ ] T1 write the first file (model: anthropic/test)\n- [ ] T2 makes a file (run: echo 1 > made.txt)\n";
     let played = world.play(plan, &Script::default(), |settings| settings.run.model = None)?;
-    played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
-    played.require_failure("T1", FailureCause::Endpoint, "ANTHROPIC_API_KEY")
+    played.require(3, &[("T1", Waiting), ("T2", Merged)])?;
+    require_rejecting(&played, &["T1"], "ANTHROPIC_API_KEY")
 }
 
 /// A server that requires the newer name for the limit of a reply refuses the first request only;

@@ -36,6 +36,7 @@ pub(crate) struct Reply {
     input_tokens: u64,
     output_tokens: u64,
     error: Option<(u16, String)>,
+    error_type: Option<&'static str>,
     headers: Vec<(String, String)>,
     cut_off: bool,
 }
@@ -72,6 +73,12 @@ impl Reply {
     /// Answers with an HTTP error instead of a stream.
     pub(crate) fn error(status: u16, message: &str) -> Self {
         Self { error: Some((status, message.to_owned())), ..Self::default() }
+    }
+
+    /// Changes the type of the error, by which a provider says what it means.
+    pub(crate) fn of_type(mut self, error_type: &'static str) -> Self {
+        self.error_type = Some(error_type);
+        self
     }
 
     /// Adds a header to the answer, for example `retry-after`.
@@ -174,7 +181,8 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
         };
         let reply = (shared.answer)(&request, number);
         if let Some((status, message)) = &reply.error {
-            let body = serde_json::json!({ "type": "error", "error": { "type": "test_error", "message": message } });
+            let kind = reply.error_type.unwrap_or("test_error");
+            let body = serde_json::json!({ "type": "error", "error": { "type": kind, "message": message } });
             http::write_whole(stream, *status, &reply.headers, &body).ok()?;
             continue;
         }

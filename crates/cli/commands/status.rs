@@ -48,7 +48,9 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
         return Ok(0);
     }
     let mut text = table::render(&report);
-    working(&report, &state).for_each(|record| text.push_str(&activity(record)));
+    // The table names the endpoints that tasks wait for.
+    let has_line = |record: &&TaskRecord| record.rejecting_endpoint().is_none();
+    working(&report, &state).filter(has_line).for_each(|record| text.push_str(&activity(record)));
     for (call, approval) in state.open_approvals() {
         text.push_str(&format!(
             "call {} of {} waits for your decision; `approve` shows it in full and asks: {}\n",

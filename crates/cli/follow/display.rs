@@ -155,6 +155,7 @@ fn annotation(event: &Event) -> Option<String> {
             ("error", task, " conflicts", message.as_str())
         }
         Event::TaskConflicted { task, message, .. } => ("error", task, " is not merged", message.as_str()),
+        Event::ModelRejected { task, error, .. } => ("error", task, " waits for another key", error.as_str()),
         Event::ReviewRequested { task } => ("notice", task, "", "waits for review"),
         _ => return None,
     };

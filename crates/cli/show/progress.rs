@@ -63,6 +63,9 @@ fn milestone(event: &Event) -> Option<String> {
             let [from, to] = [from, to].map(|model| one_line(model, WIDTH));
             format!("{task}: {to} takes over from {from} in turn {turn}: failed to {}", one_line(error, 2 * WIDTH))
         }
+        Event::ModelRejected { task, error, .. } => {
+            format!("{task}: waits until the run is resumed: failed to {}", one_line(error, 2 * WIDTH))
+        }
         Event::TaskCommitted { task, commit, .. } => format!("{task}: committed {}", short(commit.as_str())),
         Event::SnapshotTaken { task, on_branch: true, left_out, .. } if !left_out.is_empty() => {
             format!("{task}: git cannot store {}; left out of its commit", names(left_out, WIDTH))
@@ -277,6 +280,7 @@ pub(crate) fn waited_for(wait: &Wait) -> String {
     match wait {
         Wait::Person { call } => format!("your decision about call {}", short(call.as_str())),
         Wait::Agents { ids, .. } => names(&ids.iter().map(ToString::to_string).collect::<Vec<_>>(), WIDTH),
+        Wait::Endpoint { endpoint, .. } => format!("another key or account at {}", one_line(endpoint, WIDTH)),
     }
 }
 
@@ -289,6 +293,7 @@ pub(crate) fn is_at_work(record: &TaskRecord) -> bool {
 pub(crate) fn agent_line(record: &TaskRecord) -> String {
     let tool = record.last_tool().unwrap_or("-");
     let tool = record.outage().map_or(tool, |_| "no answer from its model");
+    let tool = record.rejecting_endpoint().map_or(tool, |_| "waits for another key");
     format!(
         "{} {:<9} turn {:<3} {:>8} tokens  cost {}  {}",
         columns::padded(&one_line(record.task.id.as_str(), 12), 12),

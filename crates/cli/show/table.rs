@@ -4,7 +4,7 @@ use orchestrate_core::message::Envelope;
 use orchestrate_core::price::dollars;
 use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport};
 use orchestrate_core::run_state::{EndCause, TakeOver, Verify};
-use orchestrate_core::{Report, ReviewVerdict, TaskId, TaskState, split_hint};
+use orchestrate_core::{RejectingEndpoint, Report, ReviewVerdict, TaskId, TaskState, split_hint};
 
 use crate::show::columns;
 use crate::show::output::one_line;
@@ -62,6 +62,7 @@ pub(crate) fn render(report: &Report) -> String {
             text.push_str(&format!("{}: {UNCHANGED}\n", task.id));
         }
     }
+    text.extend(report.rejecting_endpoints.iter().map(rejecting));
     if report.exit_code == Some(EXIT_OK) && report.tasks.iter().all(|task| task.attempt == 0) {
         let why = if report.tasks.iter().any(|task| task.state.is_skipped()) {
             "each open task depends on one that will not run; mark that one as open or done"
@@ -129,6 +130,21 @@ fn total_cost(report: &Report) -> String {
         Some(cost) => format!(", {} at the prices of {date}", dollars(cost)),
         None => format!(", cost ? (a model has no price in those of {date})"),
     }
+}
+
+/// Describes an endpoint that tasks wait for.
+fn rejecting(RejectingEndpoint { endpoint, error, tasks }: &RejectingEndpoint) -> String {
+    let ids: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
+    let wait = match tasks.len() {
+        1 => "1 task waits".to_owned(),
+        count => format!("{count} tasks wait"),
+    };
+    format!(
+        "endpoint {} rejects the key or the account: {wait} for another one ({}): failed to {}\n",
+        one_line(endpoint, 100),
+        ids.join(", "),
+        one_line(error, MAX_ERROR_CHARS)
+    )
 }
 
 /// Describes that another model took over.

@@ -126,7 +126,10 @@ impl Report {
     /// Returns the actions on the run; its newest state may be newer than this one, for example after a landing.
     pub fn actions(&self, state: &RunState) -> Vec<Action> {
         let mut actions = Vec::new();
-        if self.status == STOPPED || self.status == status_name(RunStatus::Interrupted) {
+        let waits_for_endpoint = state.exit_code.is_some() && !self.rejecting_endpoints.is_empty();
+        if waits_for_endpoint {
+            actions.push(resume(false, false, state.time_left() == Some(Duration::ZERO)));
+        } else if self.status == STOPPED || self.status == status_name(RunStatus::Interrupted) {
             actions.push(resume(false, false, false));
         }
         if self.status == status_name(RunStatus::Running) {

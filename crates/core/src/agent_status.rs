@@ -20,7 +20,7 @@ pub enum Liveness {
     Working,
     /// It goes on by itself once this has happened.
     BlockedOn(Blocker),
-    /// A person has to decide first, about a call or about its work.
+    /// A person has to act first: to decide about a call or its work, or to mend a key.
     WaitingHuman,
     /// It has ended, and nothing of it is left to do.
     IdleDone,
@@ -122,7 +122,7 @@ impl RunState {
                 let is_open = |id: &&TaskId| self.task(id).is_some_and(|record| !self.is_at_rest(record));
                 Liveness::BlockedOn(named(ids.iter().filter(is_open), Blocker::Agents))
             }
-            Some(Wait::Person { .. }) | None => Liveness::WaitingHuman,
+            Some(Wait::Person { .. } | Wait::Endpoint { .. }) | None => Liveness::WaitingHuman,
         }
     }
 

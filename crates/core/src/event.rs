@@ -261,6 +261,19 @@ pub enum Event {
         /// What went wrong.
         error: String,
     },
+    /// An endpoint rejects the key or the account, and no other model answers: the agent waits until the run is
+    /// resumed; the reservation is released.
+    #[serde(rename = "model.rejected")]
+    ModelRejected {
+        /// The task.
+        task: TaskId,
+        /// The agent's request number.
+        turn: u32,
+        /// The endpoint's base URL.
+        endpoint: String,
+        /// Why the request failed.
+        error: String,
+    },
     /// A request ended without a whole reply although its model may have begun to answer: the stream broke, or the
     /// process or the task ended meanwhile. What it may have used counts, as far as that is known, and otherwise as
     /// the maximum; the reservation is released.

@@ -101,5 +101,5 @@ pub use truncation::truncate;
 pub use untrusted_text::block;
 pub use verdict::{RequestedChange, ReviewVerdict, VerdictKind, VerdictRefused};
 pub use verdict_end::{AfterReview, VerdictEnd};
-pub use wait::{CallOfTurn, EndedWait, Wait, WaitRefused};
+pub use wait::{CallOfTurn, EndedWait, RejectingEndpoint, Wait, WaitRefused};
 pub use work_step::{LandingConcern, WorkStep};

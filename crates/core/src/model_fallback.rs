@@ -1,9 +1,12 @@
 //! Which model an agent asks next while endpoints are out: decided from what its models answered so far.
 //!
 //! The models are numbered as in [`crate::AgentSpec`]: 0 is the agent's own, the others are its fall-backs in order.
-//! Each model is asked once before any is waited for; after that, the one whose wait ends first is asked again.
+//! Each model is asked once before any is waited for; after that, the one whose wait ends first is asked again. An
+//! agent that no model answers waits for the user if a key or an account is the reason; otherwise its task fails.
 
 use std::time::Duration;
+
+use crate::event::FailureCause;
 
 /// The longest wait before a model is asked again, unless its provider asks for a longer one.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -13,8 +16,40 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 pub enum Failure {
     /// Its endpoint does not answer now; it may be asked again after this wait.
     Outage(Duration),
-    /// It will not answer this request: its endpoint rejects the key or the account, or its context is too small.
-    Rejected,
+    /// Its endpoint rejects the key or the account, which only the user can mend.
+    Account,
+    /// The request does not fit into its context.
+    TooLarge,
+    /// It rejects the request itself, or answers it with something else than a reply.
+    Invalid,
+}
+
+impl Failure {
+    /// Returns the cause for which the task fails if no model answers.
+    pub fn cause(self) -> FailureCause {
+        match self {
+            Self::Outage(_) | Self::Account => FailureCause::Endpoint,
+            Self::TooLarge => FailureCause::Context,
+            Self::Invalid => FailureCause::Model,
+        }
+    }
+
+    /// Reports whether the request has failed, whatever other models might answer: the agent's own model rejects it.
+    fn is_final(self, model: usize) -> bool {
+        self == Self::Invalid || self == Self::TooLarge && model == 0
+    }
+}
+
+/// What happens to an agent that no model answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// It waits until the user has mended the key or the account of this model.
+    Wait {
+        /// The model's number.
+        model: usize,
+    },
+    /// Its task fails.
+    Fail,
 }
 
 /// The model to ask next.
@@ -35,7 +70,13 @@ pub struct Unanswered(Vec<Asked>);
 enum Asked {
     NotYet,
     Out { failures: u32, until: Duration },
-    Rejected,
+    Rejected(Failure),
+}
+
+impl Asked {
+    fn may_answer(self) -> bool {
+        !matches!(self, Self::Rejected(_))
+    }
 }
 
 impl Unanswered {
@@ -48,7 +89,7 @@ impl Unanswered {
     pub fn failed(&mut self, model: usize, failure: Failure, now: Duration) {
         let Some(asked) = self.0.get_mut(model) else { return };
         *asked = match (failure, *asked) {
-            (Failure::Rejected, _) => Asked::Rejected,
+            (Failure::Account | Failure::TooLarge | Failure::Invalid, _) => Asked::Rejected(failure),
             (Failure::Outage(wait), before) => {
                 let failures = if let Asked::Out { failures, .. } = before { failures.saturating_add(1) } else { 1 };
                 let backoff = Duration::from_secs(1 << failures.min(6)).min(LONGEST_WAIT);
@@ -62,7 +103,7 @@ impl Unanswered {
     /// If not, a failing model is better asked by its own client until it answers.
     pub fn has_alternative(&self, model: usize) -> bool {
         let others = self.0.iter().enumerate().filter(|(number, _)| *number != model);
-        others.into_iter().any(|(_, asked)| *asked != Asked::Rejected)
+        others.into_iter().any(|(_, asked)| asked.may_answer())
     }
 
     /// Reports whether every model was asked and none has answered.
@@ -72,6 +113,9 @@ impl Unanswered {
 
     /// Decides which model is asked after `failed`; `None` if none will answer, or the patience is at its end.
     pub fn next(&self, failed: usize, now: Duration, patience: Duration) -> Option<NextModel> {
+        if self.rejection(failed).is_some_and(|failure| failure.is_final(failed)) {
+            return None;
+        }
         let count = self.0.len();
         // From the model after the failed one, so that a model that took over is not left for an earlier one.
         let mut order = (1..=count).map(|step| (failed + step) % count.max(1));
@@ -88,6 +132,22 @@ impl Unanswered {
         // The last attempt is made when the patience ends.
         first.map(|(until, model)| NextModel { model, wait: until.saturating_sub(now).min(left) })
     }
+
+    /// Decides what happens after `failed` if no model is asked next.
+    pub fn no_answer(&self, failed: usize) -> NoAnswer {
+        if self.rejection(failed) == Some(Failure::Invalid) {
+            return NoAnswer::Fail;
+        }
+        let needs_user = |model: &usize| self.rejection(*model) == Some(Failure::Account);
+        (0..self.0.len()).find(needs_user).map_or(NoAnswer::Fail, |model| NoAnswer::Wait { model })
+    }
+
+    fn rejection(&self, model: usize) -> Option<Failure> {
+        match self.0.get(model) {
+            Some(Asked::Rejected(failure)) => Some(*failure),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -100,7 +160,8 @@ mod tests {
         Duration::from_secs(number)
     }
 
-    /// Plays failures such as `0:7@3`: model 0 asks for 7 s at second 3; `0:x@3` means that it rejects the account.
+    /// Plays failures such as `0:7@3`: model 0 asks for 7 s at second 3; `0:x@3` means that it rejects the account,
+    /// `c` that its context is too small, `i` that the request is invalid.
     fn after(models: usize, failures: &str) -> (Unanswered, usize, Duration) {
         let mut unanswered = Unanswered::new(models);
         let mut last = (0, Duration::ZERO);
@@ -108,7 +169,12 @@ mod tests {
             let (model, rest) = failure.split_once(':').unwrap();
             let (wait, now) = rest.split_once('@').unwrap();
             last = (model.parse().unwrap(), seconds(now.parse().unwrap()));
-            let how = wait.parse().map_or(Failure::Rejected, |wait| Failure::Outage(seconds(wait)));
+            let how = match wait {
+                "x" => Failure::Account,
+                "c" => Failure::TooLarge,
+                "i" => Failure::Invalid,
+                wait => Failure::Outage(seconds(wait.parse().unwrap())),
+            };
             unanswered.failed(last.0, how, last.1);
         }
         (unanswered, last.0, last.1)
@@ -133,6 +199,11 @@ mod tests {
             // A model that rejects the account is not asked again.
             (2, "0:x@0 1:30@10", Some((1, 30))),
             (2, "0:x@0 1:x@0", None),
+            // A fall-back may be too small, the agent's own model may not, and an invalid request is nobody's.
+            (3, "0:5@0 1:c@0", Some((2, 0))),
+            (2, "0:5@0 1:c@3", Some((0, 2))),
+            (2, "0:c@0", None),
+            (2, "0:5@0 1:i@0", None),
             // The waits grow, unless the provider asks for more.
             (1, "0:0@0 0:0@0 0:0@0", Some((0, 8))),
             (1, "0:0@0 0:0@0 0:9@0", Some((0, 9))),
@@ -148,6 +219,28 @@ mod tests {
             let (unanswered, failed, now) = after(models, failures);
             let expected = expected.map(|(model, wait)| NextModel { model, wait: seconds(wait) });
             assert_eq!(unanswered.next(failed, now, PATIENCE), expected, "{models} models: {failures}");
+        }
+    }
+
+    #[test]
+    fn an_agent_waits_for_the_user_who_can_mend_an_account() {
+        let table = [
+            (1, "0:x@0", NoAnswer::Wait { model: 0 }),
+            (2, "0:x@0 1:x@0", NoAnswer::Wait { model: 0 }),
+            // The other model did not answer for too long, or is too small.
+            (2, "0:x@0 1:5@100", NoAnswer::Wait { model: 0 }),
+            (2, "0:5@100 1:x@0", NoAnswer::Wait { model: 1 }),
+            (2, "0:x@0 1:c@0", NoAnswer::Wait { model: 0 }),
+            (2, "1:x@0 0:c@0", NoAnswer::Wait { model: 1 }),
+            // Another key would not make the request valid.
+            (2, "0:x@0 1:i@0", NoAnswer::Fail),
+            (1, "0:5@100", NoAnswer::Fail),
+            (1, "0:c@0", NoAnswer::Fail),
+            (1, "0:i@0", NoAnswer::Fail),
+        ];
+        for (models, failures, expected) in table {
+            let (unanswered, failed, _) = after(models, failures);
+            assert_eq!(unanswered.no_answer(failed), expected, "{models} models: {failures}");
         }
     }
 

@@ -13,6 +13,7 @@ use crate::run_state::{EndCause, RunState, TakeOver, TaskError, TaskRecord, Task
 use crate::settings::MergeMode;
 use crate::task::Work;
 use crate::verdict::ReviewVerdict;
+use crate::wait::RejectingEndpoint;
 
 /// Exit code of a run whose every task is merged.
 pub const EXIT_OK: u8 = 0;
@@ -73,6 +74,9 @@ pub struct Report {
     pub replayed_calls: u64,
     /// The day of the shipped prices, such as `2026-11-23`; null for a run that recorded none.
     pub prices_date: Option<String>,
+    /// The endpoints that reject the key or the account, with the tasks that wait for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rejecting_endpoints: Vec<RejectingEndpoint>,
     /// Each task.
     pub tasks: Vec<TaskReport>,
 }
@@ -178,6 +182,7 @@ impl Standing {
             usage: ReportUsage::of(usage, state.cost()),
             replayed_calls: state.tasks().map(TaskRecord::replayed_calls).sum(),
             prices_date: state.settings.prices_date.clone(),
+            rejecting_endpoints: state.rejecting_endpoints(),
             tasks: state.tasks().map(task).collect(),
         }
     }

@@ -244,21 +244,24 @@ impl RunState {
             return Err(RequestRefused::UnknownCost);
         }
         let tasks = allowance.reopens(self);
-        if tasks.is_empty() {
+        let waiting = self.rejecting_endpoints().into_iter().flat_map(|rejecting| rejecting.tasks);
+        let continuing: Vec<TaskId> = tasks.iter().cloned().chain(waiting).collect();
+        if continuing.is_empty() {
             return Ok(None);
         }
         let limit = allowance.timeout_ms().or(self.settings.timeout_ms);
         if let Some(limit_ms) = limit.filter(|limit| *limit <= self.worked_ms()) {
             let more_tokens = allowance.tokens.is_some();
             return Err(RequestRefused::StillOutOfTime {
-                tasks,
+                tasks: continuing,
                 limit_ms,
                 more_tokens,
                 more_money: allowance.micro_usd.is_some(),
                 more_time: allowance.time.is_some(),
             });
         }
-        Ok(Some(Return { tasks, cause: ReturnCause::Retried, message: TRY_AGAIN.to_owned() }))
+        let again = Return { tasks, cause: ReturnCause::Retried, message: TRY_AGAIN.to_owned() };
+        Ok(Some(again).filter(|again| !again.tasks.is_empty()))
     }
 
     fn decide_approval(&self, task: &TaskId, tree: &Oid) -> Result<Accepted, RequestRefused> {

@@ -73,7 +73,9 @@ impl RunMarkers {
             Event::ModelReplied { task, turn, .. } => {
                 self.ended(&(task.clone(), Called::Model(*turn)), (0, None), fact.ts_ms)
             }
-            Event::ModelFailed { task, turn, .. } | Event::ModelSwitched { task, turn, .. } => {
+            Event::ModelFailed { task, turn, .. }
+            | Event::ModelRejected { task, turn, .. }
+            | Event::ModelSwitched { task, turn, .. } => {
                 self.ended(&(task.clone(), Called::Model(*turn)), (FAILED, Some(Reason::ExitCode)), fact.ts_ms)
             }
             Event::ModelCut { task, turn, .. } => {

@@ -8,6 +8,7 @@
 mod base;
 mod clock;
 mod dropping;
+mod endpoints;
 mod landing;
 mod spending;
 mod token_limit;
@@ -250,6 +251,7 @@ impl RunState {
                 (self.status, self.exit_code) = (RunStatus::Running, None);
                 self.forget_red_base();
                 self.end_outages();
+                self.ask_endpoints_again();
                 Ok(())
             }
             Event::RunFinished { status, exit_code } => {

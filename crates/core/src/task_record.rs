@@ -268,7 +268,7 @@ impl TaskRecord {
     pub fn parked(&self) -> Option<&CallHash> {
         match self.wait()? {
             Wait::Person { call } => Some(call),
-            Wait::Agents { .. } => None,
+            Wait::Agents { .. } | Wait::Endpoint { .. } => None,
         }
     }
 
@@ -277,6 +277,14 @@ impl TaskRecord {
         match &self.started()?.stage {
             Stage::Waiting { wait, .. } => Some(wait),
             _ => None,
+        }
+    }
+
+    /// Returns the endpoint that rejects the key or the account, if its agent waits for another one.
+    pub fn rejecting_endpoint(&self) -> Option<&str> {
+        match self.wait()? {
+            Wait::Endpoint { endpoint, .. } => Some(endpoint),
+            Wait::Person { .. } | Wait::Agents { .. } => None,
         }
     }
 
@@ -293,7 +301,7 @@ impl TaskRecord {
         }
     }
 
-    /// Reports whether the user has to act: to decide a tool call, or to review its work.
+    /// Reports whether the user has to act: to decide a tool call, to mend a key, or to review its work.
     pub fn waits_for_person(&self) -> bool {
         self.wait().is_some_and(Wait::is_for_person) || self.state().awaits_review()
     }
@@ -551,6 +559,13 @@ impl TaskRecord {
         match &mut self.life {
             Life::Unstarted(unstarted) => *unstarted = Unstarted::Pending,
             Life::Started(started) => started.enter(Stage::Pending),
+        }
+    }
+
+    /// Lets its agent continue if it waits for an endpoint.
+    pub(crate) fn ask_again(&mut self) {
+        if let Some(started) = self.started_mut() {
+            started.ask_again();
         }
     }
 

@@ -26,21 +26,39 @@ pub enum Wait {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<u64>,
     },
+    /// Another key, or credit, at an endpoint that rejects the agent's requests; over once the run is resumed.
+    Endpoint {
+        /// The endpoint's base URL.
+        endpoint: String,
+        /// Why the request failed.
+        error: String,
+    },
 }
 
 impl Wait {
     /// Reports whether a person has to act.
     pub fn is_for_person(&self) -> bool {
-        matches!(self, Self::Person { .. })
+        matches!(self, Self::Person { .. } | Self::Endpoint { .. })
     }
 
     /// Returns when it is over at the latest, in milliseconds worked on the run.
     pub fn until_ms(&self) -> Option<u64> {
         match self {
-            Self::Person { .. } => None,
+            Self::Person { .. } | Self::Endpoint { .. } => None,
             Self::Agents { until_ms, .. } => *until_ms,
         }
     }
+}
+
+/// An endpoint that rejects the key or the account, with the tasks that wait for another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RejectingEndpoint {
+    /// The base URL.
+    pub endpoint: String,
+    /// Why the request of the first of these tasks failed.
+    pub error: String,
+    /// The tasks.
+    pub tasks: Vec<TaskId>,
 }
 
 /// A call of an agent; its id is unique within the turn only.

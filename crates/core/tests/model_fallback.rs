@@ -42,6 +42,9 @@ fn events(story: &str) -> Vec<Event> {
                 let (reply, usage, stop) = (BlobId::from("reply"), Usage::default(), StopReason::EndTurn);
                 Event::ModelReplied { task: a(), turn, reply, usage, micro_usd: None, stop }
             }
+            "rejected" => {
+                Event::ModelRejected { task: a(), turn, endpoint: "http://e/v1".to_owned(), error: error.clone() }
+            }
             "waiting" => Event::ModelWaiting { task: a(), turn, error: error.clone() },
             "switched" => {
                 let to = parts.next().unwrap().to_owned();
@@ -101,6 +104,7 @@ fn a_model_that_is_left_gives_its_reservation_back() {
     };
     assert_eq!(other("spawned:1 requested:1"), Reservation::Waits);
     assert_eq!(other("spawned:1 requested:1 switched:1:b"), Reservation::Fits);
+    assert_eq!(other("spawned:1 requested:1 rejected:1"), Reservation::Fits);
 }
 
 #[test]
@@ -111,6 +115,7 @@ fn an_outage_lasts_until_the_reply_however_many_models_are_asked() {
     assert_eq!(since(&format!("{out} switched:1:first requested:1")), Some(80));
     assert_eq!(since(&format!("{out} switched:1:first requested:1 replied:1")), None);
     assert_eq!(since(&format!("{out} requested:2")), None);
+    assert_eq!(since(&format!("{out} rejected:1")), None);
     assert_eq!(since(&format!("{out} resumed requested:1")), None);
 }
 

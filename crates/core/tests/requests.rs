@@ -143,6 +143,23 @@ fn a_resumption_reopens_what_the_endpoint_stopped() {
 }
 
 #[test]
+fn what_waits_for_an_endpoint_needs_time_to_go_on() {
+    let (endpoint, error) = ("http://e/v1".to_owned(), "authenticate".to_owned());
+    let rejected = Event::ModelRejected { task: TASK.into(), turn: 1, endpoint, error };
+    let facts = [ready(), spawned(), rejected];
+    // The resumption itself is what it waits for: nothing is returned.
+    assert_eq!(after(reviewed(), &facts).decide_resumption(Allowance::default()), Ok(None));
+    let run = after(RunSettings { timeout_ms: Some(0), ..reviewed() }, &facts);
+    let refused = run.decide_resumption(Allowance::default());
+    let tasks = vec![TaskId::from(TASK)];
+    let (more_tokens, more_money, more_time) = (false, false, false);
+    let expected = RequestRefused::StillOutOfTime { tasks, limit_ms: 0, more_tokens, more_money, more_time };
+    assert_eq!(refused, Err(expected));
+    let more = Allowance { time: Some(std::time::Duration::from_secs(1)), ..Allowance::default() };
+    assert_eq!(run.decide_resumption(more), Ok(None));
+}
+
+#[test]
 fn a_rejection_returns_the_task_with_its_place_and_comment() {
     let run = after(reviewed(), &facts_to(TaskState::AwaitingReview));
     let accepted = run.decide(&reject()).unwrap();

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::report::outcome;
+use orchestrate_core::report::{Standing, outcome};
 use orchestrate_core::run_state::{AskedWait, WaitDecision};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{
-    AgentId, Blocker, CallOfTurn, IllegalEvent, Liveness, Recorded, RunSettings, RunState, Task, TaskId, TaskState,
-    Wait, WaitRefused,
+    Action, AgentId, Blocker, CallOfTurn, IllegalEvent, Liveness, Recorded, RejectingEndpoint, RunSettings, RunState,
+    Task, TaskId, TaskState, Wait, WaitRefused,
 };
 
 /// A run that is fed event by event, one each second.
@@ -91,6 +91,12 @@ impl Story {
         let (tool, summary, rule) = ("tool".to_owned(), "new".to_owned(), "ask".to_owned());
         let (call, call_id, arguments) = ("hash".into(), "c1".into(), serde_json::Value::Null);
         self.tell(Event::ApprovalRequested { task: task.into(), call, call_id, tool, summary, arguments, rule });
+    }
+
+    /// Lets an endpoint reject the key of a task's agent.
+    fn reject(&mut self, task: &str, endpoint: &str) {
+        let error = format!("authenticate {task}");
+        self.tell(Event::ModelRejected { task: task.into(), turn: 1, endpoint: endpoint.to_owned(), error });
     }
 
     fn state_of(&self, task: &str) -> TaskState {
@@ -307,15 +313,71 @@ fn a_person_is_asked_by_a_fact_of_its_own() {
 }
 
 #[test]
+fn a_rejected_key_parks_what_asks_there_until_the_run_is_resumed() {
+    let after = Task { after: vec!["a".into()], ..task("e", &[]) };
+    let mut story = Story::of(vec![task("a", &[]), task("b", &[]), task("c", &["a"]), task("d", &[]), after]);
+    story.reject("a", "http://e/v1");
+    story.reject("b", "http://f/v1");
+    // What depends on it is not skipped, and what only comes after it need not wait for a person.
+    assert_eq!(story.0.due_facts(), [Event::TaskReady { task: "e".into() }]);
+    let mut story = story.work();
+    assert_eq!((outcome(&story.0), story.0.workable()), (None, vec!["d".into(), "e".into()]));
+    story.reject("d", "http://e/v1");
+    story.report("e");
+    assert_eq!(outcome(&story.0), Some((RunStatus::NeedsHuman, 3)));
+    story.tell(Event::RunFinished { status: RunStatus::NeedsHuman, exit_code: 3 });
+    let ids = |ids: &[&str]| ids.iter().map(|id| TaskId::from(*id)).collect();
+    let rejecting = |endpoint: &str, error: &str, tasks: &[&str]| {
+        let (endpoint, error) = (endpoint.to_owned(), error.to_owned());
+        RejectingEndpoint { endpoint, error, tasks: ids(tasks) }
+    };
+    let report = Standing { state: story.0.clone().into(), is_live: false }.report();
+    let named =
+        [rejecting("http://e/v1", "authenticate a", &["a", "d"]), rejecting("http://f/v1", "authenticate b", &["b"])];
+    assert_eq!(report.rejecting_endpoints, named);
+    let resume = Action::Resume { more_tokens: false, more_money: false, more_time: false };
+    assert_eq!(report.actions(&story.0), [resume]);
+    story.tell(resumed());
+    assert_eq!((story.0.rejecting_endpoints(), story.0.workable()), (Vec::new(), ids(&["a", "b", "d"])));
+    assert_eq!((story.state_of("c"), story.0.task(&"a".into()).unwrap().attempt()), (TaskState::Pending, 1));
+}
+
+#[test]
+fn a_wait_for_an_endpoint_is_ended_by_nothing_else() {
+    let mut story = Story::of(vec![task("a", &[]), task("b", &[])]);
+    story.reject("a", "http://e/v1");
+    story.tell(message_to("a"));
+    assert_eq!(story.0.due_facts(), []);
+    assert!(story.try_tell(woken("a", false)).is_err());
+    // It may be waited for, as a person may mend the key.
+    story.wait("b", &["a"], None);
+    assert_eq!(outcome(&story.0), Some((RunStatus::NeedsHuman, 3)));
+    // An agent that waits for a person or another agent asks no model.
+    assert!(
+        story
+            .try_tell(Event::ModelRejected {
+                task: "b".into(),
+                turn: 1,
+                endpoint: "http://e/v1".to_owned(),
+                error: "authenticate".to_owned(),
+            })
+            .is_err()
+    );
+    story.tell(resumed());
+    assert_eq!((story.state_of("a"), story.state_of("b")), (TaskState::Running, TaskState::Waiting));
+}
+
+#[test]
 fn what_an_agent_is_doing_follows_from_the_facts() {
     use Liveness::{BlockedOn, IdleDone, Lost, WaitingHuman, Working};
     let reviewer = Task { verdict: true, ..task("r", &["h"]) };
     let after = Task { after: vec!["w".into()], ..task("p", &["d"]) };
-    let names = ["w", "d", "a", "q", "m", "v", "f", "o", "b", "h"];
+    let names = ["w", "d", "a", "q", "m", "v", "f", "o", "b", "h", "k"];
     let tasks = names.into_iter().map(|name| task(name, &[])).chain([after, reviewer]);
     let mut story = Story::of(tasks.collect());
     story.wait("a", &["w", "d"], None);
     story.park("q");
+    story.reject("k", "http://e/v1");
     story.tell(Event::ModelWaiting { task: "o".into(), turn: 1, error: "reach it".to_owned() });
     story.tell(Event::BudgetWaited { task: "b".into(), turn: 1, tokens: 9, micro_usd: None });
     ["v", "h"].into_iter().for_each(|task| story.commit(task));
@@ -327,6 +389,7 @@ fn what_an_agent_is_doing_follows_from_the_facts() {
         ("w", Working),
         ("a", BlockedOn(Blocker::Agents(ids(&["w", "d"])))),
         ("q", WaitingHuman),
+        ("k", WaitingHuman),
         ("m", IdleDone),
         ("v", BlockedOn(Blocker::Merge)),
         ("f", IdleDone),
@@ -344,7 +407,7 @@ fn what_an_agent_is_doing_follows_from_the_facts() {
     assert_eq!(story.liveness("r", true), BlockedOn(Blocker::Slot));
     story.tell(message_to("r"));
     let active: Vec<String> = story.0.active_agents(true).iter().map(|info| info.agent_id.to_string()).collect();
-    assert_eq!(active.join(" "), "w d a q v o b h p r");
+    assert_eq!(active.join(" "), "w d a q v o b h k p r");
 
     let shown = serde_json::to_value(story.0.agent_info(story.0.task(&"a".into()).unwrap(), true)).unwrap();
     assert_eq!((&shown["liveness"], &shown["blocked_on"]["agents"][1]), (&"blocked-on".into(), &"d".into()));

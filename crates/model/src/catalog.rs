@@ -185,7 +185,8 @@ impl Models {
         };
         match provider.key_variables().first() {
             Some(variable) if endpoint.key.is_none() && endpoint.is_default => {
-                Err(ModelError::MissingKey { model: name.to_string(), variable: (*variable).to_owned() })
+                let (model, variable) = (name.to_string(), (*variable).to_owned());
+                Err(ModelError::MissingKey { model, endpoint: endpoint.base_url, variable })
             }
             _ => Ok(endpoint),
         }

@@ -54,6 +54,8 @@ pub enum ModelError {
     MissingKey {
         /// `provider/model`.
         model: String,
+        /// The base URL.
+        endpoint: String,
         /// The variable that would hold it.
         variable: String,
     },
@@ -235,7 +237,18 @@ impl ModelError {
     /// Reports whether the cause is the endpoint or the account there, so that the same request may succeed once the
     /// user has mended that.
     pub fn blames_endpoint(&self) -> bool {
-        self.is_outage() || self.rejects_account() || matches!(self, Self::AccountRejected(_) | Self::MissingKey { .. })
+        self.is_outage() || self.rejecting_endpoint().is_some()
+    }
+
+    /// Returns the base URL of the endpoint that rejects the key or the account, or that there is no key for.
+    pub fn rejecting_endpoint(&self) -> Option<&str> {
+        match self {
+            Self::Unauthorized { endpoint, .. }
+            | Self::QuotaExhausted { endpoint, .. }
+            | Self::MissingKey { endpoint, .. } => Some(endpoint),
+            Self::AccountRejected(error) => error.rejecting_endpoint(),
+            _ => None,
+        }
     }
 
     /// Returns the wait that the provider asked for, if any.

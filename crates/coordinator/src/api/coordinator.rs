@@ -554,10 +554,14 @@ fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSettings, Vec<Task
 }
 
 /// Checks that the models of continuing agents, and of reopened tasks, can still be used, before anything is
-/// recorded: a missing key would fail these tasks. Tasks that only wait for the user or a merge need no model.
+/// recorded: a missing key would stop these tasks. Tasks that only wait for the user or a merge need no model, and
+/// those that wait for a key do not keep the others from continuing.
 fn require_models(context: &RunContext, reopened: &[TaskId]) -> Result<(), CoordinatorError> {
     let state = context.state();
-    let asks = |record: &&TaskRecord| record.state().reads_messages() || reopened.contains(&record.task.id);
+    let asks = |record: &&TaskRecord| {
+        let goes_on = record.state().reads_messages() && record.rejecting_endpoint().is_none();
+        goes_on || reopened.contains(&record.task.id)
+    };
     let asking = state.tasks().filter(|record| !record.is_command()).filter(asks);
     // Once each: checking a script reads all of it.
     let models: BTreeSet<&str> = asking.filter_map(|record| record.model()).collect();

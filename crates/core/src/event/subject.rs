@@ -35,6 +35,7 @@ impl Event {
             | Event::ModelWaiting { task, .. }
             | Event::ModelSwitched { task, .. }
             | Event::ModelFailed { task, .. }
+            | Event::ModelRejected { task, .. }
             | Event::ModelCut { task, .. }
             | Event::ContextCompacted { task, .. }
             | Event::ToolStarted { task, .. }
@@ -63,8 +64,9 @@ impl Event {
         }
     }
 
-    /// Reports whether it begins the wait of a call, or ends one for other agents.
+    /// Reports whether it begins a wait, or ends one for other agents.
     pub(crate) fn is_of_wait(&self) -> bool {
-        matches!(self, Event::ApprovalRequested { .. } | Event::AgentWaiting { .. } | Event::AgentWoken { .. })
+        let begins_or_ends = matches!(self, Event::AgentWaiting { .. } | Event::AgentWoken { .. });
+        begins_or_ends || matches!(self, Event::ApprovalRequested { .. } | Event::ModelRejected { .. })
     }
 }

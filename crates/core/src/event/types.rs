@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 53] = [
+    pub const TYPES: [&'static str; 54] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -23,6 +23,7 @@ impl Event {
         "model.waiting",
         "model.switched",
         "model.failed",
+        "model.rejected",
         "model.cut",
         "context.compacted",
         "tool.started",

@@ -70,6 +70,7 @@ impl RunState {
             }
             // A finished task sends no more requests: one whose end was not observed must not keep its reservation.
             Event::ModelFailed { .. }
+            | Event::ModelRejected { .. }
             | Event::ModelSwitched { .. }
             | Event::TaskFailed { .. }
             | Event::TaskCancelled { .. } => {

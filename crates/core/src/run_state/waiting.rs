@@ -87,6 +87,8 @@ impl RunState {
     fn is_over(&self, waiter: &TaskId, wait: &Wait) -> bool {
         match wait {
             Wait::Person { call } => self.is_answered(call),
+            // A resumption is itself the event that ends it.
+            Wait::Endpoint { .. } => false,
             Wait::Agents { ids, .. } => {
                 // The agent reads the message after its call, which must not wait for the sender.
                 let has_message = self.messages_for(waiter).next().is_some();
@@ -126,7 +128,7 @@ impl RunState {
 
     /// Returns the events that end the waits for what has happened.
     pub(super) fn wakes(&self) -> impl Iterator<Item = Event> {
-        // A decision about a call is itself the event that ends the wait for it.
+        // A decision about a call is itself the event that ends the wait for it, and so is a resumption.
         let waits = |record: &&TaskRecord| record.wait().is_some_and(|wait| !wait.is_for_person());
         let woken = self.tasks().filter(waits).filter(|record| self.is_woken(&record.task.id));
         woken.map(|record| Event::AgentWoken { task: record.task.id.clone(), timed_out: false })
@@ -169,7 +171,7 @@ impl RunState {
                         Some(Wait::Agents { ids, until_ms }) => {
                             until_ms.is_some() || self.is_woken(id) || ids.iter().all(|id| is_rest(of(id)))
                         }
-                        Some(Wait::Person { .. }) | None => true,
+                        Some(Wait::Person { .. } | Wait::Endpoint { .. }) | None => true,
                     };
                     is_free.then_some(Progress::Merged)
                 }

@@ -43,12 +43,12 @@ pub(super) enum Stage {
         /// The newest wait for other agents, whose call is answered next.
         waited: Option<EndedWait>,
     },
-    /// A call of its agent waits.
+    /// A call of its agent waits, or a request to its model.
     Waiting {
         /// What it waits for.
         wait: Wait,
-        /// The call that waits.
-        of: CallOfTurn,
+        /// The call that waits; `None` for a request.
+        of: Option<CallOfTurn>,
         /// The other calls that have started but not ended.
         open_calls: BTreeSet<CallId>,
     },

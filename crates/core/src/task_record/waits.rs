@@ -1,4 +1,4 @@
-//! The events of a call that waits, applied to its task.
+//! The events of a wait, applied to its task.
 
 use std::mem;
 
@@ -15,19 +15,24 @@ impl Started {
         match event {
             Event::ApprovalRequested { call, call_id, .. } => {
                 let of = CallOfTurn { turn: self.turns, call: call_id.clone() };
-                self.wait(Wait::Person { call: call.clone() }, of)
+                self.wait(Wait::Person { call: call.clone() }, Some(of))
             }
             Event::AgentWaiting { turn, call_id, wait, .. } if !wait.is_for_person() => {
-                self.wait(wait.clone(), CallOfTurn { turn: *turn, call: call_id.clone() })
+                self.wait(wait.clone(), Some(CallOfTurn { turn: *turn, call: call_id.clone() }))
             }
             Event::AgentWoken { timed_out, .. } => self.wake(*timed_out),
+            Event::ModelRejected { endpoint, error, .. } => {
+                self.attempt.outage = None;
+                self.asked = None;
+                self.wait(Wait::Endpoint { endpoint: endpoint.clone(), error: error.clone() }, None)
+            }
             // A person is asked by an event of its own, which says what about.
             _ => Err(self.refusal()),
         }
     }
 
-    /// Lets a call wait.
-    fn wait(&mut self, wait: Wait, of: CallOfTurn) -> Result<(), Illegal> {
+    /// Lets a call wait, or a request.
+    pub(super) fn wait(&mut self, wait: Wait, of: Option<CallOfTurn>) -> Result<(), Illegal> {
         let open_calls = mem::take(self.running()?);
         self.stage = Stage::Waiting { wait, of, open_calls };
         Ok(())
@@ -36,10 +41,19 @@ impl Started {
     /// Ends a wait for other agents.
     fn wake(&mut self, timed_out: bool) -> Result<(), Illegal> {
         let refusal = self.refusal();
-        let Stage::Waiting { wait: Wait::Agents { .. }, of, open_calls } = &mut self.stage else { return Err(refusal) };
+        let Stage::Waiting { wait: Wait::Agents { .. }, of: Some(of), open_calls } = &mut self.stage else {
+            return Err(refusal);
+        };
         let waited = Some(EndedWait { of: of.clone(), timed_out });
         self.stage = Stage::Running { open_calls: mem::take(open_calls), waited };
         Ok(())
+    }
+
+    /// Lets the agent continue if it waits for an endpoint.
+    pub(super) fn ask_again(&mut self) {
+        if let Stage::Waiting { wait: Wait::Endpoint { .. }, open_calls, .. } = &mut self.stage {
+            self.stage = Stage::Running { open_calls: mem::take(open_calls), waited: None };
+        }
     }
 
     /// Lets the agent continue if this is its parked call.

@@ -13,7 +13,7 @@ pub(crate) enum DriverEnd {
     Finished(String),
     /// The task failed for this reason.
     Failed(FailureCause, String),
-    /// A call waits, for the user or for other agents; the events are recorded.
+    /// A call waits, for the user or for other agents, or its model for another key; the events are recorded.
     Parked,
     /// It was interrupted and will be resumed later.
     Interrupted,
@@ -22,6 +22,6 @@ pub(crate) enum DriverEnd {
 /// Drives one agent; every action is recorded through the workplace's link.
 #[async_trait]
 pub(crate) trait AgentDriver: Send {
-    /// Works until the agent ends, a call is parked, or it is interrupted.
+    /// Works until the agent ends, waits, or is interrupted.
     async fn drive(&mut self, workplace: &Workplace) -> Result<DriverEnd, CoordinatorError>;
 }

@@ -1,10 +1,11 @@
 //! Sends a request to a model until it is answered, or until another model should be asked.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use orchestrate_core::ModelReply;
-use orchestrate_core::event::{Event, FailureCause};
-use orchestrate_core::model_fallback::{Failure, NextModel, Unanswered};
+use orchestrate_core::event::Event;
+use orchestrate_core::model_fallback::{Failure, NextModel, NoAnswer, Unanswered};
 use orchestrate_model::{Delta, Model, ModelError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -40,8 +41,8 @@ pub(super) enum Answer {
 #[derive(Clone, Debug)]
 pub(super) struct Out {
     pub(super) failure: Failure,
-    /// The cause of the task's failure if no other model takes over.
-    pub(super) cause: FailureCause,
+    /// The endpoint that rejects the key or the account.
+    pub(super) rejecting: Option<String>,
     /// The error; fits "failed to …".
     pub(super) error: String,
 }
@@ -49,11 +50,17 @@ pub(super) struct Out {
 impl Answer {
     /// Returns the answer for an error that ends the request.
     pub(super) fn failed(error: &ModelError) -> Self {
-        let failure = match error.is_outage() {
-            true => Failure::Outage(error.retry_after().unwrap_or_default()),
-            false => Failure::Rejected,
+        let rejecting = error.rejecting_endpoint().map(str::to_owned);
+        let failure = if error.is_outage() {
+            Failure::Outage(error.retry_after().unwrap_or_default())
+        } else if error.is_context_too_long() {
+            Failure::TooLarge
+        } else if rejecting.is_some() {
+            Failure::Account
+        } else {
+            Failure::Invalid
         };
-        Self::Out(Out { failure, cause: cause_of(error), error: error.to_string() })
+        Self::Out(Out { failure, rejecting, error: error.to_string() })
     }
 }
 
@@ -62,12 +69,21 @@ pub(super) struct Asking {
     unanswered: Unanswered,
     /// When the first of them failed.
     since: Option<Instant>,
+    /// The rejections of the key or the account, by the model's number.
+    rejections: BTreeMap<usize, Rejection>,
+}
+
+/// A rejection of the key or the account.
+#[derive(Clone, Debug)]
+struct Rejection {
+    endpoint: String,
+    error: String,
 }
 
 impl Asking {
     /// Creates the state of a request that none of this many models was asked.
     pub(super) fn new(models: usize) -> Self {
-        Self { unanswered: Unanswered::new(models), since: None }
+        Self { unanswered: Unanswered::new(models), since: None, rejections: BTreeMap::new() }
     }
 
     /// Returns after how long an outage of a model another one is asked instead; `None` if there is no other.
@@ -81,15 +97,32 @@ impl Asking {
         self.unanswered.are_all_out()
     }
 
-    /// Records that a model did not answer, and decides which one is asked next; `None` if the request has failed.
+    /// Records that a model did not answer, and decides which one is asked next; `None` if none is.
     pub(super) fn after(&mut self, model: usize, out: &Out, patience: Duration) -> Option<NextModel> {
-        let is_final = matches!(out.cause, FailureCause::Model) || !self.unanswered.has_alternative(model);
-        if is_final || matches!(out.cause, FailureCause::Context) && model == 0 {
-            return None;
-        }
         let now = self.since.get_or_insert_with(Instant::now).elapsed();
         self.unanswered.failed(model, out.failure, now);
-        self.unanswered.next(model, now, patience)
+        if let Some(endpoint) = out.rejecting.clone() {
+            self.rejections.insert(model, Rejection { endpoint, error: out.error.clone() });
+        }
+        // A single model was waited for by its own client.
+        self.unanswered.next(model, now, patience).filter(|_| self.unanswered.has_alternative(model))
+    }
+
+    /// Ends a request that no model answers, the last one of them for this reason.
+    pub(super) async fn end(
+        &self,
+        workplace: &Workplace,
+        turn: u32,
+        (model, out): (usize, Out),
+    ) -> Result<DriverEnd, CoordinatorError> {
+        let rejection = match self.unanswered.no_answer(model) {
+            NoAnswer::Wait { model } => self.rejections.get(&model).cloned(),
+            NoAnswer::Fail => None,
+        };
+        let Some(Rejection { endpoint, error }) = rejection else { return failed(workplace, turn, out).await };
+        let task = workplace.task().clone();
+        workplace.link.record(vec![Event::ModelRejected { task, turn, endpoint, error }]).await?;
+        Ok(DriverEnd::Parked)
     }
 
     /// Waits until the next model may be asked; returns whether the agent may continue.
@@ -161,8 +194,7 @@ pub(super) async fn complete(
             }
             Some((error, wait)) = outages.recv() => {
                 if leaves_after.is_some() {
-                    let (failure, cause) = (Failure::Outage(wait), FailureCause::Endpoint);
-                    return Ok(Answer::Out(Out { failure, cause, error }));
+                    return Ok(Answer::Out(Out { failure: Failure::Outage(wait), rejecting: None, error }));
                 }
                 note_outage(workplace, request.origin.turn, error).await?;
             }
@@ -185,19 +217,9 @@ pub(super) async fn note_outage(workplace: &Workplace, turn: u32, error: String)
 }
 
 /// Records that a request failed permanently, which releases its reservation.
-pub(super) async fn failed(workplace: &Workplace, turn: u32, out: Out) -> Result<DriverEnd, CoordinatorError> {
-    let Out { cause, error, .. } = out;
+async fn failed(workplace: &Workplace, turn: u32, out: Out) -> Result<DriverEnd, CoordinatorError> {
+    let Out { failure, error, .. } = out;
     let fact = Event::ModelFailed { task: workplace.task().clone(), turn, error: error.clone() };
     workplace.link.record(vec![fact]).await?;
-    Ok(DriverEnd::Failed(cause, format!("failed to {error}")))
-}
-
-fn cause_of(error: &ModelError) -> FailureCause {
-    if error.is_context_too_long() {
-        FailureCause::Context
-    } else if error.blames_endpoint() {
-        FailureCause::Endpoint
-    } else {
-        FailureCause::Model
-    }
+    Ok(DriverEnd::Failed(failure.cause(), format!("failed to {error}")))
 }

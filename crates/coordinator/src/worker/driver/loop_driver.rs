@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::agent_loop::{Finish, Step};
-use orchestrate_core::event::{Event, FailureCause, Recorded};
+use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::model_fallback::Failure;
 use orchestrate_core::policy::{Grant, Permission};
 use orchestrate_core::run_state::ApprovalDecision;
@@ -20,7 +20,7 @@ use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, Notes, Rea
 
 use super::agent_driver::{AgentDriver, DriverEnd};
 use super::agent_services::{AgentServices, services};
-use super::asking::{Answer, Asking, Out, complete, failed, note_outage};
+use super::asking::{Answer, Asking, Out, complete, note_outage};
 use super::call_end::{CallOf, finished};
 use super::replay::replay;
 use super::spending::{Due, announce, price_of};
@@ -155,7 +155,7 @@ impl LoopDriver {
         let from = self.agent.model_in_use();
         let patience = Duration::from_millis(workplace.assignment.limits.outage_patience_ms);
         let Some(next) = self.asking.after(from, &out, patience) else {
-            return failed(workplace, turn, out).await.map(Some);
+            return self.asking.end(workplace, turn, (from, out)).await.map(Some);
         };
         if self.asking.is_outage() {
             note_outage(workplace, turn, out.error.clone()).await?;
@@ -268,8 +268,8 @@ impl AgentDriver for LoopDriver {
                 // A fall-back that is too small for the task cannot take over; another one may.
                 Step::Finish(Finish::ContextFull) if self.agent.model_in_use() > 0 => {
                     let out = Out {
-                        failure: Failure::Rejected,
-                        cause: FailureCause::Context,
+                        failure: Failure::TooLarge,
+                        rejecting: None,
                         error: format!("fit the request: {CONTEXT_FULL}"),
                     };
                     self.hand_on(workplace, self.agent.turns() + 1, out).await?

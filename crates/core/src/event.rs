@@ -21,6 +21,7 @@ use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, Tas
 use crate::message::{Envelope, Sender};
 use crate::request_parts::RequestParts;
 use crate::settings::RunSettings;
+use crate::spawn_record::SpawnRecord;
 use crate::task::Task;
 use crate::verdict::{RequestedChange, VerdictKind};
 use crate::wait::Wait;
@@ -127,6 +128,9 @@ pub enum Event {
         task: Box<Task>,
         /// The agent that spawned it.
         parent: Option<AgentId>,
+        /// How a child began; `None` for a task of the plan, and in older journals.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spawn: Option<Box<SpawnRecord>>,
     },
     /// All dependencies of the task are satisfied.
     #[serde(rename = "task.ready")]
@@ -188,8 +192,7 @@ pub enum Event {
         request: RequestHash,
         /// What the whole request is made of.
         parts: RequestParts,
-        /// The maximum that it can use: the input plus the maximum reply. The input is counted where a budget limits
-        /// the task; elsewhere it may be an upper bound, its size in bytes.
+        /// The maximum that it can use: the maximum reply, and the input as counted for a budget, or else its bytes.
         reserved_tokens: u64,
         /// The maximum that it can cost in micro-dollars; `None` if the price is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,8 +228,7 @@ pub enum Event {
         /// Why the model stopped.
         stop: StopReason,
     },
-    /// The model does not answer, and its request is sent again until it does. The attempt's time stands still until
-    /// the reply, or the next request.
+    /// The model does not answer; until it does, its request is sent again, and the attempt's time stands still.
     #[serde(rename = "model.waiting")]
     ModelWaiting {
         /// The task.
@@ -372,8 +374,7 @@ pub enum Event {
         call_id: CallId,
         /// The tool's canonical name.
         tool: String,
-        /// The call in one line, escaped for a terminal; a long one is truncated and ends with the number of omitted
-        /// characters.
+        /// The call in one line, escaped for a terminal; a long one ends with the number of omitted characters.
         summary: String,
         /// The complete arguments in canonical form, secrets redacted.
         #[serde(default, skip_serializing_if = "Value::is_null")]
@@ -447,8 +448,7 @@ pub enum Event {
         tree: Oid,
         /// Whether it is the new tip of the task's branch; the ref is updated after this event.
         on_branch: bool,
-        /// Paths that git cannot store: the `.git` of nested repositories, pipes and sockets. If the list is long,
-        /// its last entry counts the rest.
+        /// Paths that git cannot store: a nested `.git`, pipes and sockets; a long list ends with a count of the rest.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<String>,
     },
@@ -672,8 +672,7 @@ pub enum Event {
         /// The result, to which that checkout can be fast-forwarded.
         commit: Oid,
     },
-    /// The user dropped tasks, and the integration branch was rebuilt without their work; the ref is updated after this
-    /// event.
+    /// The user dropped tasks: the integration branch was rebuilt without them; the ref is updated afterwards.
     #[serde(rename = "tasks.dropped")]
     TasksDropped {
         /// The tasks.

@@ -187,6 +187,7 @@ pub(super) fn spawning() -> Play {
     let spawns =
         |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task, "context": {"from": "T1"} }));
     let mut script = Script::default()
+        .rule(Rule::task("T1").returned(ReturnCause::ChildrenEnded).text("Done."))
         .rule(writes(Rule::task("T1").turn(2).last_contains(INTERRUPTED), "begun.txt"))
         .rule(writes(one(INTERRUPTED), "one.txt"))
         .rule(spawns(spawns(one("begun.txt"), "Write two"), "Write three"))
@@ -201,6 +202,36 @@ pub(super) fn spawning() -> Play {
         script = script.rule(writes(Rule::task(child), path));
     }
     Play { lead: Some(LEAD), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
+}
+
+/// Returns a task whose agent finishes before the two children that it has spawned, and goes on when it is told of
+/// them. Both children write the same file, so the work of one comes back to it.
+pub(super) fn family() -> Play {
+    let writes = |rule: Rule, path: &str, text: &str| rule.call("write_file", &json!({"path": path, "content": text}));
+    let reads = |rule: Rule| rule.call("read_file", &json!({"path": "shared.txt"}));
+    let spawns = |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task }));
+    let one = |text: &str| Rule::task("T1").last_contains(text);
+    let mut script = Script::default()
+        .rule(writes(Rule::task("T1").returned(ReturnCause::ChildrenEnded), "one.txt", "1\n"))
+        .rule(writes(one(INTERRUPTED), "one.txt", "1\n"))
+        .rule(one("one.txt").text("Done."))
+        .rule(one("begins with your work").text("My children will do it."))
+        .rule(spawns(spawns(Rule::task("T1").turn(1), "Write two"), "Write three"));
+    for child in ["write_two", "write_three"] {
+        let then = |text: &str| Rule::task(child).last_contains(text);
+        let own = format!("line of {child}\n");
+        script = script
+            .rule(reads(Rule::task(child).returned(ReturnCause::Conflict)))
+            .rule(writes(then("<<<<<<<"), "shared.txt", "line of both\n"))
+            .rule(reads(then(INTERRUPTED)))
+            .rule(writes(then("file not found"), "shared.txt", &own))
+            .rule(then("line of").text("Done."))
+            .rule(then("shared.txt").text("Done."))
+            .rule(writes(Rule::task(child).turn(1), "shared.txt", &own));
+    }
+    let lead =
+        "---\nname: lead\ndescription: Leads.\ntools: read_file, write_file, spawn_child_agent\n---\nYou lead.\n";
+    Play { lead: Some(lead), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
 }
 
 /// Returns one task whose agent works at once.

@@ -10,6 +10,7 @@ mod end_to_end;
 mod evidence;
 mod failures;
 mod git_tools;
+mod merge_targets;
 mod messages;
 mod model_fallback;
 pub(crate) mod models;
@@ -40,6 +41,7 @@ pub(crate) fn cases() -> Vec<Case> {
         failures::cases,
         git_tools::cases,
         model_fallback::cases,
+        merge_targets::cases,
         messages::cases,
         models::cases,
         project_texts::cases,

@@ -411,16 +411,23 @@ impl AgentLoop {
         if !self.can_hear() {
             return Err(self.illegal("a message came in the middle of a turn"));
         }
-        if matches!(self.state, State::Finished(Finish::Done(_))) {
-            // Finished work must not fail for lack of a turn in which to read one more message.
-            self.attempt_turns = self.attempt_turns.saturating_sub(1);
-        }
+        self.grant_turn_if_done();
         self.state = State::Ready;
         self.context.push(Message::User { text });
         Ok(())
     }
 
+    /// Gives an agent that is done another turn: finished work must not fail for lack of one in which to read news.
+    fn grant_turn_if_done(&mut self) {
+        if matches!(self.state, State::Finished(Finish::Done(_))) {
+            self.attempt_turns = self.attempt_turns.saturating_sub(1);
+        }
+    }
+
     fn returned(&mut self, cause: ReturnCause, text: String) -> Result<(), IllegalFact> {
+        if !cause.is_fault() {
+            self.grant_turn_if_done();
+        }
         self.answer_open_calls();
         self.returned = Some(cause);
         self.state = State::Ready;
@@ -644,14 +651,17 @@ mod tests {
     }
 
     #[test]
-    fn a_message_to_an_agent_that_is_done_is_heard_in_a_turn_of_its_own() {
+    fn news_for_an_agent_that_is_done_is_heard_in_a_turn_of_its_own() {
+        is_heard_in_a_turn_of_its_own(|| AgentFact::Delivered { text: "thank you".to_owned() });
+        is_heard_in_a_turn_of_its_own(|| returned(ReturnCause::ChildrenEnded, "they are done"));
+    }
+
+    fn is_heard_in_a_turn_of_its_own(told: fn() -> AgentFact) {
         let done = || reply("done", &[], StopReason::EndTurn);
-        let told = || AgentFact::Delivered { text: "thank you".to_owned() };
         let mut facts = Vec::new();
         for id in ["a", "b"] {
             facts.extend([reply("", &[id], StopReason::ToolCalls), ended(id)]);
         }
-        // Two messages at once are delivered in one turn.
         facts.extend([done(), told(), told()]);
         let mut agent = after(facts);
         assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(request) if request.origin.turn == 4));

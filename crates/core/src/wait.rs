@@ -33,6 +33,8 @@ pub enum Wait {
         /// Why the request failed.
         error: String,
     },
+    /// The end of the agents that it spawned, before its own work is handed over, or a message for it.
+    Children,
 }
 
 impl Wait {
@@ -44,7 +46,7 @@ impl Wait {
     /// Returns when it is over at the latest, in milliseconds worked on the run.
     pub fn until_ms(&self) -> Option<u64> {
         match self {
-            Self::Person { .. } | Self::Endpoint { .. } => None,
+            Self::Person { .. } | Self::Endpoint { .. } | Self::Children => None,
             Self::Agents { until_ms, .. } => *until_ms,
         }
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::CoordinatorError;
 
 /// The shipped texts by name.
-const SHIPPED: [(&str, &str); 14] = [
+const SHIPPED: [(&str, &str); 15] = [
     ("agent", include_str!("../../../../prompts/system/agent.md")),
     ("task", include_str!("../../../../prompts/system/task.md")),
     ("conflict", include_str!("../../../../prompts/system/conflict.md")),
@@ -27,6 +27,7 @@ const SHIPPED: [(&str, &str); 14] = [
     ("changes_requested", include_str!("../../../../prompts/system/changes_requested.md")),
     ("no_verdict", include_str!("../../../../prompts/system/no_verdict.md")),
     ("new_work", include_str!("../../../../prompts/system/new_work.md")),
+    ("children_ended", include_str!("../../../../prompts/system/children_ended.md")),
 ];
 
 /// How much of a check's output is returned to an agent: enough to fix the failure, within a context of 16,000

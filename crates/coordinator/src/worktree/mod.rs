@@ -3,6 +3,7 @@
 pub(crate) mod before_command;
 pub(crate) mod branch;
 pub(crate) mod checkout;
+mod childrens_work;
 pub(crate) mod commit;
 pub(crate) mod contents;
 pub(crate) mod git_link;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::asked_wait::{AskedWait, Expiry, WaitDecision};
 use crate::event::Event;
 use crate::ids::{AgentId, CallHash, TaskId};
+use crate::merge_target::MergeTarget;
 use crate::run_state::{RunState, TaskRecord};
 use crate::schedule::Progress;
-use crate::settings::MergeMode;
 use crate::task_state::TaskState;
 use crate::wait::{CallOfTurn, Wait, WaitRefused};
 
@@ -89,12 +89,27 @@ impl RunState {
             Wait::Person { call } => self.is_answered(call),
             // A resumption is itself the event that ends it.
             Wait::Endpoint { .. } => false,
-            Wait::Agents { ids, .. } => {
-                // The agent reads the message after its call, which must not wait for the sender.
-                let has_message = self.messages_for(waiter).next().is_some();
-                has_message || ids.iter().all(|id| self.task(id).is_none_or(|record| self.is_at_rest(record)))
-            }
+            // Its branch is about to move, and its files follow when it goes on.
+            Wait::Agents { .. } | Wait::Children if self.is_merged_into(waiter) => false,
+            // The agent reads the message after its call, which must not wait for the sender.
+            Wait::Agents { .. } | Wait::Children if self.messages_for(waiter).next().is_some() => true,
+            Wait::Agents { ids, .. } => ids.iter().all(|id| self.is_done_for(waiter, id)),
+            Wait::Children => self.open_children(waiter).next().is_none(),
         }
+    }
+
+    /// Reports whether a merge into an agent's branch is in progress.
+    fn is_merged_into(&self, agent: &TaskId) -> bool {
+        self.merges.target().and_then(MergeTarget::agent) == Some(agent)
+    }
+
+    /// Reports whether an agent that is waited for is done: at rest, and merged into the waiting one if its work is to
+    /// be.
+    pub fn is_done_for(&self, waiter: &TaskId, id: &TaskId) -> bool {
+        self.task(id).is_none_or(|record| {
+            let goes_to_waiter = self.merge_target(record).agent() == Some(waiter);
+            self.is_at_rest(record) && !(goes_to_waiter && self.approved_work(record).is_some())
+        })
     }
 
     fn is_answered(&self, call: &CallHash) -> bool {
@@ -114,6 +129,7 @@ impl RunState {
             return None;
         }
         let waits = self.tasks().filter_map(|record| Some((record.wait()?.until_ms()?, &record.task.id)));
+        let waits = waits.filter(|(_, task)| !self.is_merged_into(task));
         let (until_ms, task) = waits.min()?;
         let left = Duration::from_millis(until_ms.saturating_sub(self.worked_ms()));
         Some(Expiry { task: task.clone(), until_ms, left })
@@ -122,7 +138,7 @@ impl RunState {
     /// Returns the event of a deadline that has passed; `None` if the task no longer waits until then.
     pub fn decide_expiry(&self, expiry: &Expiry) -> Option<Event> {
         let wait = self.task(&expiry.task).and_then(TaskRecord::wait)?;
-        let is_current = wait.until_ms() == Some(expiry.until_ms);
+        let is_current = wait.until_ms() == Some(expiry.until_ms) && !self.is_merged_into(&expiry.task);
         is_current.then(|| Event::AgentWoken { task: expiry.task.clone(), timed_out: true })
     }
 
@@ -162,7 +178,7 @@ impl RunState {
                 Progress::Waiting => skipped.iter().any(|(task, _)| task == id).then_some(Progress::Failed),
                 Progress::Held => {
                     let reviewers = self.waits_for_verdict_of(record);
-                    let is_merged = self.settings.merge != MergeMode::None
+                    let is_merged = !self.stays_unmerged(record)
                         && reviewers.iter().all(|reviewer| of(reviewer) == Progress::Merged);
                     is_merged.then_some(Progress::Merged)
                 }
@@ -170,6 +186,9 @@ impl RunState {
                     let is_free = match record.wait() {
                         Some(Wait::Agents { ids, until_ms }) => {
                             until_ms.is_some() || self.is_woken(id) || ids.iter().all(|id| is_rest(of(id)))
+                        }
+                        Some(Wait::Children) => {
+                            self.is_woken(id) || self.open_children(id).all(|child| is_rest(of(&child.task.id)))
                         }
                         Some(Wait::Person { .. } | Wait::Endpoint { .. }) | None => true,
                     };

@@ -5,13 +5,14 @@ use std::mem;
 
 use serde::Serialize;
 
-use super::branch::{Branch, Snapshot, Worktree};
+use super::branch::{Branch, Snapshot};
 use super::review::Review;
 use super::stage::{End, Stage, Work};
 use crate::conversation::Usage;
 use crate::event::{CacheLookup, Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
 use crate::ids::{BlobId, CallId, Oid};
 use crate::illegal::Illegal;
+use crate::merge_target::MergeTarget;
 use crate::price::Cost;
 use crate::stored_request::Extent;
 use crate::task::Task;
@@ -42,12 +43,15 @@ pub struct TakeOver {
     pub error: String,
 }
 
-/// An attempt whose work is in the integration branch.
+/// An attempt whose work was merged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MergedAttempt {
     /// Its number.
     pub attempt: u32,
-    /// The commit on the integration branch that merged it.
+    /// The branch that it was merged into.
+    #[serde(skip_serializing_if = "MergeTarget::is_integration")]
+    pub into: MergeTarget,
+    /// The commit on that branch that merged it.
     pub commit: Oid,
     /// The commit with its work, which was merged.
     #[serde(skip)]
@@ -67,8 +71,7 @@ pub(super) struct Started {
     pub(super) stage: Stage,
     /// The work that was handed over before, if the stage has none.
     earlier: Option<Work>,
-    /// The attempts whose work is in the integration branch, oldest first, including work rejected after it was
-    /// merged.
+    /// The attempts whose work was merged, oldest first, including work rejected after that.
     pub(super) merged: Vec<MergedAttempt>,
     /// Whether its work was rejected and nothing has been handed over since.
     pub(super) rejection_stands: bool,
@@ -132,6 +135,8 @@ pub(super) struct Tally {
     /// Whether the agent was told which files are missing and nothing has been stored since: ending again then
     /// confirms the deletion.
     pub(super) deletions_told: bool,
+    /// Whether the agent had finished before its children, and was not told yet what has become of them.
+    pub(super) awaits_children: bool,
 }
 
 /// The time worked on an attempt, measured in the run's own working time.
@@ -277,7 +282,7 @@ impl Started {
                 Ok(())
             }
             Event::WorktreeLost { .. } => {
-                self.branch.worktree = Worktree::Missing;
+                self.branch.lose_worktree();
                 Ok(())
             }
             Event::ModelReplied { turn, usage, micro_usd, .. } => {
@@ -322,7 +327,7 @@ impl Started {
         self.last_tool = Some(tool.to_owned());
         if task.is_command() {
             // A command is only ever rerun in a clean worktree, and this one is not clean any more.
-            self.branch.worktree = Worktree::Missing;
+            self.branch.lose_worktree();
         }
         Ok(())
     }
@@ -388,7 +393,8 @@ impl Started {
         self.require(&[TaskState::Verified])?;
         let Some(work) = self.work().map(|work| work.commit.clone()) else { return Err(Illegal::NoWork) };
         self.hand_on(|work| Stage::Merged(Some(work)))?;
-        self.merged.push(MergedAttempt { attempt: self.attempt.number, commit: commit.clone(), work });
+        let into = MergeTarget::Integration;
+        self.merged.push(MergedAttempt { attempt: self.attempt.number, into, commit: commit.clone(), work });
         Ok(())
     }
 
@@ -416,8 +422,10 @@ impl Started {
             self.enter(Stage::Ready);
             return Ok(());
         }
-        self.attempt.tally.deletions_told |= cause == ReturnCause::Deletions;
-        self.attempt.tally.rounds += 1;
+        let tally = &mut self.attempt.tally;
+        tally.deletions_told |= cause == ReturnCause::Deletions;
+        tally.awaits_children &= cause != ReturnCause::ChildrenEnded;
+        tally.rounds += u32::from(cause.is_fault());
         // A command cannot fix anything: it is rerun from the integration branch's tip.
         self.enter(if task.is_command() { Stage::Ready } else { Stage::running() });
         Ok(())

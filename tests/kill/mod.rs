@@ -58,6 +58,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::before_an_append_a_review_is_resumed_to_the_same_end", || kill_each(reviewed()?, "before")),
         case("kill::after_an_append_a_wait_is_resumed_to_the_same_end", || kill_each(waiting()?, "after")),
         case("kill::before_an_append_a_wait_is_resumed_to_the_same_end", || kill_each(waiting()?, "before")),
+        case("kill::after_an_append_spawned_agents_are_resumed_to_the_same_end", || kill_each(spawning()?, "after")),
+        case("kill::before_an_append_spawned_agents_are_resumed_to_the_same_end", || kill_each(spawning()?, "before")),
         case("kill::after_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "after")),
         case("kill::before_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "before")),
         case("kill::around_a_rejected_key_the_task_waits_or_goes_on", killed_around_rejection),
@@ -195,6 +197,16 @@ fn waiting() -> Result<&'static Reference, Failed> {
         let (reference, events) = Reference::run("a wait", SHORTER_FORM, plays::waiting())?;
         let waits = events.iter().filter(|event| matches!(event, Event::AgentWaiting { .. })).count();
         if waits == 2 { Ok(reference) } else { fail(format!("{events:#?}")) }
+    })
+}
+
+/// Returns the reference run of an agent that spawns two others, which is made once.
+fn spawning() -> Result<&'static Reference, Failed> {
+    static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
+    once(&MADE, || {
+        let (reference, events) = Reference::run("a spawn", SHORTER_FORM, plays::spawning())?;
+        let spawned = events.iter().filter(|event| matches!(event, Event::TaskAdded { spawn: Some(_), .. })).count();
+        if spawned == 2 { Ok(reference) } else { fail(format!("{events:#?}")) }
     })
 }
 

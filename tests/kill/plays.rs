@@ -180,6 +180,29 @@ pub(super) fn waiting() -> Play {
     Play { lead: Some(LEAD), ..Play::of(plan, script) }
 }
 
+/// Returns a task whose agent writes a file, spawns two children, and waits for them.
+pub(super) fn spawning() -> Play {
+    let writes = |rule: Rule, path: &str| rule.call("write_file", &json!({"path": path, "content": "1\n"}));
+    let one = |text: &str| Rule::task("T1").last_contains(text);
+    let spawns =
+        |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task, "context": {"from": "T1"} }));
+    let mut script = Script::default()
+        .rule(writes(Rule::task("T1").turn(2).last_contains(INTERRUPTED), "begun.txt"))
+        .rule(writes(one(INTERRUPTED), "one.txt"))
+        .rule(spawns(spawns(one("begun.txt"), "Write two"), "Write three"))
+        .rule(one("begins with your work").call("wait_for_agents", &json!({"agent_ids": ["write_two", "write_three"]})))
+        .rule(writes(one("all of them are done"), "one.txt"))
+        .rule(one("one.txt").text("Done."))
+        .rule(writes(Rule::task("T1").turn(1), "begun.txt"));
+    for (child, path) in [("write_two", "two.txt"), ("write_three", "three.txt")] {
+        let then = |text: &str| Rule::task(child).last_contains(text);
+        script = script.rule(writes(then(INTERRUPTED), path));
+        script = script.rule(then(path).text("Done."));
+        script = script.rule(writes(Rule::task(child), path));
+    }
+    Play { lead: Some(LEAD), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
+}
+
 /// Returns one task whose agent works at once.
 pub(super) fn obedient() -> Play {
     obeying(Rule::task(SENT_BACK).turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))

@@ -264,7 +264,7 @@ fn worked_on(world: &World, of_run: Option<u64>, of_task: Option<u64>) -> Result
     let store = Store::open_with(&folder, Clock { date: moment, steady: moment, asleep: || 0 })?;
     let id = TaskId::from("T1");
     let work = Work::Run("sleep 50".to_owned());
-    let task = Box::new(Task { id: id.clone(), timeout_ms: of_task, work, ..Task::default() });
+    let task = Task { id: id.clone(), timeout_ms: of_task, work, ..Task::default() };
     let started = Event::RunStarted {
         plan: None,
         plan_source: None,
@@ -276,7 +276,7 @@ fn worked_on(world: &World, of_run: Option<u64>, of_task: Option<u64>) -> Result
     let branch = run.task_branch(&id);
     let spawned =
         Event::AgentSpawned { task: id.clone(), attempt: 1, agent: None, model: None, branch, base, spec: None };
-    let first = vec![started, Event::TaskAdded { task, parent: None }, Event::TaskReady { task: id.clone() }, spawned];
+    let first = vec![started, Event::planned(task), Event::TaskReady { task: id.clone() }, spawned];
     let journal = Journal::create(&store, &run, first)?;
     MOMENT.store(now - 30_000, Ordering::Relaxed);
     journal.append_blocking(Event::WorktreeLost { task: id })?;

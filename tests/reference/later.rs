@@ -3,7 +3,7 @@
 use super::table::{Line, elsewhere};
 
 const NETWORK: &str = "it needs the network, which no tool of an agent has yet";
-const AGENTS: &str = "agents do not start or steer other agents yet; programs do, through the library";
+const AGENTS: &str = "agents do not end other agents and do not compare their results yet";
 const ANALYSIS: &str = "no tool parses code yet";
 
 /// The table.
@@ -24,9 +24,6 @@ pub(super) const LATER: &[Line] = &[
     elsewhere("002-086", "GitHubResult", NETWORK),
     elsewhere("002-087", "fetch_api_docs", NETWORK),
     elsewhere("002-088", "APIDocumentation", NETWORK),
-    elsewhere("002-089", "spawn_child_agent", AGENTS),
-    elsewhere("002-090", "spawn_child_agent(task, context)", AGENTS),
-    elsewhere("002-091", "AgentHandle", AGENTS),
     elsewhere("002-097", "terminate_agent", AGENTS),
     elsewhere("002-098", "terminate_agent says whether it succeeded", AGENTS),
     elsewhere("002-101", "aggregate_agent_results", AGENTS),
@@ -45,6 +42,5 @@ pub(super) const LATER: &[Line] = &[
     elsewhere("002-114", "PerformanceAnalysis", ANALYSIS),
     elsewhere("002-154", "network_access covers web_search and fetch_url", NETWORK),
     elsewhere("002-156", "git_operations covers git_push", NETWORK),
-    elsewhere("002-158", "agent_spawn covers spawn_child_agent", AGENTS),
     elsewhere("002-182", "the root has 1,000,000 tokens", AGENTS),
 ];

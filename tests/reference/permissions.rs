@@ -24,6 +24,7 @@ pub(super) const PERMISSIONS_AND_LIMITS: &[Line] = &[
     unit("002-151", "the permission code_execution", PERMISSIONS, COVERED),
     unit("002-153", "the permission network_access", PERMISSIONS, GRANTED),
     unit("002-157", "the permission agent_spawn", PERMISSIONS, GRANTED),
+    unit("002-158", "agent_spawn covers spawn_child_agent", PERMISSIONS, COVERED),
     case("002-160", "the permissions of an agent", "permissions::every_shipped_role_states_its_own"),
     unit("002-161", "the permission that a tool requires", PERMISSIONS, COVERED),
     case(

@@ -11,6 +11,7 @@ const LIMITS: &str = "crates/tools/src/command.rs";
 const METRICS: &str = "crates/core/src/tool_metrics.rs";
 const RECORDS: &str = "crates/tools/tests/suite/records.rs";
 const REGISTRY: &str = "crates/tools/tests/suite/registry.rs";
+const SPAWNS: &str = "spawning::children_begin_with_their_parents_work";
 const STRANGER: &str = "a_strangers_tool_is_found_by_name_category_and_words";
 
 /// The table.
@@ -22,6 +23,9 @@ pub(super) const TOOLS_AS_VALUES: &[Line] = &[
         LIMITS,
         "a_time_limit_is_capped_and_has_a_default",
     ),
+    case("002-089", "spawn_child_agent", SPAWNS),
+    case("002-090", "spawn_child_agent(task, context)", SPAWNS),
+    case("002-091", "AgentHandle", SPAWNS),
     case("002-092", "get_agent_status", "waits::agents_are_seen"),
     case("002-093", "AgentStatus", "waits::agents_are_seen"),
     case("002-094", "send_message_to_agent", "messages::a_message_arrives_between_results_and_request"),

@@ -17,6 +17,7 @@ mod project_texts;
 mod repair;
 mod setup;
 mod signals;
+mod spawning;
 mod task_message;
 mod trackers;
 mod verdict;
@@ -45,6 +46,7 @@ pub(crate) fn cases() -> Vec<Case> {
         repair::cases,
         setup::cases,
         signals::cases,
+        spawning::cases,
         task_message::cases,
         trackers::cases,
         verdict::cases,

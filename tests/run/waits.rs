@@ -20,9 +20,10 @@ pub(crate) fn cases() -> Vec<Case> {
 
 /// A role whose agents wait for others.
 pub(crate) const LEAD: &str = "---\nname: lead\ndescription: Leads.\ntools: write_file, run_shell_command, wait_for_agents, \
-     get_agent_status, list_active_agents, send_message_to_agent\n---\nYou lead.\n";
+     get_agent_status, list_active_agents, send_message_to_agent, spawn_child_agent\n---\nYou lead.\n";
 
-fn world() -> Result<World, libtest_mimic::Failed> {
+/// Returns a world with this role.
+pub(super) fn world() -> Result<World, libtest_mimic::Failed> {
     let world = World::plain()?;
     world.repository.write(".orchestrate/agents/lead.md", LEAD)?;
     world.repository.commit_all("Add a role")?;

@@ -46,7 +46,7 @@ fn object(plan: &Plan, base: Oid) -> Result<Value, CommandError> {
         base_commit: base,
         base_branch: None,
     };
-    let added = plan.tasks.iter().map(|task| Event::TaskAdded { task: Box::new(task.clone()), parent: None });
+    let added = plan.tasks.iter().cloned().map(Event::planned);
     let mut facts: Vec<Recorded> = Vec::new();
     for event in std::iter::once(started).chain(added) {
         facts.push(fact(facts.len(), event));

@@ -181,10 +181,10 @@ pub enum CoordinatorError {
         checkout: Option<PathBuf>,
     },
     /// The child was refused.
-    #[error("spawn {id}: {refused}")]
+    #[error("spawn {child}: {refused}")]
     Spawn {
-        /// The id of the child, which was not created.
-        id: TaskId,
+        /// The id of the child, which was not created, or its task.
+        child: String,
         /// Why.
         refused: SpawnRefused,
     },
@@ -456,6 +456,7 @@ impl From<CoordinatorError> for orchestrate_tools::ServiceError {
             CoordinatorError::Git(
                 BadRefName { .. } | Refused { .. } | UnfinishedMerge { .. } | UnknownRevision { .. },
             ) => Self::Invalid(text),
+            CoordinatorError::UnknownRole { .. } => Self::Invalid(text),
             error if error.return_cause().is_some() => Self::Invalid(text),
             _ => Self::Failed(text),
         }

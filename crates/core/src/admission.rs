@@ -26,6 +26,15 @@ pub enum SpawnRefused {
         /// The agent.
         parent: AgentId,
     },
+    /// The parent has ended, or is being stopped.
+    #[error("its parent, agent {parent}, has ended")]
+    ParentEnded {
+        /// The agent.
+        parent: AgentId,
+    },
+    /// The run has ended.
+    #[error("the run has ended")]
+    RunEnded,
     /// The parent has the maximum number of children.
     #[error("agent {parent} has {limit} children already, the maximum set by `max_children_per_agent`")]
     TooMany {
@@ -42,6 +51,44 @@ pub enum SpawnRefused {
         /// The maximum.
         limit: u32,
     },
+    /// Some of the tools that it is to have are not within its reach.
+    #[error(
+        "the child cannot have {}, since its role and its parent do not both have it; it can have: {}",
+        names(unavailable),
+        names(available)
+    )]
+    NoSuchTools {
+        /// Those that it cannot have.
+        unavailable: Vec<String>,
+        /// Those that it can have.
+        available: Vec<String>,
+    },
+    /// It could change no file, although its role has to.
+    #[error(
+        "a child of the role '{role}' has to change files, and could not with the tools that its parent can pass on: {}; \
+        choose a role that only reports, or do the work yourself",
+        names(available)
+    )]
+    CannotChangeFiles {
+        /// The role.
+        role: String,
+        /// The tools that it could have.
+        available: Vec<String>,
+    },
+    /// The budgets above it have nothing left for a child.
+    #[error("agent {parent} has only {left} tokens left for its children, and a child needs at least {least}")]
+    NoBudget {
+        /// The agent.
+        parent: AgentId,
+        /// The tokens that are left.
+        left: u64,
+        /// The smallest budget with which an agent can work.
+        least: u64,
+    },
+}
+
+fn names(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 /// Why a message was refused.

@@ -153,6 +153,17 @@ impl BudgetTree {
         reservation
     }
 
+    /// Returns how many tokens the descendants of a task can still use, what is reserved now not included; `None` if
+    /// no budget limits them.
+    pub fn left_for_children(&self, task: &TaskId) -> Option<u64> {
+        let left = |node: &Node| {
+            let cap = node.cap?;
+            let free = cap.saturating_sub(self.unit.kept_of(cap, false)).saturating_sub(node.settled);
+            Some(free.saturating_sub(node.reserved))
+        };
+        self.lineage(task).into_iter().filter_map(|(_, node)| left(node)).min()
+    }
+
     /// Reports whether the run's budget leaves less to a task than the budgets of the task and its ancestors.
     pub fn is_bound_by_run(&self, task: &TaskId) -> bool {
         let left = |cap: u64, node: &Node, is_own| {
@@ -282,6 +293,22 @@ mod tests {
         assert_eq!(tree.ask(&"child".into(), 1), refused(Some("parent"), (20_000, 18_000, 2_000), 1));
         assert_eq!(tree.ask(&"parent".into(), 2_000), Reservation::Fits);
         assert_eq!(tree.ask(&"parent".into(), 2_001), refused(Some("parent"), (20_000, 18_000, 0), 2_001));
+    }
+
+    #[test]
+    fn children_get_what_no_budget_above_them_needs() {
+        let mut tree = tree();
+        let left = |tree: &BudgetTree, task: &str| tree.left_for_children(&task.into());
+        assert_eq!(
+            (left(&tree, "parent"), left(&tree, "child"), left(&tree, "other")),
+            (Some(18_000), Some(18_000), Some(98_000))
+        );
+        tree.reserve(&"child".into(), 3_000);
+        tree.settle(&"sibling".into(), 5_000);
+        assert_eq!(left(&tree, "parent"), Some(10_000));
+        tree.reserve(&"other".into(), 90_000);
+        assert_eq!(left(&tree, "parent"), Some(0));
+        assert_eq!(BudgetTree::default().left_for_children(&"a".into()), None);
     }
 
     #[test]

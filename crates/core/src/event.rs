@@ -21,6 +21,7 @@ use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, Tas
 use crate::message::{Envelope, Sender};
 use crate::request_parts::RequestParts;
 use crate::settings::RunSettings;
+use crate::spawn_record::SpawnRecord;
 use crate::task::Task;
 use crate::verdict::{RequestedChange, VerdictKind};
 use crate::wait::Wait;
@@ -127,6 +128,9 @@ pub enum Event {
         task: Box<Task>,
         /// The agent that spawned it.
         parent: Option<AgentId>,
+        /// How a child began; `None` for a task of the plan, and in older journals.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spawn: Option<Box<SpawnRecord>>,
     },
     /// All dependencies of the task are satisfied.
     #[serde(rename = "task.ready")]

@@ -32,6 +32,7 @@ use crate::tool_settings::ToolSettings;
 use command::Command;
 use examples::Judged;
 use glob::PathPattern;
+pub(crate) use glob::covers_host;
 use limits::Limits;
 pub use target::Target;
 
@@ -40,6 +41,7 @@ pub const DEFAULT_RULE: &str = "default";
 
 /// The tools and permissions of an agent's role; rules only narrow them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Grant {
     /// The canonical names of the role's tools.
     pub tools: BTreeSet<String>,

@@ -381,10 +381,7 @@ mod tests {
     }
 
     fn state() -> RunState {
-        let task = |id: &str| Event::TaskAdded {
-            task: Box::new(Task { id: id.into(), title: id.to_owned(), ..Task::default() }),
-            parent: None,
-        };
+        let task = |id: &str| Event::planned(Task { id: id.into(), title: id.to_owned(), ..Task::default() });
         let ready = |id: &str| Event::TaskReady { task: id.into() };
         let spawned = |id: &str| Event::AgentSpawned {
             task: id.into(),

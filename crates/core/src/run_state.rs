@@ -10,6 +10,7 @@ mod clock;
 mod dropping;
 mod endpoints;
 mod landing;
+mod spawning;
 mod spending;
 mod token_limit;
 mod verdicts;
@@ -31,6 +32,8 @@ use crate::merge_queue::{MergeQueue, MergeStep, Situation};
 use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
 use crate::schedule::Schedule;
 use crate::settings::{MergeMode, RunSettings};
+use crate::spawn_record::SpawnRecord;
+use crate::task::Task;
 pub use crate::task_record::{MergedAttempt, Outage, Repair, Snapshot, TakeOver, TaskRecord};
 pub use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
 
@@ -294,7 +297,7 @@ impl RunState {
                 }
                 Ok(())
             }
-            Event::TaskAdded { task, parent } => self.add_task(task, parent.as_ref()),
+            Event::TaskAdded { task, parent, spawn } => self.add_task(task, parent.as_ref(), spawn.as_deref()),
             Event::MessageSent { envelope } => self.message_sent(envelope),
             Event::MessageDelivered { from, to, sequence, .. } => self.message_delivered(from, to, *sequence),
             Event::ApprovalDecided { call, allowed, message, .. } => self.decided(call, *allowed, message.as_deref()),
@@ -302,11 +305,15 @@ impl RunState {
         }
     }
 
-    fn add_task(&mut self, task: &crate::task::Task, parent: Option<&AgentId>) -> Result<(), Illegal> {
+    fn add_task(&mut self, task: &Task, parent: Option<&AgentId>, spawn: Option<&SpawnRecord>) -> Result<(), Illegal> {
         self.schedule.add(task)?;
         self.budget.add(task.id.clone(), parent.cloned(), task.tokens);
         self.money.add(task.id.clone(), parent.cloned(), None);
-        self.tasks.insert(task.id.clone(), Arc::new(TaskRecord::new(task.clone(), parent.cloned())));
+        let record = match spawn {
+            Some(spawn) => TaskRecord::of_child(task.clone(), parent.cloned(), spawn.clone()),
+            None => TaskRecord::new(task.clone(), parent.cloned()),
+        };
+        self.tasks.insert(task.id.clone(), Arc::new(record));
         Ok(())
     }
 
@@ -490,36 +497,6 @@ impl RunState {
         }
         if self.messages_for(&id).count() >= MAILBOX_CAPACITY {
             return Err(MessageRefused::MailboxFull { to: id });
-        }
-        Ok(())
-    }
-
-    /// Reports whether a child may be added, below an agent or below the run itself.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the reason for the parent.
-    pub fn check_spawn(&self, id: &TaskId, parent: Option<&AgentId>) -> Result<(), SpawnRefused> {
-        if let Some(reason) = TaskId::refusal(id.as_str()) {
-            return Err(SpawnRefused::BadId { id: id.to_string(), reason });
-        }
-        let key = TaskId::key(id.as_str());
-        if self.schedule.tasks().any(|known| TaskId::key(known.as_str()) == key) {
-            return Err(SpawnRefused::Taken);
-        }
-        let Some(parent) = parent else { return Ok(()) };
-        if self.task(parent).is_none() {
-            return Err(SpawnRefused::UnknownParent { parent: parent.clone() });
-        }
-        let limit = self.settings.max_children_per_agent;
-        if self.tasks().filter(|record| record.parent.as_ref() == Some(parent)).count() >= limit {
-            return Err(SpawnRefused::TooMany { parent: parent.clone(), limit });
-        }
-        let ancestors = std::iter::successors(Some(parent), |at| self.task(at)?.parent.as_ref());
-        // The parent itself is on the first level below the root; its child one deeper.
-        let depth = u32::try_from(ancestors.count() + 1).unwrap_or(u32::MAX);
-        if depth > self.settings.max_depth {
-            return Err(SpawnRefused::TooDeep { parent: parent.clone(), limit: self.settings.max_depth });
         }
         Ok(())
     }

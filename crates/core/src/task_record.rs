@@ -13,12 +13,14 @@ mod started;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::conversation::Usage;
 use crate::event::{Event, ReturnCause};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
 use crate::illegal::Illegal;
 use crate::price::Cost;
+use crate::spawn_record::SpawnRecord;
 use crate::task::Task;
 use crate::task_state::{Reopening, TaskError, TaskState, Verify};
 use crate::wait::{EndedWait, Wait};
@@ -37,6 +39,8 @@ pub struct TaskRecord {
     pub task: Task,
     /// The agent that spawned it.
     pub parent: Option<AgentId>,
+    /// How it began as a child; `None` for a task of the plan, and in older journals.
+    pub spawn: Option<Arc<SpawnRecord>>,
     /// How often its work was returned in all attempts.
     returns: u32,
     /// Whether it was built on work that was rejected after it was merged.
@@ -58,7 +62,12 @@ impl TaskRecord {
     /// Creates the record of a task that has not started.
     pub fn new(task: Task, parent: Option<AgentId>) -> Self {
         let life = Life::Unstarted(Unstarted::of_box(task.status));
-        Self { task, parent, returns: 0, is_stale: false, life }
+        Self { task, parent, spawn: None, returns: 0, is_stale: false, life }
+    }
+
+    /// Creates the record of a child that has not started.
+    pub(crate) fn of_child(task: Task, parent: Option<AgentId>, spawn: SpawnRecord) -> Self {
+        Self { spawn: Some(Arc::new(spawn)), ..Self::new(task, parent) }
     }
 
     fn started(&self) -> Option<&Started> {
@@ -131,6 +140,11 @@ impl TaskRecord {
     /// Returns the commit that the newest attempt started from.
     pub fn base(&self) -> Option<&Oid> {
         self.branched().map(|branch| &branch.base)
+    }
+
+    /// Returns the commit that a child's first attempt starts from; `None` for the run's result, and afterwards.
+    pub fn first_base(&self) -> Option<&Oid> {
+        self.spawn.as_ref().filter(|_| self.attempt() == 0)?.base.as_ref()
     }
 
     /// Returns the tip of its branch; the ref may still have to follow.

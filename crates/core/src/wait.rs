@@ -62,7 +62,8 @@ pub struct RejectingEndpoint {
 }
 
 /// A call of an agent; its id is unique within the turn only.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallOfTurn {
     /// The number of the turn.
     pub turn: u32,

@@ -44,7 +44,7 @@ impl Walk {
         let work = Work::Run("make".to_owned());
         let command = Task { id: "T2".into(), work, depends: vec!["T1".into()], ..Task::default() };
         for task in [agent, command] {
-            walk.tell(Event::TaskAdded { task: Box::new(task), parent: None });
+            walk.tell(Event::planned(task));
         }
         walk
     }

@@ -31,7 +31,7 @@ impl Story {
         let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
         for (task, depends) in [("a", vec![]), ("b", vec![id("a")]), ("c", vec![])] {
             let task = Task { id: id(task), depends, ..Task::default() };
-            story.tell(Event::TaskAdded { task: Box::new(task), parent: None });
+            story.tell(Event::planned(task));
         }
         let mut target = oid("base");
         for task in ["a", "b", "c"] {

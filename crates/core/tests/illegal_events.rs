@@ -31,8 +31,8 @@ fn begun() -> Vec<Event> {
         base_commit: oid("base"),
         base_branch: None,
     };
-    let task = Box::new(Task { id: a(), verify: Some("check".to_owned()), ..Task::default() });
-    vec![started, Event::TaskAdded { task, parent: None }]
+    let task = Task { id: a(), verify: Some("check".to_owned()), ..Task::default() };
+    vec![started, Event::planned(task)]
 }
 
 fn spawned() -> Event {

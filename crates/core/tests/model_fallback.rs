@@ -69,7 +69,7 @@ fn after(story: &str) -> RunState {
         base_commit: Oid::from("base"),
         base_branch: None,
     };
-    let added = Event::TaskAdded { task: Box::new(Task { id: a(), ..Task::default() }), parent: None };
+    let added = Event::planned(Task { id: a(), ..Task::default() });
     let begun = [started, added, Event::TaskReady { task: a() }];
     let all = begun.into_iter().chain(events(story)).zip(1..);
     let recorded =

@@ -19,7 +19,7 @@ fn after(settings: RunSettings, facts: &[Event]) -> RunState {
         base_branch: Some("main".to_owned()),
     };
     let task = Task { id: TASK.into(), verify: Some("true".to_owned()), ..Task::default() };
-    let added = Event::TaskAdded { task: Box::new(task), parent: None };
+    let added = Event::planned(task);
     let facts = [started, added].into_iter().chain(facts.iter().cloned()).enumerate();
     let recorded: Vec<Recorded> = facts
         .map(|(at, event)| Recorded { run_id: "r-abcdef".into(), seq: at as u64 + 1, ts_ms: 0, v: VERSION, event })

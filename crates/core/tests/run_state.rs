@@ -30,7 +30,7 @@ impl Story {
         };
         let mut story = Story { state: RunState::begin(&recorded(1, started)).unwrap() };
         for task in tasks {
-            story.tell(Event::TaskAdded { task: Box::new(task), parent: None });
+            story.tell(Event::planned(task));
         }
         story
     }
@@ -375,11 +375,11 @@ fn impossible_facts_are_refused_and_say_why() {
         (spawned("a", 1), "run r-abcdef: fact 3 (agent.spawned) is impossible: task a: it is pending"),
         (spawned("z", 1), "run r-abcdef: fact 3 (agent.spawned) is impossible: there is no task z"),
         (
-            Event::TaskAdded { task: Box::new(task("a", &[])), parent: None },
+            Event::planned(task("a", &[])),
             "run r-abcdef: fact 3 (task.added) is impossible: it would add a second task `a`",
         ),
         (
-            Event::TaskAdded { task: Box::new(task("b", &["b"])), parent: None },
+            Event::planned(task("b", &["b"])),
             "run r-abcdef: fact 3 (task.added) is impossible: it would order tasks that depend on each other: b → b",
         ),
         (
@@ -464,28 +464,6 @@ fn a_task_that_has_ended_holds_no_tokens_back() {
         story.tell(end());
         assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Fits);
     }
-}
-
-#[test]
-fn children_are_bounded_in_number_and_depth() {
-    let settings = RunSettings { max_children_per_agent: 2, max_depth: 3, ..RunSettings::default() };
-    let mut story = Story::of(settings, vec![task("a", &[])]);
-    let mut spawn = |name: &str, parent: &str| {
-        story.state.check_spawn(&id(name), Some(&id(parent))).map_err(|refused| refused.to_string())?;
-        story.tell(Event::TaskAdded { task: Box::new(task(name, &[])), parent: Some(id(parent)) });
-        Ok::<(), String>(())
-    };
-    assert_eq!(spawn("b", "a"), Ok(()));
-    assert_eq!(spawn("c", "b"), Ok(()));
-    let deep = "a child of agent c would exceed `max_depth` 3";
-    assert_eq!(spawn("d", "c"), Err(deep.to_owned()));
-    assert_eq!(spawn("e", "a"), Ok(()));
-    let many = "agent a has 2 children already, the maximum set by `max_children_per_agent`";
-    assert_eq!(spawn("f", "a"), Err(many.to_owned()));
-    assert_eq!(spawn("g", "z"), Err("its parent, agent z, does not exist".to_owned()));
-    let reserved = "invalid id 'integration': this id is reserved for the merged branch";
-    assert_eq!(spawn("integration", "a"), Err(reserved.to_owned()));
-    assert_eq!(spawn("b", "e"), Err("a task with that id exists already".to_owned()));
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
     };
     let mut events = vec![started];
     for task in agents.map(TaskId::from) {
-        events.push(Event::TaskAdded { task: Box::new(Task { id: task.clone(), ..Task::default() }), parent: None });
+        events.push(Event::planned(Task { id: task.clone(), ..Task::default() }));
         events.push(Event::TaskReady { task: task.clone() });
         let (branch, base) = (format!("orchestrate/r-abcdef/{task}"), Oid::from("base"));
         let (agent, model) = (Some("implementer".to_owned()), Some("m".to_owned()));

@@ -42,7 +42,7 @@ impl Story {
             };
             let (depends, after) = (ids(depends), ids(after));
             let task = Task { id: id(name), depends, after, verdict: name.starts_with('r'), status, ..Task::default() };
-            story.tell(Event::TaskAdded { task: Box::new(task), parent: None });
+            story.tell(Event::planned(task));
         }
         story
     }

@@ -33,7 +33,7 @@ impl Story {
         };
         let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
         for (task, parent) in tasks {
-            story.tell(Event::TaskAdded { task: Box::new(task), parent });
+            story.tell(Event::TaskAdded { task: Box::new(task), parent, spawn: None });
         }
         story.work()
     }

@@ -362,7 +362,7 @@ mod tests {
 
     fn added(id: &str, bytes: usize) -> Batch {
         let task = Task { id: id.into(), title: "x".repeat(bytes), ..Task::default() };
-        Event::TaskAdded { task: Box::new(task), parent: None }.into()
+        Event::planned(task).into()
     }
 
     /// Commits batches as one group; returns the result of each.

@@ -244,7 +244,7 @@ fn run(plan: &Plan, fates: &[bool]) -> (Vec<TaskId>, RunState) {
     let mut state = RunState::begin(&fact(1, started)).unwrap();
     let tell = |state: &mut RunState, event| state.apply(&fact(state.seq + 1, event)).unwrap();
     for task in &plan.tasks {
-        tell(&mut state, Event::TaskAdded { task: Box::new(task.clone()), parent: None });
+        tell(&mut state, Event::planned(task.clone()));
     }
     let mut order: Vec<TaskId> = Vec::new();
     loop {

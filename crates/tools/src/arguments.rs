@@ -37,6 +37,9 @@ const ALIASES: &[(&str, &str)] = &[
     ("branch", "branch_or_commit"),
     ("commit", "branch_or_commit"),
     ("branch_name", "branch"),
+    ("prompt", "task"),
+    ("subagent_type", "role"),
+    ("agent_type", "role"),
 ];
 /// Arguments that models add for other products' tools, and that are dropped unless the schema has them.
 const IGNORED: &[&str] = &["description", "explanation"];

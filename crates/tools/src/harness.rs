@@ -16,7 +16,8 @@ use async_trait::async_trait;
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::{
-    AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall, ToolSettings,
+    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall,
+    ToolSettings,
 };
 use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
 use serde_json::{Value, json};
@@ -31,10 +32,10 @@ use crate::output::{Artifact, CallOutcome, ToolOutput};
 use crate::registry::ToolRegistry;
 use crate::scope::{CallLimits, CallScope, WorktreeScope};
 use crate::services::{
-    AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk,
-    EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService,
-    GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService,
-    ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
+    AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ChildRequest,
+    ConflictHunk, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit,
+    GitService, GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange,
+    PlanService, ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
 };
 use crate::shared::SharedValues;
 
@@ -369,12 +370,18 @@ fn known(what: &str, unknown: Option<impl std::fmt::Display>) -> Result<(), Serv
 pub struct FakeAgents {
     sent: Mutex<Vec<OutgoingMessage>>,
     waits: Mutex<Vec<AgentsWait>>,
+    children: Mutex<Vec<ChildRequest>>,
 }
 
 impl FakeAgents {
     /// Returns all sent messages.
     pub fn sent(&self) -> Vec<OutgoingMessage> {
         lock(&self.sent).clone()
+    }
+
+    /// Returns all calls that spawned a child.
+    pub fn children(&self) -> Vec<ChildRequest> {
+        lock(&self.children).clone()
     }
 
     /// Returns all calls that wait.
@@ -406,6 +413,18 @@ impl AgentService for FakeAgents {
         let mut sent = lock(&self.sent);
         sent.push(message);
         Ok(sent.len() as u64)
+    }
+
+    async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError> {
+        let role = child.role.clone().unwrap_or_else(|| "implementer".to_owned());
+        if role == "nobody" {
+            return Err(ServiceError::Invalid(format!("there is no role `{role}`; there are: implementer")));
+        }
+        let mut children = lock(&self.children);
+        let (tools, budget) = (child.tools.clone().unwrap_or_default(), child.budget);
+        children.push(child);
+        let agent_id = AgentId::new(format!("child_{}", children.len()));
+        Ok(AgentHandle { branch: format!("orchestrate/r-harness/{agent_id}"), agent_id, role, tools, budget })
     }
 
     async fn status(&self, id: &AgentId) -> Result<AgentStatus, ServiceError> {

@@ -75,10 +75,10 @@ pub use results::{
 };
 pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
 pub use services::{
-    AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ConflictHunk,
-    EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService,
-    GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService,
-    ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
+    AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ChildRequest,
+    ConflictHunk, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit,
+    GitService, GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange,
+    PlanService, ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
 };
 pub use shared::SharedValues;
 pub use template::CommandTemplate;

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::event::CacheLookup;
 use orchestrate_core::policy::Decision;
-use orchestrate_core::{AgentId, AgentInfo, AgentStatus, CallHash, CallId, Oid, ReviewVerdict};
+use orchestrate_core::{AgentHandle, AgentId, AgentInfo, AgentStatus, CallHash, CallId, Oid, ReviewVerdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -264,6 +264,10 @@ pub trait AgentService: Send + Sync {
     /// number. Fails with [`ServiceError::Invalid`], whose text is for the sender, if the recipient
     /// is unknown or its mailbox is full.
     async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError>;
+    /// Spawns a child of the agent that these services belong to, which begins with that one's work so far; the same
+    /// call spawns one only once. Fails with [`ServiceError::Invalid`] if the child is refused, or the work cannot be
+    /// stored as it is.
+    async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError>;
     /// Returns what is known of an agent. Fails with [`ServiceError::Invalid`] if it is unknown.
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError>;
     /// Returns the agents that have not ended.
@@ -271,6 +275,23 @@ pub trait AgentService: Send + Sync {
     /// Returns how a wait has ended; if it has not, records it and returns `None`: the call is made again then. Fails
     /// with [`ServiceError::Invalid`] if an agent is unknown, or cannot end before the caller does.
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError>;
+}
+
+/// A call that spawns a child.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChildRequest {
+    /// The call.
+    pub call: CallId,
+    /// The assignment.
+    pub task: String,
+    /// The role; `None` for the run's default role.
+    pub role: Option<String>,
+    /// What the child is given beside its task: text, or JSON.
+    pub context: Option<String>,
+    /// The tools that it is to have, by any of their names; `None` for all that it may have.
+    pub tools: Option<Vec<String>>,
+    /// Its budget in tokens; `None` for that of its parent.
+    pub budget: Option<u64>,
 }
 
 /// A call that waits for other agents.

@@ -202,7 +202,8 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns what answers its calls, if they may wait for what other agents do. Only those of built-in tools may.
+    /// Returns what answers its calls, if they may wait for what other agents do, or must have their effect once. Only
+    /// those of built-in tools may.
     fn as_waits(&self) -> Option<&dyn Waits> {
         None
     }
@@ -236,7 +237,8 @@ pub trait Wrap {
     fn deserialize_wrapped(&self, arguments: &Value, template: Option<&CommandTemplate>) -> Result<Value, ToolError>;
 }
 
-/// A tool whose calls may wait. Such a call does nothing but answer, so no part of it runs while it waits.
+/// A tool whose calls are answered from the state of the run, and may wait. A call without an answer is made again, so
+/// what it records is recorded once, whatever interrupts it.
 #[async_trait]
 pub trait Waits: Send + Sync {
     /// Answers a call, or records what it waits for and returns `None`: the same call is made again once that has

@@ -6,10 +6,11 @@
 
 use std::collections::VecDeque;
 
-use orchestrate_core::event::{Event, Recorded};
+use orchestrate_core::event::Recorded;
 use orchestrate_core::message::Sender;
 use orchestrate_core::report::TaskReport;
 use orchestrate_core::request::{Decision, Request, RequestRefused};
+use orchestrate_core::run_state::SpawnRefused;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord};
@@ -18,6 +19,7 @@ use orchestrate_journal::Batch;
 use crate::api::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
 use crate::run::handle::RunHandle;
+use crate::run::new_child::{self, NewChild};
 use crate::run::secrets::require_none_in;
 
 /// How many events are read from the journal at once.
@@ -26,12 +28,16 @@ const EVENTS_AT_ONCE: usize = 256;
 /// A child to be spawned.
 #[derive(Clone, Debug, Default)]
 pub struct ChildSpec {
-    /// Its id; `None` means `child-<n>`.
+    /// Its id; `None` means one that is made of the words of its task.
     pub id: Option<TaskId>,
     /// Its assignment, in one line.
     pub task: String,
     /// Further instructions.
     pub details: Vec<String>,
+    /// What it is given beside its task, as material: text, or JSON.
+    pub context: Option<String>,
+    /// The tools that it is to have, of those that its role and its parent have; `None` means all of them.
+    pub tools: Option<Vec<String>>,
     /// Its role; `None` means the run's default role.
     pub role: Option<String>,
     /// `provider/model`; `None` means the run's model.
@@ -42,7 +48,7 @@ pub struct ChildSpec {
     pub tokens: Option<u64>,
     /// Its maximum number of turns.
     pub turns: Option<u32>,
-    /// The agent that is its parent.
+    /// The agent that is its parent. The child begins with what that has committed, and may do no more than it.
     pub parent: Option<AgentId>,
 }
 
@@ -67,7 +73,7 @@ impl Coordinator {
     /// # Errors
     ///
     /// Fails if the run cannot start or has ended ([`Coordinator::finish`] returns the reason); if the id is taken or
-    /// invalid, the role or parent does not exist, or the parent may have no more children.
+    /// invalid, the role or parent does not exist, or the parent may have no more children, or none with these tools.
     pub async fn spawn(&self, spec: ChildSpec) -> Result<ChildHandle, CoordinatorError> {
         let mut open = self.children.lock().await;
         let run = match &mut *open {
@@ -79,25 +85,21 @@ impl Coordinator {
         };
         let run = run.handle().clone();
         let context = run.context()?;
-        let number = context.state().tasks().count() + 1;
-        let id = spec.id.clone().unwrap_or_else(|| TaskId::new(format!("child-{number}")));
-        if let Some(role) = &spec.role {
-            context.roles.role(role)?;
+        let task = task_of(&spec);
+        let name = spec.id.as_ref().map_or_else(|| spec.task.clone(), TaskId::to_string);
+        let details = spec.details.iter().chain(&spec.context).cloned().collect();
+        let id = spec.id.clone().unwrap_or_else(|| TaskId::from("child"));
+        let written = Task { id, details, ..task.clone() };
+        require_none_in(&self.redactor, "", &[written])?;
+        let parents_work = |parent: &AgentId| context.state().task(parent).and_then(|record| record.tip().cloned());
+        let base = spec.parent.as_ref().and_then(parents_work);
+        let ChildSpec { id, parent, context: given, tools, .. } = spec;
+        let new = NewChild { parent, call: None, id, task, base, context: given, tools };
+        match new_child::add(&context, new).await? {
+            Ok(child) => Ok(ChildHandle { id: child.agent_id, run }),
+            Err(SpawnRefused::RunEnded) => Err(run.ended()),
+            Err(refused) => Err(CoordinatorError::Spawn { child: name, refused }),
         }
-        let task = Box::new(task_of(&id, &spec));
-        require_none_in(&self.redactor, "", std::slice::from_ref(&task))?;
-        let parent = spec.parent;
-        let ended = run.ended();
-        let added = context.journal.append_if(move |state| {
-            if state.exit_code.is_some() {
-                return Err(ended);
-            }
-            let refused = |refused| CoordinatorError::Spawn { id: task.id.clone(), refused };
-            state.check_spawn(&task.id, parent.as_ref()).map_err(refused)?;
-            Ok(Batch::from(Event::TaskAdded { task, parent }))
-        });
-        added.await??;
-        Ok(ChildHandle { id, run })
     }
 
     /// Merges the children's work in the given order, each verified on the merged tree; waits until all are done.
@@ -194,9 +196,8 @@ impl ChildHandle {
     }
 }
 
-fn task_of(id: &TaskId, spec: &ChildSpec) -> Task {
+fn task_of(spec: &ChildSpec) -> Task {
     Task {
-        id: id.clone(),
         title: spec.task.clone(),
         details: spec.details.clone(),
         work: Work::Agent(spec.role.clone()),

@@ -301,7 +301,7 @@ impl Coordinator {
             base_commit,
             base_branch,
         };
-        let added = tasks.into_iter().map(|task| Event::TaskAdded { task: Box::new(task), parent: None });
+        let added = tasks.into_iter().map(Event::planned);
         let events: Vec<Event> = std::iter::once(started).chain(added).collect();
         let batch = Batch { events, blobs: source.into_iter().collect(), ..Batch::default() };
         let journal = self.create(&batch)?;

@@ -229,10 +229,7 @@ mod tests {
             base_commit: "base".into(),
             base_branch: None,
         };
-        let tasks = ["a", "b", "c"].map(|id| {
-            let task = Box::new(Task { id: id.into(), ..Task::default() });
-            Event::TaskAdded { task, parent: None }
-        });
+        let tasks = ["a", "b", "c"].map(|id| Event::planned(Task { id: id.into(), ..Task::default() }));
         let events = std::iter::once(started).chain(tasks).chain(facts).enumerate();
         let recorded: Vec<Recorded> = events
             .map(|(at, event)| Recorded { run_id: "r-abcdef".into(), seq: at as u64 + 1, ts_ms: 0, v: VERSION, event })

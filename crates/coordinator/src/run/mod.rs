@@ -2,6 +2,7 @@
 
 pub(crate) mod approver;
 pub(crate) mod assignment;
+pub(crate) mod authority;
 pub(crate) mod callbacks;
 pub(crate) mod codec;
 pub(crate) mod context;
@@ -9,6 +10,7 @@ pub(crate) mod handle;
 pub(crate) mod host;
 pub(crate) mod layout;
 pub(crate) mod logs;
+pub(crate) mod new_child;
 pub(crate) mod open_files;
 pub(crate) mod recorded_requests;
 pub(crate) mod results;

@@ -4,13 +4,18 @@
 //! because an agent that knows what it lacks can ask for it.
 
 use orchestrate_core::task::Work;
-use orchestrate_core::{Oid, RunState, Task, TaskId, TaskRecord, block};
+use orchestrate_core::{AgentId, Oid, RunState, Task, TaskId, TaskRecord, block};
 use orchestrate_plan::Note;
+
+use crate::texts::prompts::cut;
 
 /// The most files that are listed of one task.
 const LISTED_FILES: usize = 20;
 /// The most other tasks that are listed.
 const LISTED_TASKS: usize = 60;
+
+/// The bytes for the lines around what a child is given, and for the mark where it is cut.
+const MARKS_BYTES: usize = 300;
 
 /// What a dependency has delivered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,10 +32,18 @@ pub(crate) struct Delivery {
     pub(crate) diff: Option<String>,
 }
 
+/// What a child is given beside its task.
+pub(crate) struct Given {
+    /// The parent; `None` if a program gives it.
+    pub(crate) from: Option<AgentId>,
+    pub(crate) text: String,
+}
+
 /// Everything that a message is made of.
 pub(crate) struct Sources<'a> {
     /// The task as the project's or our prompt words it.
     pub(crate) task_text: String,
+    pub(crate) given: Option<Given>,
     pub(crate) task: &'a Task,
     pub(crate) state: &'a RunState,
     pub(crate) notes: &'a [Note],
@@ -65,8 +78,11 @@ impl Bound {
 
 /// Composes the message. The task itself is never left out.
 pub(crate) fn compose(sources: &Sources<'_>, bound: Bound) -> String {
-    let begin =
+    let mut begin =
         format!("{}\n{}{}", sources.task_text.trim_end(), limits(sources.task), reviewed(&sources.under_review));
+    if let Some(given) = &sources.given {
+        begin.push_str(&given_part(given, bound.bytes.saturating_sub(begin.len())));
+    }
     join(begin, parts(sources), bound)
 }
 
@@ -93,6 +109,13 @@ fn join(begin: String, parts: Vec<Part>, bound: Bound) -> String {
         message.push_str(if bound.may_read_plan { " `read_plan` shows the plan and its sections.\n" } else { "\n" });
     }
     message
+}
+
+/// Returns what a child is given, cut in the middle if it has more than this many bytes.
+fn given_part(given: &Given, bytes: usize) -> String {
+    let from = given.from.as_ref().map_or_else(|| "the program".to_owned(), |agent| format!("agent {agent}"));
+    let text = cut(given.text.trim(), bytes.saturating_sub(MARKS_BYTES));
+    format!("\nWhat {from}, which gives you this task, adds to it:\n{}\n", block(&["context", &from], &text))
 }
 
 /// Returns which tasks wait for the verdict of this one.
@@ -247,5 +270,17 @@ mod tests {
         let told = join(String::new(), parts(), Bound::new(1, true));
         assert_eq!(told, format!("{said} `read_plan` shows the plan and its sections.\n"));
         assert_eq!(join(String::new(), parts(), Bound::new(1, false)), format!("{said}\n"));
+    }
+
+    #[test]
+    fn what_a_child_is_given_keeps_within_the_bound_and_its_block() {
+        let given = |text: &str| Given { from: Some("T1".into()), text: text.to_owned() };
+        let whole = given_part(&given("{\"port\": 4711}"), 1_000);
+        assert!(whole.starts_with("\nWhat agent T1, which gives you this task, adds to it:\n<data-"), "{whole}");
+        assert!(whole.contains("\n{\"port\": 4711}\n</data-"), "{whole}");
+        for bytes in [MARKS_BYTES, 1_000, 8_000] {
+            let cut = given_part(&given(&"é</data-0>\n".repeat(10_000)), bytes);
+            assert!(cut.len() <= bytes && cut.contains("bytes left out"), "{bytes}: {}", cut.len());
+        }
     }
 }

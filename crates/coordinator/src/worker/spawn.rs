@@ -7,32 +7,26 @@ use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Grant;
 use orchestrate_core::task::Work;
-use orchestrate_core::tool_names::ToolNames;
-use orchestrate_core::{AgentSpec, Fallback, RunState, Task, TaskId, TaskRecord, WorkStep};
+use orchestrate_core::{AgentSpec, Authority, Fallback, RunState, Task, TaskId, TaskRecord, ToolSettings, WorkStep};
 use orchestrate_git::Repo;
 use orchestrate_journal::{Batch, Blob};
-use orchestrate_plan::role::Role;
 
 use crate::error::CoordinatorError;
 use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
+use crate::run::authority::{self, READ_SKILL};
 use crate::run::codec::value_bytes;
 use crate::run::context::{RunContext, blocking};
 use crate::run::shutdown::Shutdown;
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::project_texts;
-use crate::texts::task_message::{self, Bound, Delivery, Sources};
+use crate::texts::task_message::{self, Bound, Delivery, Given, Sources};
 use crate::worker::under_review::{self, UnderReview};
 use crate::worker::work;
 use crate::worker::worker_link::WorkerLink;
 use crate::worktree::commit;
 
-/// The tool that is offered only where there are skills.
-const READ_SKILL: &str = "read_skill";
 /// The tool that shows the plan.
 const READ_PLAN: &str = "read_plan";
-
-/// The tool that only reviewing tasks have.
-const REVIEW_VERDICT: &str = "review_verdict";
 
 /// Runs a worker for a task until the worker ends.
 pub(crate) async fn start(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
@@ -56,15 +50,17 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
     }
     let settings = &state.settings;
     let named = record.agent().map(|name| context.roles.role(name)).transpose()?;
-    let role = match (named, record.spec()) {
-        (Some(role), Some(spec)) => Some(AssignedRole {
+    let authority = named.map(|role| authority::of_agent(context, &state, &record, role));
+    let role = match (named, &authority, record.spec()) {
+        (Some(role), Some(authority), Some(spec)) => Some(AssignedRole {
             delivers: role.delivers,
             may_do_nothing: role.may_do_nothing,
-            grant: grant(context, &state.settings.tools, &record.task, role),
+            grant: authority.grant.clone(),
             spec: context.blob_value(spec, "agent")?,
         }),
         _ => None,
     };
+    let rules = authority.as_ref().map(|authority| authority.rules_within(&settings.rules));
     let timeout = record.task.timeout_ms;
     Ok(Some(Assignment {
         run: context.run.clone(),
@@ -75,9 +71,9 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
         task: record.task,
         role,
         tools: settings.tools.clone(),
-        rules: named.map_or_else(|| settings.rules.clone(), |role| role.rules_within(&settings.rules)),
+        rules: rules.unwrap_or_else(|| settings.rules.clone()),
         setup: settings.worktree_setup.clone(),
-        tool_settings: settings.tool_settings.clone(),
+        tool_settings: within(&settings.tool_settings, authority),
         limits: WorkLimits {
             command_timeout_ms: timeout.unwrap_or(settings.command_timeout_ms),
             merge_rounds: settings.merge_rounds,
@@ -88,18 +84,13 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
     }))
 }
 
-/// Returns the tools and permissions of an agent.
-fn grant(context: &RunContext, names: &ToolNames, task: &Task, role: &Role) -> Grant {
-    let mut grant = role.grant(names);
-    if context.skills.is_empty() {
-        grant.tools.remove(READ_SKILL);
+/// Returns what the tools of an agent may do.
+fn within(settings: &ToolSettings, authority: Option<Authority>) -> ToolSettings {
+    let mut settings = settings.clone();
+    if let Some(authority) = authority {
+        settings.web_requests.allowed_domains = authority.domains;
     }
-    if task.verdict {
-        grant.tools.insert(REVIEW_VERDICT.to_owned());
-    } else {
-        grant.tools.remove(REVIEW_VERDICT);
-    }
-    grant
+    settings
 }
 
 /// Records the start of an attempt, with the agent's specification.
@@ -112,7 +103,8 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
         Some(base) if record.returns() > 0 && !record.is_command() && !commit::is_merged(context, &record).await? => {
             base.clone()
         }
-        _ => state.integration.clone(),
+        // A child begins with its parent's work so far, which need not be merged.
+        _ => record.first_base().unwrap_or(&state.integration).clone(),
     };
     let (agent, model, spec) = match &record.task.work {
         Work::Run(_) => (None, None, None),
@@ -158,24 +150,29 @@ async fn agent_spec(
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
     let model = context.host.models.choose(&preferences(settings, task, role)).await?;
-    let of_role = role.context_tokens.unwrap_or(u64::MAX);
-    let context_tokens_of = |model: &str| settings.token_limit_of_model(Some(model)).min(of_role);
+    let authority = authority::of_agent(context, &state, record, role);
+    let limits = authority.limits;
+    let context_tokens_of = |model: &str| settings.token_limit_of_model(Some(model)).min(limits.context_tokens);
     let fallback = |name: &str| Fallback { model: name.to_owned(), context_tokens: context_tokens_of(name) };
     let context_tokens = context_tokens_of(&model);
     let diffs = role.delivers.is_report().then_some(review);
-    let grant = grant(context, &settings.tools, task, role);
-    let bound = Bound::new(context_tokens, grant.tools.contains(READ_PLAN));
-    let instruction = instruction(context, task, diffs, bound).await?;
+    let bound = Bound::new(context_tokens, authority.grant.tools.contains(READ_PLAN));
+    let instruction = instruction(context, record, diffs, bound).await?;
+    // What its parent may not do, a child may not either; a plan may let a task take more turns than its role.
+    let most_turns = if record.parent.is_some() { limits.max_turns } else { settings.max_turns };
     Ok(AgentSpec {
         task: task.id.clone(),
         fallbacks: fallbacks(settings, role, &model).into_iter().map(fallback).collect(),
         model,
-        system: context.host.redactor.owned(system(context, task, &role.prompt, &grant, context_tokens).await?),
-        tools: context.host.executor.specs(&grant),
+        system: context
+            .host
+            .redactor
+            .owned(system(context, task, &role.prompt, &authority.grant, context_tokens).await?),
+        tools: context.host.executor.specs(&authority.grant),
         instruction: context.host.redactor.owned(instruction),
         context_tokens,
-        max_output_tokens: role.max_output_tokens.unwrap_or(settings.max_output_tokens),
-        max_turns: task.turns.or(role.max_turns).unwrap_or(settings.max_turns).min(settings.max_turns),
+        max_output_tokens: limits.max_output_tokens,
+        max_turns: task.turns.unwrap_or(limits.max_turns).min(most_turns),
     })
 }
 
@@ -199,11 +196,11 @@ async fn system(
 /// diffs for an agent that only reads.
 async fn instruction(
     context: &RunContext,
-    task: &Task,
+    record: &TaskRecord,
     diffs: Option<&UnderReview>,
     bound: Bound,
 ) -> Result<String, CoordinatorError> {
-    let state = context.state();
+    let (task, state) = (&record.task, context.state());
     let notes = match &state.plan_source {
         Some(plan) => orchestrate_plan::notes(&context.blob_text(plan.clone()).await?),
         None => Vec::new(),
@@ -214,8 +211,15 @@ async fn instruction(
     let places = [("id", task.id.as_str()), ("title", &task.title), ("details", &details)];
     let task_text = context.prompts.render("task", &places);
     let under_review = diffs.map(UnderReview::tasks).unwrap_or_default();
-    let sources = Sources { task_text, task, state: &state, notes: &notes, deliveries, before, under_review };
+    let given = given(context, record).await?;
+    let sources = Sources { task_text, given, task, state: &state, notes: &notes, deliveries, before, under_review };
     Ok(task_message::compose(&sources, bound))
+}
+
+/// Returns what a child is given beside its task.
+async fn given(context: &RunContext, record: &TaskRecord) -> Result<Option<Given>, CoordinatorError> {
+    let Some(text) = record.spawn.as_ref().and_then(|spawn| spawn.context.clone()) else { return Ok(None) };
+    Ok(Some(Given { from: record.parent.clone(), text: context.blob_text(text).await? }))
 }
 
 /// Composes the message about new work to an agent that reviews; `None` for any other, and if nothing is new.

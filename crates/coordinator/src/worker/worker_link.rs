@@ -12,10 +12,10 @@ use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::run_state::{ApprovalDecision, AskedWait, MessageRefused, WaitDecision};
+use orchestrate_core::run_state::{ApprovalDecision, AskedWait, MessageRefused, SpawnRefused, WaitDecision};
 use orchestrate_core::{
-    AgentId, AgentInfo, AgentStatus, BlobId, CallHash, DividedRequest, ReviewVerdict, RunState, TaskId, TaskRecord,
-    ToolCall, VerdictRefused, WaitRefused,
+    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, DividedRequest, ReviewVerdict, RunState, TaskId,
+    TaskRecord, ToolCall, VerdictRefused, WaitRefused,
 };
 use orchestrate_journal::{Batch, Blob, Slot};
 use orchestrate_tools::EndedAgentsWait;
@@ -25,6 +25,7 @@ use crate::error::CoordinatorError;
 use crate::merge::checks::CheckResult;
 use crate::merge::setup::{self, Unprepared};
 use crate::run::context::{RunContext, blocking};
+use crate::run::new_child::{self, NewChild};
 use crate::run::retry_notices::Retry;
 use crate::run::shutdown::Shutdown;
 use crate::run::time_limit;
@@ -270,6 +271,19 @@ impl WorkerLink {
         let now = self.now_ms();
         let deadline = message.deadline_seconds.map(|seconds| now.saturating_add(seconds.saturating_mul(1000)));
         self.context.send(from, message.to, message.body, deadline).await
+    }
+
+    /// Returns the child that the agent's call has spawned already, `None` if it may spawn one, or why it may not.
+    pub(crate) fn foresee_child(
+        &self,
+        new: NewChild,
+    ) -> Result<Result<Option<AgentHandle>, SpawnRefused>, CoordinatorError> {
+        new_child::foresee(&self.context, NewChild { parent: Some(self.task.clone()), ..new })
+    }
+
+    /// Spawns a child of the agent, once for each call.
+    pub(crate) async fn spawn(&self, new: NewChild) -> Result<Result<AgentHandle, SpawnRefused>, CoordinatorError> {
+        new_child::add(&self.context, NewChild { parent: Some(self.task.clone()), ..new }).await
     }
 
     /// Returns what is known of an agent of the run; fails with the reason if there is none.

@@ -1,9 +1,15 @@
-//! The task that an event is about.
+//! The task that an event is about, and the event that adds one.
 
 use crate::event::Event;
 use crate::ids::TaskId;
+use crate::task::Task;
 
 impl Event {
+    /// Returns the event that adds a task of the plan.
+    pub fn planned(task: Task) -> Event {
+        Event::TaskAdded { task: Box::new(task), parent: None, spawn: None }
+    }
+
     /// Returns the task that the event refers to, or `None` if it refers to none.
     pub fn task(&self) -> Option<&TaskId> {
         match self {

@@ -90,6 +90,15 @@ pub(super) fn matches_host(pattern: &str, host: &str, strict: bool) -> bool {
     }
 }
 
+/// Reports whether every host that matches one pattern matches another one as well.
+pub(crate) fn covers_host(wide: &str, narrow: &str) -> bool {
+    match (narrow.strip_prefix("*."), wide.strip_prefix("*.")) {
+        (Some(below), Some(above)) => matches_host(above, below, true) || matches_host(wide, below, true),
+        (Some(_), None) => false,
+        (None, _) => matches_host(wide, narrow, true),
+    }
+}
+
 /// Reports whether a command matches: as text, and with a closing ` *` or `:*` also without further words.
 pub(super) fn matches_command(pattern: &str, command: &str) -> bool {
     let words = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));

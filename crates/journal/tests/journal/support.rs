@@ -34,7 +34,7 @@ pub(crate) fn started() -> Event {
 
 pub(crate) fn added(id: &str) -> Event {
     let task = Task { id: TaskId::from(id), title: format!("Task {id}"), ..Task::default() };
-    Event::TaskAdded { task: Box::new(task), parent: None }
+    Event::planned(task)
 }
 
 pub(crate) fn ready(id: &str) -> Event {

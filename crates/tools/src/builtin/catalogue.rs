@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use orchestrate_core::tool_names::ToolNames;
 
-use super::{agents, exec, files, git, names, plan, programs, react, skill, todo, verdict};
+use super::{agents, children, exec, files, git, names, plan, programs, react, skill, todo, verdict};
 use crate::error::ToolsError;
 use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
@@ -61,6 +61,7 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("read_skill", skill::ReadSkill),
     built_in!("review_verdict", verdict::GiveVerdict),
     built_in!("send_message_to_agent", agents::SendMessageToAgent),
+    built_in!("spawn_child_agent", children::SpawnChildAgent),
     built_in!("get_agent_status", agents::GetAgentStatus),
     built_in!("list_active_agents", agents::ListActiveAgents),
     built_in!("wait_for_agents", agents::WaitForAgents),

@@ -3,6 +3,7 @@
 mod agents;
 mod arguments;
 mod catalogue;
+mod children;
 mod exec;
 mod facts;
 mod files;

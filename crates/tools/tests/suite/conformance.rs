@@ -71,6 +71,11 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
             json!({"agent_id": "T2", "message": "hello"}),
             Some(json!({"agent_id": "T9", "message": "hello"})),
         ),
+        (
+            "spawn_child_agent",
+            json!({"task": "Write it", "context": {"port": 4711}, "budget": 5000}),
+            Some(json!({"task": "Write it", "role": "nobody"})),
+        ),
         ("get_agent_status", json!({"agent_id": "T2"}), Some(json!({"agent_id": "T9"}))),
         ("list_active_agents", json!({}), None),
         ("wait_for_agents", json!({"agent_ids": ["T2"], "timeout": 5}), Some(json!({"agent_ids": ["T9"]}))),

@@ -8,21 +8,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orchestrate_core::child::assigned;
 use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
-use orchestrate_core::run_state::AskedWait;
-use orchestrate_core::{AgentId, AgentInfo, AgentStatus, CallOfTurn, Oid, RequestedChange, ReviewVerdict, TaskId};
+use orchestrate_core::run_state::{AskedWait, SpawnRefused};
+use orchestrate_core::task::Work;
+use orchestrate_core::{
+    AgentHandle, AgentId, AgentInfo, AgentStatus, CallOfTurn, Oid, Redactor, RequestedChange, ReviewVerdict, Task,
+    TaskId,
+};
 use orchestrate_tools::{
-    AgentService, AgentsWait, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, EndSlot,
-    EndedAgentsWait, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService, GitStashResult, GitStatus,
-    MergeResult, OutgoingMessage, PageRange, PlanService, ReplayService, ReviewService, ServiceError, Services,
-    ShownDiff, ShowsPath, SkillService, StashAction, ToolOutput,
+    AgentService, AgentsWait, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder,
+    ChildRequest, EndSlot, EndedAgentsWait, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService,
+    GitStashResult, GitStatus, MergeResult, OutgoingMessage, PageRange, PlanService, ReplayService, ReviewService,
+    ServiceError, Services, ShownDiff, ShowsPath, SkillService, StashAction, ToolOutput,
 };
 
 use super::call_end::{CallOf, finished};
 use super::replays::Replays;
 use crate::error::CoordinatorError;
 use crate::run::codec::value_bytes;
+use crate::run::new_child::NewChild;
 use crate::worker::worker_link::{JournalSlot, Outgoing};
 use crate::worker::workplace::Workplace;
 
@@ -159,6 +165,24 @@ impl AgentService for AgentServices {
         sent.map_err(|error| service_error(&error))?.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
+    async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError> {
+        let (workplace, turn) = (self.workplace()?, self.turn()?);
+        let mut new = new_child(&workplace.host.redactor, turn, child);
+        let foreseen = workplace.link.foresee_child(new.clone()).map_err(ServiceError::from)?;
+        if let Some(child) = foreseen.map_err(|why| refused(&why))? {
+            return Ok(child);
+        }
+        let reports = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
+        // The files of an agent that delivers a report are not part of any result.
+        let base = if reports {
+            workplace.git.tip().await?.0
+        } else {
+            workplace.git.commit_for_child(&workplace.policy).await?
+        };
+        new.base = Some(base);
+        workplace.link.spawn(new).await.map_err(|error| self.lost.note(error))?.map_err(|why| refused(&why))
+    }
+
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError> {
         self.workplace()?.link.agent_status(agent).map_err(ServiceError::Invalid)
     }
@@ -173,6 +197,23 @@ impl AgentService for AgentServices {
         let asked = AskedWait { of, ids: agents, timeout: timeout_seconds.map(Duration::from_secs) };
         let ended = self.workplace()?.link.wait(asked).await.map_err(|error| self.lost.note(error))?;
         ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+    }
+}
+
+fn refused(refused: &SpawnRefused) -> ServiceError {
+    ServiceError::Invalid(refused.to_string())
+}
+
+/// Returns the child that a call of this turn asks for, without the run's secrets.
+fn new_child(redactor: &Redactor, turn: u32, child: ChildRequest) -> NewChild {
+    let ChildRequest { call, task, role, context, tools, budget } = child;
+    let task = assigned(&redactor.owned(task));
+    NewChild {
+        call: Some(CallOfTurn { turn, call }),
+        task: Task { work: Work::Agent(role), tokens: budget, ..task },
+        context: context.map(|context| redactor.owned(context)),
+        tools,
+        ..NewChild::default()
     }
 }
 

@@ -1,0 +1,160 @@
+//! Adding children: whether an agent may have another one, what the child may do, and what it is called.
+
+use std::collections::BTreeSet;
+
+use crate::admission::SpawnRefused;
+use crate::authority::Authority;
+use crate::child::{AgentHandle, AskedChild, PARENTS_TOOLS, SpawnDecision};
+use crate::child_id::child_id;
+use crate::event::Event;
+use crate::ids::{AgentId, TaskId};
+use crate::run_state::{RunState, TaskRecord};
+use crate::settings::LEAST_CONTEXT_TOKENS;
+use crate::spawn_record::SpawnRecord;
+use crate::task::{Task, Work};
+use crate::wait::CallOfTurn;
+
+impl RunState {
+    /// Decides about a child that an agent or a program asks for. The same call adds a child only once, so it can be
+    /// repeated.
+    ///
+    /// # Errors
+    /// Fails with the reason for the parent.
+    pub fn decide_spawn(&self, asked: AskedChild) -> Result<SpawnDecision, SpawnRefused> {
+        if self.exit_code.is_some() {
+            return Err(SpawnRefused::RunEnded);
+        }
+        if let Some(existing) = self.spawned_by(asked.parent.as_ref(), asked.call.as_ref()) {
+            return Ok(SpawnDecision::Exists(existing.task.id.clone()));
+        }
+        let id = self.id_of_child(&asked)?;
+        if let Some(parent) = &asked.parent {
+            self.check_parent(parent)?;
+        }
+        let authority = self.authority_of_child(&asked)?;
+        let tokens = self.tokens_of_child(&asked)?;
+        let AskedChild { parent, call, task, base, context, .. } = asked;
+        let task = Box::new(Task { id, tokens, ..task });
+        let spawn = Some(Box::new(SpawnRecord { call, base, authority, context }));
+        Ok(SpawnDecision::Adds(Box::new(Event::TaskAdded { task, parent, spawn })))
+    }
+
+    /// Returns what the parent of a child gets to hold of it.
+    pub fn handle_of(&self, child: &TaskRecord) -> AgentHandle {
+        let granted = child.spawn.iter().flat_map(|spawn| &spawn.authority.grant.tools);
+        let tools = granted.filter(|tool| self.settings.tools.tool(tool).is_some());
+        AgentHandle {
+            agent_id: child.task.id.clone(),
+            branch: self.run_id.task_branch(&child.task.id),
+            role: self.role_of(&child.task).to_owned(),
+            tools: tools.cloned().collect(),
+            budget: child.task.tokens,
+        }
+    }
+
+    /// Returns the name of the role that carries a task out; the run's default role if it names none.
+    pub fn role_of<'a>(&'a self, task: &'a Task) -> &'a str {
+        match &task.work {
+            Work::Agent(Some(role)) => role,
+            _ => &self.settings.agent,
+        }
+    }
+
+    /// Reports whether an agent may have children at all, by the limits of the run and by its depth.
+    pub fn may_have_children(&self, agent: &AgentId) -> bool {
+        self.settings.max_children_per_agent > 0 && self.depth(agent) < self.settings.max_depth
+    }
+
+    /// Returns the depth of an agent: a task of the plan, or a child of the run, is one below the run itself.
+    fn depth(&self, agent: &AgentId) -> u32 {
+        let ancestors = std::iter::successors(Some(agent), |at| self.task(at)?.parent.as_ref());
+        // At most as many steps as there are tasks, in case a parent is its own ancestor.
+        u32::try_from(ancestors.take(self.tasks.len() + 1).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the child that a call has spawned.
+    fn spawned_by(&self, parent: Option<&AgentId>, call: Option<&CallOfTurn>) -> Option<&TaskRecord> {
+        let (parent, call) = (parent?, call?);
+        let is_spawned = |record: &&TaskRecord| record.spawn.as_ref().is_some_and(|it| it.call.as_ref() == Some(call));
+        self.tasks().filter(|record| record.parent.as_ref() == Some(parent)).find(is_spawned)
+    }
+
+    /// Returns the id that a program has chosen, or one made of the task's words.
+    fn id_of_child(&self, asked: &AskedChild) -> Result<TaskId, SpawnRefused> {
+        let keys: BTreeSet<String> = self.schedule.tasks().map(|known| TaskId::key(known.as_str())).collect();
+        let is_taken = |id: &TaskId| keys.contains(&TaskId::key(id.as_str()));
+        let Some(id) = &asked.id else { return Ok(child_id(&asked.task.title, is_taken)) };
+        if let Some(reason) = TaskId::refusal(id.as_str()) {
+            return Err(SpawnRefused::BadId { id: id.to_string(), reason });
+        }
+        if is_taken(id) { Err(SpawnRefused::Taken) } else { Ok(id.clone()) }
+    }
+
+    fn check_parent(&self, parent: &AgentId) -> Result<(), SpawnRefused> {
+        let unknown = || SpawnRefused::UnknownParent { parent: parent.clone() };
+        let record = self.task(parent).filter(|record| !record.is_command()).ok_or_else(unknown)?;
+        if record.state().is_settled() {
+            return Err(SpawnRefused::ParentEnded { parent: parent.clone() });
+        }
+        let limit = self.settings.max_children_per_agent;
+        if self.tasks().filter(|record| record.parent.as_ref() == Some(parent)).count() >= limit {
+            return Err(SpawnRefused::TooMany { parent: parent.clone(), limit });
+        }
+        if !self.may_have_children(parent) {
+            return Err(SpawnRefused::TooDeep { parent: parent.clone(), limit: self.settings.max_depth });
+        }
+        Ok(())
+    }
+
+    /// Returns what a child may do: what its role and its parent both may, and of that no more than is asked for.
+    fn authority_of_child(&self, asked: &AskedChild) -> Result<Authority, SpawnRefused> {
+        let parent = asked.parent.as_ref().and_then(|parent| self.task(parent));
+        let recorded = parent.and_then(|parent| parent.spawn.as_ref()).map(|spawn| &spawn.authority);
+        let of_parent = recorded.or(asked.of_parents_role.as_ref().filter(|_| parent.is_some()));
+        let mut authority = of_parent.map_or_else(|| asked.of_role.clone(), |above| asked.of_role.meet(above));
+        let depth = asked.parent.as_ref().map_or(0, |parent| self.depth(parent)) + 1;
+        if depth >= self.settings.max_depth || self.settings.max_children_per_agent == 0 {
+            authority.grant.tools.retain(|tool| !PARENTS_TOOLS.contains(&tool.as_str()));
+        }
+        if let Some(wanted) = &asked.tools {
+            narrow(&mut authority, wanted)?;
+        }
+        if asked.parent.is_some() && asked.delivers_changes && !self.can_change_files(&authority) {
+            let role = self.role_of(&asked.task).to_owned();
+            return Err(SpawnRefused::CannotChangeFiles { role, available: tools_of(&authority) });
+        }
+        Ok(authority)
+    }
+
+    fn can_change_files(&self, authority: &Authority) -> bool {
+        let changes = |tool: &String| {
+            let traits = self.settings.tools.tool(tool);
+            traits.is_some_and(|traits| traits.changes_files && authority.grant.permits(tool, traits.permission))
+        };
+        authority.grant.tools.iter().any(changes)
+    }
+
+    /// Returns the budget of a child: what is asked for, but no more than its ancestors and the run have left.
+    fn tokens_of_child(&self, asked: &AskedChild) -> Result<Option<u64>, SpawnRefused> {
+        let Some(parent) = &asked.parent else { return Ok(asked.task.tokens) };
+        let Some(left) = self.budget.left_for_children(parent) else { return Ok(asked.task.tokens) };
+        if left < LEAST_CONTEXT_TOKENS {
+            return Err(SpawnRefused::NoBudget { parent: parent.clone(), left, least: LEAST_CONTEXT_TOKENS });
+        }
+        Ok(asked.task.tokens.map(|tokens| tokens.min(left)))
+    }
+}
+
+/// Leaves the child only the tools that are asked for, which it must be able to have.
+fn narrow(authority: &mut Authority, wanted: &BTreeSet<String>) -> Result<(), SpawnRefused> {
+    let unavailable: Vec<String> = wanted.difference(&authority.grant.tools).cloned().collect();
+    if !unavailable.is_empty() {
+        return Err(SpawnRefused::NoSuchTools { unavailable, available: tools_of(authority) });
+    }
+    authority.grant.tools.clone_from(wanted);
+    Ok(())
+}
+
+fn tools_of(authority: &Authority) -> Vec<String> {
+    authority.grant.tools.iter().cloned().collect()
+}

@@ -1,0 +1,106 @@
+//! The tools about an agent's own children: starting them.
+
+use async_trait::async_trait;
+use orchestrate_core::child::MAX_CONTEXT_BYTES;
+use orchestrate_core::message::MAX_BODY_BYTES;
+use orchestrate_core::policy::Target;
+use orchestrate_core::{AgentHandle, CallId};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::arguments::read;
+use super::facts::facts;
+use crate::arguments::invalid;
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::services::ChildRequest;
+use crate::tool::{Tool, Waits};
+
+/// The `spawn_child_agent` tool.
+pub(super) struct SpawnChildAgent(pub(super) Prompt);
+
+#[derive(Deserialize)]
+struct SpawnArguments {
+    task: String,
+    role: Option<String>,
+    context: Option<Value>,
+    tools: Option<Vec<String>>,
+    budget: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for SpawnChildAgent {
+    facts!("spawn_child_agent", AGENTS, AgentSpawn);
+
+    /// Most agents need no other; a role lists it.
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    /// A child has no tool that its parent does not have.
+    fn changes_files(&self) -> bool {
+        false
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let role = arguments.get("role").and_then(Value::as_str).unwrap_or_default();
+        vec![Effect::on(Target::Name(role.to_owned()))]
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        let task = arguments.get("task").and_then(Value::as_str).unwrap_or_default();
+        if task.trim().is_empty() {
+            return Err(invalid("`task` is empty"));
+        }
+        let context = arguments.get("context").map(text_of).unwrap_or_default();
+        for (name, bytes, most) in [("task", task.len(), MAX_BODY_BYTES), ("context", context.len(), MAX_CONTEXT_BYTES)]
+        {
+            if bytes > most {
+                let reason = format!("`{name}`: expected at most {most} bytes, got {bytes}; refer to a file instead");
+                return Err(invalid(&reason));
+            }
+        }
+        Ok(())
+    }
+
+    fn as_waits(&self) -> Option<&dyn Waits> {
+        Some(self)
+    }
+
+    async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
+        Err(ToolError::Execution("a call that must not be repeated is answered, not run".to_owned()))
+    }
+}
+
+#[async_trait]
+impl Waits for SpawnChildAgent {
+    async fn answer(
+        &self,
+        context: &ToolContext,
+        call: &CallId,
+        arguments: Value,
+    ) -> Result<Option<Answer>, ToolError> {
+        let SpawnArguments { task, role, context: given, tools, budget } = read(arguments)?;
+        let (call, given) = (call.clone(), given.as_ref().map(text_of));
+        let child = ChildRequest { call, task, role, context: given, tools, budget };
+        let handle = context.services().agents.spawn(child).await?;
+        Ok(Some(Answer::new(describe(&handle), json!(handle))))
+    }
+}
+
+/// Returns text as it is, and anything else as JSON.
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn describe(handle: &AgentHandle) -> String {
+    let AgentHandle { agent_id, branch, role, tools, budget } = handle;
+    let budget = budget.map_or_else(|| "within your own".to_owned(), |tokens| format!("{tokens} tokens"));
+    format!(
+        "agent {agent_id} ({role}) begins with your work so far, on the branch {branch}\ntools: {}\nbudget: {budget}",
+        tools.join(", ")
+    )
+}

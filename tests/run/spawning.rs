@@ -1,0 +1,171 @@
+//! Agents that spawn agents: what a child begins with, what it may do, and what is refused, in whole runs.
+
+use libtest_mimic::Failed;
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::event::Event;
+use serde_json::{Value, json};
+
+use super::waits::world;
+use crate::support::{Case, Outcome, Played, Rule, Script, case, done, fail};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("spawning::children_begin_with_their_parents_work", children_begin_with_their_parents_work),
+        case("spawning::three_levels_finish_with_one_agent_at_a_time", three_levels_finish),
+        case("spawning::a_child_gets_no_more_than_its_parent_has", a_child_gets_no_more),
+        case("spawning::too_many_children_are_refused", too_many_children_are_refused),
+        case("spawning::without_spawning_no_tool_for_it_is_offered", no_tool_without_spawning),
+    ]
+}
+
+fn spawn(rule: Rule, arguments: &Value) -> Rule {
+    rule.call("spawn_child_agent", arguments)
+}
+
+fn wait(rule: Rule, ids: &[&str]) -> Rule {
+    rule.call("wait_for_agents", &json!({ "agent_ids": ids }))
+}
+
+fn writes(rule: Rule, path: &str) -> Rule {
+    rule.call("write_file", &json!({"path": path, "content": "1\n"}))
+}
+
+fn then(task: &str, text: &str) -> Rule {
+    Rule::task(task).last_contains(text)
+}
+
+/// Returns the names of the tools that an agent was offered.
+fn offered(played: &Played, of: &str) -> Result<Vec<String>, Failed> {
+    let requests = played.requests()?;
+    let first = requests.iter().find(|request| request.origin.task.as_str() == of);
+    let tools = first.into_iter().flat_map(|request| &request.tools).map(|tool| tool.name.clone());
+    Ok(tools.collect())
+}
+
+const LEADS: &str = "- [ ] T1 lead (agent: lead)\n";
+
+/// A file that is not committed yet is in the children's worktrees, and a value reaches them as material.
+fn children_begin_with_their_parents_work() -> Outcome {
+    let shell = |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
+    let two = json!({"task": "Write two\n\n- from begun.txt", "context": {"port": 4711}});
+    let three = json!({"task": "Write three", "role": "tester", "budget": 50_000, "tools": ["Bash"]});
+    let script = Script::default()
+        .rule(shell(Rule::task("T1").turn(1), "echo begun > begun.txt"))
+        .rule(spawn(spawn(Rule::task("T1").turn(2), &two), &three))
+        .rule(wait(Rule::task("T1").turn(3), &["write_two", "write_three"]))
+        .rule(Rule::task("T1").turn(4).call("get_agent_status", &json!({"agent_id": "write_three"})))
+        .rule(writes(Rule::task("T1").turn(5), "one.txt"))
+        .rule(done("T1"))
+        .rule(shell(Rule::task("write_two").turn(1), "cat begun.txt > two.txt"))
+        .rule(Rule::task("write_two").text("Two is written."))
+        .rule(shell(Rule::task("write_three").turn(1), "cat begun.txt > three.txt"))
+        .rule(done("write_three"));
+    let world = world()?;
+    let played = world.play(LEADS, &script, |_| {})?;
+    played.require(0, &[("T1", Merged), ("write_two", Merged), ("write_three", Merged)])?;
+    for path in ["begun.txt", "two.txt", "three.txt"] {
+        if world.merged(&played.report, path)? != "begun" {
+            return fail(played.story());
+        }
+    }
+    let run = &played.report.run_id;
+    let handles = [
+        format!(
+            "agent write_two (implementer) begins with your work so far, on the branch orchestrate/{run}/write_two"
+        ),
+        format!("agent write_three (tester) begins with your work so far, on the branch orchestrate/{run}/write_three"),
+        "tools: run_shell_command\nbudget: 50000 tokens".to_owned(),
+        "write_two (Write two): merged, idle-done".to_owned(),
+        "report: Two is written.".to_owned(),
+        "write_three (Write three): merged, idle-done".to_owned(),
+    ];
+    played.require_told("T1", &handles.each_ref().map(String::as_str))?;
+    let given =
+        ["- from begun.txt", "What agent T1, which gives you this task, adds to it:\n<data-", "{\"port\":4711}"];
+    played.require_told("write_two", &given)?;
+    let calls = played.pick(|event| match event {
+        Event::TaskAdded { spawn: Some(spawn), .. } => Some(spawn.call.as_ref().map(|call| call.turn)),
+        _ => None,
+    });
+    if calls == [Some(2), Some(2)] && offered(&played, "write_three")? == ["run_shell_command"] {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
+}
+
+fn three_levels_finish() -> Outcome {
+    let script = Script::default()
+        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Lead below", "role": "lead"})))
+        .rule(wait(then("T1", "begins with your work"), &["lead_below"]))
+        .rule(writes(then("T1", "all of them are done"), "one.txt"))
+        .rule(done("T1"))
+        .rule(spawn(Rule::task("lead_below").turn(1), &json!({"task": "Write three", "role": "lead"})))
+        .rule(wait(then("lead_below", "begins with your work"), &["write_three"]))
+        .rule(writes(then("lead_below", "all of them are done"), "two.txt"))
+        .rule(done("lead_below"))
+        .rule(spawn(Rule::task("write_three").turn(1), &json!({"task": "Go on"})))
+        .rule(writes(Rule::task("write_three").turn(2), "three.txt"))
+        .rule(done("write_three"));
+    let played = world()?.play(LEADS, &script, |settings| settings.run.max_agents = 1)?;
+    played.require(0, &[("T1", Merged), ("lead_below", Merged), ("write_three", Merged)])?;
+    // At the last level the tool is not offered, and a call of it is refused.
+    let has_tool = |of| Ok::<_, Failed>(offered(&played, of)?.contains(&"spawn_child_agent".to_owned()));
+    let levels = [has_tool("T1")?, has_tool("lead_below")?, has_tool("write_three")?];
+    played.require_told("write_three", &["Security validation failed"])?;
+    if levels == [true, true, false] { Ok(()) } else { fail(format!("{levels:?}\n{}", played.story())) }
+}
+
+fn a_child_gets_no_more() -> Outcome {
+    let attempts = [
+        json!({"task": "Delete it", "tools": ["delete_file", "Bash"]}),
+        json!({"task": "Read it", "role": "reader"}),
+        json!({"task": "Judge it", "tools": ["wait_for_agents"]}),
+        json!({"task": " \n", "context": "x"}),
+        json!({"task": "Carry it", "context": "x".repeat(70_000)}),
+    ];
+    let mut script = Script::default();
+    for (turn, arguments) in (1..).zip(&attempts) {
+        script = script.rule(spawn(Rule::task("T1").turn(turn), arguments));
+    }
+    let script = script.rule(writes(Rule::task("T1").turn(6), "one.txt")).rule(done("T1"));
+    let played = world()?.play(LEADS, &script, |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    let told = [
+        "the child cannot have delete_file, since its role and its parent do not both have it; it can have: ",
+        "find the role 'reader'; known roles: ",
+        "the child cannot have wait_for_agents",
+        "`task` is empty",
+        "`context`: expected at most 65536 bytes, got 70000; refer to a file instead",
+    ];
+    played.require_told("T1", &told)
+}
+
+/// An agent that does nothing but spawn is told where it ends, and so are its children.
+fn too_many_children_are_refused() -> Outcome {
+    let again = json!({"task": "Again", "role": "lead"});
+    let script = Script::default()
+        .rule(writes(Rule::any().last_contains("Security validation failed"), "one.txt"))
+        .rule(writes(Rule::any().last_contains("children already"), "one.txt"))
+        .rule(Rule::any().last_contains("one.txt").text("Done."))
+        .rule(spawn(Rule::any(), &again));
+    let limits = |settings: &mut orchestrate_coordinator::Settings| {
+        (settings.run.max_children_per_agent, settings.run.max_depth) = (2, 2);
+    };
+    let played = world()?.play(LEADS, &script, limits)?;
+    played.require_told("T1", &["agent T1 has 2 children already, the maximum set by `max_children_per_agent`"])?;
+    let names: Vec<&str> = played.report.tasks.iter().map(|task| task.id.as_str()).collect();
+    if names == ["T1", "again", "again_2"] { Ok(()) } else { fail(format!("{names:?}\n{}", played.story())) }
+}
+
+fn no_tool_without_spawning() -> Outcome {
+    let script = Script::default()
+        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Write it"})))
+        .rule(Rule::task("T1").text("I cannot."));
+    let played = world()?.play(LEADS, &script, |settings| settings.run.max_depth = 0)?;
+    played.require(5, &[("T1", FailedTask)])?;
+    played.require_told("T1", &["Security validation failed"])?;
+    let tools = offered(&played, "T1")?;
+    let has = |tool: &str| tools.iter().any(|offered| offered == tool);
+    if has("wait_for_agents") && !has("spawn_child_agent") { Ok(()) } else { fail(format!("{tools:?}")) }
+}

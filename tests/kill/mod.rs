@@ -8,6 +8,7 @@
 mod afterwards;
 mod landing;
 mod plays;
+mod reports;
 mod scene;
 mod stopped;
 
@@ -66,7 +67,12 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::twice_the_run_is_resumed_to_the_same_end", killed_twice),
         case("kill::during_the_resume_the_run_is_resumed_to_the_same_end", killed_during_resume),
     ];
-    own.into_iter().chain(stopped::cases()).chain(landing::cases()).chain(afterwards::cases()).collect()
+    own.into_iter()
+        .chain(reports::cases())
+        .chain(stopped::cases())
+        .chain(landing::cases())
+        .chain(afterwards::cases())
+        .collect()
 }
 
 /// What must be the same no matter how often a run was killed.

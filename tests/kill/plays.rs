@@ -203,6 +203,15 @@ pub(super) fn spawning() -> Play {
     Play { lead: Some(LEAD), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
 }
 
+/// Returns one task whose agent has no turns left after its second one, and reports.
+pub(super) fn reporting() -> Play {
+    let writes = |rule: Rule| rule.call("write_file", &json!({"path": "half.txt", "content": "half\n"}));
+    let script = Script::default()
+        .rule(Rule::task("T1").last_contains("You have to stop").text("Half of it is written."))
+        .rule(writes(Rule::task("T1")));
+    Play::of("- [ ] T1 write (turns: 2)\n", script)
+}
+
 /// Returns one task whose agent works at once.
 pub(super) fn obedient() -> Play {
     obeying(Rule::task(SENT_BACK).turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))

@@ -104,6 +104,10 @@ fn milestone(event: &Event) -> Option<String> {
             let comment = comment.as_deref().map(|text| format!(": {}", one_line(text, WIDTH))).unwrap_or_default();
             format!("{task}: verdict: {}{comment}", verdict_words(*verdict, changes))
         }
+        Event::ReportDue { task, limit } => {
+            format!("{task}: out of {}: it makes its last report", limit.used_up().unwrap_or("what it needs"))
+        }
+        Event::ReportGiven { task, summary } => format!("{task}: reported: {}", one_line(summary, WIDTH)),
         Event::TaskFailed { task, cause, message } => with_lines(&format!("{task}: FAILED ({cause})"), message),
         Event::TaskConflicted { task, message, .. } => with_lines(&format!("{task}: NOT MERGED"), message),
         Event::TaskSkipped { task, because } => format!("{task}: skipped because {because} did not succeed"),

@@ -5,6 +5,7 @@
 //! change of meaning raises [`VERSION`]. Large texts are stored as blobs beside the events.
 
 mod outcome;
+mod recorded;
 mod stream;
 mod subject;
 mod time;
@@ -17,8 +18,9 @@ use serde_json::Value;
 
 use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
-use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, TaskId};
+use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, TaskId};
 use crate::message::{Envelope, Sender};
+use crate::reached_limit::ReachedLimit;
 use crate::request_parts::RequestParts;
 use crate::settings::RunSettings;
 use crate::spawn_record::SpawnRecord;
@@ -29,25 +31,8 @@ use crate::wait::Wait;
 pub use outcome::{
     CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
 };
+pub use recorded::{Recorded, VERSION};
 pub use time::rfc3339;
-
-/// The version of every recorded event.
-pub const VERSION: u32 = 1;
-
-/// An event with its position in the journal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
-    /// The run.
-    pub run_id: RunId,
-    /// The sequence number, counted from 1 in each run.
-    pub seq: u64,
-    /// Unix milliseconds.
-    pub ts_ms: u64,
-    /// The version of the event's format.
-    pub v: u32,
-    /// The event.
-    pub event: Event,
-}
 
 /// Something that happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -437,6 +422,23 @@ pub enum Event {
         /// Whether its deadline had passed, so that the agent did not see it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         expired: bool,
+    },
+    /// An agent has reached a limit: it makes one last request, without tools, and reports what it has.
+    #[serde(rename = "report.due")]
+    ReportDue {
+        /// The task.
+        task: TaskId,
+        /// The limit.
+        #[serde(flatten)]
+        limit: ReachedLimit,
+    },
+    /// The report of an agent that has reached a limit arrived; its task fails next.
+    #[serde(rename = "report.given")]
+    ReportGiven {
+        /// The task.
+        task: TaskId,
+        /// The report.
+        summary: String,
     },
     /// A worktree's content was stored and is held by a ref.
     #[serde(rename = "snapshot.taken")]

@@ -10,6 +10,7 @@ mod clock;
 mod dropping;
 mod endpoints;
 mod landing;
+mod reporting;
 mod spawning;
 mod spending;
 mod token_limit;

@@ -6,6 +6,8 @@
 //! budgets) is in [`crate::run_state`] and [`crate::merge_queue`].
 
 mod branch;
+mod calls;
+mod last_report;
 mod review;
 mod review_events;
 mod stage;
@@ -20,6 +22,7 @@ use crate::event::{Event, ReturnCause};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
 use crate::illegal::Illegal;
 use crate::price::Cost;
+use crate::reached_limit::ReachedLimit;
 use crate::spawn_record::SpawnRecord;
 use crate::task::Task;
 use crate::task_state::{Reopening, TaskError, TaskState, Verify};
@@ -237,6 +240,16 @@ impl TaskRecord {
     /// then confirms the deletion.
     pub fn deletions_told(&self) -> bool {
         self.tally().is_some_and(|tally| tally.deletions_told)
+    }
+
+    /// Returns the limit that its agent has reached in this attempt, once its last report is due.
+    pub fn reached_limit(&self) -> Option<&ReachedLimit> {
+        self.tally()?.report.as_ref().map(|report| &report.limit)
+    }
+
+    /// Reports whether its agent's last request was sent.
+    pub fn has_asked_for_report(&self) -> bool {
+        self.tally().and_then(|tally| tally.report.as_ref()).is_some_and(|report| report.asked)
     }
 
     /// Reports whether a call was denied in this attempt.

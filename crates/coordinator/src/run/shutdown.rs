@@ -57,6 +57,12 @@ impl Shutdown {
         Self { own: Arc::new(own), run: self.own.subscribe(), asked: Arc::default() }
     }
 
+    /// Creates the level of an agent's last report, which begins although the agent's own work has been stopped.
+    pub fn for_report(&self) -> Self {
+        let (own, _) = watch::channel(ShutdownLevel::None);
+        Self { own: Arc::new(own), run: self.run.clone(), asked: Arc::clone(&self.asked) }
+    }
+
     /// Raises the level; a lower one changes nothing.
     pub fn raise(&self, level: ShutdownLevel) {
         self.own.send_if_modified(|now| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Grant;
@@ -35,6 +35,26 @@ pub(crate) async fn start(context: Arc<RunContext>, task: TaskId, shutdown: Shut
         Ok(Some(assignment)) => work::work(assignment, link, Arc::clone(&context.host), shutdown).await,
         Ok(None) => Ok(()),
         Err(error) => link.contain(error).await,
+    }
+}
+
+/// Lets the agent of a task for which the run has no time left make its last report; the task has failed then.
+pub(crate) async fn report_out_of_time(
+    context: Arc<RunContext>,
+    task: TaskId,
+    why: String,
+    shutdown: Shutdown,
+) -> Result<(), CoordinatorError> {
+    let link = WorkerLink::new(&context, &task);
+    link.reach_limit(FailureCause::Timeout, &why).await?;
+    if link.task()?.reached_limit().is_none() {
+        return Ok(());
+    }
+    match assign(&context, &task).await? {
+        Some(assignment) => {
+            work::report_out_of_time(assignment, &link, Arc::clone(&context.host), shutdown, &why).await
+        }
+        None => Ok(()),
     }
 }
 

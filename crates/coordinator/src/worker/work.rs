@@ -33,10 +33,15 @@ pub(crate) async fn work(
     host: Arc<Host>,
     shutdown: Shutdown,
 ) -> Result<(), CoordinatorError> {
+    if link.task()?.reached_limit().is_some() {
+        // Its time may be used up; only its last report is left, which has a time of its own.
+        let ended = work_until_blocked(assignment, link.clone(), host, shutdown.clone()).await;
+        return after(&link, &shutdown, ended).await;
+    }
     let limit = assignment.task.timeout_ms.map(Duration::from_millis);
     let clock = link.clone();
     let expired = async move { clock.out_of_time().await };
-    let working = work_until_blocked(assignment, link.clone(), host, shutdown.clone());
+    let working = work_until_blocked(assignment.clone(), link.clone(), Arc::clone(&host), shutdown.clone());
     tokio::pin!(working, expired);
     tokio::select! {
         ended = &mut working => return after(&link, &shutdown, ended).await,
@@ -52,7 +57,35 @@ pub(crate) async fn work(
         }
         text.push_str(&format!("; then it failed to {error}"));
     }
+    report_out_of_time(assignment, &link, host, shutdown.for_report(), &text).await?;
     link.fail(FailureCause::Timeout, text).await
+}
+
+/// Lets an agent whose time is used up make its last report, if one is due; the task has failed then.
+pub(crate) async fn report_out_of_time(
+    assignment: Assignment,
+    link: &WorkerLink,
+    host: Arc<Host>,
+    shutdown: Shutdown,
+    why: &str,
+) -> Result<(), CoordinatorError> {
+    link.reach_limit(FailureCause::Timeout, why).await?;
+    let record = link.task()?;
+    if record.reached_limit().is_none() || record.next_work() != Some(WorkStep::Drive) {
+        return Ok(());
+    }
+    let reported = async {
+        let workplace = Workplace::open(assignment, link.clone(), host, shutdown).await?;
+        drive(&workplace, &record).await.map(drop)
+    };
+    match reported.await {
+        Err(error) if error.own_failure().is_some() => {
+            // The task fails for lack of time; without a worktree there is only the report of the facts.
+            tracing::warn!(task = %record.task.id, %error, "an agent could not make its last report");
+            Ok(())
+        }
+        other => other,
+    }
 }
 
 /// Turns an error of one task into that task's failure, and a stop of this agent alone into its end.
@@ -121,6 +154,10 @@ async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, Coord
     let (cause, text) = match driver.drive(workplace).await? {
         DriverEnd::Parked | DriverEnd::Interrupted => return Ok(false),
         DriverEnd::Finished(summary) => return hand_over_or_send_back(workplace, record, summary).await,
+        DriverEnd::AtLimit { limit, report } => {
+            workplace.link.fail_at_limit(limit, report).await?;
+            return Ok(false);
+        }
         DriverEnd::Failed(cause, text) => (cause, text),
     };
     workplace.link.fail(cause, text).await?;

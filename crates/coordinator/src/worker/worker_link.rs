@@ -14,8 +14,8 @@ use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::run_state::{ApprovalDecision, AskedWait, MessageRefused, SpawnRefused, WaitDecision};
 use orchestrate_core::{
-    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, DividedRequest, ReviewVerdict, RunState, TaskId,
-    TaskRecord, ToolCall, VerdictRefused, WaitRefused,
+    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, DividedRequest, ReachedLimit, ReviewVerdict,
+    RunState, TaskId, TaskRecord, ToolCall, VerdictRefused, WaitRefused,
 };
 use orchestrate_journal::{Batch, Blob, Slot};
 use orchestrate_tools::EndedAgentsWait;
@@ -30,6 +30,7 @@ use crate::run::retry_notices::Retry;
 use crate::run::shutdown::Shutdown;
 use crate::run::time_limit;
 use crate::texts::skills::SkillRefused;
+use crate::worker::task_end::Failure;
 use crate::worker::{review_end, task_end};
 use crate::worktree::git_link::GitLink;
 
@@ -349,9 +350,33 @@ impl WorkerLink {
         review_end::conclude(&self.context, &self.task, summary).await
     }
 
+    /// Records that the agent has reached a limit, so that its last request is due; returns `None` if none is.
+    pub(crate) async fn reach_limit(
+        &self,
+        cause: FailureCause,
+        message: &str,
+    ) -> Result<Option<ReachedLimit>, CoordinatorError> {
+        let (task, message) = (self.task.clone(), message.to_owned());
+        let due = move |state: &RunState| state.decide_report(&task, cause, &message).map(Batch::from).ok_or(());
+        match self.context.journal.append_if(due).await? {
+            Ok(_) => Ok(self.task()?.reached_limit().cloned()),
+            Err(()) => Ok(None),
+        }
+    }
+
     /// Fails the task, unless its work has been handed over; its worktree is kept.
     pub(crate) async fn fail(&self, cause: FailureCause, message: String) -> Result<(), CoordinatorError> {
-        task_end::fail(&self.context, &self.task, cause, message).await
+        task_end::fail(&self.context, &self.task, Failure { cause, message, report: None }).await
+    }
+
+    /// Fails the task, whose agent has reached a limit, with the agent's report; its worktree is kept.
+    pub(crate) async fn fail_at_limit(
+        &self,
+        limit: ReachedLimit,
+        report: Option<String>,
+    ) -> Result<(), CoordinatorError> {
+        let ReachedLimit { cause, message, .. } = limit;
+        task_end::fail(&self.context, &self.task, Failure { cause, message, report }).await
     }
 
     /// Cancels the task, unless it has ended.

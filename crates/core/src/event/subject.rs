@@ -49,6 +49,8 @@ impl Event {
             | Event::ApprovalRequested { task, .. }
             | Event::AgentWaiting { task, .. }
             | Event::AgentWoken { task, .. }
+            | Event::ReportDue { task, .. }
+            | Event::ReportGiven { task, .. }
             | Event::SnapshotTaken { task, .. }
             | Event::TaskCommitted { task, .. }
             | Event::VerifyStarted { task, .. }

@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 54] = [
+    pub const TYPES: [&'static str; 56] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -34,6 +34,8 @@ impl Event {
         "agent.woken",
         "message.sent",
         "message.delivered",
+        "report.due",
+        "report.given",
         "snapshot.taken",
         "task.committed",
         "verify.started",

@@ -54,6 +54,7 @@ impl RunState {
             if tasks.contains(id) {
                 record.drop_work();
                 self.budget.release(id);
+                self.budget.let_go(id);
                 self.money.release(id);
             } else {
                 record.replace_merges(merges);

@@ -42,7 +42,11 @@ pub(crate) fn replay(
                     agent.apply(AgentFact::Delivered { text: envelope.render() })?;
                 }
             }
+            Event::ReportDue { limit, .. } => agent.apply(AgentFact::ReportDue { limit: limit.clone() })?,
             Event::ModelRequested { parts, .. } => {
+                if agent.is_at_limit() {
+                    agent.apply(AgentFact::ReportAsked)?;
+                }
                 let followed = requests.follow(recorded.seq, parts);
                 followed.map_err(|error| CoordinatorError::underivable(&recorded.run_id, recorded.seq, error))?;
             }

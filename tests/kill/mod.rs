@@ -112,7 +112,7 @@ fn without_what_differs(mut report: Value) -> Value {
         if let Some(fields) = fields.as_object_mut() {
             fields.retain(|name, _| {
                 !differing.contains(&name.as_str())
-                    && !["commit", "turns", "model", "take_over"].contains(&name.as_str())
+                    && !["commit", "turns", "model", "take_over", "hand_back"].contains(&name.as_str())
             });
         }
     };

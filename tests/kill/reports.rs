@@ -48,13 +48,13 @@ fn killed(play: &Play, fault: &str) -> Outcome {
 /// work is kept; a report whose reply was lost with the process is missing, and none that arrived is.
 fn require_one_report(scene: &Scene, arrives: bool) -> Outcome {
     let events = scene.events()?;
-    let after: Vec<&Event> = events.iter().skip_while(|event| !matches!(event, Event::ReportDue { .. })).collect();
+    let after: Vec<&Event> = events.iter().skip_while(|event| !matches!(event, Event::ReportDue(_))).collect();
     let count = |fits: fn(&Event) -> bool| after.iter().filter(|event| fits(event)).count();
     let [dues, requests, replies, reports, failures] = [
-        count(|event| matches!(event, Event::ReportDue { .. })),
+        count(|event| matches!(event, Event::ReportDue(_))),
         count(|event| matches!(event, Event::ModelRequested { .. })),
         count(|event| matches!(event, Event::ModelReplied { .. })),
-        count(|event| matches!(event, Event::ReportGiven { .. })),
+        count(|event| matches!(event, Event::ReportGiven(_))),
         count(|event| matches!(event, Event::TaskFailed { cause: FailureCause::Turns, .. })),
     ];
     let is_kept = events.iter().any(|event| matches!(event, Event::SnapshotTaken { .. }));

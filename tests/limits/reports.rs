@@ -37,11 +37,11 @@ fn busy(script: Script, task: &str, turns: u32, tokens: u64) -> Script {
 /// Returns the limit that a task's agent reached, the requests that it made then, and its report.
 fn last_of(played: &Played, of: &str) -> Result<(ReachedLimit, Vec<ModelRequest>, Option<String>), Failed> {
     let dues = played.pick(|event| match event {
-        Event::ReportDue { task, limit } if task.as_str() == of => Some(limit.clone()),
+        Event::ReportDue(due) if due.task.as_str() == of => Some(due.limit.clone()),
         _ => None,
     });
     let [limit] = &dues[..] else { return fail(format!("{dues:?}\n{}", played.story())) };
-    let due = played.first(|event| matches!(event, Event::ReportDue { task, .. } if task.as_str() == of))?;
+    let due = played.first(|event| matches!(event, Event::ReportDue(due) if due.task.as_str() == of))?;
     let turns: Vec<u32> = played
         .facts
         .iter()
@@ -53,7 +53,7 @@ fn last_of(played: &Played, of: &str) -> Result<(ReachedLimit, Vec<ModelRequest>
     let is_last = |request: &ModelRequest| request.origin.task.as_str() == of && turns.contains(&request.origin.turn);
     let requests: Vec<ModelRequest> = played.requests()?.into_iter().filter(is_last).collect();
     let given = played.pick(|event| match event {
-        Event::ReportGiven { task, summary } if task.as_str() == of => Some(summary.clone()),
+        Event::ReportGiven(given) if given.task.as_str() == of => Some(given.summary.clone()),
         _ => None,
     });
     if given.len() > 1 || requests.len() != turns.len() {
@@ -168,7 +168,7 @@ fn retried() -> Outcome {
     let again = world.resume(&run, &script, |_| {})?;
     again.require(4, &[("T1", FailedTask)])?;
     let given = again.pick(|event| match event {
-        Event::ReportGiven { summary, .. } => Some(summary.as_str()),
+        Event::ReportGiven(given) => Some(given.summary.as_str()),
         _ => None,
     });
     if given == [REPORT, REPORT] { Ok(()) } else { fail(again.story()) }

@@ -1,5 +1,6 @@
 //! A run from its plan to its merged result: agents, models, messages, checks, conflicts, and being stopped.
 
+mod aggregate;
 mod approver;
 mod base;
 mod cancel;
@@ -10,6 +11,7 @@ mod end_to_end;
 mod evidence;
 mod failures;
 mod git_tools;
+mod hand_back;
 mod messages;
 mod model_fallback;
 pub(crate) mod models;
@@ -31,6 +33,7 @@ use crate::support::{Case, Need};
 pub(crate) fn cases() -> Vec<Case> {
     let others = [check::cases, demo::cases];
     let runs = [
+        aggregate::cases,
         approver::cases,
         base::cases,
         cancel::cases,
@@ -39,6 +42,7 @@ pub(crate) fn cases() -> Vec<Case> {
         evidence::cases,
         failures::cases,
         git_tools::cases,
+        hand_back::cases,
         model_fallback::cases,
         messages::cases,
         models::cases,

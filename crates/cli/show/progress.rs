@@ -10,7 +10,8 @@ use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::Sender;
 use orchestrate_core::price::dollars;
 use orchestrate_core::{
-    Event, Recorded, RequestedChange, RunId, RunState, TaskRecord, Usage, VerdictKind, Wait, split_hint,
+    Event, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState, TaskRecord, Usage, VerdictKind, Wait,
+    split_hint,
 };
 
 use crate::show::columns;
@@ -104,10 +105,10 @@ fn milestone(event: &Event) -> Option<String> {
             let comment = comment.as_deref().map(|text| format!(": {}", one_line(text, WIDTH))).unwrap_or_default();
             format!("{task}: verdict: {}{comment}", verdict_words(*verdict, changes))
         }
-        Event::ReportDue { task, limit } => {
+        Event::ReportDue(ReportDue { task, limit }) => {
             format!("{task}: out of {}: it makes its last report", limit.used_up().unwrap_or("what it needs"))
         }
-        Event::ReportGiven { task, summary } => format!("{task}: reported: {}", one_line(summary, WIDTH)),
+        Event::ReportGiven(ReportGiven { task, summary }) => format!("{task}: reported: {}", one_line(summary, WIDTH)),
         Event::TaskFailed { task, cause, message } => with_lines(&format!("{task}: FAILED ({cause})"), message),
         Event::TaskConflicted { task, message, .. } => with_lines(&format!("{task}: NOT MERGED"), message),
         Event::TaskSkipped { task, because } => format!("{task}: skipped because {because} did not succeed"),
@@ -244,6 +245,7 @@ fn cause_words(cause: ReturnCause) -> &'static str {
         ReturnCause::Deletions => "most of its files are gone",
         ReturnCause::Unstorable => "git cannot store its files",
         ReturnCause::ChangesRequested => "changes requested in review",
+        ReturnCause::Claims => "its report claims what the facts do not bear out",
         ReturnCause::NoVerdict => "it ended without a verdict",
         ReturnCause::NewWork => "new work to review",
         ReturnCause::Rejected => "rejected in review",

@@ -51,6 +51,7 @@ pub(crate) fn render(report: &Report) -> String {
                 text.push_str(&format!("  fix: {}\n", one_line(hint, MAX_ERROR_CHARS)));
             }
         }
+        text.push_str(&handed_back(task));
         text.push_str(&review_of(task));
         if let Some(take_over) = &task.take_over {
             text.push_str(&taken_over(&task.id, take_over));
@@ -103,6 +104,18 @@ fn time(worked_ms: u64, waited_ms: u64) -> String {
     }
     let (all, waited) = (seconds(worked_ms + waited_ms), seconds(waited_ms));
     format!("{worked:.1} s of work, {all:.1} s in all ({waited:.1} s waiting for a model)")
+}
+
+/// Describes what people should know of what an agent handed back: its report at a limit, what it asks, and what it
+/// claims although the facts do not bear it out.
+fn handed_back(task: &TaskReport) -> String {
+    let Some(hand_back) = &task.hand_back else { return String::new() };
+    let is_at_limit = task.error.as_ref().is_some_and(|error| error.cause.used_up().is_some());
+    let report = is_at_limit.then(|| format!("reported: {}", hand_back.summary));
+    let questions = hand_back.open_questions.iter().map(|question| format!("asks: {question}"));
+    let claims = hand_back.unverified.iter().map(|claim| format!("unverified claim: {claim}"));
+    let lines = report.into_iter().chain(questions).chain(claims);
+    lines.map(|line| format!("{}: {}\n", task.id, one_line(&line, MAX_ERROR_CHARS))).collect()
 }
 
 /// Describes a task's verdict on others, and the verdict that it waits for; empty without any.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::hand_back::HandBack;
 use crate::ids::{AgentId, TaskId};
 use crate::run_state::{RunState, TaskRecord};
 use crate::settings::MergeMode;
@@ -84,6 +85,9 @@ pub struct AgentStatus {
     pub summary: Option<String>,
     /// Why it did not succeed, truncated if it is long.
     pub error: Option<String>,
+    /// What it hands back; `None` until its work has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hand_back: Option<HandBack>,
 }
 
 impl RunState {
@@ -163,6 +167,7 @@ impl RunState {
                 .filter(|summary| !summary.is_empty())
                 .map(|text| truncate(text, MAX_TEXT_CHARS)),
             error: record.error().map(|error| truncate(&error.message, MAX_TEXT_CHARS)),
+            hand_back: self.ended_hand_back(record),
         }
     }
 

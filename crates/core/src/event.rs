@@ -5,22 +5,23 @@
 //! change of meaning raises [`VERSION`]. Large texts are stored as blobs beside the events.
 
 mod outcome;
-mod recorded;
 mod stream;
 mod subject;
 mod time;
 mod types;
+mod version;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::compared_work::WorkCompared;
 use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
-use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, TaskId};
+use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, TaskId};
 use crate::message::{Envelope, Sender};
-use crate::reached_limit::ReachedLimit;
+use crate::reached_limit::{ReportDue, ReportGiven};
 use crate::request_parts::RequestParts;
 use crate::settings::RunSettings;
 use crate::spawn_record::SpawnRecord;
@@ -31,8 +32,23 @@ use crate::wait::Wait;
 pub use outcome::{
     CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
 };
-pub use recorded::{Recorded, VERSION};
 pub use time::rfc3339;
+pub use version::VERSION;
+
+/// An event with its position in the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The run.
+    pub run_id: RunId,
+    /// The sequence number, counted from 1 in each run.
+    pub seq: u64,
+    /// Unix milliseconds.
+    pub ts_ms: u64,
+    /// The version of the event's format.
+    pub v: u32,
+    /// The event.
+    pub event: Event,
+}
 
 /// Something that happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -425,21 +441,13 @@ pub enum Event {
     },
     /// An agent has reached a limit: it makes one last request, without tools, and reports what it has.
     #[serde(rename = "report.due")]
-    ReportDue {
-        /// The task.
-        task: TaskId,
-        /// The limit.
-        #[serde(flatten)]
-        limit: ReachedLimit,
-    },
+    ReportDue(ReportDue),
     /// The report of an agent that has reached a limit arrived; its task fails next.
     #[serde(rename = "report.given")]
-    ReportGiven {
-        /// The task.
-        task: TaskId,
-        /// The report.
-        summary: String,
-    },
+    ReportGiven(ReportGiven),
+    /// A task's work was compared with its base.
+    #[serde(rename = "work.compared")]
+    WorkCompared(WorkCompared),
     /// A worktree's content was stored and is held by a ref.
     #[serde(rename = "snapshot.taken")]
     SnapshotTaken {

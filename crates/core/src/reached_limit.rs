@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::{Fit, TokenCounter, fit, request_tokens};
 use crate::conversation::{Message, ModelRequest, Origin};
 use crate::event::FailureCause;
+use crate::ids::TaskId;
 use crate::truncation::truncate;
 use crate::untrusted_text::block;
 
@@ -46,6 +47,27 @@ pub struct ReachedLimit {
     pub message: String,
     /// The maximum of tokens that the request and its reply may use; 0 if none can be made.
     pub tokens: u64,
+}
+
+/// The fact that an agent has reached a limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReportDue {
+    /// The task.
+    pub task: TaskId,
+    /// The limit.
+    #[serde(flatten)]
+    pub limit: ReachedLimit,
+}
+
+/// The fact that an agent has reported at a limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReportGiven {
+    /// The task.
+    pub task: TaskId,
+    /// The report.
+    pub summary: String,
 }
 
 /// The last request of an agent.

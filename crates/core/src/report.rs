@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::agent_status::Liveness;
 use crate::conversation::Usage;
 use crate::event::{FailureCause, RunStatus};
+use crate::hand_back::HandBack;
 use crate::ids::{AgentId, Oid, RunId, TaskId};
 use crate::price::{Cost, DOLLAR};
 use crate::run_state::{EndCause, RunState, TakeOver, TaskError, TaskRecord, TaskState, Verify};
@@ -139,6 +140,9 @@ pub struct TaskReport {
     /// The reviewing tasks whose verdict its finished work waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits_for_verdict_of: Vec<TaskId>,
+    /// What its agent hands back; `None` in a report on the task alone, and before its work has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hand_back: Option<HandBack>,
 }
 
 impl Standing {
@@ -167,6 +171,7 @@ impl Standing {
             state: self.of_task(record),
             liveness: Some(state.liveness(record, self.is_live)),
             waits_for_verdict_of: state.waits_for_verdict_of(record),
+            hand_back: state.ended_hand_back(record),
             ..TaskReport::of(record)
         };
         Report {
@@ -211,6 +216,7 @@ impl TaskReport {
             stale: record.is_stale(),
             verdict: record.verdict().cloned(),
             waits_for_verdict_of: Vec::new(),
+            hand_back: None,
         }
     }
 
@@ -295,16 +301,16 @@ impl FailureCause {
 impl Severity {
     fn of(cause: EndCause) -> Severity {
         use FailureCause::{
-            Budget, ChangesRequested, Check, Command, Context, Cost, Denied, Endpoint, Internal, Looping, Model,
-            NoChanges, NoVerdict, Panicked, Refused, Setup, Silent, Timeout, Turns, Worktree,
+            Budget, ChangesRequested, Check, Claims, Command, Context, Cost, Denied, Endpoint, Internal, Looping,
+            Model, NoChanges, NoVerdict, Panicked, Refused, Setup, Silent, Timeout, Turns, Worktree,
         };
         let EndCause::Failed(cause) = cause else { return Severity::Failed };
         match cause {
             Turns | Budget | Cost | Timeout | Context => Severity::Limit,
             Denied => Severity::Denied,
             Panicked | Internal => Severity::Internal,
-            Check | ChangesRequested | NoChanges | NoVerdict | Silent | Looping | Refused | Model | Endpoint
-            | Command | Setup | Worktree => Severity::Failed,
+            Check | ChangesRequested | Claims | NoChanges | NoVerdict | Silent | Looping | Refused | Model
+            | Endpoint | Command | Setup | Worktree => Severity::Failed,
         }
     }
 

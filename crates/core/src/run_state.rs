@@ -334,6 +334,7 @@ impl RunState {
         Arc::make_mut(record).apply(self.seq + 1, event).map_err(|reason| reason.of(id.clone()))?;
         self.merges.apply(event)?;
         self.count_spending(&id, event);
+        self.count_checks(&id, event);
         match event {
             Event::MergePrepared { tree, .. } => self.take_over_check(&id, tree),
             Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => self.count_red_check(&id, tree),

@@ -17,6 +17,8 @@ mod waits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::check_receipt::CheckReceipt;
+use crate::compared_work::ComparedWork;
 use crate::conversation::Usage;
 use crate::event::{Event, ReturnCause};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
@@ -197,6 +199,12 @@ impl TaskRecord {
         self.started()?.work().map(|work| &work.tree)
     }
 
+    /// Returns the commit with its newest work, finished or not: a snapshot may be newer than the branch's tip.
+    pub fn newest_work(&self) -> Option<&Oid> {
+        let finished = self.commit().filter(|_| self.state().is_handed_over());
+        finished.or_else(|| self.branched()?.kept.as_ref()).or_else(|| self.tip())
+    }
+
     /// Returns the result of the newest check of its finished work.
     pub fn verify(&self) -> Verify {
         self.started().and_then(Started::work).map_or(Verify::None, |work| work.verify)
@@ -245,6 +253,25 @@ impl TaskRecord {
     /// Returns the limit that its agent has reached in this attempt, once its last report is due.
     pub fn reached_limit(&self) -> Option<&ReachedLimit> {
         self.tally()?.report.as_ref().map(|report| &report.limit)
+    }
+
+    /// Returns the newest checks of its work, oldest first.
+    pub fn checks(&self) -> &[CheckReceipt] {
+        self.started().map_or(&[], |started| started.checks.all())
+    }
+
+    /// Counts an event that concerns the checks of its work.
+    pub(crate) fn count_checks(&mut self, event: &Event, changes_files: impl Fn(&str) -> bool, of_run: Option<&str>) {
+        let of_task = self.task.verify.clone();
+        let checks: Vec<&str> = of_task.as_deref().into_iter().chain(of_run).collect();
+        if let Some(started) = self.started_mut() {
+            started.checks.apply(event, changes_files, &checks);
+        }
+    }
+
+    /// Returns what its work changes, as it was compared last.
+    pub fn compared(&self) -> Option<&ComparedWork> {
+        self.started()?.compared.as_ref()
     }
 
     /// Reports whether its agent's last request was sent.

@@ -84,7 +84,7 @@ pub struct EndedWait {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaitRefused {
     /// No agent is named.
-    #[error("name at least one agent to wait for")]
+    #[error("name at least one agent")]
     NoAgents,
     /// There is no such agent.
     #[error("there is no agent '{agent}' in this run; the agents are: {known}")]

@@ -13,8 +13,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use orchestrate_core::aggregated::{AgentChanges, AggregatedResults};
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::policy::{Grant, Policy};
+use orchestrate_core::review::ChangedFile;
 use orchestrate_core::{
     AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall,
     ToolSettings,
@@ -433,6 +435,21 @@ impl AgentService for FakeAgents {
 
     async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError> {
         Ok(vec![agent(&"T3".into())?.info])
+    }
+
+    async fn aggregate(&self, agents: &[AgentId], shows: ShowsPath) -> Result<AggregatedResults, ServiceError> {
+        let changes = |id: &AgentId| {
+            agent(id)?;
+            let file = ChangedFile { path: "src/lib.rs".to_owned(), added: 1, ..ChangedFile::default() };
+            Ok(AgentChanges { agent_id: id.clone(), files: vec![file] })
+        };
+        let changes = agents.iter().map(changes).collect::<Result<Vec<_>, ServiceError>>()?;
+        let mut together = AggregatedResults::of(Vec::new(), &changes);
+        match shows("src/lib.rs") {
+            true => together.diff = "+one\n".to_owned(),
+            false => together.withheld = vec!["src/lib.rs".to_owned()],
+        }
+        Ok(together)
     }
 
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::event::CacheLookup;
 use orchestrate_core::policy::Decision;
@@ -272,6 +273,9 @@ pub trait AgentService: Send + Sync {
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError>;
     /// Returns the agents that have not ended.
     async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError>;
+    /// Returns what agents hand back side by side, without the content of paths that may not be shown. Fails with
+    /// [`ServiceError::Invalid`] if an agent is unknown.
+    async fn aggregate(&self, agents: &[AgentId], shows: ShowsPath) -> Result<AggregatedResults, ServiceError>;
     /// Returns how a wait has ended; if it has not, records it and returns `None`: the call is made again then. Fails
     /// with [`ServiceError::Invalid`] if an agent is unknown, or cannot end before the caller does.
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError>;

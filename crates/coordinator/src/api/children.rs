@@ -5,7 +5,9 @@
 //! run open, and waiting for a child ends with the run.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::event::Recorded;
 use orchestrate_core::message::Sender;
 use orchestrate_core::report::TaskReport;
@@ -21,6 +23,7 @@ use crate::error::CoordinatorError;
 use crate::run::handle::RunHandle;
 use crate::run::new_child::{self, NewChild};
 use crate::run::secrets::require_none_in;
+use crate::worktree::aggregate::{Caller, aggregate};
 
 /// How many events are read from the journal at once.
 const EVENTS_AT_ONCE: usize = 256;
@@ -124,6 +127,21 @@ impl Coordinator {
         Ok(reports)
     }
 
+    /// Returns what children hand back side by side, in the given order: their reports, changes and costs, the files that
+    /// several of them change, and the conflicts of their branches with each other and with the run's result.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run has ended meanwhile ([`Coordinator::finish`] returns the reason), or if git fails.
+    pub async fn aggregate(&self, children: &[ChildHandle]) -> Result<AggregatedResults, CoordinatorError> {
+        let Some(first) = children.first() else { return Ok(AggregatedResults::of(Vec::new(), &[])) };
+        let context = first.run.context()?;
+        let ids: Vec<AgentId> = children.iter().map(|child| child.id.clone()).collect();
+        let caller = Caller { agent: None, shows: Arc::new(|_| true) };
+        let found = aggregate(&context, &ids, caller).await?;
+        found.map_err(|_| CoordinatorError::UnknownTask { run: context.run.clone(), task: first.id.clone() })
+    }
+
     /// Ends the children's run once nothing is left to do, and returns its report, or `None` if no child was spawned.
     /// Remaining [`ChildHandle`]s can still read events.
     ///
@@ -162,7 +180,8 @@ impl ChildHandle {
         let mut state = self.run.state.clone();
         let reached = state.wait_for(|state| state.task(&self.id).is_some_and(TaskRecord::rests)).await;
         let reached = reached.map_err(|_| self.run.ended())?;
-        reached.task(&self.id).map(TaskReport::of).ok_or_else(|| self.run.ended())
+        let record = reached.task(&self.id).ok_or_else(|| self.run.ended())?;
+        Ok(TaskReport { hand_back: reached.ended_hand_back(record), ..TaskReport::of(record) })
     }
 
     /// Asks the child to stop; its worktree and branch are kept.

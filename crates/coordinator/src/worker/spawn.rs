@@ -76,6 +76,7 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
             delivers: role.delivers,
             may_do_nothing: role.may_do_nothing,
             grant: authority.grant.clone(),
+            strict_hand_back: role.strict_hand_back,
             spec: context.blob_value(spec, "agent")?,
         }),
         _ => None,

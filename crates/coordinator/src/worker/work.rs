@@ -19,7 +19,9 @@ use crate::run::host::Host;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
-use crate::worker::faulty_work::{after_red_check, merge_return, send_back_conflict, send_back_unstored};
+use crate::worker::faulty_work::{
+    after_red_check, merge_return, send_back_claims, send_back_conflict, send_back_unstored,
+};
 use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
@@ -194,6 +196,9 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     if workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report()) {
         git.keep().await?;
         let is_review = record.task.verdict;
+        if let Some(goes_on) = refuse_claims(workplace, record, &summary).await? {
+            return Ok(goes_on);
+        }
         return if is_review { end_review(workplace, summary).await } else { report(workplace, summary).await };
     }
     let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
@@ -202,9 +207,30 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     if record.changes_nothing(&commit, &tree) {
         return no_changes(workplace, record, summary).await;
     }
+    git.compare().await?;
+    if let Some(goes_on) = refuse_claims(workplace, record, &summary).await? {
+        return Ok(goes_on);
+    }
     // Either a check or a message is next, so there is more to do.
     link.hand_over(Event::TaskCommitted { task: workplace.task().clone(), commit, tree, summary }).await?;
     Ok(true)
+}
+
+/// Returns work to its agent if the facts do not bear out what the report claims and its role is strict about that;
+/// returns whether there is more to do then.
+async fn refuse_claims(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    summary: &str,
+) -> Result<Option<bool>, CoordinatorError> {
+    if !workplace.assignment.role.as_ref().is_some_and(|role| role.strict_hand_back) {
+        return Ok(None);
+    }
+    let unverified = workplace.link.task()?.unverified_claims(summary);
+    if unverified.is_empty() {
+        return Ok(None);
+    }
+    send_back_claims(workplace, record, &unverified).await.map(Some)
 }
 
 /// Ends a task whose result is its report; there is more to do only if a message has arrived meanwhile.

@@ -226,9 +226,9 @@ fn an_agent_at_a_limit_makes_one_last_request_without_tools() {
 #[test]
 fn an_agent_without_tokens_for_a_report_makes_no_request() {
     let none = ReachedLimit { tokens: 0, ..limit(FailureCause::Budget) };
-    let agent = after(vec![AgentFact::ReportDue { limit: none.clone() }]);
+    let mut agent = after(vec![AgentFact::ReportDue { limit: none.clone() }]);
     let Step::AwaitCounter = agent.next_step(&ByteBound) else { panic!("an upper bound decides nothing") };
-    assert!(agent.clone().apply(reply("x", &[], StopReason::EndTurn)).is_err());
+    assert!(agent.apply(reply("x", &[], StopReason::EndTurn)).is_err());
     assert_eq!(Finish::AtLimit { limit: none, report: None }.failure_cause(), Some(FailureCause::Budget));
 }
 

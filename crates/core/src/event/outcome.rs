@@ -101,6 +101,8 @@ pub enum ReturnCause {
     Unstorable,
     /// A task that reviews it asks for changes.
     ChangesRequested,
+    /// Its report claims what the facts do not bear out.
+    Claims,
     /// It has to end with a verdict, and has ended without one.
     NoVerdict,
     /// There is new work for it to review.
@@ -137,6 +139,8 @@ pub enum FailureCause {
     Denied,
     /// The task's or the run's check kept failing.
     Check,
+    /// The agent's report kept claiming what the facts do not bear out.
+    Claims,
     /// The agent changed nothing although its role delivers changes.
     NoChanges,
     /// A task that reviews it kept asking for changes.

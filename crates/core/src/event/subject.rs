@@ -28,6 +28,9 @@ impl Event {
             | Event::IntegrationHeld { .. }
             | Event::MachineSlept { .. } => None,
             Event::TaskAdded { task, .. } => Some(&task.id),
+            Event::ReportDue(due) => Some(&due.task),
+            Event::ReportGiven(given) => Some(&given.task),
+            Event::WorkCompared(compared) => Some(&compared.task),
             Event::MessageSent { envelope } => Some(&envelope.to),
             Event::MessageDelivered { to, .. } => Some(to),
             Event::TaskReady { task }
@@ -49,8 +52,6 @@ impl Event {
             | Event::ApprovalRequested { task, .. }
             | Event::AgentWaiting { task, .. }
             | Event::AgentWoken { task, .. }
-            | Event::ReportDue { task, .. }
-            | Event::ReportGiven { task, .. }
             | Event::SnapshotTaken { task, .. }
             | Event::TaskCommitted { task, .. }
             | Event::VerifyStarted { task, .. }

@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 56] = [
+    pub const TYPES: [&'static str; 57] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -36,6 +36,7 @@ impl Event {
         "message.delivered",
         "report.due",
         "report.given",
+        "work.compared",
         "snapshot.taken",
         "task.committed",
         "verify.started",

@@ -1,9 +1,11 @@
 //! The last report of an agent that has reached a limit: whether it is due, and what may be spent on it.
 
+use std::sync::Arc;
+
 use crate::budget::{Amount, Reservation};
 use crate::event::{Event, FailureCause};
 use crate::ids::TaskId;
-use crate::reached_limit::{MAX_REPORT_TOKENS, ReachedLimit};
+use crate::reached_limit::{MAX_REPORT_TOKENS, ReachedLimit, ReportDue};
 use crate::run_state::{RunState, TaskRecord};
 use crate::task_state::TaskState;
 use crate::wait::Wait;
@@ -22,7 +24,7 @@ impl RunState {
             return None;
         }
         let limit = ReachedLimit { cause, message: message.to_owned(), tokens: self.report_tokens(record) };
-        Some(Event::ReportDue { task: task.clone(), limit })
+        Some(Event::ReportDue(ReportDue { task: task.clone(), limit }))
     }
 
     /// Returns the tokens that an agent's last request and its reply may use: what is held for it, and a fixed amount
@@ -34,6 +36,14 @@ impl RunState {
             self.budget.held(&record.task.id)
         } else {
             MAX_REPORT_TOKENS
+        }
+    }
+
+    /// Counts an event that concerns the checks of a task's work.
+    pub(super) fn count_checks(&mut self, task: &TaskId, event: &Event) {
+        let changes_files = |tool: &str| self.settings.tools.tool(tool).is_none_or(|traits| traits.changes_files);
+        if let Some(record) = self.tasks.get_mut(task) {
+            Arc::make_mut(record).count_checks(event, changes_files, self.settings.verify.as_deref());
         }
     }
 

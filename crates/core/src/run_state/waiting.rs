@@ -59,6 +59,25 @@ impl RunState {
         Ok(())
     }
 
+    /// Returns the records of agents that another one names, each once.
+    ///
+    /// # Errors
+    ///
+    /// Fails if none is named or there is no such agent, with the names of those that there are.
+    pub fn named_agents(&self, ids: &[AgentId]) -> Result<Vec<&TaskRecord>, WaitRefused> {
+        if ids.is_empty() {
+            return Err(WaitRefused::NoAgents);
+        }
+        let mut records: Vec<&TaskRecord> = Vec::new();
+        for id in ids {
+            let record = self.known_agent(id)?;
+            if !records.iter().any(|known| known.task.id == *id) {
+                records.push(record);
+            }
+        }
+        Ok(records)
+    }
+
     /// Returns the record of an agent that another one names.
     ///
     /// # Errors

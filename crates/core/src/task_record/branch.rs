@@ -35,6 +35,8 @@ pub(super) struct Branch {
     pub(super) repair: Option<Repair>,
     /// The state of the worktree.
     pub(super) worktree: Worktree,
+    /// The commit of the newest snapshot since the branch was last restarted.
+    pub(super) kept: Option<Oid>,
     /// The newest snapshot.
     pub(super) snapshot: Option<Snapshot>,
     /// The paths that git could not store in the newest snapshot that became the tip.
@@ -62,6 +64,7 @@ impl Branch {
             onto: None,
             repair: None,
             worktree: Worktree::Missing,
+            kept: None,
             snapshot: None,
             left_out: Vec::new(),
         }
@@ -70,7 +73,7 @@ impl Branch {
     /// Makes the next attempt start at a commit, whatever the branch contains.
     pub(super) fn restart(&mut self, base: &Oid) {
         (self.base, self.tip) = (base.clone(), base.clone());
-        (self.onto, self.repair) = (None, None);
+        (self.onto, self.repair, self.kept) = (None, None, None);
         self.worktree = Worktree::Missing;
     }
 

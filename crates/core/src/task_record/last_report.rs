@@ -1,4 +1,4 @@
-//! The events of the report of an agent that has reached a limit, applied to its task.
+//! The events of what an agent hands back, applied to its task: its last report at a limit, and its files.
 
 use std::mem;
 
@@ -6,13 +6,14 @@ use super::stage::Stage;
 use super::started::{LastReport, Started};
 use crate::event::Event;
 use crate::illegal::Illegal;
+use crate::reached_limit::{ReportDue, ReportGiven};
 use crate::wait::Wait;
 
 impl Started {
-    /// Applies that a report is due, or was given.
+    /// Applies that a report is due or was given, or what the work changes.
     pub(super) fn apply_report(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
-            Event::ReportDue { limit, .. } => {
+            Event::ReportDue(ReportDue { limit, .. }) => {
                 self.stop_waiting();
                 self.require_running()?;
                 if self.attempt.tally.report.is_some() {
@@ -21,12 +22,16 @@ impl Started {
                 self.attempt.tally.report = Some(LastReport { limit: limit.clone(), asked: false });
                 Ok(())
             }
-            Event::ReportGiven { summary, .. } => {
+            Event::ReportGiven(ReportGiven { summary, .. }) => {
                 self.require_running()?;
                 if self.attempt.tally.report.is_none() {
                     return Err(Illegal::Reported);
                 }
                 self.summary.clone_from(summary);
+                Ok(())
+            }
+            Event::WorkCompared(compared) => {
+                self.compared = Some(compared.work.clone());
                 Ok(())
             }
             _ => Err(self.refusal()),

@@ -8,6 +8,8 @@ use serde::Serialize;
 use super::branch::{Branch, Snapshot, Worktree};
 use super::review::Review;
 use super::stage::{End, Stage, Work};
+use crate::check_receipt::CheckReceipts;
+use crate::compared_work::ComparedWork;
 use crate::conversation::Usage;
 use crate::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use crate::ids::{BlobId, CallId, Oid};
@@ -91,6 +93,10 @@ pub(super) struct Started {
     pub(super) summary: String,
     /// What it was shown and has decided, if it reviews other tasks.
     pub(super) review: Review,
+    /// The checks of its work.
+    pub(super) checks: CheckReceipts,
+    /// What its work changes, as it was compared last.
+    pub(super) compared: Option<ComparedWork>,
 }
 
 /// The newest attempt at a task.
@@ -202,6 +208,8 @@ impl Started {
             last_tool: None,
             summary: String::new(),
             review: Review::default(),
+            checks: CheckReceipts::default(),
+            compared: None,
         }
     }
 
@@ -304,6 +312,7 @@ impl Started {
                 Ok(())
             }
             Event::SnapshotTaken { number, commit, tree, on_branch, left_out, .. } => {
+                self.branch.kept = Some(commit.clone());
                 self.branch.snapshot = Some(Snapshot { number: *number, tree: tree.clone() });
                 if *on_branch {
                     self.branch.advance(commit, left_out);
@@ -313,7 +322,7 @@ impl Started {
             }
             Event::ToolStarted { .. } | Event::ToolFinished { .. } => self.apply_call(event, task),
             _ if event.is_of_wait() => self.apply_wait(event),
-            Event::ReportDue { .. } | Event::ReportGiven { .. } => self.apply_report(event),
+            Event::ReportDue(_) | Event::ReportGiven(_) | Event::WorkCompared(_) => self.apply_report(event),
             _ => self.apply_outcome(event, task),
         }
     }

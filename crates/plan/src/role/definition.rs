@@ -43,6 +43,10 @@ pub struct Role {
     pub delivers: Delivers,
     /// Whether a task that changes nothing has succeeded, because there was nothing to do.
     pub may_do_nothing: bool,
+    /// Whether work is returned to its agent if the facts do not bear out what its report claims; otherwise that is
+    /// only shown.
+    #[serde(default)]
+    pub strict_hand_back: bool,
     /// Its permissions; `None` means those of its tools.
     pub permissions: Option<BTreeSet<Permission>>,
     /// Permission rules from a `permission` map.
@@ -240,6 +244,7 @@ impl Role {
             max_output_tokens: None,
             delivers: Delivers::default(),
             may_do_nothing: false,
+            strict_hand_back: false,
             permissions: None,
             rules: Vec::new(),
             unknown: Map::new(),

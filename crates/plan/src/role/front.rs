@@ -94,6 +94,7 @@ const OTHERS_MODELS: &[&str] = &["sonnet", "opus", "haiku"];
 const SETTINGS: &[&str] = &[
     DELIVERS,
     "orchestrate-nothing-to-do",
+    "orchestrate-hand-back",
     "orchestrate-context-tokens",
     "orchestrate-max-output-tokens",
     "orchestrate-max-turns",
@@ -296,6 +297,14 @@ impl<'a> Reader<'a> {
                 }
                 "orchestrate-nothing-to-do" => {
                     role.may_do_nothing = self.require(truth(value), key, "true or false")?;
+                }
+                "orchestrate-hand-back" => {
+                    let strict = match value.as_str() {
+                        Some("strict") => Some(true),
+                        Some("shown") => Some(false),
+                        _ => None,
+                    };
+                    role.strict_hand_back = self.require(strict, key, "strict or shown")?;
                 }
                 "orchestrate-context-tokens" => {
                     let enough = number(value).filter(|tokens| *tokens >= LEAST_CONTEXT_TOKENS);

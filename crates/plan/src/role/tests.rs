@@ -69,6 +69,7 @@ fn every_key_is_read() {
         max_output_tokens: Some(8_000),
         delivers: Delivers::Report,
         may_do_nothing: true,
+        strict_hand_back: false,
         permissions: Some([Permission::FileRead, Permission::CodeExecution].into()),
         rules: Vec::new(),
         unknown: serde_json::Map::new(),

@@ -1,9 +1,10 @@
 //! The tools about other agents of the run: messages to them, what they are doing, and waiting for them.
 
 use async_trait::async_trait;
+use orchestrate_core::invisible::shown;
 use orchestrate_core::message::MAX_BODY_BYTES;
 use orchestrate_core::policy::Target;
-use orchestrate_core::{AgentId, AgentInfo, AgentStatus, Blocker, CallId, Liveness};
+use orchestrate_core::{AgentId, AgentInfo, AgentStatus, Blocker, CallId, HandBack, Liveness};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,6 +18,9 @@ use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::services::{AgentsWait, EndedAgentsWait, OutgoingMessage};
 use crate::tool::{Tool, Waits};
+
+/// The maximum number of files that are named of one agent.
+const SHOWN_FILES: usize = 20;
 
 /// The `send_message_to_agent` tool.
 pub(super) struct SendMessageToAgent(pub(super) Prompt);
@@ -134,8 +138,7 @@ impl Tool for WaitForAgents {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let ids = arguments.get("agent_ids").and_then(Value::as_array).into_iter().flatten();
-        ids.filter_map(Value::as_str).map(|id| Effect::on(Target::Name(id.to_owned()))).collect()
+        agents_named(arguments)
     }
 
     fn as_waits(&self) -> Option<&dyn Waits> {
@@ -162,6 +165,12 @@ impl Waits for WaitForAgents {
     }
 }
 
+/// Returns the effects of a call that names several agents.
+pub(super) fn agents_named(arguments: &Value) -> Vec<Effect> {
+    let ids = arguments.get("agent_ids").and_then(Value::as_array).into_iter().flatten();
+    ids.filter_map(Value::as_str).map(|id| Effect::on(Target::Name(id.to_owned()))).collect()
+}
+
 /// Describes how a wait has ended, then each agent.
 fn report(ended: &EndedAgentsWait) -> String {
     let why = match ended {
@@ -178,12 +187,31 @@ fn report(ended: &EndedAgentsWait) -> String {
 
 /// Describes an agent with its report.
 fn describe(status: &AgentStatus) -> String {
-    let AgentStatus { info, attempt, turns, tokens, last_tool, summary, error } = status;
+    let AgentStatus { info, attempt, turns, tokens, last_tool, summary, error, hand_back } = status;
     let tool = last_tool.as_deref().map(|tool| format!(", last tool {tool}")).unwrap_or_default();
     let work = format!("attempt {attempt}, {turns} turns, {tokens} tokens{tool}");
     let texts = [("report", summary), ("error", error)];
     let texts = texts.into_iter().filter_map(|(name, text)| Some(format!("{name}: {}", text.as_ref()?)));
-    std::iter::once(in_one_line(info)).chain([work]).chain(texts).collect::<Vec<_>>().join("\n")
+    let held = hand_back.iter().flat_map(held_against);
+    std::iter::once(in_one_line(info)).chain([work]).chain(texts).chain(held).collect::<Vec<_>>().join("\n")
+}
+
+/// Describes how an agent's work has ended if a limit ended it, which files it changes, and which of its claims the
+/// facts do not bear out.
+pub(super) fn held_against(hand_back: &HandBack) -> Vec<String> {
+    let mut lines = Vec::new();
+    let HandBack { outcome, files, omitted_files, unverified, .. } = hand_back;
+    if outcome.is_at_limit() {
+        lines.push(format!("outcome: {}", outcome.words()));
+    }
+    if !files.is_empty() {
+        let named = files.iter().take(SHOWN_FILES).map(|file| format!("{} {}", file.status, shown(&file.path)));
+        let more = files.len().saturating_sub(SHOWN_FILES) + omitted_files;
+        let more = (more > 0).then(|| format!("and {more} more"));
+        lines.push(format!("files: {}", named.chain(more).collect::<Vec<_>>().join(", ")));
+    }
+    lines.extend(unverified.iter().map(|claim| format!("unverified claim: {claim}")));
+    lines
 }
 
 /// Describes an agent in one line.

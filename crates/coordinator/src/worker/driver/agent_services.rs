@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::child::assigned;
 use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
@@ -189,6 +190,11 @@ impl AgentService for AgentServices {
 
     async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError> {
         Ok(self.workplace()?.link.active_agents())
+    }
+
+    async fn aggregate(&self, agents: &[AgentId], shows: ShowsPath) -> Result<AggregatedResults, ServiceError> {
+        let found = self.workplace()?.git.aggregate(agents, shows).await.map_err(|error| service_error(&error))?;
+        found.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {

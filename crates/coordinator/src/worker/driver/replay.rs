@@ -42,7 +42,7 @@ pub(crate) fn replay(
                     agent.apply(AgentFact::Delivered { text: envelope.render() })?;
                 }
             }
-            Event::ReportDue { limit, .. } => agent.apply(AgentFact::ReportDue { limit: limit.clone() })?,
+            Event::ReportDue(due) => agent.apply(AgentFact::ReportDue { limit: due.limit.clone() })?,
             Event::ModelRequested { parts, .. } => {
                 if agent.is_at_limit() {
                     agent.apply(AgentFact::ReportAsked)?;

@@ -11,6 +11,7 @@ mod end_to_end;
 mod evidence;
 mod failures;
 mod git_tools;
+mod goals;
 mod hand_back;
 mod messages;
 mod model_fallback;
@@ -43,6 +44,7 @@ pub(crate) fn cases() -> Vec<Case> {
         failures::cases,
         git_tools::cases,
         hand_back::cases,
+        goals::cases,
         model_fallback::cases,
         messages::cases,
         models::cases,

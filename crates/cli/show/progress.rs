@@ -247,6 +247,7 @@ fn cause_words(cause: ReturnCause) -> &'static str {
         ReturnCause::ChangesRequested => "changes requested in review",
         ReturnCause::Claims => "its report claims what the facts do not bear out",
         ReturnCause::NoVerdict => "it ended without a verdict",
+        ReturnCause::InvalidPlan => "its plan cannot be run",
         ReturnCause::NewWork => "new work to review",
         ReturnCause::Rejected => "rejected in review",
         ReturnCause::Retried => "retried on request",

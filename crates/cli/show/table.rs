@@ -7,7 +7,7 @@ use orchestrate_core::run_state::{EndCause, TakeOver, Verify};
 use orchestrate_core::{RejectingEndpoint, Report, ReviewVerdict, TaskId, TaskState, split_hint};
 
 use crate::show::columns;
-use crate::show::output::one_line;
+use crate::show::output::{one_line, quoted};
 use crate::show::progress::{self, sender, short, tokens, verdict_words};
 
 /// The status of a run that a process works on.
@@ -93,7 +93,15 @@ pub(crate) fn render(report: &Report) -> String {
         report.integration_branch,
         short(report.integration_commit.as_str())
     ));
+    text.push_str(&answer(report));
     text
+}
+
+/// Renders the answer to a goal, with the file of the plan if that is the answer; empty without any.
+fn answer(report: &Report) -> String {
+    let Some(answer) = &report.answer else { return String::new() };
+    let written = report.plan_file.as_ref().map_or_else(String::new, |file| format!("plan: {}\n", one_line(file, 500)));
+    format!("answer:\n{}{written}", quoted(answer.trim_end()))
 }
 
 /// Describes the time that a run has taken; what it waited for its models, it did not work.

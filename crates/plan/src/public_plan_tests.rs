@@ -97,9 +97,9 @@ Mount it.
     reads(
         plan,
         "\
-limit_the_rate [todo] Limit the rate | details This plan is one task: do everything that the whole of it describes.
+limit_the_rate [todo] Limit the rate | details The goal is everything that the whole of this plan describes.
 > limit_the_rate: nothing comes before
-warnings 1: no line is marked as a task, so the whole document is one task
+warnings 1: no line looks like a task, so the whole document is the goal of one agent
 ",
     );
 }
@@ -619,6 +619,7 @@ fn a_document_without_marks_is_one_task() {
         assert_eq!((plan.tasks.len(), errors.len()), (1, 0), "{text}: {errors:?}");
         let codes: Vec<FindingCode> = plan.warnings.iter().map(|warning| warning.code).collect();
         assert_eq!(codes, [FindingCode::WholeDocument], "{text}");
+        assert!(plan.is_goal() && plan.tasks[0].work == Work::Agent(Some("coordinator".to_owned())), "{text}");
         assert!(plan.notes.iter().any(|note| !note.text.is_empty()), "{text}");
     }
 }

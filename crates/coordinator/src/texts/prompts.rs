@@ -27,6 +27,7 @@ const SHIPPED: [(&str, &str); 15] = [
     ("retried", include_str!("../../../../prompts/system/retried.md")),
     ("changes_requested", include_str!("../../../../prompts/system/changes_requested.md")),
     ("no_verdict", include_str!("../../../../prompts/system/no_verdict.md")),
+    ("invalid_plan", include_str!("../../../../prompts/system/invalid_plan.md")),
     ("new_work", include_str!("../../../../prompts/system/new_work.md")),
 ];
 

@@ -117,6 +117,27 @@ pub(super) async fn send_back_claims(
     Ok(true)
 }
 
+/// Returns a plan that cannot be run to its agent with its errors, or fails the task; returns whether there is more to
+/// do.
+pub(super) async fn send_back_plan(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    errors: &str,
+) -> Result<bool, CoordinatorError> {
+    let (link, assignment) = (&workplace.link, &workplace.assignment);
+    let errors = cut(errors, EVIDENCE_BYTES);
+    if !goes_back(workplace, record, ReturnCause::InvalidPlan) {
+        let text = format!("its plan cannot be run{}: {errors}", after_rounds(record));
+        link.fail(FailureCause::InvalidPlan, text).await?;
+        return Ok(false);
+    }
+    let text = assignment.prompts.render_around("invalid_plan", &[], &[("errors", &errors)]);
+    let task = workplace.task().clone();
+    let returned = |text| Event::TaskReturned { task, cause: ReturnCause::InvalidPlan, text, onto: None };
+    link.record_with(text.into_bytes(), returned).await?;
+    Ok(true)
+}
+
 /// Appends to a message the lines of an output that describe a failure, and what to type if its cause is known.
 pub(crate) fn with_failing_lines(text: String, output: &str) -> String {
     let lines = std::iter::once(text).chain(failing_lines(output)).collect::<Vec<_>>().join("\n");

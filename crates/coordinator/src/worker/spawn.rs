@@ -173,7 +173,11 @@ async fn agent_spec(
     let model = context.host.models.choose(&preferences(settings, task, role)).await?;
     let authority = authority::of_agent(context, &state, record, role);
     let limits = authority.limits;
-    let context_tokens_of = |model: &str| settings.token_limit_of_model(Some(model)).min(limits.context_tokens);
+    let context_tokens_of = |model: &str| {
+        let of_model = context.host.models.request_window(model, limits.max_output_tokens);
+        let of_agent = settings.token_limit_of(task, Some(model)).min(limits.context_tokens);
+        of_agent.min(of_model.unwrap_or(u64::MAX))
+    };
     let fallback = |name: &str| Fallback { model: name.to_owned(), context_tokens: context_tokens_of(name) };
     let context_tokens = context_tokens_of(&model);
     let diffs = role.delivers.is_report().then_some(review);

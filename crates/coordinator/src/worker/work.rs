@@ -11,6 +11,7 @@ use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::task::Work;
 use orchestrate_core::{Oid, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, with_hint};
+use orchestrate_plan::role::Delivers;
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::Verification;
@@ -20,7 +21,7 @@ use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::faulty_work::{
-    after_red_check, merge_return, send_back_claims, send_back_conflict, send_back_unstored,
+    after_red_check, merge_return, send_back_claims, send_back_conflict, send_back_plan, send_back_unstored,
 };
 use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
@@ -195,11 +196,15 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     }
     if workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report()) {
         git.keep().await?;
-        let is_review = record.task.verdict;
         if let Some(goes_on) = refuse_claims(workplace, record, &summary).await? {
             return Ok(goes_on);
         }
-        return if is_review { end_review(workplace, summary).await } else { report(workplace, summary).await };
+        let is_plan = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers == Delivers::Plan);
+        return match record.task.verdict {
+            true => end_review(workplace, summary).await,
+            false if is_plan => propose_plan(workplace, record, &summary).await,
+            false => report(workplace, summary).await,
+        };
     }
     let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
     git.commit(&message, &workplace.policy).await?;
@@ -238,6 +243,15 @@ async fn report(workplace: &Workplace, summary: String) -> Result<bool, Coordina
     let task = workplace.task().clone();
     let merged = Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) };
     Ok(!workplace.link.hand_over(merged).await?)
+}
+
+/// Ends a task whose result is a plan; one that cannot be run is returned to its agent. Returns whether there is more
+/// to do.
+async fn propose_plan(workplace: &Workplace, record: &TaskRecord, answer: &str) -> Result<bool, CoordinatorError> {
+    match workplace.link.judge_plan(answer) {
+        Ok(plan) => report(workplace, plan).await,
+        Err(errors) => send_back_plan(workplace, record, &errors).await,
+    }
 }
 
 /// Ends a review with its verdict; an agent that has given none is told once. Returns whether there is more to do.

@@ -18,6 +18,7 @@ use orchestrate_core::{
     RunState, TaskId, TaskRecord, ToolCall, VerdictRefused, WaitRefused,
 };
 use orchestrate_journal::{Batch, Blob, Slot};
+use orchestrate_plan::{PlanError, proposed};
 use orchestrate_tools::EndedAgentsWait;
 use serde::de::DeserializeOwned;
 
@@ -29,6 +30,7 @@ use crate::run::new_child::{self, NewChild};
 use crate::run::retry_notices::Retry;
 use crate::run::shutdown::Shutdown;
 use crate::run::time_limit;
+use crate::texts::roles::known_names;
 use crate::texts::skills::SkillRefused;
 use crate::worker::task_end::Failure;
 use crate::worker::{review_end, task_end};
@@ -133,6 +135,14 @@ impl WorkerLink {
             Some(plan) => self.context.blob_text(plan).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Returns the text of the plan that an answer proposes, or its errors, one a line, if it cannot be run.
+    pub(crate) fn judge_plan(&self, answer: &str) -> Result<String, String> {
+        let settings = &self.context.state().settings;
+        let known = known_names(&self.context.roles, settings.base_url.is_some());
+        let errors = |errors: Vec<PlanError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        proposed(answer, &known, settings).map_err(errors)
     }
 
     /// Returns a skill's body, or a file below its folder: of the project's skills, as the base commit has it.

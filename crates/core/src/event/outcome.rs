@@ -105,6 +105,8 @@ pub enum ReturnCause {
     Claims,
     /// It has to end with a verdict, and has ended without one.
     NoVerdict,
+    /// It has to end with a plan that can be run, and has ended with something else.
+    InvalidPlan,
     /// There is new work for it to review.
     NewWork,
     /// The user rejected it or commented on it: a new attempt.
@@ -147,6 +149,8 @@ pub enum FailureCause {
     ChangesRequested,
     /// The agent ended without the verdict that its role requires.
     NoVerdict,
+    /// The agent kept ending without a plan that can be run, which its role requires.
+    InvalidPlan,
     /// The agent ended with empty replies.
     Silent,
     /// The agent repeated itself.

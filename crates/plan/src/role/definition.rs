@@ -67,12 +67,14 @@ pub enum Delivers {
     /// A verdict on the tasks that its task depends on, which are merged only after its approval; without such
     /// tasks, a report.
     Verdict,
+    /// A report that is a plan; one that cannot be run is returned to its agent.
+    Plan,
 }
 
 impl Delivers {
     /// Reports whether its tasks have no commit.
     pub fn is_report(self) -> bool {
-        matches!(self, Self::Report | Self::Verdict)
+        matches!(self, Self::Report | Self::Verdict | Self::Plan)
     }
 }
 

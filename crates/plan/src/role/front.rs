@@ -293,7 +293,7 @@ impl<'a> Reader<'a> {
             match key.as_str() {
                 DELIVERS => {
                     let delivers = serde_json::from_value(value.clone()).ok();
-                    role.delivers = self.require(delivers, key, "changes, report or verdict")?;
+                    role.delivers = self.require(delivers, key, "changes, report, verdict or plan")?;
                 }
                 "orchestrate-nothing-to-do" => {
                     role.may_do_nothing = self.require(truth(value), key, "true or false")?;

@@ -277,7 +277,7 @@ fn what_is_no_role_says_why() {
         ),
         (
             "---\nmetadata:\n  orchestrate-delivers: all\n---\nx\n",
-            "read role `helper`, line 3: `orchestrate-delivers` expects changes, report or verdict",
+            "read role `helper`, line 3: `orchestrate-delivers` expects changes, report, verdict or plan",
         ),
     ];
     for (text, expected) in table {

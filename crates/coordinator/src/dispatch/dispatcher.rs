@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use orchestrate_core::board::{Board, Effect, Input};
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
 use orchestrate_core::report::{EXIT_INTERRUPTED, Standing, outcome_if_stopped};
 use orchestrate_core::request::{Holder, Request, RequestRefused, StopLevel};
@@ -16,7 +17,6 @@ use orchestrate_journal::{Batch, JournalError, Received, Store};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
-use crate::dispatch::board::{Board, Effect, Input};
 use crate::dispatch::{call_approver, requests};
 use crate::error::CoordinatorError;
 use crate::merge::{base, step};

@@ -6,6 +6,7 @@
 mod audit;
 mod json;
 mod later;
+mod message;
 mod permissions;
 mod tool;
 mod tools;
@@ -21,6 +22,7 @@ use orchestrate_settings::{Kind, named};
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
 pub(crate) use self::json::JsonArgs;
 use self::later::Later;
+pub(crate) use self::message::MessageArgs;
 pub(crate) use self::permissions::{PermissionsArgs, PermissionsCommand};
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 pub(crate) use self::tools::{DocsFormat, ToolsArgs, ToolsCommand};
@@ -484,19 +486,6 @@ pub(crate) struct StopArgs {
     /// Kill every process immediately
     #[arg(long, group = "level")]
     pub(crate) kill: bool,
-    #[command(flatten)]
-    pub(crate) json: JsonArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MessageArgs {
-    /// The agent: the id of its task
-    pub(crate) agent: String,
-    /// The message
-    pub(crate) text: String,
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
-    pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

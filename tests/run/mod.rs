@@ -17,6 +17,7 @@ mod messages;
 mod model_fallback;
 pub(crate) mod models;
 mod project_texts;
+mod questions;
 mod repair;
 mod setup;
 mod signals;
@@ -49,6 +50,7 @@ pub(crate) fn cases() -> Vec<Case> {
         messages::cases,
         models::cases,
         project_texts::cases,
+        questions::cases,
         repair::cases,
         setup::cases,
         signals::cases,

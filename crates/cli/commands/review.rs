@@ -18,7 +18,7 @@ use crate::show::pager;
 use crate::show::patch;
 use crate::show::progress::{short, tokens};
 use crate::show::run_argument::Named;
-use crate::show::table::{STALE, aligned, check, cost, standing};
+use crate::show::table::{STALE, aligned, check, cost, questions, standing};
 
 /// The maximum number of characters of a line about what was handed back.
 const MAX_LINE_CHARS: usize = 500;
@@ -97,7 +97,8 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry]) -> Result<(), C
     rows.extend(entries.iter().map(row));
     let actions: Vec<Action> = entries.iter().flat_map(ReviewEntry::actions).collect();
     let next = next::commands(named, run, &actions);
-    output::result(&format!("{}{}", aligned(&rows), next::render(&next)))
+    let asked = entries.iter().flat_map(|entry| entry.questions.iter().map(|question| (&entry.task, question)));
+    output::result(&format!("{}{}{}", aligned(&rows), questions(asked), next::render(&next)))
 }
 
 fn row(entry: &ReviewEntry) -> [String; 8] {
@@ -168,6 +169,7 @@ fn head(entry: &ReviewEntry, (said, hand_back): (&str, Option<&HandBack>)) -> St
         text.push_str(&format!("{STALE}\n"));
     }
     text.push_str(&hand_back.map(held_against).unwrap_or_default());
+    text.push_str(&questions(entry.questions.iter().map(|question| (&entry.task, question))));
     if !said.is_empty() {
         text.push_str("\nreport:\n");
         text.push_str(&output::quoted(said));

@@ -4,11 +4,11 @@ use orchestrate_core::message::Envelope;
 use orchestrate_core::price::dollars;
 use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport};
 use orchestrate_core::run_state::{EndCause, TakeOver, Verify};
-use orchestrate_core::{RejectingEndpoint, Report, ReviewVerdict, TaskId, TaskState, split_hint};
+use orchestrate_core::{AgentId, RejectingEndpoint, Report, ReviewVerdict, TaskId, TaskState, split_hint};
 
 use crate::show::columns;
 use crate::show::output::{one_line, quoted};
-use crate::show::progress::{self, sender, short, tokens, verdict_words};
+use crate::show::progress::{self, in_parentheses, sender, short, tokens, verdict_words};
 
 /// The status of a run that a process works on.
 pub(crate) const RUNNING: &str = "running";
@@ -237,10 +237,20 @@ fn aligned_lines<const N: usize>(rows: &[[String; N]]) -> impl Iterator<Item = S
 /// Renders one line for each unread message.
 pub(crate) fn unread<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String {
     let line = |message: &Envelope| {
-        let Envelope { sequence, from, to, body, .. } = message;
-        format!("{to} has not read message {sequence} from {}: {}\n", sender(from), one_line(body, 200))
+        let Envelope { sequence, from, to, kind, body, .. } = message;
+        let (to, from, kind, body) = (to.as_str(), sender(from), in_parentheses(*kind), body.to_string());
+        format!("{to} has not read message {sequence} from {from}{kind}: {}\n", one_line(&body, 200))
     };
     messages.map(line).collect()
+}
+
+/// Renders the questions of agents to the user, each in full.
+pub(crate) fn questions<'m>(questions: impl Iterator<Item = (&'m AgentId, &'m Envelope)>) -> String {
+    let shown = |(agent, question): (&AgentId, &Envelope)| {
+        let text = quoted(&question.body.to_text());
+        format!("{agent} waits for your answer to its question {}:\n{text}", question.sequence)
+    };
+    questions.map(shown).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hand_back::HandBack;
 use crate::ids::{AgentId, TaskId};
+use crate::message::{Channel, Receiver};
 use crate::run_state::{RunState, TaskRecord};
 use crate::settings::MergeMode;
 use crate::task_state::TaskState;
@@ -21,7 +22,7 @@ pub enum Liveness {
     Working,
     /// It goes on by itself once this has happened.
     BlockedOn(Blocker),
-    /// A person has to act first: to decide about a call or its work, or to mend a key.
+    /// A person has to act first: to decide about a call or its work, to answer a question, or to mend a key.
     WaitingHuman,
     /// It has ended, and nothing of it is left to do.
     IdleDone,
@@ -37,7 +38,7 @@ pub enum Blocker {
     Slot,
     /// The tasks that have to come before it.
     Dependencies(Vec<TaskId>),
-    /// Other agents, which it waits for itself.
+    /// Other agents, whose work or answer it waits for.
     Agents(Vec<AgentId>),
     /// The tasks that review its work.
     Reviewers(Vec<TaskId>),
@@ -88,6 +89,9 @@ pub struct AgentStatus {
     /// What it hands back; `None` until its work has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hand_back: Option<HandBack>,
+    /// What is known of the messages to it of the agent that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Channel>,
 }
 
 impl RunState {
@@ -126,7 +130,12 @@ impl RunState {
                 let is_open = |id: &&TaskId| self.task(id).is_some_and(|record| !self.is_at_rest(record));
                 Liveness::BlockedOn(named(ids.iter().filter(is_open), Blocker::Agents))
             }
-            Some(Wait::Person { .. } | Wait::Endpoint { .. }) | None => Liveness::WaitingHuman,
+            Some(Wait::Message { to: Receiver::Agent(asked), .. }) => {
+                Liveness::BlockedOn(Blocker::Agents(vec![asked.clone()]))
+            }
+            Some(Wait::Message { to: Receiver::User, .. } | Wait::Person { .. } | Wait::Endpoint { .. }) | None => {
+                Liveness::WaitingHuman
+            }
         }
     }
 
@@ -168,6 +177,7 @@ impl RunState {
                 .map(|text| truncate(text, MAX_TEXT_CHARS)),
             error: record.error().map(|error| truncate(&error.message, MAX_TEXT_CHARS)),
             hand_back: self.ended_hand_back(record),
+            messages: None,
         }
     }
 

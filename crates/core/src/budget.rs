@@ -183,8 +183,7 @@ impl BudgetTree {
     pub fn left_for_children(&self, task: &TaskId) -> Option<u64> {
         let left = |node: &Node| {
             let cap = node.cap?;
-            let free = cap.saturating_sub(self.unit.kept_of(cap, false)).saturating_sub(node.settled);
-            Some(free.saturating_sub(node.reserved))
+            Some(node.left(cap).saturating_sub(node.reserved))
         };
         self.lineage(task).into_iter().filter_map(|(_, node)| left(node)).min()
     }

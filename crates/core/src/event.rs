@@ -435,9 +435,29 @@ pub enum Event {
         to: AgentId,
         /// The sender's sequence number.
         sequence: u64,
-        /// Whether its deadline had passed, so that the agent did not see it.
+        /// Whether its deadline had passed, so that the agent did not see it; only earlier builds record it here.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         expired: bool,
+    },
+    /// A message was not delivered before its deadline, and no longer is.
+    #[serde(rename = "message.expired")]
+    MessageExpired {
+        /// The sender.
+        from: Sender,
+        /// The receiver.
+        to: AgentId,
+        /// The sender's sequence number.
+        sequence: u64,
+    },
+    /// The agent that was asked has ended, so nobody will answer.
+    #[serde(rename = "question.unanswered")]
+    QuestionUnanswered {
+        /// The agent that asked.
+        from: AgentId,
+        /// The agent that was asked.
+        to: AgentId,
+        /// The number of the question.
+        sequence: u64,
     },
     /// An agent has reached a limit: it makes one last request, without tools, and reports what it has.
     #[serde(rename = "report.due")]

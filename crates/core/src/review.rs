@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::case_folding::folded_path;
 use crate::ids::{Oid, TaskId};
 use crate::invisible::shown;
+use crate::message::Envelope;
 use crate::report::{ReportUsage, Standing};
 use crate::run_state::{EndCause, MergedAttempt, TaskRecord, TaskState, Verify};
 use crate::test_files::is_test_file;
@@ -169,6 +170,9 @@ pub struct ReviewEntry {
     pub stale: bool,
     /// Paths in the work that git cannot store: the `.git` of nested repositories, pipes and sockets.
     pub left_out: Vec<String>,
+    /// The questions of its agent that wait for the user's answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Envelope>,
 }
 
 impl BranchChanges {
@@ -198,7 +202,14 @@ impl ChangedFile {
 impl ReviewEntry {
     /// Lists every branch of a run, given the changes of each.
     pub fn listing(standing: &Standing, changes: &BTreeMap<TaskId, BranchChanges>) -> Vec<ReviewEntry> {
-        let of_task = |record| Some(ReviewEntry { state: standing.of_task(record), ..entry(record, changes)? });
+        let questions = |task: &TaskId| {
+            let of_task = standing.state.questions_to_user().filter(|(agent, _)| *agent == task);
+            of_task.map(|(_, question)| question.clone()).collect()
+        };
+        let of_task = |record: &TaskRecord| {
+            let (state, questions) = (standing.of_task(record), questions(&record.task.id));
+            Some(ReviewEntry { state, questions, ..entry(record, changes)? })
+        };
         let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, entry) in entries.iter().enumerate() {
@@ -249,6 +260,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         merged: record.merged().to_vec(),
         stale: record.is_stale(),
         left_out: record.left_out().to_vec(),
+        questions: Vec::new(),
     })
 }
 

@@ -10,6 +10,7 @@ mod clock;
 mod dropping;
 mod endpoints;
 mod landing;
+mod messages;
 mod reporting;
 mod spawning;
 mod spending;
@@ -22,15 +23,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::admission::{MessageRefused, SpawnRefused};
-pub use crate::asked_wait::{AskedWait, Expiry, WaitDecision};
+pub use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 use crate::base_result::BaseResult;
 pub use crate::base_result::RedBase;
 use crate::budget::{BudgetTree, Unit};
 use crate::event::{Event, FailureCause, Recorded, RunStatus};
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 pub use crate::illegal::{Illegal, IllegalEvent};
+use crate::mailboxes::Mailboxes;
 use crate::merge_queue::{MergeQueue, MergeStep, Situation};
-use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
+pub use crate::routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
 use crate::schedule::Schedule;
 use crate::settings::{MergeMode, RunSettings};
 use crate::spawn_record::SpawnRecord;
@@ -86,8 +88,7 @@ pub struct RunState {
     base_result: BaseResult,
     schedule: Schedule,
     tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
-    undelivered: Vec<Envelope>,
-    sent: BTreeMap<Sender, u64>,
+    mailboxes: Arc<Mailboxes>,
     approvals: BTreeMap<CallHash, Approval>,
 }
 
@@ -197,8 +198,7 @@ impl RunState {
             base_result: BaseResult::default(),
             schedule: Schedule::default(),
             tasks: BTreeMap::new(),
-            undelivered: Vec::new(),
-            sent: BTreeMap::new(),
+            mailboxes: Arc::default(),
             approvals: BTreeMap::new(),
         })
     }
@@ -300,7 +300,12 @@ impl RunState {
             }
             Event::TaskAdded { task, parent, spawn } => self.add_task(task, parent.as_ref(), spawn.as_deref()),
             Event::MessageSent { envelope } => self.message_sent(envelope),
-            Event::MessageDelivered { from, to, sequence, .. } => self.message_delivered(from, to, *sequence),
+            Event::MessageDelivered { from, to, sequence, expired: false } => {
+                self.message_delivered(from, to, *sequence)
+            }
+            Event::MessageDelivered { from, to, sequence, expired: true }
+            | Event::MessageExpired { from, to, sequence } => self.message_expired(from, to, *sequence),
+            Event::QuestionUnanswered { from, to, sequence } => self.question_unanswered(from, to, *sequence),
             Event::ApprovalDecided { call, allowed, message, .. } => self.decided(call, *allowed, message.as_deref()),
             _ => self.apply_to_task(event),
         }
@@ -387,27 +392,6 @@ impl RunState {
         }
     }
 
-    fn message_sent(&mut self, envelope: &Envelope) -> Result<(), Illegal> {
-        let expected = self.next_sequence(&envelope.from);
-        if envelope.sequence != expected {
-            return Err(Illegal::MessageNumber { expected, found: envelope.sequence });
-        }
-        self.check_message(envelope.to.as_str(), &envelope.body)?;
-        self.sent.insert(envelope.from.clone(), envelope.sequence);
-        self.undelivered.push(envelope.clone());
-        Ok(())
-    }
-
-    fn message_delivered(&mut self, from: &Sender, to: &AgentId, sequence: u64) -> Result<(), Illegal> {
-        let at = self
-            .undelivered
-            .iter()
-            .position(|message| message.to == *to && message.from == *from && message.sequence == sequence)
-            .ok_or_else(|| Illegal::NoMessage { to: to.clone(), sequence })?;
-        self.undelivered.remove(at);
-        Ok(())
-    }
-
     fn decided(&mut self, call: &CallHash, allowed: bool, message: Option<&str>) -> Result<(), Illegal> {
         let approval = self.approvals.get_mut(call).ok_or_else(|| Illegal::NoCall(call.clone()))?;
         if approval.decision.is_some() {
@@ -453,54 +437,6 @@ impl RunState {
     /// Returns all records in the order in which the tasks were added.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskRecord> {
         self.schedule.tasks().filter_map(|id| self.task(id))
-    }
-
-    /// Returns an agent's undelivered messages, oldest first.
-    pub fn messages_for<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a Envelope> {
-        self.undelivered.iter().filter(move |message| message.to == *agent)
-    }
-
-    /// Returns all undelivered messages, oldest first.
-    pub fn unread(&self) -> impl Iterator<Item = &Envelope> {
-        self.undelivered.iter()
-    }
-
-    /// Returns the number of a sender's next message.
-    pub fn next_sequence(&self, from: &Sender) -> u64 {
-        self.sent.get(from).copied().unwrap_or(0) + 1
-    }
-
-    /// Reports whether a message can be accepted.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the reason for the sender.
-    pub fn check_message(&self, to: &str, body: &str) -> Result<(), MessageRefused> {
-        let id = TaskId::from(to);
-        let Some(record) = self.task(&id) else {
-            let agents = self.tasks().filter(|record| !record.is_command());
-            let known: Vec<&str> = agents.map(|record| record.task.id.as_str()).collect();
-            return Err(MessageRefused::UnknownRecipient { to: to.to_owned(), known: known.join(", ") });
-        };
-        if record.is_command() {
-            return Err(MessageRefused::NoAgent { to: id });
-        }
-        if body.trim().is_empty() {
-            return Err(MessageRefused::Empty);
-        }
-        if self.merges.current() == Some(&id) {
-            return Err(MessageRefused::BeingMerged { to: id });
-        }
-        if !record.state().reads_messages() {
-            return Err(MessageRefused::ReadsNoMore { to: id, state: record.state() });
-        }
-        if body.len() > MAX_BODY_BYTES {
-            return Err(MessageRefused::TooLong { bytes: body.len() });
-        }
-        if self.messages_for(&id).count() >= MAILBOX_CAPACITY {
-            return Err(MessageRefused::MailboxFull { to: id });
-        }
-        Ok(())
     }
 
     /// Returns the parked calls with their hashes, except those of ended tasks.
@@ -559,8 +495,8 @@ impl RunState {
         record.candidate(self.needs_review(record) || self.is_held(record))
     }
 
-    /// Returns the events that follow from the state alone: tasks that become ready, skipped, or due for review, and
-    /// waits that are over.
+    /// Returns the events that follow from the state alone: tasks that become ready, skipped, or due for review, waits
+    /// that are over, and questions that nobody will answer.
     ///
     /// The sequencer evaluates this on the newest state, so calling it twice records nothing twice.
     pub fn due_facts(&self) -> Vec<Event> {
@@ -573,7 +509,7 @@ impl RunState {
             .filter(|record| !self.is_held(record))
             .filter(|record| self.settings.merge != MergeMode::None && self.candidate(record).is_none())
             .map(|record| Event::ReviewRequested { task: record.task.id.clone() });
-        skipped.chain(ready).chain(reviews).chain(self.wakes()).collect()
+        skipped.chain(ready).chain(reviews).chain(self.wakes()).chain(self.unanswered()).collect()
     }
 
     /// Reports whether a task can continue without the user: by an agent's work, by being merged, or once a deadline

@@ -322,7 +322,7 @@ impl TaskRecord {
     pub fn parked(&self) -> Option<&CallHash> {
         match self.wait()? {
             Wait::Person { call } => Some(call),
-            Wait::Agents { .. } | Wait::Endpoint { .. } => None,
+            Wait::Agents { .. } | Wait::Message { .. } | Wait::Endpoint { .. } => None,
         }
     }
 
@@ -347,7 +347,7 @@ impl TaskRecord {
         self.wait()?.until_ms()
     }
 
-    /// Returns the newest wait for other agents, until its agent hands over or waits again.
+    /// Returns the newest wait for other agents or a message, until its agent hands over or waits again.
     pub fn ended_wait(&self) -> Option<&EndedWait> {
         match &self.started()?.stage {
             Stage::Running { waited, .. } => waited.as_ref(),
@@ -355,7 +355,8 @@ impl TaskRecord {
         }
     }
 
-    /// Reports whether the user has to act: to decide a tool call, to mend a key, or to review its work.
+    /// Reports whether the user has to act: to decide a tool call, to answer a question, to mend a key, or to review its
+    /// work.
     pub fn waits_for_person(&self) -> bool {
         self.wait().is_some_and(Wait::is_for_person) || self.state().awaits_review()
     }

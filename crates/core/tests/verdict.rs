@@ -141,7 +141,12 @@ impl Story {
     fn request(&mut self, request: &Request) -> &mut Self {
         use orchestrate_core::request::Decision;
         match self.0.decide(request).unwrap().decision {
-            Decision::Record(event) => self.tell(event),
+            Decision::Record(events) => {
+                for event in events {
+                    self.tell(event);
+                }
+                self
+            }
             Decision::Return(again) => {
                 for task in again.tasks {
                     let (cause, text) = (again.cause, BlobId::from("text"));

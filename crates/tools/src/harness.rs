@@ -17,8 +17,9 @@ use orchestrate_core::aggregated::{AgentChanges, AggregatedResults};
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::review::ChangedFile;
+use orchestrate_core::run_state::{Delivery, Receipt};
 use orchestrate_core::{
-    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall,
+    Address, AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall,
     ToolSettings,
 };
 use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
@@ -408,13 +409,18 @@ fn agent(id: &AgentId) -> Result<AgentStatus, ServiceError> {
 
 #[async_trait]
 impl AgentService for FakeAgents {
-    async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError> {
-        if message.to.as_str() != "T2" {
-            return Err(ServiceError::Invalid(format!("there is no agent `{}`; there is `T2`", message.to)));
+    async fn send_message(&self, message: OutgoingMessage) -> Result<Option<Receipt>, ServiceError> {
+        let to = &message.message.to;
+        if *to != Address::from("T2") {
+            return Err(ServiceError::Invalid(format!("there is no agent `{to}`; there is `T2`")));
         }
+        let (to, kind) = ("T2".into(), message.message.kind.unwrap_or_default());
+        let waits = message.message.waits;
         let mut sent = lock(&self.sent);
         sent.push(message);
-        Ok(sent.len() as u64)
+        let sequence = sent.len() as u64;
+        let delivery = Delivery { to, sequence, kind, acknowledged: sequence - 1 };
+        Ok((!waits).then(|| Receipt { sent: vec![delivery], ..Receipt::default() }))
     }
 
     async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::event::Recorded;
-use orchestrate_core::message::Sender;
+use orchestrate_core::message::{Body, Envelope, Origin, Outgoing};
 use orchestrate_core::report::TaskReport;
 use orchestrate_core::request::{Decision, Request, RequestRefused};
 use orchestrate_core::run_state::SpawnRefused;
@@ -156,14 +156,43 @@ impl Coordinator {
 }
 
 impl ChildHandle {
-    /// Sends the child a message and returns its number; the child reads it before its next request.
+    /// Sends the child a message and returns its number; the child reads it before its next request. It answers the
+    /// question that the child waits with, if there is one.
     ///
     /// # Errors
     ///
     /// Fails if the child has ended, if its mailbox is full, or if the message is too long.
-    pub async fn send(&self, body: impl Into<String>) -> Result<u64, CoordinatorError> {
-        let sent = self.run.context()?.send(Sender::User, self.id.clone(), body.into(), None).await?;
-        sent.map_err(|why| CoordinatorError::NotSent { to: self.id.clone(), why })
+    pub async fn send(&self, body: impl Into<Body>) -> Result<u64, CoordinatorError> {
+        self.send_message(Outgoing::new(self.id.clone(), body)).await
+    }
+
+    /// Returns the child's questions that wait for an answer, oldest first; [`ChildHandle::wait`] returns while the child
+    /// waits for one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run has ended.
+    pub fn questions(&self) -> Result<Vec<Envelope>, CoordinatorError> {
+        let state = self.run.context()?.state();
+        let of_child = state.questions_to_user().filter(|(agent, _)| **agent == self.id);
+        Ok(of_child.map(|(_, question)| question.clone()).collect())
+    }
+
+    /// Answers a question of the child and returns the number of the answer.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such question, and like [`ChildHandle::send`].
+    pub async fn answer(&self, question: &Envelope, body: impl Into<Body>) -> Result<u64, CoordinatorError> {
+        let reply_to = Some(question.sequence);
+        self.send_message(Outgoing { reply_to, ..Outgoing::new(self.id.clone(), body) }).await
+    }
+
+    async fn send_message(&self, message: Outgoing) -> Result<u64, CoordinatorError> {
+        let sent = self.run.context()?.send(Origin::user(), message).await?;
+        let receipt = sent.map_err(|why| CoordinatorError::NotSent { to: self.id.clone(), why })?;
+        let sequence = receipt.and_then(|receipt| receipt.sent.first().map(|sent| sent.sequence));
+        sequence.ok_or_else(|| self.run.ended())
     }
 
     /// Returns the child's events, from the first; they end with the run.
@@ -206,7 +235,7 @@ impl ChildHandle {
             let Some(tree) = record.and_then(|record| record.tree().cloned()) else { return Ok(Batch::default()) };
             let accepted = state.decide(&Request::Approve { task: id.clone(), tree })?;
             Ok::<_, RequestRefused>(match accepted.decision {
-                Decision::Record(fact) => Batch::from(fact),
+                Decision::Record(facts) => Batch::from(facts),
                 _ => Batch::default(),
             })
         };

@@ -251,9 +251,9 @@ impl Dispatcher {
         time_limit::reached(self.context.journal.watch(), left)
     }
 
-    /// Records that the deadline of a wait has passed, unless the wait is over.
+    /// Records that a deadline has passed, unless the wait is over or the message delivered.
     async fn expire(&self, expiry: Expiry) -> Result<(), CoordinatorError> {
-        self.context.decide(move |state| state.decide_expiry(&expiry).map(Batch::from).unwrap_or_default()).await
+        self.context.decide(move |state| Batch::from(state.decide_expiry(&expiry))).await
     }
 
     /// Carries out an effect; returns whether the run is over.

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::invisible::is_invisible;
-use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::run_state::{ApprovalDecision, AskedWait, MessageRefused, SpawnRefused, WaitDecision};
+use orchestrate_core::message::{Envelope, Origin, Outgoing, Sender};
+use orchestrate_core::run_state::{ApprovalDecision, AskedWait, MessageRefused, Receipt, SpawnRefused, WaitDecision};
 use orchestrate_core::{
-    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, DividedRequest, ReachedLimit, ReviewVerdict,
-    RunState, TaskId, TaskRecord, ToolCall, VerdictRefused, WaitRefused,
+    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, CallOfTurn, DividedRequest, ReachedLimit,
+    ReviewVerdict, RunState, TaskId, TaskRecord, ToolCall, VerdictRefused, WaitRefused,
 };
 use orchestrate_journal::{Batch, Blob, Slot};
 use orchestrate_plan::{PlanError, proposed};
@@ -63,14 +63,6 @@ fn is_waiting(state: &RunState, task: &TaskId) -> bool {
     state.task(task).is_some_and(|record| record.outage().is_some())
 }
 
-/// A message to another agent.
-pub(crate) struct Outgoing {
-    pub(crate) to: AgentId,
-    pub(crate) body: String,
-    /// Seconds from now after which it must not be delivered.
-    pub(crate) deadline_seconds: Option<u64>,
-}
-
 impl WorkerLink {
     /// Opens the connection for one task.
     pub(crate) fn new(context: &Arc<RunContext>, task: &TaskId) -> Self {
@@ -112,14 +104,18 @@ impl WorkerLink {
         time_limit::reached(self.context.journal.watch(), left).await;
     }
 
-    /// Returns the agent's undelivered messages, oldest first.
-    pub(crate) fn messages(&self) -> Vec<Envelope> {
-        self.context.state().messages_for(&self.task).cloned().collect()
-    }
-
-    /// Returns the time of the newest event, against which deadlines are compared, in Unix milliseconds.
-    pub(crate) fn now_ms(&self) -> u64 {
-        self.context.state().updated_ms
+    /// Records that the agent's undelivered messages are delivered, and returns them, oldest first; those whose deadline
+    /// has passed are left out.
+    pub(crate) async fn deliver(&self) -> Result<Vec<Envelope>, CoordinatorError> {
+        if self.context.state().messages_for(&self.task).next().is_none() {
+            return Ok(Vec::new());
+        }
+        let task = self.task.clone();
+        let delivered = self.context.decide_and_tell(move |state| {
+            let (events, read) = state.decide_delivery(&task);
+            Ok::<_, Infallible>((Batch::from(events), read))
+        });
+        delivered.await?.map_err(|never| match never {})
     }
 
     /// Returns the user's decisions on the agent's calls.
@@ -276,12 +272,16 @@ impl WorkerLink {
         self.record(vec![asked]).await
     }
 
-    /// Sends another agent a message and returns its number.
-    pub(crate) async fn send(&self, message: Outgoing) -> Result<Result<u64, MessageRefused>, CoordinatorError> {
-        let from = Sender::Agent(self.task.clone());
-        let now = self.now_ms();
-        let deadline = message.deadline_seconds.map(|seconds| now.saturating_add(seconds.saturating_mul(1000)));
-        self.context.send(from, message.to, message.body, deadline).await
+    /// Sends a message of the agent's call and returns who gets it; `None` if the call waits for the answer.
+    pub(crate) async fn send(
+        &self,
+        call: CallOfTurn,
+        message: Outgoing,
+    ) -> Result<Result<Option<Receipt>, MessageRefused>, CoordinatorError> {
+        let record = self.task()?;
+        let role = record.agent().map(|name| self.context.roles.role(name)).transpose()?;
+        let channels = role.and_then(|role| role.channels.clone());
+        self.context.send(Origin { from: Sender::Agent(self.task.clone()), call: Some(call), channels }, message).await
     }
 
     /// Returns the child that the agent's call has spawned already, `None` if it may spawn one, or why it may not.
@@ -301,7 +301,9 @@ impl WorkerLink {
     pub(crate) fn agent_status(&self, agent: &AgentId) -> Result<AgentStatus, String> {
         let state = self.context.state();
         let record = state.known_agent(agent).map_err(|refused| refused.to_string())?;
-        Ok(state.agent_status(record, true))
+        let messages = state.channel(&Sender::Agent(self.task.clone()), &agent.clone().into());
+        let messages = Some(messages).filter(|messages| messages.sent > 0);
+        Ok(AgentStatus { messages, ..state.agent_status(record, true) })
     }
 
     /// Returns the agents of the run that have not ended.

@@ -31,8 +31,10 @@ impl Event {
             Event::ReportDue(due) => Some(&due.task),
             Event::ReportGiven(given) => Some(&given.task),
             Event::WorkCompared(compared) => Some(&compared.task),
-            Event::MessageSent { envelope } => Some(&envelope.to),
-            Event::MessageDelivered { to, .. } => Some(to),
+            // What an agent writes to the user is a part of its own story.
+            Event::MessageSent { envelope } => envelope.to.agent().or(envelope.from.agent()),
+            Event::MessageDelivered { to, .. } | Event::MessageExpired { to, .. } => Some(to),
+            Event::QuestionUnanswered { from, .. } => Some(from),
             Event::TaskReady { task }
             | Event::AgentSpawned { task, .. }
             | Event::WorktreePrepared { task, .. }

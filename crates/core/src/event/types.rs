@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 57] = [
+    pub const TYPES: [&'static str; 59] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -34,6 +34,8 @@ impl Event {
         "agent.woken",
         "message.sent",
         "message.delivered",
+        "message.expired",
+        "question.unanswered",
         "report.due",
         "report.given",
         "work.compared",

@@ -5,9 +5,9 @@ use std::mem;
 use super::stage::Stage;
 use super::started::Started;
 use crate::event::Event;
-use crate::ids::CallHash;
+use crate::ids::{CallHash, CallOfTurn};
 use crate::illegal::Illegal;
-use crate::wait::{CallOfTurn, EndedWait, Wait};
+use crate::wait::{EndedWait, Wait};
 
 impl Started {
     /// Applies the begin of a wait, or the end of one for other agents.
@@ -17,7 +17,7 @@ impl Started {
                 let of = CallOfTurn { turn: self.turns, call: call_id.clone() };
                 self.wait(Wait::Person { call: call.clone() }, Some(of))
             }
-            Event::AgentWaiting { turn, call_id, wait, .. } if !wait.is_for_person() => {
+            Event::AgentWaiting { turn, call_id, wait, .. } if !wait.has_own_end() => {
                 self.wait(wait.clone(), Some(CallOfTurn { turn: *turn, call: call_id.clone() }))
             }
             Event::AgentWoken { timed_out, .. } => self.wake(*timed_out),
@@ -38,10 +38,12 @@ impl Started {
         Ok(())
     }
 
-    /// Ends a wait for other agents.
+    /// Ends a wait for other agents or a message.
     fn wake(&mut self, timed_out: bool) -> Result<(), Illegal> {
         let refusal = self.refusal();
-        let Stage::Waiting { wait: Wait::Agents { .. }, of: Some(of), open_calls } = &mut self.stage else {
+        let Stage::Waiting { wait: Wait::Agents { .. } | Wait::Message { .. }, of: Some(of), open_calls } =
+            &mut self.stage
+        else {
             return Err(refusal);
         };
         let waited = Some(EndedWait { of: of.clone(), timed_out });

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use orchestrate_core::Address;
 use orchestrate_core::policy::{Grant, Permission, Policy};
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::tool_names::ToolNames;
@@ -49,6 +50,8 @@ pub struct Role {
     pub strict_hand_back: bool,
     /// Its permissions; `None` means those of its tools.
     pub permissions: Option<BTreeSet<Permission>>,
+    /// What its agents may send messages to; `None` means everybody in the run, and the user.
+    pub channels: Option<Vec<Address>>,
     /// Permission rules from a `permission` map.
     pub rules: Vec<RuleText>,
     /// The keys that this version does not know, with their values.
@@ -248,6 +251,7 @@ impl Role {
             may_do_nothing: false,
             strict_hand_back: false,
             permissions: None,
+            channels: None,
             rules: Vec::new(),
             unknown: Map::new(),
         }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use orchestrate_core::invisible::shown;
-use orchestrate_core::message::MAX_BODY_BYTES;
+use orchestrate_core::message::{Address, Body, Channel, MAX_BODY_BYTES, MessageKind, Outgoing};
 use orchestrate_core::policy::Target;
 use orchestrate_core::{AgentId, AgentInfo, AgentStatus, Blocker, CallId, HandBack, Liveness};
 use serde::Deserialize;
@@ -27,8 +27,12 @@ pub(super) struct SendMessageToAgent(pub(super) Prompt);
 
 #[derive(Deserialize)]
 struct Arguments {
-    agent_id: String,
+    agent_id: Address,
     message: Value,
+    kind: Option<MessageKind>,
+    reply_to: Option<u64>,
+    #[serde(default)]
+    wait: bool,
     deadline: Option<u64>,
 }
 
@@ -42,28 +46,46 @@ impl Tool for SendMessageToAgent {
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        match arguments.get("message").map(body_of).unwrap_or_default().len() {
-            0 => Err(invalid("`message` is empty")),
-            bytes if bytes > MAX_BODY_BYTES => Err(invalid(&format!(
+        let body = arguments.get("message").cloned().map(Body::from);
+        match body.map(|body| body.bytes()) {
+            None | Some(0) => Err(invalid("`message` is empty")),
+            Some(bytes) if bytes > MAX_BODY_BYTES => Err(invalid(&format!(
                 "`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; refer to a file instead"
             ))),
-            _ => Ok(()),
+            Some(_) => Ok(()),
         }
     }
 
-    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let Arguments { agent_id, message, deadline } = read(arguments)?;
-        let to = AgentId::new(&*agent_id);
-        let outgoing = OutgoingMessage { to, body: body_of(&message), deadline_seconds: deadline };
-        let sequence = context.services().agents.send_message(outgoing).await?;
-        let text = format!("message {sequence} to {agent_id} is queued");
-        Ok(Answer::new(text, json!({"agent_id": agent_id, "sequence": sequence})))
+    fn as_waits(&self) -> Option<&dyn Waits> {
+        Some(self)
+    }
+
+    async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
+        Err(answered())
     }
 }
 
-/// Returns the text of a message; an object is sent as JSON.
-fn body_of(message: &Value) -> String {
-    message.as_str().map_or_else(|| message.to_string(), str::to_owned)
+/// The fact that a message is sent is its effect, and is recorded before the call's end: a call that is made again is
+/// answered from it.
+#[async_trait]
+impl Waits for SendMessageToAgent {
+    async fn answer(
+        &self,
+        context: &ToolContext,
+        call: &CallId,
+        arguments: Value,
+    ) -> Result<Option<Answer>, ToolError> {
+        let Arguments { agent_id: to, message, kind, reply_to, wait, deadline } = read(arguments)?;
+        let body = Body::from(message);
+        let message = Outgoing { to, kind, body, reply_to, deadline_seconds: deadline, waits: wait };
+        let receipt = context.services().agents.send_message(OutgoingMessage { call: call.clone(), message }).await?;
+        Ok(receipt.map(|receipt| Answer::new(receipt.to_string(), json!(receipt))))
+    }
+}
+
+/// The error of running a call that is answered instead.
+fn answered() -> ToolError {
+    ToolError::Execution("a call that may wait is answered, not run".to_owned())
 }
 
 /// The `get_agent_status` tool.
@@ -146,7 +168,7 @@ impl Tool for WaitForAgents {
     }
 
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
-        Err(ToolError::Execution("a call that may wait is answered, not run".to_owned()))
+        Err(answered())
     }
 }
 
@@ -187,13 +209,21 @@ fn report(ended: &EndedAgentsWait) -> String {
 
 /// Describes an agent with its report.
 fn describe(status: &AgentStatus) -> String {
-    let AgentStatus { info, attempt, turns, tokens, last_tool, summary, error, hand_back } = status;
+    let AgentStatus { info, attempt, turns, tokens, last_tool, summary, error, hand_back, messages } = status;
     let tool = last_tool.as_deref().map(|tool| format!(", last tool {tool}")).unwrap_or_default();
     let work = format!("attempt {attempt}, {turns} turns, {tokens} tokens{tool}");
     let texts = [("report", summary), ("error", error)];
     let texts = texts.into_iter().filter_map(|(name, text)| Some(format!("{name}: {}", text.as_ref()?)));
+    let messages =
+        messages.map(|Channel { sent, acknowledged }| format!("of your {sent} messages, read up to {acknowledged}"));
     let held = hand_back.iter().flat_map(held_against);
-    std::iter::once(in_one_line(info)).chain([work]).chain(texts).chain(held).collect::<Vec<_>>().join("\n")
+    std::iter::once(in_one_line(info))
+        .chain([work])
+        .chain(messages)
+        .chain(texts)
+        .chain(held)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Describes how an agent's work has ended if a limit ended it, which files it changes, and which of its claims the

@@ -96,19 +96,7 @@ impl LoopDriver {
         if !self.agent.can_hear() {
             return Ok(());
         }
-        let waiting = workplace.link.messages();
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        let now = workplace.link.now_ms();
-        let delivered = waiting.iter().map(|envelope| Event::MessageDelivered {
-            from: envelope.from.clone(),
-            to: envelope.to.clone(),
-            sequence: envelope.sequence,
-            expired: envelope.is_expired(now),
-        });
-        workplace.link.record(delivered.collect()).await?;
-        for envelope in waiting.iter().filter(|envelope| !envelope.is_expired(now)) {
+        for envelope in workplace.link.deliver().await? {
             self.agent.apply(AgentFact::Delivered { text: envelope.render() })?;
         }
         Ok(())

@@ -34,7 +34,8 @@ pub(crate) fn replay(
     let mut requests = RequestChain::default();
     for recorded in facts {
         match &recorded.event {
-            Event::MessageSent { envelope } => {
+            // Its own messages to the user are among its facts, too.
+            Event::MessageSent { envelope } if envelope.to.agent() == Some(&agent.spec().task) => {
                 messages.insert((envelope.from.clone(), envelope.sequence), envelope);
             }
             Event::MessageDelivered { from, sequence, expired: false, .. } => {

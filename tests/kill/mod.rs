@@ -64,6 +64,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::before_an_append_spawned_agents_are_resumed_to_the_same_end", || kill_each(spawning()?, "before")),
         case("kill::after_an_append_a_question_is_resumed_to_the_same_end", || kill_each(asking()?, "after")),
         case("kill::before_an_append_a_question_is_resumed_to_the_same_end", || kill_each(asking()?, "before")),
+        case("kill::after_an_append_children_are_merged_to_the_same_end", || kill_each(family()?, "after")),
+        case("kill::before_an_append_children_are_merged_to_the_same_end", || kill_each(family()?, "before")),
         case("kill::after_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "after")),
         case("kill::before_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "before")),
         case("kill::around_a_rejected_key_the_task_waits_or_goes_on", killed_around_rejection),
@@ -227,6 +229,20 @@ fn asking() -> Result<&'static Reference, Failed> {
         let (reference, events) = Reference::run("a question", SHORTER_FORM, plays::asking())?;
         let is_question = |event: &&Event| matches!(event, Event::AgentWaiting { wait: Wait::Message { .. }, .. });
         if events.iter().filter(is_question).count() == 1 { Ok(reference) } else { fail(format!("{events:#?}")) }
+    })
+}
+
+/// Returns the reference run of an agent that finishes before its children, whose work conflicts.
+fn family() -> Result<&'static Reference, Failed> {
+    static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
+    once(&MADE, || {
+        let (reference, events) = Reference::run("a family", SHORTER_FORM, plays::family())?;
+        let returned = |wanted: ReturnCause| {
+            events.iter().any(|event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted))
+        };
+        let waited = events.iter().any(|event| matches!(event, Event::HandOverWaiting { .. }));
+        let is_whole = waited && returned(ReturnCause::Conflict) && returned(ReturnCause::ChildrenEnded);
+        if is_whole { Ok(reference) } else { fail(format!("{events:#?}")) }
     })
 }
 

@@ -3,6 +3,7 @@
 //! Every reply follows from the contents of files, so that the end depends neither on where a run
 //! was killed nor on how fast each of its agents was.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libtest_mimic::Failed;
@@ -26,7 +27,7 @@ pub(super) struct Play {
     /// Starts the server that answers instead of the script.
     pub(super) server: Option<fn() -> Result<ModelServer, Failed>>,
     /// The text of the role `lead`, if the plan names it.
-    pub(super) lead: Option<&'static str>,
+    pub(super) lead: Option<Cow<'static, str>>,
 }
 
 impl Play {
@@ -177,7 +178,7 @@ pub(super) fn waiting() -> Play {
     let script = of(script, "T2", "two.txt", waits("T2", "T3"));
     let script = of(script, "T3", "three.txt", writes(Rule::task("T3"), "three.txt"));
     let plan = "- [ ] T1 lead (agent: lead)\n- [ ] T2 lead below (agent: lead)\n- [ ] T3 write\n";
-    Play { lead: Some(LEAD), ..Play::of(plan, script) }
+    Play { lead: Some(LEAD.into()), ..Play::of(plan, script) }
 }
 
 /// Returns a task whose agent writes a file, spawns two children, and waits for them.
@@ -200,7 +201,36 @@ pub(super) fn spawning() -> Play {
         script = script.rule(then(path).text("Done."));
         script = script.rule(writes(Rule::task(child), path));
     }
-    Play { lead: Some(LEAD), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
+    Play { lead: Some(LEAD.into()), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
+}
+
+/// Returns a task whose agent finishes before the two children that it has spawned, and goes on when it is told of
+/// them. Both children write the same file, so the work of one comes back to it.
+pub(super) fn family() -> Play {
+    let writes = |rule: Rule, path: &str, text: &str| rule.call("write_file", &json!({"path": path, "content": text}));
+    let reads = |rule: Rule| rule.call("read_file", &json!({"path": "shared.txt"}));
+    let spawns = |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task }));
+    let one = |text: &str| Rule::task("T1").last_contains(text);
+    let mut script = Script::default()
+        .rule(writes(Rule::task("T1").returned(ReturnCause::ChildrenEnded), "one.txt", "1\n"))
+        .rule(writes(one(INTERRUPTED), "one.txt", "1\n"))
+        .rule(one("one.txt").text("Done."))
+        .rule(one("begins with your work").text("My children will do it."))
+        .rule(spawns(spawns(Rule::task("T1").turn(1), "Write two"), "Write three"));
+    for child in ["write_two", "write_three"] {
+        let then = |text: &str| Rule::task(child).last_contains(text);
+        let own = format!("line of {child}\n");
+        script = script
+            .rule(reads(Rule::task(child).returned(ReturnCause::Conflict)))
+            .rule(writes(then("<<<<<<<"), "shared.txt", "line of both\n"))
+            .rule(reads(then(INTERRUPTED)))
+            .rule(writes(then("file not found"), "shared.txt", &own))
+            .rule(then("line of").text("Done."))
+            .rule(then("shared.txt").text("Done."))
+            .rule(writes(Rule::task(child).turn(1), "shared.txt", &own));
+    }
+    let lead = LEAD.replace("write_file,", "read_file, write_file,");
+    Play { lead: Some(lead.into()), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
 }
 
 /// Returns one task whose agent has no turns left after its second one, and reports.

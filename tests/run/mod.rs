@@ -13,6 +13,7 @@ mod failures;
 mod git_tools;
 mod goals;
 mod hand_back;
+mod merge_targets;
 mod messages;
 mod model_fallback;
 pub(crate) mod models;
@@ -47,6 +48,7 @@ pub(crate) fn cases() -> Vec<Case> {
         hand_back::cases,
         goals::cases,
         model_fallback::cases,
+        merge_targets::cases,
         messages::cases,
         models::cases,
         project_texts::cases,

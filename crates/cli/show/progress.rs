@@ -10,8 +10,8 @@ use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::{Envelope, MessageKind, Receiver, Sender};
 use orchestrate_core::price::dollars;
 use orchestrate_core::{
-    Event, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState, TaskRecord, Usage, VerdictKind, Wait,
-    split_hint,
+    Event, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState, TaskRecord, Usage,
+    VerdictGiven, VerdictKind, Wait, split_hint,
 };
 
 use crate::show::columns;
@@ -101,7 +101,7 @@ fn milestone(event: &Event) -> Option<String> {
             }
         }
         Event::NothingToDo { task, .. } => format!("{task}: nothing to do"),
-        Event::ReviewVerdict { task, verdict, changes, comment } => {
+        Event::ReviewVerdict(VerdictGiven { task, verdict, changes, comment }) => {
             let comment = comment.as_deref().map(|text| format!(": {}", one_line(text, WIDTH))).unwrap_or_default();
             format!("{task}: verdict: {}{comment}", verdict_words(*verdict, changes))
         }
@@ -208,6 +208,7 @@ fn detail(event: &Event) -> Option<String> {
             format!("{task}: {} {} in {duration_ms} ms{why}", one_line(tool, WIDTH), outcome_words(*outcome))
         }
         Event::AgentWaiting { task, wait, .. } => format!("{task}: waits for {}", waited_for(wait)),
+        Event::HandOverWaiting { task } => format!("{task}: has finished, and waits for the agents that it spawned"),
         Event::AgentWoken { task, timed_out: false } => format!("{task}: goes on after its wait"),
         Event::AgentWoken { task, timed_out: true } => format!("{task}: goes on, since the time of its wait is over"),
         Event::ApprovalDecided { call, allowed, by, .. } => {
@@ -230,7 +231,8 @@ fn detail(event: &Event) -> Option<String> {
             format!("{task}: snapshot {number} {}", short(commit.as_str()))
         }
         Event::VerifyStarted { task, command, .. } => format!("{task}: checking with {}", one_line(command, WIDTH)),
-        Event::MergeStarted { task, .. } => format!("{task}: merging"),
+        Event::MergeStarted { task, into: MergeTarget::Integration, .. } => format!("{task}: merging"),
+        Event::MergeStarted { task, into: MergeTarget::Agent(agent), .. } => format!("{task}: merging into {agent}"),
         Event::MergePrepared { task, commit, .. } => format!("{task}: merge prepared {}", short(commit.as_str())),
         Event::ReviewApproved { task, .. } => format!("{task}: approved"),
         Event::ReviewWaiting { task } => format!("{task}: waits for new work to review"),
@@ -272,6 +274,7 @@ fn cause_words(cause: ReturnCause) -> &'static str {
         ReturnCause::NoVerdict => "it ended without a verdict",
         ReturnCause::InvalidPlan => "its plan cannot be run",
         ReturnCause::NewWork => "new work to review",
+        ReturnCause::ChildrenEnded => "the agents that it spawned have ended",
         ReturnCause::Rejected => "rejected in review",
         ReturnCause::Retried => "retried on request",
     }
@@ -313,6 +316,7 @@ pub(crate) fn waited_for(wait: &Wait) -> String {
         Wait::Message { to: Receiver::Agent(agent), question, .. } => {
             format!("{agent}, whom it has asked question {question}")
         }
+        Wait::Children => "the agents that it spawned".to_owned(),
         Wait::Agents { ids, .. } => names(&ids.iter().map(ToString::to_string).collect::<Vec<_>>(), WIDTH),
         Wait::Endpoint { endpoint, .. } => format!("another key or account at {}", one_line(endpoint, WIDTH)),
     }

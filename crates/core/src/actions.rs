@@ -75,7 +75,8 @@ impl RunState {
                 vec![Action::Approve(task.clone()), Action::Reject(task.clone())]
             }
             TaskState::Merged | TaskState::NothingToDo => {
-                let reject = record.may_be_returned(ReturnCause::Rejected).then(|| Action::Reject(task.clone()));
+                let may_return = record.may_be_returned(ReturnCause::Rejected) && self.lost_parent(record).is_none();
+                let reject = may_return.then(|| Action::Reject(task.clone()));
                 let land = (!self.is_landed() && self.rejected_in_result().is_empty()).then_some(Action::Land);
                 reject.into_iter().chain(land).collect()
             }
@@ -103,6 +104,8 @@ impl RunState {
             Some(Limit::RunTime) => resume(false, false, true),
             Some(Limit::Endpoint) => resume(false, false, has_no_time),
             Some(Limit::TaskTokens) => Action::RunAnotherPlan,
+            // Nothing would take its work.
+            None if self.lost_parent(record).is_some() => return take_back.into_iter().collect(),
             None => Action::Retry(task.clone()),
         };
         take_back.into_iter().chain([go_on]).collect()

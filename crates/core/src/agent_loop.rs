@@ -486,16 +486,23 @@ impl AgentLoop {
         if !self.can_hear() {
             return Err(self.illegal("a message came in the middle of a turn"));
         }
-        if matches!(self.state, State::Finished(Finish::Done(_))) {
-            // Finished work must not fail for lack of a turn in which to read one more message.
-            self.attempt_turns = self.attempt_turns.saturating_sub(1);
-        }
+        self.grant_turn_if_done();
         self.state = State::Ready;
         self.context.push(Message::User { text });
         Ok(())
     }
 
+    /// Gives an agent that is done another turn: finished work must not fail for lack of one in which to read news.
+    fn grant_turn_if_done(&mut self) {
+        if matches!(self.state, State::Finished(Finish::Done(_))) {
+            self.attempt_turns = self.attempt_turns.saturating_sub(1);
+        }
+    }
+
     fn returned(&mut self, cause: ReturnCause, text: String) -> Result<(), IllegalFact> {
+        if !cause.is_fault() {
+            self.grant_turn_if_done();
+        }
         self.answer_open_calls();
         self.returned = Some(cause);
         self.state = State::Ready;

@@ -6,7 +6,6 @@ use crate::hand_back::HandBack;
 use crate::ids::{AgentId, TaskId};
 use crate::message::{Channel, Receiver};
 use crate::run_state::{RunState, TaskRecord};
-use crate::settings::MergeMode;
 use crate::task_state::TaskState;
 use crate::truncation::truncate;
 use crate::wait::Wait;
@@ -127,8 +126,12 @@ impl RunState {
     fn blocked_by_wait(&self, record: &TaskRecord) -> Liveness {
         match record.wait() {
             Some(Wait::Agents { ids, .. }) => {
-                let is_open = |id: &&TaskId| self.task(id).is_some_and(|record| !self.is_at_rest(record));
+                let is_open = |id: &&TaskId| !self.is_done_for(&record.task.id, id);
                 Liveness::BlockedOn(named(ids.iter().filter(is_open), Blocker::Agents))
+            }
+            Some(Wait::Children) => {
+                let children = self.open_children(&record.task.id).map(|child| &child.task.id);
+                Liveness::BlockedOn(named(children, Blocker::Agents))
             }
             Some(Wait::Message { to: Receiver::Agent(asked), .. }) => {
                 Liveness::BlockedOn(Blocker::Agents(vec![asked.clone()]))
@@ -143,7 +146,7 @@ impl RunState {
         let reviewers = self.waits_for_verdict_of(record);
         if !reviewers.is_empty() {
             Liveness::BlockedOn(Blocker::Reviewers(reviewers))
-        } else if self.settings.merge == MergeMode::None {
+        } else if self.stays_unmerged(record) {
             Liveness::IdleDone
         } else if record.candidate(self.needs_review(record)).is_none() {
             Liveness::WaitingHuman

@@ -20,13 +20,14 @@ use crate::compared_work::WorkCompared;
 use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, TaskId};
+use crate::merge_target::MergeTarget;
 use crate::message::{Envelope, Sender};
 use crate::reached_limit::{ReportDue, ReportGiven};
 use crate::request_parts::RequestParts;
 use crate::settings::RunSettings;
 use crate::spawn_record::SpawnRecord;
 use crate::task::Task;
-use crate::verdict::{RequestedChange, VerdictKind};
+use crate::verdict::VerdictGiven;
 use crate::wait::Wait;
 
 pub use outcome::{
@@ -157,12 +158,12 @@ pub enum Event {
         /// The agent's specification ([`crate::AgentSpec`]); that of the first attempt applies to all of them.
         spec: Option<BlobId>,
     },
-    /// The worktree exists and its setup has run; or the commit that work was returned onto is merged into it.
+    /// The worktree's setup has run, or it has a commit: the one that work was returned onto, or its branch's tip.
     #[serde(rename = "worktree.prepared")]
     WorktreePrepared {
         /// The task.
         task: TaskId,
-        /// The commit that was merged into it; `None` if its setup has run.
+        /// The commit that was merged into it, or its branch's tip; `None` if its setup has run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         onto: Option<Oid>,
     },
@@ -193,8 +194,7 @@ pub enum Event {
         request: RequestHash,
         /// What the whole request is made of.
         parts: RequestParts,
-        /// The maximum that it can use: the input plus the maximum reply. The input is counted where a budget limits
-        /// the task; elsewhere it may be an upper bound, its size in bytes.
+        /// The maximum that it can use: the maximum reply, and the input as counted for a budget, or else its bytes.
         reserved_tokens: u64,
         /// The maximum that it can cost in micro-dollars; `None` if the price is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -411,6 +411,12 @@ pub enum Event {
         /// What it waits for.
         wait: Wait,
     },
+    /// An agent has finished, but agents that it spawned have not; it waits for the end of these, or for a message.
+    #[serde(rename = "handover.waiting")]
+    HandOverWaiting {
+        /// The task.
+        task: TaskId,
+    },
     /// What a task waits for has happened, or its deadline has passed; its call is answered next.
     #[serde(rename = "agent.woken")]
     AgentWoken {
@@ -546,18 +552,7 @@ pub enum Event {
     },
     /// A reviewing task's agent gave its verdict; it counts as soon as the agent has ended.
     #[serde(rename = "review.verdict")]
-    ReviewVerdict {
-        /// The task.
-        task: TaskId,
-        /// The verdict.
-        verdict: VerdictKind,
-        /// The requested changes, by task.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        changes: Vec<RequestedChange>,
-        /// Remarks that need no change.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        comment: Option<String>,
-    },
+    ReviewVerdict(VerdictGiven),
     /// A reviewing task waits for new work of the tasks that it reviews.
     #[serde(rename = "review.waiting")]
     ReviewWaiting {
@@ -572,12 +567,15 @@ pub enum Event {
         /// The agent's final report.
         summary: String,
     },
-    /// A merge of a task's branch into the integration branch began.
+    /// A merge of a task's branch into the integration branch, or into that of its parent, began.
     #[serde(rename = "merge.started")]
     MergeStarted {
         /// The task.
         task: TaskId,
-        /// The integration branch's tip.
+        /// The branch that it is merged into; the integration branch in older journals.
+        #[serde(default, skip_serializing_if = "MergeTarget::is_integration")]
+        into: MergeTarget,
+        /// The tip of that branch.
         target: Oid,
         /// The task's commit.
         candidate: Oid,
@@ -612,14 +610,14 @@ pub enum Event {
         /// The commit that is merged into the agent's worktree first.
         onto: Option<Oid>,
     },
-    /// The integration branch contains the task's work; the ref is updated after this event.
+    /// The branch that the task is being merged into contains its work; the ref is updated after this event.
     #[serde(rename = "task.merged")]
     TaskMerged {
         /// The task.
         task: TaskId,
-        /// The integration branch's new tip; `None` for a report.
+        /// The branch's new tip; `None` for a report.
         commit: Option<Oid>,
-        /// The integration branch's previous tip.
+        /// Its previous tip.
         target: Option<Oid>,
         /// The final report of a task that delivers a report.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,15 +1,17 @@
 //! What to merge, verify, advance or return: pure, one merge at a time.
 //!
-//! The integration branch only ever contains trees that passed the run's check: a candidate is merged without a
-//! checkout, its exact merged tree is verified, and only then the branch moves to it. A conflict or a failed check is
-//! returned to its agent with the evidence, a limited number of times. Results of checks are cached by (tree,
-//! command), so no tree is checked twice. This module decides; the merge executor acts.
+//! Work is merged into the integration branch, or into the branch of the agent that spawned its task, by the same
+//! rules. What is merged has passed the run's check: a candidate is merged without a checkout, its exact merged tree
+//! is verified, and only then the branch moves to it. A conflict or a failed check is returned to its agent with the
+//! evidence, a limited number of times. Results of checks are cached by (tree, command), so no tree is checked twice.
+//! This module decides; the merge executor acts.
 
 use std::collections::BTreeMap;
 
 use crate::event::{Event, ReturnCause, VerifyScope};
 use crate::ids::{BlobId, Oid, TaskId};
 use crate::illegal::Illegal;
+use crate::merge_target::MergeTarget;
 use crate::settings::RunSettings;
 use crate::task_failure::{AfterFault, GivenUp};
 use crate::task_record::TaskRecord;
@@ -35,6 +37,7 @@ pub struct VerifyResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Current {
     task: TaskId,
+    into: MergeTarget,
     target: Oid,
     candidate: Oid,
     stage: Stage,
@@ -54,7 +57,9 @@ pub enum MergeStep {
     Merge {
         /// The task.
         task: TaskId,
-        /// The integration branch's tip.
+        /// The branch that it is merged into.
+        into: MergeTarget,
+        /// That branch's tip.
         target: Oid,
         /// The task's commit.
         candidate: Oid,
@@ -70,10 +75,12 @@ pub enum MergeStep {
         /// The command.
         command: String,
     },
-    /// Record the merge, then move the integration branch from `target` to `commit`.
+    /// Record the merge, then move the branch from `target` to `commit`.
     Advance {
         /// The task.
         task: TaskId,
+        /// The branch.
+        into: MergeTarget,
         /// The merge commit.
         commit: Oid,
         /// The tip that it must still have.
@@ -121,12 +128,12 @@ impl MergeQueue {
     /// Applies an event of a task; fails with the reason if it is not valid in the current state.
     pub(crate) fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
-            Event::MergeStarted { task, target, candidate } => {
+            Event::MergeStarted { task, into, target, candidate } => {
                 if let Some(other) = self.current.as_ref().filter(|current| current.task != *task) {
                     return Err(Illegal::MergeOpen(other.task.clone()));
                 }
-                let (task, target, candidate) = (task.clone(), target.clone(), candidate.clone());
-                self.current = Some(Current { task, target, candidate, stage: Stage::Merging });
+                let (task, into, target, candidate) = (task.clone(), into.clone(), target.clone(), candidate.clone());
+                self.current = Some(Current { task, into, target, candidate, stage: Stage::Merging });
                 Ok(())
             }
             Event::MergeConflicted { task, files } => self.reached(task, Stage::Conflicted(files.clone())),
@@ -143,9 +150,9 @@ impl MergeQueue {
             | Event::TaskConflicted { task, .. }
             | Event::TaskCancelled { task, .. }
             | Event::TaskFailed { task, .. } => {
-                if self.current.as_ref().is_some_and(|current| current.task == *task) {
-                    self.current = None;
-                }
+                // The branch of an agent that has ended is left as it is.
+                let concerns = |current: &Current| current.task == *task || current.into.agent() == Some(task);
+                self.current.take_if(|current| concerns(current));
                 Ok(())
             }
             _ => Ok(()),
@@ -170,25 +177,27 @@ impl MergeQueue {
     /// Returns the next step of merging, or `None` if there is none now.
     pub fn next(&self, situation: &Situation<'_>) -> Option<MergeStep> {
         let Some(current) = &self.current else {
-            let (task, candidate) = situation.candidate.clone()?;
-            return Some(MergeStep::Merge { task, target: situation.integration.clone(), candidate });
+            let Candidate { task, commit, into, target } = situation.candidate.clone()?;
+            return Some(MergeStep::Merge { task, into, target, candidate: commit });
         };
-        let (task, target) = (current.task.clone(), current.target.clone());
+        let (task, into, target) = (current.task.clone(), current.into.clone(), current.target.clone());
         match &current.stage {
-            Stage::Merging => Some(MergeStep::Merge { task, target, candidate: current.candidate.clone() }),
+            Stage::Merging => Some(MergeStep::Merge { task, into, target, candidate: current.candidate.clone() }),
             Stage::Conflicted(files) => {
-                Some(situation.give_back(task, ReturnCause::Conflict, Evidence::Conflict(files.clone())))
+                Some(situation.give_back(current, ReturnCause::Conflict, Evidence::Conflict(files.clone())))
             }
             Stage::Prepared { commit, tree } => {
-                let Some(command) = situation.settings.verify.clone() else {
-                    return Some(MergeStep::Advance { task, commit: commit.clone(), target });
-                };
+                let advance = MergeStep::Advance { task, into, commit: commit.clone(), target };
+                let Some(command) = situation.settings.verify.clone() else { return Some(advance) };
                 match self.result(tree, &command) {
-                    None => Some(MergeStep::Verify { task, commit: commit.clone(), tree: tree.clone(), command }),
-                    Some(result) if result.passed => Some(MergeStep::Advance { task, commit: commit.clone(), target }),
+                    None => {
+                        let (task, commit, tree) = (current.task.clone(), commit.clone(), tree.clone());
+                        Some(MergeStep::Verify { task, commit, tree, command })
+                    }
+                    Some(result) if result.passed => Some(advance),
                     Some(result) => {
                         let evidence = Evidence::Check { command, result: result.clone() };
-                        Some(situation.give_back(task, ReturnCause::RunCheck, evidence))
+                        Some(situation.give_back(current, ReturnCause::RunCheck, evidence))
                     }
                 }
             }
@@ -204,26 +213,42 @@ impl MergeQueue {
     pub fn current(&self) -> Option<&TaskId> {
         self.current.as_ref().map(|current| &current.task)
     }
+
+    /// Returns the branch that the merge in progress is into.
+    pub fn target(&self) -> Option<&MergeTarget> {
+        self.current.as_ref().map(|current| &current.into)
+    }
+}
+
+/// Work that may be merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The task.
+    pub task: TaskId,
+    /// The commit with the work.
+    pub commit: Oid,
+    /// The branch that it is merged into.
+    pub into: MergeTarget,
+    /// That branch's tip.
+    pub target: Oid,
 }
 
 /// The parts of the run's state that the decision needs.
 pub struct Situation<'a> {
     /// The frozen settings.
     pub settings: &'a RunSettings,
-    /// The integration branch's tip.
-    pub integration: &'a Oid,
-    /// The first task that may be merged, with its commit.
-    pub candidate: Option<(TaskId, Oid)>,
+    /// The first work that may be merged.
+    pub candidate: Option<Candidate>,
     /// The task whose merge is in progress.
     pub current: Option<&'a TaskRecord>,
 }
 
 impl Situation<'_> {
-    fn give_back(&self, task: TaskId, cause: ReturnCause, evidence: Evidence) -> MergeStep {
-        let decided =
-            self.current.map(|record| record.after_fault(cause, Some(self.integration), self.settings.merge_rounds));
+    fn give_back(&self, current: &Current, cause: ReturnCause, evidence: Evidence) -> MergeStep {
+        let (task, onto) = (current.task.clone(), current.target.clone());
+        let decided = self.current.map(|record| record.after_fault(cause, Some(&onto), self.settings.merge_rounds));
         match decided.unwrap_or(AfterFault::Return) {
-            AfterFault::Return => MergeStep::Return { task, cause, onto: self.integration.clone(), evidence },
+            AfterFault::Return => MergeStep::Return { task, cause, onto, evidence },
             AfterFault::GiveUp(end) => MergeStep::GiveUp { task, cause, end, evidence },
         }
     }

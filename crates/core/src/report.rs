@@ -11,7 +11,6 @@ use crate::hand_back::HandBack;
 use crate::ids::{AgentId, Oid, RunId, TaskId};
 use crate::price::{Cost, DOLLAR};
 use crate::run_state::{EndCause, RunState, TakeOver, TaskError, TaskRecord, TaskState, Verify};
-use crate::settings::MergeMode;
 use crate::task::Work;
 use crate::verdict::ReviewVerdict;
 use crate::wait::RejectingEndpoint;
@@ -351,7 +350,7 @@ impl Severity {
 fn severity(state: &RunState, record: &TaskRecord) -> Severity {
     match record.state() {
         TaskState::Merged | TaskState::NothingToDo | TaskState::Skipped | TaskState::Cancelled => Severity::Fine,
-        TaskState::Verified if state.settings.merge == MergeMode::None => Severity::Fine,
+        TaskState::Verified if state.stays_unmerged(record) => Severity::Fine,
         TaskState::Failed => record.error().map_or(Severity::Failed, |error| Severity::of(error.cause)),
         _ => Severity::NeedsHuman,
     }

@@ -16,7 +16,6 @@ use crate::message::{Address, Body, MessageKind, Origin, Outgoing};
 use crate::parked_call::is_whole;
 use crate::routing::Routed;
 use crate::run_state::{Limit, RunState};
-use crate::settings::MergeMode;
 use crate::task_record::TaskRecord;
 use crate::task_state::TaskState;
 
@@ -286,7 +285,7 @@ impl RunState {
     fn decide_approval(&self, task: &TaskId, tree: &Oid) -> Result<Accepted, RequestRefused> {
         let record = self.known(task)?;
         let takes_back = record.may_take_rejection_back();
-        if self.settings.merge == MergeMode::None && !takes_back {
+        if self.stays_unmerged(record) && !takes_back {
             return Err(RequestRefused::NothingIsMerged {
                 task: task.clone(),
                 branch: record.branch().map(str::to_owned),
@@ -309,6 +308,9 @@ impl RunState {
         self.require_time()?;
         if self.merges.current() == Some(task) {
             return Err(RequestRefused::BeingMerged { task: task.clone() });
+        }
+        if let Some(parent) = self.lost_parent(record) {
+            return Err(RequestRefused::ParentEnded { task: task.clone(), parent: parent.clone() });
         }
         if !record.may_be_returned(cause) {
             return Err(RequestRefused::NothingToReturn { task: task.clone(), state: record.state() });
@@ -336,7 +338,8 @@ impl RunState {
         let has_failed = |record: &&TaskRecord| {
             let is_open = matches!(record.state(), TaskState::Failed | TaskState::Conflicted);
             let may_succeed = matches!(self.stopped_by(record), None | Some(Limit::Endpoint));
-            is_open && may_succeed && self.merges.current() != Some(&record.task.id)
+            let is_wanted = self.lost_parent(record).is_none();
+            is_open && may_succeed && is_wanted && self.merges.current() != Some(&record.task.id)
         };
         self.tasks().filter(has_failed).map(|record| record.task.id.clone()).collect()
     }

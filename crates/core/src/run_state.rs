@@ -10,6 +10,7 @@ mod clock;
 mod dropping;
 mod endpoints;
 mod landing;
+mod merging;
 mod messages;
 mod reporting;
 mod spawning;
@@ -28,13 +29,14 @@ use crate::base_result::BaseResult;
 pub use crate::base_result::RedBase;
 use crate::budget::{BudgetTree, Unit};
 use crate::event::{Event, FailureCause, Recorded, RunStatus};
+pub use crate::hand_over::HandOver;
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 pub use crate::illegal::{Illegal, IllegalEvent};
 use crate::mailboxes::Mailboxes;
-use crate::merge_queue::{MergeQueue, MergeStep, Situation};
+use crate::merge_queue::MergeQueue;
 pub use crate::routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
 use crate::schedule::Schedule;
-use crate::settings::{MergeMode, RunSettings};
+use crate::settings::RunSettings;
 use crate::spawn_record::SpawnRecord;
 use crate::task::Task;
 pub use crate::task_record::{MergedAttempt, Outage, Repair, Snapshot, TakeOver, TaskRecord};
@@ -330,20 +332,21 @@ impl RunState {
             return Err(Illegal::UnreadMessage.of(id));
         }
         let before = record.state();
-        if let Event::MergeStarted { candidate, .. } = event
-            && self.candidate(record) != Some(candidate)
+        if let Event::MergeStarted { into, candidate, .. } = event
+            && !self.is_candidate(record, (into, candidate))
         {
             return Err(Illegal::NotACandidate(candidate.clone()).of(id));
         }
         let record = self.tasks.get_mut(&id).ok_or_else(|| Illegal::NoTask(id.clone()))?;
         Arc::make_mut(record).apply(self.seq + 1, event).map_err(|reason| reason.of(id.clone()))?;
+        let into = self.merges.target().cloned();
         self.merges.apply(event)?;
         self.count_spending(&id, event);
         self.count_checks(&id, event);
         match event {
             Event::MergePrepared { tree, .. } => self.take_over_check(&id, tree),
             Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => self.count_red_check(&id, tree),
-            Event::TaskMerged { commit: Some(commit), .. } => self.integration = commit.clone(),
+            Event::TaskMerged { commit: Some(commit), .. } => self.merged(&id, into, commit),
             Event::ApprovalRequested { call, tool, summary, arguments, rule, .. } => {
                 let (tool, summary, rule) = (tool.clone(), summary.clone(), rule.clone());
                 let arguments = arguments.clone();
@@ -430,7 +433,8 @@ impl RunState {
 
     /// Returns the tasks merged by this run whose boxes were open when it began.
     pub fn newly_merged(&self) -> Vec<TaskId> {
-        let merged = self.tasks().filter(|record| record.state().is_merged() && !record.was_done());
+        let is_in = |record: &&TaskRecord| record.merged().is_empty() || self.is_in_result(record);
+        let merged = self.tasks().filter(|record| record.state().is_merged() && !record.was_done()).filter(is_in);
         merged.map(|record| record.task.id.clone()).collect()
     }
 
@@ -458,45 +462,8 @@ impl RunState {
         self.approvals.iter().filter(move |(_, approval)| approval.task == *agent)
     }
 
-    /// Decides the next step of merging, or `None` if there is nothing to do now.
-    ///
-    /// Candidates come in the plan's order: their dependencies are merged, or they would not have started.
-    pub fn next_merge(&self) -> Option<MergeStep> {
-        self.next_merge_of(&self.merges)
-    }
-
-    /// Returns the next step of merging as if the event were recorded already, or `None` if the event is not valid in
-    /// this state.
-    pub fn next_merge_after(&self, fact: &Event) -> Option<MergeStep> {
-        let mut merges = self.merges.clone();
-        merges.apply(fact).ok()?;
-        self.next_merge_of(&merges)
-    }
-
-    fn next_merge_of(&self, merges: &MergeQueue) -> Option<MergeStep> {
-        if self.settings.merge == MergeMode::None {
-            return None;
-        }
-        merges.next(&Situation {
-            settings: &self.settings,
-            integration: &self.integration,
-            candidate: self.tasks().find_map(|record| Some((record.task.id.clone(), self.candidate(record)?.clone()))),
-            current: merges.current().and_then(|task| self.task(task)),
-        })
-    }
-
-    /// Reports whether the user must approve a task before it is merged.
-    pub fn needs_review(&self, record: &TaskRecord) -> bool {
-        self.settings.merge == MergeMode::Review || record.task.review_required
-    }
-
-    /// Returns the commit of a task that may be merged.
-    fn candidate<'r>(&self, record: &'r TaskRecord) -> Option<&'r Oid> {
-        record.candidate(self.needs_review(record) || self.is_held(record))
-    }
-
-    /// Returns the events that follow from the state alone: tasks that become ready, skipped, or due for review, waits
-    /// that are over, and questions that nobody will answer.
+    /// Returns the events that follow from the state alone: tasks that become ready, skipped, due for review, or
+    /// abandoned, waits that are over, and questions that nobody will answer.
     ///
     /// The sequencer evaluates this on the newest state, so calling it twice records nothing twice.
     pub fn due_facts(&self) -> Vec<Event> {
@@ -507,16 +474,21 @@ impl RunState {
             .tasks()
             .filter(|record| record.state() == TaskState::Verified && self.needs_review(record))
             .filter(|record| !self.is_held(record))
-            .filter(|record| self.settings.merge != MergeMode::None && self.candidate(record).is_none())
+            .filter(|record| !self.stays_unmerged(record) && self.approved_work(record).is_none())
             .map(|record| Event::ReviewRequested { task: record.task.id.clone() });
-        skipped.chain(ready).chain(reviews).chain(self.wakes()).chain(self.unanswered()).collect()
+        let abandoned: Vec<Event> = self.abandoned().collect();
+        let is_abandoned = |event: &Event| abandoned.iter().any(|end| end.task() == event.task());
+        let mut due: Vec<Event> = skipped.chain(ready).chain(reviews).chain(self.wakes()).collect();
+        due.retain(|event| !is_abandoned(event));
+        due.extend(abandoned);
+        due.extend(self.unanswered());
+        due
     }
 
     /// Reports whether a task can continue without the user: by an agent's work, by being merged, or once a deadline
     /// has passed.
     pub fn can_go_on(&self, record: &TaskRecord) -> bool {
-        let is_to_be_merged = record.state() == TaskState::Verified && self.settings.merge != MergeMode::None;
-        record.state().is_workable() || record.waits_until().is_some() || is_to_be_merged && !self.is_held(record)
+        record.state().is_workable() || record.waits_until().is_some() || self.is_to_be_merged(record)
     }
 
     /// Returns the tasks that an agent should be working on, those started first.

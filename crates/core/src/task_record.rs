@@ -23,6 +23,7 @@ use crate::conversation::Usage;
 use crate::event::{Event, ReturnCause};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
 use crate::illegal::Illegal;
+use crate::merge_target::MergeTarget;
 use crate::price::Cost;
 use crate::reached_limit::ReachedLimit;
 use crate::spawn_record::SpawnRecord;
@@ -172,6 +173,21 @@ impl TaskRecord {
         self.branched()?.owed_merge()
     }
 
+    /// Returns the commit whose files the worktree still has, although work has been merged into the branch since.
+    pub fn behind(&self) -> Option<&Oid> {
+        self.branched()?.behind.as_ref()
+    }
+
+    /// Reports whether the work of agents that it spawned was merged into its branch.
+    pub fn has_childrens_work(&self) -> bool {
+        self.branched().is_some_and(|branch| branch.has_childrens_work)
+    }
+
+    /// Reports whether its agent had finished before its children, and was not told yet what has become of them.
+    pub(crate) fn awaits_children(&self) -> bool {
+        self.tally().is_some_and(|tally| tally.awaits_children)
+    }
+
     /// Returns the conflict that its agent is resolving, until the work is handed over.
     pub fn repair(&self) -> Option<&Repair> {
         self.branched()?.repair.as_ref()
@@ -223,8 +239,7 @@ impl TaskRecord {
         self.started().map_or("", |started| &started.summary)
     }
 
-    /// Returns the attempts whose work is in the integration branch, oldest first, including work rejected after it
-    /// was merged.
+    /// Returns the attempts whose work was merged, oldest first, including work rejected after that.
     pub fn merged(&self) -> &[MergedAttempt] {
         self.started().map_or(&[], |started| &started.merged)
     }
@@ -322,7 +337,7 @@ impl TaskRecord {
     pub fn parked(&self) -> Option<&CallHash> {
         match self.wait()? {
             Wait::Person { call } => Some(call),
-            Wait::Agents { .. } | Wait::Message { .. } | Wait::Endpoint { .. } => None,
+            Wait::Agents { .. } | Wait::Children | Wait::Message { .. } | Wait::Endpoint { .. } => None,
         }
     }
 
@@ -562,7 +577,21 @@ impl TaskRecord {
     /// Records that the worktree has to be set up, and merged into, again.
     pub(crate) fn lose_worktree(&mut self) {
         if let Some(started) = self.started_mut() {
-            started.branch.worktree = Worktree::Missing;
+            started.branch.lose_worktree();
+        }
+    }
+
+    /// Makes a merge of another agent's work the tip of its branch.
+    pub(crate) fn take_in(&mut self, commit: &Oid) {
+        if let Some(started) = self.started_mut() {
+            started.branch.take_in(commit);
+        }
+    }
+
+    /// Records which branch its newest work was merged into.
+    pub(crate) fn note_target(&mut self, into: MergeTarget) {
+        if let Some(newest) = self.started_mut().and_then(|started| started.merged.last_mut()) {
+            newest.into = into;
         }
     }
 

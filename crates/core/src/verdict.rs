@@ -46,6 +46,22 @@ pub struct ReviewVerdict {
     pub comment: Option<String>,
 }
 
+/// A verdict that the agent of a reviewing task has given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct VerdictGiven {
+    /// The task.
+    pub task: TaskId,
+    /// The verdict.
+    pub verdict: VerdictKind,
+    /// The requested changes, by task.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<RequestedChange>,
+    /// Remarks that need no change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
 /// Why a verdict is refused; the text is for the reviewer's agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerdictRefused {

@@ -44,6 +44,8 @@ pub enum Wait {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<u64>,
     },
+    /// The end of the agents that it spawned, before its own work is handed over, or a message for it.
+    Children,
 }
 
 impl Wait {
@@ -60,7 +62,7 @@ impl Wait {
     /// Returns when it is over at the latest, in milliseconds worked on the run.
     pub fn until_ms(&self) -> Option<u64> {
         match self {
-            Self::Person { .. } | Self::Endpoint { .. } => None,
+            Self::Person { .. } | Self::Endpoint { .. } | Self::Children => None,
             Self::Agents { until_ms, .. } | Self::Message { until_ms, .. } => *until_ms,
         }
     }

@@ -14,6 +14,13 @@ pub enum WorkStep {
     },
     /// Prepares a new worktree.
     SetUp,
+    /// Brings the files of what was merged into the branch into the worktree.
+    BringFiles {
+        /// The commit whose files the worktree has.
+        from: Oid,
+        /// The branch's tip.
+        to: Oid,
+    },
     /// Merges the commit that the work was returned onto into the worktree.
     MergeInto {
         /// The commit.
@@ -47,12 +54,17 @@ impl TaskRecord {
         match self.state() {
             TaskState::Ready => Some(WorkStep::Begin { attempt: self.attempt() + 1 }),
             TaskState::Running if !self.is_prepared() => Some(WorkStep::SetUp),
-            TaskState::Running => {
-                Some(self.owed_merge().map_or(WorkStep::Drive, |onto| WorkStep::MergeInto { onto: onto.clone() }))
-            }
+            TaskState::Running => Some(self.next_in_worktree()),
             TaskState::Committed => self.own_check(),
             _ => None,
         }
+    }
+
+    fn next_in_worktree(&self) -> WorkStep {
+        if let (Some(from), Some(to)) = (self.behind(), self.tip()) {
+            return WorkStep::BringFiles { from: from.clone(), to: to.clone() };
+        }
+        self.owed_merge().map_or(WorkStep::Drive, |onto| WorkStep::MergeInto { onto: onto.clone() })
     }
 
     fn own_check(&self) -> Option<WorkStep> {

@@ -12,8 +12,8 @@ use orchestrate_core::request::{Allowance, Request, RequestRefused};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{
-    Action, BlobId, CallOfTurn, MergeStep, MessageKind, Oid, Outgoing, Recorded, Reopening, RequestHash, RequestParts,
-    RunSettings, RunState, Task, TaskId, TaskState, Usage,
+    Action, BlobId, CallOfTurn, MergeStep, MergeTarget, MessageKind, Oid, Outgoing, Recorded, Reopening, RequestHash,
+    RequestParts, RunSettings, RunState, Task, TaskId, TaskState, Usage,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
@@ -109,10 +109,15 @@ impl Walk {
     }
 
     fn merge(&mut self) {
-        let Some(MergeStep::Merge { task, target, candidate }) = self.state.next_merge() else { return };
+        let Some(MergeStep::Merge { task, target, candidate, .. }) = self.state.next_merge() else { return };
         let commit = Oid::new(format!("m{}", self.state.seq));
         let (prepared, tree) = (commit.clone(), Oid::from("merged"));
-        self.tell(Event::MergeStarted { task: task.clone(), target: target.clone(), candidate });
+        self.tell(Event::MergeStarted {
+            task: task.clone(),
+            into: MergeTarget::Integration,
+            target: target.clone(),
+            candidate,
+        });
         self.tell(Event::MergePrepared { task: task.clone(), commit: prepared, tree });
         self.tell(Event::TaskMerged { task, commit: Some(commit), target: Some(target), summary: None });
     }

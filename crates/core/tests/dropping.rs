@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use orchestrate_core::event::{Event, ReturnCause, RunStatus, VERSION};
 use orchestrate_core::report::outcome;
-use orchestrate_core::{BlobId, Oid, Recorded, RequestRefused, RunSettings, RunState, Task, TaskId, TaskState};
+use orchestrate_core::{
+    BlobId, MergeTarget, Oid, Recorded, RequestRefused, RunSettings, RunState, Task, TaskId, TaskState,
+};
 
 fn id(text: &str) -> TaskId {
     TaskId::from(text)
@@ -54,7 +56,12 @@ impl Story {
         self.tell(Event::AgentSpawned { task: task.clone(), attempt: 1, agent, model, branch, base, spec: None });
         let summary = String::new();
         self.tell(Event::TaskCommitted { task: task.clone(), commit: work.clone(), tree: tree.clone(), summary });
-        self.tell(Event::MergeStarted { task: task.clone(), target: target.clone(), candidate: work });
+        self.tell(Event::MergeStarted {
+            task: task.clone(),
+            into: MergeTarget::Integration,
+            target: target.clone(),
+            candidate: work,
+        });
         self.tell(Event::MergePrepared { task: task.clone(), commit: merge.clone(), tree });
         self.tell(Event::TaskMerged { task, commit, target: Some(target.clone()), summary: None });
         merge

@@ -3,7 +3,7 @@
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VERSION, VerifyScope};
 use orchestrate_core::{
-    BlobId, Illegal, Oid, Recorded, RequestParts, RunSettings, RunState, StopReason, Task, TaskId, Usage,
+    BlobId, Illegal, MergeTarget, Oid, Recorded, RequestParts, RunSettings, RunState, StopReason, Task, TaskId, Usage,
 };
 
 fn a() -> TaskId {
@@ -90,7 +90,12 @@ fn facts() -> Vec<Event> {
         },
         Event::TaskCommitted { task: a(), commit: oid("work"), tree: oid("tree"), summary: "new".to_owned() },
         verified(),
-        Event::MergeStarted { task: a(), target: target.clone(), candidate: oid("work") },
+        Event::MergeStarted {
+            task: a(),
+            into: MergeTarget::Integration,
+            target: target.clone(),
+            candidate: oid("work"),
+        },
         Event::MergePrepared { task: a(), commit: merge.clone(), tree: oid("merged") },
         Event::TaskMerged { task: a(), commit: Some(merge), target: Some(target), summary: None },
         Event::TaskMerged { task: a(), commit: None, target: None, summary: Some("new".to_owned()) },

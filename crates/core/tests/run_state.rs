@@ -10,8 +10,8 @@ use orchestrate_core::run_state::Verify;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::{TaskStatus, Work};
 use orchestrate_core::{
-    BlobId, GivenUp, IllegalEvent, MergeStep, Oid, Recorded, Request, RunSettings, RunState, Task, TaskId, TaskState,
-    Usage,
+    BlobId, GivenUp, IllegalEvent, MergeStep, MergeTarget, Oid, Recorded, Request, RunSettings, RunState, Task, TaskId,
+    TaskState, Usage,
 };
 
 /// A run that is fed event by event.
@@ -64,13 +64,23 @@ impl Story {
     }
 
     fn merge(&mut self, task: &str, commit: &str) -> &mut Self {
-        let Some(MergeStep::Merge { task: next, target, candidate }) = self.state.next_merge() else {
+        let Some(MergeStep::Merge { task: next, target, candidate, .. }) = self.state.next_merge() else {
             panic!("nothing to merge: {:?}", self.state.next_merge());
         };
         assert_eq!(next, id(task));
-        self.tell(Event::MergeStarted { task: next, target: target.clone(), candidate });
+        self.tell(Event::MergeStarted {
+            task: next,
+            into: MergeTarget::Integration,
+            target: target.clone(),
+            candidate,
+        });
         let prepared = Event::MergePrepared { task: id(task), commit: oid(commit), tree: oid("merged tree") };
-        let advance = MergeStep::Advance { task: id(task), commit: oid(commit), target: target.clone() };
+        let advance = MergeStep::Advance {
+            task: id(task),
+            into: MergeTarget::Integration,
+            commit: oid(commit),
+            target: target.clone(),
+        };
         assert_eq!(self.state.next_merge_after(&prepared), Some(advance));
         self.tell(prepared);
         self.tell(Event::TaskMerged { task: id(task), commit: Some(oid(commit)), target: Some(target), summary: None })
@@ -221,7 +231,7 @@ fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
     for round in 0..2 {
         story.commit("a", &format!("a{round}"));
         let Some(MergeStep::Merge { target, candidate, .. }) = story.state.next_merge() else { panic!("no merge") };
-        story.tell(Event::MergeStarted { task: id("a"), target, candidate });
+        story.tell(Event::MergeStarted { task: id("a"), into: MergeTarget::Integration, target, candidate });
         let tree = format!("merged {round}");
         let prepared = Event::MergePrepared { task: id("a"), commit: oid("m"), tree: oid(&tree) };
         let verify =
@@ -261,7 +271,12 @@ fn a_tree_that_was_checked_for_another_task_says_how_that_check_ended() {
         let mut story = Story::of(settings(), vec![task("a", &[]), task("b", &[])]);
         story.commit("b", "b1").tell(verified("b", VerifyScope::Run, "same tree", passed));
         story.commit("a", "a1");
-        let merge = |task: &str| Event::MergeStarted { task: id(task), target: oid("base"), candidate: oid("a1") };
+        let merge = |task: &str| Event::MergeStarted {
+            task: id(task),
+            into: MergeTarget::Integration,
+            target: oid("base"),
+            candidate: oid("a1"),
+        };
         assert_eq!(story.state.task(&id("a")).unwrap().verify(), Verify::None);
         story.tell(merge("a"));
         story.tell(Event::MergePrepared { task: id("a"), commit: oid("m1"), tree: oid("same tree") });
@@ -462,8 +477,12 @@ fn a_task_that_has_ended_holds_no_tokens_back() {
 
 #[test]
 fn only_what_is_up_for_merging_is_merged() {
-    let started =
-        |candidate: &str| Event::MergeStarted { task: id("a"), target: oid("base"), candidate: oid(candidate) };
+    let started = |candidate: &str| Event::MergeStarted {
+        task: id("a"),
+        into: MergeTarget::Integration,
+        target: oid("base"),
+        candidate: oid(candidate),
+    };
     type Step<'a> = &'a dyn Fn(&mut Story) -> &mut Story;
     let (rejected, cancelled): (Step<'_>, Step<'_>) =
         (&|story| story.tell(returned("a", ReturnCause::Rejected)), &|story| {

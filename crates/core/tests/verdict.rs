@@ -6,8 +6,8 @@ use orchestrate_core::report::outcome;
 use orchestrate_core::request::Request;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::{
-    Action, AfterFault, AfterReview, BlobId, GivenUp, MergeStep, Oid, Recorded, RequestedChange, ReviewVerdict,
-    RunSettings, RunState, Task, TaskId, TaskState, VerdictEnd, VerdictKind, VerdictRefused,
+    Action, AfterFault, AfterReview, BlobId, GivenUp, MergeStep, MergeTarget, Oid, Recorded, RequestedChange,
+    ReviewVerdict, RunSettings, RunState, Task, TaskId, TaskState, VerdictEnd, VerdictKind, VerdictRefused,
 };
 
 fn id(text: &str) -> TaskId {
@@ -113,10 +113,15 @@ impl Story {
     /// Merges everything that may be merged, and returns it.
     fn merge(&mut self) -> String {
         let mut merged = Vec::new();
-        while let Some(MergeStep::Merge { task, target, candidate }) = self.0.next_merge() {
+        while let Some(MergeStep::Merge { task, target, candidate, .. }) = self.0.next_merge() {
             let commit = Oid::new(format!("merge of {task}"));
             merged.push(task.to_string());
-            self.tell(Event::MergeStarted { task: task.clone(), target: target.clone(), candidate });
+            self.tell(Event::MergeStarted {
+                task: task.clone(),
+                into: MergeTarget::Integration,
+                target: target.clone(),
+                candidate,
+            });
             let (prepared, tree) = (commit.clone(), Oid::from("merged"));
             self.tell(Event::MergePrepared { task: task.clone(), commit: prepared, tree });
             self.tell(Event::TaskMerged { task, commit: Some(commit), target: Some(target), summary: None });

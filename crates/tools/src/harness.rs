@@ -465,7 +465,7 @@ impl AgentService for FakeAgents {
             lock(&self.waits).push(wait);
             return Ok(None);
         }
-        Ok(Some(EndedAgentsWait { all_done, timed_out: false, has_message: false, agents }))
+        Ok(Some(EndedAgentsWait { all_done, timed_out: false, has_message: false, agents, merged: Vec::new() }))
     }
 }
 

@@ -77,8 +77,9 @@ pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
 pub use services::{
     AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ChildRequest,
     ConflictHunk, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit,
-    GitService, GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange,
-    PlanService, ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
+    GitService, GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, MergedWork, NoReplay, OutgoingMessage,
+    PageRange, PlanService, ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService,
+    StashAction,
 };
 pub use shared::SharedValues;
 pub use template::CommandTemplate;

@@ -322,6 +322,20 @@ pub struct EndedAgentsWait {
     pub has_message: bool,
     /// The agents, in the order of the call.
     pub agents: Vec<AgentStatus>,
+    /// What of their work was merged into the branch of the caller, and is in its worktree now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<MergedWork>,
+}
+
+/// Work of another agent that was merged into the caller's branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergedWork {
+    /// The other agent.
+    pub agent: AgentId,
+    /// The merge.
+    pub commit: Oid,
+    /// The files that it changes; a longer list ends with the number of the others.
+    pub files: Vec<String>,
 }
 
 /// The plan that the agent's task is part of.

@@ -200,14 +200,16 @@ impl ChildHandle {
         ChildEvents { run: self.run.clone(), child: self.id.clone(), seen: 0, read: VecDeque::new() }
     }
 
-    /// Waits until the child's work is verified, or until the child has ended or waits for the user.
+    /// Waits until the child's work is verified, and merged if its parent waits for it, or until the child has ended or
+    /// waits for the user.
     ///
     /// # Errors
     ///
     /// Fails if the run has ended meanwhile; [`Coordinator::finish`] returns the reason.
     pub async fn wait(&self) -> Result<TaskReport, CoordinatorError> {
         let mut state = self.run.state.clone();
-        let reached = state.wait_for(|state| state.task(&self.id).is_some_and(TaskRecord::rests)).await;
+        let rests = |state: &RunState, record: &TaskRecord| record.rests() || state.is_at_rest(record);
+        let reached = state.wait_for(|state| state.task(&self.id).is_some_and(|record| rests(state, record))).await;
         let reached = reached.map_err(|_| self.run.ended())?;
         let record = reached.task(&self.id).ok_or_else(|| self.run.ended())?;
         Ok(TaskReport { hand_back: reached.ended_hand_back(record), ..TaskReport::of(record) })

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::{Oid, TaskId, TaskRecord, WorkStep};
+use orchestrate_core::{TaskRecord, WorkStep};
 use orchestrate_tools::TEMPORARY_PREFIX;
 
 use crate::error::CoordinatorError;
@@ -22,9 +22,12 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
     let state = context.state();
     for record in state.tasks() {
         if let (Some(branch), Some(tip), true) = (record.branch(), record.tip(), record.needs_branch()) {
-            settle_branch(context, &record.task.id, branch.to_owned(), tip.clone()).await?;
+            worktrees::settle_branch(context, &record.task.id, branch.to_owned(), tip.clone()).await?;
         }
-        if matches!(record.next_work(), Some(WorkStep::MergeInto { .. } | WorkStep::Drive)) {
+        if matches!(
+            record.next_work(),
+            Some(WorkStep::BringFiles { .. } | WorkStep::MergeInto { .. } | WorkStep::Drive)
+        ) {
             sweep(context, record).await?;
         }
     }
@@ -44,24 +47,4 @@ async fn sweep(context: &RunContext, record: &TaskRecord) -> Result<(), Coordina
             Err(_) => Ok(()),
         })
         .await
-}
-
-/// Moves a task's branch to its recorded position, if it only has to follow.
-async fn settle_branch(context: &RunContext, task: &TaskId, branch: String, tip: Oid) -> Result<(), CoordinatorError> {
-    let (short, to) = (branch.clone(), tip.clone());
-    let own = context.layout.worktree(&context.run, task);
-    let elsewhere = context.git(move |repo| {
-        let name = format!("refs/heads/{short}");
-        let Some(found) = repo.read_ref(&name)?.filter(|found| *found != to) else { return Ok(None) };
-        if repo.contains(&to, &found)? {
-            repo.advance(&name, Some(&found), &to)?;
-            return Ok(None);
-        }
-        // The worker keeps the files of the task's own worktree.
-        let own = own.canonicalize().unwrap_or(own);
-        Ok(Some((found, repo.landing().checkout_of(&short)?.filter(|checkout| *checkout != own))))
-    });
-    let Some((found, checkout)) = elsewhere.await? else { return Ok(()) };
-    let (run, expected, found) = (context.run.clone(), tip.to_string(), found.to_string());
-    Err(CoordinatorError::BranchMoved { run, branch, expected, found, checkout })
 }

@@ -10,4 +10,5 @@ mod return_to_agent;
 pub(crate) mod setup;
 pub(crate) mod setup_files;
 pub(crate) mod step;
+mod target_branch;
 pub(crate) mod verifier;

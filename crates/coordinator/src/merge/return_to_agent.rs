@@ -17,7 +17,7 @@ use crate::worker::faulty_work::with_failing_lines;
 use crate::worker::task_end::after_rounds;
 
 /// Returns the facts that return a task's work to its agent, together with the message to it. The work is to be
-/// merged with a commit first, which the integration branch has reached.
+/// merged with a commit first, which the branch that it is merged into has reached.
 pub(crate) async fn returned(
     context: &RunContext,
     task: TaskId,

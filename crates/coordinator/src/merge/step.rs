@@ -1,17 +1,18 @@
 //! Carries out what [`orchestrate_core::MergeQueue`] decides, one step at a time.
 //!
 //! A candidate is merged without a checkout, its exact tree is checked in the persistent verifier worktree, and only
-//! then the integration branch moves there by compare-and-swap: everything in it was tested in exactly this form.
+//! then the branch moves there by compare-and-swap: everything in the integration branch was tested in exactly this
+//! form, and so was all work of others in an agent's branch.
 
 use orchestrate_core::event::{Event, VerifyScope};
-use orchestrate_core::{MergeStep, Oid, RunState, TaskId};
+use orchestrate_core::{MergeStep, MergeTarget, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, GitError, Merge, Repo};
 use orchestrate_journal::Batch;
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::Verification;
 use crate::merge::exact_tree::{Checked, ExactTree};
-use crate::merge::{exact_tree, integration_branch, return_to_agent};
+use crate::merge::{exact_tree, return_to_agent, target_branch};
 use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;
 use crate::worktree::commit::{keep_commit, trailers, unix_seconds};
@@ -24,13 +25,15 @@ pub(crate) async fn carry_out(
 ) -> Result<(), CoordinatorError> {
     let decided = step.clone();
     match step {
-        MergeStep::Merge { task, target, candidate } => merge(context, task, target, candidate).await,
+        MergeStep::Merge { task, into, target, candidate } => {
+            merge(context, Attempted { task, into, target, candidate }).await
+        }
         MergeStep::Verify { task, commit, tree, command } => {
             verify(context, commit, Verification { task, scope: VerifyScope::Run, tree, command }, shutdown).await
         }
-        MergeStep::Advance { task, commit, target } => {
+        MergeStep::Advance { task, into, commit, target } => {
             record_if_next(context, decided, move |_| merged(task, commit, target).into()).await?;
-            integration_branch::settle(context).await
+            target_branch::settle(context, &into).await
         }
         MergeStep::Return { task, cause, onto, evidence } => {
             let returned = return_to_agent::returned(context, task, (cause, onto), &evidence).await?;
@@ -55,20 +58,42 @@ async fn record_if_next(
     context.decide(decided).await
 }
 
-async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) -> Result<(), CoordinatorError> {
-    let step = MergeStep::Merge { task: task.clone(), target: target.clone(), candidate: candidate.clone() };
-    let started = Event::MergeStarted { task: task.clone(), target: target.clone(), candidate: candidate.clone() };
+/// A merge that is attempted.
+#[derive(Clone)]
+struct Attempted {
+    task: TaskId,
+    into: MergeTarget,
+    /// The tip of the branch that the work is merged into.
+    target: Oid,
+    candidate: Oid,
+}
+
+async fn merge(context: &RunContext, attempted: Attempted) -> Result<(), CoordinatorError> {
+    let Attempted { task, into, target, candidate } = attempted.clone();
+    let step = MergeStep::Merge {
+        task: task.clone(),
+        into: into.clone(),
+        target: target.clone(),
+        candidate: candidate.clone(),
+    };
+    let started = Event::MergeStarted { task, into, target, candidate };
     // The user may have returned the work since; a merge that a dead process had begun continues.
     let begin = |state: &RunState| {
         let is_new = state.merges.current().is_none();
         Batch::from(is_new.then_some(started).into_iter().collect::<Vec<_>>())
     };
     record_if_next(context, step.clone(), begin).await?;
-    if context.state().merges.current() != Some(&task) {
+    if context.state().merges.current() != Some(&attempted.task) {
         return Ok(());
     }
-    let (state, id, ours, theirs) = (context.state(), task.clone(), target.clone(), candidate.clone());
-    let (merged, is_joined) = context.git(move |repo| combine(repo, (&state, &id), &ours, &theirs)).await?;
+    let (state, of) = (context.state(), attempted.clone());
+    let combined = context.git(move |repo| match &of.into {
+        MergeTarget::Integration => combine(repo, (&state, &of.task), &of.target, &of.candidate),
+        // No drop replaces what is in an agent's branch.
+        MergeTarget::Agent(_) => Ok((repo.merging().merge(&of.target, &of.candidate)?, true)),
+    });
+    let (merged, is_joined) = combined.await?;
+    let Attempted { task, target, candidate, .. } = attempted;
     let outcome = match merged {
         Merge::Conflict { files, .. } => {
             let files = files.iter().map(ToString::to_string).collect();
@@ -126,11 +151,17 @@ fn replaced_base(
 /// Records the outcome of a merge, together with the advance of the branch if nothing else has to be done before.
 async fn conclude(context: &RunContext, step: MergeStep, outcome: Event) -> Result<(), CoordinatorError> {
     let facts = move |state: &RunState| match state.next_merge_after(&outcome) {
-        Some(MergeStep::Advance { task, commit, target }) => Batch::from(vec![outcome, merged(task, commit, target)]),
+        Some(MergeStep::Advance { task, commit, target, .. }) => {
+            Batch::from(vec![outcome, merged(task, commit, target)])
+        }
         _ => Batch::from(vec![outcome]),
     };
+    let into = context.state().merges.target().cloned();
     record_if_next(context, step, facts).await?;
-    if context.state().merges.current().is_none() { integration_branch::settle(context).await } else { Ok(()) }
+    match into.filter(|_| context.state().merges.current().is_none()) {
+        Some(into) => target_branch::settle(context, &into).await,
+        None => Ok(()),
+    }
 }
 
 fn merged(task: TaskId, commit: Oid, target: Oid) -> Event {

@@ -29,6 +29,7 @@ const SHIPPED: [(&str, &str); 15] = [
     ("no_verdict", include_str!("../../../../prompts/system/no_verdict.md")),
     ("invalid_plan", include_str!("../../../../prompts/system/invalid_plan.md")),
     ("new_work", include_str!("../../../../prompts/system/new_work.md")),
+    ("children_ended", include_str!("../../../../prompts/system/children_ended.md")),
 ];
 
 /// How much of a check's output is returned to an agent: enough to fix the failure, within a context of 16,000

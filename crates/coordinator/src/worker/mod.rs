@@ -1,5 +1,6 @@
 //! Works on one task: starts an agent, drives its loop or its command, and links it to the run.
 
+mod childrens_work;
 pub(crate) mod driver;
 pub(crate) mod faulty_work;
 pub(crate) mod review_end;

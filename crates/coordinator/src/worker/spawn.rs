@@ -125,7 +125,7 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
             base.clone()
         }
         // A child begins with its parent's work so far, which need not be merged.
-        _ => record.first_base().unwrap_or(&state.integration).clone(),
+        _ => record.first_base().unwrap_or_else(|| state.target_tip(&record)).clone(),
     };
     let (agent, model, spec) = match &record.task.work {
         Work::Run(_) => (None, None, None),

@@ -4,6 +4,7 @@
 //! state, carries out the next step, records the outcome, and repeats; so it makes no difference whether the worker
 //! is the first one or takes over from a dead process.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -118,6 +119,7 @@ async fn work_until_blocked(
         let record = workplace.link.task()?;
         let goes_on = match record.next_work() {
             Some(WorkStep::SetUp) => set_up(&workplace).await?,
+            Some(WorkStep::BringFiles { from, to }) => bring_files(&workplace, from, to).await?,
             Some(WorkStep::MergeInto { onto }) => merge_return(&workplace, onto).await?,
             Some(WorkStep::Drive) => drive(&workplace, &record).await?,
             Some(WorkStep::Verify { command, tree }) => check_task(&workplace, &record, command, tree).await?,
@@ -145,6 +147,14 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
         }
     }
     workplace.link.record(vec![Event::WorktreePrepared { task: workplace.task().clone(), onto: None }]).await?;
+    Ok(true)
+}
+
+/// Brings the files of what was merged into the branch into the worktree; the agent can go on then.
+async fn bring_files(workplace: &Workplace, from: Oid, to: Oid) -> Result<bool, CoordinatorError> {
+    workplace.git.bring_merged(from, to.clone()).await?;
+    let prepared = Event::WorktreePrepared { task: workplace.task().clone(), onto: Some(to) };
+    workplace.link.record(vec![prepared]).await?;
     Ok(true)
 }
 
@@ -194,20 +204,31 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     if let Some(left) = git.left_of_merge().await?.filter(|left| !left.is_empty()) {
         return send_back_conflict(workplace, record, &left).await;
     }
-    if workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report()) {
+    let is_report = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
+    if is_report {
         git.keep().await?;
         if let Some(goes_on) = refuse_claims(workplace, record, &summary).await? {
             return Ok(goes_on);
         }
+    } else {
+        let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
+        git.commit(&message, &workplace.policy).await?;
+    }
+    if let ControlFlow::Break(goes_on) = link.settle_children().await? {
+        return Ok(goes_on);
+    }
+    if is_report && record.task.verdict {
+        return end_review(workplace, summary).await;
+    }
+    // The work of its children is handed over with its report.
+    if is_report && !link.task()?.has_childrens_work() {
         let is_plan = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers == Delivers::Plan);
-        return match record.task.verdict {
-            true => end_review(workplace, summary).await,
-            false if is_plan => propose_plan(workplace, record, &summary).await,
-            false => report(workplace, summary).await,
+        return if is_plan {
+            propose_plan(workplace, record, &summary).await
+        } else {
+            report(workplace, summary).await
         };
     }
-    let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
-    git.commit(&message, &workplace.policy).await?;
     let (commit, tree) = git.tip().await?;
     if record.changes_nothing(&commit, &tree) {
         return no_changes(workplace, record, summary).await;

@@ -6,13 +6,16 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::message::{Envelope, Origin, Outgoing, Sender};
-use orchestrate_core::run_state::{ApprovalDecision, AskedWait, MessageRefused, Receipt, SpawnRefused, WaitDecision};
+use orchestrate_core::run_state::{
+    ApprovalDecision, AskedWait, HandOver, MessageRefused, Receipt, SpawnRefused, WaitDecision,
+};
 use orchestrate_core::{
     AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, CallOfTurn, DividedRequest, ReachedLimit,
     ReviewVerdict, RunState, TaskId, TaskRecord, ToolCall, VerdictRefused, WaitRefused,
@@ -33,7 +36,7 @@ use crate::run::time_limit;
 use crate::texts::roles::known_names;
 use crate::texts::skills::SkillRefused;
 use crate::worker::task_end::Failure;
-use crate::worker::{review_end, task_end};
+use crate::worker::{childrens_work, review_end, task_end};
 use crate::worktree::git_link::GitLink;
 
 /// The maximum length of a call's summary; the user is asked with the full call.
@@ -329,19 +332,46 @@ impl WorkerLink {
         };
         let state = self.context.state();
         let named: Vec<&TaskRecord> = asked.ids.iter().filter_map(|id| state.task(id)).collect();
-        let all_done = named.iter().all(|record| state.is_at_rest(record));
+        let all_done = asked.ids.iter().all(|id| state.is_done_for(&self.task, id));
         let agents = named.iter().map(|record| state.agent_status(record, true)).collect();
         let has_message = state.messages_for(&self.task).next().is_some();
-        Ok(Ok(Some(EndedAgentsWait { all_done, timed_out, has_message, agents })))
+        let merged = childrens_work::merged_into(&self.context, &self.task, &asked.ids).await?;
+        Ok(Ok(Some(EndedAgentsWait { all_done, timed_out, has_message, agents, merged })))
     }
 
-    /// Records that the agent hands its work over, unless it has to read a message first; returns whether it was
+    /// Reports whether the work of other agents is merged into the agent's branch if this call waits.
+    pub(crate) fn takes_work_at(&self, call: &CallOfTurn) -> Result<bool, CoordinatorError> {
+        let (record, state) = (self.task()?, self.context.state());
+        let has_waited = record.ended_wait().is_some_and(|ended| ended.of == *call);
+        Ok(!has_waited && state.open_children(&self.task).next().is_some())
+    }
+
+    /// Records that the agent waits for those that it spawned, or is told what has become of them, before it hands its
+    /// work over. Returns whether there is more to do; goes on if nothing has to come before.
+    pub(crate) async fn settle_children(&self) -> Result<ControlFlow<bool>, CoordinatorError> {
+        let task = self.task.clone();
+        let waits = self.context.journal.append_if(move |state| match state.decide_hand_over(&task) {
+            HandOver::AfterChildren(wait) => Ok(Batch::from(*wait)),
+            other => Err(other),
+        });
+        match waits.await? {
+            Ok(_) => Ok(ControlFlow::Break(false)),
+            Err(HandOver::Now) => Ok(ControlFlow::Continue(())),
+            Err(HandOver::AfterNews) => {
+                childrens_work::tell(&self.context, &self.task).await?;
+                Ok(ControlFlow::Break(true))
+            }
+            Err(HandOver::AfterMessages | HandOver::AfterChildren(_)) => Ok(ControlFlow::Break(true)),
+        }
+    }
+
+    /// Records that the agent hands its work over, unless something has to come before; returns whether it was
     /// recorded.
     pub(crate) async fn hand_over(&self, fact: Event) -> Result<bool, CoordinatorError> {
         let task = self.task.clone();
-        let handed = self.context.journal.append_if(move |state| match state.messages_for(&task).next() {
-            Some(unread) => Err(unread.sequence),
-            None => Ok(Batch::from(fact)),
+        let handed = self.context.journal.append_if(move |state| match state.decide_hand_over(&task) {
+            HandOver::Now => Ok(Batch::from(fact)),
+            other => Err(other),
         });
         Ok(handed.await?.is_ok())
     }

@@ -329,11 +329,11 @@ pub(crate) fn trailers(context: &RunContext, record: &TaskRecord) -> Vec<(String
     trailers
 }
 
-/// Reports whether the integration branch contains a task's commit; always false without a commit.
+/// Reports whether the branch that a task is merged into contains its commit; always false without a commit.
 pub(crate) async fn is_merged(context: &RunContext, record: &TaskRecord) -> Result<bool, CoordinatorError> {
     let own = record.tip().cloned().filter(|tip| record.base() != Some(tip));
-    let (Some(tip), integration) = (own, context.state().integration.clone()) else { return Ok(false) };
-    context.git(move |repo| repo.contains(&integration, &tip)).await
+    let (Some(tip), target) = (own, context.state().target_tip(record).clone()) else { return Ok(false) };
+    context.git(move |repo| repo.contains(&target, &tip)).await
 }
 
 /// Returns the time for a commit.

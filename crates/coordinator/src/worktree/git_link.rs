@@ -14,7 +14,7 @@ use orchestrate_core::policy::Policy;
 use orchestrate_core::run_state::Repair;
 use orchestrate_core::{AgentId, Oid, TaskId, TaskRecord, WaitRefused};
 use orchestrate_git::{CommitInfo, ConflictFile, FileChange, Identity, Merge, Worktree, WrittenConflict};
-use orchestrate_tools::{GitChange, GitCommit, GitStatus, ServiceError, ShownDiff, ShowsPath, WorktreeScope};
+use orchestrate_tools::{GitChange, GitCommit, GitStatus, ShownDiff, ShowsPath, WorktreeScope};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
@@ -23,9 +23,6 @@ use crate::worktree::commit::{Made, NewTip};
 use crate::worktree::own_refs::{MERGING, OwnRefs, SELECTED};
 use crate::worktree::worktrees;
 use crate::worktree::{aggregate, commit, compare};
-
-/// The message of a commit that a child begins with.
-const FOR_CHILD: &str = "Work so far, for another agent";
 
 /// One agent's worktree and branch.
 #[derive(Clone)]
@@ -165,25 +162,6 @@ impl GitLink {
             GitCommit { id, message, author, time, left_out }
         };
         Ok(made.map(commit))
-    }
-
-    /// Commits the worktree to the branch for a child that begins with it, and returns the branch's tip.
-    pub(crate) async fn commit_for_child(&self, policy: &Policy) -> Result<Oid, ServiceError> {
-        let (record, _) = self.record()?;
-        let repair = match record.repair() {
-            Some(repair) => self.unresolved(repair).await?,
-            None => Unresolved::default(),
-        };
-        let merge = self.left_of_merge().await?.unwrap_or_default();
-        let left: Vec<String> =
-            [repair, merge].into_iter().flat_map(|left| left.marked.into_iter().chain(left.untouched)).collect();
-        if !left.is_empty() {
-            let reason = format!("a child begins with your work; first resolve the conflicts in {}", left.join(", "));
-            return Err(ServiceError::Invalid(reason));
-        }
-        self.commit(FOR_CHILD, policy).await?;
-        let (_, tip) = self.record()?;
-        Ok(tip)
     }
 
     /// Stores the worktree, without moving the branch, and returns the commit, or `None` if the worktree is as at the

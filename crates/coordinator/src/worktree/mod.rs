@@ -4,6 +4,7 @@ pub(crate) mod aggregate;
 pub(crate) mod before_command;
 pub(crate) mod branch;
 pub(crate) mod checkout;
+mod childrens_work;
 pub(crate) mod commit;
 pub(crate) mod compare;
 pub(crate) mod contents;

@@ -62,6 +62,31 @@ pub(crate) async fn keep(context: &RunContext, task: &TaskId) -> Result<Option<O
     commit::keep_worktree(context, &record, &worktree).await
 }
 
+/// Moves a task's branch to its recorded position, if it only has to follow.
+pub(crate) async fn settle_branch(
+    context: &RunContext,
+    task: &TaskId,
+    branch: String,
+    tip: Oid,
+) -> Result<(), CoordinatorError> {
+    let (short, to) = (branch.clone(), tip.clone());
+    let own = context.layout.worktree(&context.run, task);
+    let elsewhere = context.git(move |repo| {
+        let name = format!("refs/heads/{short}");
+        let Some(found) = repo.read_ref(&name)?.filter(|found| *found != to) else { return Ok(None) };
+        if repo.contains(&to, &found)? {
+            repo.advance(&name, Some(&found), &to)?;
+            return Ok(None);
+        }
+        // The worker keeps the files of the task's own worktree.
+        let own = own.canonicalize().unwrap_or(own);
+        Ok(Some((found, repo.landing().checkout_of(&short)?.filter(|checkout| *checkout != own))))
+    });
+    let Some((found, checkout)) = elsewhere.await? else { return Ok(()) };
+    let (run, expected, found) = (context.run.clone(), tip.to_string(), found.to_string());
+    Err(CoordinatorError::BranchMoved { run, branch, expected, found, checkout })
+}
+
 fn worktree_spec(context: &RunContext, task: &TaskId, base: Oid) -> WorktreeSpec {
     WorktreeSpec {
         path: context.layout.worktree(&context.run, task),

@@ -151,14 +151,17 @@ fn turns_are_limited_for_each_attempt() {
 }
 
 #[test]
-fn a_message_to_an_agent_that_is_done_is_heard_in_a_turn_of_its_own() {
+fn news_for_an_agent_that_is_done_is_heard_in_a_turn_of_its_own() {
+    is_heard_in_a_turn_of_its_own(|| AgentFact::Delivered { text: "thank you".to_owned() });
+    is_heard_in_a_turn_of_its_own(|| returned(ReturnCause::ChildrenEnded, "they are done"));
+}
+
+fn is_heard_in_a_turn_of_its_own(told: fn() -> AgentFact) {
     let done = || reply("done", &[], StopReason::EndTurn);
-    let told = || AgentFact::Delivered { text: "thank you".to_owned() };
     let mut facts = Vec::new();
     for id in ["a", "b"] {
         facts.extend([reply("", &[id], StopReason::ToolCalls), ended(id)]);
     }
-    // Two messages at once are delivered in one turn.
     facts.extend([done(), told(), told()]);
     let mut agent = after(facts);
     assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(request) if request.origin.turn == 4));

@@ -109,6 +109,8 @@ pub enum ReturnCause {
     InvalidPlan,
     /// There is new work for it to review.
     NewWork,
+    /// Its agent had finished before the agents that it spawned; these have ended now.
+    ChildrenEnded,
     /// The user rejected it or commented on it: a new attempt.
     Rejected,
     /// The user retried a finished task: a new attempt.
@@ -116,6 +118,11 @@ pub enum ReturnCause {
 }
 
 impl ReturnCause {
+    /// Reports whether there is a fault in the work, which counts as a round.
+    pub fn is_fault(self) -> bool {
+        !matches!(self, ReturnCause::ChildrenEnded)
+    }
+
     /// Reports whether this return starts a new attempt, with fresh rounds and turns.
     pub fn is_new_attempt(self) -> bool {
         matches!(self, ReturnCause::Rejected | ReturnCause::Retried)

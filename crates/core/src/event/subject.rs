@@ -3,6 +3,7 @@
 use crate::event::Event;
 use crate::ids::TaskId;
 use crate::task::Task;
+use crate::verdict::VerdictGiven;
 
 impl Event {
     /// Returns the event that adds a task of the plan.
@@ -53,6 +54,7 @@ impl Event {
             | Event::ToolFinished { task, .. }
             | Event::ApprovalRequested { task, .. }
             | Event::AgentWaiting { task, .. }
+            | Event::HandOverWaiting { task }
             | Event::AgentWoken { task, .. }
             | Event::SnapshotTaken { task, .. }
             | Event::TaskCommitted { task, .. }
@@ -60,7 +62,7 @@ impl Event {
             | Event::VerifyFinished { task, .. }
             | Event::ReviewRequested { task }
             | Event::ReviewApproved { task, .. }
-            | Event::ReviewVerdict { task, .. }
+            | Event::ReviewVerdict(VerdictGiven { task, .. })
             | Event::ReviewWaiting { task }
             | Event::NothingToDo { task, .. }
             | Event::MergeStarted { task, .. }
@@ -77,7 +79,8 @@ impl Event {
 
     /// Reports whether it begins a wait, or ends one for other agents.
     pub(crate) fn is_of_wait(&self) -> bool {
-        let begins_or_ends = matches!(self, Event::AgentWaiting { .. } | Event::AgentWoken { .. });
-        begins_or_ends || matches!(self, Event::ApprovalRequested { .. } | Event::ModelRejected { .. })
+        let is_of_call = matches!(self, Event::ApprovalRequested { .. } | Event::AgentWaiting { .. });
+        let is_begin = is_of_call || matches!(self, Event::HandOverWaiting { .. } | Event::ModelRejected { .. });
+        is_begin || matches!(self, Event::AgentWoken { .. })
     }
 }

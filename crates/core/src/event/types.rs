@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 59] = [
+    pub const TYPES: [&'static str; 60] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -31,6 +31,7 @@ impl Event {
         "approval.requested",
         "approval.decided",
         "agent.waiting",
+        "handover.waiting",
         "agent.woken",
         "message.sent",
         "message.delivered",

@@ -78,6 +78,22 @@ pub enum RequestRefused {
         /// The tasks that were built on it.
         dependents: Vec<TaskId>,
     },
+    /// The work of the task is part of another task's.
+    #[error("the work of {task} is part of that of {parent}, which spawned it; drop {parent} instead")]
+    WithinParent {
+        /// The task that was to be dropped.
+        task: TaskId,
+        /// The agent that spawned it.
+        parent: TaskId,
+    },
+    /// The agent that spawned the task has ended without success, so nothing would take its work.
+    #[error("{parent}, which spawned {task}, has ended without success, so nothing would take the work of {task}")]
+    ParentEnded {
+        /// The task that was to be retried or rejected.
+        task: TaskId,
+        /// The agent that spawned it.
+        parent: TaskId,
+    },
     /// The work of the task has landed.
     #[error("{task} has landed, so it cannot be dropped")]
     Landed {

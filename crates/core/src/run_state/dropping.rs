@@ -1,6 +1,6 @@
 //! Dropping tasks: deciding which, and what remains of them in the state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::ids::{Oid, TaskId};
@@ -22,17 +22,28 @@ impl RunState {
         if record.is_given_up() && record.merged().is_empty() {
             return Err(RequestRefused::NothingToDrop { task: task.clone(), state: record.state() });
         }
+        if let Some(parent) = record.merged().last().and_then(|merged| merged.into.agent()) {
+            return Err(RequestRefused::WithinParent { task: task.clone(), parent: parent.clone() });
+        }
         let begun = |id: &TaskId| self.task(id).is_some_and(|record| record.attempt() > 0 && !record.left_nothing());
         let dependents: Vec<TaskId> = self.schedule.dependents(task).into_iter().filter(begun).collect();
         if !dependents.is_empty() && !with_dependents {
             return Err(RequestRefused::HasDependents { task: task.clone(), dependents });
         }
-        Ok(std::iter::once(task.clone()).chain(dependents).collect())
+        let mut dropped: Vec<TaskId> = std::iter::once(task.clone()).chain(dependents).collect();
+        // The work of children is part of their parent's.
+        let descends = |id: &TaskId| dropped.iter().any(|from| self.is_ancestor(from, id));
+        let below: Vec<TaskId> = self.tasks().map(|record| record.task.id.clone()).filter(descends).collect();
+        dropped.extend(below);
+        let mut seen = BTreeSet::new();
+        dropped.retain(|id| seen.insert(id.clone()));
+        Ok(dropped)
     }
 
     /// Returns the tasks whose work was rejected after it was merged, and is still part of the result.
     pub fn rejected_in_result(&self) -> Vec<TaskId> {
-        let rejected = self.tasks().filter(|record| record.is_rejected_in_result());
+        let is_rejected = |record: &&TaskRecord| record.is_rejected_in_result() && self.is_in_result(record);
+        let rejected = self.tasks().filter(is_rejected);
         rejected.map(|record| record.task.id.clone()).collect()
     }
 

@@ -12,7 +12,7 @@ use crate::run_state::{RunState, TaskRecord};
 use crate::schedule::Progress;
 use crate::settings::MergeMode;
 use crate::task_state::TaskState;
-use crate::verdict::{RequestedChange, ReviewVerdict, VerdictKind, VerdictRefused};
+use crate::verdict::{RequestedChange, ReviewVerdict, VerdictGiven, VerdictKind, VerdictRefused};
 use crate::verdict_end::{AfterReview, VerdictEnd};
 
 impl RunState {
@@ -78,7 +78,7 @@ impl RunState {
             return Err(VerdictRefused::SomethingToDo { waiting });
         }
         let ReviewVerdict { verdict, changes, comment } = given.clone();
-        Ok(Event::ReviewVerdict { task: task.clone(), verdict, changes, comment })
+        Ok(Event::ReviewVerdict(VerdictGiven { task: task.clone(), verdict, changes, comment }))
     }
 
     /// Decides what follows when a reviewing task's agent ends now; returns `None` if it has given no verdict.
@@ -128,7 +128,7 @@ impl RunState {
         match record.state() {
             TaskState::Pending => Progress::Waiting,
             // Nothing is merged in this mode, so work that has passed its check is complete.
-            TaskState::Verified if self.settings.merge == MergeMode::None || self.is_held(record) => Progress::Held,
+            TaskState::Verified if self.stays_unmerged(record) || self.is_held(record) => Progress::Held,
             TaskState::Ready | TaskState::Running | TaskState::Committed | TaskState::Verified => Progress::Active,
             TaskState::Waiting if record.waits_for_person() => Progress::Parked,
             TaskState::Waiting => Progress::Active,

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 use crate::event::Event;
 use crate::ids::{AgentId, CallHash, CallOfTurn, TaskId};
+use crate::merge_target::MergeTarget;
 use crate::message::{Envelope, Receiver};
 use crate::run_state::{RunState, TaskRecord};
 use crate::schedule::Progress;
-use crate::settings::MergeMode;
 use crate::task_state::TaskState;
 use crate::wait::{Wait, WaitRefused};
 
@@ -110,16 +110,31 @@ impl RunState {
             // A resumption is itself the event that ends it.
             Wait::Endpoint { .. } => false,
             Wait::Message { .. } => self.has_message(waiter),
-            Wait::Agents { ids, .. } => {
-                self.has_message(waiter)
-                    || ids.iter().all(|id| self.task(id).is_none_or(|record| self.is_at_rest(record)))
-            }
+            // Its branch is about to move, and its files follow when it goes on.
+            Wait::Agents { .. } | Wait::Children if self.is_merged_into(waiter) => false,
+            Wait::Agents { .. } | Wait::Children if self.has_message(waiter) => true,
+            Wait::Agents { ids, .. } => ids.iter().all(|id| self.is_done_for(waiter, id)),
+            Wait::Children => self.open_children(waiter).next().is_none(),
         }
     }
 
     /// Reports whether the agent reads a message after its call, which must then not wait for the sender.
     fn has_message(&self, waiter: &TaskId) -> bool {
         self.messages_for(waiter).next().is_some()
+    }
+
+    /// Reports whether a merge into an agent's branch is in progress.
+    fn is_merged_into(&self, agent: &TaskId) -> bool {
+        self.merges.target().and_then(MergeTarget::agent) == Some(agent)
+    }
+
+    /// Reports whether an agent that is waited for is done: at rest, and merged into the waiting one if its work is to
+    /// be.
+    pub fn is_done_for(&self, waiter: &TaskId, id: &TaskId) -> bool {
+        self.task(id).is_none_or(|record| {
+            let goes_to_waiter = self.merge_target(record).agent() == Some(waiter);
+            self.is_at_rest(record) && !(goes_to_waiter && self.approved_work(record).is_some())
+        })
     }
 
     fn is_answered(&self, call: &CallHash) -> bool {
@@ -140,6 +155,7 @@ impl RunState {
             return None;
         }
         let waits = self.tasks().filter_map(|record| Some((record.wait()?.until_ms()?, &record.task.id)));
+        let waits = waits.filter(|(_, task)| !self.is_merged_into(task));
         let of_wait = waits.min().map(|(until_ms, task)| {
             let left = Duration::from_millis(until_ms.saturating_sub(self.worked_ms()));
             Expiry { of: Expiring::Wait { task: task.clone(), until_ms }, left }
@@ -157,7 +173,8 @@ impl RunState {
         match &expiry.of {
             Expiring::Wait { task, until_ms } => {
                 let wait = self.task(task).and_then(TaskRecord::wait);
-                let is_current = wait.is_some_and(|wait| wait.until_ms() == Some(*until_ms));
+                let is_current =
+                    wait.is_some_and(|wait| wait.until_ms() == Some(*until_ms)) && !self.is_merged_into(task);
                 let woken = is_current.then(|| Event::AgentWoken { task: task.clone(), timed_out: true });
                 woken.into_iter().collect()
             }
@@ -205,7 +222,7 @@ impl RunState {
                 Progress::Waiting => skipped.iter().any(|(task, _)| task == id).then_some(Progress::Failed),
                 Progress::Held => {
                     let reviewers = self.waits_for_verdict_of(record);
-                    let is_merged = self.settings.merge != MergeMode::None
+                    let is_merged = !self.stays_unmerged(record)
                         && reviewers.iter().all(|reviewer| of(reviewer) == Progress::Merged);
                     is_merged.then_some(Progress::Merged)
                 }
@@ -213,6 +230,9 @@ impl RunState {
                     let is_free = match record.wait() {
                         Some(Wait::Agents { ids, until_ms }) => {
                             until_ms.is_some() || self.is_woken(id) || ids.iter().all(|id| is_rest(of(id)))
+                        }
+                        Some(Wait::Children) => {
+                            self.is_woken(id) || self.open_children(id).all(|child| is_rest(of(&child.task.id)))
                         }
                         Some(Wait::Message { to: Receiver::Agent(asked), until_ms, .. }) => {
                             until_ms.is_some() || self.is_woken(id) || is_rest(of(asked))

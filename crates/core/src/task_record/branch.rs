@@ -37,6 +37,10 @@ pub(super) struct Branch {
     pub(super) worktree: Worktree,
     /// The commit of the newest snapshot since the branch was last restarted.
     pub(super) kept: Option<Oid>,
+    /// The commit whose files the worktree still has, although work has been merged into the branch since.
+    pub(super) behind: Option<Oid>,
+    /// Whether the work of other agents was merged into the branch.
+    pub(super) has_childrens_work: bool,
     /// The newest snapshot.
     pub(super) snapshot: Option<Snapshot>,
     /// The paths that git could not store in the newest snapshot that became the tip.
@@ -65,6 +69,8 @@ impl Branch {
             repair: None,
             worktree: Worktree::Missing,
             kept: None,
+            behind: None,
+            has_childrens_work: false,
             snapshot: None,
             left_out: Vec::new(),
         }
@@ -74,11 +80,30 @@ impl Branch {
     pub(super) fn restart(&mut self, base: &Oid) {
         (self.base, self.tip) = (base.clone(), base.clone());
         (self.onto, self.repair, self.kept) = (None, None, None);
-        self.worktree = Worktree::Missing;
+        self.has_childrens_work = false;
+        self.lose_worktree();
     }
 
-    /// Records that the worktree's setup has run, or that the commit that work was returned onto is merged into it.
+    /// Records that the worktree is gone; the next one begins with the branch's tip.
+    pub(super) fn lose_worktree(&mut self) {
+        (self.worktree, self.behind) = (Worktree::Missing, None);
+    }
+
+    /// Makes a merge of another agent's work the branch's tip. The worktree's files have to follow.
+    pub(super) fn take_in(&mut self, commit: &Oid) {
+        if self.worktree != Worktree::Missing && self.behind.is_none() {
+            self.behind = Some(self.tip.clone());
+        }
+        self.tip = commit.clone();
+        self.has_childrens_work = true;
+    }
+
+    /// Records that the worktree's setup has run, that the commit that work was returned onto is merged into it, or
+    /// that it has the files of the branch's tip.
     pub(super) fn prepared(&mut self, onto: Option<&Oid>) {
+        if onto == Some(&self.tip) && self.behind.take().is_some() {
+            return;
+        }
         self.worktree = match (onto, self.worktree) {
             (None, Worktree::Missing) => Worktree::Prepared,
             (Some(_), Worktree::Prepared) => Worktree::BaseMerged,

@@ -16,7 +16,7 @@ impl Started {
                 self.last_tool = Some(tool.clone());
                 if task.is_command() {
                     // A command is only ever rerun in a clean worktree, and this one is not clean any more.
-                    self.branch.worktree = Worktree::Missing;
+                    self.branch.lose_worktree();
                 }
                 Ok(())
             }

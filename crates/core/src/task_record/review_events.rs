@@ -8,13 +8,13 @@ use crate::illegal::Illegal;
 use crate::task_record::TaskRecord;
 use crate::task_record::stage::Stage;
 use crate::task_record::started::Started;
-use crate::verdict::ReviewVerdict;
+use crate::verdict::{ReviewVerdict, VerdictGiven};
 
 impl Started {
     /// Applies an event of a review, or the end of a task with nothing to do.
     pub(super) fn apply_review(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
-            Event::ReviewVerdict { verdict, changes, comment, .. } => {
+            Event::ReviewVerdict(VerdictGiven { verdict, changes, comment, .. }) => {
                 self.require_running()?;
                 let (verdict, changes, comment) = (*verdict, changes.clone(), comment.clone());
                 self.review.newest = Some(ReviewVerdict { verdict, changes, comment });

@@ -43,11 +43,11 @@ pub(super) enum Stage {
         /// The newest wait for other agents, whose call is answered next.
         waited: Option<EndedWait>,
     },
-    /// A call of its agent waits, or a request to its model.
+    /// A call of its agent waits, or a request to its model; or the agent has finished before those that it spawned.
     Waiting {
         /// What it waits for.
         wait: Wait,
-        /// The call that waits; `None` for a request.
+        /// The call that waits, if it is one.
         of: Option<CallOfTurn>,
         /// The other calls that have started but not ended.
         open_calls: BTreeSet<CallId>,

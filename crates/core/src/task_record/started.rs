@@ -5,7 +5,7 @@ use std::mem;
 
 use serde::Serialize;
 
-use super::branch::{Branch, Snapshot, Worktree};
+use super::branch::{Branch, Snapshot};
 use super::review::Review;
 use super::stage::{End, Stage, Work};
 use crate::check_receipt::CheckReceipts;
@@ -14,6 +14,7 @@ use crate::conversation::Usage;
 use crate::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use crate::ids::{BlobId, CallId, Oid};
 use crate::illegal::Illegal;
+use crate::merge_target::MergeTarget;
 use crate::price::Cost;
 use crate::reached_limit::ReachedLimit;
 use crate::stored_request::Extent;
@@ -45,12 +46,15 @@ pub struct TakeOver {
     pub error: String,
 }
 
-/// An attempt whose work is in the integration branch.
+/// An attempt whose work was merged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MergedAttempt {
     /// Its number.
     pub attempt: u32,
-    /// The commit on the integration branch that merged it.
+    /// The branch that it was merged into.
+    #[serde(skip_serializing_if = "MergeTarget::is_integration")]
+    pub into: MergeTarget,
+    /// The commit on that branch that merged it.
     pub commit: Oid,
     /// The commit with its work, which was merged.
     #[serde(skip)]
@@ -70,8 +74,7 @@ pub(super) struct Started {
     pub(super) stage: Stage,
     /// The work that was handed over before, if the stage has none.
     earlier: Option<Work>,
-    /// The attempts whose work is in the integration branch, oldest first, including work rejected after it was
-    /// merged.
+    /// The attempts whose work was merged, oldest first, including work rejected after that.
     pub(super) merged: Vec<MergedAttempt>,
     /// Whether its work was rejected and nothing has been handed over since.
     pub(super) rejection_stands: bool,
@@ -141,6 +144,8 @@ pub(super) struct Tally {
     /// Whether the agent was told which files are missing and nothing has been stored since: ending again then
     /// confirms the deletion.
     pub(super) deletions_told: bool,
+    /// Whether the agent had finished before its children, and was not told yet what has become of them.
+    pub(super) awaits_children: bool,
 }
 
 /// The report of an agent that has reached a limit.
@@ -299,7 +304,7 @@ impl Started {
                 Ok(())
             }
             Event::WorktreeLost { .. } => {
-                self.branch.worktree = Worktree::Missing;
+                self.branch.lose_worktree();
                 Ok(())
             }
             Event::ModelReplied { turn, usage, micro_usd, .. } => {
@@ -388,7 +393,8 @@ impl Started {
         self.require(&[TaskState::Verified])?;
         let Some(work) = self.work().map(|work| work.commit.clone()) else { return Err(Illegal::NoWork) };
         self.hand_on(|work| Stage::Merged(Some(work)))?;
-        self.merged.push(MergedAttempt { attempt: self.attempt.number, commit: commit.clone(), work });
+        let into = MergeTarget::Integration;
+        self.merged.push(MergedAttempt { attempt: self.attempt.number, into, commit: commit.clone(), work });
         Ok(())
     }
 
@@ -416,8 +422,10 @@ impl Started {
             self.enter(Stage::Ready);
             return Ok(());
         }
-        self.attempt.tally.deletions_told |= cause == ReturnCause::Deletions;
-        self.attempt.tally.rounds += 1;
+        let tally = &mut self.attempt.tally;
+        tally.deletions_told |= cause == ReturnCause::Deletions;
+        tally.awaits_children &= cause != ReturnCause::ChildrenEnded;
+        tally.rounds += u32::from(cause.is_fault());
         // A command cannot fix anything: it is rerun from the integration branch's tip.
         self.enter(if task.is_command() { Stage::Ready } else { Stage::running() });
         Ok(())

@@ -20,6 +20,11 @@ impl Started {
             Event::AgentWaiting { turn, call_id, wait, .. } if !wait.has_own_end() => {
                 self.wait(wait.clone(), Some(CallOfTurn { turn: *turn, call: call_id.clone() }))
             }
+            Event::HandOverWaiting { .. } => {
+                self.wait(Wait::Children, None)?;
+                self.attempt.tally.awaits_children = true;
+                Ok(())
+            }
             Event::AgentWoken { timed_out, .. } => self.wake(*timed_out),
             Event::ModelRejected { endpoint, error, .. } => {
                 self.attempt.outage = None;
@@ -31,7 +36,7 @@ impl Started {
         }
     }
 
-    /// Lets a call wait, or a request.
+    /// Lets a call wait, a request, or the end of the work.
     pub(super) fn wait(&mut self, wait: Wait, of: Option<CallOfTurn>) -> Result<(), Illegal> {
         let open_calls = mem::take(self.running()?);
         self.stage = Stage::Waiting { wait, of, open_calls };
@@ -41,12 +46,11 @@ impl Started {
     /// Ends a wait for other agents or a message.
     fn wake(&mut self, timed_out: bool) -> Result<(), Illegal> {
         let refusal = self.refusal();
-        let Stage::Waiting { wait: Wait::Agents { .. } | Wait::Message { .. }, of: Some(of), open_calls } =
-            &mut self.stage
-        else {
+        let Stage::Waiting { wait, of, open_calls } = &mut self.stage else { return Err(refusal) };
+        if wait.has_own_end() {
             return Err(refusal);
-        };
-        let waited = Some(EndedWait { of: of.clone(), timed_out });
+        }
+        let waited = of.clone().map(|of| EndedWait { of, timed_out });
         self.stage = Stage::Running { open_calls: mem::take(open_calls), waited };
         Ok(())
     }

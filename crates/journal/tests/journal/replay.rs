@@ -37,6 +37,7 @@ fn fact(kind: u8, task: u8, number: u8) -> Event {
         },
         8 => Event::MergeStarted {
             task,
+            into: orchestrate_core::MergeTarget::Integration,
             target: "1".repeat(40).as_str().into(),
             candidate: "2".repeat(40).as_str().into(),
         },

@@ -183,7 +183,7 @@ impl Waits for WaitForAgents {
         let WaitArguments { agent_ids, timeout } = read(arguments)?;
         let wait = AgentsWait { call: call.clone(), agents: agent_ids, timeout_seconds: timeout };
         let ended = context.services().agents.wait(wait).await?;
-        Ok(ended.map(|ended| Answer::new(report(&ended), json!(ended))))
+        Ok(ended.map(|ended| Answer::new(format!("{}\n\n{}", why(&ended), ended.outcomes()), json!(ended))))
     }
 }
 
@@ -193,18 +193,28 @@ pub(super) fn agents_named(arguments: &Value) -> Vec<Effect> {
     ids.filter_map(Value::as_str).map(|id| Effect::on(Target::Name(id.to_owned()))).collect()
 }
 
-/// Describes how a wait has ended, then each agent.
-fn report(ended: &EndedAgentsWait) -> String {
-    let why = match ended {
+/// Describes why a wait has ended.
+fn why(ended: &EndedAgentsWait) -> &'static str {
+    match ended {
         EndedAgentsWait { all_done: true, .. } => "all of them are done",
         EndedAgentsWait { timed_out: true, .. } => "the time is over; not all of them are done",
         EndedAgentsWait { has_message: true, .. } => {
             "a message for you has come, which follows; not all of them are done"
         }
         EndedAgentsWait { .. } => "not all of them are done",
-    };
-    let agents: Vec<String> = ended.agents.iter().map(describe).collect();
-    format!("{why}\n\n{}", agents.join("\n\n"))
+    }
+}
+
+impl EndedAgentsWait {
+    /// Describes each agent, with what of its work was merged.
+    pub fn outcomes(&self) -> String {
+        let describe = |status: &AgentStatus| {
+            let of = self.merged.iter().find(|merged| merged.agent == status.info.agent_id);
+            let merged = of.map(|merged| format!("merged as {}: {}", merged.commit, merged.files.join(", ")));
+            std::iter::once(describe(status)).chain(merged).collect::<Vec<_>>().join("\n")
+        };
+        self.agents.iter().map(describe).collect::<Vec<_>>().join("\n\n")
+    }
 }
 
 /// Describes an agent with its report.

@@ -202,7 +202,13 @@ impl AgentService for AgentServices {
         let AgentsWait { call, agents, timeout_seconds } = wait;
         let of = CallOfTurn { turn: self.turn()?, call };
         let asked = AskedWait { of, ids: agents, timeout: timeout_seconds.map(Duration::from_secs) };
-        let ended = self.workplace()?.link.wait(asked).await.map_err(|error| self.lost.note(error))?;
+        let workplace = self.workplace()?;
+        let reports = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
+        // The files of an agent that delivers a report are not part of any result.
+        if !reports && workplace.link.takes_work_at(&asked.of)? {
+            workplace.git.commit_before_merges(&workplace.policy).await?;
+        }
+        let ended = workplace.link.wait(asked).await.map_err(|error| self.lost.note(error))?;
         ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }

@@ -1,0 +1,257 @@
+//! Children whose work is merged into their parent's branch, in whole runs.
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{ChildSpec, Settings};
+use orchestrate_core::TaskState::{Conflicted, Merged};
+use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::{MergeTarget, TaskState};
+use serde_json::json;
+
+use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, runtime, write};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("merge_targets::a_parent_takes_the_work_of_two_children", a_parent_takes_the_work_of_two_children),
+        case("merge_targets::a_conflict_between_siblings_is_resolved", a_conflict_between_siblings_is_resolved),
+        case("merge_targets::a_conflict_between_siblings_is_given_up", a_conflict_between_siblings_is_given_up),
+        case("merge_targets::a_child_whose_merged_tree_fails_repairs_it", a_child_whose_merged_tree_fails_repairs_it),
+        case("merge_targets::a_finished_parent_waits_for_its_children", a_finished_parent_waits_for_its_children),
+        case("merge_targets::three_levels_with_one_agent_at_a_time", three_levels_with_one_agent_at_a_time),
+        case("merge_targets::a_parent_that_reports_hands_over_its_children", a_parent_that_reports_hands_on),
+        case("merge_targets::a_file_of_a_person_is_not_lost", a_file_of_a_person_is_not_lost),
+    ]
+}
+
+/// A role whose agents write, and a role whose agents report. A child may do no more than its parent.
+const ROLES: [(&str, &str); 2] = [("lead", ""), ("chief", "metadata:\n  orchestrate-delivers: report\n")];
+
+fn role(name: &str, more: &str) -> String {
+    format!(
+        "---\nname: {name}\ndescription: Leads.\ntools: read_file, write_file, run_shell_command, wait_for_agents, \
+         get_agent_status, list_active_agents\n{more}---\nYou lead.\n"
+    )
+}
+
+/// Spawns agents, each with a role and a parent, merges the first one's work, and returns the run that has ended.
+fn grow(
+    script: &Script,
+    change: impl Fn(&mut Settings) + Copy,
+    agents: &[(&str, Option<&str>, Option<&str>)],
+) -> Result<(World, Played), Failed> {
+    let world = World::plain()?;
+    for (name, more) in ROLES {
+        world.repository.write(&format!(".orchestrate/agents/{name}.md"), &role(name, more))?;
+    }
+    world.repository.commit_all("Add roles")?;
+    let coordinator = world.coordinator(script, change)?;
+    let report = runtime()?.block_on(async {
+        let mut spawned = Vec::new();
+        for (id, role, parent) in agents {
+            let role = role.map(str::to_owned);
+            let parent = parent.map(Into::into);
+            let spec = ChildSpec { id: Some((*id).into()), role, parent, ..ChildSpec::new(format!("write {id}")) };
+            spawned.push(coordinator.spawn(spec).await?);
+        }
+        coordinator.merge(&spawned[..1]).await?;
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        Ok::<_, Failed>(report)
+    })?;
+    Ok((world, Played::of(coordinator, report)?))
+}
+
+const FAMILY: [(&str, Option<&str>, Option<&str>); 3] =
+    [("p", Some("lead"), None), ("a", None, Some("p")), ("b", None, Some("p"))];
+
+/// Returns rules by which an agent waits for others, as soon as they have been spawned.
+fn waits(script: Script, task: &str, ids: &[&str]) -> Script {
+    let waits = |rule: Rule| rule.call("wait_for_agents", &json!({ "agent_ids": ids }));
+    let look = Rule::task(task).last_contains("there is no agent").call("list_active_agents", &json!({}));
+    script
+        .rule(look)
+        .rule(waits(Rule::task(task).last_contains("running, working")))
+        .rule(waits(Rule::task(task).turn(1)))
+}
+
+fn over(task: &str) -> Rule {
+    Rule::task(task).last_contains("all of them are done")
+}
+
+fn writes(rule: Rule, path: &str, content: &str) -> Rule {
+    rule.call("write_file", &json!({"path": path, "content": content}))
+}
+
+fn shell(rule: Rule, command: &str) -> Rule {
+    rule.call("run_shell_command", &json!({ "command": command }))
+}
+
+fn state_of(played: &Played, id: &str) -> Option<TaskState> {
+    played.report.tasks.iter().find(|task| task.id.as_str() == id).map(|task| task.state)
+}
+
+/// Returns where each task was merged, in the order of the merges.
+fn merges(played: &Played) -> Vec<String> {
+    let begun = |event: &Event| match event {
+        Event::MergeStarted { task, into: MergeTarget::Integration, .. } => Some(format!("{task} up")),
+        Event::MergeStarted { task, into: MergeTarget::Agent(agent), .. } => Some(format!("{task} into {agent}")),
+        _ => None,
+    };
+    played.pick(begun)
+}
+
+fn a_parent_takes_the_work_of_two_children() -> Outcome {
+    let script = Script::default()
+        .rule(shell(over("p"), "cat p.txt a.txt b.txt"))
+        .rule(Rule::task("p").last_contains("mine\na\nb").text("All is there."))
+        .rule(writes(Rule::task("p").turn(1), "p.txt", "mine\n"))
+        .rule(Rule::task("p").last_contains("p.txt").call("wait_for_agents", &json!({ "agent_ids": ["a", "b"] })))
+        .rule(write("a", "a.txt", "a\n"))
+        .rule(write("b", "b.txt", "b\n"))
+        .rule(done("a"))
+        .rule(done("b"));
+    let (world, played) = grow(&waits(script, "p", &["a", "b"]), |_| {}, &FAMILY)?;
+    played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
+    for (file, content) in [("p.txt", "mine"), ("a.txt", "a"), ("b.txt", "b")] {
+        if world.merged(&played.report, file)? != content {
+            return fail(format!("{file}\n{}", played.story()));
+        }
+    }
+    let mut order = merges(&played);
+    let last = order.pop();
+    order.sort();
+    let woken = played.first(|event| matches!(event, Event::AgentWoken { .. }))?;
+    let taken = played.facts.iter().filter(|fact| fact.seq < woken && matches!(fact.event, Event::TaskMerged { .. }));
+    if order != ["a into p", "b into p"] || last.as_deref() != Some("p up") || taken.count() != 2 {
+        return fail(played.story());
+    }
+    played.require_told("p", &["a (write a): merged, idle-done", "merged as ", ": a.txt", ": b.txt"])
+}
+
+/// Two children write the same file, and each keeps both lines if it conflicts.
+fn siblings() -> Script {
+    let script = Script::default().rule(over("p").text("Both have tried."));
+    let script = ["a", "b"].into_iter().fold(script, |script, id| {
+        let looks = Rule::task(id).returned(ReturnCause::Conflict).call("read_file", &json!({"path": "shared.txt"}));
+        let resolves = writes(Rule::task(id).last_contains("<<<<<<<"), "shared.txt", "a and b\n");
+        script.rule(looks).rule(resolves).rule(write(id, "shared.txt", &format!("{id}\n"))).rule(done(id))
+    });
+    waits(script, "p", &["a", "b"])
+}
+
+fn a_conflict_between_siblings_is_resolved() -> Outcome {
+    let (world, played) = grow(&siblings(), |_| {}, &FAMILY)?;
+    played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
+    let returned = played.pick(|event| match event {
+        Event::TaskReturned { cause: ReturnCause::Conflict, onto, .. } => onto.clone(),
+        _ => None,
+    });
+    let first = played.pick(|event| match event {
+        Event::TaskMerged { commit, .. } => commit.clone(),
+        _ => None,
+    });
+    // The other one's work came from the parent's branch.
+    if returned.len() != 1 || returned.first() != first.first() {
+        return fail(played.story());
+    }
+    if world.merged(&played.report, "shared.txt")? == "a and b" { Ok(()) } else { fail(played.story()) }
+}
+
+fn a_conflict_between_siblings_is_given_up() -> Outcome {
+    let (world, played) = grow(&siblings(), |settings| settings.run.merge_rounds = 0, &FAMILY)?;
+    let mut ends = ["a", "b"].map(|id| (state_of(&played, id), id));
+    ends.sort_by_key(|(state, _)| *state == Some(Conflicted));
+    let [(Some(Merged), kept), (Some(Conflicted), _)] = ends else { return fail(played.story()) };
+    if state_of(&played, "p") != Some(Merged) || world.merged(&played.report, "shared.txt")? != kept {
+        return fail(played.story());
+    }
+    played.require_told("p", &["conflicted, idle-done", "error: the branch cannot be merged (conflicts in shared.txt"])
+}
+
+/// Each child passes alone; together with the parent's file, the run's check fails.
+fn a_child_whose_merged_tree_fails_repairs_it() -> Outcome {
+    let script = Script::default()
+        .rule(over("p").text("Done."))
+        .rule(writes(Rule::task("p").turn(1), "p.txt", "1\n"))
+        .rule(Rule::task("p").last_contains("p.txt").call("wait_for_agents", &json!({ "agent_ids": ["a", "b"] })))
+        .rule(writes(Rule::task("a").returned(ReturnCause::RunCheck), "a.txt", "good\n"))
+        .rule(write("a", "a.txt", "bad\n"))
+        .rule(done("a"))
+        .rule(write("b", "b.txt", "b\n"))
+        .rule(done("b"));
+    let check = |settings: &mut Settings| settings.run.verify = Some("! grep -s bad a.txt".to_owned());
+    let (world, played) = grow(&waits(script, "p", &["a", "b"]), check, &FAMILY)?;
+    played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
+    let returns = played.pick(|event| match event {
+        Event::TaskReturned { task, cause, .. } => Some((task.as_str(), *cause)),
+        _ => None,
+    });
+    if returns != [("a", ReturnCause::RunCheck)] || world.merged(&played.report, "a.txt")? != "good" {
+        return fail(played.story());
+    }
+    Ok(())
+}
+
+fn a_finished_parent_waits_for_its_children() -> Outcome {
+    let looks = |rule: Rule| rule.call("get_agent_status", &json!({ "agent_id": "b" }));
+    let script = Script::default()
+        .rule(shell(Rule::task("p").returned(ReturnCause::ChildrenEnded), "cat a.txt b.txt"))
+        .rule(Rule::task("p").last_contains("a\nb").text("Now all is there."))
+        .rule(Rule::task("p").last_contains("b (write b)").text("I have finished."))
+        .rule(Rule::task("p").last_contains("there is no agent").call("list_active_agents", &json!({})))
+        .rule(looks(Rule::task("p").last_contains("running, working")))
+        .rule(looks(Rule::task("p").turn(1)))
+        .rule(write("a", "a.txt", "a\n"))
+        .rule(write("b", "b.txt", "b\n"))
+        .rule(done("a"))
+        .rule(done("b"));
+    let (world, played) = grow(&script, |_| {}, &FAMILY)?;
+    played.require(0, &[("p", Merged), ("a", Merged), ("b", Merged)])?;
+    played.require_told("p", &["You finished before agents that you spawned", "b (write b): merged", ": b.txt"])?;
+    let waited = played.pick(|event| matches!(event, Event::HandOverWaiting { .. }).then_some(()));
+    if waited.len() == 1 && world.merged(&played.report, "b.txt")? == "b" { Ok(()) } else { fail(played.story()) }
+}
+
+fn three_levels_with_one_agent_at_a_time() -> Outcome {
+    let script = Script::default()
+        .rule(over("p").text("The middle is done."))
+        .rule(writes(over("c"), "c.txt", "c\n"))
+        .rule(Rule::task("c").last_contains("c.txt").text("The lowest is done, and so am I."))
+        .rule(write("g", "g.txt", "g\n"))
+        .rule(done("g"));
+    let script = waits(waits(script, "p", &["c"]), "c", &["g"]);
+    let agents = [("p", Some("lead"), None), ("c", Some("lead"), Some("p")), ("g", None, Some("c"))];
+    let (world, played) = grow(&script, |settings| settings.run.max_agents = 1, &agents)?;
+    played.require(0, &[("p", Merged), ("c", Merged), ("g", Merged)])?;
+    if merges(&played) != ["g into c", "c into p", "p up"] {
+        return fail(played.story());
+    }
+    if world.merged(&played.report, "g.txt")? == "g" { Ok(()) } else { fail(played.story()) }
+}
+
+/// The files of an agent that reports are no work, but those of its children are.
+fn a_parent_that_reports_hands_on() -> Outcome {
+    let script =
+        Script::default().rule(over("p").text("They have done it.")).rule(write("a", "a.txt", "a\n")).rule(done("a"));
+    let agents = [("p", Some("chief"), None), ("a", None, Some("p"))];
+    let (world, played) = grow(&waits(script, "p", &["a"]), |_| {}, &agents)?;
+    played.require(0, &[("p", Merged), ("a", Merged)])?;
+    if world.merged(&played.report, "a.txt")? == "a" { Ok(()) } else { fail(played.story()) }
+}
+
+/// A file that git ignores stands where a child's file is to be: the parent fails, and the file stays.
+fn a_file_of_a_person_is_not_lost() -> Outcome {
+    let script = Script::default()
+        .rule(shell(
+            Rule::task("p").turn(1),
+            "printf '/kept.txt\\n' > .gitignore; printf 'mine\\n' > kept.txt; echo made",
+        ))
+        .rule(Rule::task("p").last_contains("made").call("wait_for_agents", &json!({ "agent_ids": ["a"] })))
+        .rule(write("a", "kept.txt", "yours\n"))
+        .rule(done("a"));
+    let agents = [("p", Some("lead"), None), ("a", None, Some("p"))];
+    let (_, played) = grow(&waits(script, "p", &["a"]), |_| {}, &agents)?;
+    if state_of(&played, "a") != Some(Merged) || state_of(&played, "p") != Some(TaskState::Failed) {
+        return fail(played.story());
+    }
+    let message = played.report.tasks.first().and_then(|task| task.error.as_ref()).map(|error| error.message.as_str());
+    if message.is_some_and(|message| message.contains("kept.txt")) { Ok(()) } else { fail(played.story()) }
+}

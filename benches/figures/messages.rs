@@ -67,7 +67,11 @@ fn first() -> Vec<Event> {
     };
     let of_agent = |number| {
         let (task, branch) = (name(number), format!("orchestrate/r-messages/{}", name(number)));
-        let added = Event::TaskAdded { task: Box::new(Task { id: task.clone(), ..Task::default() }), parent: None };
+        let added = Event::TaskAdded {
+            task: Box::new(Task { id: task.clone(), ..Task::default() }),
+            parent: None,
+            spawn: None,
+        };
         let (agent, base) = (Some("implementer".to_owned()), "base".into());
         let spawned =
             Event::AgentSpawned { task: task.clone(), attempt: 1, agent, model: None, branch, base, spec: None };

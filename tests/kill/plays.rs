@@ -3,7 +3,6 @@
 //! Every reply follows from the contents of files, so that the end depends neither on where a run
 //! was killed nor on how fast each of its agents was.
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libtest_mimic::Failed;
@@ -27,7 +26,7 @@ pub(super) struct Play {
     /// Starts the server that answers instead of the script.
     pub(super) server: Option<fn() -> Result<ModelServer, Failed>>,
     /// The text of the role `lead`, if the plan names it.
-    pub(super) lead: Option<Cow<'static, str>>,
+    pub(super) lead: Option<&'static str>,
 }
 
 impl Play {
@@ -178,7 +177,7 @@ pub(super) fn waiting() -> Play {
     let script = of(script, "T2", "two.txt", waits("T2", "T3"));
     let script = of(script, "T3", "three.txt", writes(Rule::task("T3"), "three.txt"));
     let plan = "- [ ] T1 lead (agent: lead)\n- [ ] T2 lead below (agent: lead)\n- [ ] T3 write\n";
-    Play { lead: Some(LEAD.into()), ..Play::of(plan, script) }
+    Play { lead: Some(LEAD), ..Play::of(plan, script) }
 }
 
 /// Returns a task whose agent writes a file, spawns two children, and waits for them.
@@ -188,6 +187,7 @@ pub(super) fn spawning() -> Play {
     let spawns =
         |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task, "context": {"from": "T1"} }));
     let mut script = Script::default()
+        .rule(Rule::task("T1").returned(ReturnCause::ChildrenEnded).text("Done."))
         .rule(writes(Rule::task("T1").turn(2).last_contains(INTERRUPTED), "begun.txt"))
         .rule(writes(one(INTERRUPTED), "one.txt"))
         .rule(spawns(spawns(one("begun.txt"), "Write two"), "Write three"))
@@ -201,7 +201,7 @@ pub(super) fn spawning() -> Play {
         script = script.rule(then(path).text("Done."));
         script = script.rule(writes(Rule::task(child), path));
     }
-    Play { lead: Some(LEAD.into()), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
+    Play { lead: Some(LEAD), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
 }
 
 /// Returns a task whose agent finishes before the two children that it has spawned, and goes on when it is told of
@@ -229,8 +229,9 @@ pub(super) fn family() -> Play {
             .rule(then("shared.txt").text("Done."))
             .rule(writes(Rule::task(child).turn(1), "shared.txt", &own));
     }
-    let lead = LEAD.replace("write_file,", "read_file, write_file,");
-    Play { lead: Some(lead.into()), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
+    let lead =
+        "---\nname: lead\ndescription: Leads.\ntools: read_file, write_file, spawn_child_agent\n---\nYou lead.\n";
+    Play { lead: Some(lead), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
 }
 
 /// Returns one task whose agent has no turns left after its second one, and reports.
@@ -260,7 +261,7 @@ pub(super) fn asking() -> Play {
         .rule(writes(two("is queued"), "two.txt"))
         .rule(Rule::task("T2").call("wait_for_agents", &json!({"agent_ids": ["T1"]})));
     let plan = "- [ ] T1 ask (agent: lead)\n- [ ] T2 answer (agent: lead)\n";
-    Play { lead: Some(LEAD), ..Play::of(plan, script) }
+    Play { lead: Some(LEAD.into()), ..Play::of(plan, script) }
 }
 
 /// Returns one task whose agent works at once.

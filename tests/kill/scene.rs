@@ -79,7 +79,7 @@ impl Scene {
         if let Some(server) = &server {
             world.write(SERVER, &format!("{}\n{}", server.openai_base(), server.anthropic_base()))?;
         }
-        if let Some(role) = &play.lead {
+        if let Some(role) = play.lead {
             let path = ".orchestrate/agents/lead.md";
             world.repository.write(path, role)?;
             world.repository.git(&["add", path])?;

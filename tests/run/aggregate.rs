@@ -71,7 +71,8 @@ fn for_an_agent() -> Outcome {
 }
 
 fn for_a_program() -> Outcome {
-    let coordinator = world()?.coordinator(&siblings(Script::default(), "a", "b"), |_| {})?;
+    let world = world()?;
+    let coordinator = world.coordinator(&siblings(Script::default(), "a", "b"), |_| {})?;
     let child = |id: &str, turns| ChildSpec { id: Some(id.into()), turns, ..ChildSpec::new(format!("write {id}")) };
     let together = runtime()?.block_on(async {
         let children = [coordinator.spawn(child("a", None)).await?, coordinator.spawn(child("b", Some(2))).await?];

@@ -252,7 +252,7 @@ fn what_is_void_is_not_shown() -> Outcome {
     let played = world.resume(&run, &script, |_| {})?;
     let shown: Vec<bool> = played.pick(|event| match event {
         Event::MessageDelivered { .. } => Some(true),
-        Event::MessageExpired { .. } => Some(false),
+        Event::MessageExpired(_) => Some(false),
         _ => None,
     });
     let heard = played.requests()?.into_iter().filter(|request| request.origin.task.as_str() == "T2");

@@ -101,7 +101,7 @@ fn a_question_that_nobody_reads_expires() -> Outcome {
     let played = world()?.play(plan, &script, parks)?;
     played.require(3, &[("T1", Merged), ("T2", Waiting), ("T3", Pending)])?;
     played.require_told("T1", &["Agent T3 did not read your question 1 before its deadline."])?;
-    let expired = played.pick(|event| matches!(event, Event::MessageExpired { .. }).then_some(()));
+    let expired = played.pick(|event| matches!(event, Event::MessageExpired(_)).then_some(()));
     if expired.len() == 1 { Ok(()) } else { fail(played.story()) }
 }
 

@@ -190,8 +190,8 @@ fn is_wanted(event: &Event, arguments: &LogArgs) -> bool {
             event,
             Event::MessageSent { .. }
                 | Event::MessageDelivered { .. }
-                | Event::MessageExpired { .. }
-                | Event::QuestionUnanswered { .. }
+                | Event::MessageExpired(_)
+                | Event::QuestionUnanswered(_)
         );
     }
     !arguments.transcript

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use orchestrate_coordinator::Retry;
 use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
-use orchestrate_core::message::{Envelope, MessageKind, Receiver, Sender};
+use orchestrate_core::message::{Envelope, ExpiredMessage, MessageKind, Receiver, Sender, UnansweredQuestion};
 use orchestrate_core::price::dollars;
 use orchestrate_core::{
     Event, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState, TaskRecord, Usage,
@@ -220,10 +220,10 @@ fn detail(event: &Event) -> Option<String> {
             let (from, kind) = (sender(from), in_parentheses(*kind));
             format!("{}: message from {from}{kind}: {}", to.as_str(), one_line(&body.to_string(), WIDTH))
         }
-        Event::QuestionUnanswered { from, to, sequence } => {
+        Event::QuestionUnanswered(UnansweredQuestion { from, to, sequence }) => {
             format!("{from}: {to} has ended without an answer to its question {sequence}")
         }
-        Event::MessageExpired { from, to, sequence }
+        Event::MessageExpired(ExpiredMessage { from, to, sequence })
         | Event::MessageDelivered { from, to, sequence, expired: true } => {
             format!("{to}: message {sequence} from {} missed its deadline and was not delivered", sender(from))
         }

@@ -1,8 +1,8 @@
 //! What an agent claims in its final report, as types.
 //!
-//! The contract is small, so that models keep it: a line `Claims:` with `done`, `verified` or `tests pass`, separated by
-//! commas, and below a line `Open questions:` one question per line. Prose keeps its meaning without them: a sentence
-//! that says plainly that tests or checks pass is a claim as well.
+//! The contract is small, so that models keep it: a line `Claims:` with `done`, `verified` or `tests pass`, separated
+//! by commas, and below a line `Open questions:` one question per line. Prose keeps its meaning without them: a
+//! sentence that says plainly that tests or checks pass is a claim as well.
 
 use serde::{Deserialize, Serialize};
 

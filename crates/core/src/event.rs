@@ -21,7 +21,7 @@ use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, TaskId};
 use crate::merge_target::MergeTarget;
-use crate::message::{Envelope, Sender};
+use crate::message::{Envelope, ExpiredMessage, Sender, UnansweredQuestion};
 use crate::reached_limit::{ReportDue, ReportGiven};
 use crate::request_parts::RequestParts;
 use crate::settings::RunSettings;
@@ -230,8 +230,7 @@ pub enum Event {
         /// Why the model stopped.
         stop: StopReason,
     },
-    /// The model does not answer, and its request is sent again until it does. The attempt's time stands still until
-    /// the reply, or the next request.
+    /// The model does not answer; until it does, its request is sent again, and the attempt's time stands still.
     #[serde(rename = "model.waiting")]
     ModelWaiting {
         /// The task.
@@ -377,8 +376,7 @@ pub enum Event {
         call_id: CallId,
         /// The tool's canonical name.
         tool: String,
-        /// The call in one line, escaped for a terminal; a long one is truncated and ends with the number of omitted
-        /// characters.
+        /// The call in one line, escaped for a terminal; a long one ends with the number of omitted characters.
         summary: String,
         /// The complete arguments in canonical form, secrets redacted.
         #[serde(default, skip_serializing_if = "Value::is_null")]
@@ -447,24 +445,10 @@ pub enum Event {
     },
     /// A message was not delivered before its deadline, and no longer is.
     #[serde(rename = "message.expired")]
-    MessageExpired {
-        /// The sender.
-        from: Sender,
-        /// The receiver.
-        to: AgentId,
-        /// The sender's sequence number.
-        sequence: u64,
-    },
+    MessageExpired(ExpiredMessage),
     /// The agent that was asked has ended, so nobody will answer.
     #[serde(rename = "question.unanswered")]
-    QuestionUnanswered {
-        /// The agent that asked.
-        from: AgentId,
-        /// The agent that was asked.
-        to: AgentId,
-        /// The number of the question.
-        sequence: u64,
-    },
+    QuestionUnanswered(UnansweredQuestion),
     /// An agent has reached a limit: it makes one last request, without tools, and reports what it has.
     #[serde(rename = "report.due")]
     ReportDue(ReportDue),
@@ -487,8 +471,7 @@ pub enum Event {
         tree: Oid,
         /// Whether it is the new tip of the task's branch; the ref is updated after this event.
         on_branch: bool,
-        /// Paths that git cannot store: the `.git` of nested repositories, pipes and sockets. If the list is long,
-        /// its last entry counts the rest.
+        /// Paths that git cannot store: a nested `.git`, pipes and sockets; a long list ends with a count of the rest.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<String>,
     },
@@ -704,8 +687,7 @@ pub enum Event {
         /// The result, to which that checkout can be fast-forwarded.
         commit: Oid,
     },
-    /// The user dropped tasks, and the integration branch was rebuilt without their work; the ref is updated after this
-    /// event.
+    /// The user dropped tasks: the integration branch was rebuilt without them; the ref is updated afterwards.
     #[serde(rename = "tasks.dropped")]
     TasksDropped {
         /// The tasks.

@@ -142,6 +142,30 @@ pub struct Origin {
     pub channels: Option<Vec<Address>>,
 }
 
+/// A message that was not delivered before its deadline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ExpiredMessage {
+    /// The sender.
+    pub from: Sender,
+    /// The receiver.
+    pub to: AgentId,
+    /// The sender's sequence number.
+    pub sequence: u64,
+}
+
+/// A question that nobody will answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct UnansweredQuestion {
+    /// The agent that asked.
+    pub from: AgentId,
+    /// The agent that was asked.
+    pub to: AgentId,
+    /// The number of the question.
+    pub sequence: u64,
+}
+
 /// A sender's messages to one receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channel {

@@ -34,6 +34,7 @@ use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 pub use crate::illegal::{Illegal, IllegalEvent};
 use crate::mailboxes::Mailboxes;
 use crate::merge_queue::MergeQueue;
+use crate::message::ExpiredMessage;
 pub use crate::routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
 use crate::schedule::Schedule;
 use crate::settings::RunSettings;
@@ -306,8 +307,8 @@ impl RunState {
                 self.message_delivered(from, to, *sequence)
             }
             Event::MessageDelivered { from, to, sequence, expired: true }
-            | Event::MessageExpired { from, to, sequence } => self.message_expired(from, to, *sequence),
-            Event::QuestionUnanswered { from, to, sequence } => self.question_unanswered(from, to, *sequence),
+            | Event::MessageExpired(ExpiredMessage { from, to, sequence }) => self.message_expired(from, to, *sequence),
+            Event::QuestionUnanswered(question) => self.question_unanswered(question),
             Event::ApprovalDecided { call, allowed, message, .. } => self.decided(call, *allowed, message.as_deref()),
             _ => self.apply_to_task(event),
         }

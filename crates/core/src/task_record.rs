@@ -353,7 +353,7 @@ impl TaskRecord {
     pub fn rejecting_endpoint(&self) -> Option<&str> {
         match self.wait()? {
             Wait::Endpoint { endpoint, .. } => Some(endpoint),
-            Wait::Person { .. } | Wait::Agents { .. } => None,
+            Wait::Person { .. } | Wait::Agents { .. } | Wait::Children | Wait::Message { .. } => None,
         }
     }
 

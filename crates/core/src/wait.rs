@@ -34,7 +34,7 @@ pub enum Wait {
         /// Why the request failed.
         error: String,
     },
-    /// The answer to a question, or any other message for the waiting agent; the run sends one if there can be no answer.
+    /// The answer to a question, or any other message for the waiting agent; the run sends one if there can be none.
     Message {
         /// The one who was asked.
         to: Receiver,

@@ -88,11 +88,14 @@ fn recorded(seq: u64, event: Event) -> Recorded {
     Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 1_000, v: VERSION, event }
 }
 
+/// Calls, each with its exit code.
+type Calls = &'static [(&'static str, i32)];
+
 #[test]
 fn a_claim_that_checks_pass_needs_one_after_the_last_change() {
     let claim = |why: &str| vec![format!("\"All tests pass.\": {why}")];
     let none = Vec::new;
-    let table: [(&[(&str, i32)], Vec<String>); 11] = [
+    let table: [(Calls, Vec<String>); 11] = [
         (&[("w:a.txt", 0)], claim("no check ran")),
         (&[("w:a.txt", 0), ("cargo test", 0)], none()),
         (&[("cargo test", 0), ("w:a.txt", 0)], claim("`cargo test` ran before the last change")),

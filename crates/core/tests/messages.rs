@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use orchestrate_core::event::{Event, VERSION};
-use orchestrate_core::message::{Channel, MAX_BODY_BYTES, Origin, Receiver, Sender};
+use orchestrate_core::message::{
+    Channel, ExpiredMessage, MAX_BODY_BYTES, Origin, Receiver, Sender, UnansweredQuestion,
+};
 use orchestrate_core::report::outcome;
 use orchestrate_core::run_state::{AskedWait, Expiring, MessageRefused, QuestionEnd, Routed, WaitDecision};
 use orchestrate_core::task::Work;
@@ -397,7 +399,7 @@ fn a_question_ends_with_its_deadline_with_the_agent_or_with_another_message() {
     story.ask("a", "b", None);
     story.deliver("b");
     story.report("b");
-    let unanswered = Event::QuestionUnanswered { from: "a".into(), to: "b".into(), sequence: 1 };
+    let unanswered = Event::QuestionUnanswered(UnansweredQuestion { from: "a".into(), to: "b".into(), sequence: 1 });
     assert_eq!(story.due()[0], unanswered);
     assert_eq!(story.due(), [woken("a", false)]);
     assert_eq!(story.end_of_question("a", "b"), QuestionEnd::Closed);
@@ -580,7 +582,8 @@ impl Play {
                     let Receiver::Agent(to) = &envelope.to else { continue };
                     sent.entry((envelope.from.clone(), to.clone())).or_default().push(envelope.sequence);
                 }
-                Event::MessageDelivered { from, to, sequence, .. } | Event::MessageExpired { from, to, sequence } => {
+                Event::MessageDelivered { from, to, sequence, .. }
+                | Event::MessageExpired(ExpiredMessage { from, to, sequence }) => {
                     read.entry((from.clone(), to.clone())).or_default().push(*sequence);
                 }
                 _ => {}

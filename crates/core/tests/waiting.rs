@@ -219,6 +219,24 @@ fn a_run_ends_only_if_no_wait_can() {
     assert_eq!(outcome(&story.0), None);
 }
 
+#[test]
+fn a_wait_for_what_will_never_start_is_over_once_that_is_known() {
+    let unmerged = RunSettings { merge: MergeMode::None, ..RunSettings::default() };
+    let tasks = vec![task("a", &[]), task("b", &[]), task("c", &["b"]), task("d", &[])];
+    let mut story = Story::with(unmerged, tasks.into_iter().map(|task| (task, None)).collect());
+    story.wait("d", &["a"], None);
+    // If `b` delivers a report, `c` starts.
+    story.wait("a", &["c"], None);
+    assert_eq!(story.0.due_facts(), []);
+    story.commit("b");
+    assert_eq!(story.0.due_facts(), [woken("a", false)]);
+    story.tell(woken("a", false));
+    let over = Ok(WaitDecision::Over { timed_out: false });
+    assert_eq!((story.ask("a", &["c"], None), story.0.due_facts()), (over, Vec::new()));
+    story.commit("a");
+    assert_eq!(story.0.due_facts(), [woken("d", false)]);
+}
+
 /// Returns agents `a` to `d`: `b` and `c` come after others or are children of others as the closures say.
 fn cycles() -> Vec<(&'static str, Story, &'static str, Vec<&'static str>, WaitRefused)> {
     let two = || Story::of(vec![task("a", &[]), task("b", &[]), task("c", &[])]);

@@ -166,8 +166,8 @@ impl ChildHandle {
         self.send_message(Outgoing::new(self.id.clone(), body)).await
     }
 
-    /// Returns the child's questions that wait for an answer, oldest first; [`ChildHandle::wait`] returns while the child
-    /// waits for one.
+    /// Returns the child's questions that wait for an answer, oldest first; while it waits for one,
+    /// [`ChildHandle::wait`] returns.
     ///
     /// # Errors
     ///

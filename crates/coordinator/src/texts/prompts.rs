@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::CoordinatorError;
 
 /// The shipped texts by name.
-const SHIPPED: [(&str, &str); 15] = [
+const SHIPPED: [(&str, &str); 17] = [
     ("agent", include_str!("../../../../prompts/system/agent.md")),
     ("task", include_str!("../../../../prompts/system/task.md")),
     ("conflict", include_str!("../../../../prompts/system/conflict.md")),

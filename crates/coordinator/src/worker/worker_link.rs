@@ -107,8 +107,8 @@ impl WorkerLink {
         time_limit::reached(self.context.journal.watch(), left).await;
     }
 
-    /// Records that the agent's undelivered messages are delivered, and returns them, oldest first; those whose deadline
-    /// has passed are left out.
+    /// Records that the agent's undelivered messages are delivered, and returns them, oldest first; those that have
+    /// expired are left out.
     pub(crate) async fn deliver(&self) -> Result<Vec<Envelope>, CoordinatorError> {
         if self.context.state().messages_for(&self.task).next().is_none() {
             return Ok(Vec::new());

@@ -51,8 +51,8 @@ pub(crate) async fn record_loss(context: &RunContext, record: &TaskRecord) -> Re
     Ok(())
 }
 
-/// Stores the content of a task's worktree, if it has one, and returns the commit, or `None` if it is as at the branch's
-/// tip.
+/// Stores the content of a task's worktree, if it has one, and returns the commit, or `None` if it is as at the
+/// branch's tip.
 pub(crate) async fn keep(context: &RunContext, task: &TaskId) -> Result<Option<Oid>, CoordinatorError> {
     let record = context.task(task)?;
     if record.tip().is_none() || !context.layout.worktree(&context.run, task).exists() {

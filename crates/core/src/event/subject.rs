@@ -34,8 +34,9 @@ impl Event {
             Event::WorkCompared(compared) => Some(&compared.task),
             // What an agent writes to the user is a part of its own story.
             Event::MessageSent { envelope } => envelope.to.agent().or(envelope.from.agent()),
-            Event::MessageDelivered { to, .. } | Event::MessageExpired { to, .. } => Some(to),
-            Event::QuestionUnanswered { from, .. } => Some(from),
+            Event::MessageDelivered { to, .. } => Some(to),
+            Event::MessageExpired(expired) => Some(&expired.to),
+            Event::QuestionUnanswered(question) => Some(&question.from),
             Event::TaskReady { task }
             | Event::AgentSpawned { task, .. }
             | Event::WorktreePrepared { task, .. }

@@ -7,11 +7,11 @@ use crate::event::Event;
 use crate::ids::{AgentId, CallOfTurn, TaskId};
 use crate::illegal::Illegal;
 use crate::message::{
-    Address, Channel, Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, MessageKind, Origin, Outgoing, Receiver, Sender,
+    Address, Channel, Envelope, ExpiredMessage, MAILBOX_CAPACITY, MAX_BODY_BYTES, MessageKind, Origin, Outgoing,
+    Receiver, Sender, UnansweredQuestion,
 };
 use crate::routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
 use crate::run_state::{RunState, TaskRecord};
-use crate::task::Work;
 use crate::task_state::TaskState;
 use crate::wait::Wait;
 
@@ -139,18 +139,14 @@ impl RunState {
             (Address::Parent | Address::Siblings, None) => Vec::new(),
             (Address::Children, of) => all(&|record| record.parent.as_ref() == of),
             (Address::Siblings, Some(agent)) => all(&|record| record.parent.as_ref() == parent_of(agent)),
-            (Address::Role(role), _) => all(&|record| self.role_of(record) == Some(role)),
+            (Address::Role(role), _) => all(&|record| self.role_of_agent(record) == role),
             (Address::All, _) => all(&|_| true),
         }
     }
 
     /// Returns the role of a task's agent, which it may not have yet.
-    fn role_of<'a>(&'a self, record: &'a TaskRecord) -> Option<&'a str> {
-        let planned = match &record.task.work {
-            Work::Agent(named) => Some(named.as_deref().unwrap_or(&self.settings.agent)),
-            Work::Run(_) => None,
-        };
-        record.agent().or(planned)
+    fn role_of_agent<'a>(&'a self, record: &'a TaskRecord) -> &'a str {
+        record.agent().unwrap_or_else(|| self.role_of(&record.task))
     }
 
     fn check_channels(&self, origin: &Origin, to: &Receiver) -> Result<(), MessageRefused> {
@@ -286,10 +282,11 @@ impl RunState {
         Arc::make_mut(&mut self.mailboxes).expire(from, to, sequence)
     }
 
-    pub(super) fn question_unanswered(&mut self, from: &AgentId, to: &AgentId, sequence: u64) -> Result<(), Illegal> {
+    pub(super) fn question_unanswered(&mut self, question: &UnansweredQuestion) -> Result<(), Illegal> {
+        let UnansweredQuestion { from, to, sequence } = question;
         let (from, asked) = (Sender::Agent(from.clone()), Receiver::Agent(to.clone()));
-        let was_open = Arc::make_mut(&mut self.mailboxes).close(&from, &asked, sequence);
-        if was_open { Ok(()) } else { Err(Illegal::NoMessage { to: to.clone(), sequence }) }
+        let was_open = Arc::make_mut(&mut self.mailboxes).close(&from, &asked, *sequence);
+        if was_open { Ok(()) } else { Err(Illegal::NoMessage { to: to.clone(), sequence: *sequence }) }
     }
 
     /// Returns an agent's undelivered messages, oldest first.
@@ -333,7 +330,8 @@ impl RunState {
     /// Returns the events of a message whose deadline has passed; the sender of a question is told.
     pub(super) fn expired(&self, message: &Envelope) -> Vec<Event> {
         let Envelope { from, to: Receiver::Agent(to), sequence, kind, .. } = message else { return Vec::new() };
-        let expired = Event::MessageExpired { from: from.clone(), to: to.clone(), sequence: *sequence };
+        let expired = ExpiredMessage { from: from.clone(), to: to.clone(), sequence: *sequence };
+        let expired = Event::MessageExpired(expired);
         let told = from.agent().filter(|_| *kind == MessageKind::Question).and_then(|asker| {
             self.notice(asker, format!("Agent {to} did not read your question {sequence} before its deadline."))
         });
@@ -362,7 +360,8 @@ impl RunState {
             let Some(notice) = self.notice(asker, text) else { continue };
             told.push(asker);
             let (from, to, sequence) = (asker.clone(), asked.clone(), *sequence);
-            events.extend([Event::QuestionUnanswered { from, to, sequence }, notice]);
+            let question = UnansweredQuestion { from, to, sequence };
+            events.extend([Event::QuestionUnanswered(question), notice]);
         }
         events
     }

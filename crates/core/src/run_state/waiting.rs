@@ -190,8 +190,21 @@ impl RunState {
     pub(super) fn wakes(&self) -> impl Iterator<Item = Event> {
         // A decision about a call is itself the event that ends the wait for it, and so is a resumption.
         let waits = |record: &&TaskRecord| record.wait().is_some_and(|wait| !wait.has_own_end());
-        let woken = self.tasks().filter(waits).filter(|record| self.is_woken(&record.task.id));
+        let ends = |record: &&TaskRecord| self.is_woken(&record.task.id) || self.is_stranded(record);
+        let woken = self.tasks().filter(waits).filter(ends);
         woken.map(|record| Event::AgentWoken { task: record.task.id.clone(), timed_out: false })
+    }
+
+    /// Reports whether an agent waits for one that will never come to rest, though not because that one waits, too.
+    /// When the wait began, this could not be known: where nothing is merged, what depends on work that is then handed
+    /// over never starts.
+    fn is_stranded(&self, record: &TaskRecord) -> bool {
+        let Some(Wait::Agents { ids, .. }) = record.wait() else { return false };
+        if self.tasks().any(|record| self.can_go_on(record)) {
+            return false;
+        }
+        let waits_itself = |id: &AgentId| self.task(id).is_some_and(|record| record.wait().is_some());
+        !self.held_up_by(&record.task.id, ids).iter().all(waits_itself)
     }
 
     /// Returns those of the agents that cannot come to rest while the waiter waits, even if everything else ends well.

@@ -1,6 +1,5 @@
 //! The events of an agent's calls, applied to its task.
 
-use super::branch::Worktree;
 use super::started::Started;
 use crate::event::{Event, ToolOutcome};
 use crate::illegal::Illegal;

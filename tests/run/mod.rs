@@ -17,6 +17,7 @@ mod merge_targets;
 mod messages;
 mod model_fallback;
 pub(crate) mod models;
+mod plan_styles;
 mod project_texts;
 mod questions;
 mod repair;
@@ -34,7 +35,7 @@ use crate::support::{Case, Need};
 /// Returns the cases of every module. All cases of the second list start a run, so they need a
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
-    let others = [check::cases, demo::cases];
+    let others = [check::cases, demo::cases, plan_styles::cases];
     let runs = [
         aggregate::cases,
         approver::cases,

@@ -160,7 +160,7 @@ pub enum Limit {
     RunMoney,
     /// The time limit of the whole run, which the user may raise.
     RunTime,
-    /// The model's endpoint: it has to answer again, or to accept the key and the account.
+    /// The model's endpoint, which has to answer again.
     Endpoint,
     /// The plan's token budget of the task or of one of its ancestors: raising it takes another plan.
     TaskTokens,

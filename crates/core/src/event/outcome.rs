@@ -166,7 +166,8 @@ pub enum FailureCause {
     Refused,
     /// The model rejected the request.
     Model,
-    /// The model's endpoint did not answer for too long, or rejects the key or the account.
+    /// The model's endpoint did not answer for too long; in older journals, it may also have rejected the key or the
+    /// account.
     Endpoint,
     /// A `run:` command failed.
     Command,

@@ -39,7 +39,7 @@ impl Story {
         let first = recorded(1, started);
         let mut story = Story { state: RunState::begin(&first).unwrap(), facts: vec![first] };
         for (task, parent) in tasks {
-            story.tell(Event::TaskAdded { task: Box::new(task), parent: parent.map(AgentId::from) });
+            story.tell(Event::TaskAdded { task: Box::new(task), parent: parent.map(AgentId::from), spawn: None });
         }
         for due in story.state.due_facts() {
             let task = due.task().unwrap().clone();

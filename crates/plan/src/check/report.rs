@@ -147,35 +147,35 @@ impl<'a> Surroundings<'a> {
 /// Parses a plan and creates its report.
 pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport {
     let (plan, errors) = parse::read(source, around.known);
-    report(name, plan.within(around.settings), errors, around)
+    report(name, &plan.within(around.settings), errors, around)
 }
 
 /// Creates the report on a typed goal; `None` if the text lists tasks, and so is a plan.
 pub fn check_goal(name: &str, text: &str, around: &Surroundings<'_>) -> Option<CheckReport> {
-    Some(report(name, Plan::of_goal(text)?, Vec::new(), around))
+    Some(report(name, &Plan::of_goal(text)?, Vec::new(), around))
 }
 
-fn report(name: &str, plan: Plan, mut errors: Vec<PlanError>, around: &Surroundings<'_>) -> CheckReport {
+fn report(name: &str, plan: &Plan, mut errors: Vec<PlanError>, around: &Surroundings<'_>) -> CheckReport {
     errors.extend(around.refused.iter().cloned());
-    errors.extend(unfit(&plan, around.settings, around.known));
+    errors.extend(unfit(plan, around.settings, around.known));
     errors.sort_by_key(|error| (error.line, error.column));
     let waves = match Schedule::new(&plan.tasks) {
         Ok(schedule) if errors.is_empty() => schedule.waves(),
         _ => Vec::new(),
     };
     let mut warnings = plan.warnings.clone();
-    warnings.extend(missing(&plan, around));
+    warnings.extend(missing(plan, around));
     warnings.sort_by_key(|warning| (warning.line, warning.column));
     CheckReport {
         plan: name.to_owned(),
         title: plan.title.clone(),
         tasks: plan.tasks.iter().map(|task| checked(task, around.settings)).collect(),
-        why: why::of_waves(&plan, &waves),
+        why: why::of_waves(plan, &waves),
         waves,
         skipped: plan.skipped.clone(),
         warnings,
         errors,
-        estimate: estimate(&plan, around),
+        estimate: estimate(plan, around),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Goals: work without tasks, typed or in a file, which one agent gets as a whole; and plans that are made of them.
 
 use libtest_mimic::Failed;
+use orchestrate_core::context::fixed_tokens;
 use orchestrate_core::event::{Event, ReturnCause};
-use orchestrate_core::{AgentSpec, BlobId, TaskState};
+use orchestrate_core::{AgentSpec, TaskState};
+use orchestrate_model::Tokenizer;
 use serde_json::{Value, json};
 
 use crate::support::{Case, Outcome, Played, Rule, Script, World, at, case, done, fail, says, write};
@@ -12,6 +14,9 @@ pub(crate) fn cases() -> Vec<Case> {
         case("goals::a_goal_in_a_file_is_reached_and_answered", a_goal_in_a_file_is_reached),
         case("goals::a_typed_question_is_answered_without_a_change", a_typed_question_is_answered),
         case("goals::only_the_agent_of_a_goal_has_the_context_of_the_root", only_the_agent_of_a_goal_is_the_root),
+        case("goals::a_goal_is_divided_among_agents", || a_goal_is_divided(20)),
+        case("goals::a_goal_is_divided_with_one_agent_at_a_time", || a_goal_is_divided(1)),
+        case("goals::the_fixed_prompts_are_small", the_fixed_prompts_are_small),
         case("goals::a_check_says_what_would_happen", a_check_says_what_would_happen),
         case("goals::a_plan_is_made_reviewed_and_run", a_plan_is_made_reviewed_and_run),
         case("goals::a_plan_that_stays_invalid_is_not_written", a_plan_that_stays_invalid),
@@ -70,14 +75,13 @@ fn a_typed_question_is_answered() -> Outcome {
     Ok(())
 }
 
-/// Returns the specification of the only agent of a run.
-fn spec(played: &Played) -> Result<AgentSpec, Failed> {
+/// Returns the specifications of a run's agents, in the order of their starts.
+fn specs(played: &Played) -> Result<Vec<AgentSpec>, Failed> {
     let specs = played.pick(|event| match event {
         Event::AgentSpawned { spec, .. } => spec.as_ref(),
         _ => None,
     });
-    let Some(spec): Option<&BlobId> = specs.first().copied() else { return Err(played.story().into()) };
-    Ok(serde_json::from_str(&played.text(spec)?)?)
+    specs.into_iter().map(|spec| Ok(serde_json::from_str(&played.text(spec)?)?)).collect()
 }
 
 fn only_the_agent_of_a_goal_is_the_root() -> Outcome {
@@ -89,12 +93,59 @@ fn only_the_agent_of_a_goal_is_the_root() -> Outcome {
     };
     let table = [(GOAL, None, 1_000_000), (GOAL, Some(90_000), 90_000), ("- [ ] T1 write\n", Some(90_000), 16_000)];
     for (plan, given, expected) in table {
-        let found = spec(&play(plan, given)?)?;
-        if found.context_tokens != expected {
-            return fail(format!("{plan}: {}", found.context_tokens));
+        let found: Vec<u64> = specs(&play(plan, given)?)?.iter().map(|spec| spec.context_tokens).collect();
+        if found != [expected] {
+            return fail(format!("{plan}: {found:?}"));
         }
     }
     Ok(())
+}
+
+/// The agent of the goal spawns two children, waits, spawns a third for what is missing, and answers.
+fn a_goal_is_divided(max_agents: usize) -> Outcome {
+    let root = "greet_politely";
+    let spawn = |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task }));
+    let wait = |turn, ids: &[&str]| Rule::task(root).turn(turn).call("wait_for_agents", &json!({ "agent_ids": ids }));
+    let script = Script::default()
+        .rule(spawn(spawn(Rule::task(root).turn(1), "Write one"), "Write two"))
+        .rule(wait(2, &["write_one", "write_two"]))
+        .rule(Rule::task(root).turn(3).call("read_file", &json!({"path": "one.txt"})))
+        .rule(spawn(Rule::task(root).turn(4), "Write three"))
+        .rule(wait(5, &["write_three"]))
+        .rule(Rule::task(root).text("All three are written."))
+        .rule(write("write_one", "one.txt", "1\n"))
+        .rule(done("write_one"))
+        .rule(write("write_two", "two.txt", "2\n"))
+        .rule(done("write_two"))
+        .rule(write("write_three", "three.txt", "3\n"))
+        .rule(done("write_three"));
+    let world = World::lived_in()?;
+    let played = world.play(GOAL, &script, |settings| settings.run.max_agents = max_agents)?;
+    let merged = [root, "write_one", "write_two", "write_three"].map(|task| (task, TaskState::Merged));
+    played.require(0, &merged)?;
+    for (file, expected) in [("one.txt", "1"), ("two.txt", "2"), ("three.txt", "3")] {
+        if world.merged(&played.report, file)? != expected {
+            return fail(played.story());
+        }
+    }
+    // The root works on with their work in its own worktree; they have the context of any agent.
+    played.require_told(root, &["write_two (Write two): merged", "write_three (Write three): merged"])?;
+    let contexts: Vec<u64> = specs(&played)?.iter().map(|spec| spec.context_tokens).collect();
+    if contexts != [1_000_000, 16_000, 16_000, 16_000]
+        || played.report.answer.as_deref() != Some("All three are written.")
+    {
+        return fail(format!("{contexts:?}\n{}", played.story()));
+    }
+    Ok(())
+}
+
+fn the_fixed_prompts_are_small() -> Outcome {
+    let played = World::lived_in()?.play(GOAL, &answers("greet_politely", "It is polite."), |_| ())?;
+    let (counter, requests) = (Tokenizer::load()?, played.requests()?);
+    let Some(first) = requests.first() else { return fail(played.story()) };
+    let tokens = fixed_tokens(&first.system, &first.tools, &counter);
+    let offers_spawning = first.tools.iter().any(|tool| tool.name == "spawn_child_agent");
+    if tokens < 2_500 && offers_spawning { Ok(()) } else { fail(format!("{tokens} tokens")) }
 }
 
 fn a_check_says_what_would_happen() -> Outcome {

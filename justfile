@@ -53,6 +53,10 @@ markers:
 tools-docs:
     ORCHESTRATE_TOOLS_PAGE=write cargo test -p orchestrate-tools the_page_of_the_tools
 
+# Writes what `check --json` prints of a plan in each style, from the program.
+plan-styles:
+    ORCHESTRATE_PLAN_STYLES=write cargo test --test orchestrate plan_styles
+
 # Runs the long form of the kill test: SIGKILL before and after each durable append of plans and of what follows them.
 kill:
     ORCHESTRATE_KILL=all cargo test --test orchestrate kill

@@ -16,6 +16,7 @@ mod figure;
 mod fleet;
 mod journal;
 mod merges;
+mod messages;
 mod plans;
 mod processor;
 mod program;
@@ -41,9 +42,10 @@ use crate::figure::{Figure, HEADER};
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
 
 /// The groups, by the names that select them.
-const GROUPS: [(&str, Measure); 13] = [
+const GROUPS: [(&str, Measure); 14] = [
     ("turns", turns::measure),
     ("journal", journal::measure),
+    ("messages", messages::measure),
     ("tools", tools::measure),
     ("commands", commands::measure),
     ("fleet", fleet::measure),

@@ -6,6 +6,7 @@
 mod audit;
 mod json;
 mod later;
+mod message;
 mod permissions;
 mod tool;
 mod tools;
@@ -21,6 +22,7 @@ use orchestrate_settings::{Kind, named};
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
 pub(crate) use self::json::JsonArgs;
 use self::later::Later;
+pub(crate) use self::message::MessageArgs;
 pub(crate) use self::permissions::{PermissionsArgs, PermissionsCommand};
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 pub(crate) use self::tools::{DocsFormat, ToolsArgs, ToolsCommand};
@@ -46,7 +48,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Show what a plan would run, without calling a model
     Check(CheckArgs),
-    /// Run a plan
+    /// Run a plan, or work on a goal
     Run(Box<RunArgs>),
     /// Show the state of a run
     Status(StatusArgs),
@@ -113,7 +115,7 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The plan file
+    /// The file of a plan or a goal, or a goal in quotes
     pub(crate) plan: PathBuf,
     /// Leave out the optional tasks, `- [ ]*`
     #[arg(long)]
@@ -124,8 +126,11 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The plan file
+    /// The file of a plan or a goal, or a goal in quotes
     pub(crate) plan: PathBuf,
+    /// Only make a plan of the goal, and write it to FILE, which must not exist [default: plan.md]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub(crate) plan_only: Option<Option<PathBuf>>,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
     #[command(flatten)]
@@ -157,8 +162,8 @@ pub(crate) struct SettingsArgs {
     /// Context size of one agent, in tokens
     #[arg(long, value_name = "N")]
     context_tokens: Option<String>,
-    /// Context size of the root agent, in tokens
-    #[arg(long, value_name = "N", hide = true)]
+    /// Context size of the agent that gets a goal, in tokens
+    #[arg(long, value_name = "N")]
     root_context_tokens: Option<String>,
     /// Token limit of the whole run
     #[arg(long, value_name = "N")]
@@ -481,19 +486,6 @@ pub(crate) struct StopArgs {
     /// Kill every process immediately
     #[arg(long, group = "level")]
     pub(crate) kill: bool,
-    #[command(flatten)]
-    pub(crate) json: JsonArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MessageArgs {
-    /// The agent: the id of its task
-    pub(crate) agent: String,
-    /// The message
-    pub(crate) text: String,
-    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
-    #[arg(long)]
-    pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

@@ -5,6 +5,7 @@ mod commands;
 mod context;
 mod error;
 mod follow;
+mod given;
 mod plan_file;
 mod show;
 

@@ -12,19 +12,22 @@ use orchestrate_coordinator::{FoundTools, Project, Roles, known_names, price_of,
 use orchestrate_core::{Task, shell_word};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_plan::{
-    self, CheckReport, Finding, FindingCode, FirstWord, KnownNames, MAX_PLAN_BYTES, Plan, Surroundings,
+    self, CheckReport, Finding, FindingCode, FirstWord, FrontMatter, KnownNames, MAX_PLAN_BYTES, Plan, Surroundings,
 };
 use orchestrate_settings::{Layer, Loaded, Problem, Source, project_root};
 
 use crate::args;
 use crate::context::Context;
 use crate::error::{CommandError, Complaint, ErrorKind};
+use crate::given::Given;
 
 /// A plan's text, with the settings and roles that it depends on.
 pub(crate) struct PlanFile {
     /// Its path as typed.
     pub(crate) shown: String,
     pub(crate) text: String,
+    /// Whether the text was typed: it is a goal, and there is no file.
+    pub(crate) is_typed: bool,
     /// The settings that a run of it would have.
     pub(crate) loaded: Loaded,
     /// The roles at its base revision.
@@ -34,16 +37,23 @@ pub(crate) struct PlanFile {
     refused: Vec<Finding>,
 }
 
-/// Reads a plan with the settings of the command line; without a project there are only the built-in roles and the
-/// user's own.
+/// How a goal is named that was typed.
+const TYPED_GOAL: &str = "goal";
+
+/// Reads a plan or a goal with the settings of the command line; without a project there are only the built-in roles
+/// and the user's own.
 pub(crate) fn open(
     context: &Context,
-    path: &Path,
+    argument: &Path,
     typed: Vec<(&'static str, String)>,
     project: Option<&Project>,
 ) -> Result<PlanFile, CommandError> {
-    let (shown, text) = (path.display().to_string(), read(context, path)?);
-    let front = orchestrate_plan::front_matter(&text);
+    let (is_typed, shown, text) = match Given::of(context, argument)? {
+        Given::Plan(path) => (false, path.display().to_string(), read(context, path)?),
+        Given::Goal(text) => (true, TYPED_GOAL.to_owned(), text.to_owned()),
+    };
+    // A typed goal is taken as it stands.
+    let front = if is_typed { FrontMatter::default() } else { orchestrate_plan::front_matter(&text) };
     let (layer, problems) = Layer::of_plan(&front, &shown);
     let loaded = context.load(typed, layer)?;
     let mut refused: Vec<Finding> = problems.iter().map(not_available).collect();
@@ -59,12 +69,15 @@ pub(crate) fn open(
         }
     };
     let known = known_names(&roles, loaded.resolved.text("base_url").is_some());
-    Ok(PlanFile { shown, text, loaded, roles, known, refused })
+    Ok(PlanFile { shown, text, is_typed, loaded, roles, known, refused })
 }
 
 impl PlanFile {
     /// Parses the plan for a run.
     pub(crate) fn plan(&self) -> Result<Plan, CommandError> {
+        if self.is_typed {
+            return Plan::of_goal(&self.text).ok_or_else(lists_tasks);
+        }
         let mut errors = self.refused.clone();
         let plan = match Plan::parse(&self.text, &self.known) {
             Ok(plan) => {
@@ -121,13 +134,22 @@ impl PlanFile {
     }
 
     /// Returns the report of what a run of the plan would do, and of its problems.
-    pub(crate) fn check(&self, exists: &dyn Fn(FirstWord<'_>) -> bool) -> CheckReport {
+    pub(crate) fn check(&self, exists: &dyn Fn(FirstWord<'_>) -> bool) -> Result<CheckReport, CommandError> {
         let (known, settings, refused) = (&self.known, &self.loaded.run, self.refused.as_slice());
         let price = &|task: &Task| price_of(&self.loaded, &self.roles, task);
         let prices_date = Some(prices_date());
         let around = Surroundings { known, settings, price, prices_date, refused, exists };
-        orchestrate_plan::check(&self.shown, &self.text, &around)
+        match self.is_typed {
+            true => orchestrate_plan::check_goal(&self.shown, &self.text, &around).ok_or_else(lists_tasks),
+            false => Ok(orchestrate_plan::check(&self.shown, &self.text, &around)),
+        }
     }
+}
+
+/// Returns the error of a typed goal that is a plan.
+fn lists_tasks() -> CommandError {
+    CommandError::usage("this text lists tasks, so it is a plan and not a goal")
+        .hint("write it to a file, and run that")
 }
 
 /// Reports whether the effective value of a setting comes from the plan.
@@ -206,7 +228,10 @@ fn meant(error: CommandError, plan: &Path) -> CommandError {
     let typed = plan.to_string_lossy();
     match orchestrate_core::similar::nearest(&typed, names.iter().map(String::as_str)) {
         Some(name) => error.hint(format!("did you mean `orchestrate {name}`?")),
-        None => error.hint("type the path of a Markdown file with a checklist; `orchestrate demo` runs an example"),
+        None => error.hint(
+            "type the path of a Markdown file with a checklist or a goal, or a goal of several words in quotes; \
+             `orchestrate demo` runs an example",
+        ),
     }
 }
 

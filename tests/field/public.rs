@@ -84,13 +84,18 @@ pub(super) fn projects() -> Vec<Project> {
             ); 2],
         },
         Project {
-            name: "a_go_module_with_a_vendored_dependency",
-            needs: &[GO],
+            name: "a_public_go_module_with_a_vendored_dependency",
+            needs: &[GO, PIP],
             lay_out: |world| set_up(world, include_str!("public/go.sh")),
             verify: "go test ./...",
             bugs: [
                 changed("vendor/example.invalid/doubling/doubling.go", "2 * number", "3 * number", "found 21"),
-                changed("area.go", "width + height", "width - height", "found -2"),
+                changed(
+                    "internal/parser/lexer.go",
+                    "emitToken(tokenBraceL)",
+                    "emitToken(tokenBraceL + 1)",
+                    "TestBraceL",
+                ),
             ],
         },
     ]

@@ -8,10 +8,11 @@
 mod afterwards;
 mod landing;
 mod plays;
+mod reports;
 mod scene;
 mod stopped;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -20,6 +21,7 @@ use std::thread;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::RequestReader;
 use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
+use orchestrate_core::{Envelope, Wait};
 use orchestrate_journal::fault;
 use serde_json::{Value, json};
 
@@ -60,6 +62,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::before_an_append_a_wait_is_resumed_to_the_same_end", || kill_each(waiting()?, "before")),
         case("kill::after_an_append_spawned_agents_are_resumed_to_the_same_end", || kill_each(spawning()?, "after")),
         case("kill::before_an_append_spawned_agents_are_resumed_to_the_same_end", || kill_each(spawning()?, "before")),
+        case("kill::after_an_append_a_question_is_resumed_to_the_same_end", || kill_each(asking()?, "after")),
+        case("kill::before_an_append_a_question_is_resumed_to_the_same_end", || kill_each(asking()?, "before")),
         case("kill::after_an_append_children_are_merged_to_the_same_end", || kill_each(family()?, "after")),
         case("kill::before_an_append_children_are_merged_to_the_same_end", || kill_each(family()?, "before")),
         case("kill::after_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "after")),
@@ -68,7 +72,12 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::twice_the_run_is_resumed_to_the_same_end", killed_twice),
         case("kill::during_the_resume_the_run_is_resumed_to_the_same_end", killed_during_resume),
     ];
-    own.into_iter().chain(stopped::cases()).chain(landing::cases()).chain(afterwards::cases()).collect()
+    own.into_iter()
+        .chain(reports::cases())
+        .chain(stopped::cases())
+        .chain(landing::cases())
+        .chain(afterwards::cases())
+        .collect()
 }
 
 /// What must be the same no matter how often a run was killed.
@@ -108,7 +117,7 @@ fn without_what_differs(mut report: Value) -> Value {
         if let Some(fields) = fields.as_object_mut() {
             fields.retain(|name, _| {
                 !differing.contains(&name.as_str())
-                    && !["commit", "turns", "model", "take_over"].contains(&name.as_str())
+                    && !["commit", "turns", "model", "take_over", "hand_back"].contains(&name.as_str())
             });
         }
     };
@@ -162,6 +171,7 @@ impl Reference {
         }
         scene.require_untouched()?;
         require_requests_derivable(scene)?;
+        require_read_once(&scene.events()?)?;
         require_bought_once(&scene.events()?, kills)
     }
 }
@@ -209,6 +219,16 @@ fn spawning() -> Result<&'static Reference, Failed> {
         let (reference, events) = Reference::run("a spawn", SHORTER_FORM, plays::spawning())?;
         let spawned = events.iter().filter(|event| matches!(event, Event::TaskAdded { spawn: Some(_), .. })).count();
         if spawned == 2 { Ok(reference) } else { fail(format!("{events:#?}")) }
+    })
+}
+
+/// Returns the reference run of a question that waits for its answer.
+fn asking() -> Result<&'static Reference, Failed> {
+    static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
+    once(&MADE, || {
+        let (reference, events) = Reference::run("a question", SHORTER_FORM, plays::asking())?;
+        let is_question = |event: &&Event| matches!(event, Event::AgentWaiting { wait: Wait::Message { .. }, .. });
+        if events.iter().filter(is_question).count() == 1 { Ok(reference) } else { fail(format!("{events:#?}")) }
     })
 }
 
@@ -270,6 +290,30 @@ fn require_conflict_and_red_check(events: &[Event], appends: u64) -> Outcome {
         return fail(format!("the reference run has only {appends} appends"));
     }
     Ok(())
+}
+
+/// Requires that no call has sent its message twice, and that each message to an agent was delivered once.
+fn require_read_once(events: &[Event]) -> Outcome {
+    let (mut sent, mut calls, mut delivered) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    for event in events {
+        match event {
+            Event::MessageSent { envelope } => {
+                let Envelope { from, to, sequence, call, .. } = envelope;
+                sent.insert((from.clone(), to.clone(), *sequence));
+                let call = call.as_ref().map(|of| (of.turn, of.call.clone()));
+                if !calls.insert((from.clone(), to.clone(), call)) {
+                    return fail(format!("a call has sent twice: {envelope:?}"));
+                }
+            }
+            Event::MessageDelivered { from, to, sequence, .. } => {
+                delivered.push((from.clone(), to.clone().into(), *sequence));
+            }
+            _ => {}
+        }
+    }
+    delivered.sort();
+    let sent: Vec<_> = sent.into_iter().collect();
+    if sent == delivered { Ok(()) } else { fail(format!("sent: {sent:?}\ndelivered: {delivered:?}")) }
 }
 
 /// Requires that a kill costs an agent at most one request, whose reply was not recorded, as a change of its model

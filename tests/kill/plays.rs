@@ -234,6 +234,36 @@ pub(super) fn family() -> Play {
     Play { lead: Some(lead), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
 }
 
+/// Returns one task whose agent has no turns left after its second one, and reports.
+pub(super) fn reporting() -> Play {
+    let writes = |rule: Rule| rule.call("write_file", &json!({"path": "half.txt", "content": "half\n"}));
+    let script = Script::default()
+        .rule(Rule::task("T1").last_contains("You have to stop").text("Half of it is written."))
+        .rule(writes(Rule::task("T1")));
+    Play::of("- [ ] T1 write (turns: 2)\n", script)
+}
+
+/// Returns two tasks, of which the first asks the second and waits for the answer.
+pub(super) fn asking() -> Play {
+    let writes = |rule: Rule, path: &str| rule.call("write_file", &json!({"path": path, "content": "1\n"}));
+    let sends = |rule: Rule, message: &serde_json::Value| rule.call("send_message_to_agent", message);
+    let (one, two) =
+        (|text: &str| Rule::task("T1").last_contains(text), |text: &str| Rule::task("T2").last_contains(text));
+    let question = json!({"agent_id": "T2", "message": "which port?", "wait": true});
+    let script = Script::default()
+        .rule(writes(one(INTERRUPTED), "one.txt"))
+        .rule(one("one.txt").text("Done."))
+        .rule(writes(one("4711"), "one.txt"))
+        .rule(sends(Rule::task("T1"), &question))
+        .rule(writes(two(INTERRUPTED), "two.txt"))
+        .rule(two("two.txt").text("Done."))
+        .rule(sends(two("which port?"), &json!({"agent_id": "T1", "message": {"port": 4711}, "reply_to": 1})))
+        .rule(writes(two("is queued"), "two.txt"))
+        .rule(Rule::task("T2").call("wait_for_agents", &json!({"agent_ids": ["T1"]})));
+    let plan = "- [ ] T1 ask (agent: lead)\n- [ ] T2 answer (agent: lead)\n";
+    Play { lead: Some(LEAD.into()), ..Play::of(plan, script) }
+}
+
 /// Returns one task whose agent works at once.
 pub(super) fn obedient() -> Play {
     obeying(Rule::task(SENT_BACK).turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))

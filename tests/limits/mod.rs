@@ -5,6 +5,7 @@ mod costs;
 mod journal_size;
 mod private;
 mod programs;
+mod reports;
 mod secrets;
 mod tool_settings;
 
@@ -14,7 +15,7 @@ use crate::support::{Case, Need};
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
     let others = [programs::cases, private::cases, tool_settings::cases];
-    let runs = [bounds::cases, costs::cases, journal_size::cases, secrets::cases];
+    let runs = [bounds::cases, costs::cases, journal_size::cases, reports::cases, secrets::cases];
     let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(runs).collect()
 }

@@ -78,7 +78,7 @@ fn every_shipped_role_states_its_own() -> Outcome {
     let world = World::plain()?;
     says(&world.types(&["agents", "show", "implementer"], 0)?, &["permissions: file_read, file_write, file_modify"])?;
     let listed = world.types(&["agents", "list", "--json"], 0)?.json()?;
-    let reads_only = |name: &str| matches!(name, "researcher" | "reviewer");
+    let reads_only = |name: &str| matches!(name, "planner" | "researcher" | "reviewer");
     for role in listed.as_array().into_iter().flatten() {
         let (name, stated) = (at(role, "/name")?, at(role, "/permissions")?);
         let permissions: Vec<&str> = stated.as_array().into_iter().flatten().filter_map(|one| one.as_str()).collect();

@@ -57,7 +57,7 @@ fn what_is_wrong_is_shown_in_its_file() -> Outcome {
         ("orchestrate.toml", "max_agent = 3\n", "unknown_key", 1, 1, "did you mean `max_agents`?"),
         ("orchestrate.toml", "\nmerge = 'maybe'\n", "invalid_value", 2, 9, ""),
         ("orchestrate.toml", "no_sandbox = true\n", "not_allowed_here", 1, 1, ""),
-        ("orchestrate.toml", "root_context_tokens = 9000\n", "not_available", 1, 1, ""),
+        ("orchestrate.toml", "root_context_tokens = 9\n", "invalid_value", 1, 23, ""),
         (".orchestrate/config.toml", "model = \n", "syntax", 1, 0, ""),
     ];
     for (file, text, code, line, column, suggestion) in table {

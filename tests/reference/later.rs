@@ -26,8 +26,6 @@ pub(super) const LATER: &[Line] = &[
     elsewhere("002-088", "APIDocumentation", NETWORK),
     elsewhere("002-097", "terminate_agent", AGENTS),
     elsewhere("002-098", "terminate_agent says whether it succeeded", AGENTS),
-    elsewhere("002-101", "aggregate_agent_results", AGENTS),
-    elsewhere("002-102", "AggregatedResults", AGENTS),
     elsewhere("002-103", "analyze_code_structure", ANALYSIS),
     elsewhere("002-104", "CodeStructure", ANALYSIS),
     elsewhere("002-105", "find_code_patterns", ANALYSIS),

@@ -37,6 +37,8 @@ pub(super) const TOOLS_AS_VALUES: &[Line] = &[
     ),
     case("002-099", "list_active_agents", "waits::agents_are_seen"),
     case("002-100", "AgentInfo", "waits::agents_are_seen"),
+    case("002-101", "aggregate_agent_results", "aggregate::an_agent_sees_where_siblings_stand_in_each_others_way"),
+    case("002-102", "AggregatedResults", "aggregate::a_program_gets_the_same_value"),
     unit("002-115", "Tool.name", CATALOGUE, "every_tool_has_the_name_of_its_description_file"),
     unit("002-116", "Tool.description", CONFORMANCE, "every_built_in_tool_conforms"),
     unit("002-117", "calls are counted from 0", RECORDS, "figures_are_kept_for_each_tool"),

@@ -205,7 +205,7 @@ async fn meanwhile(run: &Run) -> Outcome {
     state.wait_for(|state| stands(state, "T3", TaskState::Merged)).await?;
     let fourth = approve(run, "T4")?;
     state.wait_for(|_| waits(run, "T4")).await?;
-    let message = run.store().send(run.id(), &Request::Message { to: "T1".into(), body: "hello".to_owned() })?;
+    let message = run.store().send(run.id(), &Request::message("T1", "hello"))?;
     state.wait_for(|state| state.unread().next().is_some()).await?;
     let still_wait = ["T1", "T2", "T4"].map(|task| waits(run, task));
     let answers = [third, fourth, message].map(|sent| run.store().answer(sent));

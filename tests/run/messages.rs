@@ -86,7 +86,9 @@ fn a_message_arrives_between_results_and_request() -> Outcome {
     }
     // The journal records that they were sent and delivered, and in which order.
     let sent = played.pick(|event| match event {
-        Event::MessageSent { envelope } => Some((envelope.from.clone(), envelope.to.to_string(), envelope.sequence)),
+        Event::MessageSent { envelope } => {
+            Some((envelope.from.clone(), envelope.to.as_str().to_owned(), envelope.sequence))
+        }
         _ => None,
     });
     let delivered = played.pick(|event| match event {
@@ -190,7 +192,7 @@ fn told_when_done(world: &World, turns: u32, message: &str) -> Result<Played, Fa
         let run = coordinator.start(plan_input("- [ ] T1 work\n")?).await?;
         let mut state = run.watch();
         is_asked.wait_for(|asked| *asked).await?;
-        run.store().send(run.id(), &Request::Message { to: "T1".into(), body: message.to_owned() })?;
+        run.store().send(run.id(), &Request::message("T1", message))?;
         state.wait_for(|state| state.unread().next().is_some()).await?;
         release.send_replace(true);
         Ok::<_, Failed>(run.wait().await?)
@@ -240,8 +242,8 @@ fn what_is_void_is_not_shown() -> Outcome {
     let (run, store) = (first.report.run_id.clone(), first.coordinator.store().clone());
     drop(first);
     let journal = Journal::resume(&store, &run)?;
-    let (to, body, passed) = ("T2".into(), "the port is 1".to_owned(), Some(journal.state().updated_ms - 1));
-    let envelope = Envelope { sequence: 1, from: Sender::User, to, body, deadline: passed };
+    let deadline = Some(journal.state().updated_ms - 1);
+    let envelope = Envelope { deadline, ..Envelope::note(1, Sender::User, "T2", "the port is 1") };
     journal.append_blocking(Event::MessageSent { envelope })?;
     let tree = journal.state().task(&"T1".into()).and_then(|record| record.tree().cloned());
     drop(journal);
@@ -249,12 +251,13 @@ fn what_is_void_is_not_shown() -> Outcome {
     store.send(&run, &Request::Approve { task: "T1".into(), tree })?;
     let played = world.resume(&run, &script, |_| {})?;
     let shown: Vec<bool> = played.pick(|event| match event {
-        Event::MessageDelivered { expired, .. } => Some(!expired),
+        Event::MessageDelivered { .. } => Some(true),
+        Event::MessageExpired(_) => Some(false),
         _ => None,
     });
     let heard = played.requests()?.into_iter().filter(|request| request.origin.task.as_str() == "T2");
     let texts = heard.map(|request| format!("{:?}", request.messages)).collect::<String>();
-    if shown == [true, false] && texts.contains("the port is 2") && !texts.contains("the port is 1") {
+    if shown == [false, true] && texts.contains("the port is 2") && !texts.contains("the port is 1") {
         Ok(())
     } else {
         fail(played.story())
@@ -279,10 +282,8 @@ fn what_nobody_would_read_is_refused() -> Outcome {
     }
     let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
     drop(played);
-    let sent = [("T1", "hello"), ("T2", "hello"), ("T3", "hello"), ("T3", "")].map(|(to, body)| {
-        let command = Request::Message { to: to.into(), body: body.to_owned() };
-        Ok::<_, Failed>((store.send(&run, &command)?, to, body))
-    });
+    let sent = [("T1", "hello"), ("T2", "hello"), ("T3", "hello"), ("T3", "")]
+        .map(|(to, body)| Ok::<_, Failed>((store.send(&run, &Request::message(to, body))?, to, body)));
     let resumed = world.resume(&run, &script, |_| {})?;
     let reads_no_more = |agent: &str, state: &str| format!("agent '{agent}' is {state} and reads no more messages");
     let expected = [

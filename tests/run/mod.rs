@@ -1,5 +1,6 @@
 //! A run from its plan to its merged result: agents, models, messages, checks, conflicts, and being stopped.
 
+mod aggregate;
 mod approver;
 mod base;
 mod cancel;
@@ -10,11 +11,15 @@ mod end_to_end;
 mod evidence;
 mod failures;
 mod git_tools;
+mod goals;
+mod hand_back;
 mod merge_targets;
 mod messages;
 mod model_fallback;
 pub(crate) mod models;
+mod plan_styles;
 mod project_texts;
+mod questions;
 mod repair;
 mod setup;
 mod signals;
@@ -30,8 +35,9 @@ use crate::support::{Case, Need};
 /// Returns the cases of every module. All cases of the second list start a run, so they need a
 /// sandbox; in the first list, the cases that do say so themselves.
 pub(crate) fn cases() -> Vec<Case> {
-    let others = [check::cases, demo::cases];
+    let others = [check::cases, demo::cases, plan_styles::cases];
     let runs = [
+        aggregate::cases,
         approver::cases,
         base::cases,
         cancel::cases,
@@ -40,11 +46,14 @@ pub(crate) fn cases() -> Vec<Case> {
         evidence::cases,
         failures::cases,
         git_tools::cases,
+        hand_back::cases,
+        goals::cases,
         model_fallback::cases,
         merge_targets::cases,
         messages::cases,
         models::cases,
         project_texts::cases,
+        questions::cases,
         repair::cases,
         setup::cases,
         signals::cases,

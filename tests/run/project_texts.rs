@@ -205,7 +205,7 @@ fn roles_of_other_products_are_known() -> Outcome {
         .collect();
     for expected in [
         json!(["csharpexpert", ".github/agents/CSharpExpert.agent.md", []]),
-        json!(["planner", ".gemini/agents/planner.md", []]),
+        json!(["planner", ".gemini/agents/planner.md", ["shipped"]]),
         json!(["docs", ".opencode/agent/docs.md", []]),
         json!(["reviewer", "agents/reviewer.md", [".claude/agents/review.md", "shipped"]]),
     ] {

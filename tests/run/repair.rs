@@ -162,11 +162,16 @@ fn binary_clash() -> Script {
     })
 }
 
+/// A role whose agents can only read and write text.
+const WRITER: &str = "---\nname: writer\ndescription: Writes.\ntools: read_file, write_file\n---\nWrite.\n";
+
 /// With text, an agent can neither keep such a file nor restore a version of it, so the conflict is
 /// not sent back. A user's own solution is there when the agent continues.
 fn binary_without_shell() -> Outcome {
     let world = World::lived_in()?;
-    let play = |settings: &mut orchestrate_coordinator::Settings| "coordinator".clone_into(&mut settings.run.agent);
+    world.repository.write(".orchestrate/agents/writer.md", WRITER)?;
+    world.repository.commit_all("Add a role")?;
+    let play = |settings: &mut orchestrate_coordinator::Settings| "writer".clone_into(&mut settings.run.agent);
     let played = world.play(CLASH, &binary_clash(), play)?;
     let [one, two] = &played.report.tasks[..] else { return fail(played.story()) };
     let (conflicted, merged) = if one.state == Conflicted { (one, two) } else { (two, one) };

@@ -470,7 +470,7 @@ Name the colours.
 fn of_a_whole_document() -> Outcome {
     let expected = "\
 Task dark_mode: Dark mode
-This plan is one task: do everything that the whole of it describes.
+The goal is everything that the whole of this plan describes.
 
 ## The plan: Dark mode
 

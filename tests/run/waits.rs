@@ -22,8 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
 pub(crate) const LEAD: &str = "---\nname: lead\ndescription: Leads.\ntools: write_file, run_shell_command, wait_for_agents, \
      get_agent_status, list_active_agents, send_message_to_agent, spawn_child_agent\n---\nYou lead.\n";
 
-/// Returns a world with this role.
-pub(super) fn world() -> Result<World, libtest_mimic::Failed> {
+pub(crate) fn world() -> Result<World, libtest_mimic::Failed> {
     let world = World::plain()?;
     world.repository.write(".orchestrate/agents/lead.md", LEAD)?;
     world.repository.commit_all("Add a role")?;
@@ -82,7 +81,7 @@ fn three_levels_finish() -> Outcome {
 }
 
 /// Returns a script in which T2's call has to be decided by a person, and what makes the run park it.
-fn parking(first: Rule) -> (Script, impl Fn(&mut orchestrate_coordinator::Settings) + Copy) {
+pub(crate) fn parking(first: Rule) -> (Script, impl Fn(&mut orchestrate_coordinator::Settings) + Copy) {
     let script = Script::default()
         .rule(first)
         .rule(writes(Rule::task("T1").last_contains("T2 (publish)"), "one.txt"))

@@ -30,6 +30,12 @@ impl Script {
         self
     }
 
+    /// Adds the rules of another script after the others.
+    pub(crate) fn then(mut self, other: Script) -> Self {
+        self.rules.extend(other.rules);
+        self
+    }
+
     /// Returns the file's text: one JSON object per line.
     pub(crate) fn to_text(&self) -> String {
         self.rules.iter().map(|rule| format!("{rule}\n")).collect()

@@ -139,7 +139,7 @@ pub(crate) fn runtime() -> Result<Runtime, Failed> {
 
 /// Parses a plan's text as the input of a run; the plan has no file.
 pub(crate) fn plan_input(text: &str) -> Result<PlanInput, Failed> {
-    let plan = Plan::parse(text, &KnownNames::roles(["implementer", "lead", "reviewer"]))
+    let plan = Plan::parse(text, &KnownNames::roles(["implementer", "lead", "reviewer", "strict"]))
         .map_err(|errors| Failed::from(format!("{errors:?}")))?;
     Ok(PlanInput { path: None, text: text.to_owned(), title: plan.title, tasks: plan.tasks })
 }

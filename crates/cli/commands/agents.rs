@@ -1,6 +1,7 @@
 //! `agents`: lists the roles that tasks can name, and shows one.
 
 use orchestrate_coordinator::{FoundRole, Project, Roles};
+use orchestrate_core::Address;
 use orchestrate_core::policy::Permission;
 use orchestrate_settings::Layer;
 use serde_json::{Value, json};
@@ -47,13 +48,21 @@ fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
     let list = |tools: &[String]| tools.join(", ");
     let tools = found.role.tools.as_deref().map_or_else(|| "all default tools".to_owned(), list);
     output::result(&format!(
-        "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\npermissions: {}\n\n{}",
+        "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\npermissions: {}\nmessages to: {}\n\n{}",
         found.role.description,
         origin(found),
         found.role.model.as_deref().unwrap_or("the run's model"),
         names(&found.role.granted()).join(", "),
+        found.role.channels.as_deref().map_or_else(|| "everybody".to_owned(), channels),
         output::quoted(found.role.prompt.trim_end())
     ))
+}
+
+fn channels(allowed: &[Address]) -> String {
+    if allowed.is_empty() {
+        return "nobody".to_owned();
+    }
+    allowed.iter().map(Address::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns a role's origin, with the roles of the same name that it takes precedence over.
@@ -74,6 +83,7 @@ fn object(name: &str, found: &FoundRole) -> Value {
         "fallback": found.role.fallback,
         "tools": found.role.tools,
         "permissions": names(&found.role.granted()),
+        "channels": found.role.channels,
         "prompt": found.role.prompt,
         "unknown": found.role.unknown,
         "warnings": found.warnings,

@@ -33,7 +33,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     let mut report = file.check(&|first| match first {
         FirstWord::Program(name) => may_find(name),
         FirstWord::File(path) => project.as_ref().is_none_or(|project| file.may_have(project, path)),
-    });
+    })?;
     let base = file.loaded.resolved.text("base");
     let looked_at = project.as_ref().filter(|project| base.as_deref().is_none_or(|rev| project.has_revision(rev)));
     let of_user = context.directories()?.config;
@@ -58,6 +58,9 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         output::json(&report)?;
     } else {
         output::result(&report.render())?;
+        if report.is_goal() && report.errors.is_empty() {
+            output::note("`run --plan-only` makes a plan of it first, for you to review");
+        }
     }
     Ok(if report.errors.is_empty() { EXIT_OK } else { EXIT_USAGE })
 }

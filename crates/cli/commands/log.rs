@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use orchestrate_coordinator::text_of_result;
-use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::{AgentId, BlobId, Event, ModelReply, Recorded};
+use orchestrate_core::message::{Envelope, Receiver, Sender};
+use orchestrate_core::{BlobId, Event, ModelReply, Recorded};
 use orchestrate_journal::Store;
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
         }
     }
     if arguments.messages && !arguments.json {
-        let unread = state.unread().filter(|message| task.as_ref().is_none_or(|task| message.to == *task));
+        let unread = state.unread().filter(|message| task.as_ref().is_none_or(|task| message.to.agent() == Some(task)));
         output::result(&table::unread(unread))?;
     }
     Ok(0)
@@ -53,7 +53,7 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
 struct Reader {
     store: Store,
     /// The messages sent so far, by receiver, sender and number: the event of a delivery only names one.
-    letters: BTreeMap<(AgentId, Sender, u64), Envelope>,
+    letters: BTreeMap<(Receiver, Sender, u64), Envelope>,
 }
 
 impl Reader {
@@ -67,7 +67,7 @@ impl Reader {
     /// Returns a message as its agent received it, or `None` if it expired before.
     fn delivered(&self, event: &Event) -> Option<String> {
         let Event::MessageDelivered { to, from, sequence, expired: false } = event else { return None };
-        self.letters.get(&(to.clone(), from.clone(), *sequence)).map(Envelope::render)
+        self.letters.get(&(to.clone().into(), from.clone(), *sequence)).map(Envelope::render)
     }
 
     fn print(&self, fact: &Recorded, arguments: &LogArgs) -> Result<(), CommandError> {
@@ -90,7 +90,9 @@ impl Reader {
             {
                 output::result(&parked_call::arguments(given))
             }
-            Event::MessageSent { envelope } if arguments.messages => output::result(&output::quoted(&envelope.body)),
+            Event::MessageSent { envelope } if arguments.messages => {
+                output::result(&output::quoted(&envelope.body.to_text()))
+            }
             // The output of a failed check is shown even without `--tools`.
             Event::VerifyFinished { passed, .. } if !arguments.tools && *passed => Ok(()),
             Event::ToolFinished { .. } if !arguments.tools => Ok(()),
@@ -184,7 +186,13 @@ fn is_wanted(event: &Event, arguments: &LogArgs) -> bool {
         );
     }
     if arguments.messages {
-        return matches!(event, Event::MessageSent { .. } | Event::MessageDelivered { .. });
+        return matches!(
+            event,
+            Event::MessageSent { .. }
+                | Event::MessageDelivered { .. }
+                | Event::MessageExpired(_)
+                | Event::QuestionUnanswered(_)
+        );
     }
     !arguments.transcript
         || matches!(

@@ -1,7 +1,8 @@
-//! `message`: sends a message to an agent, which reads it between two turns.
+//! `message`: sends a message to agents, which read it between two turns, or answers the question of one.
 
-use orchestrate_core::RequestRefused;
 use orchestrate_core::request::Request;
+use orchestrate_core::{Address, Body, RunState};
+use serde_json::Value;
 
 use crate::args::MessageArgs;
 use crate::context::{Context, task_of};
@@ -11,16 +12,35 @@ use crate::show::hints::next_step;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, CommandError> {
+    let MessageArgs { kind, reply_to, deadline, .. } = *arguments;
     let (store, run) = context.find_run(arguments.run.as_deref())?;
     let state = store.state(&run)?;
-    // What fits no task is refused below, with what to do.
-    let agent = task_of(&state, &arguments.agent).map_or_else(|_| arguments.agent.clone(), |task| task.to_string());
-    // Gives the same answer as the coordinator, without taking over a run in vain.
-    state.check_message(&agent, &arguments.text).map_err(|refused| {
-        let refused = RequestRefused::Message(refused);
-        CommandError::usage(refused.to_string()).hint(next_step(&run, &refused))
-    })?;
-    let command = Request::Message { to: agent.as_str().into(), body: arguments.text.clone() };
+    let (to, body) = (address(&state, &arguments.to), body(arguments)?);
+    let request = Request::Message { to, body, kind, reply_to, deadline_seconds: deadline };
+    // The same answer as the coordinator's, without taking over a run in vain.
+    state
+        .decide(&request)
+        .map_err(|refused| CommandError::usage(refused.to_string()).hint(next_step(&run, &refused)))?;
     let format = if arguments.json.json { vec![("output_format", "json".to_owned())] } else { Vec::new() };
-    inbox::ask_or_take_over(context, (&store, &run), &command, format)
+    inbox::ask_or_take_over(context, (&store, &run), &request, format)
+}
+
+/// Returns the typed address; the beginning of a task's id is enough.
+fn address(state: &RunState, typed: &str) -> Address {
+    match Address::from(typed) {
+        // What fits no task is refused later, with what to do.
+        Address::Agent(agent) => Address::Agent(task_of(state, agent.as_str()).unwrap_or(agent)),
+        address => address,
+    }
+}
+
+fn body(arguments: &MessageArgs) -> Result<Body, CommandError> {
+    if !arguments.object {
+        return Ok(Body::from(arguments.text.as_str()));
+    }
+    match serde_json::from_str(&arguments.text) {
+        Ok(object @ Value::Object(_)) => Ok(Body::from(object)),
+        Ok(_) => Err(CommandError::usage("`--object`: the message is JSON, but no object")),
+        Err(error) => Err(CommandError::usage(format!("`--object`: the message is not JSON: {error}"))),
+    }
 }

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use orchestrate_coordinator::{Archive, CoordinatorError};
 use orchestrate_core::invisible::shown;
 use orchestrate_core::review::{ReviewEntry, Risk};
-use orchestrate_core::{Action, RunId, RunState, TaskId};
+use orchestrate_core::{Action, CheckedBy, HandBack, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};
 
@@ -18,7 +18,10 @@ use crate::show::pager;
 use crate::show::patch;
 use crate::show::progress::{short, tokens};
 use crate::show::run_argument::Named;
-use crate::show::table::{STALE, aligned, check, cost, standing};
+use crate::show::table::{STALE, aligned, check, cost, questions, standing};
+
+/// The maximum number of characters of a line about what was handed back.
+const MAX_LINE_CHARS: usize = 500;
 
 const HEAD: [&str; 8] = ["TASK", "STATE", "CHECK", "SIZE", "RISK", "OVERLAPS", "TOKENS", "COST"];
 
@@ -37,19 +40,21 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     };
     let state = store.state(&run)?;
     let task = task_of(&state, task)?;
-    let said = state.task(&task).map_or("", |record| record.summary().trim());
+    let record = state.task(&task);
+    let said = record.map_or("", |record| record.summary().trim());
+    let hand_back = record.and_then(|record| state.ended_hand_back(record));
     let diff = runs.task_diff(&run, &task)?;
     let Some(entry) = entries.iter().find(|entry| entry.task == task) else {
         return Err(CommandError::usage(format!("task {task} has no branch yet")));
     };
     note_shown(&runs, &state, &task);
     if arguments.json.json {
-        return output::json(&with_words(entry, &diff, said)).map(|()| 0);
+        return output::json(&with_words(entry, &diff, (said, hand_back.as_ref()))).map(|()| 0);
     }
     // A line of a file may be a command to a program that reads a build's log, and a diff indents it by one space
     // only.
     let diff = if context.terminal.github { output::quoted(&diff) } else { diff };
-    let (head, named) = (head(entry, said), Named::new(&store, &run)?);
+    let (head, named) = (head(entry, (said, hand_back.as_ref())), Named::new(&store, &run)?);
     let next = next::render(&next::commands(named, &run, &state.actions(&task)));
     if !std::io::stdout().is_terminal() {
         return output::result(&format!("{head}\n{diff}{next}")).map(|()| 0);
@@ -92,7 +97,8 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry]) -> Result<(), C
     rows.extend(entries.iter().map(row));
     let actions: Vec<Action> = entries.iter().flat_map(ReviewEntry::actions).collect();
     let next = next::commands(named, run, &actions);
-    output::result(&format!("{}{}", aligned(&rows), next::render(&next)))
+    let asked = entries.iter().flat_map(|entry| entry.questions.iter().map(|question| (&entry.task, question)));
+    output::result(&format!("{}{}{}", aligned(&rows), questions(asked), next::render(&next)))
 }
 
 fn row(entry: &ReviewEntry) -> [String; 8] {
@@ -124,7 +130,7 @@ fn risk(risk: Risk) -> &'static str {
 }
 
 /// Describes a branch for people, above its diff.
-fn head(entry: &ReviewEntry, said: &str) -> String {
+fn head(entry: &ReviewEntry, (said, hand_back): (&str, Option<&HandBack>)) -> String {
     let tip = entry.commit.as_ref().map_or("no commit", |commit| short(commit.as_str()));
     let mut text = format!(
         "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}, {} tokens, cost {}\n",
@@ -162,6 +168,8 @@ fn head(entry: &ReviewEntry, said: &str) -> String {
     if entry.stale {
         text.push_str(&format!("{STALE}\n"));
     }
+    text.push_str(&hand_back.map(held_against).unwrap_or_default());
+    text.push_str(&questions(entry.questions.iter().map(|question| (&entry.task, question))));
     if !said.is_empty() {
         text.push_str("\nreport:\n");
         text.push_str(&output::quoted(said));
@@ -169,11 +177,24 @@ fn head(entry: &ReviewEntry, said: &str) -> String {
     text
 }
 
-fn with_words(entry: &ReviewEntry, diff: &str, said: &str) -> Value {
+/// Describes which claims of a report the facts do not bear out, what it asks, and the checks that ran.
+fn held_against(hand_back: &HandBack) -> String {
+    let claims = hand_back.unverified.iter().map(|claim| format!("unverified claim: {claim}"));
+    let questions = hand_back.open_questions.iter().map(|question| format!("asks: {question}"));
+    let checks = hand_back.checks.iter().map(|check| {
+        let by = if check.by == CheckedBy::Agent { "the agent" } else { "the run" };
+        let then = if check.outdated { ", before the last change" } else { "" };
+        format!("checked by {by}: `{}`: {}{then}", check.command, check.exit)
+    });
+    claims.chain(questions).chain(checks).map(|line| format!("{}\n", output::one_line(&line, MAX_LINE_CHARS))).collect()
+}
+
+fn with_words(entry: &ReviewEntry, diff: &str, (said, hand_back): (&str, Option<&HandBack>)) -> Value {
     let mut value = serde_json::to_value(entry).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
         object.insert("diff".to_owned(), json!(diff));
         object.insert("summary".to_owned(), json!(said));
+        object.insert("hand_back".to_owned(), json!(hand_back));
     }
     value
 }

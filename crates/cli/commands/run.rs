@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::display::Style;
 use crate::follow::landing;
+use crate::follow::planned;
 use crate::follow::run;
 use crate::plan_file;
 use crate::plan_file::PlanFile;
@@ -29,7 +30,11 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         // The roles may list the tools that there are now.
         file = plan_file::open(context, &arguments.plan, typed, Some(&project))?;
     }
-    let plan = file.plan()?;
+    let mut plan = file.plan()?;
+    if let Some(named) = &arguments.plan_only {
+        plan = to_be_planned(plan)?;
+        file.loaded.run.plan_file = Some(planned::choose(context, named.as_deref())?);
+    }
     let (loaded, roles) = (&file.loaded, &file.roles);
     // Even if no open task has the default role: a role that is asked for and does not exist is always an error.
     roles.role(&loaded.run.agent)?;
@@ -40,7 +45,9 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         return nothing_to_do::say(&plan, project.base_commit(loaded.resolved.text("base").as_deref())?, style);
     }
     context.require_consent(&context.commands(loaded)?)?;
-    let path = place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
+    let place = || place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
+    // The text of a typed goal is that of its task.
+    let (path, text) = if file.is_typed { (None, String::new()) } else { (Some(place()), file.text.clone()) };
     let coordinator_settings = context.settings(loaded)?;
     // Before the runtime, which panics if no file descriptor is left.
     require_open_files(loaded.run.max_agents).map_err(CommandError::at_start)?;
@@ -53,8 +60,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
             output::note(&run::tier(&coordinator));
         }
         require_programs(&coordinator, &file, &plan, style).await?;
-        let text = file.text.clone();
-        let input = PlanInput { path: Some(path), text, title: plan.title, tasks: plan.tasks };
+        let input = PlanInput { path, text, title: plan.title, tasks: plan.tasks };
         let run = coordinator.start(input).await.map_err(CommandError::at_start)?;
         if !style.quiet {
             output::note(&format!("run {}", run.id()));
@@ -64,6 +70,15 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     // Tasks that a killed run left waiting must not keep the program running.
     runtime.shutdown_background();
     landing::finish(context, loaded, ended?)
+}
+
+/// Returns the plan with an agent that makes a plan of its goal; fails if it is a plan already.
+fn to_be_planned(plan: Plan) -> Result<Plan, CommandError> {
+    if plan.is_goal() {
+        return Ok(plan.for_planning());
+    }
+    let error = CommandError::usage("it has tasks already, so it is a plan and there is none to make");
+    Err(error.hint("`orchestrate check` shows what would run"))
 }
 
 /// Fails if a check can only fail because its program is missing; otherwise an agent would be paid to find that out.

@@ -59,6 +59,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
             parked_call::line(&approval.summary, MAX_CALL_CHARS)
         ));
     }
+    text.push_str(&table::questions(state.questions_to_user()));
     text.push_str(&worktrees::render(&worktrees));
     text.push_str(&table::unread(state.unread()));
     text.push_str(&next::render(&next::commands(Named::new(&store, &run)?, &run, &report.actions(&state))));
@@ -128,6 +129,7 @@ fn with_what_waits(report: &Report, state: &RunState, worktrees: &[WorktreeSize]
         });
         object.insert("working".to_owned(), working.collect());
         object.insert("worktrees".to_owned(), json!(worktrees));
+        object.insert("questions".to_owned(), state.questions_to_user().map(|(_, question)| json!(question)).collect());
         object.insert("unread_messages".to_owned(), state.unread().map(|message| json!(message)).collect());
     }
     value

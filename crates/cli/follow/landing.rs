@@ -1,4 +1,4 @@
-//! Landing, for the command `land` and for runs whose settings ask for it.
+//! What follows a run if its settings ask for it: landing, also for the command `land`, and the file of its plan.
 
 use orchestrate_coordinator::{
     Archive, Boxes, Brought, Cancel, CoordinatorError, LandOptions, LandStyle, Landed, ResultRefusal,
@@ -10,19 +10,30 @@ use orchestrate_settings::Loaded;
 
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
+use crate::follow::planned;
 use crate::follow::run::Followed;
 use crate::follow::signals::Attention;
 use crate::show::next;
 use crate::show::output;
 use crate::show::progress::short;
 
-/// Lands a run that has ended if its settings ask for it, prints its report, and returns the exit code.
+/// Lands a run that has ended and writes the plan that it has made, if its settings ask for it; prints its report, and
+/// returns the exit code.
 pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed) -> Result<u8, CommandError> {
-    let landed = bring_due(context, loaded, &followed.state()?);
-    if let Err(error) = &landed {
+    let state = followed.state()?;
+    let planned = planned::write_due(&state);
+    if let Ok(Some(path)) = &planned {
+        let shown = path.strip_prefix(&context.directory).unwrap_or(path);
+        followed.report.plan_file = Some(shown.display().to_string());
+    }
+    let landed = bring_due(context, loaded, &state);
+    for error in planned.as_ref().err().into_iter().chain(landed.as_ref().err()) {
         not_landed(&mut followed.report, error);
     }
     let printed = followed.print();
+    if let Err(error) = planned {
+        output::drawn(&error.render(context.terminal));
+    }
     match landed {
         Ok(landed) => landed.iter().for_each(|landed| {
             landed.warnings.iter().for_each(|warning| output::warning(warning));

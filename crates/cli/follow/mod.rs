@@ -4,5 +4,6 @@ pub(crate) mod display;
 pub(crate) mod inbox;
 pub(crate) mod landing;
 pub(crate) mod live;
+pub(crate) mod planned;
 pub(crate) mod run;
 pub(crate) mod signals;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use orchestrate_coordinator::{Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel};
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK, Standing};
-use orchestrate_core::{Report, RunId, RunState};
+use orchestrate_core::{Report, RunId, RunState, shell_word};
 use orchestrate_journal::Store;
 use orchestrate_settings::{Loaded, Resolved};
 use serde::Serialize;
@@ -234,7 +234,11 @@ impl Followed {
             _ if !is_heard => {}
             Format::Text => {
                 let named = Named::new(&self.store, &state.run_id)?;
-                let next = next::commands(named, &state.run_id, &report.actions(state));
+                let mut next = next::commands(named, &state.run_id, &report.actions(state));
+                if let Some(plan) = &report.plan_file {
+                    next =
+                        ["check", "run"].map(|command| format!("orchestrate {command} {}", shell_word(plan))).to_vec();
+                }
                 output::result(&(table::render(report) + &table::unread(state.unread()) + &next::render(&next)))?;
             }
             // Standard output has markers only.

@@ -24,6 +24,7 @@ fn command(named: Named<'_>, run: &RunId, action: &Action) -> String {
         Action::Review(None) => named.whole("review"),
         Action::Review(Some(task)) => named.review(task),
         Action::Answer(call) => named.within(format!("approve {}", short(call.as_str()))),
+        Action::Reply { task, question } => named.within(format!("message {task} TEXT --reply-to {question}")),
         Action::Approve(task) => named.within(format!("approve {task}")),
         Action::Reject(task) => named.within(format!("reject {task} -m TEXT")),
         Action::Retry(task) => named.within(format!("retry {task} -m TEXT")),

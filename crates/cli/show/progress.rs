@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use orchestrate_coordinator::Retry;
 use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
-use orchestrate_core::message::Sender;
+use orchestrate_core::message::{Envelope, ExpiredMessage, MessageKind, Receiver, Sender, UnansweredQuestion};
 use orchestrate_core::price::dollars;
 use orchestrate_core::{
-    Event, MergeTarget, Recorded, RequestedChange, RunId, RunState, TaskRecord, Usage, VerdictGiven, VerdictKind, Wait,
-    split_hint,
+    Event, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState, TaskRecord, Usage,
+    VerdictGiven, VerdictKind, Wait, split_hint,
 };
 
 use crate::show::columns;
@@ -105,6 +105,10 @@ fn milestone(event: &Event) -> Option<String> {
             let comment = comment.as_deref().map(|text| format!(": {}", one_line(text, WIDTH))).unwrap_or_default();
             format!("{task}: verdict: {}{comment}", verdict_words(*verdict, changes))
         }
+        Event::ReportDue(ReportDue { task, limit }) => {
+            format!("{task}: out of {}: it makes its last report", limit.used_up().unwrap_or("what it needs"))
+        }
+        Event::ReportGiven(ReportGiven { task, summary }) => format!("{task}: reported: {}", one_line(summary, WIDTH)),
         Event::TaskFailed { task, cause, message } => with_lines(&format!("{task}: FAILED ({cause})"), message),
         Event::TaskConflicted { task, message, .. } => with_lines(&format!("{task}: NOT MERGED"), message),
         Event::TaskSkipped { task, because } => format!("{task}: skipped because {because} did not succeed"),
@@ -146,8 +150,25 @@ fn question(run: &RunId, event: &Event) -> Option<String> {
                 line_of(summary, WIDTH)
             )
         }
+        Event::MessageSent { envelope } if envelope.to == Receiver::User => {
+            let Envelope { from, sequence, kind, body, .. } = envelope;
+            let text = line_of(&body.to_string(), 2 * WIDTH);
+            match kind {
+                MessageKind::Question => {
+                    let answer =
+                        Named::for_later(run).within(format!("message {} TEXT --reply-to {sequence}", sender(from)));
+                    format!("{} asks: {text}: `{answer}`", sender(from))
+                }
+                kind => format!("{} tells you{}: {text}", sender(from), in_parentheses(*kind)),
+            }
+        }
         _ => return None,
     })
+}
+
+/// Returns what a message is for, in parentheses; empty for a note.
+pub(crate) fn in_parentheses(kind: MessageKind) -> String {
+    if kind == MessageKind::Note { String::new() } else { format!(" ({})", kind.as_str()) }
 }
 
 /// Describes an event that is shown on request only.
@@ -195,10 +216,15 @@ fn detail(event: &Event) -> Option<String> {
             format!("call {}: {}{by}", short(call.as_str()), if *allowed { "approved" } else { "rejected" })
         }
         Event::MessageSent { envelope } => {
-            let from = sender(&envelope.from);
-            format!("{}: message from {from}: {}", envelope.to, one_line(&envelope.body, WIDTH))
+            let Envelope { from, to, kind, body, .. } = envelope;
+            let (from, kind) = (sender(from), in_parentheses(*kind));
+            format!("{}: message from {from}{kind}: {}", to.as_str(), one_line(&body.to_string(), WIDTH))
         }
-        Event::MessageDelivered { from, to, sequence, expired: true } => {
+        Event::QuestionUnanswered(UnansweredQuestion { from, to, sequence }) => {
+            format!("{from}: {to} has ended without an answer to its question {sequence}")
+        }
+        Event::MessageExpired(ExpiredMessage { from, to, sequence })
+        | Event::MessageDelivered { from, to, sequence, expired: true } => {
             format!("{to}: message {sequence} from {} missed its deadline and was not delivered", sender(from))
         }
         Event::SnapshotTaken { task, number, commit, .. } => {
@@ -232,6 +258,7 @@ pub(crate) fn sender(from: &Sender) -> String {
     match from {
         Sender::Agent(agent) => agent.to_string(),
         Sender::User => "you".to_owned(),
+        Sender::Run => "the run".to_owned(),
     }
 }
 
@@ -243,7 +270,9 @@ fn cause_words(cause: ReturnCause) -> &'static str {
         ReturnCause::Deletions => "most of its files are gone",
         ReturnCause::Unstorable => "git cannot store its files",
         ReturnCause::ChangesRequested => "changes requested in review",
+        ReturnCause::Claims => "its report claims what the facts do not bear out",
         ReturnCause::NoVerdict => "it ended without a verdict",
+        ReturnCause::InvalidPlan => "its plan cannot be run",
         ReturnCause::NewWork => "new work to review",
         ReturnCause::ChildrenEnded => "the agents that it spawned have ended",
         ReturnCause::Rejected => "rejected in review",
@@ -283,6 +312,10 @@ pub(crate) fn short(hash: &str) -> &str {
 pub(crate) fn waited_for(wait: &Wait) -> String {
     match wait {
         Wait::Person { call } => format!("your decision about call {}", short(call.as_str())),
+        Wait::Message { to: Receiver::User, question, .. } => format!("your answer to its question {question}"),
+        Wait::Message { to: Receiver::Agent(agent), question, .. } => {
+            format!("{agent}, whom it has asked question {question}")
+        }
         Wait::Children => "the agents that it spawned".to_owned(),
         Wait::Agents { ids, .. } => names(&ids.iter().map(ToString::to_string).collect::<Vec<_>>(), WIDTH),
         Wait::Endpoint { endpoint, .. } => format!("another key or account at {}", one_line(endpoint, WIDTH)),

@@ -4,11 +4,11 @@ use orchestrate_core::message::Envelope;
 use orchestrate_core::price::dollars;
 use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport};
 use orchestrate_core::run_state::{EndCause, TakeOver, Verify};
-use orchestrate_core::{RejectingEndpoint, Report, ReviewVerdict, TaskId, TaskState, split_hint};
+use orchestrate_core::{AgentId, RejectingEndpoint, Report, ReviewVerdict, TaskId, TaskState, split_hint};
 
 use crate::show::columns;
-use crate::show::output::one_line;
-use crate::show::progress::{self, sender, short, tokens, verdict_words};
+use crate::show::output::{one_line, quoted};
+use crate::show::progress::{self, in_parentheses, sender, short, tokens, verdict_words};
 
 /// The status of a run that a process works on.
 pub(crate) const RUNNING: &str = "running";
@@ -51,6 +51,7 @@ pub(crate) fn render(report: &Report) -> String {
                 text.push_str(&format!("  fix: {}\n", one_line(hint, MAX_ERROR_CHARS)));
             }
         }
+        text.push_str(&handed_back(task));
         text.push_str(&review_of(task));
         if let Some(take_over) = &task.take_over {
             text.push_str(&taken_over(&task.id, take_over));
@@ -92,7 +93,15 @@ pub(crate) fn render(report: &Report) -> String {
         report.integration_branch,
         short(report.integration_commit.as_str())
     ));
+    text.push_str(&answer(report));
     text
+}
+
+/// Renders the answer to a goal, with the file of the plan if that is the answer; empty without any.
+fn answer(report: &Report) -> String {
+    let Some(answer) = &report.answer else { return String::new() };
+    let written = report.plan_file.as_ref().map_or_else(String::new, |file| format!("plan: {}\n", one_line(file, 500)));
+    format!("answer:\n{}{written}", quoted(answer.trim_end()))
 }
 
 /// Describes the time that a run has taken; what it waited for its models, it did not work.
@@ -103,6 +112,18 @@ fn time(worked_ms: u64, waited_ms: u64) -> String {
     }
     let (all, waited) = (seconds(worked_ms + waited_ms), seconds(waited_ms));
     format!("{worked:.1} s of work, {all:.1} s in all ({waited:.1} s waiting for a model)")
+}
+
+/// Describes what people should know of what an agent handed back: its report at a limit, what it asks, and what it
+/// claims although the facts do not bear it out.
+fn handed_back(task: &TaskReport) -> String {
+    let Some(hand_back) = &task.hand_back else { return String::new() };
+    let is_at_limit = task.error.as_ref().is_some_and(|error| error.cause.used_up().is_some());
+    let report = is_at_limit.then(|| format!("reported: {}", hand_back.summary));
+    let questions = hand_back.open_questions.iter().map(|question| format!("asks: {question}"));
+    let claims = hand_back.unverified.iter().map(|claim| format!("unverified claim: {claim}"));
+    let lines = report.into_iter().chain(questions).chain(claims);
+    lines.map(|line| format!("{}: {}\n", task.id, one_line(&line, MAX_ERROR_CHARS))).collect()
 }
 
 /// Describes a task's verdict on others, and the verdict that it waits for; empty without any.
@@ -216,10 +237,20 @@ fn aligned_lines<const N: usize>(rows: &[[String; N]]) -> impl Iterator<Item = S
 /// Renders one line for each unread message.
 pub(crate) fn unread<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String {
     let line = |message: &Envelope| {
-        let Envelope { sequence, from, to, body, .. } = message;
-        format!("{to} has not read message {sequence} from {}: {}\n", sender(from), one_line(body, 200))
+        let Envelope { sequence, from, to, kind, body, .. } = message;
+        let (to, from, kind, body) = (to.as_str(), sender(from), in_parentheses(*kind), body.to_string());
+        format!("{to} has not read message {sequence} from {from}{kind}: {}\n", one_line(&body, 200))
     };
     messages.map(line).collect()
+}
+
+/// Renders the questions of agents to the user, each in full.
+pub(crate) fn questions<'m>(questions: impl Iterator<Item = (&'m AgentId, &'m Envelope)>) -> String {
+    let shown = |(agent, question): (&AgentId, &Envelope)| {
+        let text = quoted(&question.body.to_text());
+        format!("{agent} waits for your answer to its question {}:\n{text}", question.sequence)
+    };
+    questions.map(shown).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::event::{ReturnCause, RunStatus};
 use crate::ids::{CallHash, Oid, TaskId};
+use crate::message::Envelope;
 use crate::report::{Report, STOPPED, TaskReport, status_name};
 use crate::review::ReviewEntry;
 use crate::run_state::{Limit, RunState, TaskRecord, TaskState};
@@ -31,6 +32,13 @@ pub enum Action {
     Review(Option<TaskId>),
     /// Allows or denies a parked tool call.
     Answer(CallHash),
+    /// Answers a question of a task's agent.
+    Reply {
+        /// The task.
+        task: TaskId,
+        /// The number of the question.
+        question: u64,
+    },
     /// Approves a task's work; if the work was rejected, withdraws the rejection.
     Approve(TaskId),
     /// Returns a task's work with a comment.
@@ -57,6 +65,10 @@ impl RunState {
     pub fn actions(&self, task: &TaskId) -> Vec<Action> {
         let Some(record) = self.task(task) else { return Vec::new() };
         match record.state() {
+            state if state.reads_messages() => {
+                let asked = self.questions_to_user().filter(|(agent, _)| *agent == task);
+                asked.map(|(_, asked)| Action::Reply { task: task.clone(), question: asked.sequence }).collect()
+            }
             TaskState::AwaitingReview => vec![Action::Approve(task.clone()), Action::Reject(task.clone())],
             // The user's approval counts instead of the verdict.
             TaskState::Verified if self.is_held(record) => {
@@ -139,6 +151,8 @@ impl Report {
             actions.extend([Action::Log(None), Action::Stop]);
         }
         actions.extend(state.open_approvals().map(|(call, _)| Action::Answer(call.clone())));
+        let questions = state.questions_to_user();
+        actions.extend(questions.map(|(task, asked)| Action::Reply { task: task.clone(), question: asked.sequence }));
         for task in &self.tasks {
             let more = task.actions(state).into_iter().filter(|action| !actions.contains(action));
             actions.extend(more.collect::<Vec<_>>());
@@ -174,9 +188,11 @@ impl TaskReport {
 }
 
 impl ReviewEntry {
-    /// Returns the actions on the branch in a list of branches.
+    /// Returns the actions on the branch and its agent in a list of branches.
     pub fn actions(&self) -> Vec<Action> {
         let is_asked_for = self.state == TaskState::AwaitingReview || self.stale;
-        is_asked_for.then(|| Action::Review(Some(self.task.clone()))).into_iter().collect()
+        let review = is_asked_for.then(|| Action::Review(Some(self.task.clone())));
+        let reply = |question: &Envelope| Action::Reply { task: self.task.clone(), question: question.sequence };
+        review.into_iter().chain(self.questions.iter().map(reply)).collect()
     }
 }

@@ -139,4 +139,62 @@ pub enum MessageRefused {
         /// Its size.
         bytes: usize,
     },
+    /// The user has not answered the agent's earlier messages.
+    #[error("the user has not answered your last {MAILBOX_CAPACITY} messages; wait for an answer before you send more")]
+    UserHasMany,
+    /// The sender is the receiver.
+    #[error("a message to yourself is read by nobody else; keep it in your notes")]
+    Itself,
+    /// The sender's role may not address the receiver.
+    #[error("your role may not send messages to '{to}', only to: {channels}")]
+    NotInChannels {
+        /// The named receiver.
+        to: String,
+        /// What the role may address.
+        channels: String,
+    },
+    /// The address stands for nobody.
+    #[error("there is nobody at the address '{address}'")]
+    NobodyThere {
+        /// The address.
+        address: String,
+    },
+    /// Nobody gets it, each for a reason of its own.
+    #[error("{reasons}")]
+    ByAll {
+        /// The reasons.
+        reasons: String,
+    },
+    /// There is no such question that could be answered.
+    #[error("'{to}' has asked no such question; its open questions: {}", if open.is_empty() { "none" } else { open })]
+    NoSuchQuestion {
+        /// The named receiver.
+        to: String,
+        /// The numbers of its open questions.
+        open: String,
+    },
+    /// Another kind of message names a question.
+    #[error("only an answer names a question")]
+    NoAnswer,
+    /// Another kind of message waits.
+    #[error("only a question waits for an answer")]
+    NoQuestion,
+    /// A question to several waits.
+    #[error("a question that waits for its answer goes to one receiver, not to {agents}")]
+    OneAtATime {
+        /// The number of receivers.
+        agents: usize,
+    },
+    /// The one asked begins only after the asker has ended.
+    #[error("agent '{to}' cannot read it before this agent ends; ask without waiting, or decide yourself")]
+    NeverReads {
+        /// The one asked.
+        to: AgentId,
+    },
+    /// Only an ancestor or the user may ask an agent to finish.
+    #[error("only a parent or the user may ask '{to}' to finish")]
+    MayNotShutDown {
+        /// The named receiver.
+        to: String,
+    },
 }

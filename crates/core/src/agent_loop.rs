@@ -12,6 +12,7 @@ use crate::context::{Compaction, Context, Fit, Memo, TokenCounter, fit, tokens_b
 use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall};
 use crate::event::{FailureCause, ReturnCause};
 use crate::ids::TaskId;
+use crate::reached_limit::{LastRequest, Material, ReachedLimit};
 use crate::tool_names::ToolNames;
 
 /// How many empty replies in a row end the agent's work.
@@ -36,6 +37,8 @@ pub enum Step {
     CallTools(Vec<ToolCall>),
     /// Record this decision, then ask again.
     Compact(Compaction),
+    /// Send this last request, which has no tools; whether a reply comes or not, the agent ends with it.
+    Report(Box<ModelRequest>),
     /// Wait until the exact token counter has loaded, then ask again.
     AwaitCounter,
     /// The agent has ended this stretch of work.
@@ -60,6 +63,13 @@ pub enum Finish {
     CutOff,
     /// The model refused to answer.
     Refused(String),
+    /// The agent has reached a limit.
+    AtLimit {
+        /// The limit.
+        limit: ReachedLimit,
+        /// Its report; `None` if there was no reply.
+        report: Option<String>,
+    },
 }
 
 impl Finish {
@@ -73,6 +83,7 @@ impl Finish {
             // Replies that are cut off again and again are a loop, too: the next one would be cut off as well.
             Self::Looping | Self::CutOff => Some(FailureCause::Looping),
             Self::Refused(_) => Some(FailureCause::Refused),
+            Self::AtLimit { limit, .. } => Some(limit.cause),
         }
     }
 }
@@ -115,6 +126,13 @@ pub enum AgentFact {
         /// `provider/model`.
         model: String,
     },
+    /// The agent has reached a limit: its last request is due.
+    ReportDue {
+        /// The limit.
+        limit: ReachedLimit,
+    },
+    /// The last request was sent, or cannot be: no other one is.
+    ReportAsked,
 }
 
 /// A fact that is not valid in the loop's current state.
@@ -159,6 +177,8 @@ enum State {
     Ready,
     /// The reply's calls are being run; results stand in the order of the calls.
     RunningTools { calls: Vec<ToolCall>, results: Vec<Option<ToolAnswer>> },
+    /// The agent has reached a limit.
+    AtLimit { limit: ReachedLimit, asked: bool },
     /// The agent ended.
     Finished(Finish),
 }
@@ -220,8 +240,13 @@ impl AgentLoop {
     pub fn calls_of_reply(&self) -> usize {
         match &self.state {
             State::RunningTools { calls, .. } => calls.len(),
-            State::Ready | State::Finished(_) => 0,
+            State::Ready | State::AtLimit { .. } | State::Finished(_) => 0,
         }
+    }
+
+    /// Reports whether the agent has reached a limit, so that its next request is its last.
+    pub fn is_at_limit(&self) -> bool {
+        matches!(self.state, State::AtLimit { .. })
     }
 
     /// Reports whether messages can be delivered now: after a turn's results and before the next request, or to an
@@ -237,6 +262,10 @@ impl AgentLoop {
             State::RunningTools { calls, results } => Step::CallTools(unanswered(calls, results)),
             State::Ready if self.attempt_turns >= self.spec.max_turns => Step::Finish(Finish::OutOfTurns),
             State::Ready => self.request_step(counter),
+            State::AtLimit { limit, asked: true } => {
+                Step::Finish(Finish::AtLimit { limit: limit.clone(), report: None })
+            }
+            State::AtLimit { limit, asked: false } => self.report_step(limit, counter),
         }
     }
 
@@ -260,6 +289,18 @@ impl AgentLoop {
                 Ok(())
             }
             AgentFact::ModelSwitched { model } => self.switched(&model),
+            AgentFact::ReportDue { limit } => {
+                self.answer_open_calls();
+                self.state = State::AtLimit { limit, asked: false };
+                Ok(())
+            }
+            AgentFact::ReportAsked => match &mut self.state {
+                State::AtLimit { asked, .. } if !*asked => {
+                    *asked = true;
+                    Ok(())
+                }
+                _ => Err(self.illegal("its last request was sent, but none was due")),
+            },
         }
     }
 
@@ -298,9 +339,28 @@ impl AgentLoop {
         }
     }
 
+    fn report_step(&self, limit: &ReachedLimit, counter: &dyn TokenCounter) -> Step {
+        let material = Material {
+            limit,
+            model: self.model_name(),
+            origin: Origin { task: self.spec.task.clone(), turn: self.turn + 1, returned: None },
+            max_output_tokens: self.spec.max_output_tokens,
+            transcript: self.context.transcript(),
+        };
+        match material.compose(self.context_tokens(), counter) {
+            LastRequest::Fits(request) => Step::Report(request),
+            LastRequest::Unknown => Step::AwaitCounter,
+            LastRequest::TooLarge => Step::Finish(Finish::AtLimit { limit: limit.clone(), report: None }),
+        }
+    }
+
+    fn model_name(&self) -> &str {
+        self.spec.model(self.in_use).map_or("", |(name, _)| name)
+    }
+
     fn request(&self) -> ModelRequest {
         ModelRequest {
-            model: self.spec.model(self.in_use).map_or_else(String::new, |(name, _)| name.to_owned()),
+            model: self.model_name().to_owned(),
             system: self.spec.system.clone(),
             tools: self.spec.tools.clone(),
             messages: self.context.sent(),
@@ -309,7 +369,22 @@ impl AgentLoop {
         }
     }
 
+    /// Ends the agent with the reply to its last request, which may call nothing.
+    fn reported(&mut self, text: String, limit: ReachedLimit) {
+        let report = Some(text).filter(|text| !text.trim().is_empty());
+        if let Some(text) = &report {
+            self.context.push(Message::Assistant { text: text.clone(), tool_calls: Vec::new(), raw: None });
+        }
+        self.state = State::Finished(Finish::AtLimit { limit, report });
+    }
+
     fn replied(&mut self, reply: ModelReply) -> Result<(), IllegalFact> {
+        if let State::AtLimit { limit, asked: true } = &self.state {
+            let limit = limit.clone();
+            self.turn += 1;
+            self.reported(reply.text, limit);
+            return Ok(());
+        }
         if !matches!(self.state, State::Ready) {
             return Err(self.illegal("a reply came while no request was open"));
         }
@@ -499,202 +574,4 @@ fn unanswered(calls: &[ToolCall], results: &[Option<ToolAnswer>]) -> Vec<ToolCal
 pub const INTERRUPTED: &str = "it was stopped while running and may have had effects; check before you repeat it";
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::context::ByteBound;
-    use crate::conversation::Usage;
-    use serde_json::json;
-
-    fn agent() -> AgentLoop {
-        let spec = AgentSpec {
-            task: "T1".into(),
-            model: "script:x".to_owned(),
-            fallbacks: Vec::new(),
-            system: "system".to_owned(),
-            tools: Vec::new(),
-            instruction: "do it".to_owned(),
-            context_tokens: 16_000,
-            max_output_tokens: 100,
-            max_turns: 3,
-        };
-        AgentLoop::new(spec, &ToolNames::default())
-    }
-
-    fn call(id: &str) -> ToolCall {
-        ToolCall { id: id.into(), name: "read_file".to_owned(), arguments: json!({"path": id}) }
-    }
-
-    fn reply(text: &str, calls: &[&str], stop: StopReason) -> AgentFact {
-        let tool_calls = calls.iter().map(|id| call(id)).collect();
-        AgentFact::Replied {
-            reply: ModelReply { text: text.to_owned(), tool_calls, stop, usage: Usage::default(), raw: None },
-        }
-    }
-
-    fn ended(id: &str) -> AgentFact {
-        AgentFact::ToolEnded {
-            answer: ToolAnswer {
-                call_id: id.into(),
-                text: format!("result of {id}"),
-                note: String::new(),
-                is_error: false,
-            },
-        }
-    }
-
-    fn returned(cause: ReturnCause, text: &str) -> AgentFact {
-        AgentFact::Returned { cause, text: text.to_owned() }
-    }
-
-    fn after(facts: Vec<AgentFact>) -> AgentLoop {
-        let mut agent = agent();
-        for fact in facts {
-            agent.apply(fact).unwrap();
-        }
-        agent
-    }
-
-    #[test]
-    fn results_are_in_the_order_of_the_calls_whatever_order_they_end_in() {
-        let agent = after(vec![reply("", &["a", "b"], StopReason::ToolCalls), ended("b"), ended("a")]);
-        let Some(Message::Tool { results }) = agent.transcript().last() else { panic!("no results") };
-        let order: Vec<&str> = results.iter().map(|result| result.call_id.as_str()).collect();
-        assert_eq!(order, ["a", "b"]);
-    }
-
-    #[test]
-    fn calls_decide_and_not_the_stop_reason() {
-        let agent = after(vec![reply("", &["a"], StopReason::EndTurn)]);
-        assert_eq!(agent.next_step(&ByteBound), Step::CallTools(vec![call("a")]));
-    }
-
-    #[test]
-    fn replies_that_are_only_ever_cut_off_end_the_agent() {
-        let cut = || reply("word", &[], StopReason::MaxTokens);
-        let agent = after(vec![cut(), cut()]);
-        assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(_)));
-        let agent = after(vec![cut(), cut(), cut()]);
-        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::CutOff));
-    }
-
-    #[test]
-    fn the_calls_of_a_reply_are_counted_until_the_last_is_answered() {
-        let mut agent = after(vec![reply("", &["a", "b"], StopReason::ToolCalls), ended("b")]);
-        assert_eq!(agent.calls_of_reply(), 2);
-        agent.apply(ended("a")).unwrap();
-        assert_eq!(agent.calls_of_reply(), 0);
-    }
-
-    #[test]
-    fn a_cut_off_call_is_not_run() {
-        let agent = after(vec![reply("", &["a", "b"], StopReason::MaxTokens)]);
-        assert_eq!(agent.next_step(&ByteBound), Step::CallTools(vec![call("a")]));
-    }
-
-    #[test]
-    fn no_call_of_a_reply_that_was_withheld_is_run() {
-        let mut agent = after(vec![reply("I will", &["a", "b"], StopReason::Refusal)]);
-        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Refused("I will".to_owned())));
-        // Its calls are answered, so the conversation can continue if the task is retried.
-        let Some(Message::Tool { results }) = agent.transcript().last() else { panic!("no results") };
-        assert!(results.len() == 2 && results.iter().all(|result| result.is_error));
-        agent.apply(returned(ReturnCause::Retried, "once more")).unwrap();
-        assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(_)));
-    }
-
-    #[test]
-    fn a_pause_is_no_end() {
-        let agent = after(vec![reply("so far", &[], StopReason::Pause)]);
-        let Step::CallModel(request) = agent.next_step(&ByteBound) else { panic!("it ended") };
-        assert!(matches!(request.messages.last(), Some(Message::Assistant { text, .. }) if text == "so far"));
-    }
-
-    #[test]
-    fn a_text_alone_finishes_and_a_return_reopens() {
-        let mut agent = after(vec![reply("done", &[], StopReason::EndTurn)]);
-        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Done("done".to_owned())));
-        agent.apply(returned(ReturnCause::TaskCheck, "the check is red")).unwrap();
-        assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(_)));
-    }
-
-    #[test]
-    fn the_first_request_after_a_return_names_its_cause() {
-        let named = |agent: &AgentLoop| match agent.next_step(&ByteBound) {
-            Step::CallModel(request) => request.origin.returned,
-            step => panic!("{step:?}"),
-        };
-        let mut agent = agent();
-        assert_eq!(named(&agent), None);
-        agent.apply(reply("done", &[], StopReason::EndTurn)).unwrap();
-        agent.apply(returned(ReturnCause::Conflict, "mend it")).unwrap();
-        // A message delivered in between takes nothing from it, and neither does another process.
-        agent.apply(AgentFact::Delivered { text: "hurry".to_owned() }).unwrap();
-        let mut agent: AgentLoop = serde_json::from_str(&serde_json::to_string(&agent).unwrap()).unwrap();
-        assert_eq!(named(&agent), Some(ReturnCause::Conflict));
-        for fact in [reply("", &["a"], StopReason::ToolCalls), ended("a")] {
-            agent.apply(fact).unwrap();
-        }
-        assert_eq!(named(&agent), None);
-    }
-
-    #[test]
-    fn turns_are_limited_for_each_attempt() {
-        let mut facts = Vec::new();
-        for id in ["a", "b", "c"] {
-            facts.push(reply("", &[id], StopReason::ToolCalls));
-            facts.push(ended(id));
-        }
-        let mut agent = after(facts);
-        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::OutOfTurns));
-        agent.apply(AgentFact::AttemptStarted).unwrap();
-        assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(request) if request.origin.turn == 4));
-    }
-
-    #[test]
-    fn news_for_an_agent_that_is_done_is_heard_in_a_turn_of_its_own() {
-        is_heard_in_a_turn_of_its_own(|| AgentFact::Delivered { text: "thank you".to_owned() });
-        is_heard_in_a_turn_of_its_own(|| returned(ReturnCause::ChildrenEnded, "they are done"));
-    }
-
-    fn is_heard_in_a_turn_of_its_own(told: fn() -> AgentFact) {
-        let done = || reply("done", &[], StopReason::EndTurn);
-        let mut facts = Vec::new();
-        for id in ["a", "b"] {
-            facts.extend([reply("", &[id], StopReason::ToolCalls), ended(id)]);
-        }
-        facts.extend([done(), told(), told()]);
-        let mut agent = after(facts);
-        assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(request) if request.origin.turn == 4));
-        let mut at_work = agent.clone();
-        agent.apply(done()).unwrap();
-        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Done("done".to_owned())));
-        for fact in [reply("", &["c"], StopReason::ToolCalls), ended("c"), told()] {
-            at_work.apply(fact).unwrap();
-        }
-        assert_eq!(at_work.next_step(&ByteBound), Step::Finish(Finish::OutOfTurns));
-    }
-
-    #[test]
-    fn silence_twice_is_the_end() {
-        let agent = after(vec![reply(" ", &[], StopReason::EndTurn), reply("", &[], StopReason::EndTurn)]);
-        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Silent));
-    }
-
-    #[test]
-    fn facts_out_of_order_are_refused() {
-        assert!(agent().apply(ended("a")).is_err());
-        let mut running = after(vec![reply("", &["a"], StopReason::ToolCalls)]);
-        assert!(running.clone().apply(reply("x", &[], StopReason::EndTurn)).is_err());
-        assert!(running.clone().apply(AgentFact::Delivered { text: "hi".to_owned() }).is_err());
-        running.apply(ended("a")).unwrap();
-        assert!(running.apply(ended("a")).is_err());
-    }
-
-    #[test]
-    fn a_serialized_loop_goes_on_where_it_was() {
-        let agent = after(vec![reply("", &["a", "b"], StopReason::ToolCalls), ended("b")]);
-        let text = serde_json::to_string(&agent).unwrap();
-        let copy: AgentLoop = serde_json::from_str(&text).unwrap();
-        assert_eq!(copy.next_step(&ByteBound), agent.next_step(&ByteBound));
-    }
-}
+mod tests;

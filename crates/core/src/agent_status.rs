@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::hand_back::HandBack;
 use crate::ids::{AgentId, TaskId};
+use crate::message::{Channel, Receiver};
 use crate::run_state::{RunState, TaskRecord};
 use crate::task_state::TaskState;
 use crate::truncation::truncate;
@@ -19,7 +21,7 @@ pub enum Liveness {
     Working,
     /// It goes on by itself once this has happened.
     BlockedOn(Blocker),
-    /// A person has to act first: to decide about a call or its work, or to mend a key.
+    /// A person has to act first: to decide about a call or its work, to answer a question, or to mend a key.
     WaitingHuman,
     /// It has ended, and nothing of it is left to do.
     IdleDone,
@@ -35,7 +37,7 @@ pub enum Blocker {
     Slot,
     /// The tasks that have to come before it.
     Dependencies(Vec<TaskId>),
-    /// Other agents, which it waits for itself.
+    /// Other agents, whose work or answer it waits for.
     Agents(Vec<AgentId>),
     /// The tasks that review its work.
     Reviewers(Vec<TaskId>),
@@ -83,6 +85,12 @@ pub struct AgentStatus {
     pub summary: Option<String>,
     /// Why it did not succeed, truncated if it is long.
     pub error: Option<String>,
+    /// What it hands back; `None` until its work has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hand_back: Option<HandBack>,
+    /// What is known of the messages to it of the agent that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Channel>,
 }
 
 impl RunState {
@@ -125,7 +133,12 @@ impl RunState {
                 let children = self.open_children(&record.task.id).map(|child| &child.task.id);
                 Liveness::BlockedOn(named(children, Blocker::Agents))
             }
-            Some(Wait::Person { .. } | Wait::Endpoint { .. }) | None => Liveness::WaitingHuman,
+            Some(Wait::Message { to: Receiver::Agent(asked), .. }) => {
+                Liveness::BlockedOn(Blocker::Agents(vec![asked.clone()]))
+            }
+            Some(Wait::Message { to: Receiver::User, .. } | Wait::Person { .. } | Wait::Endpoint { .. }) | None => {
+                Liveness::WaitingHuman
+            }
         }
     }
 
@@ -166,6 +179,8 @@ impl RunState {
                 .filter(|summary| !summary.is_empty())
                 .map(|text| truncate(text, MAX_TEXT_CHARS)),
             error: record.error().map(|error| truncate(&error.message, MAX_TEXT_CHARS)),
+            hand_back: self.ended_hand_back(record),
+            messages: None,
         }
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::event::Event;
-use crate::ids::TaskId;
-use crate::wait::CallOfTurn;
+use crate::ids::{CallOfTurn, TaskId};
+use crate::message::{Receiver, Sender};
 
 /// A call that would wait for other agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +29,32 @@ pub enum WaitDecision {
     },
 }
 
-/// A wait whose deadline passes next.
+/// The deadline that passes next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expiry {
-    /// The waiting task.
-    pub task: TaskId,
-    /// The milliseconds worked on the run at which it passes.
-    pub until_ms: u64,
+    /// Of what.
+    pub of: Expiring,
     /// The time until then, counted from the newest event.
     pub left: Duration,
+}
+
+/// What has a deadline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expiring {
+    /// A wait.
+    Wait {
+        /// The waiting task.
+        task: TaskId,
+        /// The milliseconds worked on the run at which it passes.
+        until_ms: u64,
+    },
+    /// A message that has not been delivered.
+    Message {
+        /// The sender.
+        from: Sender,
+        /// The receiver.
+        to: Receiver,
+        /// The sender's sequence number.
+        sequence: u64,
+    },
 }

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::authority::Authority;
 use crate::event::Event;
+use crate::ids::CallOfTurn;
 use crate::ids::{AgentId, BlobId, Oid, TaskId};
 use crate::invisible::shown;
 use crate::task::Task;
-use crate::wait::CallOfTurn;
 
 /// The tool that spawns a child.
 pub const SPAWN_TOOL: &str = "spawn_child_agent";

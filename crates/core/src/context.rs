@@ -120,7 +120,6 @@ impl Context {
     }
 
     /// Returns the whole transcript, with nothing given up.
-    #[cfg(test)]
     pub(crate) fn transcript(&self) -> Vec<&Message> {
         self.messages.iter().map(Entry::message).collect()
     }

@@ -1,25 +1,24 @@
-//! The events of a run, in the past tense, and their serialized form.
-//!
-//! An event is recorded before the effect that it announces is carried out (append → apply → act), and every act is
-//! idempotent, so a run killed between the two continues as if nothing had happened. Readers ignore unknown types; a
-//! change of meaning raises [`VERSION`]. Large texts are stored as blobs beside the events.
+//! The events of a run, in the past tense, and their serialized form. Each is recorded before its effect (append →
+//! apply → act), and every act is idempotent. Readers ignore unknown types. Large texts are blobs beside the events.
 
 mod outcome;
 mod stream;
 mod subject;
 mod time;
 mod types;
-
-use std::collections::BTreeMap;
+mod version;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::compared_work::WorkCompared;
 use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
+use crate::dropped_tasks::DroppedTasks;
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, TaskId};
 use crate::merge_target::MergeTarget;
-use crate::message::{Envelope, Sender};
+use crate::message::{Envelope, ExpiredMessage, Sender, UnansweredQuestion};
+use crate::reached_limit::{ReportDue, ReportGiven};
 use crate::request_parts::RequestParts;
 use crate::settings::RunSettings;
 use crate::spawn_record::SpawnRecord;
@@ -31,9 +30,7 @@ pub use outcome::{
     CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
 };
 pub use time::rfc3339;
-
-/// The version of every recorded event.
-pub const VERSION: u32 = 1;
+pub use version::VERSION;
 
 /// An event with its position in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -239,8 +236,7 @@ pub enum Event {
         /// Why the request failed.
         error: String,
     },
-    /// Another model took over for an agent, since the one before it is out; the reservation is released. The agent
-    /// uses it until the attempt ends, or another one takes over.
+    /// Another model took over for an agent until the attempt ends or another one does; the reservation is released.
     #[serde(rename = "model.switched")]
     ModelSwitched {
         /// The task.
@@ -264,8 +260,7 @@ pub enum Event {
         /// What went wrong.
         error: String,
     },
-    /// An endpoint rejects the key or the account, and no other model answers: the agent waits until the run is
-    /// resumed; the reservation is released.
+    /// An endpoint rejects the key or the account: the agent waits for a resumption; the reservation is released.
     #[serde(rename = "model.rejected")]
     ModelRejected {
         /// The task.
@@ -277,9 +272,7 @@ pub enum Event {
         /// Why the request failed.
         error: String,
     },
-    /// A request ended without a whole reply although its model may have begun to answer: the stream broke, or the
-    /// process or the task ended meanwhile. What it may have used counts, as far as that is known, and otherwise as
-    /// the maximum; the reservation is released.
+    /// A request ended without a whole reply; what it may have used counts, what is not known as the maximum.
     #[serde(rename = "model.cut")]
     ModelCut {
         /// The task.
@@ -438,10 +431,25 @@ pub enum Event {
         to: AgentId,
         /// The sender's sequence number.
         sequence: u64,
-        /// Whether its deadline had passed, so that the agent did not see it.
+        /// Whether its deadline had passed, so that the agent did not see it; only earlier builds record it here.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         expired: bool,
     },
+    /// A message was not delivered before its deadline, and no longer is.
+    #[serde(rename = "message.expired")]
+    MessageExpired(ExpiredMessage),
+    /// The agent that was asked has ended, so nobody will answer.
+    #[serde(rename = "question.unanswered")]
+    QuestionUnanswered(UnansweredQuestion),
+    /// An agent has reached a limit: it makes one last request, without tools, and reports what it has.
+    #[serde(rename = "report.due")]
+    ReportDue(ReportDue),
+    /// The report of an agent that has reached a limit arrived; its task fails next.
+    #[serde(rename = "report.given")]
+    ReportGiven(ReportGiven),
+    /// A task's work was compared with its base.
+    #[serde(rename = "work.compared")]
+    WorkCompared(WorkCompared),
     /// A worktree's content was stored and is held by a ref.
     #[serde(rename = "snapshot.taken")]
     SnapshotTaken {
@@ -673,17 +681,7 @@ pub enum Event {
     },
     /// The user dropped tasks: the integration branch was rebuilt without them; the ref is updated afterwards.
     #[serde(rename = "tasks.dropped")]
-    TasksDropped {
-        /// The tasks.
-        tasks: Vec<TaskId>,
-        /// The integration branch's previous tip.
-        target: Oid,
-        /// Its new tip.
-        commit: Oid,
-        /// The merges of other tasks that were made again, each with the commit that replaces it.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        merges: BTreeMap<Oid, Oid>,
-    },
+    TasksDropped(DroppedTasks),
     /// Worktrees of the run were removed; branches and snapshots are kept.
     #[serde(rename = "run.cleaned")]
     RunCleaned {

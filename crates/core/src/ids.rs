@@ -91,6 +91,16 @@ text_id! {
     CallHash
 }
 
+/// A call of an agent; its id is unique within the turn only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CallOfTurn {
+    /// The number of the turn.
+    pub turn: u32,
+    /// The call's id.
+    pub call: CallId,
+}
+
 /// An agent's id is its task's id: agents are flat within a run, spawned children included.
 pub type AgentId = TaskId;
 

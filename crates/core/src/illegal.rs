@@ -73,6 +73,9 @@ pub enum Illegal {
         /// The number of messages of the request before.
         messages: usize,
     },
+    /// The agent has made its last request, or one is due although none can be.
+    #[error("its agent makes one last request in an attempt")]
+    Reported,
     /// The agent has to read its messages before it can hand its work over.
     #[error("a message waits for its agent, which has to read it first")]
     UnreadMessage,

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::agent_status::Liveness;
 use crate::conversation::Usage;
 use crate::event::{FailureCause, RunStatus};
+use crate::hand_back::HandBack;
 use crate::ids::{AgentId, Oid, RunId, TaskId};
 use crate::price::{Cost, DOLLAR};
 use crate::run_state::{EndCause, RunState, TakeOver, TaskError, TaskRecord, TaskState, Verify};
@@ -76,6 +77,12 @@ pub struct Report {
     /// The endpoints that reject the key or the account, with the tasks that wait for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rejecting_endpoints: Vec<RejectingEndpoint>,
+    /// What the agent that got the goal of the run has answered, once its task has succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// The file that this plan was written to; set by the process that has written it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan_file: Option<String>,
     /// Each task.
     pub tasks: Vec<TaskReport>,
 }
@@ -138,6 +145,9 @@ pub struct TaskReport {
     /// The reviewing tasks whose verdict its finished work waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits_for_verdict_of: Vec<TaskId>,
+    /// What its agent hands back; `None` in a report on the task alone, and before its work has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hand_back: Option<HandBack>,
 }
 
 impl Standing {
@@ -166,6 +176,7 @@ impl Standing {
             state: self.of_task(record),
             liveness: Some(state.liveness(record, self.is_live)),
             waits_for_verdict_of: state.waits_for_verdict_of(record),
+            hand_back: state.ended_hand_back(record),
             ..TaskReport::of(record)
         };
         Report {
@@ -182,8 +193,24 @@ impl Standing {
             replayed_calls: state.tasks().map(TaskRecord::replayed_calls).sum(),
             prices_date: state.settings.prices_date.clone(),
             rejecting_endpoints: state.rejecting_endpoints(),
+            answer: state.answer().map(str::to_owned),
+            plan_file: None,
             tasks: state.tasks().map(task).collect(),
         }
+    }
+}
+
+impl RunState {
+    /// Returns what the agent that got the goal of the run has answered, once its task has succeeded.
+    pub fn answer(&self) -> Option<&str> {
+        let record = self.goal().filter(|record| severity(self, record) == Severity::Fine)?;
+        Some(record.summary()).filter(|summary| !summary.is_empty())
+    }
+
+    /// Returns the plan that the run has made, and the path of the file that the user asked for; `None` if it was not
+    /// asked to make one, or has none yet.
+    pub fn made_plan(&self) -> Option<(&str, &str)> {
+        self.settings.plan_file.as_deref().zip(self.answer())
     }
 }
 
@@ -210,6 +237,7 @@ impl TaskReport {
             stale: record.is_stale(),
             verdict: record.verdict().cloned(),
             waits_for_verdict_of: Vec::new(),
+            hand_back: None,
         }
     }
 
@@ -294,16 +322,16 @@ impl FailureCause {
 impl Severity {
     fn of(cause: EndCause) -> Severity {
         use FailureCause::{
-            Budget, ChangesRequested, Check, Command, Context, Cost, Denied, Endpoint, Internal, Looping, Model,
-            NoChanges, NoVerdict, Panicked, Refused, Setup, Silent, Timeout, Turns, Worktree,
+            Budget, ChangesRequested, Check, Claims, Command, Context, Cost, Denied, Endpoint, Internal, InvalidPlan,
+            Looping, Model, NoChanges, NoVerdict, Panicked, Refused, Setup, Silent, Timeout, Turns, Worktree,
         };
         let EndCause::Failed(cause) = cause else { return Severity::Failed };
         match cause {
             Turns | Budget | Cost | Timeout | Context => Severity::Limit,
             Denied => Severity::Denied,
             Panicked | Internal => Severity::Internal,
-            Check | ChangesRequested | NoChanges | NoVerdict | Silent | Looping | Refused | Model | Endpoint
-            | Command | Setup | Worktree => Severity::Failed,
+            Check | ChangesRequested | Claims | InvalidPlan | NoChanges | NoVerdict | Silent | Looping | Refused
+            | Model | Endpoint | Command | Setup | Worktree => Severity::Failed,
         }
     }
 

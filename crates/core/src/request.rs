@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Event, ReturnCause};
 use crate::ids::{AgentId, CallHash, Oid, TaskId};
-use crate::message::{Envelope, Sender};
+use crate::message::{Address, Body, MessageKind, Origin, Outgoing};
 use crate::parked_call::is_whole;
+use crate::routing::Routed;
 use crate::run_state::{Limit, RunState};
 use crate::task_record::TaskRecord;
 use crate::task_state::TaskState;
@@ -64,12 +65,21 @@ pub enum Request {
         /// The message to the agents.
         message: Option<String>,
     },
-    /// Sends a message to an agent.
+    /// Sends a message to agents.
     Message {
-        /// The agent.
-        to: AgentId,
-        /// The text.
-        body: String,
+        /// The agents.
+        to: Address,
+        /// The content.
+        body: Body,
+        /// What it is for; `None` for an answer if an agent waits for one, and otherwise for a note.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<MessageKind>,
+        /// The number of the agent's question that it answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reply_to: Option<u64>,
+        /// Seconds after which it must not be delivered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline_seconds: Option<u64>,
     },
     /// Stops the run.
     Stop {
@@ -150,8 +160,8 @@ pub struct Accepted {
 /// The effect of an accepted request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// Records this event.
-    Record(Event),
+    /// Records these events.
+    Record(Vec<Event>),
     /// Returns tasks to their agents.
     Return(Return),
     /// Records nothing: the level of shutdown is raised in memory.
@@ -190,6 +200,11 @@ impl Allowance {
 }
 
 impl Request {
+    /// Returns the request that sends a message without any of the optional parts.
+    pub fn message(to: impl Into<Address>, body: impl Into<Body>) -> Self {
+        Self::Message { to: to.into(), body: body.into(), kind: None, reply_to: None, deadline_seconds: None }
+    }
+
     /// Returns the ended tasks that the request reopens in this state.
     pub fn reopens(&self, state: &RunState) -> Vec<TaskId> {
         match self {
@@ -220,9 +235,13 @@ impl RunState {
             Request::Decide { call, allowed, message } => {
                 let fact = self.decide_call(call, *allowed, message.clone(), None)?;
                 let answer = format!("call {call} is {}", if *allowed { "approved" } else { "rejected" });
-                Ok(Accepted { decision: Decision::Record(fact), answer })
+                Ok(Accepted { decision: Decision::Record(vec![fact]), answer })
             }
-            Request::Message { to, body } => self.decide_message(to, body),
+            Request::Message { to, body, kind, reply_to, deadline_seconds } => {
+                let (to, body) = (to.clone(), body.clone());
+                let (kind, reply_to, deadline_seconds) = (*kind, *reply_to, *deadline_seconds);
+                self.decide_users_message(&Outgoing { to, kind, body, reply_to, deadline_seconds, waits: false })
+            }
             Request::Stop { .. } => Ok(Accepted { decision: Decision::Stop, answer: "stopping".to_owned() }),
             Request::StopAgent { agent, .. } => {
                 self.known(agent)?;
@@ -281,7 +300,7 @@ impl RunState {
             return Err(RequestRefused::Changed { task: task.clone() });
         }
         let fact = Event::ReviewApproved { task: task.clone(), tree: tree.clone() };
-        Ok(Accepted { decision: Decision::Record(fact), answer: format!("{task} is approved at tree {tree}") })
+        Ok(Accepted { decision: Decision::Record(vec![fact]), answer: format!("{task} is approved at tree {tree}") })
     }
 
     fn decide_return(&self, task: &TaskId, cause: ReturnCause, message: String) -> Result<Accepted, RequestRefused> {
@@ -347,12 +366,10 @@ impl RunState {
         Ok(Event::ApprovalDecided { call: call.clone(), allowed, message, by })
     }
 
-    fn decide_message(&self, to: &AgentId, body: &str) -> Result<Accepted, RequestRefused> {
-        self.check_message(to.as_str(), body).map_err(RequestRefused::Message)?;
-        let sequence = self.next_sequence(&Sender::User);
-        let envelope = Envelope { sequence, from: Sender::User, to: to.clone(), body: body.to_owned(), deadline: None };
-        let answer = format!("message {sequence} is queued for {to}");
-        Ok(Accepted { decision: Decision::Record(Event::MessageSent { envelope }), answer })
+    fn decide_users_message(&self, outgoing: &Outgoing) -> Result<Accepted, RequestRefused> {
+        let Routed { events, receipt, .. } =
+            self.decide_message(&Origin::user(), outgoing).map_err(RequestRefused::Message)?;
+        Ok(Accepted { decision: Decision::Record(events), answer: receipt.to_string() })
     }
 
     /// Refuses requests that would start work when no time is left: the work would fail at once.

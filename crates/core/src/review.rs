@@ -12,15 +12,11 @@ use serde::Serialize;
 use crate::case_folding::folded_path;
 use crate::ids::{Oid, TaskId};
 use crate::invisible::shown;
+use crate::message::Envelope;
 use crate::report::{ReportUsage, Standing};
 use crate::run_state::{EndCause, MergedAttempt, TaskRecord, TaskState, Verify};
+use crate::test_files::is_test_file;
 
-/// Folders that contain tests.
-const TEST_FOLDERS: [&str; 6] = ["test", "tests", "__tests__", "spec", "specs", "testdata"];
-/// Suffixes of a file's stem that make it a test.
-const TEST_STEMS: [&str; 5] = ["_test", "_tests", ".test", ".spec", "_spec"];
-/// Names of test files.
-const TEST_FILES: [&str; 4] = ["test.rs", "tests.rs", "conftest.py", "pytest.ini"];
 /// Folders of CI configuration.
 const CI_FOLDERS: [&str; 7] = [".github", ".gitlab", ".circleci", ".buildkite", ".woodpecker", ".ci", ".gitea"];
 /// Files of CI configuration.
@@ -174,6 +170,9 @@ pub struct ReviewEntry {
     pub stale: bool,
     /// Paths in the work that git cannot store: the `.git` of nested repositories, pipes and sockets.
     pub left_out: Vec<String>,
+    /// The questions of its agent that wait for the user's answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Envelope>,
 }
 
 impl BranchChanges {
@@ -203,7 +202,14 @@ impl ChangedFile {
 impl ReviewEntry {
     /// Lists every branch of a run, given the changes of each.
     pub fn listing(standing: &Standing, changes: &BTreeMap<TaskId, BranchChanges>) -> Vec<ReviewEntry> {
-        let of_task = |record| Some(ReviewEntry { state: standing.of_task(record), ..entry(record, changes)? });
+        let questions = |task: &TaskId| {
+            let of_task = standing.state.questions_to_user().filter(|(agent, _)| *agent == task);
+            of_task.map(|(_, question)| question.clone()).collect()
+        };
+        let of_task = |record: &TaskRecord| {
+            let (state, questions) = (standing.of_task(record), questions(&record.task.id));
+            Some(ReviewEntry { state, questions, ..entry(record, changes)? })
+        };
         let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, entry) in entries.iter().enumerate() {
@@ -254,6 +260,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         merged: record.merged().to_vec(),
         stale: record.is_stale(),
         left_out: record.left_out().to_vec(),
+        questions: Vec::new(),
     })
 }
 
@@ -306,19 +313,14 @@ fn kind(path: &str) -> Option<Kind> {
     let lower = folded_path(path);
     let mut folders: Vec<&str> = lower.split('/').collect();
     let name = folders.pop().unwrap_or_default();
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let is_within = |known: &[&str]| folders.iter().any(|folder| known.contains(folder));
     let is_role = name.ends_with(".md") && folders.last().is_some_and(|folder| ROLE_FOLDERS.contains(folder));
-    let is_test = is_within(&TEST_FOLDERS)
-        || TEST_FILES.contains(&name)
-        || stem.starts_with("test_")
-        || TEST_STEMS.iter().any(|end| stem.ends_with(end));
     let kinds = [
         (Kind::Ci, is_within(&CI_FOLDERS) || CI_FILES.contains(&name)),
         (Kind::Build, BUILD_FILES.contains(&name) || name.starts_with("dockerfile.") || is_within(&BUILD_FOLDERS)),
         (Kind::Lock, name.ends_with(".lock") || LOCK_FILES.contains(&name)),
         (Kind::Rules, is_role || RULE_FILES.contains(&name)),
-        (Kind::Test, is_test),
+        (Kind::Test, is_test_file(path)),
     ];
     kinds.into_iter().find(|(_, is_it)| *is_it).map(|(kind, _)| kind)
 }

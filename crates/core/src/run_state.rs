@@ -11,6 +11,8 @@ mod dropping;
 mod endpoints;
 mod landing;
 mod merging;
+mod messages;
+mod reporting;
 mod spawning;
 mod spending;
 mod token_limit;
@@ -22,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::admission::{MessageRefused, SpawnRefused};
-pub use crate::asked_wait::{AskedWait, Expiry, WaitDecision};
+pub use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 use crate::base_result::BaseResult;
 pub use crate::base_result::RedBase;
 use crate::budget::{BudgetTree, Unit};
@@ -30,8 +32,10 @@ use crate::event::{Event, FailureCause, Recorded, RunStatus};
 pub use crate::hand_over::HandOver;
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 pub use crate::illegal::{Illegal, IllegalEvent};
+use crate::mailboxes::Mailboxes;
 use crate::merge_queue::MergeQueue;
-use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
+use crate::message::ExpiredMessage;
+pub use crate::routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
 use crate::schedule::Schedule;
 use crate::settings::RunSettings;
 use crate::spawn_record::SpawnRecord;
@@ -87,8 +91,7 @@ pub struct RunState {
     base_result: BaseResult,
     schedule: Schedule,
     tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
-    undelivered: Vec<Envelope>,
-    sent: BTreeMap<Sender, u64>,
+    mailboxes: Arc<Mailboxes>,
     approvals: BTreeMap<CallHash, Approval>,
 }
 
@@ -157,7 +160,7 @@ pub enum Limit {
     RunMoney,
     /// The time limit of the whole run, which the user may raise.
     RunTime,
-    /// The model's endpoint: it has to answer again, or to accept the key and the account.
+    /// The model's endpoint, which has to answer again.
     Endpoint,
     /// The plan's token budget of the task or of one of its ancestors: raising it takes another plan.
     TaskTokens,
@@ -198,8 +201,7 @@ impl RunState {
             base_result: BaseResult::default(),
             schedule: Schedule::default(),
             tasks: BTreeMap::new(),
-            undelivered: Vec::new(),
-            sent: BTreeMap::new(),
+            mailboxes: Arc::default(),
             approvals: BTreeMap::new(),
         })
     }
@@ -290,7 +292,7 @@ impl RunState {
                 }
                 Ok(())
             }
-            Event::TasksDropped { tasks, target, commit, merges } => self.dropped(tasks, [target, commit], merges),
+            Event::TasksDropped(dropped) => self.dropped(dropped),
             Event::RunCleaned { tasks } => {
                 for task in tasks {
                     if let Some(record) = self.tasks.get_mut(task) {
@@ -301,7 +303,12 @@ impl RunState {
             }
             Event::TaskAdded { task, parent, spawn } => self.add_task(task, parent.as_ref(), spawn.as_deref()),
             Event::MessageSent { envelope } => self.message_sent(envelope),
-            Event::MessageDelivered { from, to, sequence, .. } => self.message_delivered(from, to, *sequence),
+            Event::MessageDelivered { from, to, sequence, expired: false } => {
+                self.message_delivered(from, to, *sequence)
+            }
+            Event::MessageDelivered { from, to, sequence, expired: true }
+            | Event::MessageExpired(ExpiredMessage { from, to, sequence }) => self.message_expired(from, to, *sequence),
+            Event::QuestionUnanswered(question) => self.question_unanswered(question),
             Event::ApprovalDecided { call, allowed, message, .. } => self.decided(call, *allowed, message.as_deref()),
             _ => self.apply_to_task(event),
         }
@@ -336,6 +343,7 @@ impl RunState {
         let into = self.merges.target().cloned();
         self.merges.apply(event)?;
         self.count_spending(&id, event);
+        self.count_checks(&id, event);
         match event {
             Event::MergePrepared { tree, .. } => self.take_over_check(&id, tree),
             Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => self.count_red_check(&id, tree),
@@ -388,27 +396,6 @@ impl RunState {
         }
     }
 
-    fn message_sent(&mut self, envelope: &Envelope) -> Result<(), Illegal> {
-        let expected = self.next_sequence(&envelope.from);
-        if envelope.sequence != expected {
-            return Err(Illegal::MessageNumber { expected, found: envelope.sequence });
-        }
-        self.check_message(envelope.to.as_str(), &envelope.body)?;
-        self.sent.insert(envelope.from.clone(), envelope.sequence);
-        self.undelivered.push(envelope.clone());
-        Ok(())
-    }
-
-    fn message_delivered(&mut self, from: &Sender, to: &AgentId, sequence: u64) -> Result<(), Illegal> {
-        let at = self
-            .undelivered
-            .iter()
-            .position(|message| message.to == *to && message.from == *from && message.sequence == sequence)
-            .ok_or_else(|| Illegal::NoMessage { to: to.clone(), sequence })?;
-        self.undelivered.remove(at);
-        Ok(())
-    }
-
     fn decided(&mut self, call: &CallHash, allowed: bool, message: Option<&str>) -> Result<(), Illegal> {
         let approval = self.approvals.get_mut(call).ok_or_else(|| Illegal::NoCall(call.clone()))?;
         if approval.decision.is_some() {
@@ -457,54 +444,6 @@ impl RunState {
         self.schedule.tasks().filter_map(|id| self.task(id))
     }
 
-    /// Returns an agent's undelivered messages, oldest first.
-    pub fn messages_for<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a Envelope> {
-        self.undelivered.iter().filter(move |message| message.to == *agent)
-    }
-
-    /// Returns all undelivered messages, oldest first.
-    pub fn unread(&self) -> impl Iterator<Item = &Envelope> {
-        self.undelivered.iter()
-    }
-
-    /// Returns the number of a sender's next message.
-    pub fn next_sequence(&self, from: &Sender) -> u64 {
-        self.sent.get(from).copied().unwrap_or(0) + 1
-    }
-
-    /// Reports whether a message can be accepted.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the reason for the sender.
-    pub fn check_message(&self, to: &str, body: &str) -> Result<(), MessageRefused> {
-        let id = TaskId::from(to);
-        let Some(record) = self.task(&id) else {
-            let agents = self.tasks().filter(|record| !record.is_command());
-            let known: Vec<&str> = agents.map(|record| record.task.id.as_str()).collect();
-            return Err(MessageRefused::UnknownRecipient { to: to.to_owned(), known: known.join(", ") });
-        };
-        if record.is_command() {
-            return Err(MessageRefused::NoAgent { to: id });
-        }
-        if body.trim().is_empty() {
-            return Err(MessageRefused::Empty);
-        }
-        if self.merges.current() == Some(&id) {
-            return Err(MessageRefused::BeingMerged { to: id });
-        }
-        if !record.state().reads_messages() {
-            return Err(MessageRefused::ReadsNoMore { to: id, state: record.state() });
-        }
-        if body.len() > MAX_BODY_BYTES {
-            return Err(MessageRefused::TooLong { bytes: body.len() });
-        }
-        if self.messages_for(&id).count() >= MAILBOX_CAPACITY {
-            return Err(MessageRefused::MailboxFull { to: id });
-        }
-        Ok(())
-    }
-
     /// Returns the parked calls with their hashes, except those of ended tasks.
     pub fn open_approvals(&self) -> impl Iterator<Item = (&CallHash, &Approval)> {
         self.approvals.iter().filter(|(call, approval)| {
@@ -525,7 +464,7 @@ impl RunState {
     }
 
     /// Returns the events that follow from the state alone: tasks that become ready, skipped, due for review, or
-    /// abandoned, and waits that are over.
+    /// abandoned, waits that are over, and questions that nobody will answer.
     ///
     /// The sequencer evaluates this on the newest state, so calling it twice records nothing twice.
     pub fn due_facts(&self) -> Vec<Event> {
@@ -543,6 +482,7 @@ impl RunState {
         let mut due: Vec<Event> = skipped.chain(ready).chain(reviews).chain(self.wakes()).collect();
         due.retain(|event| !is_abandoned(event));
         due.extend(abandoned);
+        due.extend(self.unanswered());
         due
     }
 

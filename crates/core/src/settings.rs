@@ -12,9 +12,10 @@ use crate::tool_settings::ToolSettings;
 
 /// Default context size of an agent in tokens.
 pub const CHILD_CONTEXT_TOKENS: u64 = 16_000;
-/// The context size of the root agent in tokens: the largest window of today's models.
+/// Default context size of the root agent, the one that gets the goal of a run, in tokens: the largest window of
+/// today's models.
 pub const ROOT_CONTEXT_TOKENS: u64 = 1_000_000;
-/// The name of the root agent, which has no parent and is the agent of no task.
+/// The name of the root agent beside its id, which is that of its task.
 pub const ROOT_AGENT: &str = "main_ralph_coordinator";
 /// The smallest context in which the shipped roles can reliably read something, write something and finish.
 pub const LEAST_CONTEXT_TOKENS: u64 = 3_000;
@@ -68,6 +69,8 @@ pub struct RunSettings {
     pub max_children_per_agent: usize,
     /// Context size of an agent in tokens.
     pub context_tokens: u64,
+    /// Context size of the root agent in tokens.
+    pub root_context_tokens: u64,
     /// Maximum size of a reply in tokens.
     pub max_output_tokens: u32,
     /// Token budget of the whole run.
@@ -94,6 +97,9 @@ pub struct RunSettings {
     /// the end the command line, or any other program, asks
     /// [`RunState::is_to_be_landed`](crate::RunState::is_to_be_landed) and lands the run.
     pub land: bool,
+    /// The absolute path of the file that the process which completes a successful run writes the answer to its goal
+    /// to, a plan. As with `land`, the coordinator only records this.
+    pub plan_file: Option<String>,
     /// Whether landing ticks the plan's boxes.
     pub write_back: bool,
     /// Time limit of the whole run in milliseconds.
@@ -150,6 +156,7 @@ impl Default for RunSettings {
             max_depth: 3,
             max_children_per_agent: 10,
             context_tokens: CHILD_CONTEXT_TOKENS,
+            root_context_tokens: ROOT_CONTEXT_TOKENS,
             max_output_tokens: MAX_OUTPUT_TOKENS,
             budget_tokens: None,
             budget_micro_usd: None,
@@ -162,6 +169,7 @@ impl Default for RunSettings {
             merge: MergeMode::Auto,
             merge_rounds: MERGE_ROUNDS,
             land: false,
+            plan_file: None,
             write_back: true,
             timeout_ms: None,
             outage_patience_ms: OUTAGE_PATIENCE_MS,

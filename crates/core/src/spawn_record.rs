@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::authority::Authority;
+use crate::ids::CallOfTurn;
 use crate::ids::{BlobId, Oid};
-use crate::wait::CallOfTurn;
 
 /// How a child began: at whose call, from where, and with what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -72,6 +72,9 @@ pub struct Task {
     /// Whether it only checks what others have done (a checkpoint, a review), and so may have nothing to change.
     #[serde(default)]
     pub may_change_nothing: bool,
+    /// Whether it is the goal of the whole run, which its agent divides among others: the agent without a parent.
+    #[serde(default)]
+    pub goal: bool,
 }
 
 impl Task {

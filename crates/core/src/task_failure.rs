@@ -79,12 +79,14 @@ impl TaskRecord {
     }
 
     /// Decides what happens to the task if its finished work changes nothing. A command that changes nothing has
-    /// succeeded, and so has an agent if its role or the task may have nothing to do, unless this same result was
-    /// rejected.
+    /// succeeded, and so has the agent of the run's goal, and any other if its role or the task may have nothing to do,
+    /// unless this same result was rejected.
     pub fn without_changes(&self, role_may_do_nothing: bool) -> WithoutChanges {
         let may_do_nothing = role_may_do_nothing || self.task.may_change_nothing;
         match (self.rejection_stands(), self.is_command()) {
             (false, true) => WithoutChanges::Report,
+            // A goal may be a question.
+            (false, false) if self.task.goal => WithoutChanges::Report,
             (false, false) if may_do_nothing => WithoutChanges::NothingToDo,
             _ => WithoutChanges::Fail,
         }
@@ -155,7 +157,7 @@ mod tests {
     fn work_goes_back_so_often_and_then_ends_by_what_is_wrong_with_it() {
         use AfterFault::{GiveUp, Return};
         use ReturnCause::ChangesRequested;
-        use ReturnCause::{Conflict, Deletions, RunCheck, TaskCheck, Unstorable};
+        use ReturnCause::{Conflict, Deletions, InvalidPlan, RunCheck, TaskCheck, Unstorable};
         let (agent, command) = (Work::Agent(None), Work::Run("make".to_owned()));
         let (failed, conflicted) = (GiveUp(GivenUp::Failed), GiveUp(GivenUp::Conflicted));
         for (work, fault, within, beyond) in [
@@ -165,6 +167,7 @@ mod tests {
             (&agent, Deletions, Return, failed),
             (&agent, Unstorable, Return, failed),
             (&agent, ChangesRequested, Return, failed),
+            (&agent, InvalidPlan, Return, failed),
             (&command, ChangesRequested, failed, failed),
             (&command, Conflict, Return, conflicted),
             (&command, RunCheck, Return, failed),
@@ -210,6 +213,17 @@ mod tests {
         assert_eq!(checkpoint.without_changes(false), WithoutChanges::NothingToDo);
         reject(&mut checkpoint);
         assert_eq!(checkpoint.without_changes(false), WithoutChanges::Fail);
+    }
+
+    #[test]
+    fn a_goal_that_needs_no_changes_ends_with_its_answer() {
+        let mut goal = record(&Work::Agent(Some("coordinator".to_owned())), 0);
+        goal.task.goal = true;
+        for role_may_do_nothing in [false, true] {
+            assert_eq!(goal.without_changes(role_may_do_nothing), WithoutChanges::Report);
+        }
+        reject(&mut goal);
+        assert_eq!(goal.without_changes(true), WithoutChanges::Fail);
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! budgets) is in [`crate::run_state`] and [`crate::merge_queue`].
 
 mod branch;
+mod calls;
+mod last_report;
 mod review;
 mod review_events;
 mod stage;
@@ -15,12 +17,15 @@ mod waits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::check_receipt::CheckReceipt;
+use crate::compared_work::ComparedWork;
 use crate::conversation::Usage;
 use crate::event::{Event, ReturnCause};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
 use crate::illegal::Illegal;
 use crate::merge_target::MergeTarget;
 use crate::price::Cost;
+use crate::reached_limit::ReachedLimit;
 use crate::spawn_record::SpawnRecord;
 use crate::task::Task;
 use crate::task_state::{Reopening, TaskError, TaskState, Verify};
@@ -210,6 +215,12 @@ impl TaskRecord {
         self.started()?.work().map(|work| &work.tree)
     }
 
+    /// Returns the commit with its newest work, finished or not: a snapshot may be newer than the branch's tip.
+    pub fn newest_work(&self) -> Option<&Oid> {
+        let finished = self.commit().filter(|_| self.state().is_handed_over());
+        finished.or_else(|| self.branched()?.kept.as_ref()).or_else(|| self.tip())
+    }
+
     /// Returns the result of the newest check of its finished work.
     pub fn verify(&self) -> Verify {
         self.started().and_then(Started::work).map_or(Verify::None, |work| work.verify)
@@ -252,6 +263,35 @@ impl TaskRecord {
     /// then confirms the deletion.
     pub fn deletions_told(&self) -> bool {
         self.tally().is_some_and(|tally| tally.deletions_told)
+    }
+
+    /// Returns the limit that its agent has reached in this attempt, once its last report is due.
+    pub fn reached_limit(&self) -> Option<&ReachedLimit> {
+        self.tally()?.report.as_ref().map(|report| &report.limit)
+    }
+
+    /// Returns the newest checks of its work, oldest first.
+    pub fn checks(&self) -> &[CheckReceipt] {
+        self.started().map_or(&[], |started| started.checks.all())
+    }
+
+    /// Counts an event that concerns the checks of its work.
+    pub(crate) fn count_checks(&mut self, event: &Event, changes_files: impl Fn(&str) -> bool, of_run: Option<&str>) {
+        let of_task = self.task.verify.clone();
+        let checks: Vec<&str> = of_task.as_deref().into_iter().chain(of_run).collect();
+        if let Some(started) = self.started_mut() {
+            started.checks.apply(event, changes_files, &checks);
+        }
+    }
+
+    /// Returns what its work changes, as it was compared last.
+    pub fn compared(&self) -> Option<&ComparedWork> {
+        self.started()?.compared.as_ref()
+    }
+
+    /// Reports whether its agent's last request was sent.
+    pub fn has_asked_for_report(&self) -> bool {
+        self.tally().and_then(|tally| tally.report.as_ref()).is_some_and(|report| report.asked)
     }
 
     /// Reports whether a call was denied in this attempt.
@@ -297,7 +337,7 @@ impl TaskRecord {
     pub fn parked(&self) -> Option<&CallHash> {
         match self.wait()? {
             Wait::Person { call } => Some(call),
-            Wait::Agents { .. } | Wait::Children | Wait::Endpoint { .. } => None,
+            Wait::Agents { .. } | Wait::Children | Wait::Message { .. } | Wait::Endpoint { .. } => None,
         }
     }
 
@@ -313,7 +353,7 @@ impl TaskRecord {
     pub fn rejecting_endpoint(&self) -> Option<&str> {
         match self.wait()? {
             Wait::Endpoint { endpoint, .. } => Some(endpoint),
-            Wait::Person { .. } | Wait::Agents { .. } | Wait::Children => None,
+            Wait::Person { .. } | Wait::Agents { .. } | Wait::Children | Wait::Message { .. } => None,
         }
     }
 
@@ -322,7 +362,7 @@ impl TaskRecord {
         self.wait()?.until_ms()
     }
 
-    /// Returns the newest wait for other agents, until its agent hands over or waits again.
+    /// Returns the newest wait for other agents or a message, until its agent hands over or waits again.
     pub fn ended_wait(&self) -> Option<&EndedWait> {
         match &self.started()?.stage {
             Stage::Running { waited, .. } => waited.as_ref(),
@@ -330,7 +370,8 @@ impl TaskRecord {
         }
     }
 
-    /// Reports whether the user has to act: to decide a tool call, to mend a key, or to review its work.
+    /// Reports whether the user has to act: to decide a tool call, to answer a question, to mend a key, or to review
+    /// its work.
     pub fn waits_for_person(&self) -> bool {
         self.wait().is_some_and(Wait::is_for_person) || self.state().awaits_review()
     }

@@ -182,6 +182,16 @@ impl TaskState {
     }
 }
 
+impl EndCause {
+    /// Returns what the agent had used up, in a word; `None` if the task ended for another cause.
+    pub fn used_up(self) -> Option<&'static str> {
+        match self {
+            Self::Failed(cause) => cause.used_up(),
+            Self::Conflict | Self::Dependency | Self::Cancelled => None,
+        }
+    }
+}
+
 impl std::fmt::Display for EndCause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.serialize(f)

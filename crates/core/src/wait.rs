@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AgentId, CallHash, CallId, TaskId};
+use crate::ids::{AgentId, CallHash, CallOfTurn, TaskId};
+use crate::message::Receiver;
 
 /// What a task waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,16 @@ pub enum Wait {
         /// Why the request failed.
         error: String,
     },
+    /// The answer to a question, or any other message for the waiting agent; the run sends one if there can be none.
+    Message {
+        /// The one who was asked.
+        to: Receiver,
+        /// The number of the question.
+        question: u64,
+        /// When it is over at the latest, in milliseconds worked on the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<u64>,
+    },
     /// The end of the agents that it spawned, before its own work is handed over, or a message for it.
     Children,
 }
@@ -40,6 +51,11 @@ pub enum Wait {
 impl Wait {
     /// Reports whether a person has to act.
     pub fn is_for_person(&self) -> bool {
+        matches!(self, Self::Person { .. } | Self::Endpoint { .. } | Self::Message { to: Receiver::User, .. })
+    }
+
+    /// Reports whether events of its own begin it and end it: a decision about a call, or a resumption.
+    pub(crate) fn has_own_end(&self) -> bool {
         matches!(self, Self::Person { .. } | Self::Endpoint { .. })
     }
 
@@ -47,7 +63,7 @@ impl Wait {
     pub fn until_ms(&self) -> Option<u64> {
         match self {
             Self::Person { .. } | Self::Endpoint { .. } | Self::Children => None,
-            Self::Agents { until_ms, .. } => *until_ms,
+            Self::Agents { until_ms, .. } | Self::Message { until_ms, .. } => *until_ms,
         }
     }
 }
@@ -63,17 +79,7 @@ pub struct RejectingEndpoint {
     pub tasks: Vec<TaskId>,
 }
 
-/// A call of an agent; its id is unique within the turn only.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct CallOfTurn {
-    /// The number of the turn.
-    pub turn: u32,
-    /// The call's id.
-    pub call: CallId,
-}
-
-/// A wait for other agents that is over, although its call has not been answered.
+/// A wait for other agents or a message that is over, although its call has not been answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedWait {
     /// The call that waited.
@@ -86,7 +92,7 @@ pub struct EndedWait {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaitRefused {
     /// No agent is named.
-    #[error("name at least one agent to wait for")]
+    #[error("name at least one agent")]
     NoAgents,
     /// There is no such agent.
     #[error("there is no agent '{agent}' in this run; the agents are: {known}")]

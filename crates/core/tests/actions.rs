@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
+use orchestrate_core::message::{Origin, Sender};
 use orchestrate_core::report::Standing;
 use orchestrate_core::request::{Allowance, Request, RequestRefused};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{
-    Action, BlobId, MergeStep, MergeTarget, Oid, Recorded, Reopening, RequestHash, RequestParts, RunSettings, RunState,
-    Task, TaskId, TaskState, Usage,
+    Action, BlobId, CallOfTurn, MergeStep, MergeTarget, MessageKind, Oid, Outgoing, Recorded, Reopening, RequestHash,
+    RequestParts, RunSettings, RunState, Task, TaskId, TaskState, Usage,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
@@ -82,6 +83,8 @@ impl Walk {
             21 => self.tell(Event::TaskCancelled { task, message: String::new() }),
             22 if attempt > 1 => self.tell(returned(&task, ReturnCause::TaskCheck)),
             23 => self.tell(asked(&task, self.state.seq)),
+            // The other task is a command.
+            31 => self.question(&"T1".into(), attempt),
             24 => self.spend(&task),
             25 => self.land(),
             26 => self.tell(Event::RunFinished { status: RunStatus::NeedsHuman, exit_code: 3 }),
@@ -92,6 +95,16 @@ impl Walk {
             29 => self.ask(&Request::Retry { task, message: None }),
             30 => self.tell(rejected(&task)),
             _ => self.ask(&Request::Approve { task, tree }),
+        }
+    }
+
+    fn question(&mut self, task: &TaskId, turn: u32) {
+        let call = Some(CallOfTurn { turn, call: format!("q{}", self.state.seq).as_str().into() });
+        let origin = Origin { from: Sender::Agent(task.clone()), call, channels: None };
+        let question = Outgoing { waits: turn % 2 == 0, ..Outgoing::new("user", "which?") };
+        let question = Outgoing { kind: Some(MessageKind::Question), ..question };
+        if let Ok(routed) = self.state.decide_message(&origin, &question) {
+            routed.events.into_iter().for_each(|event| self.tell(event));
         }
     }
 
@@ -135,7 +148,7 @@ impl Walk {
     fn ask(&mut self, request: &Request) {
         use orchestrate_core::request::Decision;
         match self.state.decide(request).map(|accepted| accepted.decision) {
-            Ok(Decision::Record(fact)) => self.tell(fact),
+            Ok(Decision::Record(facts)) => facts.into_iter().for_each(|fact| self.tell(fact)),
             Ok(Decision::Return(back)) => {
                 back.tasks.iter().for_each(|task| self.tell(returned(task, back.cause)));
             }
@@ -215,6 +228,10 @@ fn require_accepted(state: &RunState, action: &Action) -> Result<(), TestCaseErr
         Action::Reject(task) => Request::Reject { task, message: "no".to_owned(), at: None },
         Action::Retry(task) => Request::Retry { task, message: None },
         Action::Answer(call) => Request::Decide { call, allowed: true, message: None },
+        Action::Reply { task, question } => {
+            let (to, body) = (task.into(), "this one".into());
+            Request::Message { to, body, kind: None, reply_to: Some(question), deadline_seconds: None }
+        }
         Action::Resume { more_tokens, more_money, more_time } if more_tokens || more_money || more_time => {
             let time = more_time.then_some(Duration::from_secs(1_000_000));
             let micro_usd = more_money.then_some(1_000_000);
@@ -264,7 +281,7 @@ fn each_action_that_is_offered_is_accepted() {
         land,
         ..RunSettings::default()
     });
-    let pushes = prop::collection::vec((any::<bool>(), 0u8..32, 0u8..16), 1..80);
+    let pushes = prop::collection::vec((any::<bool>(), 0u8..33, 0u8..16), 1..80);
     let walks = (settings, prop::option::of(50u64..200), pushes);
     let seen = RefCell::new(BTreeSet::new());
     let ran = TestRunner::new_with_rng(
@@ -291,6 +308,7 @@ fn each_action_that_is_offered_is_accepted() {
         "Log",
         "MergeByHand",
         "Reject",
+        "Reply",
         "Resume { more_tokens: false, more_money: false, more_time: false }",
         "Resume { more_tokens: false, more_money: false, more_time: true }",
         "Resume { more_tokens: true, more_money: false, more_time: false }",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use orchestrate_core::event::{Event, ReturnCause, RunStatus, VERSION};
 use orchestrate_core::report::outcome;
 use orchestrate_core::{
-    BlobId, MergeTarget, Oid, Recorded, RequestRefused, RunSettings, RunState, Task, TaskId, TaskState,
+    BlobId, DroppedTasks, MergeTarget, Oid, Recorded, RequestRefused, RunSettings, RunState, Task, TaskId, TaskState,
 };
 
 fn id(text: &str) -> TaskId {
@@ -95,14 +95,14 @@ fn a_dropped_task_leaves_the_others_in_a_new_result() {
     let merges = BTreeMap::from([(oid("c merge"), oid("c merge again"))]);
     let tasks = vec![id("a"), id("b")];
     let (target, commit) = (oid("c merge"), oid("c merge again"));
-    let wrong = Event::TasksDropped {
+    let wrong = Event::TasksDropped(DroppedTasks {
         tasks: tasks.clone(),
         target: oid("base"),
         commit: commit.clone(),
         merges: merges.clone(),
-    };
+    });
     assert!(story.0.clone().apply(&recorded(story.0.seq + 1, wrong)).is_err());
-    story.tell(Event::TasksDropped { tasks, target: target.clone(), commit: commit.clone(), merges });
+    story.tell(Event::TasksDropped(DroppedTasks { tasks, target: target.clone(), commit: commit.clone(), merges }));
     let states = ["a", "b", "c"].map(|task| story.0.task(&id(task)).unwrap().state());
     assert_eq!(states, [TaskState::Cancelled, TaskState::Cancelled, TaskState::Merged]);
     let merged = &story.0.task(&id("c")).unwrap().merged()[0];
@@ -118,6 +118,6 @@ fn a_rejection_stands_until_the_task_is_dropped() {
     story.tell(Event::TaskReturned { task: id("c"), cause, text, onto: None });
     assert_eq!(story.0.rejected_in_result(), [id("c")]);
     let (target, commit) = (oid("c merge"), oid("b merge"));
-    story.tell(Event::TasksDropped { tasks: vec![id("c")], target, commit, merges: BTreeMap::new() });
+    story.tell(Event::TasksDropped(DroppedTasks { tasks: vec![id("c")], target, commit, merges: BTreeMap::new() }));
     assert!(story.0.rejected_in_result().is_empty());
 }

@@ -8,8 +8,8 @@ use orchestrate_core::request::Decision;
 use orchestrate_core::run_state::HandOver;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{
-    AgentId, GivenUp, IllegalEvent, MergeStep, MergeTarget, Oid, Recorded, Request, RequestRefused, RunSettings,
-    RunState, Task, TaskId, TaskState, Wait, WorkStep,
+    AgentId, DroppedTasks, GivenUp, IllegalEvent, MergeStep, MergeTarget, Oid, Recorded, Request, RequestRefused,
+    RunSettings, RunState, Task, TaskId, TaskState, Wait, WorkStep,
 };
 
 /// A run that is fed event by event, one each second.
@@ -135,8 +135,7 @@ fn woken(task: &str) -> Event {
 }
 
 fn message_to(task: &str) -> Event {
-    let (from, body) = (Sender::User, "stop".to_owned());
-    Event::MessageSent { envelope: Envelope { sequence: 1, from, to: task.into(), body, deadline: None } }
+    Event::MessageSent { envelope: Envelope::note(1, Sender::User, task, "stop") }
 }
 
 fn family() -> Story {
@@ -328,10 +327,10 @@ fn nothing_wakes_an_agent_while_its_branch_is_merged_into() {
     story.commit("a", "a1");
     story.begin_merge();
     story.tell(message_to("p"));
-    assert_eq!((story.0.due_facts(), story.0.next_expiry(), story.0.decide_expiry(&expiry)), (Vec::new(), None, None));
+    assert_eq!((story.0.due_facts(), story.0.next_expiry(), story.0.decide_expiry(&expiry)), (vec![], None, vec![]));
     story.tell(Event::MergePrepared { task: "a".into(), commit: "m1".into(), tree: "merged".into() });
     story.tell(Event::TaskMerged { task: "a".into(), commit: Some("m1".into()), target: None, summary: None });
-    assert_eq!(story.0.next_expiry().map(|next| next.until_ms), Some(expiry.until_ms));
+    assert_eq!(story.0.next_expiry().map(|next| next.of), Some(expiry.of));
     story.wake("p");
 }
 
@@ -420,7 +419,7 @@ fn the_work_of_children_is_dropped_with_that_of_their_parent() {
     let dropped = story.0.decide_drop(&"p".into(), false).unwrap();
     assert_eq!(dropped.iter().map(TaskId::as_str).collect::<Vec<_>>(), ["p", "c", "g"]);
     let (target, commit) = (story.0.integration.clone(), Oid::from("base"));
-    story.tell(Event::TasksDropped { tasks: dropped, target, commit, merges: Default::default() });
+    story.tell(Event::TasksDropped(DroppedTasks { tasks: dropped, target, commit, merges: Default::default() }));
     assert!(story.0.newly_merged().is_empty() && story.0.rejected_in_result().is_empty());
 }
 

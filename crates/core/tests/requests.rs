@@ -174,7 +174,7 @@ fn an_approval_is_of_the_tree_that_was_seen() {
     let run = after(reviewed(), &facts_to(TaskState::AwaitingReview));
     assert_eq!(run.decide(&approve("other")), Err(RequestRefused::Changed { task: TASK.into() }));
     let fact = Event::ReviewApproved { task: TASK.into(), tree: "tree".into() };
-    assert_eq!(run.decide(&approve("tree")).unwrap().decision, Decision::Record(fact));
+    assert_eq!(run.decide(&approve("tree")).unwrap().decision, Decision::Record(vec![fact]));
     let unmerged = RunSettings { merge: MergeMode::None, ..RunSettings::default() };
     let run = after(unmerged, &facts_to(TaskState::Verified));
     let branch = Some("orchestrate/r-abcdef/T1".to_owned());
@@ -199,7 +199,7 @@ fn without_time_nothing_is_set_going() {
     for request in [approve("tree"), reject()] {
         assert_eq!(run.decide(&request), Err(RequestRefused::OutOfTime { limit_ms: 0 }));
     }
-    let message = Request::Message { to: TASK.into(), body: String::new() };
+    let message = Request::message(TASK, "");
     assert!(matches!(run.decide(&message), Err(RequestRefused::Message(_))));
     assert_eq!(run.decide_resumption(Allowance::default()), Ok(None));
 }
@@ -217,7 +217,7 @@ fn a_refusal_reads_the_same_once_stored() {
             more_time: false,
         },
         RequestRefused::Late,
-        RequestRefused::Message(after(reviewed(), &[]).check_message("T9", "hello").unwrap_err()),
+        after(reviewed(), &[]).decide(&Request::message("T9", "hello")).unwrap_err(),
     ];
     for refusal in refused {
         let stored = serde_json::to_string(&refusal).unwrap();

@@ -10,7 +10,7 @@ use orchestrate_core::run_state::Verify;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::{TaskStatus, Work};
 use orchestrate_core::{
-    BlobId, GivenUp, IllegalEvent, MergeStep, MergeTarget, Oid, Recorded, RunSettings, RunState, Task, TaskId,
+    BlobId, GivenUp, IllegalEvent, MergeStep, MergeTarget, Oid, Recorded, Request, RunSettings, RunState, Task, TaskId,
     TaskState, Usage,
 };
 
@@ -339,26 +339,21 @@ fn a_command_that_comes_back_is_run_again_from_the_tip() {
 #[test]
 fn messages_are_counted_and_mailboxes_are_bounded() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
-    let envelope = |sequence| Envelope {
-        sequence,
-        from: Sender::Agent(id("a")),
-        to: id("b"),
-        body: "hello".to_owned(),
-        deadline: None,
-    };
+    let envelope = |sequence| Envelope::note(sequence, Sender::Agent(id("a")), "b", "hello");
+    let refused = |story: &Story, to| story.state.decide(&Request::message(to, "one more")).unwrap_err().to_string();
     assert!(story.try_tell(Event::MessageSent { envelope: envelope(2) }).is_err());
     for sequence in 1..=MAILBOX_CAPACITY as u64 {
         story.tell(Event::MessageSent { envelope: envelope(sequence) });
     }
-    let full = story.state.check_message("b", "one more").unwrap_err().to_string();
+    let full = refused(&story, "b");
     assert_eq!(full, "the mailbox of agent 'b' is full (64 messages); wait until it has read some");
-    let unknown = story.state.check_message("z", "hello").unwrap_err().to_string();
+    let unknown = refused(&story, "z");
     assert_eq!(unknown, "there is no agent 'z' in this run; the agents are: a, b");
     let delivered =
         || Event::MessageDelivered { from: Sender::Agent(id("a")), to: id("b"), sequence: 1, expired: false };
     story.tell(delivered());
     assert!(story.try_tell(delivered()).is_err());
-    assert_eq!(story.state.check_message("b", "one more"), Ok(()));
+    assert!(story.state.decide(&Request::message("b", "one more")).is_ok());
 }
 
 #[test]
@@ -366,9 +361,7 @@ fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
     story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
     let (from, to) = (Sender::User, id("a"));
-    let body = "wait".to_owned();
-    let envelope = Envelope { sequence: 1, from: from.clone(), to: to.clone(), body, deadline: None };
-    story.tell(Event::MessageSent { envelope });
+    story.tell(Event::MessageSent { envelope: Envelope::note(1, from.clone(), to.clone(), "wait") });
     let committed =
         || Event::TaskCommitted { task: id("a"), commit: oid("a1"), tree: oid("tree of a1"), summary: String::new() };
     let report = Event::TaskMerged { task: id("a"), commit: None, target: None, summary: None };
@@ -378,7 +371,7 @@ fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
     }
     story.tell(Event::MessageDelivered { from, to, sequence: 1, expired: false }).tell(committed());
     assert_eq!(
-        story.state.check_message("a", "too late").unwrap_err().to_string(),
+        story.state.decide(&Request::message("a", "too late")).unwrap_err().to_string(),
         "agent 'a' is verified and reads no more messages"
     );
 }

@@ -72,6 +72,20 @@ impl Story {
         }
     }
 
+    /// Tells that an agent begins, which holds what its report needs from then on.
+    fn begin(&mut self, agent: &str) {
+        self.tell(Event::TaskReady { task: agent.into() });
+        self.tell(Event::AgentSpawned {
+            task: agent.into(),
+            attempt: 1,
+            agent: Some("implementer".to_owned()),
+            model: None,
+            branch: format!("orchestrate/r-abcdef/{agent}"),
+            base: "base".into(),
+            spec: None,
+        });
+    }
+
     fn authority(&self, child: &str) -> Authority {
         self.0.task(&child.into()).unwrap().spawn.as_ref().unwrap().authority.clone()
     }
@@ -218,15 +232,17 @@ fn a_budget_comes_from_the_parent() {
         AskedChild { task, ..child("", Some(parent)) }
     };
     let budget = |story: &Story, id: &str| story.0.task(&id.into()).unwrap().task.tokens;
+    story.begin("a");
     story.spawn(wanting("one", "a", Some(10_000))).unwrap();
     story.spawn(wanting("two", "a", Some(1_000_000))).unwrap();
     story.spawn(wanting("three", "a", None)).unwrap();
+    // What a parent needs for its own report is not for its children.
+    story.begin("one");
     story.spawn(wanting("four", "one", Some(20_000))).unwrap();
     let budgets = ["one", "two", "three", "four"].map(|id| budget(&story, id));
     assert_eq!(budgets, [Some(10_000), Some(28_000), None, Some(8_000)]);
-    // What it needs for its own report is not for its children.
-    story.spawn(wanting("five", "a", Some(4_000))).unwrap();
-    let refused = "agent five has only 2000 tokens left for its children, and a child needs at least 3000";
+    story.spawn(wanting("five", "a", Some(2_500))).unwrap();
+    let refused = "agent five has only 2500 tokens left for its children, and a child needs at least 3000";
     assert_eq!(story.spawn(wanting("six", "five", None)), Err(refused.to_owned()));
 }
 

@@ -168,11 +168,29 @@ fn the_limit_of_a_request_is_that_of_its_agent() {
 
     let mut settings = RunSettings { context_tokens: 32_000, ..RunSettings::default() };
     settings.context_limits.insert("m".to_owned(), 8_000);
-    let of_models = [None, Some("m"), Some("other")].map(|model| settings.token_limit_of_model(model));
-    assert_eq!(of_models, [32_000, 8_000, 32_000]);
+    let of_models = |task: &Task| [None, Some("m"), Some("other")].map(|model| settings.token_limit_of(task, model));
+    assert_eq!(of_models(&Task::default()), [32_000, 8_000, 32_000]);
+    let goal = Task { id: "g".into(), goal: true, ..Task::default() };
+    assert_eq!(of_models(&goal), [1_000_000, 8_000, 1_000_000]);
     assert_eq!(limits(&told(settings, ["a", "b"], "")), [8_000, 1_000_000, 32_000]);
 
     // A task cannot get the context of the root by its name.
     let named = told(RunSettings::default(), ["a", "main_ralph_coordinator"], "");
     assert_eq!(limits(&named), [16_000, 16_000, 16_000]);
+}
+
+#[test]
+fn the_agent_that_gets_the_goal_is_the_root() {
+    let settings = RunSettings { root_context_tokens: 200_000, ..RunSettings::default() };
+    let mut state = told(settings, ["a", "b"], "");
+    let goal = Task { id: "fix_it".into(), goal: true, ..Task::default() };
+    let part = Task { id: "part".into(), ..Task::default() };
+    for (task, parent) in [(goal, None), (part, Some("fix_it".into()))] {
+        let event = Event::TaskAdded { task: Box::new(task), parent, spawn: None };
+        let (run_id, seq) = (state.run_id.clone(), state.seq + 1);
+        state.apply(&Recorded { run_id, seq, ts_ms: 99, v: VERSION, event }).unwrap();
+    }
+    let limits = ["fix_it", "main_ralph_coordinator", "part"].map(|agent| state.token_limit(&agent.into()));
+    assert_eq!(limits, [200_000, 200_000, 16_000]);
+    assert_eq!(state.goal().map(|record| record.task.id.as_str()), Some("fix_it"));
 }

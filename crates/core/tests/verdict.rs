@@ -6,8 +6,9 @@ use orchestrate_core::report::outcome;
 use orchestrate_core::request::Request;
 use orchestrate_core::task::TaskStatus;
 use orchestrate_core::{
-    Action, AfterFault, AfterReview, BlobId, GivenUp, MergeStep, MergeTarget, Oid, Recorded, RequestedChange,
-    ReviewVerdict, RunSettings, RunState, Task, TaskId, TaskState, VerdictEnd, VerdictKind, VerdictRefused,
+    Action, AfterFault, AfterReview, BlobId, DroppedTasks, GivenUp, MergeStep, MergeTarget, Oid, Recorded,
+    RequestedChange, ReviewVerdict, RunSettings, RunState, Task, TaskId, TaskState, VerdictEnd, VerdictKind,
+    VerdictRefused,
 };
 
 fn id(text: &str) -> TaskId {
@@ -146,7 +147,12 @@ impl Story {
     fn request(&mut self, request: &Request) -> &mut Self {
         use orchestrate_core::request::Decision;
         match self.0.decide(request).unwrap().decision {
-            Decision::Record(event) => self.tell(event),
+            Decision::Record(events) => {
+                for event in events {
+                    self.tell(event);
+                }
+                self
+            }
             Decision::Return(again) => {
                 for task in again.tasks {
                     let (cause, text) = (again.cause, BlobId::from("text"));
@@ -301,14 +307,14 @@ fn the_users_word_counts_instead_of_a_verdict() {
     assert_eq!(story.merge(), "a");
     let dropped = story.0.decide_drop(&id("r"), true).unwrap();
     let (target, commit) = (story.0.integration.clone(), story.0.integration.clone());
-    story.tell(Event::TasksDropped { tasks: dropped, target, commit, merges: [].into() });
+    story.tell(Event::TasksDropped(DroppedTasks { tasks: dropped, target, commit, merges: [].into() }));
     assert_eq!(story.merge(), "b");
 
     // A verdict is dropped with its task.
     let mut story = reviewing();
     story.end("r", &approve());
     let (dropped, target) = (story.0.decide_drop(&id("r"), true).unwrap(), story.0.integration.clone());
-    story.tell(Event::TasksDropped { tasks: dropped, commit: target.clone(), target, merges: [].into() });
+    story.tell(Event::TasksDropped(DroppedTasks { tasks: dropped, commit: target.clone(), target, merges: [].into() }));
     assert_eq!(story.0.task(&id("r")).unwrap().verdict(), None);
 
     let mut story = reviewing();
@@ -371,7 +377,7 @@ fn a_reviewer_that_is_stopped_approves_nothing() {
     assert_eq!(story.0.unreviewed_without(&dropped), [id("a"), id("b")]);
     assert_eq!(story.0.unreviewed_without(&[id("r"), id("a")]), [id("b")]);
     let target = story.0.integration.clone();
-    story.tell(Event::TasksDropped { tasks: dropped, commit: target.clone(), target, merges: [].into() });
+    story.tell(Event::TasksDropped(DroppedTasks { tasks: dropped, commit: target.clone(), target, merges: [].into() }));
     assert_eq!(story.merge(), "a b");
     assert_eq!(reviewers("a; b; -r: a b", "a"), [""; 0]);
 }

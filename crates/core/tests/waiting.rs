@@ -6,7 +6,7 @@ use std::time::Duration;
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::report::{Standing, outcome};
-use orchestrate_core::run_state::{AskedWait, WaitDecision};
+use orchestrate_core::run_state::{AskedWait, Expiring, WaitDecision};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{
     Action, AgentId, Blocker, CallOfTurn, IllegalEvent, Liveness, Recorded, RejectingEndpoint, RunSettings, RunState,
@@ -125,8 +125,7 @@ fn woken(task: &str, timed_out: bool) -> Event {
 }
 
 fn message_to(task: &str) -> Event {
-    let (from, body) = (Sender::User, "stop".to_owned());
-    Event::MessageSent { envelope: Envelope { sequence: 1, from, to: task.into(), body, deadline: None } }
+    Event::MessageSent { envelope: Envelope::note(1, Sender::User, task, "stop") }
 }
 
 #[test]
@@ -154,15 +153,7 @@ fn a_message_ends_a_wait_whoever_sends_it() {
     story.wait("a", &["b"], None);
     story.tell(message_to("b"));
     assert_eq!(story.0.due_facts(), []);
-    story.tell(Event::MessageSent {
-        envelope: Envelope {
-            sequence: 1,
-            from: Sender::Agent("b".into()),
-            to: "a".into(),
-            body: "which port?".to_owned(),
-            deadline: None,
-        },
-    });
+    story.tell(Event::MessageSent { envelope: Envelope::note(1, Sender::Agent("b".into()), "a", "which port?") });
     assert_eq!(story.0.due_facts(), [woken("a", false)]);
     // A message that came during the turn is read before another wait begins.
     assert_eq!(story.ask("b", &["a"], None), Ok(WaitDecision::Over { timed_out: false }));
@@ -196,18 +187,18 @@ fn a_deadline_counts_the_time_that_is_worked() {
     story.wait("c", &["b"], Some(20));
     let expiry = story.0.next_expiry().unwrap();
     let until_ms = began + 21_000;
-    assert_eq!((expiry.task.as_str(), expiry.until_ms, expiry.left), ("c", until_ms, Duration::from_secs(19)));
+    let of_c = Expiring::Wait { task: "c".into(), until_ms };
+    assert_eq!((&expiry.of, expiry.left), (&of_c, Duration::from_secs(19)));
     // Nobody works on the run meanwhile.
     story.tell(Event::RunFinished { status: RunStatus::Interrupted, exit_code: 130 });
     story.0.apply(&Recorded { ts_ms: 900_000, ..recorded(story.0.seq + 1, resumed()) }).unwrap();
     assert_eq!(story.0.next_expiry().unwrap().left, Duration::from_secs(18));
-    let passed = story.0.decide_expiry(&expiry).unwrap();
-    assert_eq!(passed, woken("c", true));
-    story.0.apply(&Recorded { ts_ms: 920_000, ..recorded(story.0.seq + 1, passed) }).unwrap();
-    assert_eq!(story.0.decide_expiry(&expiry), None);
+    assert_eq!(story.0.decide_expiry(&expiry), [woken("c", true)]);
+    story.0.apply(&Recorded { ts_ms: 920_000, ..recorded(story.0.seq + 1, woken("c", true)) }).unwrap();
+    assert_eq!(story.0.decide_expiry(&expiry), []);
     let again = AskedWait { of: of_turn(1), ids: vec!["b".into()], timeout: Some(Duration::from_secs(20)) };
     assert_eq!(story.0.decide_wait(&"c".into(), &again), Ok(WaitDecision::Over { timed_out: true }));
-    assert_eq!(story.0.next_expiry().unwrap().task.as_str(), "a");
+    assert!(matches!(story.0.next_expiry().unwrap().of, Expiring::Wait { task, .. } if task.as_str() == "a"));
 }
 
 fn resumed() -> Event {
@@ -226,6 +217,24 @@ fn a_run_ends_only_if_no_wait_can() {
     story.park("b");
     story.wait("a", &["b"], Some(5));
     assert_eq!(outcome(&story.0), None);
+}
+
+#[test]
+fn a_wait_for_what_will_never_start_is_over_once_that_is_known() {
+    let unmerged = RunSettings { merge: MergeMode::None, ..RunSettings::default() };
+    let tasks = vec![task("a", &[]), task("b", &[]), task("c", &["b"]), task("d", &[])];
+    let mut story = Story::with(unmerged, tasks.into_iter().map(|task| (task, None)).collect());
+    story.wait("d", &["a"], None);
+    // If `b` delivers a report, `c` starts.
+    story.wait("a", &["c"], None);
+    assert_eq!(story.0.due_facts(), []);
+    story.commit("b");
+    assert_eq!(story.0.due_facts(), [woken("a", false)]);
+    story.tell(woken("a", false));
+    let over = Ok(WaitDecision::Over { timed_out: false });
+    assert_eq!((story.ask("a", &["c"], None), story.0.due_facts()), (over, Vec::new()));
+    story.commit("a");
+    assert_eq!(story.0.due_facts(), [woken("d", false)]);
 }
 
 /// Returns agents `a` to `d`: `b` and `c` come after others or are children of others as the closures say.

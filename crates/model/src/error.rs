@@ -123,8 +123,8 @@ pub enum ModelError {
     AccountRejected(Arc<ModelError>),
     /// The request is longer than the model's context.
     #[error(
-        "fit the request into the context of {model}: {message}; start a new run with lower `context_tokens`, since a run \
-        keeps its setting"
+        "fit the request into the context of {model}: {message}; start a new run with lower `context_tokens` \
+        (`root_context_tokens` for a goal), since a run keeps its setting"
     )]
     ContextTooLong {
         /// `provider/model`.

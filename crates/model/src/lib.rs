@@ -23,6 +23,7 @@ mod secrets;
 mod test_server;
 mod tokens;
 mod transport;
+mod windows;
 mod wire;
 
 pub use catalog::{Models, install_tls_provider};

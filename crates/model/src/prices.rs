@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::catalog::Models;
 use crate::error::ModelError;
-use crate::name::ModelName;
+use crate::name::{ModelName, without_date};
 use crate::provider::Provider;
 
 /// The shipped prices; empty if the file cannot be read, which a test rules out.
@@ -106,20 +106,6 @@ fn shipped(name: &ModelName) -> Option<Price> {
         }
         ModelName::Other(_) | ModelName::Replay(_) => None,
     }
-}
-
-/// Returns the name of a model without the day of its version, such as `-20251001` or `-2026-04-01`; `None` if it has
-/// none.
-fn without_date(model: &str) -> Option<&str> {
-    let is_date = |text: &str, separators: usize| {
-        let digits = text.chars().filter(char::is_ascii_digit).count();
-        digits == 8 && text.len() == 8 + separators && text.starts_with("20")
-    };
-    let cut = |length: usize, separators| {
-        let (name, date) = model.split_at_checked(model.len().checked_sub(length)?)?;
-        name.strip_suffix('-').filter(|_| is_date(date, separators))
-    };
-    cut(8, 0).or_else(|| cut(10, 2))
 }
 
 #[cfg(test)]

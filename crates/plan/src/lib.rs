@@ -9,6 +9,7 @@ mod check;
 mod fields;
 mod front_and_body;
 mod front_matter;
+mod goal;
 #[cfg(test)]
 mod growth;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod order;
 #[cfg(test)]
 mod order_tests;
 mod parse;
+mod proposed;
 #[cfg(test)]
 mod public_plan_tests;
 mod read;
@@ -35,15 +37,18 @@ mod write_back;
 
 pub use check::command::{FirstWord, PlannedCommand, commands_of_checks};
 pub use check::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped, SkippedKind};
-pub use check::report::{CheckReport, CheckedTask, Estimate, Surroundings, check, unfit};
+pub use check::report::{CheckReport, CheckedTask, Estimate, Surroundings, check, check_goal, unfit};
 pub use fields::names::KnownNames;
 pub use fields::value::duration_ms;
 pub use front_matter::{FrontMatter, Order, front_matter};
+pub use goal::PLANNER;
 pub use mark::{GroupMark, Mark};
 pub use order::reason::{Cause, Reason};
 pub use parse::{MAX_PLAN_BYTES, Plan, notes, section};
+pub use proposed::proposed;
 pub use read::note::Note;
 pub use read::outline::MAX_DEPTH;
+pub use read::task_line::COORDINATOR;
 pub use role::Role;
 pub use skill::Skill;
 pub use write_back::write_boxes;

@@ -215,9 +215,9 @@ impl Body<'_, '_> {
         let Some(draft) = is_prose.then(|| whole::task(collected, self.start)).flatten() else {
             return no_tasks(findings);
         };
-        let message = "no line is marked as a task, so the whole document is one task";
+        let message = "no line looks like a task, so the whole document is the goal of one agent";
         let found = Pending::new(self.start, FindingCode::WholeDocument, &draft.title, message);
-        findings.warn(found.suggest(Some("write `- [ ] task` lines to divide it".to_owned())));
+        findings.warn(found.suggest(Some("write `- [ ] task` lines to divide it yourself".to_owned())));
         collected.drafts.push(draft);
     }
 }

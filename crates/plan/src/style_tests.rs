@@ -1,5 +1,5 @@
-//! Tests of the styles of public plans: each fixture is written in the manner of one, and each line of the golden
-//! text is one task, wave or skipped line of its `check --json`.
+//! Tests of habits that public plans have, whatever their style: each line of the expected text is one task, wave,
+//! skipped line or finding of a check. Whole styles are tested with the program's own output.
 
 use orchestrate_core::{TaskId, task::TaskStatus};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::parse::read;
 use crate::{KnownNames, Plan, Surroundings, check, write_boxes};
 
 /// Checks a plan, and renders the tasks, the waves with their reasons, the skipped lines and the findings.
-fn golden(source: &str) -> String {
+fn rendered(source: &str) -> String {
     let known = KnownNames::roles(["implementer", "reviewer", "tester"]);
     let settings = orchestrate_core::RunSettings::default();
     let around = Surroundings::unpriced(&known, &settings, &|_| true);
@@ -47,27 +47,13 @@ fn text(value: &Value) -> String {
 
 #[track_caller]
 pub(crate) fn reads(source: &str, expected: &str) {
-    let found = golden(source);
+    let found = rendered(source);
     assert_eq!(
         found, expected,
         "{source}
 --- found
 {found}"
     );
-}
-
-#[test]
-fn headings_with_a_box_are_tasks_and_boxes_below_are_steps() {
-    let plan = "# Setup\n\n### 1. [ ] Initial setup\n\n**Files:**\n- Create: `src/a.rs` - the crate\n- `src/b.rs`\n\n\
-                Run: `cargo test` and look.\n\n- [ ] **Step 1: Write it**\n- [x] Step 2\n\n### 2. [x] Second ✅\n\nText.\n\n\
-                ### [ ] 3. Third\n\n- Run: the tests\n- verify: cargo test\n";
-    reads(plan, "\
-1 [todo] Initial setup | files src/a.rs / src/b.rs | details Run: `cargo test` and look. / [ ] **Step 1: Write it** / [x] Step 2
-2 [done] Second | details Text.
-3 [todo] Third | details Run: the tests | verify cargo test
-> 1: nothing comes before
-> 3: after 1: its number
-");
 }
 
 #[test]
@@ -107,174 +93,6 @@ T2 [todo] Docs | files docs/a.md | verify make docs
 > T1: nothing comes before
 > T2: after T1: its number
 ");
-}
-
-#[test]
-fn kiro() {
-    let plan = "# Implementation Plan\n\n- [x] 1. Set up\n  - Create folders\n  - _Requirements: 1.1_\n- [-] 2. Models\n  - \
-                [x] 2.1 User\n    - _Requirements: 1.2_\n  - [-] 2.2 Post\n  - [ ]* 2.3 Write unit tests\n- [ ] 3. Wire\n- \
-                [ ] 4. Final checkpoint\n  - Ensure all tests pass\n";
-    reads(
-        plan,
-        "\
-1 [done] Set up | details Create folders / _Requirements: 1.1_
-2.1 [done] User | details Part of 2: Models / _Requirements: 1.2_
-2.2 [in_progress] Post | details Part of 2: Models
-2.3 [todo] Write unit tests | details Part of 2: Models
-3 [todo] Wire
-4 [todo] Final checkpoint | details Ensure all tests pass
-> 2.2: nothing comes before
-> 3: after 2.2: its number
-> 2.3: after 3: optional tasks come last
-> 4: after 2.3: tests and reviews follow the work
-line 6: it groups the tasks below it
-",
-    );
-}
-
-#[test]
-fn spec_kit() {
-    let plan = "# Tasks: Upload\n\n## Phase 1: Setup\n\n- [ ] T001 Create the crate\n- [ ] T002 [P] Add lints\n- [ ] T003 [P] \
-                Add CI\n\n## Phase 2: User Story 1 (Priority: P1)\n\n### Tests\n\n- [ ] T004 [P] [US1] Contract test in \
-                tests/a.rs\n\n### Implementation\n\n- [ ] T005 [US1] Model\n\n**Checkpoint**: works\n";
-    reads(
-        plan,
-        "\
-T001 [todo] Create the crate
-T002 [todo] Add lints
-T003 [todo] Add CI
-T004 [todo] Contract test in tests/a.rs | details Story: US1
-T005 [todo] Model | details Story: US1
-> T001: nothing comes before
-> T002 / T003: after T001: the plan's order; together: marked [P]
-> T004: after T002, T003: the phase before
-> T005: after T004: the plan's order
-",
-    );
-}
-
-#[test]
-fn priorities_are_barriers_and_sections_wait_for_the_user() {
-    let plan = "# Fix plan\n\n## Completed\n\n- [x] Old\n\n## High Priority\n\n- [ ] Parse dates\n- [ ] Fix time zones\n\n\
-                ## Medium\n\n- [ ] Docs\n\n## Manual steps\n\n- [ ] Ask for a key\n\n## Prerequisites\n\n- Rust\n\n## Low \
-                Priority\n\n- [ ] Logo\n";
-    reads(
-        plan,
-        "\
-old [done] Old
-parse_dates [todo] Parse dates
-fix_time_zones [todo] Fix time zones
-docs [todo] Docs
-logo [todo] Logo
-> parse_dates: nothing comes before
-> fix_time_zones: after parse_dates: the plan's order
-> docs: after fix_time_zones: the phase before
-> logo: after docs: the phase before
-line 18: under \"Manual steps\", which waits for a person
-line 20: the list under \"Prerequisites\"
-",
-    );
-}
-
-#[test]
-fn steps_without_boxes() {
-    let plan = "# Refactor\n\n## Background\n\n1. not work\n\n## Step 1: Extract ✅\n\nMove it.\n\n## Step 2: Rename\n\nRename \
-                it.\n\n- by hand\n\n## Acceptance\n\n- [ ] it works\n";
-    reads(
-        plan,
-        "\
-S1 [done] Extract | details Move it.
-S2 [todo] Rename | details Rename it. / by hand
-> S2: nothing comes before
-line 19: under \"Acceptance\"
-",
-    );
-    let plan = "# Plan\n\n## Implementation steps\n\n### 1. Extract\n\nMove it.\n\n### 2. Rename\n\nRename it.\n\n## Notes\n\nx\n";
-    reads(
-        plan,
-        "\
-1 [todo] Extract | details Move it.
-2 [todo] Rename | details Rename it.
-> 1: nothing comes before
-> 2: after 1: its number
-",
-    );
-}
-
-#[test]
-fn stages_with_a_status() {
-    let plan = "## Stage 1: Parser\n**Goal**: parse\n**Success Criteria**: tests pass\n**Status**: Complete\n\n## Stage 2: \
-                Printer\n**Goal**: print\n**Status**: Not Started\n";
-    reads(
-        plan,
-        "\
-S1 [done] Stage 1: Parser | details **Goal**: parse / **Success Criteria**: tests pass
-S2 [todo] Stage 2: Printer | details **Goal**: print
-> S2: nothing comes before
-",
-    );
-}
-
-#[test]
-fn tables_with_a_status() {
-    let plan = "# Work\n\n| # | Task | Status | Files |\n|---|---|---|---|\n| 1 | Add `a|b` | ✅ Done | `a.rs` |\n| 2 | Wire | \
-                🚧 In progress | - |\n| 3 | Ship | ⬜ | |\n";
-    reads(
-        plan,
-        "\
-1 [done] Add `a|b` | files a.rs
-2 [in_progress] Wire
-3 [todo] Ship
-> 2: nothing comes before
-> 3: after 2: its number
-",
-    );
-}
-
-#[test]
-fn ordered_lists_below_a_heading_of_work() {
-    let plan = "# Notes\n\n## Why\n\n1. slow\n\n## Remaining steps\n\n1. **Cache** the index\n   - in memory\n2. Evict \
-                entries (after: 1)\n3. ~~Tune~~\n";
-    reads(
-        plan,
-        "\
-cache_the_index [todo] Cache the index | details in memory
-evict_entries [todo] Evict entries
-tune [cancelled] ~~Tune~~
-> cache_the_index: nothing comes before
-> evict_entries: after cache_the_index: dependency
-",
-    );
-}
-
-#[test]
-fn bullets_of_milestones() {
-    let plan = "# Roadmap\n\n## Milestone 1: Core ✅\n\n- Parser\n\n## Milestone 2: Shell\n\n- Prompt\n- ⏳ History\n\n## \
-                Ideas\n\n- none\n";
-    reads(
-        plan,
-        "\
-parser [done] Parser
-prompt [todo] Prompt
-history [in_progress] History
-> prompt / history: nothing comes before; together: nothing orders them
-",
-    );
-}
-
-#[test]
-fn marks_instead_of_boxes() {
-    reads(
-        "# Status\n\n- ✅ Parser\n- ⏳ Printer\n- ❌ Linker\n- 🔲 Loader\n- a remark\n",
-        "\
-parser [done] Parser
-printer [in_progress] Printer
-linker [todo] Linker
-loader [todo] Loader
-> printer / linker / loader: nothing comes before; together: nothing orders them
-line 7: no checkbox, unlike its neighbours
-",
-    );
 }
 
 #[test]

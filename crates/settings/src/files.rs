@@ -182,7 +182,6 @@ impl Reader<'_> {
             return self.unknown(name, span, &mut names());
         };
         let given = match (key.class, value.get_ref()) {
-            (Class::NotYet, _) => Ok(Value::Switch(true)),
             (Class::Rules, DeValue::Array(items)) => match self.rules(items) {
                 Some(rules) => Ok(Value::Rules(rules)),
                 None => return,

@@ -10,7 +10,7 @@ use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::price::{Price, Rates, dollars, micro_usd};
 use orchestrate_core::settings::{
     CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode,
-    OUTAGE_PATIENCE_MS, RuleExamples, RunSettings, WORKTREE_MIB,
+    OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RuleExamples, RunSettings, WORKTREE_MIB,
 };
 use orchestrate_core::tool_settings::{MAX_FILE_SIZE_MB, MAX_RESPONSE_SIZE_MB};
 use orchestrate_plan::duration_ms;
@@ -95,8 +95,6 @@ pub enum Class {
     Personal,
     /// Only flags may set it.
     TypedOnly,
-    /// Recognised but not implemented yet: an error in every source.
-    NotYet,
 }
 
 /// A parsed value of a key.
@@ -171,7 +169,7 @@ pub const KEYS: &[Key] = &[
     key("max_depth", number(0, 100), Class::Limit, "3", "Maximum depth of agents that spawn agents."),
     key("max_children_per_agent", number(0, MOST_AGENTS), Class::Limit, "10", "Maximum number of children of one agent."),
     key("context_tokens", CONTEXT, Class::Limit, "16000", "Context size of one agent, in tokens."),
-    key("root_context_tokens", CONTEXT, Class::NotYet, "", "Context size of the root agent, in tokens."),
+    key("root_context_tokens", CONTEXT, Class::Limit, "1000000", "Context size of the agent that gets a goal, in tokens; a model's own, if that is known, is a limit too."),
     key("budget_tokens", TOKENS, Class::Limit, "", "Token limit of the whole run."),
     key("budget_usd", Kind::Dollars, Class::Limit, "", "Cost limit of the whole run, in US dollars; every model needs a known price."),
     key("prices", Kind::Prices, Class::Personal, "", "Prices of models in US dollars for a million tokens, in addition to the shipped ones and before them."),
@@ -257,6 +255,7 @@ impl Key {
             "outage_patience" => Some(Value::Number(OUTAGE_PATIENCE_MS)),
             "worktree_mib" => Some(Value::Number(WORKTREE_MIB)),
             "context_tokens" => Some(Value::Number(CHILD_CONTEXT_TOKENS)),
+            "root_context_tokens" => Some(Value::Number(ROOT_CONTEXT_TOKENS)),
             "clean.keep_runs" => Some(Value::Number(KEEP_RUNS)),
             "cache" => Some(Value::Text("off".to_owned())),
             "output_format" => Some(Value::Text("text".to_owned())),

@@ -153,12 +153,11 @@ impl Layer {
     /// Adds a value, if its source may set the key.
     ///
     /// # Errors
-    /// Fails if the source may not set the key, or if the key or the value is not implemented yet.
+    /// Fails if the source may not set the key, or if the value is not implemented yet.
     pub fn take(&mut self, key: &'static Key, value: Value, place: Location) -> Result<(), Problem> {
         let refuse = |code, message: String| Err(Problem::new(place.clone(), code, message));
         let shared = matches!(place.source, Source::Plan | Source::Project);
         match key.class {
-            Class::NotYet => refuse(ProblemCode::NotAvailable, format!("`{}` is not available yet", key.name)),
             Class::TypedOnly if place.source != Source::Flags => {
                 refuse(ProblemCode::NotAllowedHere, format!("`{}` can only be set on the command line", key.name))
             }
@@ -197,9 +196,6 @@ impl Layer {
     /// # Errors
     /// Returns the problem with it.
     pub fn take_text(&mut self, key: &'static Key, text: &str, place: Location) -> Result<(), Problem> {
-        if key.class == Class::NotYet {
-            return self.take(key, Value::Switch(true), place);
-        }
         let value = key.kind.parse(text).map_err(|expected| {
             let message = format!("invalid value `{text}` for `{}`: expected {expected}", key.name);
             Problem::new(place.clone(), ProblemCode::InvalidValue, message)

@@ -168,6 +168,7 @@ impl Resolved {
             max_depth: depth,
             max_children_per_agent: children,
             context_tokens: self.number("context_tokens").unwrap_or(standard.context_tokens),
+            root_context_tokens: self.number("root_context_tokens").unwrap_or(standard.root_context_tokens),
             budget_tokens: self.number("budget_tokens"),
             budget_micro_usd: match self.chosen.get("budget_usd").map(|chosen| &chosen.value) {
                 Some(Value::Dollars(amount)) => Some(*amount),

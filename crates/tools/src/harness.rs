@@ -13,10 +13,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use orchestrate_core::aggregated::{AgentChanges, AggregatedResults};
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::policy::{Grant, Policy};
+use orchestrate_core::review::ChangedFile;
+use orchestrate_core::run_state::{Delivery, Receipt};
 use orchestrate_core::{
-    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall,
+    Address, AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall,
     ToolSettings,
 };
 use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
@@ -406,13 +409,18 @@ fn agent(id: &AgentId) -> Result<AgentStatus, ServiceError> {
 
 #[async_trait]
 impl AgentService for FakeAgents {
-    async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError> {
-        if message.to.as_str() != "T2" {
-            return Err(ServiceError::Invalid(format!("there is no agent `{}`; there is `T2`", message.to)));
+    async fn send_message(&self, message: OutgoingMessage) -> Result<Option<Receipt>, ServiceError> {
+        let to = &message.message.to;
+        if *to != Address::from("T2") {
+            return Err(ServiceError::Invalid(format!("there is no agent `{to}`; there is `T2`")));
         }
+        let (to, kind) = ("T2".into(), message.message.kind.unwrap_or_default());
+        let waits = message.message.waits;
         let mut sent = lock(&self.sent);
         sent.push(message);
-        Ok(sent.len() as u64)
+        let sequence = sent.len() as u64;
+        let delivery = Delivery { to, sequence, kind, acknowledged: sequence - 1 };
+        Ok((!waits).then(|| Receipt { sent: vec![delivery], ..Receipt::default() }))
     }
 
     async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError> {
@@ -433,6 +441,21 @@ impl AgentService for FakeAgents {
 
     async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError> {
         Ok(vec![agent(&"T3".into())?.info])
+    }
+
+    async fn aggregate(&self, agents: &[AgentId], shows: ShowsPath) -> Result<AggregatedResults, ServiceError> {
+        let changes = |id: &AgentId| {
+            agent(id)?;
+            let file = ChangedFile { path: "src/lib.rs".to_owned(), added: 1, ..ChangedFile::default() };
+            Ok(AgentChanges { agent_id: id.clone(), files: vec![file] })
+        };
+        let changes = agents.iter().map(changes).collect::<Result<Vec<_>, ServiceError>>()?;
+        let mut together = AggregatedResults::of(Vec::new(), &changes);
+        match shows("src/lib.rs") {
+            true => together.diff = "+one\n".to_owned(),
+            false => together.withheld = vec!["src/lib.rs".to_owned()],
+        }
+        Ok(together)
     }
 
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {

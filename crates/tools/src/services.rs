@@ -8,9 +8,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::event::CacheLookup;
+use orchestrate_core::message::Outgoing;
 use orchestrate_core::policy::Decision;
+use orchestrate_core::run_state::Receipt;
 use orchestrate_core::{AgentHandle, AgentId, AgentInfo, AgentStatus, CallHash, CallId, Oid, ReviewVerdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -260,10 +263,10 @@ pub struct ConflictHunk {
 /// Messages to the other agents of the run.
 #[async_trait]
 pub trait AgentService: Send + Sync {
-    /// Sends a message from the agent that these services belong to, and returns its sequence
-    /// number. Fails with [`ServiceError::Invalid`], whose text is for the sender, if the recipient
-    /// is unknown or its mailbox is full.
-    async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError>;
+    /// Sends a message from the agent that these services belong to, and returns who gets it; `None` if the call waits
+    /// for the answer, and is made again then. A call that is made again sends nothing more. Fails with
+    /// [`ServiceError::Invalid`], whose text is for the sender, if nobody gets it.
+    async fn send_message(&self, message: OutgoingMessage) -> Result<Option<Receipt>, ServiceError>;
     /// Spawns a child of the agent that these services belong to, which begins with that one's work so far; the same
     /// call spawns one only once. Fails with [`ServiceError::Invalid`] if the child is refused, or the work cannot be
     /// stored as it is.
@@ -272,6 +275,9 @@ pub trait AgentService: Send + Sync {
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError>;
     /// Returns the agents that have not ended.
     async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError>;
+    /// Returns what agents hand back side by side, without the content of paths that may not be shown. Fails with
+    /// [`ServiceError::Invalid`] if an agent is unknown.
+    async fn aggregate(&self, agents: &[AgentId], shows: ShowsPath) -> Result<AggregatedResults, ServiceError>;
     /// Returns how a wait has ended; if it has not, records it and returns `None`: the call is made again then. Fails
     /// with [`ServiceError::Invalid`] if an agent is unknown, or cannot end before the caller does.
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError>;
@@ -356,15 +362,13 @@ pub trait ReviewService: Send + Sync {
     async fn give(&self, verdict: ReviewVerdict) -> Result<(), ServiceError>;
 }
 
-/// A message to send.
+/// A call that sends a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutgoingMessage {
-    /// The recipient.
-    pub to: AgentId,
-    /// The text of the message.
-    pub body: String,
-    /// Seconds from now after which the message is no longer useful; `None` for no limit.
-    pub deadline_seconds: Option<u64>,
+    /// The call.
+    pub call: CallId,
+    /// The message.
+    pub message: Outgoing,
 }
 
 /// Records starts and ends of calls, durably and always in pairs.

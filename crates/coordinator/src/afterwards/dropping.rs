@@ -11,7 +11,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::report::outcome;
 use orchestrate_core::request::Purpose;
-use orchestrate_core::{Oid, RunId, RunState, TaskId};
+use orchestrate_core::{DroppedTasks, Oid, RunId, RunState, TaskId};
 use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge};
 use orchestrate_journal::Journal;
 use orchestrate_sandbox::Cancel;
@@ -76,7 +76,7 @@ impl Archive {
             self.require_green_without(&state, task, &tip, cancel)?;
         }
         let (commit, is_rebuilt, unreviewed) = (tip.clone(), tip != target, state.unreviewed_without(&tasks));
-        journal.append_blocking(Event::TasksDropped { tasks: tasks.clone(), target, commit, merges })?;
+        journal.append_blocking(Event::TasksDropped(DroppedTasks { tasks: tasks.clone(), target, commit, merges }))?;
         self.conclude(&journal)?;
         Ok(Dropped { run: run.clone(), tasks, result: tip, is_rebuilt, unreviewed })
     }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_core::git_path::text;
-use orchestrate_core::review::{BranchChanges, ChangedFile, ReviewEntry};
+use orchestrate_core::review::{BranchChanges, ReviewEntry};
 use orchestrate_core::run_state::MergedAttempt;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_git::{ChangeStatus, FileChange, GitError};
+use orchestrate_git::GitError;
 
 use crate::afterwards::archive::Archive;
 use crate::error::CoordinatorError;
+use crate::worktree::compare::changed_file;
 
 impl Archive {
     /// Lists every branch of a run: state, checks, size, risk, overlaps, cost.
@@ -163,15 +163,4 @@ impl Part {
 fn known<'s>(state: &'s RunState, task: &TaskId) -> Result<&'s TaskRecord, CoordinatorError> {
     let unknown = || CoordinatorError::UnknownTask { run: state.run_id.clone(), task: task.clone() };
     state.task(task).ok_or_else(unknown)
-}
-
-fn changed_file(change: FileChange) -> ChangedFile {
-    ChangedFile {
-        path: text(&change.path),
-        old_path: change.old_path.map(|path| text(&path)),
-        added: change.added,
-        removed: change.removed,
-        mode_changed: change.mode_changed,
-        is_new: change.status == ChangeStatus::Added,
-    }
 }

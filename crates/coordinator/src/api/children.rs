@@ -5,9 +5,11 @@
 //! run open, and waiting for a child ends with the run.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::event::Recorded;
-use orchestrate_core::message::Sender;
+use orchestrate_core::message::{Body, Envelope, Origin, Outgoing};
 use orchestrate_core::report::TaskReport;
 use orchestrate_core::request::{Decision, Request, RequestRefused};
 use orchestrate_core::run_state::SpawnRefused;
@@ -21,6 +23,7 @@ use crate::error::CoordinatorError;
 use crate::run::handle::RunHandle;
 use crate::run::new_child::{self, NewChild};
 use crate::run::secrets::require_none_in;
+use crate::worktree::aggregate::{Caller, aggregate};
 
 /// How many events are read from the journal at once.
 const EVENTS_AT_ONCE: usize = 256;
@@ -124,6 +127,21 @@ impl Coordinator {
         Ok(reports)
     }
 
+    /// Returns what children hand back side by side, in the given order: their reports, changes and costs, the files
+    /// that several of them change, and the conflicts of their branches with each other and with the run's result.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run has ended meanwhile ([`Coordinator::finish`] returns the reason), or if git fails.
+    pub async fn aggregate(&self, children: &[ChildHandle]) -> Result<AggregatedResults, CoordinatorError> {
+        let Some(first) = children.first() else { return Ok(AggregatedResults::of(Vec::new(), &[])) };
+        let context = first.run.context()?;
+        let ids: Vec<AgentId> = children.iter().map(|child| child.id.clone()).collect();
+        let caller = Caller { agent: None, shows: Arc::new(|_| true) };
+        let found = aggregate(&context, &ids, caller).await?;
+        found.map_err(|_| CoordinatorError::UnknownTask { run: context.run.clone(), task: first.id.clone() })
+    }
+
     /// Ends the children's run once nothing is left to do, and returns its report, or `None` if no child was spawned.
     /// Remaining [`ChildHandle`]s can still read events.
     ///
@@ -138,14 +156,43 @@ impl Coordinator {
 }
 
 impl ChildHandle {
-    /// Sends the child a message and returns its number; the child reads it before its next request.
+    /// Sends the child a message and returns its number; the child reads it before its next request. It answers the
+    /// question that the child waits with, if there is one.
     ///
     /// # Errors
     ///
     /// Fails if the child has ended, if its mailbox is full, or if the message is too long.
-    pub async fn send(&self, body: impl Into<String>) -> Result<u64, CoordinatorError> {
-        let sent = self.run.context()?.send(Sender::User, self.id.clone(), body.into(), None).await?;
-        sent.map_err(|why| CoordinatorError::NotSent { to: self.id.clone(), why })
+    pub async fn send(&self, body: impl Into<Body>) -> Result<u64, CoordinatorError> {
+        self.send_message(Outgoing::new(self.id.clone(), body)).await
+    }
+
+    /// Returns the child's questions that wait for an answer, oldest first; while it waits for one,
+    /// [`ChildHandle::wait`] returns.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run has ended.
+    pub fn questions(&self) -> Result<Vec<Envelope>, CoordinatorError> {
+        let state = self.run.context()?.state();
+        let of_child = state.questions_to_user().filter(|(agent, _)| **agent == self.id);
+        Ok(of_child.map(|(_, question)| question.clone()).collect())
+    }
+
+    /// Answers a question of the child and returns the number of the answer.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such question, and like [`ChildHandle::send`].
+    pub async fn answer(&self, question: &Envelope, body: impl Into<Body>) -> Result<u64, CoordinatorError> {
+        let reply_to = Some(question.sequence);
+        self.send_message(Outgoing { reply_to, ..Outgoing::new(self.id.clone(), body) }).await
+    }
+
+    async fn send_message(&self, message: Outgoing) -> Result<u64, CoordinatorError> {
+        let sent = self.run.context()?.send(Origin::user(), message).await?;
+        let receipt = sent.map_err(|why| CoordinatorError::NotSent { to: self.id.clone(), why })?;
+        let sequence = receipt.and_then(|receipt| receipt.sent.first().map(|sent| sent.sequence));
+        sequence.ok_or_else(|| self.run.ended())
     }
 
     /// Returns the child's events, from the first; they end with the run.
@@ -164,7 +211,8 @@ impl ChildHandle {
         let rests = |state: &RunState, record: &TaskRecord| record.rests() || state.is_at_rest(record);
         let reached = state.wait_for(|state| state.task(&self.id).is_some_and(|record| rests(state, record))).await;
         let reached = reached.map_err(|_| self.run.ended())?;
-        reached.task(&self.id).map(TaskReport::of).ok_or_else(|| self.run.ended())
+        let record = reached.task(&self.id).ok_or_else(|| self.run.ended())?;
+        Ok(TaskReport { hand_back: reached.ended_hand_back(record), ..TaskReport::of(record) })
     }
 
     /// Asks the child to stop; its worktree and branch are kept.
@@ -189,7 +237,7 @@ impl ChildHandle {
             let Some(tree) = record.and_then(|record| record.tree().cloned()) else { return Ok(Batch::default()) };
             let accepted = state.decide(&Request::Approve { task: id.clone(), tree })?;
             Ok::<_, RequestRefused>(match accepted.decision {
-                Decision::Record(fact) => Batch::from(fact),
+                Decision::Record(facts) => Batch::from(facts),
                 _ => Batch::default(),
             })
         };

@@ -8,8 +8,6 @@ use std::path::{Component, Path, PathBuf};
 use orchestrate_core::{Oid, Redactor, RunState, TaskId};
 use orchestrate_git::Repo;
 use orchestrate_journal::Store;
-use orchestrate_model::Provider;
-use orchestrate_plan::KnownNames;
 use orchestrate_settings::consent::Consents;
 use orchestrate_tools::Extensions;
 use serde::Serialize;
@@ -250,13 +248,4 @@ pub(crate) fn commit_may_have(repo: &Repo, commit: &Oid, path: &str) -> bool {
     let path = Path::new(path).components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
     let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
     parts.any(|part| !matches!(repo.store().read_file(commit, part), Ok(None)))
-}
-
-/// Returns the names that a plan may use; `any_model` means that the user's own server accepts every name.
-pub fn known_names(roles: &Roles, any_model: bool) -> KnownNames {
-    let providers = Provider::WITH_KEYS.into_iter().chain(Provider::LOCAL).filter(|_| !any_model);
-    KnownNames {
-        roles: roles.iter().map(|(name, _)| name.to_owned()).collect(),
-        providers: providers.map(|provider| provider.name().to_owned()).collect(),
-    }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use orchestrate_core::board::{Board, Effect, Input};
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
 use orchestrate_core::report::{EXIT_INTERRUPTED, Standing, outcome_if_stopped};
 use orchestrate_core::request::{Holder, Request, RequestRefused, StopLevel};
@@ -16,7 +17,6 @@ use orchestrate_journal::{Batch, JournalError, Received, Store};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
-use crate::dispatch::board::{Board, Effect, Input};
 use crate::dispatch::{call_approver, requests};
 use crate::error::CoordinatorError;
 use crate::merge::{base, step};
@@ -27,6 +27,7 @@ use crate::run::logs::RunLogs;
 use crate::run::retry_notices::{Retries, Retry};
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::run::time_limit;
+use crate::worker::task_end::Failure;
 use crate::worker::{spawn, task_end};
 
 /// A run that this process works on until it ends, even if this handle is dropped.
@@ -250,9 +251,9 @@ impl Dispatcher {
         time_limit::reached(self.context.journal.watch(), left)
     }
 
-    /// Records that the deadline of a wait has passed, unless the wait is over.
+    /// Records that a deadline has passed, unless the wait is over or the message delivered.
     async fn expire(&self, expiry: Expiry) -> Result<(), CoordinatorError> {
-        self.context.decide(move |state| state.decide_expiry(&expiry).map(Batch::from).unwrap_or_default()).await
+        self.context.decide(move |state| Batch::from(state.decide_expiry(&expiry))).await
     }
 
     /// Carries out an effect; returns whether the run is over.
@@ -294,8 +295,9 @@ impl Dispatcher {
 
     /// Fails a task in a job of its own, since storing its worktree first takes time.
     fn fail(&mut self, task: TaskId, cause: FailureCause, why: &str) {
-        let (context, failed, why) = (Arc::clone(&self.context), task.clone(), why.to_owned());
-        self.spawn(Job::Failure(task), async move { task_end::fail(&context, &failed, cause, why).await });
+        let (context, failed) = (Arc::clone(&self.context), task.clone());
+        let failure = Failure { cause, message: why.to_owned(), report: None };
+        self.spawn(Job::Failure(task), async move { task_end::fail(&context, &failed, failure).await });
     }
 
     /// Cancels a task in a job of its own.
@@ -412,7 +414,8 @@ impl Dispatcher {
             Ok(Ok(_)) => return Ok(true),
             Ok(Err(NotOver::OutOfTime)) => {
                 self.board.reopen_until_recorded();
-                self.spawn(Job::Due, fail_what_is_left(Arc::clone(&self.context)));
+                let shutdown = self.shutdown.clone();
+                self.spawn(Job::Due, fail_what_is_left(Arc::clone(&self.context), shutdown));
             }
             // A request may reopen a task; if it stayed unanswered, the next owner of the run would carry it out.
             Ok(Err(NotOver::Changed)) | Err(JournalError::RequestOpen { .. }) => self.board.reopen(),
@@ -447,8 +450,20 @@ async fn record_due(context: &RunContext) -> Result<bool, CoordinatorError> {
     }
 }
 
-/// Fails the tasks that could continue if there were time; those that wait for the user keep waiting.
-async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorError> {
+/// Fails the tasks that could continue if there were time, after their agents have reported; those that wait for the
+/// user keep waiting.
+async fn fail_what_is_left(context: Arc<RunContext>, shutdown: Shutdown) -> Result<(), CoordinatorError> {
+    // The run is being stopped already, which does not concern the reports.
+    let (own, kill) = (Shutdown::of_run(), shutdown.reached(ShutdownLevel::Kill));
+    let reported = report_what_is_left(&context, &own);
+    tokio::pin!(reported);
+    tokio::select! {
+        reported = &mut reported => reported?,
+        () = kill => {
+            own.raise(ShutdownLevel::Kill);
+            reported.await?;
+        }
+    }
     loop {
         let had_due = record_due(&context).await?;
         let state = context.state();
@@ -460,6 +475,25 @@ async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorEr
             return Ok(());
         }
     }
+}
+
+/// Lets the agents that could continue if there were time make their last reports, all at once.
+async fn report_what_is_left(context: &Arc<RunContext>, shutdown: &Shutdown) -> Result<(), CoordinatorError> {
+    let (state, mut reports) = (context.state(), JoinSet::new());
+    for task in left(&state) {
+        let why = state.out_of_time().to_string();
+        reports.spawn(spawn::report_out_of_time(Arc::clone(context), task, why, shutdown.of_agent()));
+    }
+    while let Some(reported) = reports.join_next().await {
+        match reported {
+            Ok(Err(error)) if error.own_failure().is_none() => return Err(error),
+            // Without its agent's report, the task fails with what the facts say.
+            Ok(Err(error)) => tracing::warn!(%error, "an agent could not make its last report"),
+            Err(error) => tracing::warn!(%error, "an agent's last report panicked"),
+            Ok(Ok(())) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Returns the tasks that could continue without the user if there were time.

@@ -1,6 +1,5 @@
-//! Dispatches a run: decides with the board, carries out requests, recovers after a crash.
+//! Dispatches a run: carries out what the board decides, answers requests, recovers after a crash.
 
-pub(crate) mod board;
 pub(crate) mod call_approver;
 pub(crate) mod dispatcher;
 pub(crate) mod recovery;

@@ -75,7 +75,7 @@ pub(crate) async fn carry_out_after(
 fn decide(state: &RunState, request: &Request, prompts: &Prompts) -> Result<(Batch, String), RequestRefused> {
     let accepted = state.decide(request)?;
     let batch = match accepted.decision {
-        Decision::Record(fact) => Batch::from(fact),
+        Decision::Record(facts) => Batch::from(facts),
         Decision::Return(again) => returned(&again, prompts),
         // The dispatcher raised the level already; here the request is only acknowledged.
         Decision::Stop => Batch::default(),

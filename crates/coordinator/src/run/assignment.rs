@@ -51,6 +51,8 @@ pub(crate) struct AssignedRole {
     pub(crate) delivers: Delivers,
     /// Whether a task that changes nothing has succeeded.
     pub(crate) may_do_nothing: bool,
+    /// Whether work is returned whose report claims what the facts do not bear out.
+    pub(crate) strict_hand_back: bool,
     /// The tools and permissions that it may use.
     pub(crate) grant: Grant,
     /// The agent's specification.
@@ -109,6 +111,7 @@ mod tests {
             role: Some(AssignedRole {
                 delivers: Delivers::Report,
                 may_do_nothing: true,
+                strict_hand_back: false,
                 grant: Grant::of_tools(["grep"]),
                 spec,
             }),

@@ -36,7 +36,7 @@ pub(crate) fn of_role(context: &RunContext, state: &RunState, task: &Task, role:
         grant.tools.remove(REVIEW_VERDICT);
     }
     let limits = AgentLimits {
-        context_tokens: settings.context_tokens.min(role.context_tokens.unwrap_or(u64::MAX)),
+        context_tokens: settings.token_limit_of(task, None).min(role.context_tokens.unwrap_or(u64::MAX)),
         max_output_tokens: role.max_output_tokens.unwrap_or(settings.max_output_tokens),
         max_turns: settings.max_turns.min(role.max_turns.unwrap_or(u32::MAX)),
     };

@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::run_state::MessageRefused;
-use orchestrate_core::{AgentId, BlobId, Event, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::message::{Origin, Outgoing};
+use orchestrate_core::run_state::{MessageRefused, Receipt, Routed};
+use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_journal::{Batch, Blob, Journal, JournalError, Store};
 use orchestrate_sandbox::Cancel;
@@ -94,27 +94,35 @@ impl RunContext {
         }
     }
 
-    /// Sends an agent a message and returns its number, unless it is refused.
+    /// Sends a message and returns who gets it, unless it is refused; `None` if the call that sends it waits.
     pub(crate) async fn send(
         &self,
-        from: Sender,
-        to: AgentId,
-        body: String,
-        deadline: Option<u64>,
-    ) -> Result<Result<u64, MessageRefused>, CoordinatorError> {
-        // The decision passes the number on: the same sender may have sent another message by the time this one is
-        // durable.
-        let (tell, number) = oneshot::channel();
-        let sent = self.journal.append_if(move |state| {
-            state.check_message(to.as_str(), &body)?;
-            let sequence = state.next_sequence(&from);
-            // Fails if the caller no longer waits; the message is sent nevertheless.
-            let _ = tell.send(sequence);
-            let envelope = Envelope { sequence, from, to, body, deadline };
-            Ok(Batch::from(Event::MessageSent { envelope }))
+        origin: Origin,
+        outgoing: Outgoing,
+    ) -> Result<Result<Option<Receipt>, MessageRefused>, CoordinatorError> {
+        self.decide_and_tell(move |state| {
+            let Routed { events, receipt, waits } = state.decide_message(&origin, &outgoing)?;
+            Ok((Batch::from(events), (!waits).then_some(receipt)))
+        })
+        .await
+    }
+
+    /// Records what `decide` returns for the newest state, inside the sequencer, and returns the value beside it once
+    /// that is durable.
+    pub(crate) async fn decide_and_tell<T: Send + 'static, E: Send + 'static>(
+        &self,
+        decide: impl FnOnce(&RunState) -> Result<(Batch, T), E> + Send + 'static,
+    ) -> Result<Result<T, E>, CoordinatorError> {
+        // The decision passes the value on: the state may be another one by the time that it is durable.
+        let (tell, told) = oneshot::channel();
+        let recorded = self.journal.append_if(move |state| {
+            let (batch, value) = decide(state)?;
+            // Fails if the caller no longer waits; the events are recorded nevertheless.
+            let _ = tell.send(value);
+            Ok(batch)
         });
-        match sent.await? {
-            Ok(_) => number.await.map(Ok).map_err(|_| CoordinatorError::Ended(self.run.clone())),
+        match recorded.await? {
+            Ok(_) => told.await.map(Ok).map_err(|_| CoordinatorError::Ended(self.run.clone())),
             Err(refused) => Ok(Err(refused)),
         }
     }

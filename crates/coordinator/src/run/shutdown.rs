@@ -1,40 +1,13 @@
-//! How urgently a shutdown is requested: a level that only rises.
+//! The level of a shutdown, shared by all parties: it only rises.
 //!
 //! Each agent has its own; the higher of its own and the run's applies. The first Ctrl-C drains, the second stops,
 //! the third kills; a timeout or `cancel()` raises the agent's own.
 
 use std::sync::{Arc, OnceLock};
 
+pub use orchestrate_core::ShutdownLevel;
 use orchestrate_sandbox::Cancel;
 use tokio::sync::watch;
-
-/// How urgently a shutdown is requested.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ShutdownLevel {
-    /// Not at all.
-    #[default]
-    None,
-    /// Nothing new is started; current work completes.
-    Drain,
-    /// Current work is interrupted immediately and resumed later; its files are kept.
-    Stop,
-    /// Processes are killed immediately, without a grace period. That includes those of git, which no lower level
-    /// affects, since it stores stopped work; no new ones are started. They leave the same state as if this whole
-    /// process were killed, which resuming the run repairs. Only a git that moves the user's own checkout or branch
-    /// completes, under its lock.
-    Kill,
-}
-
-impl ShutdownLevel {
-    /// Returns the next higher level; the highest stays.
-    pub fn next(self) -> Self {
-        match self {
-            ShutdownLevel::None => ShutdownLevel::Drain,
-            ShutdownLevel::Drain => ShutdownLevel::Stop,
-            ShutdownLevel::Stop | ShutdownLevel::Kill => ShutdownLevel::Kill,
-        }
-    }
-}
 
 /// A level that only rises, shared by all parties.
 #[derive(Clone)]
@@ -55,6 +28,12 @@ impl Shutdown {
     pub fn of_agent(&self) -> Self {
         let (own, _) = watch::channel(ShutdownLevel::None);
         Self { own: Arc::new(own), run: self.own.subscribe(), asked: Arc::default() }
+    }
+
+    /// Creates the level of an agent's last report, which begins although the agent's own work has been stopped.
+    pub fn for_report(&self) -> Self {
+        let (own, _) = watch::channel(ShutdownLevel::None);
+        Self { own: Arc::new(own), run: self.run.clone(), asked: Arc::clone(&self.asked) }
     }
 
     /// Raises the level; a lower one changes nothing.

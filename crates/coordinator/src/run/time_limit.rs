@@ -26,7 +26,7 @@ pub(crate) async fn reached(mut changes: watch::Receiver<Arc<RunState>>, left: i
     }
 }
 
-/// Resolves when the next deadline of a wait passes, and returns the wait; never if the run ends first.
+/// Resolves when the next deadline of a wait or a message passes, and returns it; never if the run ends first.
 pub(crate) async fn next_expiry(mut changes: watch::Receiver<Arc<RunState>>) -> Expiry {
     loop {
         let next = changes.borrow_and_update().next_expiry();
@@ -47,6 +47,5 @@ pub(crate) async fn next_expiry(mut changes: watch::Receiver<Arc<RunState>>) -> 
 
 /// Reports whether both are the same deadline, whatever time is left; the time that counts may have stood still.
 fn is_same(one: Option<&Expiry>, other: Option<&Expiry>) -> bool {
-    let of = |expiry: &Expiry| (expiry.task.clone(), expiry.until_ms);
-    one.map(of) == other.map(of)
+    one.map(|expiry| &expiry.of) == other.map(|expiry| &expiry.of)
 }

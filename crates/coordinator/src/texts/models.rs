@@ -105,6 +105,13 @@ impl Models {
         self.catalogue.price(&ModelName::parse(name)?)
     }
 
+    /// Returns the maximum size of a request to a model that leaves room for a reply of this size, in tokens; `None` if
+    /// the model's context window is not known.
+    pub(crate) fn request_window(&self, name: &str, max_output_tokens: u32) -> Option<u64> {
+        let window = ModelName::parse(name).ok()?.context_window()?;
+        Some(window.saturating_sub(u64::from(max_output_tokens)))
+    }
+
     /// Opens a model by its name.
     pub(crate) fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         match &self.given {

@@ -12,13 +12,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::CoordinatorError;
 
 /// The shipped texts by name.
-const SHIPPED: [(&str, &str); 15] = [
+const SHIPPED: [(&str, &str); 17] = [
     ("agent", include_str!("../../../../prompts/system/agent.md")),
     ("task", include_str!("../../../../prompts/system/task.md")),
     ("conflict", include_str!("../../../../prompts/system/conflict.md")),
     ("markers", include_str!("../../../../prompts/system/markers.md")),
     ("undecided", include_str!("../../../../prompts/system/undecided.md")),
     ("deletions", include_str!("../../../../prompts/system/deletions.md")),
+    ("claims", include_str!("../../../../prompts/system/claims.md")),
     ("unstorable", include_str!("../../../../prompts/system/unstorable.md")),
     ("task_check", include_str!("../../../../prompts/system/task_check.md")),
     ("run_check", include_str!("../../../../prompts/system/run_check.md")),
@@ -26,6 +27,7 @@ const SHIPPED: [(&str, &str); 15] = [
     ("retried", include_str!("../../../../prompts/system/retried.md")),
     ("changes_requested", include_str!("../../../../prompts/system/changes_requested.md")),
     ("no_verdict", include_str!("../../../../prompts/system/no_verdict.md")),
+    ("invalid_plan", include_str!("../../../../prompts/system/invalid_plan.md")),
     ("new_work", include_str!("../../../../prompts/system/new_work.md")),
     ("children_ended", include_str!("../../../../prompts/system/children_ended.md")),
 ];

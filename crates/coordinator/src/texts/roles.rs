@@ -11,19 +11,22 @@ use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{Oid, Task, TaskId};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;
+use orchestrate_model::Provider;
+use orchestrate_plan::KnownNames;
 use orchestrate_plan::role::{Delivers, MAX_ROLE_BYTES, Product, Role, RoleError, RoleWarning, has_front_matter};
 
 use crate::error::CoordinatorError;
 use crate::texts::prompts::project_text;
 
 /// The shipped roles.
-const SHIPPED: [(&str, &str); 6] = [
+const SHIPPED: [(&str, &str); 7] = [
     ("implementer", include_str!("../../../../agents/implementer.md")),
     ("tester", include_str!("../../../../agents/tester.md")),
     ("reviewer", include_str!("../../../../agents/reviewer.md")),
     ("researcher", include_str!("../../../../agents/researcher.md")),
     ("resolver", include_str!("../../../../agents/resolver.md")),
     ("coordinator", include_str!("../../../../agents/coordinator.md")),
+    ("planner", include_str!("../../../../agents/planner.md")),
 ];
 
 /// The folders of a project's roles, nearest first, with the products that they are written for.
@@ -51,6 +54,15 @@ pub(crate) fn with_verdicts(roles: &Roles, default_role: &str, tasks: Vec<Task>)
         role.is_ok_and(|role| role.delivers == Delivers::Verdict) && task.depends.iter().any(|on| run.contains(on))
     };
     tasks.into_iter().map(|task| Task { verdict: reviews(&task), ..task }).collect()
+}
+
+/// Returns the names that a plan may use; `any_model` means that the user's own server accepts every name.
+pub fn known_names(roles: &Roles, any_model: bool) -> KnownNames {
+    let providers = Provider::WITH_KEYS.into_iter().chain(Provider::LOCAL).filter(|_| !any_model);
+    KnownNames {
+        roles: roles.iter().map(|(name, _)| name.to_owned()).collect(),
+        providers: providers.map(|provider| provider.name().to_owned()).collect(),
+    }
 }
 
 /// A role and its origin.
@@ -265,7 +277,7 @@ mod tests {
         add(&mut roles, Product::Own, "agents/README.md", "# Our agents\n");
         add(&mut roles, Product::Own, "agents/tester.md", "---\ntools: 7\n---\nx\n");
         let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["coordinator", "implementer", "researcher", "resolver", "reviewer"]);
+        assert_eq!(names, ["coordinator", "implementer", "planner", "researcher", "resolver", "reviewer"]);
         assert!(
             roles.left_out()[0]
                 .starts_with("agents/README.md is not a valid role and is ignored: failed to name a role")

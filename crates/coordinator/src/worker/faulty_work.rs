@@ -2,7 +2,7 @@
 //! worktree: what the worker itself finds wrong. What a merge finds wrong is returned by `merge/return_to_agent.rs`.
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
-use orchestrate_core::{AfterFault, Oid, TaskRecord, failing_lines, with_hint};
+use orchestrate_core::{AfterFault, Oid, TaskRecord, UnverifiedClaim, failing_lines, with_hint};
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::CheckResult;
@@ -94,6 +94,47 @@ pub(super) async fn send_back_unstored(
     let text = assignment.prompts.render_around(prompt, &[], &[("error", &error.to_string())]);
     let returned = |text| Event::TaskReturned { task, cause, text, onto: None };
     workplace.link.record_with(text.into_bytes(), returned).await?;
+    Ok(true)
+}
+
+/// Returns work whose report claims what the facts do not bear out to its agent, with the facts, or fails the task.
+pub(super) async fn send_back_claims(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    unverified: &[UnverifiedClaim],
+) -> Result<bool, CoordinatorError> {
+    let (assignment, task) = (&workplace.assignment, workplace.task().clone());
+    let claims: Vec<String> = unverified.iter().map(|claim| format!("- {claim}")).collect();
+    if !goes_back(workplace, record, ReturnCause::Claims) {
+        let text =
+            format!("its report claims what the facts do not bear out{}\n{}", after_rounds(record), claims.join("\n"));
+        workplace.link.fail(FailureCause::Claims, text).await?;
+        return Ok(false);
+    }
+    let text = assignment.prompts.render_around("claims", &[], &[("claims", &claims.join("\n"))]);
+    let returned = |text| Event::TaskReturned { task, cause: ReturnCause::Claims, text, onto: None };
+    workplace.link.record_with(text.into_bytes(), returned).await?;
+    Ok(true)
+}
+
+/// Returns a plan that cannot be run to its agent with its errors, or fails the task; returns whether there is more to
+/// do.
+pub(super) async fn send_back_plan(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    errors: &str,
+) -> Result<bool, CoordinatorError> {
+    let (link, assignment) = (&workplace.link, &workplace.assignment);
+    let errors = cut(errors, EVIDENCE_BYTES);
+    if !goes_back(workplace, record, ReturnCause::InvalidPlan) {
+        let text = format!("its plan cannot be run{}: {errors}", after_rounds(record));
+        link.fail(FailureCause::InvalidPlan, text).await?;
+        return Ok(false);
+    }
+    let text = assignment.prompts.render_around("invalid_plan", &[], &[("errors", &errors)]);
+    let task = workplace.task().clone();
+    let returned = |text| Event::TaskReturned { task, cause: ReturnCause::InvalidPlan, text, onto: None };
+    link.record_with(text.into_bytes(), returned).await?;
     Ok(true)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Grant;
@@ -38,6 +38,26 @@ pub(crate) async fn start(context: Arc<RunContext>, task: TaskId, shutdown: Shut
     }
 }
 
+/// Lets the agent of a task for which the run has no time left make its last report; the task has failed then.
+pub(crate) async fn report_out_of_time(
+    context: Arc<RunContext>,
+    task: TaskId,
+    why: String,
+    shutdown: Shutdown,
+) -> Result<(), CoordinatorError> {
+    let link = WorkerLink::new(&context, &task);
+    link.reach_limit(FailureCause::Timeout, &why).await?;
+    if link.task()?.reached_limit().is_none() {
+        return Ok(());
+    }
+    match assign(&context, &task).await? {
+        Some(assignment) => {
+            work::report_out_of_time(assignment, &link, Arc::clone(&context.host), shutdown, &why).await
+        }
+        None => Ok(()),
+    }
+}
+
 /// Creates the assignment of a task, starting its next attempt if it is ready; returns `None` if there is nothing to
 /// do.
 async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment>, CoordinatorError> {
@@ -56,6 +76,7 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
             delivers: role.delivers,
             may_do_nothing: role.may_do_nothing,
             grant: authority.grant.clone(),
+            strict_hand_back: role.strict_hand_back,
             spec: context.blob_value(spec, "agent")?,
         }),
         _ => None,
@@ -152,7 +173,11 @@ async fn agent_spec(
     let model = context.host.models.choose(&preferences(settings, task, role)).await?;
     let authority = authority::of_agent(context, &state, record, role);
     let limits = authority.limits;
-    let context_tokens_of = |model: &str| settings.token_limit_of_model(Some(model)).min(limits.context_tokens);
+    let context_tokens_of = |model: &str| {
+        let of_model = context.host.models.request_window(model, limits.max_output_tokens);
+        let of_agent = settings.token_limit_of(task, Some(model)).min(limits.context_tokens);
+        of_agent.min(of_model.unwrap_or(u64::MAX))
+    };
     let fallback = |name: &str| Fallback { model: name.to_owned(), context_tokens: context_tokens_of(name) };
     let context_tokens = context_tokens_of(&model);
     let diffs = role.delivers.is_report().then_some(review);

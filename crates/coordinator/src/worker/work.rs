@@ -12,6 +12,7 @@ use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::task::Work;
 use orchestrate_core::{Oid, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, with_hint};
+use orchestrate_plan::role::Delivers;
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::Verification;
@@ -20,7 +21,9 @@ use crate::run::host::Host;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
-use crate::worker::faulty_work::{after_red_check, merge_return, send_back_conflict, send_back_unstored};
+use crate::worker::faulty_work::{
+    after_red_check, merge_return, send_back_claims, send_back_conflict, send_back_plan, send_back_unstored,
+};
 use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
@@ -34,10 +37,15 @@ pub(crate) async fn work(
     host: Arc<Host>,
     shutdown: Shutdown,
 ) -> Result<(), CoordinatorError> {
+    if link.task()?.reached_limit().is_some() {
+        // Its time may be used up; only its last report is left, which has a time of its own.
+        let ended = work_until_blocked(assignment, link.clone(), host, shutdown.clone()).await;
+        return after(&link, &shutdown, ended).await;
+    }
     let limit = assignment.task.timeout_ms.map(Duration::from_millis);
     let clock = link.clone();
     let expired = async move { clock.out_of_time().await };
-    let working = work_until_blocked(assignment, link.clone(), host, shutdown.clone());
+    let working = work_until_blocked(assignment.clone(), link.clone(), Arc::clone(&host), shutdown.clone());
     tokio::pin!(working, expired);
     tokio::select! {
         ended = &mut working => return after(&link, &shutdown, ended).await,
@@ -53,7 +61,35 @@ pub(crate) async fn work(
         }
         text.push_str(&format!("; then it failed to {error}"));
     }
+    report_out_of_time(assignment, &link, host, shutdown.for_report(), &text).await?;
     link.fail(FailureCause::Timeout, text).await
+}
+
+/// Lets an agent whose time is used up make its last report, if one is due; the task has failed then.
+pub(crate) async fn report_out_of_time(
+    assignment: Assignment,
+    link: &WorkerLink,
+    host: Arc<Host>,
+    shutdown: Shutdown,
+    why: &str,
+) -> Result<(), CoordinatorError> {
+    link.reach_limit(FailureCause::Timeout, why).await?;
+    let record = link.task()?;
+    if record.reached_limit().is_none() || record.next_work() != Some(WorkStep::Drive) {
+        return Ok(());
+    }
+    let reported = async {
+        let workplace = Workplace::open(assignment, link.clone(), host, shutdown).await?;
+        drive(&workplace, &record).await.map(drop)
+    };
+    match reported.await {
+        Err(error) if error.own_failure().is_some() => {
+            // The task fails for lack of time; without a worktree there is only the report of the facts.
+            tracing::warn!(task = %record.task.id, %error, "an agent could not make its last report");
+            Ok(())
+        }
+        other => other,
+    }
 }
 
 /// Turns an error of one task into that task's failure, and a stop of this agent alone into its end.
@@ -131,6 +167,10 @@ async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, Coord
     let (cause, text) = match driver.drive(workplace).await? {
         DriverEnd::Parked | DriverEnd::Interrupted => return Ok(false),
         DriverEnd::Finished(summary) => return hand_over_or_send_back(workplace, record, summary).await,
+        DriverEnd::AtLimit { limit, report } => {
+            workplace.link.fail_at_limit(limit, report).await?;
+            return Ok(false);
+        }
         DriverEnd::Failed(cause, text) => (cause, text),
     };
     workplace.link.fail(cause, text).await?;
@@ -167,6 +207,9 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     let is_report = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
     if is_report {
         git.keep().await?;
+        if let Some(goes_on) = refuse_claims(workplace, record, &summary).await? {
+            return Ok(goes_on);
+        }
     } else {
         let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
         git.commit(&message, &workplace.policy).await?;
@@ -179,15 +222,41 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     }
     // The work of its children is handed over with its report.
     if is_report && !link.task()?.has_childrens_work() {
-        return report(workplace, summary).await;
+        let is_plan = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers == Delivers::Plan);
+        return if is_plan {
+            propose_plan(workplace, record, &summary).await
+        } else {
+            report(workplace, summary).await
+        };
     }
     let (commit, tree) = git.tip().await?;
     if record.changes_nothing(&commit, &tree) {
         return no_changes(workplace, record, summary).await;
     }
+    git.compare().await?;
+    if let Some(goes_on) = refuse_claims(workplace, record, &summary).await? {
+        return Ok(goes_on);
+    }
     // Either a check or a message is next, so there is more to do.
     link.hand_over(Event::TaskCommitted { task: workplace.task().clone(), commit, tree, summary }).await?;
     Ok(true)
+}
+
+/// Returns work to its agent if the facts do not bear out what the report claims and its role is strict about that;
+/// returns whether there is more to do then.
+async fn refuse_claims(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    summary: &str,
+) -> Result<Option<bool>, CoordinatorError> {
+    if !workplace.assignment.role.as_ref().is_some_and(|role| role.strict_hand_back) {
+        return Ok(None);
+    }
+    let unverified = workplace.link.task()?.unverified_claims(summary);
+    if unverified.is_empty() {
+        return Ok(None);
+    }
+    send_back_claims(workplace, record, &unverified).await.map(Some)
 }
 
 /// Ends a task whose result is its report; there is more to do only if a message has arrived meanwhile.
@@ -195,6 +264,15 @@ async fn report(workplace: &Workplace, summary: String) -> Result<bool, Coordina
     let task = workplace.task().clone();
     let merged = Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) };
     Ok(!workplace.link.hand_over(merged).await?)
+}
+
+/// Ends a task whose result is a plan; one that cannot be run is returned to its agent. Returns whether there is more
+/// to do.
+async fn propose_plan(workplace: &Workplace, record: &TaskRecord, answer: &str) -> Result<bool, CoordinatorError> {
+    match workplace.link.judge_plan(answer) {
+        Ok(plan) => report(workplace, plan).await,
+        Err(errors) => send_back_plan(workplace, record, &errors).await,
+    }
 }
 
 /// Ends a review with its verdict; an agent that has given none is told once. Returns whether there is more to do.

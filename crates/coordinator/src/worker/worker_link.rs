@@ -12,13 +12,16 @@ use std::sync::Arc;
 use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::invisible::is_invisible;
-use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::run_state::{ApprovalDecision, AskedWait, HandOver, MessageRefused, SpawnRefused, WaitDecision};
+use orchestrate_core::message::{Envelope, Origin, Outgoing, Sender};
+use orchestrate_core::run_state::{
+    ApprovalDecision, AskedWait, HandOver, MessageRefused, Receipt, SpawnRefused, WaitDecision,
+};
 use orchestrate_core::{
-    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, CallOfTurn, DividedRequest, ReviewVerdict,
-    RunState, TaskId, TaskRecord, ToolCall, VerdictRefused, WaitRefused,
+    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, CallOfTurn, DividedRequest, ReachedLimit,
+    ReviewVerdict, RunState, TaskId, TaskRecord, ToolCall, VerdictRefused, WaitRefused,
 };
 use orchestrate_journal::{Batch, Blob, Slot};
+use orchestrate_plan::{PlanError, proposed};
 use orchestrate_tools::EndedAgentsWait;
 use serde::de::DeserializeOwned;
 
@@ -30,7 +33,9 @@ use crate::run::new_child::{self, NewChild};
 use crate::run::retry_notices::Retry;
 use crate::run::shutdown::Shutdown;
 use crate::run::time_limit;
+use crate::texts::roles::known_names;
 use crate::texts::skills::SkillRefused;
+use crate::worker::task_end::Failure;
 use crate::worker::{childrens_work, review_end, task_end};
 use crate::worktree::git_link::GitLink;
 
@@ -59,14 +64,6 @@ pub(crate) struct Announced {
 /// Reports whether a task's agent waits for a model that does not answer.
 fn is_waiting(state: &RunState, task: &TaskId) -> bool {
     state.task(task).is_some_and(|record| record.outage().is_some())
-}
-
-/// A message to another agent.
-pub(crate) struct Outgoing {
-    pub(crate) to: AgentId,
-    pub(crate) body: String,
-    /// Seconds from now after which it must not be delivered.
-    pub(crate) deadline_seconds: Option<u64>,
 }
 
 impl WorkerLink {
@@ -110,14 +107,18 @@ impl WorkerLink {
         time_limit::reached(self.context.journal.watch(), left).await;
     }
 
-    /// Returns the agent's undelivered messages, oldest first.
-    pub(crate) fn messages(&self) -> Vec<Envelope> {
-        self.context.state().messages_for(&self.task).cloned().collect()
-    }
-
-    /// Returns the time of the newest event, against which deadlines are compared, in Unix milliseconds.
-    pub(crate) fn now_ms(&self) -> u64 {
-        self.context.state().updated_ms
+    /// Records that the agent's undelivered messages are delivered, and returns them, oldest first; those that have
+    /// expired are left out.
+    pub(crate) async fn deliver(&self) -> Result<Vec<Envelope>, CoordinatorError> {
+        if self.context.state().messages_for(&self.task).next().is_none() {
+            return Ok(Vec::new());
+        }
+        let task = self.task.clone();
+        let delivered = self.context.decide_and_tell(move |state| {
+            let (events, read) = state.decide_delivery(&task);
+            Ok::<_, Infallible>((Batch::from(events), read))
+        });
+        delivered.await?.map_err(|never| match never {})
     }
 
     /// Returns the user's decisions on the agent's calls.
@@ -133,6 +134,14 @@ impl WorkerLink {
             Some(plan) => self.context.blob_text(plan).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Returns the text of the plan that an answer proposes, or its errors, one a line, if it cannot be run.
+    pub(crate) fn judge_plan(&self, answer: &str) -> Result<String, String> {
+        let settings = &self.context.state().settings;
+        let known = known_names(&self.context.roles, settings.base_url.is_some());
+        let errors = |errors: Vec<PlanError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        proposed(answer, &known, settings).map_err(errors)
     }
 
     /// Returns a skill's body, or a file below its folder: of the project's skills, as the base commit has it.
@@ -266,12 +275,16 @@ impl WorkerLink {
         self.record(vec![asked]).await
     }
 
-    /// Sends another agent a message and returns its number.
-    pub(crate) async fn send(&self, message: Outgoing) -> Result<Result<u64, MessageRefused>, CoordinatorError> {
-        let from = Sender::Agent(self.task.clone());
-        let now = self.now_ms();
-        let deadline = message.deadline_seconds.map(|seconds| now.saturating_add(seconds.saturating_mul(1000)));
-        self.context.send(from, message.to, message.body, deadline).await
+    /// Sends a message of the agent's call and returns who gets it; `None` if the call waits for the answer.
+    pub(crate) async fn send(
+        &self,
+        call: CallOfTurn,
+        message: Outgoing,
+    ) -> Result<Result<Option<Receipt>, MessageRefused>, CoordinatorError> {
+        let record = self.task()?;
+        let role = record.agent().map(|name| self.context.roles.role(name)).transpose()?;
+        let channels = role.and_then(|role| role.channels.clone());
+        self.context.send(Origin { from: Sender::Agent(self.task.clone()), call: Some(call), channels }, message).await
     }
 
     /// Returns the child that the agent's call has spawned already, `None` if it may spawn one, or why it may not.
@@ -291,7 +304,9 @@ impl WorkerLink {
     pub(crate) fn agent_status(&self, agent: &AgentId) -> Result<AgentStatus, String> {
         let state = self.context.state();
         let record = state.known_agent(agent).map_err(|refused| refused.to_string())?;
-        Ok(state.agent_status(record, true))
+        let messages = state.channel(&Sender::Agent(self.task.clone()), &agent.clone().into());
+        let messages = Some(messages).filter(|messages| messages.sent > 0);
+        Ok(AgentStatus { messages, ..state.agent_status(record, true) })
     }
 
     /// Returns the agents of the run that have not ended.
@@ -377,9 +392,33 @@ impl WorkerLink {
         review_end::conclude(&self.context, &self.task, summary).await
     }
 
+    /// Records that the agent has reached a limit, so that its last request is due; returns `None` if none is.
+    pub(crate) async fn reach_limit(
+        &self,
+        cause: FailureCause,
+        message: &str,
+    ) -> Result<Option<ReachedLimit>, CoordinatorError> {
+        let (task, message) = (self.task.clone(), message.to_owned());
+        let due = move |state: &RunState| state.decide_report(&task, cause, &message).map(Batch::from).ok_or(());
+        match self.context.journal.append_if(due).await? {
+            Ok(_) => Ok(self.task()?.reached_limit().cloned()),
+            Err(()) => Ok(None),
+        }
+    }
+
     /// Fails the task, unless its work has been handed over; its worktree is kept.
     pub(crate) async fn fail(&self, cause: FailureCause, message: String) -> Result<(), CoordinatorError> {
-        task_end::fail(&self.context, &self.task, cause, message).await
+        task_end::fail(&self.context, &self.task, Failure { cause, message, report: None }).await
+    }
+
+    /// Fails the task, whose agent has reached a limit, with the agent's report; its worktree is kept.
+    pub(crate) async fn fail_at_limit(
+        &self,
+        limit: ReachedLimit,
+        report: Option<String>,
+    ) -> Result<(), CoordinatorError> {
+        let ReachedLimit { cause, message, .. } = limit;
+        task_end::fail(&self.context, &self.task, Failure { cause, message, report }).await
     }
 
     /// Cancels the task, unless it has ended.

@@ -7,20 +7,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::git_path::{shown_path, text};
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Policy;
 use orchestrate_core::run_state::Repair;
-use orchestrate_core::{Oid, TaskId, TaskRecord};
+use orchestrate_core::{AgentId, Oid, TaskId, TaskRecord, WaitRefused};
 use orchestrate_git::{CommitInfo, ConflictFile, FileChange, Identity, Merge, Worktree, WrittenConflict};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, ShownDiff, ShowsPath, WorktreeScope};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
-use crate::worktree::commit;
+use crate::worktree::aggregate::Caller;
 use crate::worktree::commit::{Made, NewTip};
 use crate::worktree::own_refs::{MERGING, OwnRefs, SELECTED};
 use crate::worktree::worktrees;
+use crate::worktree::{aggregate, commit, compare};
 
 /// One agent's worktree and branch.
 #[derive(Clone)]
@@ -184,6 +186,22 @@ impl GitLink {
         let (_, tip) = self.record()?;
         let commit = tip.clone();
         Ok((tip, self.context.git(move |repo| repo.tree_of(&commit)).await?))
+    }
+
+    /// Returns the results of these agents beside those of this one; fails with the reason if one does not exist.
+    pub(crate) async fn aggregate(
+        &self,
+        agents: &[AgentId],
+        shows: ShowsPath,
+    ) -> Result<Result<AggregatedResults, WaitRefused>, CoordinatorError> {
+        let caller = Caller { agent: Some(self.task.clone()), shows };
+        aggregate::aggregate(&self.context, agents, caller).await
+    }
+
+    /// Records which files the work at the branch's tip changes.
+    pub(crate) async fn compare(&self) -> Result<(), CoordinatorError> {
+        let (record, tip) = self.record()?;
+        compare::record_changes(&self.context, &record, tip).await
     }
 
     /// Returns when git's index of the worktree was last written.

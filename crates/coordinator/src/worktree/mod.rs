@@ -1,10 +1,12 @@
 //! Creates, commits and replaces the worktrees of tasks, and carries out what their agents ask of git.
 
+pub(crate) mod aggregate;
 pub(crate) mod before_command;
 pub(crate) mod branch;
 pub(crate) mod checkout;
 mod childrens_work;
 pub(crate) mod commit;
+pub(crate) mod compare;
 pub(crate) mod contents;
 pub(crate) mod git_link;
 pub(crate) mod merge;

@@ -51,14 +51,15 @@ pub(crate) async fn record_loss(context: &RunContext, record: &TaskRecord) -> Re
     Ok(())
 }
 
-/// Stores the content of a task's worktree, if it has one.
-pub(crate) async fn keep(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
+/// Stores the content of a task's worktree, if it has one, and returns the commit, or `None` if it is as at the
+/// branch's tip.
+pub(crate) async fn keep(context: &RunContext, task: &TaskId) -> Result<Option<Oid>, CoordinatorError> {
     let record = context.task(task)?;
     if record.tip().is_none() || !context.layout.worktree(&context.run, task).exists() {
-        return Ok(());
+        return Ok(None);
     }
     let worktree = open(context, &record).await?;
-    commit::keep_worktree(context, &record, &worktree).await.map(drop)
+    commit::keep_worktree(context, &record, &worktree).await
 }
 
 /// Moves a task's branch to its recorded position, if it only has to follow.

@@ -101,8 +101,12 @@ pub enum ReturnCause {
     Unstorable,
     /// A task that reviews it asks for changes.
     ChangesRequested,
+    /// Its report claims what the facts do not bear out.
+    Claims,
     /// It has to end with a verdict, and has ended without one.
     NoVerdict,
+    /// It has to end with a plan that can be run, and has ended with something else.
+    InvalidPlan,
     /// There is new work for it to review.
     NewWork,
     /// Its agent had finished before the agents that it spawned; these have ended now.
@@ -144,12 +148,16 @@ pub enum FailureCause {
     Denied,
     /// The task's or the run's check kept failing.
     Check,
+    /// The agent's report kept claiming what the facts do not bear out.
+    Claims,
     /// The agent changed nothing although its role delivers changes.
     NoChanges,
     /// A task that reviews it kept asking for changes.
     ChangesRequested,
     /// The agent ended without the verdict that its role requires.
     NoVerdict,
+    /// The agent kept ending without a plan that can be run, which its role requires.
+    InvalidPlan,
     /// The agent ended with empty replies.
     Silent,
     /// The agent repeated itself.
@@ -158,7 +166,8 @@ pub enum FailureCause {
     Refused,
     /// The model rejected the request.
     Model,
-    /// The model's endpoint did not answer for too long, or rejects the key or the account.
+    /// The model's endpoint did not answer for too long; in older journals, it may also have rejected the key or the
+    /// account.
     Endpoint,
     /// A `run:` command failed.
     Command,

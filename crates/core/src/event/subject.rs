@@ -25,12 +25,18 @@ impl Event {
             | Event::RunLanded { .. }
             | Event::RunUnlanded { .. }
             | Event::RunCleaned { .. }
-            | Event::TasksDropped { .. }
+            | Event::TasksDropped(_)
             | Event::IntegrationHeld { .. }
             | Event::MachineSlept { .. } => None,
             Event::TaskAdded { task, .. } => Some(&task.id),
-            Event::MessageSent { envelope } => Some(&envelope.to),
+            Event::ReportDue(due) => Some(&due.task),
+            Event::ReportGiven(given) => Some(&given.task),
+            Event::WorkCompared(compared) => Some(&compared.task),
+            // What an agent writes to the user is a part of its own story.
+            Event::MessageSent { envelope } => envelope.to.agent().or(envelope.from.agent()),
             Event::MessageDelivered { to, .. } => Some(to),
+            Event::MessageExpired(expired) => Some(&expired.to),
+            Event::QuestionUnanswered(question) => Some(&question.from),
             Event::TaskReady { task }
             | Event::AgentSpawned { task, .. }
             | Event::WorktreePrepared { task, .. }

@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 55] = [
+    pub const TYPES: [&'static str; 60] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -35,6 +35,11 @@ impl Event {
         "agent.woken",
         "message.sent",
         "message.delivered",
+        "message.expired",
+        "question.unanswered",
+        "report.due",
+        "report.given",
+        "work.compared",
         "snapshot.taken",
         "task.committed",
         "verify.started",

@@ -1,9 +1,10 @@
 //! Dropping tasks: deciding which, and what remains of them in the state.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::ids::{Oid, TaskId};
+use crate::dropped_tasks::DroppedTasks;
+use crate::ids::TaskId;
 use crate::illegal::Illegal;
 use crate::request::RequestRefused;
 use crate::run_state::{RunState, TaskRecord};
@@ -48,12 +49,8 @@ impl RunState {
     }
 
     /// Applies the drop of tasks, with the commits that replace the merges of the others.
-    pub(super) fn dropped(
-        &mut self,
-        tasks: &[TaskId],
-        [target, commit]: [&Oid; 2],
-        merges: &BTreeMap<Oid, Oid>,
-    ) -> Result<(), Illegal> {
+    pub(super) fn dropped(&mut self, dropped: &DroppedTasks) -> Result<(), Illegal> {
+        let DroppedTasks { tasks, target, commit, merges } = dropped;
         if *target != self.integration {
             return Err(Illegal::OtherResult(target.clone()));
         }
@@ -65,6 +62,7 @@ impl RunState {
             if tasks.contains(id) {
                 record.drop_work();
                 self.budget.release(id);
+                self.budget.let_go(id);
                 self.money.release(id);
             } else {
                 record.replace_merges(merges);

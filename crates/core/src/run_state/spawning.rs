@@ -7,12 +7,12 @@ use crate::authority::Authority;
 use crate::child::{AgentHandle, AskedChild, PARENTS_TOOLS, SpawnDecision};
 use crate::child_id::child_id;
 use crate::event::Event;
+use crate::ids::CallOfTurn;
 use crate::ids::{AgentId, TaskId};
 use crate::run_state::{RunState, TaskRecord};
 use crate::settings::LEAST_CONTEXT_TOKENS;
 use crate::spawn_record::SpawnRecord;
 use crate::task::{Task, Work};
-use crate::wait::CallOfTurn;
 
 impl RunState {
     /// Decides about a child that an agent or a program asks for. The same call adds a child only once, so it can be

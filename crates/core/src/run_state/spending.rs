@@ -4,18 +4,18 @@ use crate::budget::{Amount, Reservation};
 use crate::event::Event;
 use crate::ids::TaskId;
 use crate::price::Cost;
+use crate::run_state::reporting::both;
 use crate::run_state::{RunState, TaskRecord};
 
 impl RunState {
     /// Decides whether a task may send a request that needs this much now, of tokens and of money.
     pub fn ask_budgets(&self, task: &TaskId, amount: Amount) -> Reservation {
+        if self.task(task).is_some_and(|record| record.reached_limit().is_some()) {
+            return self.ask_for_report(task, amount);
+        }
         let tokens = self.budget.ask(task, amount.tokens);
         let money = self.money.ask(task, amount.micro_usd.unwrap_or_default());
-        match (tokens, money) {
-            (refused @ Reservation::Refused(_), _) | (_, refused @ Reservation::Refused(_)) => refused,
-            (Reservation::Fits, Reservation::Fits) => Reservation::Fits,
-            _ => Reservation::Waits,
-        }
+        both(tokens, money)
     }
 
     /// Returns what the task's request waits for, if it waits.
@@ -40,6 +40,22 @@ impl RunState {
         self.money.limit_run(self.settings.budget_micro_usd);
         self.budget.release_all();
         self.money.release_all();
+        // What is held follows from the new limits.
+        let tasks: Vec<TaskId> = self.tasks().map(|record| record.task.id.clone()).collect();
+        tasks.iter().for_each(|task| self.budget.let_go(task));
+        tasks.iter().for_each(|task| self.hold_for_report(task));
+    }
+
+    /// Holds what an agent's last report needs while it is at work, until its last request is sent.
+    fn hold_for_report(&mut self, task: &TaskId) {
+        let holds = |record: &TaskRecord| {
+            record.state().is_under_way() && !record.is_command() && !record.has_asked_for_report()
+        };
+        if self.task(task).is_some_and(holds) {
+            self.budget.hold(task);
+        } else {
+            self.budget.let_go(task);
+        }
     }
 
     /// Returns the events that count the requests of a process that has ended, whose ends were not observed.
@@ -49,6 +65,8 @@ impl RunState {
 
     /// Counts what a task reserves and spends.
     pub(super) fn count_spending(&mut self, task: &TaskId, event: &Event) {
+        // The last request is paid for from what was held for it, so the hold ends before the tokens are reserved.
+        self.hold_for_report(task);
         match event {
             Event::ModelRequested { reserved_tokens, reserved_micro_usd, .. } => {
                 self.budget.reserve(task, *reserved_tokens);

@@ -2,26 +2,34 @@
 
 use crate::ids::AgentId;
 use crate::run_state::{RunState, TaskRecord};
-use crate::settings::{ROOT_AGENT, ROOT_CONTEXT_TOKENS, RunSettings};
+use crate::settings::{ROOT_AGENT, RunSettings};
+use crate::task::Task;
 
 impl RunState {
-    /// Returns the maximum size of a request of an agent, in tokens; the agent's role may narrow it further.
+    /// Returns the task that is the goal of the run, whose agent is the root; `None` if the run has a plan.
+    pub fn goal(&self) -> Option<&TaskRecord> {
+        self.tasks().find(|record| record.task.goal)
+    }
+
+    /// Returns the maximum size of a request of an agent, in tokens; its role and its model may narrow it further.
     ///
-    /// Agents of tasks have the context of children. The root, which no task is, has the largest context.
+    /// The root is also found by the name [`ROOT_AGENT`], unless a task has it.
     pub fn token_limit(&self, agent: &AgentId) -> u64 {
-        let record = self.task(agent);
-        if record.is_none() && agent.as_str() == ROOT_AGENT {
-            return ROOT_CONTEXT_TOKENS;
+        let named = || self.goal().filter(|_| agent.as_str() == ROOT_AGENT);
+        match self.task(agent).or_else(named) {
+            Some(record) => self.settings.token_limit_of(&record.task, record.model()),
+            None if agent.as_str() == ROOT_AGENT => self.settings.root_context_tokens,
+            None => self.settings.context_tokens,
         }
-        self.settings.token_limit_of_model(record.and_then(TaskRecord::model))
     }
 }
 
 impl RunSettings {
     /// Returns the maximum size of a request of a task's agent to a model, in tokens; the run's own limit if no model
     /// is named, or if none is set for it.
-    pub fn token_limit_of_model(&self, model: Option<&str>) -> u64 {
+    pub fn token_limit_of(&self, task: &Task, model: Option<&str>) -> u64 {
+        let of_agent = if task.goal { self.root_context_tokens } else { self.context_tokens };
         let of_model = model.and_then(|model| self.context_limits.get(model).copied());
-        of_model.map_or(self.context_tokens, |own| own.min(self.context_tokens))
+        of_model.map_or(of_agent, |own| own.min(of_agent))
     }
 }

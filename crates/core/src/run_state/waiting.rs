@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::asked_wait::{AskedWait, Expiry, WaitDecision};
+use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 use crate::event::Event;
-use crate::ids::{AgentId, CallHash, TaskId};
+use crate::ids::{AgentId, CallHash, CallOfTurn, TaskId};
 use crate::merge_target::MergeTarget;
+use crate::message::{Envelope, Receiver};
 use crate::run_state::{RunState, TaskRecord};
 use crate::schedule::Progress;
 use crate::task_state::TaskState;
-use crate::wait::{CallOfTurn, Wait, WaitRefused};
+use crate::wait::{Wait, WaitRefused};
 
 impl RunState {
     /// Decides about a call that would wait for other agents.
@@ -59,6 +60,25 @@ impl RunState {
         Ok(())
     }
 
+    /// Returns the records of agents that another one names, each once.
+    ///
+    /// # Errors
+    ///
+    /// Fails if none is named or there is no such agent, with the names of those that there are.
+    pub fn named_agents(&self, ids: &[AgentId]) -> Result<Vec<&TaskRecord>, WaitRefused> {
+        if ids.is_empty() {
+            return Err(WaitRefused::NoAgents);
+        }
+        let mut records: Vec<&TaskRecord> = Vec::new();
+        for id in ids {
+            let record = self.known_agent(id)?;
+            if !records.iter().any(|known| known.task.id == *id) {
+                records.push(record);
+            }
+        }
+        Ok(records)
+    }
+
     /// Returns the record of an agent that another one names.
     ///
     /// # Errors
@@ -89,13 +109,18 @@ impl RunState {
             Wait::Person { call } => self.is_answered(call),
             // A resumption is itself the event that ends it.
             Wait::Endpoint { .. } => false,
+            Wait::Message { .. } => self.has_message(waiter),
             // Its branch is about to move, and its files follow when it goes on.
             Wait::Agents { .. } | Wait::Children if self.is_merged_into(waiter) => false,
-            // The agent reads the message after its call, which must not wait for the sender.
-            Wait::Agents { .. } | Wait::Children if self.messages_for(waiter).next().is_some() => true,
+            Wait::Agents { .. } | Wait::Children if self.has_message(waiter) => true,
             Wait::Agents { ids, .. } => ids.iter().all(|id| self.is_done_for(waiter, id)),
             Wait::Children => self.open_children(waiter).next().is_none(),
         }
+    }
+
+    /// Reports whether the agent reads a message after its call, which must then not wait for the sender.
+    fn has_message(&self, waiter: &TaskId) -> bool {
+        self.messages_for(waiter).next().is_some()
     }
 
     /// Reports whether a merge into an agent's branch is in progress.
@@ -123,35 +148,67 @@ impl RunState {
         record.state().is_settled() || record.state().awaits_review() || is_verified
     }
 
-    /// Returns the wait whose deadline passes next; `None` if there is none, or while the run's time stands still.
+    /// Returns the deadline that passes next, of a wait or of a message; `None` if there is none, or while the run's
+    /// time stands still.
     pub fn next_expiry(&self) -> Option<Expiry> {
         if self.stands_still() {
             return None;
         }
         let waits = self.tasks().filter_map(|record| Some((record.wait()?.until_ms()?, &record.task.id)));
         let waits = waits.filter(|(_, task)| !self.is_merged_into(task));
-        let (until_ms, task) = waits.min()?;
-        let left = Duration::from_millis(until_ms.saturating_sub(self.worked_ms()));
-        Some(Expiry { task: task.clone(), until_ms, left })
+        let of_wait = waits.min().map(|(until_ms, task)| {
+            let left = Duration::from_millis(until_ms.saturating_sub(self.worked_ms()));
+            Expiry { of: Expiring::Wait { task: task.clone(), until_ms }, left }
+        });
+        let of_message = self.next_deadline().map(|(deadline, message)| {
+            let (from, to) = (message.from.clone(), message.to.clone());
+            let left = Duration::from_millis(deadline.saturating_sub(self.updated_ms));
+            Expiry { of: Expiring::Message { from, to, sequence: message.sequence }, left }
+        });
+        of_wait.into_iter().chain(of_message).min_by_key(|expiry| expiry.left)
     }
 
-    /// Returns the event of a deadline that has passed; `None` if the task no longer waits until then.
-    pub fn decide_expiry(&self, expiry: &Expiry) -> Option<Event> {
-        let wait = self.task(&expiry.task).and_then(TaskRecord::wait)?;
-        let is_current = wait.until_ms() == Some(expiry.until_ms) && !self.is_merged_into(&expiry.task);
-        is_current.then(|| Event::AgentWoken { task: expiry.task.clone(), timed_out: true })
+    /// Returns the events of a deadline that has passed; none if the wait is over, or the message delivered.
+    pub fn decide_expiry(&self, expiry: &Expiry) -> Vec<Event> {
+        match &expiry.of {
+            Expiring::Wait { task, until_ms } => {
+                let wait = self.task(task).and_then(TaskRecord::wait);
+                let is_current =
+                    wait.is_some_and(|wait| wait.until_ms() == Some(*until_ms)) && !self.is_merged_into(task);
+                let woken = is_current.then(|| Event::AgentWoken { task: task.clone(), timed_out: true });
+                woken.into_iter().collect()
+            }
+            Expiring::Message { from, to, sequence } => {
+                let is_meant =
+                    |message: &&Envelope| message.from == *from && message.to == *to && message.sequence == *sequence;
+                self.unread().find(is_meant).map(|message| self.expired(message)).unwrap_or_default()
+            }
+        }
     }
 
     /// Returns the events that end the waits for what has happened.
     pub(super) fn wakes(&self) -> impl Iterator<Item = Event> {
         // A decision about a call is itself the event that ends the wait for it, and so is a resumption.
-        let waits = |record: &&TaskRecord| record.wait().is_some_and(|wait| !wait.is_for_person());
-        let woken = self.tasks().filter(waits).filter(|record| self.is_woken(&record.task.id));
+        let waits = |record: &&TaskRecord| record.wait().is_some_and(|wait| !wait.has_own_end());
+        let ends = |record: &&TaskRecord| self.is_woken(&record.task.id) || self.is_stranded(record);
+        let woken = self.tasks().filter(waits).filter(ends);
         woken.map(|record| Event::AgentWoken { task: record.task.id.clone(), timed_out: false })
     }
 
+    /// Reports whether an agent waits for one that will never come to rest, though not because that one waits, too.
+    /// When the wait began, this could not be known: where nothing is merged, what depends on work that is then handed
+    /// over never starts.
+    fn is_stranded(&self, record: &TaskRecord) -> bool {
+        let Some(Wait::Agents { ids, .. }) = record.wait() else { return false };
+        if self.tasks().any(|record| self.can_go_on(record)) {
+            return false;
+        }
+        let waits_itself = |id: &AgentId| self.task(id).is_some_and(|record| record.wait().is_some());
+        !self.held_up_by(&record.task.id, ids).iter().all(waits_itself)
+    }
+
     /// Returns those of the agents that cannot come to rest while the waiter waits, even if everything else ends well.
-    fn held_up_by(&self, waiter: &TaskId, ids: &[TaskId]) -> Vec<AgentId> {
+    pub(super) fn held_up_by(&self, waiter: &TaskId, ids: &[TaskId]) -> Vec<AgentId> {
         let mut supposed: BTreeMap<&TaskId, Progress> =
             self.tasks().map(|record| (&record.task.id, self.progress(&record.task.id))).collect();
         loop {
@@ -190,7 +247,13 @@ impl RunState {
                         Some(Wait::Children) => {
                             self.is_woken(id) || self.open_children(id).all(|child| is_rest(of(&child.task.id)))
                         }
-                        Some(Wait::Person { .. } | Wait::Endpoint { .. }) | None => true,
+                        Some(Wait::Message { to: Receiver::Agent(asked), until_ms, .. }) => {
+                            until_ms.is_some() || self.is_woken(id) || is_rest(of(asked))
+                        }
+                        Some(
+                            Wait::Message { to: Receiver::User, .. } | Wait::Person { .. } | Wait::Endpoint { .. },
+                        )
+                        | None => true,
                     };
                     is_free.then_some(Progress::Merged)
                 }

@@ -35,6 +35,8 @@ pub(super) struct Branch {
     pub(super) repair: Option<Repair>,
     /// The state of the worktree.
     pub(super) worktree: Worktree,
+    /// The commit of the newest snapshot since the branch was last restarted.
+    pub(super) kept: Option<Oid>,
     /// The commit whose files the worktree still has, although work has been merged into the branch since.
     pub(super) behind: Option<Oid>,
     /// Whether the work of other agents was merged into the branch.
@@ -66,6 +68,7 @@ impl Branch {
             onto: None,
             repair: None,
             worktree: Worktree::Missing,
+            kept: None,
             behind: None,
             has_childrens_work: false,
             snapshot: None,
@@ -76,7 +79,7 @@ impl Branch {
     /// Makes the next attempt start at a commit, whatever the branch contains.
     pub(super) fn restart(&mut self, base: &Oid) {
         (self.base, self.tip) = (base.clone(), base.clone());
-        (self.onto, self.repair) = (None, None);
+        (self.onto, self.repair, self.kept) = (None, None, None);
         self.has_childrens_work = false;
         self.lose_worktree();
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Event, FailureCause, ReturnCause};
-use crate::ids::{CallId, Oid, TaskId};
+use crate::ids::{CallId, CallOfTurn, Oid, TaskId};
 use crate::task::TaskStatus;
 use crate::task_state::{EndCause, TaskError, TaskState, Verify};
-use crate::wait::{CallOfTurn, EndedWait, Wait};
+use crate::wait::{EndedWait, Wait};
 
 /// Why an optional task that was left out has ended.
 const LEFT_OUT: &str = "it is optional, and the run leaves out optional tasks";

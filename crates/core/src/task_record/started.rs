@@ -8,12 +8,15 @@ use serde::Serialize;
 use super::branch::{Branch, Snapshot};
 use super::review::Review;
 use super::stage::{End, Stage, Work};
+use crate::check_receipt::CheckReceipts;
+use crate::compared_work::ComparedWork;
 use crate::conversation::Usage;
-use crate::event::{CacheLookup, Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
+use crate::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use crate::ids::{BlobId, CallId, Oid};
 use crate::illegal::Illegal;
 use crate::merge_target::MergeTarget;
 use crate::price::Cost;
+use crate::reached_limit::ReachedLimit;
 use crate::stored_request::Extent;
 use crate::task::Task;
 use crate::task_state::{TaskState, Verify};
@@ -93,6 +96,10 @@ pub(super) struct Started {
     pub(super) summary: String,
     /// What it was shown and has decided, if it reviews other tasks.
     pub(super) review: Review,
+    /// The checks of its work.
+    pub(super) checks: CheckReceipts,
+    /// What its work changes, as it was compared last.
+    pub(super) compared: Option<ComparedWork>,
 }
 
 /// The newest attempt at a task.
@@ -132,11 +139,22 @@ pub(super) struct Tally {
     pub(super) rounds: u32,
     /// Whether a call was denied.
     pub(super) denied: bool,
+    /// The limit that the agent has reached, and whether its last request was sent.
+    pub(super) report: Option<LastReport>,
     /// Whether the agent was told which files are missing and nothing has been stored since: ending again then
     /// confirms the deletion.
     pub(super) deletions_told: bool,
     /// Whether the agent had finished before its children, and was not told yet what has become of them.
     pub(super) awaits_children: bool,
+}
+
+/// The report of an agent that has reached a limit.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LastReport {
+    /// The limit.
+    pub(super) limit: ReachedLimit,
+    /// Whether the last request was sent.
+    pub(super) asked: bool,
 }
 
 /// The time worked on an attempt, measured in the run's own working time.
@@ -195,6 +213,8 @@ impl Started {
             last_tool: None,
             summary: String::new(),
             review: Review::default(),
+            checks: CheckReceipts::default(),
+            compared: None,
         }
     }
 
@@ -254,7 +274,9 @@ impl Started {
             | Event::ModelWaiting { .. } => self.require_running(),
             Event::ModelRequested { turn, parts, reserved_tokens, reserved_micro_usd, .. } => {
                 self.require_running()?;
+                self.require_request_allowed()?;
                 self.requested = Some(Extent::follow(self.requested, seq, parts)?);
+                self.note_last_request();
                 // While no model answers, the same request is sent to each of them in turn.
                 self.attempt.outage.take_if(|outage| outage.turn != *turn);
                 self.asked = Some(Asked { turn: *turn, tokens: *reserved_tokens, micro_usd: *reserved_micro_usd });
@@ -295,6 +317,7 @@ impl Started {
                 Ok(())
             }
             Event::SnapshotTaken { number, commit, tree, on_branch, left_out, .. } => {
+                self.branch.kept = Some(commit.clone());
                 self.branch.snapshot = Some(Snapshot { number: *number, tree: tree.clone() });
                 if *on_branch {
                     self.branch.advance(commit, left_out);
@@ -302,34 +325,11 @@ impl Started {
                 }
                 Ok(())
             }
-            Event::ToolStarted { call_id, tool, cache, .. } => self.call_started(call_id, tool, cache.as_ref(), task),
-            Event::ToolFinished { call_id, outcome, .. } => {
-                if let Some(open_calls) = self.stage.open_calls_mut() {
-                    open_calls.remove(call_id);
-                }
-                self.attempt.tally.denied |= *outcome == ToolOutcome::Denied;
-                Ok(())
-            }
+            Event::ToolStarted { .. } | Event::ToolFinished { .. } => self.apply_call(event, task),
             _ if event.is_of_wait() => self.apply_wait(event),
+            Event::ReportDue(_) | Event::ReportGiven(_) | Event::WorkCompared(_) => self.apply_report(event),
             _ => self.apply_outcome(event, task),
         }
-    }
-
-    fn call_started(
-        &mut self,
-        call: &CallId,
-        tool: &str,
-        cache: Option<&CacheLookup>,
-        task: &Task,
-    ) -> Result<(), Illegal> {
-        self.running()?.insert(call.clone());
-        self.replayed_calls += u64::from(cache.is_some_and(|lookup| lookup.hit));
-        self.last_tool = Some(tool.to_owned());
-        if task.is_command() {
-            // A command is only ever rerun in a clean worktree, and this one is not clean any more.
-            self.branch.lose_worktree();
-        }
-        Ok(())
     }
 
     /// Applies events about the outcome of the work.

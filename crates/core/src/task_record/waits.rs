@@ -5,9 +5,9 @@ use std::mem;
 use super::stage::Stage;
 use super::started::Started;
 use crate::event::Event;
-use crate::ids::CallHash;
+use crate::ids::{CallHash, CallOfTurn};
 use crate::illegal::Illegal;
-use crate::wait::{CallOfTurn, EndedWait, Wait};
+use crate::wait::{EndedWait, Wait};
 
 impl Started {
     /// Applies the begin of a wait, or the end of one for other agents.
@@ -17,7 +17,7 @@ impl Started {
                 let of = CallOfTurn { turn: self.turns, call: call_id.clone() };
                 self.wait(Wait::Person { call: call.clone() }, Some(of))
             }
-            Event::AgentWaiting { turn, call_id, wait, .. } if !wait.is_for_person() => {
+            Event::AgentWaiting { turn, call_id, wait, .. } if !wait.has_own_end() => {
                 self.wait(wait.clone(), Some(CallOfTurn { turn: *turn, call: call_id.clone() }))
             }
             Event::HandOverWaiting { .. } => {
@@ -43,12 +43,13 @@ impl Started {
         Ok(())
     }
 
-    /// Ends a wait for other agents.
+    /// Ends a wait for other agents or a message.
     fn wake(&mut self, timed_out: bool) -> Result<(), Illegal> {
         let refusal = self.refusal();
-        let Stage::Waiting { wait: Wait::Agents { .. } | Wait::Children, of, open_calls } = &mut self.stage else {
+        let Stage::Waiting { wait, of, open_calls } = &mut self.stage else { return Err(refusal) };
+        if wait.has_own_end() {
             return Err(refusal);
-        };
+        }
         let waited = of.clone().map(|of| EndedWait { of, timed_out });
         self.stage = Stage::Running { open_calls: mem::take(open_calls), waited };
         Ok(())

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use crate::support::{NOW, added, run, sent, started, store};
 
 fn message(number: u64) -> Request {
-    Request::Message { to: "T1".into(), body: format!("message {number}") }
+    Request::message("T1", format!("message {number}"))
 }
 
 fn received(journal: &Journal, count: usize) -> Vec<Received> {
@@ -144,7 +144,7 @@ fn a_fact_that_a_secret_cannot_be_taken_out_of_is_refused() {
     assert!(matches!(refused, JournalError::Secret(_)) && told.contains("PASSPHRASE") && told.contains("`checkout`"));
     assert!(!told.contains("nobody"), "{told}");
     // Later facts are recorded as usual, without the secret.
-    let answered = store.send(&run(), &Request::Message { to: "T1".into(), body: PASSPHRASE.to_owned() }).unwrap();
+    let answered = store.send(&run(), &Request::message("T1", PASSPHRASE)).unwrap();
     let failed =
         Batch::default().answering(answered, Err(RequestRefused::NotPrepared { error: format!("no {PASSPHRASE}") }));
     journal.append_blocking(failed).unwrap();

@@ -77,11 +77,9 @@ fn decisions_from_many_threads_never_see_the_same_state() {
             scope.spawn(|| {
                 for _ in 0..8 {
                     let send = journal.append_if(|state: &RunState| {
-                        state.check_message("T1", "hello")?;
-                        Ok::<_, orchestrate_core::run_state::MessageRefused>(Batch::from(sent(
-                            "T1",
-                            state.next_sequence(&Sender::User),
-                        )))
+                        let to = "T1".into();
+                        let sequence = state.channel(&Sender::User, &to).sent + 1;
+                        state.decide(&Request::message("T1", "hello")).map(|_| Batch::from(sent("T1", sequence)))
                     });
                     block_on(send).unwrap().unwrap();
                 }
@@ -91,7 +89,8 @@ fn decisions_from_many_threads_never_see_the_same_state() {
     let found = store.events(&run(), 2, 100).unwrap();
     let sequences = (1..=64).map(|sequence| sent("T1", sequence)).collect::<Vec<_>>();
     assert_eq!(found.into_iter().map(|fact| fact.event).collect::<Vec<_>>(), sequences);
-    let refused = block_on(journal.append_if(|state| state.check_message("T1", "hello").map(|()| Batch::default())));
+    let ask = |state: &RunState| state.decide(&Request::message("T1", "hello")).map(|_| Batch::default());
+    let refused = block_on(journal.append_if(ask));
     assert!(refused.unwrap().is_err());
     assert_eq!(journal.state().seq, 66);
 }
@@ -158,7 +157,7 @@ fn the_last_facts_of_a_run_wait_for_its_commands() {
     let journal = Journal::create(&store, &run(), vec![started(), added("T1"), added("T2")]).unwrap();
     // Another process sends it while the end is decided: it is noticed, whatever was checked
     // before.
-    let (other, command) = (store.clone(), Request::Message { to: "T1".into(), body: "wait".to_owned() });
+    let (other, command) = (store.clone(), Request::message("T1", "wait"));
     let sent = Arc::new(OnceLock::new());
     let id = Arc::clone(&sent);
     let last = journal.append_last_if(move |_| {

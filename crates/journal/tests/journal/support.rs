@@ -58,15 +58,7 @@ pub(crate) fn turn(id: &str, turn: u32) -> Event {
 }
 
 pub(crate) fn sent(to: &str, sequence: u64) -> Event {
-    Event::MessageSent {
-        envelope: Envelope {
-            sequence,
-            from: Sender::User,
-            to: to.into(),
-            body: format!("message {sequence}"),
-            deadline: None,
-        },
-    }
+    Event::MessageSent { envelope: Envelope::note(sequence, Sender::User, to, format!("message {sequence}")) }
 }
 
 pub(crate) fn delivered(to: &str, sequence: u64) -> Event {

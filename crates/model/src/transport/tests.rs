@@ -225,7 +225,7 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
             "openai/m",
             400,
             r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#,
-            "fit the request into the context of openai/m: too long; start a new run with lower `context_tokens`, since a run keeps its setting",
+            "fit the request into the context of openai/m: too long; start a new run with lower `context_tokens` (`root_context_tokens` for a goal), since a run keeps its setting",
             false,
         ),
         (

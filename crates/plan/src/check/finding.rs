@@ -65,7 +65,7 @@ pub enum FindingCode {
     TooDeep,
     /// The file contains no task.
     NoTasks,
-    /// The file marks no task, so that the whole of it is one.
+    /// No line of the file looks like a task, so that the whole of it is a goal.
     WholeDocument,
     /// There are more tasks than `MAX_TASKS`.
     TooManyTasks,

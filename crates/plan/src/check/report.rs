@@ -29,6 +29,12 @@ const COLUMNS: usize = 80;
 /// The columns before and after a task's id.
 const ID_COLUMN: usize = 8;
 
+/// What a run does with a goal.
+const GOAL: &str = "\
+The agent gets the whole goal: it reads the repository, may spawn agents for the
+parts, merges their work, and answers. What those agents use comes on top.
+";
+
 /// The minimum size of a request: a role's fixed prompt and the task.
 const LEAST_REQUEST_TOKENS: u64 = 2_500;
 
@@ -85,6 +91,9 @@ pub struct CheckedTask {
     /// Whether a run may leave it out; only for people, like its command.
     #[serde(skip)]
     pub optional: bool,
+    /// Whether it is a goal, whose agent may have others work on its parts; only for people, like its command.
+    #[serde(skip)]
+    pub goal: bool,
     /// The bullets and paragraphs below it, as written.
     pub details: Vec<String>,
 }
@@ -137,28 +146,36 @@ impl<'a> Surroundings<'a> {
 
 /// Parses a plan and creates its report.
 pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport {
-    let (plan, mut errors) = parse::read(source, around.known);
-    let plan = plan.within(around.settings);
+    let (plan, errors) = parse::read(source, around.known);
+    report(name, &plan.within(around.settings), errors, around)
+}
+
+/// Creates the report on a typed goal; `None` if the text lists tasks, and so is a plan.
+pub fn check_goal(name: &str, text: &str, around: &Surroundings<'_>) -> Option<CheckReport> {
+    Some(report(name, &Plan::of_goal(text)?, Vec::new(), around))
+}
+
+fn report(name: &str, plan: &Plan, mut errors: Vec<PlanError>, around: &Surroundings<'_>) -> CheckReport {
     errors.extend(around.refused.iter().cloned());
-    errors.extend(unfit(&plan, around.settings, around.known));
+    errors.extend(unfit(plan, around.settings, around.known));
     errors.sort_by_key(|error| (error.line, error.column));
     let waves = match Schedule::new(&plan.tasks) {
         Ok(schedule) if errors.is_empty() => schedule.waves(),
         _ => Vec::new(),
     };
     let mut warnings = plan.warnings.clone();
-    warnings.extend(missing(&plan, around));
+    warnings.extend(missing(plan, around));
     warnings.sort_by_key(|warning| (warning.line, warning.column));
     CheckReport {
         plan: name.to_owned(),
         title: plan.title.clone(),
         tasks: plan.tasks.iter().map(|task| checked(task, around.settings)).collect(),
-        why: why::of_waves(&plan, &waves),
+        why: why::of_waves(plan, &waves),
         waves,
         skipped: plan.skipped.clone(),
         warnings,
         errors,
-        estimate: estimate(&plan, around),
+        estimate: estimate(plan, around),
     }
 }
 
@@ -218,6 +235,7 @@ fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
         verify: task.verify.clone(),
         parallel: task.parallel,
         optional: task.optional,
+        goal: task.goal,
         details: task.details.clone(),
     }
 }
@@ -237,7 +255,7 @@ fn estimate(plan: &Plan, around: &Surroundings<'_>) -> Estimate {
     let mut cost = Some([0u64; 2]);
     for task in agents {
         let turns = u64::from(task.turns.unwrap_or(settings.max_turns).min(settings.max_turns));
-        let (input, output) = (settings.context_tokens, u64::from(settings.max_output_tokens));
+        let (input, output) = (settings.token_limit_of(task, None), u64::from(settings.max_output_tokens));
         let full = turns.saturating_mul(input + output);
         let bound = task.tokens.unwrap_or(u64::MAX);
         let few = LEAST_TURNS.min(turns);
@@ -286,6 +304,11 @@ impl Estimate {
 }
 
 impl CheckReport {
+    /// Reports whether a goal was checked, not a plan of tasks.
+    pub fn is_goal(&self) -> bool {
+        self.tasks.iter().any(|task| task.goal)
+    }
+
     /// Renders the report for a terminal, without colours.
     pub fn render(&self) -> String {
         let mut out = String::new();
@@ -307,6 +330,7 @@ impl CheckReport {
         if !self.waves.is_empty() {
             let [least, most] = self.estimate.tokens;
             let _ = writeln!(out, "\nTokens: {least} to {most}; {}", self.estimate.cost());
+            out.push_str(if self.is_goal() { GOAL } else { "" });
         }
         if !self.skipped.is_empty() {
             out.push_str("\nNot tasks:\n");

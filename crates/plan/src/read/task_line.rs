@@ -24,6 +24,9 @@ use orchestrate_core::ids::TaskId;
 use orchestrate_core::invisible::without_hidden;
 use orchestrate_core::task::{Task, TaskStatus, Work};
 
+/// The role whose agent carries a goal out.
+pub const COORDINATOR: &str = "coordinator";
+
 /// A task as written, before its id and its dependencies are determined.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
@@ -48,6 +51,8 @@ pub(crate) struct Draft {
     /// The letter and number of its phase, such as `P2`.
     pub(crate) phase_label: Option<Arc<str>>,
     pub(crate) optional: bool,
+    /// Whether the whole document is the task.
+    pub(crate) goal: bool,
     pub(crate) attributes: Attributes,
 }
 
@@ -71,6 +76,7 @@ impl Draft {
     pub(crate) fn into_task(self, id: TaskId) -> Task {
         let attributes = self.attributes;
         let agent = attributes.agent.map(|agent| agent.text);
+        let agent = agent.or_else(|| self.goal.then(|| COORDINATOR.to_owned()));
         let mut files: Vec<String> = Vec::new();
         for file in attributes.files {
             if !files.contains(&file.text) {
@@ -99,6 +105,7 @@ impl Draft {
             parallel: attributes.parallel,
             optional: self.optional,
             may_change_nothing: false,
+            goal: self.goal,
         }
     }
 }
@@ -208,6 +215,7 @@ impl<'a> Reader<'_, 'a> {
             phase: place.phase,
             phase_label: place.phase_label.clone(),
             optional: mark.optional,
+            goal: false,
             attributes: line.attributes,
         }
     }

@@ -1,6 +1,6 @@
-//! Makes one task of a document that describes work in prose, without marking any tasks.
+//! Makes one task, the goal, of a document that describes work in prose, without marking any tasks.
 //!
-//! A document that says nothing, or only what is done already, is no task.
+//! A document that says nothing, or only what is done already, is no goal.
 
 use orchestrate_core::task::TaskStatus;
 
@@ -11,7 +11,7 @@ use crate::read::status;
 use crate::read::task_line::Draft;
 
 /// What the task's agent is told before the document itself, which stands in the message anyway.
-const INSTRUCTION: &str = "This plan is one task: do everything that the whole of it describes.";
+const INSTRUCTION: &str = "The goal is everything that the whole of this plan describes.";
 
 /// The maximum number of characters of a title that is taken from the text.
 const MAX_TITLE_CHARS: usize = 80;
@@ -57,7 +57,7 @@ pub(crate) fn task(found: &Collected, at: usize) -> Option<Draft> {
         return None;
     }
     let title = found.title.clone().unwrap_or_else(|| headline(first));
-    Some(Draft { at, title, details: vec![INSTRUCTION.to_owned()], ..Draft::default() })
+    Some(Draft { at, title, details: vec![INSTRUCTION.to_owned()], goal: true, ..Draft::default() })
 }
 
 /// Returns the notes that are neither below a heading of done work nor below one that holds no tasks.
@@ -102,7 +102,8 @@ fn says_no_work(text: &str) -> bool {
     text.lines().any(said)
 }
 
-fn headline(text: &str) -> String {
+/// Returns the first line of a text as a title.
+pub(crate) fn headline(text: &str) -> String {
     let words: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
     let line = words.join(" ");
     match line.char_indices().nth(MAX_TITLE_CHARS) {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use orchestrate_core::Address;
 use orchestrate_core::policy::{Grant, Permission, Policy};
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::tool_names::ToolNames;
@@ -43,8 +44,14 @@ pub struct Role {
     pub delivers: Delivers,
     /// Whether a task that changes nothing has succeeded, because there was nothing to do.
     pub may_do_nothing: bool,
+    /// Whether work is returned to its agent if the facts do not bear out what its report claims; otherwise that is
+    /// only shown.
+    #[serde(default)]
+    pub strict_hand_back: bool,
     /// Its permissions; `None` means those of its tools.
     pub permissions: Option<BTreeSet<Permission>>,
+    /// What its agents may send messages to; `None` means everybody in the run, and the user.
+    pub channels: Option<Vec<Address>>,
     /// Permission rules from a `permission` map.
     pub rules: Vec<RuleText>,
     /// The keys that this version does not know, with their values.
@@ -63,12 +70,14 @@ pub enum Delivers {
     /// A verdict on the tasks that its task depends on, which are merged only after its approval; without such
     /// tasks, a report.
     Verdict,
+    /// A report that is a plan; one that cannot be run is returned to its agent.
+    Plan,
 }
 
 impl Delivers {
     /// Reports whether its tasks have no commit.
     pub fn is_report(self) -> bool {
-        matches!(self, Self::Report | Self::Verdict)
+        matches!(self, Self::Report | Self::Verdict | Self::Plan)
     }
 }
 
@@ -240,7 +249,9 @@ impl Role {
             max_output_tokens: None,
             delivers: Delivers::default(),
             may_do_nothing: false,
+            strict_hand_back: false,
             permissions: None,
+            channels: None,
             rules: Vec::new(),
             unknown: Map::new(),
         }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use orchestrate_core::Address;
 use orchestrate_core::policy::{Permission, Rule};
 use orchestrate_core::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, RuleDecision, RuleText};
 use orchestrate_core::tool_names::ToolNames;
@@ -26,6 +27,7 @@ enum Key {
     Fallback,
     MaxTurns,
     Permission,
+    Channels,
     Metadata,
     /// Whether the role is switched off.
     Disabled,
@@ -52,6 +54,7 @@ const KEYS: &[(&str, Key)] = &[
     ("maxSteps", Key::MaxTurns),
     ("steps", Key::MaxTurns),
     ("permission", Key::Permission),
+    ("channels", Key::Channels),
     ("metadata", Key::Metadata),
     ("disable", Key::Disabled),
     ("disabled", Key::Disabled),
@@ -94,11 +97,15 @@ const OTHERS_MODELS: &[&str] = &["sonnet", "opus", "haiku"];
 const SETTINGS: &[&str] = &[
     DELIVERS,
     "orchestrate-nothing-to-do",
+    "orchestrate-hand-back",
     "orchestrate-context-tokens",
     "orchestrate-max-output-tokens",
     "orchestrate-max-turns",
     "orchestrate-permissions",
 ];
+
+/// What `channels` lists.
+const CHANNELS: &str = "a list of `parent`, `children`, `siblings`, `role:NAME`, `all`, `user` and ids of tasks";
 
 /// Parses front matter into a role.
 pub(super) struct Reader<'a> {
@@ -162,6 +169,7 @@ impl<'a> Reader<'a> {
             Key::Fallback => role.fallback = Some(self.require(list(value), key, "a list of models")?),
             Key::MaxTurns => role.max_turns = Some(self.require(number(value), key, "a number of turns")?),
             Key::Permission => self.rules(role, key, value)?,
+            Key::Channels => role.channels = Some(self.require(channels(value), key, CHANNELS)?),
             Key::Metadata => self.metadata(role, key, value)?,
             Key::Disabled if *value == Value::Bool(true) => return Err(RoleError::Disabled(self.role.to_owned())),
             Key::Kind if *value == "remote" => return Err(RoleError::Remote(self.role.to_owned())),
@@ -292,10 +300,18 @@ impl<'a> Reader<'a> {
             match key.as_str() {
                 DELIVERS => {
                     let delivers = serde_json::from_value(value.clone()).ok();
-                    role.delivers = self.require(delivers, key, "changes, report or verdict")?;
+                    role.delivers = self.require(delivers, key, "changes, report, verdict or plan")?;
                 }
                 "orchestrate-nothing-to-do" => {
                     role.may_do_nothing = self.require(truth(value), key, "true or false")?;
+                }
+                "orchestrate-hand-back" => {
+                    let strict = match value.as_str() {
+                        Some("strict") => Some(true),
+                        Some("shown") => Some(false),
+                        _ => None,
+                    };
+                    role.strict_hand_back = self.require(strict, key, "strict or shown")?;
                 }
                 "orchestrate-context-tokens" => {
                     let enough = number(value).filter(|tokens| *tokens >= LEAST_CONTEXT_TOKENS);
@@ -352,6 +368,13 @@ fn list(value: &Value) -> Option<Vec<String>> {
         }
         _ => None,
     }
+}
+
+/// Parses a list of addresses; an empty one allows no message.
+fn channels(value: &Value) -> Option<Vec<Address>> {
+    let named = list(value)?;
+    let is_named = |name: &String| !name.is_empty() && name != "role:";
+    named.iter().all(is_named).then(|| named.iter().map(|name| Address::from(name.as_str())).collect())
 }
 
 fn unique(names: Vec<String>) -> Vec<String> {

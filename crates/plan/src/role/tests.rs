@@ -1,6 +1,7 @@
 //! Tests of parsing role files, and checks of the shipped roles.
 
 use super::*;
+use orchestrate_core::Address;
 use orchestrate_core::policy::Permission;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::tool_names::ToolTraits;
@@ -55,7 +56,7 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_key_is_read() {
-    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nmodel: openai/x\r\nfallback: [openai/b, ollama/c]\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-delivers: report\r\n  orchestrate-nothing-to-do: \"true\"\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
+    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nchannels: [parent, \"role:tester\"]\r\nmodel: openai/x\r\nfallback: [openai/b, ollama/c]\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-delivers: report\r\n  orchestrate-nothing-to-do: \"true\"\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
     let expected = Role {
         name: "builder".to_owned(),
         description: "Builds.".to_owned(),
@@ -69,7 +70,9 @@ fn every_key_is_read() {
         max_output_tokens: Some(8_000),
         delivers: Delivers::Report,
         may_do_nothing: true,
+        strict_hand_back: false,
         permissions: Some([Permission::FileRead, Permission::CodeExecution].into()),
+        channels: Some(vec![Address::Parent, Address::Role("tester".to_owned())]),
         rules: Vec::new(),
         unknown: serde_json::Map::new(),
     };
@@ -276,7 +279,7 @@ fn what_is_no_role_says_why() {
         ),
         (
             "---\nmetadata:\n  orchestrate-delivers: all\n---\nx\n",
-            "read role `helper`, line 3: `orchestrate-delivers` expects changes, report or verdict",
+            "read role `helper`, line 3: `orchestrate-delivers` expects changes, report, verdict or plan",
         ),
     ];
     for (text, expected) in table {

@@ -1,9 +1,10 @@
 //! The tools about other agents of the run: messages to them, what they are doing, and waiting for them.
 
 use async_trait::async_trait;
-use orchestrate_core::message::MAX_BODY_BYTES;
+use orchestrate_core::invisible::shown;
+use orchestrate_core::message::{Address, Body, Channel, MAX_BODY_BYTES, MessageKind, Outgoing};
 use orchestrate_core::policy::Target;
-use orchestrate_core::{AgentId, AgentInfo, AgentStatus, Blocker, CallId, Liveness};
+use orchestrate_core::{AgentId, AgentInfo, AgentStatus, Blocker, CallId, HandBack, Liveness};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -18,13 +19,20 @@ use crate::prompt::Prompt;
 use crate::services::{AgentsWait, EndedAgentsWait, OutgoingMessage};
 use crate::tool::{Tool, Waits};
 
+/// The maximum number of files that are named of one agent.
+const SHOWN_FILES: usize = 20;
+
 /// The `send_message_to_agent` tool.
 pub(super) struct SendMessageToAgent(pub(super) Prompt);
 
 #[derive(Deserialize)]
 struct Arguments {
-    agent_id: String,
+    agent_id: Address,
     message: Value,
+    kind: Option<MessageKind>,
+    reply_to: Option<u64>,
+    #[serde(default)]
+    wait: bool,
     deadline: Option<u64>,
 }
 
@@ -38,28 +46,46 @@ impl Tool for SendMessageToAgent {
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        match arguments.get("message").map(body_of).unwrap_or_default().len() {
-            0 => Err(invalid("`message` is empty")),
-            bytes if bytes > MAX_BODY_BYTES => Err(invalid(&format!(
+        let body = arguments.get("message").cloned().map(Body::from);
+        match body.map(|body| body.bytes()) {
+            None | Some(0) => Err(invalid("`message` is empty")),
+            Some(bytes) if bytes > MAX_BODY_BYTES => Err(invalid(&format!(
                 "`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; refer to a file instead"
             ))),
-            _ => Ok(()),
+            Some(_) => Ok(()),
         }
     }
 
-    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let Arguments { agent_id, message, deadline } = read(arguments)?;
-        let to = AgentId::new(&*agent_id);
-        let outgoing = OutgoingMessage { to, body: body_of(&message), deadline_seconds: deadline };
-        let sequence = context.services().agents.send_message(outgoing).await?;
-        let text = format!("message {sequence} to {agent_id} is queued");
-        Ok(Answer::new(text, json!({"agent_id": agent_id, "sequence": sequence})))
+    fn as_waits(&self) -> Option<&dyn Waits> {
+        Some(self)
+    }
+
+    async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
+        Err(answered())
     }
 }
 
-/// Returns the text of a message; an object is sent as JSON.
-fn body_of(message: &Value) -> String {
-    message.as_str().map_or_else(|| message.to_string(), str::to_owned)
+/// The fact that a message is sent is its effect, and is recorded before the call's end: a call that is made again is
+/// answered from it.
+#[async_trait]
+impl Waits for SendMessageToAgent {
+    async fn answer(
+        &self,
+        context: &ToolContext,
+        call: &CallId,
+        arguments: Value,
+    ) -> Result<Option<Answer>, ToolError> {
+        let Arguments { agent_id: to, message, kind, reply_to, wait, deadline } = read(arguments)?;
+        let body = Body::from(message);
+        let message = Outgoing { to, kind, body, reply_to, deadline_seconds: deadline, waits: wait };
+        let receipt = context.services().agents.send_message(OutgoingMessage { call: call.clone(), message }).await?;
+        Ok(receipt.map(|receipt| Answer::new(receipt.to_string(), json!(receipt))))
+    }
+}
+
+/// The error of running a call that is answered instead.
+fn answered() -> ToolError {
+    ToolError::Execution("a call that may wait is answered, not run".to_owned())
 }
 
 /// The `get_agent_status` tool.
@@ -134,8 +160,7 @@ impl Tool for WaitForAgents {
     }
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
-        let ids = arguments.get("agent_ids").and_then(Value::as_array).into_iter().flatten();
-        ids.filter_map(Value::as_str).map(|id| Effect::on(Target::Name(id.to_owned()))).collect()
+        agents_named(arguments)
     }
 
     fn as_waits(&self) -> Option<&dyn Waits> {
@@ -143,7 +168,7 @@ impl Tool for WaitForAgents {
     }
 
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
-        Err(ToolError::Execution("a call that may wait is answered, not run".to_owned()))
+        Err(answered())
     }
 }
 
@@ -160,6 +185,12 @@ impl Waits for WaitForAgents {
         let ended = context.services().agents.wait(wait).await?;
         Ok(ended.map(|ended| Answer::new(format!("{}\n\n{}", why(&ended), ended.outcomes()), json!(ended))))
     }
+}
+
+/// Returns the effects of a call that names several agents.
+pub(super) fn agents_named(arguments: &Value) -> Vec<Effect> {
+    let ids = arguments.get("agent_ids").and_then(Value::as_array).into_iter().flatten();
+    ids.filter_map(Value::as_str).map(|id| Effect::on(Target::Name(id.to_owned()))).collect()
 }
 
 /// Describes why a wait has ended.
@@ -188,12 +219,39 @@ impl EndedAgentsWait {
 
 /// Describes an agent with its report.
 fn describe(status: &AgentStatus) -> String {
-    let AgentStatus { info, attempt, turns, tokens, last_tool, summary, error } = status;
+    let AgentStatus { info, attempt, turns, tokens, last_tool, summary, error, hand_back, messages } = status;
     let tool = last_tool.as_deref().map(|tool| format!(", last tool {tool}")).unwrap_or_default();
     let work = format!("attempt {attempt}, {turns} turns, {tokens} tokens{tool}");
     let texts = [("report", summary), ("error", error)];
     let texts = texts.into_iter().filter_map(|(name, text)| Some(format!("{name}: {}", text.as_ref()?)));
-    std::iter::once(in_one_line(info)).chain([work]).chain(texts).collect::<Vec<_>>().join("\n")
+    let messages =
+        messages.map(|Channel { sent, acknowledged }| format!("of your {sent} messages, read up to {acknowledged}"));
+    let held = hand_back.iter().flat_map(held_against);
+    std::iter::once(in_one_line(info))
+        .chain([work])
+        .chain(messages)
+        .chain(texts)
+        .chain(held)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Describes how an agent's work has ended if a limit ended it, which files it changes, and which of its claims the
+/// facts do not bear out.
+pub(super) fn held_against(hand_back: &HandBack) -> Vec<String> {
+    let mut lines = Vec::new();
+    let HandBack { outcome, files, omitted_files, unverified, .. } = hand_back;
+    if outcome.is_at_limit() {
+        lines.push(format!("outcome: {}", outcome.words()));
+    }
+    if !files.is_empty() {
+        let named = files.iter().take(SHOWN_FILES).map(|file| format!("{} {}", file.status, shown(&file.path)));
+        let more = files.len().saturating_sub(SHOWN_FILES) + omitted_files;
+        let more = (more > 0).then(|| format!("and {more} more"));
+        lines.push(format!("files: {}", named.chain(more).collect::<Vec<_>>().join(", ")));
+    }
+    lines.extend(unverified.iter().map(|claim| format!("unverified claim: {claim}")));
+    lines
 }
 
 /// Describes an agent in one line.

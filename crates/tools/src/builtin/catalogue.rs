@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use orchestrate_core::tool_names::ToolNames;
 
-use super::{agents, children, exec, files, git, names, plan, programs, react, skill, todo, verdict};
+use super::{agents, aggregate, children, exec, files, git, names, plan, programs, react, skill, todo, verdict};
 use crate::error::ToolsError;
 use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
@@ -65,6 +65,7 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("get_agent_status", agents::GetAgentStatus),
     built_in!("list_active_agents", agents::ListActiveAgents),
     built_in!("wait_for_agents", agents::WaitForAgents),
+    built_in!("aggregate_agent_results", aggregate::AggregateAgentResults),
 ];
 
 /// Creates the registry of the built-in tools, with the project's own descriptions where it has any, and of the

@@ -1,6 +1,7 @@
 //! The built-in tools, with descriptions and schemas from `prompts/tools`.
 
 mod agents;
+mod aggregate;
 mod arguments;
 mod catalogue;
 mod children;

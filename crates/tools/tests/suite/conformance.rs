@@ -79,6 +79,7 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
         ("get_agent_status", json!({"agent_id": "T2"}), Some(json!({"agent_id": "T9"}))),
         ("list_active_agents", json!({}), None),
         ("wait_for_agents", json!({"agent_ids": ["T2"], "timeout": 5}), Some(json!({"agent_ids": ["T9"]}))),
+        ("aggregate_agent_results", json!({"agent_ids": ["T2", "T3"]}), Some(json!({"agent_ids": ["T9"]}))),
     ]
 }
 

@@ -140,7 +140,7 @@ pub(crate) async fn a_message_may_be_an_object(harness: ToolHarness) {
     let message = json!({"done": ["one.txt"], "left": 2});
     let output = harness.call("send_message_to_agent", json!({"agent_id": "T2", "message": message})).await;
     assert!(output.success, "{}", said(&output));
-    assert_eq!(harness.agents.sent()[0].body, r#"{"done":["one.txt"],"left":2}"#);
+    assert_eq!(harness.agents.sent()[0].message.body.to_string(), r#"{"done":["one.txt"],"left":2}"#);
     let output = harness.call("send_message_to_agent", json!({"agent_id": "T2", "message": 7})).await;
     let expected = r#"Retry: Invalid parameters: `message`: 7 is not of types "string", "object""#;
     assert_eq!(said(&output), expected);

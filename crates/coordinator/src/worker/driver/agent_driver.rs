@@ -1,6 +1,7 @@
 //! The interface of drivers, and how their work ends.
 
 use async_trait::async_trait;
+use orchestrate_core::ReachedLimit;
 use orchestrate_core::event::FailureCause;
 
 use crate::error::CoordinatorError;
@@ -13,6 +14,13 @@ pub(crate) enum DriverEnd {
     Finished(String),
     /// The task failed for this reason.
     Failed(FailureCause, String),
+    /// The agent has reached a limit.
+    AtLimit {
+        /// The limit.
+        limit: ReachedLimit,
+        /// Its report, if there is one.
+        report: Option<String>,
+    },
     /// A call waits, for the user or for other agents, or its model for another key; the events are recorded.
     Parked,
     /// It was interrupted and will be resumed later.

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::child::assigned;
 use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
-use orchestrate_core::run_state::{AskedWait, SpawnRefused};
+use orchestrate_core::run_state::{AskedWait, Receipt, SpawnRefused};
 use orchestrate_core::task::Work;
 use orchestrate_core::{
     AgentHandle, AgentId, AgentInfo, AgentStatus, CallOfTurn, Oid, Redactor, RequestedChange, ReviewVerdict, Task,
@@ -29,7 +30,7 @@ use super::replays::Replays;
 use crate::error::CoordinatorError;
 use crate::run::codec::value_bytes;
 use crate::run::new_child::NewChild;
-use crate::worker::worker_link::{JournalSlot, Outgoing};
+use crate::worker::worker_link::JournalSlot;
 use crate::worker::workplace::Workplace;
 
 /// The services of one agent's tools.
@@ -159,10 +160,11 @@ impl GitService for AgentServices {
 
 #[async_trait]
 impl AgentService for AgentServices {
-    async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError> {
-        let OutgoingMessage { to, body, deadline_seconds } = message;
-        let sent = self.workplace()?.link.send(Outgoing { to, body, deadline_seconds }).await;
-        sent.map_err(|error| service_error(&error))?.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+    async fn send_message(&self, message: OutgoingMessage) -> Result<Option<Receipt>, ServiceError> {
+        let OutgoingMessage { call, message } = message;
+        let of = CallOfTurn { turn: self.turn()?, call };
+        let sent = self.workplace()?.link.send(of, message).await.map_err(|error| self.lost.note(error))?;
+        sent.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
     async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError> {
@@ -189,6 +191,11 @@ impl AgentService for AgentServices {
 
     async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError> {
         Ok(self.workplace()?.link.active_agents())
+    }
+
+    async fn aggregate(&self, agents: &[AgentId], shows: ShowsPath) -> Result<AggregatedResults, ServiceError> {
+        let found = self.workplace()?.git.aggregate(agents, shows).await.map_err(|error| service_error(&error))?;
+        found.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {

@@ -217,7 +217,7 @@ pub(super) async fn note_outage(workplace: &Workplace, turn: u32, error: String)
 }
 
 /// Records that a request failed permanently, which releases its reservation.
-async fn failed(workplace: &Workplace, turn: u32, out: Out) -> Result<DriverEnd, CoordinatorError> {
+pub(super) async fn failed(workplace: &Workplace, turn: u32, out: Out) -> Result<DriverEnd, CoordinatorError> {
     let Out { failure, error, .. } = out;
     let fact = Event::ModelFailed { task: workplace.task().clone(), turn, error: error.clone() };
     workplace.link.record(vec![fact]).await?;

@@ -14,7 +14,9 @@ use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::model_fallback::Failure;
 use orchestrate_core::policy::{Grant, Permission};
 use orchestrate_core::run_state::ApprovalDecision;
-use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, RequestChain, ReviewVerdict, ToolCall};
+use orchestrate_core::{
+    AgentFact, AgentLoop, CallHash, CallId, ModelReply, ModelRequest, RequestChain, ReviewVerdict, ToolCall,
+};
 use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, Notes, ReadLedger, ToolOutput};
 
@@ -42,9 +44,9 @@ const CONTEXT_FULL: &str = "the parts that cannot be left out (task text, tools,
 
 /// Drives one agent with a model.
 pub(crate) struct LoopDriver {
-    agent: AgentLoop,
+    pub(super) agent: AgentLoop,
     /// What its requests are made of.
-    requests: RequestChain,
+    pub(super) requests: RequestChain,
     ledger: ReadLedger,
     notes: Notes,
     desk: Arc<AgentServices>,
@@ -94,19 +96,7 @@ impl LoopDriver {
         if !self.agent.can_hear() {
             return Ok(());
         }
-        let waiting = workplace.link.messages();
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        let now = workplace.link.now_ms();
-        let delivered = waiting.iter().map(|envelope| Event::MessageDelivered {
-            from: envelope.from.clone(),
-            to: envelope.to.clone(),
-            sequence: envelope.sequence,
-            expired: envelope.is_expired(now),
-        });
-        workplace.link.record(delivered.collect()).await?;
-        for envelope in waiting.iter().filter(|envelope| !envelope.is_expired(now)) {
+        for envelope in workplace.link.deliver().await? {
             self.agent.apply(AgentFact::Delivered { text: envelope.render() })?;
         }
         Ok(())
@@ -119,7 +109,7 @@ impl LoopDriver {
         request: ModelRequest,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
         let turn = request.origin.turn;
-        let mut due = Due { request: &request, agent: &self.agent, requests: &mut self.requests };
+        let mut due = Due { request: &request, agent: Some(&self.agent), requests: &mut self.requests };
         if let Some(end) = announce(workplace, &mut due).await? {
             return Ok(Some(end));
         }
@@ -130,18 +120,30 @@ impl LoopDriver {
         };
         match answer {
             Answer::Reply(reply) => {
-                let reply = reply.bounded(turn);
-                let micro_usd = price_of(workplace, &request.model).map(|price| price.cost(reply.usage));
-                let (task, usage, stop) = (workplace.task().clone(), reply.usage, reply.stop.clone());
-                let replied = |reply| Event::ModelReplied { task, turn, reply, usage, micro_usd, stop };
-                workplace.link.record_with(value_bytes(&reply, "model reply")?, replied).await?;
-                self.agent.apply(AgentFact::Replied { reply })?;
+                self.take_reply(workplace, &request, reply).await?;
                 self.asking = Asking::new(self.agent.spec().models());
                 Ok(None)
             }
             Answer::Out(unanswered) => self.hand_on(workplace, turn, unanswered).await,
             Answer::Ended(end) => Ok(Some(end)),
         }
+    }
+
+    /// Records a reply, and applies it.
+    pub(super) async fn take_reply(
+        &mut self,
+        workplace: &Workplace,
+        request: &ModelRequest,
+        reply: ModelReply,
+    ) -> Result<(), CoordinatorError> {
+        let turn = request.origin.turn;
+        let reply = reply.bounded(turn);
+        let micro_usd = price_of(workplace, &request.model).map(|price| price.cost(reply.usage));
+        let (task, usage, stop) = (workplace.task().clone(), reply.usage, reply.stop.clone());
+        let replied = |reply| Event::ModelReplied { task, turn, reply, usage, micro_usd, stop };
+        workplace.link.record_with(value_bytes(&reply, "model reply")?, replied).await?;
+        self.agent.apply(AgentFact::Replied { reply })?;
+        Ok(())
     }
 
     /// Lets the next model take over a request that was not answered, waiting if all are out; returns `None` if the
@@ -265,6 +267,7 @@ impl AgentDriver for LoopDriver {
                 }
                 Step::CallModel(request) => self.ask(workplace, *request).await?,
                 Step::CallTools(calls) => self.call(workplace, calls).await?,
+                Step::Report(request) => self.report(workplace, *request).await?,
                 // A fall-back that is too small for the task cannot take over; another one may.
                 Step::Finish(Finish::ContextFull) if self.agent.model_in_use() > 0 => {
                     let out = Out {
@@ -276,7 +279,9 @@ impl AgentDriver for LoopDriver {
                 }
                 Step::Finish(finish) => Some(end_of(finish)),
             };
-            if let Some(end) = ended {
+            if let Some(end) = ended
+                && let Some(end) = self.report_at_limit(workplace, end).await?
+            {
                 return Ok(end);
             }
         }
@@ -339,6 +344,7 @@ fn end_of(finish: Finish) -> DriverEnd {
             `orchestrate-max-output-tokens`, or split the task"
             .to_owned(),
         Finish::Refused(text) => format!("the model refused to answer: {text}"),
+        Finish::AtLimit { limit, report } => return DriverEnd::AtLimit { limit, report },
     };
     match cause {
         None => DriverEnd::Finished(text),

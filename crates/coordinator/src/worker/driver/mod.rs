@@ -5,6 +5,7 @@ mod agent_services;
 mod asking;
 mod call_end;
 mod command_driver;
+mod last_report;
 mod loop_driver;
 mod replay;
 mod replays;

@@ -34,7 +34,8 @@ pub(crate) fn replay(
     let mut requests = RequestChain::default();
     for recorded in facts {
         match &recorded.event {
-            Event::MessageSent { envelope } => {
+            // Its own messages to the user are among its facts, too.
+            Event::MessageSent { envelope } if envelope.to.agent() == Some(&agent.spec().task) => {
                 messages.insert((envelope.from.clone(), envelope.sequence), envelope);
             }
             Event::MessageDelivered { from, sequence, expired: false, .. } => {
@@ -42,7 +43,11 @@ pub(crate) fn replay(
                     agent.apply(AgentFact::Delivered { text: envelope.render() })?;
                 }
             }
+            Event::ReportDue(due) => agent.apply(AgentFact::ReportDue { limit: due.limit.clone() })?,
             Event::ModelRequested { parts, .. } => {
+                if agent.is_at_limit() {
+                    agent.apply(AgentFact::ReportAsked)?;
+                }
                 let followed = requests.follow(recorded.seq, parts);
                 followed.map_err(|error| CoordinatorError::underivable(&recorded.run_id, recorded.seq, error))?;
             }

@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use orchestrate_core::budget::{Amount, Reservation, Unit};
+use orchestrate_core::context::{TokenCounter, request_tokens};
 use orchestrate_core::event::{Event, FailureCause};
 use orchestrate_core::{AgentLoop, ModelRequest, Price, RequestChain};
 use orchestrate_model::{Delta, ModelError};
@@ -17,10 +18,19 @@ use crate::worker::workplace::Workplace;
 /// An agent's request that is due.
 pub(super) struct Due<'a> {
     pub(super) request: &'a ModelRequest,
-    /// The agent, which knows the request's size.
-    pub(super) agent: &'a AgentLoop,
+    /// The agent, which knows the size of its request; `None` if this is its last one, which is sent only once.
+    pub(super) agent: Option<&'a AgentLoop>,
     /// What the agent's requests are made of.
     pub(super) requests: &'a mut RequestChain,
+}
+
+impl Due<'_> {
+    /// Returns the tokens of the request, or an upper bound.
+    fn input_tokens(&self, counter: &dyn TokenCounter) -> u64 {
+        tokens_of(
+            self.agent.map_or_else(|| request_tokens(self.request, counter), |agent| agent.request_tokens(counter)),
+        )
+    }
 }
 
 /// The part of a reply that has arrived.
@@ -58,6 +68,9 @@ impl Arrived {
 /// it is not to be sent.
 pub(super) async fn announce(workplace: &Workplace, due: &mut Due<'_>) -> Result<Option<DriverEnd>, CoordinatorError> {
     let (link, request) = (&workplace.link, due.request);
+    if due.agent.is_none() && link.task()?.has_asked_for_report() {
+        return Ok(Some(DriverEnd::Interrupted));
+    }
     let divided = due.requests.divide(request);
     let divided = divided.map_err(|source| CoordinatorError::Recorded { what: "model request", source })?;
     let price = price_of(workplace, &request.model);
@@ -71,7 +84,7 @@ pub(super) async fn announce(workplace: &Workplace, due: &mut Due<'_>) -> Result
     }
     loop {
         let counter = workplace.host.counter.current();
-        let input = tokens_of(due.agent.request_tokens(&*counter));
+        let input = due.input_tokens(&*counter);
         let output = u64::from(request.max_output_tokens);
         let micro_usd = price.map(|price| price.most(input, output));
         let amount = Amount { tokens: input.saturating_add(output), micro_usd };
@@ -114,7 +127,7 @@ pub(super) async fn count_cut(workplace: &Workplace, due: &Due<'_>, arrived: Par
         Part { text, has_call: false } if !text.is_empty() => most.min(tokens_of(counter.count(&text))),
         _ => most,
     };
-    let input = tokens_of(due.agent.request_tokens(&*counter));
+    let input = due.input_tokens(&*counter);
     let micro_usd = price_of(workplace, &request.model).map(|price| price.most(input, output));
     let (task, turn) = (workplace.task().clone(), request.origin.turn);
     let cut = Event::ModelCut { task, turn, tokens: input.saturating_add(output), micro_usd };

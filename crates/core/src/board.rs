@@ -6,18 +6,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use orchestrate_core::event::RunStatus;
-use orchestrate_core::report::{EXIT_INTERRUPTED, outcome};
-use orchestrate_core::{CallHash, MergeStep, RunState, TaskId, TaskRecord};
-
-use crate::run::shutdown::ShutdownLevel;
+use crate::event::RunStatus;
+use crate::ids::{CallHash, TaskId};
+use crate::merge_queue::MergeStep;
+use crate::report::{EXIT_INTERRUPTED, outcome};
+use crate::run_state::{RunState, TaskRecord};
+use crate::shutdown_level::ShutdownLevel;
 
 /// How often in a row a worker may end without progress: more would be an endless loop.
 const IDLE_WORKERS: u32 = 2;
 
 /// A change that the board reacts to.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub enum Input {
     /// Events were recorded, or the level of shutdown was raised.
     Changed,
     /// A task's worker, or the job that failed the task, has ended.
@@ -34,7 +35,7 @@ pub(crate) enum Input {
 
 /// An effect to carry out.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Effect {
+pub enum Effect {
     /// Record the events that follow from the state alone.
     RecordDue,
     /// Check the base with this command.
@@ -53,7 +54,7 @@ pub(crate) enum Effect {
 
 /// The active workers of this process.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Board {
+pub struct Board {
     workers: BTreeSet<TaskId>,
     merging: bool,
     recording: bool,
@@ -62,7 +63,7 @@ pub(crate) struct Board {
     /// The state of a task when its worker last ended, and how often in a row workers left it unchanged.
     idle: BTreeMap<TaskId, (TaskRecord, u32)>,
     /// Whether the run stays open for future tasks.
-    pub(crate) open_ended: bool,
+    pub open_ended: bool,
     /// Whether there is an approver.
     has_approver: bool,
     /// The calls that it is being asked about.
@@ -73,12 +74,12 @@ pub(crate) struct Board {
 
 impl Board {
     /// Creates a board without workers, of a process that has an approver or has none.
-    pub(crate) fn new(has_approver: bool) -> Self {
+    pub fn new(has_approver: bool) -> Self {
         Self { has_approver, ..Self::default() }
     }
 
     /// Returns the effects of a change.
-    pub(crate) fn handle(&mut self, input: Input, state: &RunState, level: ShutdownLevel) -> Vec<Effect> {
+    pub fn handle(&mut self, input: Input, state: &RunState, level: ShutdownLevel) -> Vec<Effect> {
         match input {
             Input::Changed => {}
             Input::WorkerEnded(task) => self.worker_ended(&task, state),
@@ -110,18 +111,18 @@ impl Board {
     }
 
     /// Reports whether the run still ends this way in a newer state than the one of the decision.
-    pub(crate) fn still_ends(&self, end: (RunStatus, u8), state: &RunState, level: ShutdownLevel) -> bool {
+    pub fn still_ends(&self, end: (RunStatus, u8), state: &RunState, level: ShutdownLevel) -> bool {
         let mut board = Self { finished: false, ..self.clone() };
         board.handle(Input::Changed, state, level) == [Effect::Finish(end.0, end.1)]
     }
 
     /// Withdraws the end of the run, since there is something to do.
-    pub(crate) fn reopen(&mut self) {
+    pub fn reopen(&mut self) {
         self.finished = false;
     }
 
     /// Withdraws the end of the run until the events being recorded are durable.
-    pub(crate) fn reopen_until_recorded(&mut self) {
+    pub fn reopen_until_recorded(&mut self) {
         self.finished = false;
         self.recording = true;
     }
@@ -214,10 +215,10 @@ impl Board {
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::event::{Event, Recorded, VERSION};
-    use orchestrate_core::{RunSettings, Task};
-
     use super::*;
+    use crate::event::{Event, Recorded, VERSION};
+    use crate::settings::RunSettings;
+    use crate::task::Task;
 
     fn state(max_agents: usize, facts: Vec<Event>) -> RunState {
         let settings = Box::new(RunSettings { max_agents, ..RunSettings::default() });

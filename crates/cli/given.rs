@@ -1,0 +1,115 @@
+//! Decides whether an argument names a plan, or is a goal in words.
+//!
+//! What exists as a file or a folder is a path. Else a text with white space is a goal, unless it has the form of a
+//! path that was mistyped or of a command that was quoted; a single word is always a path.
+
+use std::path::Path;
+
+use orchestrate_core::RunId;
+use orchestrate_core::similar::nearest;
+
+use crate::args;
+use crate::context::Context;
+use crate::error::CommandError;
+
+/// What an argument is that may be a plan or a goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Given<'a> {
+    /// The path of a plan.
+    Plan(&'a Path),
+    /// A goal, as it was typed.
+    Goal(&'a str),
+}
+
+impl<'a> Given<'a> {
+    /// Decides what an argument is; fails if it can only be a mistake.
+    pub(crate) fn of(context: &Context, typed: &'a Path) -> Result<Self, CommandError> {
+        let exists = || context.directory.join(typed).symlink_metadata().is_ok();
+        let Some(text) = typed.to_str().filter(|text| text.contains(char::is_whitespace) && !exists()) else {
+            return Ok(Self::Plan(typed));
+        };
+        if text.trim().is_empty() {
+            return Err(CommandError::usage("the goal is empty").hint("describe what is to be done, in quotes"));
+        }
+        if is_path(context, typed) {
+            return Ok(Self::Plan(typed));
+        }
+        match quoted_command(context, text) {
+            Some(command) => Err(CommandError::usage(format!("`{text}` is one argument, and no file"))
+                .hint(format!("did you mean `orchestrate {command}`, without quotes?"))),
+            None => Ok(Self::Goal(text)),
+        }
+    }
+}
+
+/// Reports whether a text that is no file has the form of a path: it begins as one, or its folder exists, or the name
+/// of a file beside it is almost the same.
+fn is_path(context: &Context, typed: &Path) -> bool {
+    let Some(name) = typed.file_name().and_then(|name| name.to_str()).filter(|name| !name.contains('\n')) else {
+        return false;
+    };
+    if ["/", "./", "../", "~/"].iter().any(|start| typed.to_string_lossy().starts_with(start)) {
+        return true;
+    }
+    let parent = typed.parent().unwrap_or(Path::new(""));
+    let folder = context.directory.join(parent);
+    if !parent.as_os_str().is_empty() {
+        return folder.is_dir();
+    }
+    let beside =
+        folder.read_dir().into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    nearest(name, beside.collect::<Vec<_>>().iter().map(String::as_str)).is_some()
+}
+
+/// Returns the command line that a text seems to be: a command, and as its argument a file or a run.
+fn quoted_command(context: &Context, text: &str) -> Option<String> {
+    let (first, argument) = text.split_once(char::is_whitespace)?;
+    let argument = argument.trim();
+    let names = args::command_names();
+    let command = nearest(first, names.iter().map(String::as_str))?;
+    let is_argument = RunId::is_run_id(argument) || context.directory.join(argument).exists();
+    is_argument.then(|| format!("{command} {argument}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::show::terminal::Terminal;
+
+    #[test]
+    fn words_are_a_goal_and_what_looks_like_a_path_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let context =
+            Context { variables: BTreeMap::new(), directory: folder.path().to_owned(), terminal: Terminal::dumb() };
+        std::fs::create_dir(folder.path().join("docs")).unwrap();
+        for file in ["plan.md", "my plan.md"] {
+            std::fs::write(folder.path().join(file), "- [ ] T1 a\n").unwrap();
+        }
+        let goals = [
+            "fix the flaky login test",
+            "fix tests",
+            "fix the typo in plan.md",
+            "review docs/guide.md",
+            "check the plan",
+            "Why is it slow?\n\n./measure first",
+            " fix it ",
+        ];
+        let plans = ["plan.md", "nope.md", "fix", "", "my plan.md", "my plna.md", "./my goal.md", "docs/my goal.md"];
+        for text in goals {
+            assert_eq!(Given::of(&context, Path::new(text)).ok(), Some(Given::Goal(text)), "{text}");
+        }
+        for text in plans {
+            assert_eq!(Given::of(&context, Path::new(text)).ok(), Some(Given::Plan(Path::new(text))), "{text}");
+        }
+        for (text, expected) in [
+            ("  \n", "the goal is empty"),
+            ("check plan.md", "did you mean `orchestrate check plan.md`, without quotes?"),
+            ("statsu r-abcdefghi", "did you mean `orchestrate status r-abcdefghi`, without quotes?"),
+        ] {
+            let error = Given::of(&context, Path::new(text)).map(|_| ()).unwrap_err();
+            assert!(error.render(Terminal::dumb()).contains(expected), "{text}");
+        }
+    }
+}

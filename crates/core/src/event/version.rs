@@ -1,0 +1,4 @@
+//! The version of the format of events.
+
+/// The version of every recorded event.
+pub const VERSION: u32 = 1;

@@ -1,0 +1,349 @@
+//! What a task hands back to its parent and to people: one value, from the agent's words and from the facts.
+//!
+//! The agent gives a summary and open questions. Everything else follows from what was recorded, and so does whether
+//! the agent's claims hold: a claim that the facts do not bear out is shown with the reason.
+
+use serde::{Deserialize, Serialize};
+
+use crate::check_receipt::{CheckReceipt, CheckVerdict, CheckedBy};
+use crate::claims::{ClaimKind, claims, open_questions};
+use crate::compared_work::ChangedPath;
+use crate::event::FailureCause;
+use crate::ids::AgentId;
+use crate::invisible::shown;
+use crate::run_state::{EndCause, RunState, TaskError, TaskRecord, TaskState, Verify};
+use crate::test_files::is_test_file;
+use crate::truncation::truncate;
+
+/// The maximum number of characters of a summary: several of them fit into one result.
+const MAX_SUMMARY_CHARS: usize = 2_000;
+
+/// How a task's work has ended, or that it has not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It has not ended.
+    Working,
+    /// The work was handed over.
+    Done,
+    /// There was nothing to do.
+    NothingToDo,
+    /// The agent had no turns left.
+    OutOfTurns,
+    /// The agent had no tokens left.
+    OutOfTokens,
+    /// The agent had no money left.
+    OutOfMoney,
+    /// The agent had no time left.
+    OutOfTime,
+    /// It failed for another cause.
+    Failed,
+    /// It could not be merged.
+    NotMerged,
+    /// It was cancelled.
+    Cancelled,
+    /// A task that it depends on did not succeed.
+    Skipped,
+}
+
+/// What speaks against a claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "doubt", rename_all = "snake_case")]
+pub enum Doubt {
+    /// No check ran.
+    #[error("no check ran")]
+    NoCheck,
+    /// The work changed after the check.
+    #[error("`{command}` ran before the last change")]
+    Outdated {
+        /// The check.
+        command: String,
+    },
+    /// The newest check failed.
+    #[error("`{command}` ended with {exit}")]
+    CheckFailed {
+        /// The check.
+        command: String,
+        /// How it ended.
+        exit: String,
+    },
+    /// The exit code of the command is not that of the check.
+    #[error("the result of `{command}` is not known: its exit code is not the check's")]
+    UnknownResult {
+        /// The command.
+        command: String,
+    },
+    /// Existing tests were changed or deleted, and the report does not name them.
+    #[error("it changed or deleted existing tests that its report does not name: {}", files.join(", "))]
+    TestsChanged {
+        /// The tests.
+        files: Vec<String>,
+    },
+    /// The work changes nothing.
+    #[error("its work changes no file")]
+    NoChanges,
+}
+
+/// A claim that the facts do not bear out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnverifiedClaim {
+    /// What it is about.
+    pub claim: ClaimKind,
+    /// The words of the report; empty if the claim is only that the work has ended.
+    pub said: String,
+    /// What speaks against it.
+    pub why: Vec<Doubt>,
+}
+
+impl std::fmt::Display for UnverifiedClaim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let why: Vec<String> = self.why.iter().map(|doubt| shown(&doubt.to_string())).collect();
+        let said = if self.said.is_empty() { "done".to_owned() } else { shown(&self.said) };
+        write!(f, "\"{said}\": {}", why.join("; "))
+    }
+}
+
+/// A child of the task's agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildOutcome {
+    /// The child.
+    pub agent_id: AgentId,
+    /// How its work has ended.
+    pub outcome: Outcome,
+}
+
+/// What a task has used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsedUp {
+    /// Tokens, of requests and replies.
+    pub tokens: u64,
+    /// Micro-dollars; `None` if a price is not known.
+    pub micro_usd: Option<u64>,
+    /// Requests answered.
+    pub turns: u32,
+    /// Milliseconds worked on the newest attempt.
+    pub worked_ms: u64,
+}
+
+/// What a task hands back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandBack {
+    /// The agent, whose id is its task's.
+    pub agent_id: AgentId,
+    /// How its work has ended.
+    pub outcome: Outcome,
+    /// Why it did not succeed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<TaskError>,
+    /// The agent's report or, without one, what the facts say.
+    pub summary: String,
+    /// Whether the summary is the agent's.
+    pub by_agent: bool,
+    /// What others have to decide.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_questions: Vec<String>,
+    /// The claims that the facts do not bear out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unverified: Vec<UnverifiedClaim>,
+    /// The files that its work changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<ChangedPath>,
+    /// How many other files it changes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted_files: usize,
+    /// The existing tests that it changes or deletes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_tests: Vec<String>,
+    /// The newest checks, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckReceipt>,
+    /// What it used.
+    pub usage: UsedUp,
+    /// The agents that it spawned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildOutcome>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl Outcome {
+    /// Returns how the work has ended, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Working => "not ended",
+            Self::Done => "done",
+            Self::NothingToDo => "nothing to do",
+            Self::OutOfTurns => "out of turns",
+            Self::OutOfTokens => "out of tokens",
+            Self::OutOfMoney => "out of money",
+            Self::OutOfTime => "out of time",
+            Self::Failed => "failed",
+            Self::NotMerged => "not merged",
+            Self::Cancelled => "cancelled",
+            Self::Skipped => "skipped",
+        }
+    }
+
+    /// Reports whether the agent had used up what it needs.
+    pub fn is_at_limit(self) -> bool {
+        matches!(self, Self::OutOfTurns | Self::OutOfTokens | Self::OutOfMoney | Self::OutOfTime)
+    }
+
+    /// Returns the outcome of a task.
+    pub fn of(record: &TaskRecord) -> Self {
+        match record.state() {
+            TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting => Self::Working,
+            TaskState::Committed | TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged => Self::Done,
+            TaskState::NothingToDo => Self::NothingToDo,
+            TaskState::Conflicted => Self::NotMerged,
+            TaskState::Skipped => Self::Skipped,
+            TaskState::Cancelled => Self::Cancelled,
+            TaskState::Failed => match record.error().map(|error| error.cause) {
+                Some(EndCause::Failed(FailureCause::Turns)) => Self::OutOfTurns,
+                Some(EndCause::Failed(FailureCause::Budget)) => Self::OutOfTokens,
+                Some(EndCause::Failed(FailureCause::Cost)) => Self::OutOfMoney,
+                Some(EndCause::Failed(FailureCause::Timeout)) => Self::OutOfTime,
+                _ => Self::Failed,
+            },
+        }
+    }
+}
+
+impl RunState {
+    /// Returns what an agent hands back; `None` until its work has ended, and for a command.
+    pub fn ended_hand_back(&self, record: &TaskRecord) -> Option<HandBack> {
+        let has_ended = record.attempt() > 0 && Outcome::of(record) != Outcome::Working;
+        (has_ended && !record.is_command()).then(|| self.hand_back(record))
+    }
+
+    /// Returns what a task hands back.
+    pub fn hand_back(&self, record: &TaskRecord) -> HandBack {
+        let outcome = Outcome::of(record);
+        let report = if outcome == Outcome::Working { "" } else { record.summary().trim() };
+        let children = self.tasks().filter(|child| child.parent.as_ref() == Some(&record.task.id));
+        let children =
+            children.map(|child| ChildOutcome { agent_id: child.task.id.clone(), outcome: Outcome::of(child) });
+        let (files, omitted_files) = record.compared().map_or((&[][..], 0), |work| (&work.files[..], work.omitted));
+        HandBack {
+            agent_id: record.task.id.clone(),
+            outcome,
+            error: record.error(),
+            summary: match report {
+                "" => without_report(record, files.len() + omitted_files),
+                report => truncate(report, MAX_SUMMARY_CHARS),
+            },
+            by_agent: !report.is_empty(),
+            open_questions: open_questions(report),
+            unverified: match outcome {
+                Outcome::Done | Outcome::NothingToDo => record.unverified_claims(report),
+                _ if record.reached_limit().is_some() && !report.is_empty() => record.unverified_claims(report),
+                _ => Vec::new(),
+            },
+            changed_tests: changed_tests(files),
+            files: files.to_vec(),
+            omitted_files,
+            checks: record.checks().to_vec(),
+            usage: UsedUp {
+                tokens: record.usage().total(),
+                micro_usd: record.cost().micro_usd(),
+                turns: record.turns(),
+                worked_ms: record.worked_ms(self.worked_ms()),
+            },
+            children: children.collect(),
+        }
+    }
+}
+
+/// Returns what the facts say of work without a report.
+fn without_report(record: &TaskRecord, files: usize) -> String {
+    let tool = record.last_tool().map(|tool| format!(", the last call was of {tool}")).unwrap_or_default();
+    format!("no report: {} replies{tool}, {files} files changed", record.turns())
+}
+
+/// Returns the existing tests that are changed or deleted; new ones only add.
+fn changed_tests(files: &[ChangedPath]) -> Vec<String> {
+    let tests = files.iter().filter(|file| file.status != 'A' && is_test_file(&file.path));
+    tests.map(|file| file.path.clone()).collect()
+}
+
+impl TaskRecord {
+    /// Returns the claims of a report that the facts do not bear out. Work that has ended claims to be done, unless its
+    /// agent had reached a limit.
+    pub fn unverified_claims(&self, report: &str) -> Vec<UnverifiedClaim> {
+        if self.is_command() {
+            return Vec::new();
+        }
+        let mut made = claims(report);
+        let has_done = made.iter().any(|claim| claim.kind == ClaimKind::Done);
+        let (mut unverified, files) = (Vec::new(), self.compared().map_or(&[][..], |work| &work.files));
+        if !has_done && self.reached_limit().is_none() {
+            let why: Vec<Doubt> = undeclared_tests(files, report).into_iter().collect();
+            let (claim, said) = (ClaimKind::Done, String::new());
+            unverified.push(UnverifiedClaim { claim, said, why });
+        }
+        unverified.extend(made.drain(..).map(|claim| {
+            let why = match claim.kind {
+                ClaimKind::Done => {
+                    let is_empty = files.is_empty() && self.delivers_changes();
+                    is_empty.then_some(Doubt::NoChanges).into_iter().chain(undeclared_tests(files, report)).collect()
+                }
+                ClaimKind::Verified | ClaimKind::TestsPass => self.doubt_of_check().into_iter().collect(),
+            };
+            UnverifiedClaim { claim: claim.kind, said: claim.said, why }
+        }));
+        unverified.retain(|claim| !claim.why.is_empty());
+        unverified
+    }
+
+    /// Reports whether the task has handed over changes, or that it has none although its agent was to make some.
+    fn delivers_changes(&self) -> bool {
+        self.state() == TaskState::NothingToDo || self.commit().is_some()
+    }
+
+    /// Returns what speaks against a claim that a check passes. The run's own check of the very work decides, and is
+    /// waited for.
+    fn doubt_of_check(&self) -> Option<Doubt> {
+        let failed = |receipt: &CheckReceipt| {
+            let (command, exit) = (receipt.command.clone(), receipt.exit.clone());
+            Doubt::CheckFailed { command, exit }
+        };
+        let is_current = |receipt: &&CheckReceipt| !receipt.outdated;
+        let of_run = |receipt: &&CheckReceipt| receipt.by == CheckedBy::Run && receipt.tree.as_ref() == self.tree();
+        match self.verify() {
+            Verify::Passed => return None,
+            Verify::Failed => {
+                if let Some(receipt) = self.checks().iter().rev().find(of_run) {
+                    return Some(failed(receipt));
+                }
+            }
+            Verify::None if self.task.verify.is_some() && self.reached_limit().is_none() => return None,
+            Verify::None => {}
+        }
+        let own = || self.checks().iter().rev().filter(|receipt| receipt.by == CheckedBy::Agent);
+        let newest = match own().find(is_current) {
+            Some(current) => current,
+            None => match own().next() {
+                Some(old) => return Some(Doubt::Outdated { command: old.command.clone() }),
+                None => return Some(Doubt::NoCheck),
+            },
+        };
+        match newest.verdict {
+            CheckVerdict::Passed => None,
+            CheckVerdict::Failed => Some(failed(newest)),
+            CheckVerdict::Unknown => Some(Doubt::UnknownResult { command: newest.command.clone() }),
+        }
+    }
+}
+
+/// Returns the doubt about tests that are changed although the report does not name them.
+fn undeclared_tests(files: &[ChangedPath], report: &str) -> Option<Doubt> {
+    let is_named = |path: &String| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        report.contains(path.as_str()) || report.contains(name)
+    };
+    let files: Vec<String> = changed_tests(files).into_iter().filter(|path| !is_named(path)).collect();
+    (!files.is_empty()).then_some(Doubt::TestsChanged { files })
+}

@@ -1,0 +1,381 @@
+//! Messages: who may send one to whom, which of them are delivered, and what becomes of questions.
+
+use std::sync::Arc;
+
+use crate::admission::MessageRefused;
+use crate::event::Event;
+use crate::ids::{AgentId, CallOfTurn, TaskId};
+use crate::illegal::Illegal;
+use crate::message::{
+    Address, Channel, Envelope, ExpiredMessage, MAILBOX_CAPACITY, MAX_BODY_BYTES, MessageKind, Origin, Outgoing,
+    Receiver, Sender, UnansweredQuestion,
+};
+use crate::routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
+use crate::run_state::{RunState, TaskRecord};
+use crate::task_state::TaskState;
+use crate::wait::Wait;
+
+/// The milliseconds of a second.
+const SECOND_MS: u64 = 1_000;
+
+impl RunState {
+    /// Decides about a message, and about the wait for its answer. A call that is made again sends nothing more.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason for the sender if nobody gets it.
+    pub fn decide_message(&self, origin: &Origin, outgoing: &Outgoing) -> Result<Routed, MessageRefused> {
+        let sent_before = match (origin.from.agent(), &origin.call) {
+            (Some(agent), Some(call)) => self.mailboxes.sent_by(agent, call).cloned().collect(),
+            _ => Vec::new(),
+        };
+        let is_new = sent_before.is_empty();
+        let (sent, refused) = if is_new { self.envelopes(origin, outgoing)? } else { (sent_before, Vec::new()) };
+        let receipt = Receipt { sent: sent.iter().map(|sent| self.sent_to(sent)).collect(), refused, question: None };
+        let mut routed = Routed { events: Vec::new(), receipt, waits: false };
+        let question = sent.first().filter(|_| outgoing.waits).cloned();
+        if is_new {
+            routed.events.extend(sent.into_iter().map(|envelope| Event::MessageSent { envelope }));
+        }
+        if let (Some(question), Some(call)) = (question, &origin.call) {
+            self.decide_answer(&mut routed, &question, call, outgoing);
+        }
+        Ok(routed)
+    }
+
+    /// Lets the call wait for the answer to its question, or says how the wait has ended.
+    fn decide_answer(&self, routed: &mut Routed, question: &Envelope, call: &CallOfTurn, outgoing: &Outgoing) {
+        let Some(asker) = question.from.agent() else { return };
+        let ended = self.task(asker).and_then(TaskRecord::ended_wait).filter(|ended| ended.of == *call);
+        // What has come meanwhile is read first, as before any other wait.
+        if ended.is_some() || self.messages_for(asker).next().is_some() {
+            let timed_out = ended.is_some_and(|ended| ended.timed_out);
+            let is_new = !routed.events.is_empty();
+            routed.receipt.question = Some(self.question_end(question, is_new, timed_out));
+            return;
+        }
+        let until_ms = outgoing.deadline_seconds.map(|seconds| self.worked_ms().saturating_add(milliseconds(seconds)));
+        let wait = Wait::Message { to: question.to.clone(), question: question.sequence, until_ms };
+        let (task, turn, call_id) = (asker.clone(), call.turn, call.call.clone());
+        routed.events.push(Event::AgentWaiting { task, turn, call_id, wait });
+        routed.waits = true;
+    }
+
+    fn question_end(&self, question: &Envelope, is_new: bool, timed_out: bool) -> QuestionEnd {
+        let Envelope { from, to, sequence, .. } = question;
+        let mut unread = from.agent().into_iter().flat_map(|asker| self.messages_for(asker));
+        if unread.any(|message| message.answers(to, *sequence)) {
+            QuestionEnd::Answered
+        } else if !is_new && !self.mailboxes.is_open(from, to, *sequence) {
+            QuestionEnd::Closed
+        } else if timed_out {
+            QuestionEnd::TimedOut
+        } else {
+            QuestionEnd::OtherMessage
+        }
+    }
+
+    /// Returns a message to each receiver that may get it, and why the others do not.
+    fn envelopes(&self, origin: &Origin, outgoing: &Outgoing) -> Result<(Vec<Envelope>, Vec<NotSent>), MessageRefused> {
+        if outgoing.body.is_empty() {
+            return Err(MessageRefused::Empty);
+        }
+        let body = outgoing.body.clone().canonical();
+        if body.bytes() > MAX_BODY_BYTES {
+            return Err(MessageRefused::TooLong { bytes: body.bytes() });
+        }
+        let receivers = self.receivers(&origin.from, &outgoing.to);
+        if receivers.is_empty() {
+            return Err(MessageRefused::NobodyThere { address: outgoing.to.to_string() });
+        }
+        if outgoing.waits && receivers.len() > 1 {
+            return Err(MessageRefused::OneAtATime { agents: receivers.len() });
+        }
+        let (mut sent, mut refused) = (Vec::new(), Vec::new());
+        for to in receivers {
+            match self.envelope(origin, outgoing, &to) {
+                Ok(envelope) => sent.push(Envelope { body: body.clone(), ..envelope }),
+                Err(why) => refused.push(NotSent { to, why }),
+            }
+        }
+        match (sent.is_empty(), refused.as_slice()) {
+            (true, [only]) => Err(only.why.clone()),
+            (true, several) => {
+                let reasons: Vec<String> = several.iter().map(|NotSent { why, .. }| why.to_string()).collect();
+                Err(MessageRefused::ByAll { reasons: reasons.join("; ") })
+            }
+            (false, _) => Ok((sent, refused)),
+        }
+    }
+
+    /// Returns the message to one receiver, without its body.
+    fn envelope(&self, origin: &Origin, outgoing: &Outgoing, to: &Receiver) -> Result<Envelope, MessageRefused> {
+        let from = &origin.from;
+        self.check_channels(origin, to)?;
+        self.check_receiver(from, to)?;
+        let (kind, reply_to) = self.purpose(from, outgoing, to)?;
+        if kind == MessageKind::Shutdown && !self.may_shut_down(from, to) {
+            return Err(MessageRefused::MayNotShutDown { to: to.as_str().to_owned() });
+        }
+        if outgoing.waits {
+            self.check_is_read(from, to)?;
+        }
+        let deadline = outgoing.deadline_seconds.map(|seconds| self.updated_ms.saturating_add(milliseconds(seconds)));
+        let (sequence, call) = (self.mailboxes.channel(from, to).sent + 1, origin.call.clone());
+        Ok(Envelope { kind, reply_to, deadline, call, ..Envelope::note(sequence, from.clone(), to.clone(), "") })
+    }
+
+    /// Returns the receivers that an address stands for, in the order of the plan, then of addition.
+    fn receivers(&self, from: &Sender, address: &Address) -> Vec<Receiver> {
+        let parent_of = |agent: &AgentId| self.task(agent).and_then(|record| record.parent.as_ref());
+        let all = |fits: &dyn Fn(&TaskRecord) -> bool| {
+            let others = self.tasks().filter(|record| Some(&record.task.id) != from.agent() && !record.is_command());
+            others.filter(|record| fits(record)).map(|record| Receiver::Agent(record.task.id.clone())).collect()
+        };
+        match (address, from.agent()) {
+            (Address::Agent(agent), _) => vec![Receiver::Agent(agent.clone())],
+            (Address::User, _) => vec![Receiver::User],
+            (Address::Parent, Some(agent)) => vec![parent_of(agent).cloned().map_or(Receiver::User, Receiver::Agent)],
+            (Address::Parent | Address::Siblings, None) => Vec::new(),
+            (Address::Children, of) => all(&|record| record.parent.as_ref() == of),
+            (Address::Siblings, Some(agent)) => all(&|record| record.parent.as_ref() == parent_of(agent)),
+            (Address::Role(role), _) => all(&|record| self.role_of_agent(record) == role),
+            (Address::All, _) => all(&|_| true),
+        }
+    }
+
+    /// Returns the role of a task's agent, which it may not have yet.
+    fn role_of_agent<'a>(&'a self, record: &'a TaskRecord) -> &'a str {
+        record.agent().unwrap_or_else(|| self.role_of(&record.task))
+    }
+
+    fn check_channels(&self, origin: &Origin, to: &Receiver) -> Result<(), MessageRefused> {
+        let Some(channels) = &origin.channels else { return Ok(()) };
+        if channels.iter().any(|channel| self.receivers(&origin.from, channel).contains(to)) {
+            return Ok(());
+        }
+        let channels = channels.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
+        Err(MessageRefused::NotInChannels { to: to.as_str().to_owned(), channels })
+    }
+
+    /// Reports whether a receiver takes another message from this sender.
+    fn check_receiver(&self, from: &Sender, to: &Receiver) -> Result<(), MessageRefused> {
+        if from.as_receiver().as_ref() == Some(to) {
+            return Err(MessageRefused::Itself);
+        }
+        let Receiver::Agent(id) = to else {
+            let Channel { sent, acknowledged } = self.mailboxes.channel(from, to);
+            let unanswered = usize::try_from(sent.saturating_sub(acknowledged)).unwrap_or(usize::MAX);
+            return if unanswered < MAILBOX_CAPACITY { Ok(()) } else { Err(MessageRefused::UserHasMany) };
+        };
+        let Some(record) = self.task(id) else {
+            let agents = self.tasks().filter(|record| !record.is_command());
+            let known: Vec<&str> = agents.map(|record| record.task.id.as_str()).collect();
+            return Err(MessageRefused::UnknownRecipient { to: id.to_string(), known: known.join(", ") });
+        };
+        if record.is_command() {
+            return Err(MessageRefused::NoAgent { to: id.clone() });
+        }
+        if self.merges.current() == Some(id) {
+            return Err(MessageRefused::BeingMerged { to: id.clone() });
+        }
+        if !record.state().reads_messages() {
+            return Err(MessageRefused::ReadsNoMore { to: id.clone(), state: record.state() });
+        }
+        if self.mailboxes.of(id).len() >= MAILBOX_CAPACITY {
+            return Err(MessageRefused::MailboxFull { to: id.clone() });
+        }
+        Ok(())
+    }
+
+    /// Returns what a message is for, and the question that it answers. One that says neither, to the only one who
+    /// waits for an answer, is that answer.
+    fn purpose(
+        &self,
+        from: &Sender,
+        outgoing: &Outgoing,
+        to: &Receiver,
+    ) -> Result<(MessageKind, Option<u64>), MessageRefused> {
+        use MessageKind::{Answer, Note, Question};
+        let asked = from.as_receiver().map_or(&[][..], |of| self.mailboxes.questions(&to.as_sender(), &of));
+        let open = || asked.iter().map(|question| question.sequence);
+        let unknown = || MessageRefused::NoSuchQuestion {
+            to: to.as_str().to_owned(),
+            open: open().map(|number| number.to_string()).collect::<Vec<_>>().join(", "),
+        };
+        let named =
+            outgoing.reply_to.map(|number| open().find(|open| *open == number).ok_or_else(unknown)).transpose()?;
+        match (outgoing.kind, named) {
+            (None | Some(Answer), Some(number)) => Ok((Answer, Some(number))),
+            (Some(Answer), None) => {
+                let only = self.only_question(from, to, asked).ok_or_else(unknown)?;
+                Ok((Answer, Some(only)))
+            }
+            (Some(_), Some(_)) => Err(MessageRefused::NoAnswer),
+            (None | Some(Question), None) if outgoing.waits => Ok((Question, None)),
+            (Some(_), None) if outgoing.waits => Err(MessageRefused::NoQuestion),
+            (Some(kind), None) => Ok((kind, None)),
+            (None, None) if outgoing.to.is_group() => Ok((Note, None)),
+            (None, None) => {
+                Ok(self.only_question(from, to, asked).map_or((Note, None), |number| (Answer, Some(number))))
+            }
+        }
+    }
+
+    /// Returns the question that an answer without a number is for: the only one that the sender has read, or the one
+    /// that an agent waits with for the user.
+    fn only_question(&self, from: &Sender, to: &Receiver, asked: &[Arc<Envelope>]) -> Option<u64> {
+        if *from == Sender::User
+            && let Some(Wait::Message { to: Receiver::User, question, .. }) =
+                to.agent().and_then(|agent| self.task(agent)).and_then(TaskRecord::wait)
+        {
+            return Some(*question);
+        }
+        let of = from.as_receiver()?;
+        let read =
+            if of == Receiver::User { u64::MAX } else { self.mailboxes.channel(&to.as_sender(), &of).acknowledged };
+        let mut asked = asked.iter().map(|question| question.sequence).filter(|number| *number <= read);
+        let only = asked.next()?;
+        asked.next().is_none().then_some(only)
+    }
+
+    fn may_shut_down(&self, from: &Sender, to: &Receiver) -> bool {
+        match (from, to) {
+            (Sender::User, Receiver::Agent(_)) => true,
+            (Sender::Agent(from), Receiver::Agent(to)) => self.is_ancestor(from, to),
+            _ => false,
+        }
+    }
+
+    /// Refuses to wait for the answer of an agent that can only begin once the asker has ended.
+    fn check_is_read(&self, from: &Sender, to: &Receiver) -> Result<(), MessageRefused> {
+        let (Some(asker), Some(asked)) = (from.agent(), to.agent()) else { return Ok(()) };
+        let has_begun = self.task(asked).is_some_and(|record| record.state() != TaskState::Pending);
+        if has_begun || self.held_up_by(asker, std::slice::from_ref(asked)).is_empty() {
+            return Ok(());
+        }
+        Err(MessageRefused::NeverReads { to: asked.clone() })
+    }
+
+    fn sent_to(&self, envelope: &Envelope) -> Delivery {
+        let acknowledged = self.mailboxes.channel(&envelope.from, &envelope.to).acknowledged;
+        Delivery { to: envelope.to.clone(), sequence: envelope.sequence, kind: envelope.kind, acknowledged }
+    }
+
+    pub(super) fn message_sent(&mut self, envelope: &Envelope) -> Result<(), Illegal> {
+        let body = &envelope.body;
+        if body.is_empty() {
+            return Err(MessageRefused::Empty.into());
+        }
+        if body.bytes() > MAX_BODY_BYTES {
+            return Err(MessageRefused::TooLong { bytes: body.bytes() }.into());
+        }
+        self.check_receiver(&envelope.from, &envelope.to)?;
+        Arc::make_mut(&mut self.mailboxes).accept(envelope)
+    }
+
+    pub(super) fn message_delivered(&mut self, from: &Sender, to: &AgentId, sequence: u64) -> Result<(), Illegal> {
+        Arc::make_mut(&mut self.mailboxes).deliver(from, to, sequence)
+    }
+
+    pub(super) fn message_expired(&mut self, from: &Sender, to: &AgentId, sequence: u64) -> Result<(), Illegal> {
+        Arc::make_mut(&mut self.mailboxes).expire(from, to, sequence)
+    }
+
+    pub(super) fn question_unanswered(&mut self, question: &UnansweredQuestion) -> Result<(), Illegal> {
+        let UnansweredQuestion { from, to, sequence } = question;
+        let (from, asked) = (Sender::Agent(from.clone()), Receiver::Agent(to.clone()));
+        let was_open = Arc::make_mut(&mut self.mailboxes).close(&from, &asked, *sequence);
+        if was_open { Ok(()) } else { Err(Illegal::NoMessage { to: to.clone(), sequence: *sequence }) }
+    }
+
+    /// Returns an agent's undelivered messages, oldest first.
+    pub fn messages_for(&self, agent: &AgentId) -> impl Iterator<Item = &Envelope> {
+        self.mailboxes.of(agent).iter().map(Arc::as_ref)
+    }
+
+    /// Returns all undelivered messages, by receiver, then oldest first.
+    pub fn unread(&self) -> impl Iterator<Item = &Envelope> {
+        self.mailboxes.all()
+    }
+
+    /// Returns what is known of a sender's messages to a receiver.
+    pub fn channel(&self, from: &Sender, to: &Receiver) -> Channel {
+        self.mailboxes.channel(from, to)
+    }
+
+    /// Returns the questions to the user that still can be answered, by agent, then oldest first.
+    pub fn questions_to_user(&self) -> impl Iterator<Item = (&AgentId, &Envelope)> {
+        let reads = |agent: &AgentId| self.task(agent).is_some_and(|record| record.state().reads_messages());
+        let asked = self.mailboxes.all_questions().filter(|question| question.to == Receiver::User);
+        asked.filter_map(|question| Some((question.from.agent()?, question))).filter(move |(agent, _)| reads(agent))
+    }
+
+    /// Decides what an agent reads before its next request; what has expired is not delivered.
+    pub fn decide_delivery(&self, agent: &AgentId) -> (Vec<Event>, Vec<Envelope>) {
+        let (mut events, mut read) = (Vec::new(), Vec::new());
+        for message in self.messages_for(agent) {
+            if message.is_expired(self.updated_ms) {
+                events.extend(self.expired(message));
+                continue;
+            }
+            let Envelope { from, sequence, .. } = message;
+            let (from, to, sequence) = (from.clone(), agent.clone(), *sequence);
+            events.push(Event::MessageDelivered { from, to, sequence, expired: false });
+            read.push(message.clone());
+        }
+        (events, read)
+    }
+
+    /// Returns the events of a message whose deadline has passed; the sender of a question is told.
+    pub(super) fn expired(&self, message: &Envelope) -> Vec<Event> {
+        let Envelope { from, to: Receiver::Agent(to), sequence, kind, .. } = message else { return Vec::new() };
+        let expired = ExpiredMessage { from: from.clone(), to: to.clone(), sequence: *sequence };
+        let expired = Event::MessageExpired(expired);
+        let told = from.agent().filter(|_| *kind == MessageKind::Question).and_then(|asker| {
+            self.notice(asker, format!("Agent {to} did not read your question {sequence} before its deadline."))
+        });
+        std::iter::once(expired).chain(told).collect()
+    }
+
+    /// Returns the undelivered message whose deadline passes next.
+    pub(super) fn next_deadline(&self) -> Option<(u64, &Envelope)> {
+        self.unread().filter_map(|message| Some((message.deadline?, message))).min_by_key(|(deadline, _)| *deadline)
+    }
+
+    /// Returns the events that close the questions to agents which have ended without an answer, and tell the askers.
+    pub(super) fn unanswered(&self) -> Vec<Event> {
+        let ended = |id: &TaskId| self.task(id).is_some_and(|record| self.is_at_rest(record));
+        let mut events = Vec::new();
+        let mut told: Vec<&AgentId> = Vec::new();
+        for question in self.mailboxes.all_questions() {
+            let Envelope { from: Sender::Agent(asker), to: Receiver::Agent(asked), sequence, .. } = question else {
+                continue;
+            };
+            // One notice at a time, since each takes the next number.
+            if !ended(asked) || told.contains(&asker) {
+                continue;
+            }
+            let text = format!("Agent {asked} has ended without an answer to your question {sequence}.");
+            let Some(notice) = self.notice(asker, text) else { continue };
+            told.push(asker);
+            let (from, to, sequence) = (asker.clone(), asked.clone(), *sequence);
+            let question = UnansweredQuestion { from, to, sequence };
+            events.extend([Event::QuestionUnanswered(question), notice]);
+        }
+        events
+    }
+
+    /// Returns a message of the run itself to an agent; `None` if the agent takes none.
+    fn notice(&self, to: &AgentId, text: String) -> Option<Event> {
+        let to = Receiver::Agent(to.clone());
+        self.check_receiver(&Sender::Run, &to).ok()?;
+        let sequence = self.mailboxes.channel(&Sender::Run, &to).sent + 1;
+        let envelope = Envelope { kind: MessageKind::ErrorReport, ..Envelope::note(sequence, Sender::Run, to, text) };
+        Some(Event::MessageSent { envelope })
+    }
+}
+
+fn milliseconds(seconds: u64) -> u64 {
+    seconds.saturating_mul(SECOND_MS)
+}

@@ -1,0 +1,224 @@
+//! What an agent hands back: its outcome, and its claims held against what was recorded.
+#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+
+use orchestrate_core::event::{Event, FailureCause, VERSION};
+use orchestrate_core::{
+    ChangedPath, ComparedWork, HandBack, Outcome, Recorded, ReportGiven, RunSettings, RunState, Task, WorkCompared,
+};
+use serde_json::json;
+
+/// A run with a parent and its child, which is fed event by event.
+struct Story(RunState);
+
+impl Story {
+    fn of(verify: Option<&str>, check_of_run: Option<&str>) -> Story {
+        let settings = RunSettings { verify: check_of_run.map(str::to_owned), ..RunSettings::default() };
+        let started = Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings: Box::new(settings),
+            base_commit: "base".into(),
+            base_branch: None,
+        };
+        let mut story = Story(RunState::begin(&recorded(1, started)).unwrap());
+        let task = |id: &str| Task { id: id.into(), verify: verify.map(str::to_owned), ..Task::default() };
+        story.tell(Event::TaskAdded { task: Box::new(task("a")), parent: None, spawn: None });
+        story.tell(Event::TaskAdded { task: Box::new(task("b")), parent: Some("a".into()), spawn: None });
+        for task in ["a", "b"] {
+            story.tell(Event::TaskReady { task: task.into() });
+            story.tell(Event::AgentSpawned {
+                task: task.into(),
+                attempt: 1,
+                agent: Some("implementer".to_owned()),
+                model: None,
+                branch: format!("orchestrate/r-abcdef/{task}"),
+                base: "base".into(),
+                spec: None,
+            });
+            story.tell(Event::WorktreePrepared { task: task.into(), onto: None });
+        }
+        story
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.0.apply(&recorded(self.0.seq + 1, event)).unwrap();
+    }
+
+    fn tell_json(&mut self, event: serde_json::Value) {
+        self.tell(serde_json::from_value(event).unwrap());
+    }
+
+    /// Tells of a command of b's agent that ended with this code, or of a file that it wrote (`w:PATH`).
+    fn call(&mut self, what: &str, exit_code: i32) {
+        let id = format!("c{}", self.0.seq);
+        let (tool, arguments, writes) = match what.strip_prefix("w:") {
+            Some(path) => ("write_file", json!({ "path": path }), vec![path]),
+            None => ("run_shell_command", json!({ "command": what }), Vec::new()),
+        };
+        self.tell_json(json!({"type": "tool.started", "task": "b", "turn": 1, "call_id": id, "tool": tool,
+                              "arguments": arguments, "writes": writes, "rule": "r"}));
+        let outcome = if exit_code == 0 { "ok" } else { "failed" };
+        self.tell_json(json!({"type": "tool.finished", "task": "b", "turn": 1, "call_id": id, "tool": tool,
+                              "outcome": outcome, "exit_code": exit_code, "result": "blob", "duration_ms": 1}));
+    }
+
+    /// Tells which files b's work changes (`M path`).
+    fn changes(&mut self, files: &[&str]) {
+        let changed = |file: &&str| ChangedPath { status: file.chars().next().unwrap(), path: file[2..].to_owned() };
+        let work = ComparedWork::new("tree".into(), files.iter().map(changed).collect());
+        self.tell(Event::WorkCompared(WorkCompared { task: "b".into(), work }));
+    }
+
+    fn commits(&mut self, summary: &str) {
+        let (commit, tree) = ("commit".into(), "tree".into());
+        self.tell(Event::TaskCommitted { task: "b".into(), commit, tree, summary: summary.to_owned() });
+    }
+
+    fn hand_back(&self) -> HandBack {
+        self.0.hand_back(self.0.task(&"b".into()).unwrap())
+    }
+
+    fn unverified(&self) -> Vec<String> {
+        self.hand_back().unverified.iter().map(ToString::to_string).collect()
+    }
+}
+
+fn recorded(seq: u64, event: Event) -> Recorded {
+    Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 1_000, v: VERSION, event }
+}
+
+/// Calls, each with its exit code.
+type Calls = &'static [(&'static str, i32)];
+
+#[test]
+fn a_claim_that_checks_pass_needs_one_after_the_last_change() {
+    let claim = |why: &str| vec![format!("\"All tests pass.\": {why}")];
+    let none = Vec::new;
+    let table: [(Calls, Vec<String>); 11] = [
+        (&[("w:a.txt", 0)], claim("no check ran")),
+        (&[("w:a.txt", 0), ("cargo test", 0)], none()),
+        (&[("cargo test", 0), ("w:a.txt", 0)], claim("`cargo test` ran before the last change")),
+        (&[("cargo test", 0), ("sed -i s/a/b/ a.txt", 0)], claim("`cargo test` ran before the last change")),
+        (&[("cargo test", 0), ("git status && ls", 0)], none()),
+        (&[("cargo test", 101)], claim("`cargo test` ended with exit 101")),
+        (&[("cargo test", 101), ("cargo test", 0)], none()),
+        (&[("cargo test", 0), ("cargo test -p b", 1)], claim("`cargo test -p b` ended with exit 1")),
+        (
+            &[("cargo test | tail", 0)],
+            claim("the result of `cargo test | tail` is not known: its exit code is not the check's"),
+        ),
+        (&[("./verify.sh", 0)], none()),
+        (&[("./other.sh", 0)], claim("no check ran")),
+    ];
+    for (calls, expected) in table {
+        let mut story = Story::of(None, Some("./verify.sh"));
+        calls.iter().for_each(|(what, code)| story.call(what, *code));
+        story.changes(&["M a.txt"]);
+        story.commits("Fixed it. All tests pass.");
+        assert_eq!(story.unverified(), expected, "{calls:?}");
+    }
+}
+
+#[test]
+fn the_runs_own_check_of_the_work_decides() {
+    for (passed, expected) in
+        [(true, vec![]), (false, vec!["\"All tests pass.\": `make` ended with exit 2".to_owned()])]
+    {
+        let mut story = Story::of(Some("make"), None);
+        story.call("w:a.txt", 0);
+        story.changes(&["M a.txt"]);
+        // Before it has run, it is waited for.
+        let record = story.0.task(&"b".into()).unwrap();
+        assert_eq!(record.unverified_claims("All tests pass."), []);
+        story.commits("All tests pass.");
+        let exit = if passed { "exit 0" } else { "exit 2" };
+        story.tell_json(
+            json!({"type": "verify.finished", "task": "b", "scope": "task", "tree": "tree", "command": "make",
+                               "passed": passed, "exit": exit, "output": "blob", "duration_ms": 1}),
+        );
+        assert_eq!(story.unverified(), expected);
+        let check = story.hand_back().checks.pop().unwrap();
+        assert_eq!((check.command.as_str(), check.tree), ("make", Some("tree".into())));
+    }
+}
+
+#[test]
+fn changed_tests_are_named_in_the_report_or_held_against_it() {
+    let undeclared = "\"done\": it changed or deleted existing tests that its report does not name: tests/a.rs";
+    let table = [
+        (&["M src/a.rs", "A tests/b.rs"][..], "Done.", vec![]),
+        (&["M src/a.rs", "M tests/a.rs"], "Done.", vec![undeclared]),
+        (&["D tests/a.rs"], "Done.", vec![undeclared]),
+        (&["D tests/a.rs"], "Deleted tests/a.rs, which tested what is gone.", vec![]),
+        (&["M tests/a.rs"], "Claims: done", vec![undeclared]),
+    ];
+    for (files, report, expected) in table {
+        let mut story = Story::of(None, None);
+        story.changes(files);
+        story.commits(report);
+        assert_eq!(story.unverified(), expected, "{files:?} {report}");
+        let changed = files.iter().any(|file| file.ends_with("tests/a.rs"));
+        assert_eq!(story.hand_back().changed_tests.is_empty(), !changed);
+    }
+}
+
+#[test]
+fn work_that_changes_nothing_cannot_claim_to_be_done() {
+    let mut story = Story::of(None, None);
+    let summary = "Everything is in place.\nClaims: done\nOpen questions:\n- Which port?".to_owned();
+    story.tell(Event::NothingToDo { task: "b".into(), summary });
+    assert_eq!(story.unverified(), ["\"done\": its work changes no file"]);
+    assert_eq!(story.hand_back().open_questions, ["Which port?"]);
+}
+
+#[test]
+fn the_outcome_says_what_was_used_up_and_the_report_stands_beside_it() {
+    use FailureCause::{Budget, Check, Cost, Timeout, Turns};
+    let table = [
+        (Turns, Outcome::OutOfTurns, "out of turns"),
+        (Budget, Outcome::OutOfTokens, "out of tokens"),
+        (Cost, Outcome::OutOfMoney, "out of money"),
+        (Timeout, Outcome::OutOfTime, "out of time"),
+        (Check, Outcome::Failed, "failed"),
+    ];
+    for (cause, outcome, words) in table {
+        let mut story = Story::of(None, None);
+        assert_eq!(story.hand_back().outcome, Outcome::Working);
+        assert_eq!(story.0.ended_hand_back(story.0.task(&"b".into()).unwrap()), None);
+        story.changes(&["M a.txt"]);
+        let due = story.0.decide_report(&"b".into(), cause, "no more");
+        assert_eq!(due.is_some(), cause != Check);
+        if let Some(due) = due {
+            story.tell(due);
+            assert_eq!(story.0.decide_report(&"b".into(), cause, "no more"), None);
+            let summary = "Half of it. The tests pass.".to_owned();
+            story.tell(Event::ReportGiven(ReportGiven { task: "b".into(), summary }));
+        }
+        story.tell(Event::TaskFailed { task: "b".into(), cause, message: "no more".to_owned() });
+        let HandBack { outcome: ended, by_agent, summary, unverified, error, .. } = story.hand_back();
+        assert_eq!((ended, ended.words(), by_agent), (outcome, words, cause != Check));
+        assert_eq!(error.unwrap().message, "no more");
+        // A report at a limit does not claim to be done, and what it claims is held against the facts, too.
+        assert_eq!(unverified.len(), usize::from(by_agent), "{unverified:?}");
+        let without = "no report: 0 replies, 1 files changed";
+        assert_eq!(summary, if by_agent { "Half of it. The tests pass." } else { without });
+        let parent = story.0.hand_back(story.0.task(&"a".into()).unwrap());
+        assert_eq!(parent.children[0].outcome, outcome);
+    }
+}
+
+#[test]
+fn a_second_last_request_is_no_possible_event() {
+    let mut story = Story::of(None, None);
+    story.tell(story.0.decide_report(&"b".into(), FailureCause::Turns, "no more").unwrap());
+    let parts = json!({"system": "s", "tools": "t", "max_output_tokens": 1, "add": ["m"]});
+    let requested: Event = serde_json::from_value(
+        json!({"type": "model.requested", "task": "b", "turn": 1, "model": "m", "request": "h", "parts": parts,
+               "reserved_tokens": 10}),
+    )
+    .unwrap();
+    story.tell(requested.clone());
+    let again = story.0.apply(&recorded(story.0.seq + 1, requested));
+    assert!(again.unwrap_err().to_string().contains("one last request"));
+}

@@ -1,0 +1,122 @@
+//! What agents hand back in whole runs: their claims held against the facts, shown and, by role, refused.
+
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::event::{Event, FailureCause, ReturnCause};
+use serde_json::json;
+
+use super::waits::LEAD;
+use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, write};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("hand_back::an_unverified_claim_is_shown_to_people", shown_to_people),
+        case("hand_back::an_unverified_claim_is_shown_to_the_parent", shown_to_the_parent),
+        case("hand_back::a_strict_role_returns_a_claim_with_the_facts", returned_with_the_facts),
+        case("hand_back::a_claim_that_is_never_made_true_fails_the_task", never_made_true),
+        case("hand_back::changed_tests_have_to_be_named", changed_tests),
+    ]
+}
+
+const CLAIM: &str = "Wrote it. All tests pass.";
+const HELD: &str = "unverified claim: \"All tests pass.\": no check ran";
+const STRICT: &str =
+    "---\nname: strict\ndescription: Proves it.\nmetadata:\n  orchestrate-hand-back: strict\n---\nYou prove it.\n";
+
+/// Returns a world with the roles of these tests, and a check.
+fn world() -> Result<World, libtest_mimic::Failed> {
+    let world = World::plain()?;
+    world.repository.write(".orchestrate/agents/lead.md", LEAD)?;
+    world.repository.write(".orchestrate/agents/strict.md", STRICT)?;
+    world.repository.write("check.sh", "test -e one.txt || test ! -e two.txt\n")?;
+    world.repository.write("tests/old.txt", "old\n")?;
+    world.repository.commit_all("Add roles and a check")?;
+    Ok(world)
+}
+
+fn shown_to_people() -> Outcome {
+    let world = world()?;
+    world.repository.write("plan.md", "- [ ] T1 write\n")?;
+    let script = Script::default().rule(write("T1", "one.txt", "1\n"));
+    let script = script.rule(Rule::task("T1").text(&format!("{CLAIM}\n\nOpen questions:\n- Which port?")));
+    let model = script.write_to(&world.home.path().join("script.jsonl"))?;
+    let ran = world.types(&["run", "plan.md", "--model", &model, "--no-write-back"], 0)?;
+    for shown in [ran.stdout, world.types(&["status"], 0)?.stdout, world.types(&["review", "T1"], 0)?.stdout] {
+        if !shown.contains(HELD) || !shown.contains("asks: Which port?") {
+            return fail(shown);
+        }
+    }
+    let status = world.types(&["status", "--json"], 0)?.json()?;
+    let handed = &status["tasks"][0]["hand_back"];
+    let held = &handed["unverified"][0];
+    let is_whole = handed["outcome"] == "done"
+        && handed["by_agent"] == json!(true)
+        && handed["files"] == json!([{"status": "A", "path": "one.txt"}])
+        && held["claim"] == "tests_pass"
+        && held["why"] == json!([{"doubt": "no_check"}]);
+    if is_whole { Ok(()) } else { fail(status) }
+}
+
+fn shown_to_the_parent() -> Outcome {
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("wait_for_agents", &json!({"agent_ids": ["T2"]})))
+        .rule(
+            Rule::task("T1")
+                .last_contains("all of them are done")
+                .call("write_file", &json!({"path": "two.txt", "content": "2\n"})),
+        )
+        .rule(done("T1"))
+        .rule(write("T2", "one.txt", "1\n"))
+        .rule(Rule::task("T2").text(CLAIM));
+    let played = world()?.play("- [ ] T1 lead (agent: lead)\n- [ ] T2 write\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_told("T1", &["files: A one.txt", HELD])
+}
+
+fn returns(played: &Played) -> usize {
+    let claims = |event: &Event| matches!(event, Event::TaskReturned { cause: ReturnCause::Claims, .. });
+    played.facts.iter().filter(|fact| claims(&fact.event)).count()
+}
+
+fn returned_with_the_facts() -> Outcome {
+    let checks = json!({"command": "sh check.sh"});
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(Rule::task("T1").returned(ReturnCause::Claims).call("run_shell_command", &checks))
+        .rule(Rule::task("T1").text(CLAIM));
+    let with_check = |settings: &mut orchestrate_coordinator::Settings| {
+        settings.run.verify = Some("sh check.sh".to_owned());
+    };
+    let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, with_check)?;
+    played.require(0, &[("T1", Merged)])?;
+    played.require_told("T1", &["the record does not bear out", "\"All tests pass.\": no check ran"])?;
+    let handed = played.report.tasks[0].hand_back.as_ref();
+    let is_held = handed.is_none_or(|handed| !handed.unverified.is_empty());
+    if returns(&played) == 1 && !is_held { Ok(()) } else { fail(played.story()) }
+}
+
+fn never_made_true() -> Outcome {
+    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(Rule::task("T1").text(CLAIM));
+    let played =
+        world()?.play("- [ ] T1 write (agent: strict)\n", &script, |settings| settings.run.merge_rounds = 2)?;
+    played.require(1, &[("T1", FailedTask)])?;
+    played.require_failure("T1", FailureCause::Claims, "again after it was returned to its agent 2 times")?;
+    if returns(&played) == 2 { Ok(()) } else { fail(played.story()) }
+}
+
+fn changed_tests() -> Outcome {
+    let changes = json!({"path": "tests/old.txt", "content": "new\n"});
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("write_file", &changes))
+        .rule(
+            Rule::task("T1").returned(ReturnCause::Claims).text("Changed tests/old.txt, since the old words are gone."),
+        )
+        .rule(done("T1"));
+    let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    played
+        .require_told("T1", &["it changed or deleted existing tests that its report does not name: tests/old.txt"])?;
+    let handed = played.report.tasks[0].hand_back.as_ref();
+    let is_named =
+        handed.is_some_and(|handed| handed.changed_tests == ["tests/old.txt"] && handed.unverified.is_empty());
+    if returns(&played) == 1 && is_named { Ok(()) } else { fail(played.story()) }
+}

@@ -261,7 +261,7 @@ pub(super) fn asking() -> Play {
         .rule(writes(two("is queued"), "two.txt"))
         .rule(Rule::task("T2").call("wait_for_agents", &json!({"agent_ids": ["T1"]})));
     let plan = "- [ ] T1 ask (agent: lead)\n- [ ] T2 answer (agent: lead)\n";
-    Play { lead: Some(LEAD.into()), ..Play::of(plan, script) }
+    Play { lead: Some(LEAD), ..Play::of(plan, script) }
 }
 
 /// Returns one task whose agent works at once.

@@ -66,6 +66,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::before_an_append_a_question_is_resumed_to_the_same_end", || kill_each(asking()?, "before")),
         case("kill::after_an_append_children_are_merged_to_the_same_end", || kill_each(family()?, "after")),
         case("kill::before_an_append_children_are_merged_to_the_same_end", || kill_each(family()?, "before")),
+        case("kill::after_an_append_a_terminated_agent_stays_so", || kill_each(terminating()?, "after")),
+        case("kill::before_an_append_a_terminated_agent_stays_so", || kill_each(terminating()?, "before")),
         case("kill::after_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "after")),
         case("kill::before_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "before")),
         case("kill::around_a_rejected_key_the_task_waits_or_goes_on", killed_around_rejection),
@@ -243,6 +245,16 @@ fn family() -> Result<&'static Reference, Failed> {
         let waited = events.iter().any(|event| matches!(event, Event::HandOverWaiting { .. }));
         let is_whole = waited && returned(ReturnCause::Conflict) && returned(ReturnCause::ChildrenEnded);
         if is_whole { Ok(reference) } else { fail(format!("{events:#?}")) }
+    })
+}
+
+/// Returns the reference run of an agent that ends its child, which is made once.
+fn terminating() -> Result<&'static Reference, Failed> {
+    static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
+    once(&MADE, || {
+        let (reference, events) = Reference::run("a termination", SHORTER_FORM, plays::terminating())?;
+        let cancelled = events.iter().filter(|event| matches!(event, Event::TaskCancelled { .. })).count();
+        if cancelled == 1 { Ok(reference) } else { fail(format!("{events:#?}")) }
     })
 }
 

@@ -27,12 +27,14 @@ pub(super) struct Play {
     pub(super) server: Option<fn() -> Result<ModelServer, Failed>>,
     /// The text of the role `lead`, if the plan names it.
     pub(super) lead: Option<&'static str>,
+    /// Whether agents work one at a time.
+    pub(super) alone: bool,
 }
 
 impl Play {
     /// Creates a play whose agents are answered by a script.
     pub(super) fn of(plan: &'static str, script: Script) -> Self {
-        Self { plan, script, server: None, lead: None }
+        Self { plan, script, server: None, lead: None, alone: false }
     }
 }
 
@@ -262,6 +264,21 @@ pub(super) fn asking() -> Play {
         .rule(Rule::task("T2").call("wait_for_agents", &json!({"agent_ids": ["T1"]})));
     let plan = "- [ ] T1 ask (agent: lead)\n- [ ] T2 answer (agent: lead)\n";
     Play { lead: Some(LEAD), ..Play::of(plan, script) }
+}
+
+/// Returns a task whose agent spawns a child and ends it before that can begin, since agents work one at a time.
+pub(super) fn terminating() -> Play {
+    let writes = |rule: Rule| rule.call("write_file", &json!({"path": "one.txt", "content": "1\n"}));
+    let one = |text: &str| Rule::task("T1").last_contains(text);
+    let first = Rule::task("T1")
+        .call("spawn_child_agent", &json!({"task": "Write two", "role": "lead"}))
+        .call("terminate_agent", &json!({"agent_id": "write_two"}));
+    let script = Script::default()
+        .rule(writes(one(INTERRUPTED)))
+        .rule(writes(one("write_two (Write two): cancelled; it had not begun")))
+        .rule(one("one.txt").text("Done."))
+        .rule(first);
+    Play { lead: Some(LEAD), alone: true, ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
 }
 
 /// Returns one task whose agent works at once.

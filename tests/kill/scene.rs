@@ -28,6 +28,8 @@ const ROUNDS: u32 = 6;
 pub(super) const PLAN: &str = "plan.md";
 /// The file of the home with the addresses of the server that answers, one for each protocol.
 const SERVER: &str = "server";
+/// The file of the home that says that agents work one at a time.
+const ALONE: &str = "alone";
 /// The maximum number of turns: more than the slow task takes, however often it is killed.
 const TURNS: u32 = 200;
 
@@ -78,6 +80,9 @@ impl Scene {
         let server = play.server.map(|start| start()).transpose()?;
         if let Some(server) = &server {
             world.write(SERVER, &format!("{}\n{}", server.openai_base(), server.anthropic_base()))?;
+        }
+        if play.alone {
+            world.write(ALONE, "")?;
         }
         if let Some(role) = play.lead {
             let path = ".orchestrate/agents/lead.md";
@@ -206,6 +211,9 @@ fn settings(home: &Path) -> Settings {
     settings.run.verify = Some("test -e src/lib.txt".to_owned());
     settings.run.merge_rounds = ROUNDS;
     settings.run.max_turns = TURNS;
+    if home.join(ALONE).exists() {
+        settings.run.max_agents = 1;
+    }
     if let Ok(server) = std::fs::read_to_string(home.join(SERVER))
         && let Some((openai, anthropic)) = server.split_once('\n')
     {

@@ -3,7 +3,7 @@
 use super::table::{Line, elsewhere};
 
 const NETWORK: &str = "it needs the network, which no tool of an agent has yet";
-const AGENTS: &str = "agents do not end other agents and do not compare their results yet";
+const AGENTS: &str = "the window of a model that is smaller and known comes first";
 const ANALYSIS: &str = "no tool parses code yet";
 
 /// The table.
@@ -24,8 +24,6 @@ pub(super) const LATER: &[Line] = &[
     elsewhere("002-086", "GitHubResult", NETWORK),
     elsewhere("002-087", "fetch_api_docs", NETWORK),
     elsewhere("002-088", "APIDocumentation", NETWORK),
-    elsewhere("002-097", "terminate_agent", AGENTS),
-    elsewhere("002-098", "terminate_agent says whether it succeeded", AGENTS),
     elsewhere("002-103", "analyze_code_structure", ANALYSIS),
     elsewhere("002-104", "CodeStructure", ANALYSIS),
     elsewhere("002-105", "find_code_patterns", ANALYSIS),

@@ -11,6 +11,7 @@ const LIMITS: &str = "crates/tools/src/command.rs";
 const METRICS: &str = "crates/core/src/tool_metrics.rs";
 const RECORDS: &str = "crates/tools/tests/suite/records.rs";
 const REGISTRY: &str = "crates/tools/tests/suite/registry.rs";
+const TERMINATES: &str = "spawning::a_parent_ends_a_subtree_and_its_work_is_kept";
 const SPAWNS: &str = "spawning::children_begin_with_their_parents_work";
 const STRANGER: &str = "a_strangers_tool_is_found_by_name_category_and_words";
 
@@ -35,6 +36,8 @@ pub(super) const TOOLS_AS_VALUES: &[Line] = &[
         "send_message_to_agent says whether it succeeded",
         "messages::an_unknown_recipient_is_the_senders_error",
     ),
+    case("002-097", "terminate_agent", TERMINATES),
+    case("002-098", "terminate_agent says whether it succeeded", TERMINATES),
     case("002-099", "list_active_agents", "waits::agents_are_seen"),
     case("002-100", "AgentInfo", "waits::agents_are_seen"),
     case("002-101", "aggregate_agent_results", "aggregate::an_agent_sees_where_siblings_stand_in_each_others_way"),

@@ -1,18 +1,21 @@
 //! Agents that spawn agents: what a child begins with, what it may do, and what is refused, in whole runs.
 
 use libtest_mimic::Failed;
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::TaskState::{Cancelled, Failed as FailedTask, Merged};
 use orchestrate_core::event::Event;
 use serde_json::{Value, json};
 
 use super::waits::world;
-use crate::support::{Case, Outcome, Played, Rule, Script, case, done, fail};
+use crate::support::{Case, Outcome, Played, Rule, Script, case, done, fail, require_gone, seconds};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("spawning::children_begin_with_their_parents_work", children_begin_with_their_parents_work),
         case("spawning::three_levels_finish_with_one_agent_at_a_time", three_levels_finish),
         case("spawning::a_child_gets_no_more_than_its_parent_has", a_child_gets_no_more),
+        case("spawning::a_child_that_fails_is_a_result_for_its_parent", a_failed_child_is_a_result),
+        case("spawning::a_parent_ends_a_subtree_and_its_work_is_kept", a_parent_ends_a_subtree),
+        case("spawning::only_descendants_can_be_ended", only_descendants_can_be_ended),
         case("spawning::too_many_children_are_refused", too_many_children_are_refused),
         case("spawning::without_spawning_no_tool_for_it_is_offered", no_tool_without_spawning),
     ]
@@ -139,6 +142,72 @@ fn a_child_gets_no_more() -> Outcome {
         "`context`: expected at most 65536 bytes, got 70000; refer to a file instead",
     ];
     played.require_told("T1", &told)
+}
+
+fn a_failed_child_is_a_result() -> Outcome {
+    let script = Script::default()
+        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Fail it"})))
+        .rule(wait(Rule::task("T1").turn(2), &["fail_it"]))
+        .rule(writes(Rule::task("T1").turn(3), "one.txt"))
+        .rule(done("T1"))
+        .rule(Rule::task("fail_it").text("I changed nothing."));
+    let played = world()?.play(LEADS, &script, |_| {})?;
+    played.require(0, &[("T1", Merged), ("fail_it", FailedTask)])?;
+    let error = "error: the agent ended without changing a file; its report: I changed nothing.";
+    played.require_told("T1", &["all of them are done", "fail_it (Fail it): failed, idle-done", error])
+}
+
+/// The grandchild says when it has written its file, and then runs until it is ended.
+fn a_parent_ends_a_subtree() -> Outcome {
+    let world = world()?;
+    let seconds = seconds(world.home.path(), 4);
+    let shell = |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
+    let tells = json!({"agent_id": "T1", "message": "it has begun"});
+    let script = Script::default()
+        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Lead below", "role": "lead"})))
+        .rule(wait(Rule::task("T1").turn(2), &["lead_below"]))
+        .rule(then("T1", "it has begun").call("terminate_agent", &json!({"agent_id": "lead_below"})))
+        .rule(writes(then("T1", "its work is kept"), "one.txt"))
+        .rule(done("T1"))
+        .rule(spawn(Rule::task("lead_below").turn(1), &json!({"task": "Sleep long"})))
+        .rule(wait(Rule::task("lead_below"), &["sleep_long"]))
+        .rule(shell(Rule::task("sleep_long").turn(1), "echo half > half.txt"))
+        .rule(Rule::task("sleep_long").turn(2).call("send_message_to_agent", &tells))
+        .rule(shell(Rule::task("sleep_long").turn(3), &format!("sleep {seconds}")));
+    let played = world.play(LEADS, &script, |_| {})?;
+    played.require(0, &[("T1", Merged), ("lead_below", Cancelled), ("sleep_long", Cancelled)])?;
+    require_gone(&seconds)?;
+    let run = &played.report.run_id;
+    let kept = format!("sleep_long (Sleep long): cancelled; its work is kept: branch orchestrate/{run}/sleep_long, ");
+    played.require_told("T1", &["lead_below (Lead below): cancelled; its work is kept", &kept])?;
+    let told = played.told("T1")?;
+    let commit = told.split(&kept).nth(1).and_then(|rest| rest.strip_prefix("newest files in commit "));
+    let commit = commit.map(|rest| rest.chars().take_while(char::is_ascii_hexdigit).collect::<String>());
+    if world.repository.show(&commit.unwrap_or_default(), "half.txt")? == "half" { Ok(()) } else { fail(told) }
+}
+
+fn only_descendants_can_be_ended() -> Outcome {
+    let ends = |rule: Rule, agent: &str| rule.call("terminate_agent", &json!({ "agent_id": agent }));
+    let mut script = Script::default().rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Below", "role": "lead"})));
+    for (turn, agent) in (2..).zip(["T1", "T2", "T9"]) {
+        script = script.rule(ends(Rule::task("T1").turn(turn), agent));
+    }
+    let script = script
+        .rule(wait(Rule::task("T1").turn(5), &["below"]))
+        .rule(ends(Rule::task("T1").turn(6), "below"))
+        .rule(writes(Rule::task("T1").turn(7), "one.txt"))
+        .rule(ends(Rule::task("below").turn(1), "T1"))
+        .rule(writes(Rule::task("below").turn(2), "below.txt"))
+        .rule(writes(Rule::task("T2").turn(1), "two.txt"))
+        .rule(Rule::any().text("Done."));
+    let played = world()?.play(&format!("{LEADS}- [ ] T2 beside\n"), &script, |_| {})?;
+    played.require(0, &[("T1", Merged), ("T2", Merged), ("below", Merged)])?;
+    let refused = |agent: &str, own: &str| format!("an agent can end only those below it, and '{agent}' is not: {own}");
+    let told = [refused("T1", "below"), refused("T2", "below"), refused("T9", "below")];
+    played.require_told("T1", &told.each_ref().map(String::as_str))?;
+    // What has ended already is only reported.
+    played.require_told("T1", &["below (Below): merged; its work is kept: branch"])?;
+    played.require_told("below", &[&refused("T1", "none")])
 }
 
 /// An agent that does nothing but spawn is told where it ends, and so are its children.

@@ -20,7 +20,7 @@ pub(crate) fn cases() -> Vec<Case> {
 
 /// A role whose agents wait for others.
 pub(crate) const LEAD: &str = "---\nname: lead\ndescription: Leads.\ntools: write_file, run_shell_command, wait_for_agents, \
-     get_agent_status, list_active_agents, send_message_to_agent, spawn_child_agent\n---\nYou lead.\n";
+     get_agent_status, list_active_agents, send_message_to_agent, spawn_child_agent, terminate_agent\n---\nYou lead.\n";
 
 pub(crate) fn world() -> Result<World, libtest_mimic::Failed> {
     let world = World::plain()?;

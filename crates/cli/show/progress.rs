@@ -10,8 +10,8 @@ use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::{Envelope, ExpiredMessage, MessageKind, Receiver, Sender, UnansweredQuestion};
 use orchestrate_core::price::dollars;
 use orchestrate_core::{
-    Event, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState, TaskRecord, Usage,
-    VerdictGiven, VerdictKind, Wait, split_hint,
+    Event, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState, StopRequest, TaskRecord,
+    Usage, VerdictGiven, VerdictKind, Wait, split_hint,
 };
 
 use crate::show::columns;
@@ -109,6 +109,11 @@ fn milestone(event: &Event) -> Option<String> {
             format!("{task}: out of {}: it makes its last report", limit.used_up().unwrap_or("what it needs"))
         }
         Event::ReportGiven(ReportGiven { task, summary }) => format!("{task}: reported: {}", one_line(summary, WIDTH)),
+        Event::TaskAdded { task, parent: Some(parent), .. } => {
+            format!("{}: spawned by {parent}: {}", task.id, one_line(&task.title, WIDTH))
+        }
+        Event::StopRequested(StopRequest { task, by: Some(by) }) => format!("{task}: to be stopped, by {by}"),
+        Event::StopRequested(StopRequest { task, by: None }) => format!("{task}: to be stopped"),
         Event::TaskFailed { task, cause, message } => with_lines(&format!("{task}: FAILED ({cause})"), message),
         Event::TaskConflicted { task, message, .. } => with_lines(&format!("{task}: NOT MERGED"), message),
         Event::TaskSkipped { task, because } => format!("{task}: skipped because {because} did not succeed"),

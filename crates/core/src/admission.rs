@@ -1,4 +1,4 @@
-//! Why a run accepts no further child or message.
+//! Why a run accepts no further child or message, or lets an agent stop no other.
 
 use serde::{Deserialize, Serialize};
 
@@ -87,8 +87,19 @@ pub enum SpawnRefused {
     },
 }
 
-fn names(names: &[String]) -> String {
+fn names(names: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// Why an agent may not stop another one: it is none of its descendants.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an agent can end only those below it, and '{agent}' is not: {}", names(own))]
+pub struct StopRefused {
+    /// The named agent.
+    pub agent: AgentId,
+    /// Its descendants.
+    pub own: Vec<AgentId>,
 }
 
 /// Why a message was refused.

@@ -44,6 +44,10 @@ pub enum Effect {
     StartWorker(TaskId),
     /// Carry out this merge step.
     StartMerge(MergeStep),
+    /// Interrupt the worker of a task that is to be stopped.
+    StopWorker(TaskId),
+    /// Cancel a task that no worker works on.
+    CallOff(TaskId),
     /// Fail a task whose workers make no progress.
     GiveUp(TaskId),
     /// Ask the approver about a parked call.
@@ -56,6 +60,8 @@ pub enum Effect {
 #[derive(Clone, Debug, Default)]
 pub struct Board {
     workers: BTreeSet<TaskId>,
+    /// Those that are being interrupted.
+    stopped: BTreeSet<TaskId>,
     merging: bool,
     recording: bool,
     verifying_base: bool,
@@ -94,6 +100,9 @@ impl Board {
         if self.finished {
             return effects;
         }
+        if level < ShutdownLevel::Kill {
+            self.stop_workers(state, &mut effects);
+        }
         if level < ShutdownLevel::Drain {
             self.record_due(state, &mut effects);
             self.ask_approver(state, &mut effects);
@@ -129,6 +138,7 @@ impl Board {
 
     fn worker_ended(&mut self, task: &TaskId, state: &RunState) {
         self.workers.remove(task);
+        self.stopped.remove(task);
         let Some(now) = state.task(task) else { return };
         let times = match self.idle.get(task) {
             Some((before, times)) if before == now => times + 1,
@@ -166,6 +176,18 @@ impl Board {
         if !self.verifying_base {
             self.verifying_base = true;
             effects.push(Effect::VerifyBase(command.to_owned()));
+        }
+    }
+
+    /// Interrupts the workers of tasks that are to be stopped, and cancels those tasks that have none.
+    fn stop_workers(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
+        for task in state.stopping() {
+            let is_new = self.stopped.insert(task.clone());
+            if self.workers.insert(task.clone()) {
+                effects.push(Effect::CallOff(task.clone()));
+            } else if is_new {
+                effects.push(Effect::StopWorker(task.clone()));
+            }
         }
     }
 
@@ -218,6 +240,7 @@ mod tests {
     use super::*;
     use crate::event::{Event, Recorded, VERSION};
     use crate::settings::RunSettings;
+    use crate::stop_request::StopRequest;
     use crate::task::Task;
 
     fn state(max_agents: usize, facts: Vec<Event>) -> RunState {
@@ -270,6 +293,23 @@ mod tests {
         // The job is active until the task has failed, which may take a while.
         assert_eq!(given_up, [Effect::GiveUp("a".into())]);
         assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
+    }
+
+    #[test]
+    fn a_task_that_is_to_be_stopped_is_cancelled_once_it_has_no_worker() {
+        let stop = |task: &str| Event::StopRequested(StopRequest { task: task.into(), by: None });
+        let stopping = state(1, ready().into_iter().chain([stop("a"), stop("b")]).collect());
+        let (mut board, begun) = (Board::default(), state(1, ready()));
+        assert_eq!(board.handle(Input::Changed, &begun, ShutdownLevel::None), [Effect::StartWorker("a".into())]);
+        let stops = [Effect::StopWorker("a".into()), Effect::CallOff("b".into())];
+        assert_eq!(board.handle(Input::Changed, &stopping, ShutdownLevel::None), stops);
+        assert_eq!(board.handle(Input::Changed, &stopping, ShutdownLevel::Drain), []);
+        let off = board.handle(Input::WorkerEnded("a".into()), &stopping, ShutdownLevel::None);
+        assert_eq!(off, [Effect::CallOff("a".into())]);
+        // Nothing is recorded any more once the processes are killed; whoever resumes the run cancels the task.
+        let mut killed = Board::default();
+        let end = Effect::Finish(RunStatus::Interrupted, EXIT_INTERRUPTED);
+        assert_eq!(killed.handle(Input::Changed, &stopping, ShutdownLevel::Kill), [end]);
     }
 
     #[test]

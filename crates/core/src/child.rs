@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::authority::Authority;
 use crate::event::Event;
-use crate::ids::CallOfTurn;
-use crate::ids::{AgentId, BlobId, Oid, TaskId};
+use crate::ids::{AgentId, BlobId, CallOfTurn, Oid, TaskId};
 use crate::invisible::shown;
 use crate::task::Task;
+use crate::task_record::TaskRecord;
+use crate::task_state::TaskState;
 
 /// The tool that spawns a child.
 pub const SPAWN_TOOL: &str = "spawn_child_agent";
@@ -68,6 +69,43 @@ pub struct AgentHandle {
     pub tools: Vec<String>,
     /// The tokens that it may use at most; `None` if only the budgets of its parent and of the run limit it.
     pub budget: Option<u64>,
+}
+
+/// What follows from a call that ends an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TerminateDecision {
+    /// These events are recorded, and the call waits.
+    Stops(Vec<Event>),
+    /// Nothing is left to stop, or the wait for it is over, so the call is answered now.
+    Over,
+}
+
+/// What is left of an agent that was stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptWork {
+    /// The agent.
+    pub agent_id: AgentId,
+    /// The task's title.
+    pub title: String,
+    /// The task's state.
+    pub state: TaskState,
+    /// The short name of its branch; `None` if it has not begun.
+    pub branch: Option<String>,
+    /// The newest commit with its files, of its branch or beside it.
+    pub commit: Option<Oid>,
+}
+
+impl KeptWork {
+    /// Returns what is left of a task's agent.
+    pub(crate) fn of(record: &TaskRecord) -> Self {
+        Self {
+            agent_id: record.task.id.clone(),
+            title: record.task.title.clone(),
+            state: record.state(),
+            branch: record.branch().map(str::to_owned),
+            commit: record.newest_work().cloned(),
+        }
+    }
 }
 
 /// Returns the task of an assignment in free text: its first line is the title, and the rest are the details. A title

@@ -1,7 +1,10 @@
-//! The events of a run, in the past tense, and their serialized form. Each is recorded before its effect (append →
-//! apply → act), and every act is idempotent. Readers ignore unknown types. Large texts are blobs beside the events.
+//! The events of a run, in the past tense, and their serialized form.
+//!
+//! An event is recorded before its effect is carried out (append → apply → act), and each act can be repeated, so a
+//! killed run continues. Readers ignore unknown types; a change of meaning raises [`VERSION`]. Large texts are blobs.
 
 mod outcome;
+mod recorded;
 mod stream;
 mod subject;
 mod time;
@@ -15,13 +18,14 @@ use crate::compared_work::WorkCompared;
 use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
 use crate::dropped_tasks::DroppedTasks;
-use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, TaskId};
+use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, TaskId};
 use crate::merge_target::MergeTarget;
 use crate::message::{Envelope, ExpiredMessage, Sender, UnansweredQuestion};
 use crate::reached_limit::{ReportDue, ReportGiven};
 use crate::request_parts::RequestParts;
 use crate::settings::RunSettings;
 use crate::spawn_record::SpawnRecord;
+use crate::stop_request::StopRequest;
 use crate::task::Task;
 use crate::verdict::VerdictGiven;
 use crate::wait::Wait;
@@ -29,23 +33,9 @@ use crate::wait::Wait;
 pub use outcome::{
     CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
 };
+pub use recorded::Recorded;
 pub use time::rfc3339;
 pub use version::VERSION;
-
-/// An event with its position in the journal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
-    /// The run.
-    pub run_id: RunId,
-    /// The sequence number, counted from 1 in each run.
-    pub seq: u64,
-    /// Unix milliseconds.
-    pub ts_ms: u64,
-    /// The version of the event's format.
-    pub v: u32,
-    /// The event.
-    pub event: Event,
-}
 
 /// Something that happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -236,7 +226,7 @@ pub enum Event {
         /// Why the request failed.
         error: String,
     },
-    /// Another model took over for an agent until the attempt ends or another one does; the reservation is released.
+    /// Another model took over for the rest of an attempt, since the one before is out; the reservation is released.
     #[serde(rename = "model.switched")]
     ModelSwitched {
         /// The task.
@@ -260,7 +250,7 @@ pub enum Event {
         /// What went wrong.
         error: String,
     },
-    /// An endpoint rejects the key or the account: the agent waits for a resumption; the reservation is released.
+    /// An endpoint rejects the key or the account, so the agent waits for a resume; the reservation is released.
     #[serde(rename = "model.rejected")]
     ModelRejected {
         /// The task.
@@ -272,7 +262,7 @@ pub enum Event {
         /// Why the request failed.
         error: String,
     },
-    /// A request ended without a whole reply; what it may have used counts, what is not known as the maximum.
+    /// A request ended without a whole reply: what it used counts, or else the maximum; the reservation is released.
     #[serde(rename = "model.cut")]
     ModelCut {
         /// The task.
@@ -416,6 +406,9 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         timed_out: bool,
     },
+    /// An agent is to be stopped, and with it all its descendants that have not ended; their work is kept.
+    #[serde(rename = "stop.requested")]
+    StopRequested(StopRequest),
     /// A message was accepted for delivery.
     #[serde(rename = "message.sent")]
     MessageSent {

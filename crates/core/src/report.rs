@@ -278,7 +278,8 @@ pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {
     if state.red_base().is_some() {
         return Some((RunStatus::Failed, EXIT_USAGE));
     }
-    if !state.due_facts().is_empty() || state.tasks().any(|record| state.can_go_on(record)) {
+    let goes_on = state.stopping().next().is_some() || state.tasks().any(|record| state.can_go_on(record));
+    if goes_on || !state.due_facts().is_empty() {
         return None;
     }
     let worst = state.tasks().map(|record| severity(state, record)).max();
@@ -347,8 +348,11 @@ impl Severity {
     }
 }
 
+/// Returns what a task contributes. An agent's child that did not succeed is a result for its parent, which then
+/// succeeds or does not.
 fn severity(state: &RunState, record: &TaskRecord) -> Severity {
     match record.state() {
+        TaskState::Failed | TaskState::Conflicted if record.parent.is_some() => Severity::Fine,
         TaskState::Merged | TaskState::NothingToDo | TaskState::Skipped | TaskState::Cancelled => Severity::Fine,
         TaskState::Verified if state.stays_unmerged(record) => Severity::Fine,
         TaskState::Failed => record.error().map_or(Severity::Failed, |error| Severity::of(error.cause)),

@@ -16,6 +16,7 @@ use crate::message::{Address, Body, MessageKind, Origin, Outgoing};
 use crate::parked_call::is_whole;
 use crate::routing::Routed;
 use crate::run_state::{Limit, RunState};
+use crate::stop_request::StopRequest;
 use crate::task_record::TaskRecord;
 use crate::task_state::TaskState;
 
@@ -164,7 +165,7 @@ pub enum Decision {
     Record(Vec<Event>),
     /// Returns tasks to their agents.
     Return(Return),
-    /// Records nothing: the level of shutdown is raised in memory.
+    /// Records nothing: the level of shutdown is raised in memory, or there is nothing to stop.
     Stop,
 }
 
@@ -245,7 +246,9 @@ impl RunState {
             Request::Stop { .. } => Ok(Accepted { decision: Decision::Stop, answer: "stopping".to_owned() }),
             Request::StopAgent { agent, .. } => {
                 self.known(agent)?;
-                Ok(Accepted { decision: Decision::Stop, answer: format!("stopping {agent}") })
+                let stop = Event::StopRequested(StopRequest { task: agent.clone(), by: None });
+                let decision = if self.is_any_open(agent) { Decision::Record(vec![stop]) } else { Decision::Stop };
+                Ok(Accepted { decision, answer: format!("stopping {agent}") })
             }
         }
     }

@@ -15,6 +15,7 @@ mod messages;
 mod reporting;
 mod spawning;
 mod spending;
+mod stopping;
 mod token_limit;
 mod verdicts;
 mod waiting;
@@ -23,7 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use crate::admission::{MessageRefused, SpawnRefused};
+pub use crate::admission::{MessageRefused, SpawnRefused, StopRefused};
 pub use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 use crate::base_result::BaseResult;
 pub use crate::base_result::RedBase;
@@ -302,6 +303,7 @@ impl RunState {
                 Ok(())
             }
             Event::TaskAdded { task, parent, spawn } => self.add_task(task, parent.as_ref(), spawn.as_deref()),
+            Event::StopRequested(request) => self.stop_requested(request),
             Event::MessageSent { envelope } => self.message_sent(envelope),
             Event::MessageDelivered { from, to, sequence, expired: false } => {
                 self.message_delivered(from, to, *sequence)
@@ -494,8 +496,9 @@ impl RunState {
 
     /// Returns the tasks that an agent should be working on, those started first.
     pub fn workable(&self) -> Vec<TaskId> {
-        let begun = self.tasks().filter(|record| matches!(record.state(), TaskState::Running | TaskState::Committed));
-        let ready = self.tasks().filter(|record| record.state() == TaskState::Ready);
+        let going_on = || self.tasks().filter(|record| !record.is_stopping());
+        let begun = going_on().filter(|record| matches!(record.state(), TaskState::Running | TaskState::Committed));
+        let ready = going_on().filter(|record| record.state() == TaskState::Ready);
         let mut ready: Vec<&TaskRecord> = ready.collect();
         ready.sort_by_key(|record| std::cmp::Reverse(record.task.priority));
         begun.chain(ready).map(|record| record.task.id.clone()).collect()

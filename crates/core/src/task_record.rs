@@ -12,6 +12,7 @@ mod review;
 mod review_events;
 mod stage;
 mod started;
+mod stopping;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,7 @@ use crate::merge_target::MergeTarget;
 use crate::price::Cost;
 use crate::reached_limit::ReachedLimit;
 use crate::spawn_record::SpawnRecord;
+use crate::stop_request::StopRequest;
 use crate::task::Task;
 use crate::task_state::{Reopening, TaskError, TaskState, Verify};
 use crate::wait::{EndedWait, Wait};
@@ -47,6 +49,8 @@ pub struct TaskRecord {
     pub parent: Option<AgentId>,
     /// How it began as a child; `None` for a task of the plan, and in older journals.
     pub spawn: Option<Arc<SpawnRecord>>,
+    /// Who asked for its end, which is then the next thing that happens to it, until it has ended.
+    stop: Option<StopRequest>,
     /// How often its work was returned in all attempts.
     returns: u32,
     /// Whether it was built on work that was rejected after it was merged.
@@ -68,7 +72,7 @@ impl TaskRecord {
     /// Creates the record of a task that has not started.
     pub fn new(task: Task, parent: Option<AgentId>) -> Self {
         let life = Life::Unstarted(Unstarted::of_box(task.status));
-        Self { task, parent, spawn: None, returns: 0, is_stale: false, life }
+        Self { task, parent, spawn: None, stop: None, returns: 0, is_stale: false, life }
     }
 
     /// Creates the record of a child that has not started.
@@ -489,6 +493,15 @@ impl TaskRecord {
 
     /// Applies an event of this task, with its number; fails with the reason if it is not valid in the current state.
     pub(crate) fn apply(&mut self, seq: u64, event: &Event) -> Result<(), Illegal> {
+        self.apply_event(seq, event)?;
+        if self.state().is_settled() {
+            // Should it continue one day, that is another request.
+            self.stop = None;
+        }
+        Ok(())
+    }
+
+    fn apply_event(&mut self, seq: u64, event: &Event) -> Result<(), Illegal> {
         match event {
             Event::TaskReady { .. } => self.make_ready(),
             Event::AgentSpawned { .. } => self.spawned(event),

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use orchestrate_core::aggregated::{AgentChanges, AggregatedResults};
 use orchestrate_core::cache::CacheMode;
+use orchestrate_core::child::KeptWork;
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::review::ChangedFile;
 use orchestrate_core::run_state::{Delivery, Receipt};
@@ -433,6 +434,13 @@ impl AgentService for FakeAgents {
         children.push(child);
         let agent_id = AgentId::new(format!("child_{}", children.len()));
         Ok(AgentHandle { branch: format!("orchestrate/r-harness/{agent_id}"), agent_id, role, tools, budget })
+    }
+
+    async fn terminate(&self, _: &CallId, id: &AgentId) -> Result<Option<Vec<KeptWork>>, ServiceError> {
+        let AgentStatus { info, .. } = agent(id)?;
+        let (branch, commit) = (Some(format!("orchestrate/r-harness/{id}")), Some(commit("").id));
+        let kept = KeptWork { agent_id: id.clone(), title: info.title, state: info.state, branch, commit };
+        Ok(info.state.is_settled().then(|| vec![kept]))
     }
 
     async fn status(&self, id: &AgentId) -> Result<AgentStatus, ServiceError> {

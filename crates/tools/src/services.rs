@@ -10,6 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::cache::CacheMode;
+use orchestrate_core::child::KeptWork;
 use orchestrate_core::event::CacheLookup;
 use orchestrate_core::message::Outgoing;
 use orchestrate_core::policy::Decision;
@@ -271,6 +272,10 @@ pub trait AgentService: Send + Sync {
     /// call spawns one only once. Fails with [`ServiceError::Invalid`] if the child is refused, or the work cannot be
     /// stored as it is.
     async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError>;
+    /// Stops a descendant of the agent that these services belong to, with all below it, and returns what is left of
+    /// them; while one has not ended, records that the call waits and returns `None`: the call is made again then. Fails
+    /// with [`ServiceError::Invalid`] if the agent is no descendant.
+    async fn terminate(&self, call: &CallId, agent: &AgentId) -> Result<Option<Vec<KeptWork>>, ServiceError>;
     /// Returns what is known of an agent. Fails with [`ServiceError::Invalid`] if it is unknown.
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError>;
     /// Returns the agents that have not ended.

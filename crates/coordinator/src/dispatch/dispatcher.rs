@@ -152,14 +152,11 @@ impl Run {
     }
 }
 
-/// The message of a task that was cancelled on request.
-const STOPPED: &str = "stopped by request";
-
 /// The kind of a finished job.
 #[derive(Clone)]
 enum Job {
     Worker(TaskId),
-    /// Failing a task, which counts as active until then.
+    /// Failing or cancelling a task, which counts as active until then.
     Failure(TaskId),
     Merge,
     Base,
@@ -266,6 +263,15 @@ impl Dispatcher {
                 self.agents.insert(task.clone(), own.clone());
                 self.spawn(Job::Worker(task.clone()), spawn::start(context, task, own));
             }
+            Effect::StopWorker(task) => {
+                if let Some(own) = self.agents.get(&task) {
+                    own.raise(ShutdownLevel::Stop);
+                }
+            }
+            Effect::CallOff(task) => {
+                let stopped = task.clone();
+                self.spawn(Job::Failure(task), async move { task_end::call_off(&context, stopped).await });
+            }
             Effect::VerifyBase(command) => {
                 let shutdown = self.shutdown.clone();
                 self.spawn(Job::Base, async move { base::verify(&context, command, &shutdown).await });
@@ -300,12 +306,6 @@ impl Dispatcher {
         self.spawn(Job::Failure(task), async move { task_end::fail(&context, &failed, failure).await });
     }
 
-    /// Cancels a task in a job of its own.
-    fn call_off(&mut self, task: TaskId) {
-        let (context, stopped) = (Arc::clone(&self.context), vec![task.clone()]);
-        self.spawn(Job::Failure(task), async move { task_end::call_off(&context, stopped, STOPPED).await });
-    }
-
     /// Handles the end of a job; an error that is not a task's own ends the run, which can be resumed. An error that
     /// only says that the run is being killed is ignored: the run is ending already, and the job's events stay
     /// unchanged.
@@ -322,14 +322,9 @@ impl Dispatcher {
         let panicked = matches!(outcome, Err(CoordinatorError::Panicked { .. }));
         match job {
             Some(Job::Worker(task)) => {
-                let own = self.agents.remove(&task);
+                self.agents.remove(&task);
                 if panicked {
                     self.fail(task, FailureCause::Panicked, "the worker panicked; its worktree is kept");
-                    return Ok(Input::Changed);
-                }
-                if outcome.is_ok() && own.is_some_and(|own| own.asked_exit_code().is_some()) {
-                    // It may have ended before it saw the request.
-                    self.call_off(task);
                     return Ok(Input::Changed);
                 }
                 outcome.map(|()| Input::WorkerEnded(task))
@@ -363,10 +358,8 @@ impl Dispatcher {
             let late = Err(RequestRefused::Late);
             return Ok(self.context.journal.answer(received.id, late).await?);
         }
-        match &received.request {
-            Request::Stop { level, .. } => self.shutdown.ask(shutdown_level(*level), EXIT_INTERRUPTED),
-            Request::StopAgent { agent, .. } => self.stop_agent(agent).await?,
-            _ => {}
+        if let Request::Stop { level, .. } = &received.request {
+            self.shutdown.ask(shutdown_level(*level), EXIT_INTERRUPTED);
         }
         let context = Arc::clone(&self.context);
         self.spawn(Job::Request, async move { requests::carry_out(&context, received).await });
@@ -377,21 +370,6 @@ impl Dispatcher {
     async fn holder(&self) -> Result<Option<Holder>, CoordinatorError> {
         let run = self.context.run.clone();
         self.context.read(move |store| store.lease(&run)).await
-    }
-
-    /// Stops an agent and those that it spawned; one without a worker is cancelled here.
-    async fn stop_agent(&self, agent: &TaskId) -> Result<(), CoordinatorError> {
-        let state = self.context.state();
-        let concerned =
-            state.tasks().filter(|record| record.task.id == *agent || state.is_ancestor(agent, &record.task.id));
-        let mut idle = Vec::new();
-        for record in concerned {
-            match self.agents.get(&record.task.id) {
-                Some(own) => own.ask(ShutdownLevel::Stop, EXIT_INTERRUPTED),
-                None => idle.push(record.task.id.clone()),
-            }
-        }
-        task_end::call_off(&self.context, idle, STOPPED).await
     }
 
     /// Records the end of the run; returns whether the run is over, which it is not while a request is unanswered.

@@ -67,22 +67,16 @@ async fn keep_and_compare(context: &RunContext, task: &TaskId) -> Result<(), Coo
     }
 }
 
-/// Cancels tasks that have not ended and are not being merged at this moment.
-pub(crate) async fn call_off(
-    context: &RunContext,
-    tasks: Vec<TaskId>,
-    why: &'static str,
-) -> Result<(), CoordinatorError> {
-    let decided = move |state: &RunState| {
-        let is_open = |task: &TaskId| state.task(task).is_some_and(|record| !record.state().is_settled());
-        let open = tasks.into_iter().filter(|task| is_open(task) && state.merges.current() != Some(task));
-        let ends = open.flat_map(|task| {
-            let cut = state.task(&task).and_then(TaskRecord::cut);
-            cut.into_iter().chain([Event::TaskCancelled { task, message: why.to_owned() }])
-        });
-        Batch::from(ends.collect::<Vec<_>>())
-    };
-    context.decide(decided).await
+/// Cancels a task that is to be stopped, and that no worker works on; its worktree is stored first.
+pub(crate) async fn call_off(context: &RunContext, task: TaskId) -> Result<(), CoordinatorError> {
+    if context.state().decide_cancellation(&task).is_empty() {
+        return Ok(());
+    }
+    if let Err(error) = keep_and_compare(context, &task).await {
+        // The worktree itself is never removed without a snapshot, so nothing is lost.
+        tracing::warn!(%task, %error, "could not snapshot the worktree of a task that was stopped");
+    }
+    context.decide(move |state| Batch::from(state.decide_cancellation(&task))).await
 }
 
 /// Describes how often work was returned to its agent, or its command rerun; empty if it never was.

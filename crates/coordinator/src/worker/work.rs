@@ -40,7 +40,10 @@ pub(crate) async fn work(
     if link.task()?.reached_limit().is_some() {
         // Its time may be used up; only its last report is left, which has a time of its own.
         let ended = work_until_blocked(assignment, link.clone(), host, shutdown.clone()).await;
-        return after(&link, &shutdown, ended).await;
+        return match ended {
+            Ok(()) => Ok(()),
+            Err(error) => link.contain(error).await,
+        };
     }
     let limit = assignment.task.timeout_ms.map(Duration::from_millis);
     let clock = link.clone();
@@ -48,7 +51,10 @@ pub(crate) async fn work(
     let working = work_until_blocked(assignment.clone(), link.clone(), Arc::clone(&host), shutdown.clone());
     tokio::pin!(working, expired);
     tokio::select! {
-        ended = &mut working => return after(&link, &shutdown, ended).await,
+        ended = &mut working => return match ended {
+            Ok(()) => Ok(()),
+            Err(error) => link.contain(error).await,
+        },
         () = &mut expired => shutdown.raise(ShutdownLevel::Stop),
     }
     // The work is interrupted, not dropped: its events are recorded before the timeout, and if they hand the work
@@ -90,21 +96,6 @@ pub(crate) async fn report_out_of_time(
         }
         other => other,
     }
-}
-
-/// Turns an error of one task into that task's failure, and a stop of this agent alone into its end.
-async fn after(
-    link: &WorkerLink,
-    shutdown: &Shutdown,
-    ended: Result<(), CoordinatorError>,
-) -> Result<(), CoordinatorError> {
-    if let Err(error) = ended {
-        return link.contain(error).await;
-    }
-    if shutdown.is_own(ShutdownLevel::Stop) {
-        return link.call_off("stopped by request; its worktree and branch are kept").await;
-    }
-    Ok(())
 }
 
 /// Carries out steps of the task until there is none for a worker.

@@ -10,11 +10,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use orchestrate_core::budget::{Amount, Reservation};
+use orchestrate_core::child::{KeptWork, TerminateDecision};
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::message::{Envelope, Origin, Outgoing, Sender};
 use orchestrate_core::run_state::{
-    ApprovalDecision, AskedWait, HandOver, MessageRefused, Receipt, SpawnRefused, WaitDecision,
+    ApprovalDecision, AskedWait, HandOver, MessageRefused, Receipt, SpawnRefused, StopRefused, WaitDecision,
 };
 use orchestrate_core::{
     AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallHash, CallOfTurn, DividedRequest, ReachedLimit,
@@ -300,6 +301,26 @@ impl WorkerLink {
         new_child::add(&self.context, NewChild { parent: Some(self.task.clone()), ..new }).await
     }
 
+    /// Records that one of the agent's descendants is to be stopped, and that the call waits for that, and returns
+    /// `None`; if nothing is left to stop, or the wait is over, returns what is left of them.
+    pub(crate) async fn terminate(
+        &self,
+        of: CallOfTurn,
+        agent: AgentId,
+    ) -> Result<Result<Option<Vec<KeptWork>>, StopRefused>, CoordinatorError> {
+        let (by, named) = (self.task.clone(), agent.clone());
+        let stops = self.context.journal.append_if(move |state| match state.decide_termination(&by, &of, &named) {
+            Ok(TerminateDecision::Stops(events)) => Ok(Batch::from(events)),
+            Ok(TerminateDecision::Over) => Err(None),
+            Err(refused) => Err(Some(refused)),
+        });
+        Ok(match stops.await? {
+            Ok(_) => Ok(None),
+            Err(None) => Ok(Some(self.context.state().kept_work(&agent))),
+            Err(Some(refused)) => Err(refused),
+        })
+    }
+
     /// Returns what is known of an agent of the run; fails with the reason if there is none.
     pub(crate) fn agent_status(&self, agent: &AgentId) -> Result<AgentStatus, String> {
         let state = self.context.state();
@@ -419,11 +440,6 @@ impl WorkerLink {
     ) -> Result<(), CoordinatorError> {
         let ReachedLimit { cause, message, .. } = limit;
         task_end::fail(&self.context, &self.task, Failure { cause, message, report }).await
-    }
-
-    /// Cancels the task, unless it has ended.
-    pub(crate) async fn call_off(&self, why: &'static str) -> Result<(), CoordinatorError> {
-        task_end::call_off(&self.context, vec![self.task.clone()], why).await
     }
 
     /// Turns an error of this task alone into its failure; returns any other error, since the run cannot continue.

@@ -2,6 +2,7 @@
 
 use crate::event::Event;
 use crate::ids::TaskId;
+use crate::stop_request::StopRequest;
 use crate::task::Task;
 use crate::verdict::VerdictGiven;
 
@@ -57,6 +58,7 @@ impl Event {
             | Event::AgentWaiting { task, .. }
             | Event::HandOverWaiting { task }
             | Event::AgentWoken { task, .. }
+            | Event::StopRequested(StopRequest { task, .. })
             | Event::SnapshotTaken { task, .. }
             | Event::TaskCommitted { task, .. }
             | Event::VerifyStarted { task, .. }

@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 60] = [
+    pub const TYPES: [&'static str; 61] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -33,6 +33,7 @@ impl Event {
         "agent.waiting",
         "handover.waiting",
         "agent.woken",
+        "stop.requested",
         "message.sent",
         "message.delivered",
         "message.expired",

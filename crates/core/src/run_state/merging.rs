@@ -66,7 +66,7 @@ impl RunState {
 
     /// Returns the commit of a task whose work has every approval that it needs.
     pub(super) fn approved_work<'r>(&self, record: &'r TaskRecord) -> Option<&'r Oid> {
-        record.candidate(self.needs_review(record) || self.is_held(record))
+        record.candidate(self.needs_review(record) || self.is_held(record)).filter(|_| !record.is_stopping())
     }
 
     /// Reports whether a task's finished work can be merged now.

@@ -93,7 +93,7 @@ impl RunState {
     fn check_parent(&self, parent: &AgentId) -> Result<(), SpawnRefused> {
         let unknown = || SpawnRefused::UnknownParent { parent: parent.clone() };
         let record = self.task(parent).filter(|record| !record.is_command()).ok_or_else(unknown)?;
-        if record.state().is_settled() {
+        if record.state().is_settled() || record.is_stopping() {
             return Err(SpawnRefused::ParentEnded { parent: parent.clone() });
         }
         let limit = self.settings.max_children_per_agent;

@@ -145,7 +145,8 @@ impl RunState {
     /// finished work waits for a review.
     pub fn is_at_rest(&self, record: &TaskRecord) -> bool {
         let is_verified = record.state() == TaskState::Verified && !self.can_go_on(record);
-        record.state().is_settled() || record.state().awaits_review() || is_verified
+        let is_handed_over = record.state().awaits_review() || is_verified;
+        record.state().is_settled() || is_handed_over && !record.is_stopping()
     }
 
     /// Returns the deadline that passes next, of a wait or of a message; `None` if there is none, or while the run's

@@ -62,6 +62,7 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("review_verdict", verdict::GiveVerdict),
     built_in!("send_message_to_agent", agents::SendMessageToAgent),
     built_in!("spawn_child_agent", children::SpawnChildAgent),
+    built_in!("terminate_agent", children::TerminateAgent),
     built_in!("get_agent_status", agents::GetAgentStatus),
     built_in!("list_active_agents", agents::ListActiveAgents),
     built_in!("wait_for_agents", agents::WaitForAgents),

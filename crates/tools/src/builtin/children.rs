@@ -1,10 +1,10 @@
-//! The tools about an agent's own children: starting them.
+//! The tools about an agent's own children: starting them, and ending them.
 
 use async_trait::async_trait;
-use orchestrate_core::child::MAX_CONTEXT_BYTES;
+use orchestrate_core::child::{KeptWork, MAX_CONTEXT_BYTES};
 use orchestrate_core::message::MAX_BODY_BYTES;
 use orchestrate_core::policy::Target;
-use orchestrate_core::{AgentHandle, CallId};
+use orchestrate_core::{AgentHandle, AgentId, CallId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -103,4 +103,67 @@ fn describe(handle: &AgentHandle) -> String {
         "agent {agent_id} ({role}) begins with your work so far, on the branch {branch}\ntools: {}\nbudget: {budget}",
         tools.join(", ")
     )
+}
+
+/// The `terminate_agent` tool.
+pub(super) struct TerminateAgent(pub(super) Prompt);
+
+#[derive(Deserialize)]
+struct OneAgent {
+    agent_id: AgentId,
+}
+
+#[async_trait]
+impl Tool for TerminateAgent {
+    facts!("terminate_agent", AGENTS, AgentSpawn);
+
+    /// Most agents need no other; a role lists it.
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn changes_files(&self) -> bool {
+        false
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let of = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
+        vec![Effect::on(Target::Name(of.to_owned()))]
+    }
+
+    fn as_waits(&self) -> Option<&dyn Waits> {
+        Some(self)
+    }
+
+    async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
+        Err(ToolError::Execution("a call that may wait is answered, not run".to_owned()))
+    }
+}
+
+#[async_trait]
+impl Waits for TerminateAgent {
+    async fn answer(
+        &self,
+        context: &ToolContext,
+        call: &CallId,
+        arguments: Value,
+    ) -> Result<Option<Answer>, ToolError> {
+        let OneAgent { agent_id } = read(arguments)?;
+        let ended = context.services().agents.terminate(call, &agent_id).await?;
+        Ok(ended.map(|agents| {
+            let lines: Vec<String> = agents.iter().map(left).collect();
+            let terminated = agents.iter().all(|agent| agent.state.is_settled());
+            Answer::new(lines.join("\n"), json!({ "terminated": terminated, "agents": agents }))
+        }))
+    }
+}
+
+/// Describes what is left of an agent in one line.
+fn left(work: &KeptWork) -> String {
+    let KeptWork { agent_id, title, state, branch, commit } = work;
+    let kept = match (branch, commit) {
+        (Some(branch), Some(commit)) => format!("its work is kept: branch {branch}, newest files in commit {commit}"),
+        _ => "it had not begun".to_owned(),
+    };
+    format!("{agent_id} ({title}): {}; {kept}", state.as_str())
 }

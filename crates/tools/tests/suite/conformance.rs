@@ -76,6 +76,7 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
             json!({"task": "Write it", "context": {"port": 4711}, "budget": 5000}),
             Some(json!({"task": "Write it", "role": "nobody"})),
         ),
+        ("terminate_agent", json!({"agent_id": "T2"}), Some(json!({"agent_id": "T9"}))),
         ("get_agent_status", json!({"agent_id": "T2"}), Some(json!({"agent_id": "T9"}))),
         ("list_active_agents", json!({}), None),
         ("wait_for_agents", json!({"agent_ids": ["T2"], "timeout": 5}), Some(json!({"agent_ids": ["T9"]}))),

@@ -32,6 +32,7 @@ fn covered() -> Vec<(Permission, &'static str, Value)> {
         (Permission::AgentMessage, "get_agent_status", json!({"agent_id": "T2"})),
         (Permission::AgentMessage, "list_active_agents", json!({})),
         (Permission::AgentSpawn, "spawn_child_agent", json!({"task": "Write it"})),
+        (Permission::AgentSpawn, "terminate_agent", json!({"agent_id": "T2"})),
         (Permission::AgentSpawn, "wait_for_agents", json!({"agent_ids": ["T2"]})),
         (Permission::AgentSpawn, "aggregate_agent_results", json!({"agent_ids": ["T2"]})),
     ]

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::aggregated::AggregatedResults;
-use orchestrate_core::child::assigned;
+use orchestrate_core::child::{KeptWork, assigned};
 use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::run_state::{AskedWait, Receipt, SpawnRefused};
 use orchestrate_core::task::Work;
 use orchestrate_core::{
-    AgentHandle, AgentId, AgentInfo, AgentStatus, CallOfTurn, Oid, Redactor, RequestedChange, ReviewVerdict, Task,
-    TaskId,
+    AgentHandle, AgentId, AgentInfo, AgentStatus, CallId, CallOfTurn, Oid, Redactor, RequestedChange, ReviewVerdict,
+    Task, TaskId,
 };
 use orchestrate_tools::{
     AgentService, AgentsWait, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder,
@@ -183,6 +183,12 @@ impl AgentService for AgentServices {
         };
         new.base = Some(base);
         workplace.link.spawn(new).await.map_err(|error| self.lost.note(error))?.map_err(|why| refused(&why))
+    }
+
+    async fn terminate(&self, call: &CallId, agent: &AgentId) -> Result<Option<Vec<KeptWork>>, ServiceError> {
+        let of = CallOfTurn { turn: self.turn()?, call: call.clone() };
+        let ended = self.workplace()?.link.terminate(of, agent.clone()).await.map_err(|error| self.lost.note(error))?;
+        ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError> {

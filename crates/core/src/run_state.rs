@@ -484,7 +484,11 @@ impl RunState {
         let mut due: Vec<Event> = skipped.chain(ready).chain(reviews).chain(self.wakes()).collect();
         due.retain(|event| !is_abandoned(event));
         due.extend(abandoned);
-        due.extend(self.unanswered());
+        // One that ends with these events takes no notice any more.
+        let ends = |event: &&Event| matches!(event, Event::TaskSkipped { .. } | Event::TaskCancelled { .. });
+        let ended: Vec<TaskId> = due.iter().filter(ends).filter_map(Event::task).cloned().collect();
+        let goes_on = |event: &Event| event.task().is_none_or(|asker| !ended.contains(asker));
+        due.extend(self.unanswered().into_iter().filter(goes_on));
         due
     }
 

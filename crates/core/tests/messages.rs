@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::event::{Event, VERSION};
+use orchestrate_core::event::{Event, FailureCause, VERSION};
 use orchestrate_core::message::{
     Channel, ExpiredMessage, MAX_BODY_BYTES, Origin, Receiver, Sender, UnansweredQuestion,
 };
@@ -436,6 +436,37 @@ fn a_cycle_of_questions_ends_since_a_question_wakes_whom_it_goes_to() {
     // The one who has the answer may be waited for.
     let waits = story.state.decide_wait(&"a".into(), &wait);
     assert!(matches!(waits, Ok(WaitDecision::Waits(_))), "{waits:?}");
+}
+
+#[test]
+fn a_question_to_one_who_waits_for_the_asker_is_closed() {
+    let mut story = Story::of(vec![(task("p", &[]), None), (task("a", &[]), Some("p")), (task("b", &[]), Some("a"))]);
+    story.ask("b", "p", None);
+    assert_eq!(story.deliver("p").len(), 1);
+    // As long as the parent works, it can answer.
+    assert_eq!(story.due(), []);
+    story.tell(Event::HandOverWaiting { task: "p".into() });
+    story.tell(Event::HandOverWaiting { task: "a".into() });
+    let unanswered = Event::QuestionUnanswered(UnansweredQuestion { from: "b".into(), to: "p".into(), sequence: 1 });
+    assert_eq!(story.due()[0], unanswered);
+    assert_eq!(story.due(), [woken("b", false)]);
+    assert_eq!(story.end_of_question("b", "p"), QuestionEnd::Closed);
+    assert!(
+        story.deliver("b")[0].render().contains("Agent p waits for your work and does not answer your question 1.")
+    );
+}
+
+#[test]
+fn an_asker_that_is_cancelled_gets_no_notice() {
+    let mut story = Story::of(vec![(task("p", &[]), None), (task("a", &[]), Some("p")), (task("b", &[]), None)]);
+    story.ask("a", "b", None);
+    assert_eq!(story.deliver("b").len(), 1);
+    story.report("b");
+    let (message, cause) = (String::new(), FailureCause::Check);
+    story.tell(Event::TaskFailed { task: "p".into(), cause, message });
+    // All of it is recorded in one step, so each event must be valid after those before it.
+    let due = story.due();
+    assert!(matches!(due.as_slice(), [Event::TaskCancelled { .. }]), "{due:?}");
 }
 
 #[test]

@@ -343,7 +343,8 @@ impl RunState {
         self.unread().filter_map(|message| Some((message.deadline?, message))).min_by_key(|(deadline, _)| *deadline)
     }
 
-    /// Returns the events that close the questions to agents which have ended without an answer, and tell the askers.
+    /// Returns the events that close the questions which nobody will answer, and tell the askers: the agent that was
+    /// asked has ended, or waits for the asker itself.
     pub(super) fn unanswered(&self) -> Vec<Event> {
         let ended = |id: &TaskId| self.task(id).is_some_and(|record| self.is_at_rest(record));
         let mut events = Vec::new();
@@ -352,11 +353,18 @@ impl RunState {
             let Envelope { from: Sender::Agent(asker), to: Receiver::Agent(asked), sequence, .. } = question else {
                 continue;
             };
+            let why = if ended(asked) {
+                "has ended without an answer to"
+            } else if self.waits_for_its_asker(question) {
+                "waits for your work and does not answer"
+            } else {
+                continue;
+            };
             // One notice at a time, since each takes the next number.
-            if !ended(asked) || told.contains(&asker) {
+            if told.contains(&asker) {
                 continue;
             }
-            let text = format!("Agent {asked} has ended without an answer to your question {sequence}.");
+            let text = format!("Agent {asked} {why} your question {sequence}.");
             let Some(notice) = self.notice(asker, text) else { continue };
             told.push(asker);
             let (from, to, sequence) = (asker.clone(), asked.clone(), *sequence);
@@ -364,6 +372,24 @@ impl RunState {
             events.extend([Event::QuestionUnanswered(question), notice]);
         }
         events
+    }
+
+    /// Reports whether an agent has read a question, and waits for what cannot end before the one that waits for the
+    /// answer goes on: no call closes that cycle if the agent has handed over before its children.
+    fn waits_for_its_asker(&self, question: &Envelope) -> bool {
+        let Envelope { from: Sender::Agent(asker), to: Receiver::Agent(asked), sequence, .. } = question else {
+            return false;
+        };
+        let wait_of = |agent: &AgentId| self.task(agent).and_then(TaskRecord::wait);
+        let is_awaited = |wait: &Wait| match wait {
+            Wait::Message { to, question, .. } => to.agent() == Some(asked) && question == sequence,
+            _ => false,
+        };
+        let waits = |wait: &Wait| matches!(wait, Wait::Agents { .. } | Wait::Children | Wait::Message { .. });
+        wait_of(asker).is_some_and(is_awaited)
+            && wait_of(asked).is_some_and(waits)
+            && !self.is_woken(asker)
+            && !self.held_up_by(asker, std::slice::from_ref(asked)).is_empty()
     }
 
     /// Returns a message of the run itself to an agent; `None` if the agent takes none.

@@ -61,6 +61,10 @@ plan-styles:
 kill:
     ORCHESTRATE_KILL=all cargo test --test orchestrate kill
 
+# Plays 10,000 whole runs of random trees in one process, without clock or IO.
+simulate:
+    ORCHESTRATE_SIMULATION=all cargo test --release -p orchestrate-core --test simulation
+
 # Tries every attack, as root and as an ordinary user in each tier, and prints what holds and which controls trip.
 hostile:
     ORCHESTRATE_HOSTILE=all cargo test -q --test orchestrate table_of_attacks

@@ -452,8 +452,26 @@ fn a_question_to_one_who_waits_for_the_asker_is_closed() {
     assert_eq!(story.due(), [woken("b", false)]);
     assert_eq!(story.end_of_question("b", "p"), QuestionEnd::Closed);
     assert!(
-        story.deliver("b")[0].render().contains("Agent p waits for your work and does not answer your question 1.")
+        story.deliver("b")[0]
+            .render()
+            .contains("Agent p cannot go on before you do, so it does not answer your question 1.")
     );
+}
+
+#[test]
+fn a_question_to_one_who_begins_after_the_asker_is_closed_once_that_is_known() {
+    let mut story = Story::of(vec![(task("p", &[]), None), (task("a", &[]), Some("p")), (task("c", &["p"]), None)]);
+    let (of, ids) = (CallOfTurn { turn: 1, call: "c1".into() }, vec!["a".into()]);
+    let asked = AskedWait { of, ids, timeout: Some(std::time::Duration::from_secs(60)) };
+    let Ok(WaitDecision::Waits(wait)) = story.state.decide_wait(&"p".into(), &asked) else { unreachable!() };
+    story.tell(*wait);
+    // The wait of the parent ends with its deadline, and the parent may end then.
+    story.ask("a", "c", None);
+    assert_eq!(story.due(), []);
+    story.tell(woken("p", true));
+    story.tell(Event::HandOverWaiting { task: "p".into() });
+    let unanswered = Event::QuestionUnanswered(UnansweredQuestion { from: "a".into(), to: "c".into(), sequence: 1 });
+    assert_eq!(story.due()[0], unanswered);
 }
 
 #[test]

@@ -344,7 +344,7 @@ impl RunState {
     }
 
     /// Returns the events that close the questions which nobody will answer, and tell the askers: the agent that was
-    /// asked has ended, or waits for the asker itself.
+    /// asked has ended, or cannot go on before the asker.
     pub(super) fn unanswered(&self) -> Vec<Event> {
         let ended = |id: &TaskId| self.task(id).is_some_and(|record| self.is_at_rest(record));
         let mut events = Vec::new();
@@ -355,8 +355,8 @@ impl RunState {
             };
             let why = if ended(asked) {
                 "has ended without an answer to"
-            } else if self.waits_for_its_asker(question) {
-                "waits for your work and does not answer"
+            } else if self.comes_after_its_asker(question) {
+                "cannot go on before you do, so it does not answer"
             } else {
                 continue;
             };
@@ -374,9 +374,9 @@ impl RunState {
         events
     }
 
-    /// Reports whether an agent has read a question, and waits for what cannot end before the one that waits for the
-    /// answer goes on: no call closes that cycle if the agent has handed over before its children.
-    fn waits_for_its_asker(&self, question: &Envelope) -> bool {
+    /// Reports whether an agent that was asked has not begun, or waits, and cannot go on before the one that waits for
+    /// its answer. No call closes that cycle if an agent has finished before its children.
+    fn comes_after_its_asker(&self, question: &Envelope) -> bool {
         let Envelope { from: Sender::Agent(asker), to: Receiver::Agent(asked), sequence, .. } = question else {
             return false;
         };
@@ -385,9 +385,12 @@ impl RunState {
             Wait::Message { to, question, .. } => to.agent() == Some(asked) && question == sequence,
             _ => false,
         };
-        let waits = |wait: &Wait| matches!(wait, Wait::Agents { .. } | Wait::Children | Wait::Message { .. });
+        let stands = |record: &TaskRecord| match record.wait() {
+            Some(wait) => !wait.is_for_person(),
+            None => record.state() == TaskState::Pending,
+        };
         wait_of(asker).is_some_and(is_awaited)
-            && wait_of(asked).is_some_and(waits)
+            && self.task(asked).is_some_and(stands)
             && !self.is_woken(asker)
             && !self.held_up_by(asker, std::slice::from_ref(asked)).is_empty()
     }

@@ -1,10 +1,7 @@
-//! The events of a run, in the past tense, and their serialized form.
-//!
-//! An event is recorded before its effect is carried out (append → apply → act), and each act can be repeated, so a
-//! killed run continues. Readers ignore unknown types; a change of meaning raises [`VERSION`]. Large texts are blobs.
+//! The events of a run, in the past tense, and their serialized form. Each is recorded before its effect (append →
+//! apply → act), and every act can be repeated. Readers ignore unknown types. Large texts are blobs beside the events.
 
 mod outcome;
-mod recorded;
 mod stream;
 mod subject;
 mod time;
@@ -18,7 +15,7 @@ use crate::compared_work::WorkCompared;
 use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
 use crate::dropped_tasks::DroppedTasks;
-use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, TaskId};
+use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, TaskId};
 use crate::merge_target::MergeTarget;
 use crate::message::{Envelope, ExpiredMessage, Sender, UnansweredQuestion};
 use crate::reached_limit::{ReportDue, ReportGiven};
@@ -33,9 +30,23 @@ use crate::wait::Wait;
 pub use outcome::{
     CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
 };
-pub use recorded::Recorded;
 pub use time::rfc3339;
 pub use version::VERSION;
+
+/// An event with its position in the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The run.
+    pub run_id: RunId,
+    /// The sequence number, counted from 1 in each run.
+    pub seq: u64,
+    /// Unix milliseconds.
+    pub ts_ms: u64,
+    /// The version of the event's format.
+    pub v: u32,
+    /// The event.
+    pub event: Event,
+}
 
 /// Something that happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

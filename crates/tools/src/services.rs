@@ -273,8 +273,8 @@ pub trait AgentService: Send + Sync {
     /// stored as it is.
     async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError>;
     /// Stops a descendant of the agent that these services belong to, with all below it, and returns what is left of
-    /// them; while one has not ended, records that the call waits and returns `None`: the call is made again then. Fails
-    /// with [`ServiceError::Invalid`] if the agent is no descendant.
+    /// them; while one has not ended, records that the call waits and returns `None`: the call is made again then.
+    /// Fails with [`ServiceError::Invalid`] if the agent is no descendant.
     async fn terminate(&self, call: &CallId, agent: &AgentId) -> Result<Option<Vec<KeptWork>>, ServiceError>;
     /// Returns what is known of an agent. Fails with [`ServiceError::Invalid`] if it is unknown.
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError>;

@@ -49,8 +49,8 @@ impl RunState {
         self.subtree(agent).any(is_open)
     }
 
-    /// Returns the agents that are to be cancelled now, with those that a worker may still work on. Those with a merge in
-    /// progress are not among them.
+    /// Returns the agents that are to be cancelled now, with those that a worker may still work on. Those with a merge
+    /// in progress are not among them.
     pub fn stopping(&self) -> impl Iterator<Item = &TaskId> {
         let stopping = self.tasks().filter(|record| record.is_stopping()).map(|record| &record.task.id);
         stopping.filter(|task| !self.is_merging(task))

@@ -245,6 +245,7 @@ impl Process {
             Effect::VerifyBase(command) => self.spawn(Input::BaseVerified, merge::verify_base(world, command)),
             Effect::GiveUp(task) => self.give_up(task),
             Effect::AskApprover(call) => unreachable!("there is no approver to ask about {call}"),
+            Effect::StopWorker(task) | Effect::CallOff(task) => unreachable!("nobody asks {task} to stop"),
             Effect::Finish(status, exit_code) => self.ending = Some((status, exit_code)),
         }
     }

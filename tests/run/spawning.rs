@@ -147,14 +147,14 @@ fn a_child_gets_no_more() -> Outcome {
 fn a_failed_child_is_a_result() -> Outcome {
     let script = Script::default()
         .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Fail it"})))
-        .rule(wait(Rule::task("T1").turn(2), &["fail_it"]))
+        .rule(wait(Rule::task("T1").turn(2), &["fail"]))
         .rule(writes(Rule::task("T1").turn(3), "one.txt"))
         .rule(done("T1"))
-        .rule(Rule::task("fail_it").text("I changed nothing."));
+        .rule(Rule::task("fail").text("I changed nothing."));
     let played = world()?.play(LEADS, &script, |_| {})?;
-    played.require(0, &[("T1", Merged), ("fail_it", FailedTask)])?;
+    played.require(0, &[("T1", Merged), ("fail", FailedTask)])?;
     let error = "error: the agent ended without changing a file; its report: I changed nothing.";
-    played.require_told("T1", &["all of them are done", "fail_it (Fail it): failed, idle-done", error])
+    played.require_told("T1", &["all of them are done", "fail (Fail it): failed, idle-done", error])
 }
 
 /// The grandchild says when it has written its file, and then runs until it is ended.

@@ -79,16 +79,7 @@ fn milestone(event: &Event) -> Option<String> {
             let how = if *passed { "passed".to_owned() } else { format!("FAILED ({exit})") };
             format!("{task}: {what} {how}: {}", one_line(command, WIDTH))
         }
-        Event::BaseVerifying { command, .. } => format!("verifying the base: {}", one_line(command, WIDTH)),
-        Event::BaseVerified { command, passed: true, output: None, .. } => {
-            format!("the base passed its check before: {}", one_line(command, WIDTH))
-        }
-        Event::BaseVerified { command, passed: true, .. } => {
-            format!("check of the base passed: {}", one_line(command, WIDTH))
-        }
-        Event::BaseVerified { command, exit, .. } => {
-            format!("check of the base FAILED ({exit}): {}", one_line(command, WIDTH))
-        }
+        Event::BaseVerifying { .. } | Event::BaseVerified { .. } => return of_base(event),
         Event::MergeConflicted { task, files, .. } => {
             format!("{task}: conflicts in {}", names(files, WIDTH))
         }
@@ -124,6 +115,23 @@ fn milestone(event: &Event) -> Option<String> {
             updates it, after `git stash -u` if your changes are in the way",
             short(commit.as_str())
         ),
+        _ => return None,
+    })
+}
+
+/// Describes an event of the check of the base.
+fn of_base(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::BaseVerifying { command, .. } => format!("verifying the base: {}", one_line(command, WIDTH)),
+        Event::BaseVerified { command, passed: true, output: None, .. } => {
+            format!("the base passed its check before: {}", one_line(command, WIDTH))
+        }
+        Event::BaseVerified { command, passed: true, .. } => {
+            format!("check of the base passed: {}", one_line(command, WIDTH))
+        }
+        Event::BaseVerified { command, exit, .. } => {
+            format!("check of the base FAILED ({exit}): {}", one_line(command, WIDTH))
+        }
         _ => return None,
     })
 }

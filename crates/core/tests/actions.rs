@@ -101,7 +101,7 @@ impl Walk {
     fn question(&mut self, task: &TaskId, turn: u32) {
         let call = Some(CallOfTurn { turn, call: format!("q{}", self.state.seq).as_str().into() });
         let origin = Origin { from: Sender::Agent(task.clone()), call, channels: None };
-        let question = Outgoing { waits: turn % 2 == 0, ..Outgoing::new("user", "which?") };
+        let question = Outgoing { waits: turn.is_multiple_of(2), ..Outgoing::new("user", "which?") };
         let question = Outgoing { kind: Some(MessageKind::Question), ..question };
         if let Ok(routed) = self.state.decide_message(&origin, &question) {
             routed.events.into_iter().for_each(|event| self.tell(event));

@@ -1,6 +1,6 @@
 //! Messages: whom an address stands for, what a message is for, the wait for an answer, and that each message is read
 //! exactly once, whatever is repeated or replayed.
-#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a story that cannot be told fails the test")]
 
 use std::collections::BTreeMap;
 

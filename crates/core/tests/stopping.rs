@@ -186,7 +186,7 @@ fn a_termination_waits_until_everything_below_has_ended() {
     assert_eq!((story.0.due_facts(), story.0.next_merge()), (Vec::new(), None));
     story.call_off();
     let woken = Event::AgentWoken { task: "a".into(), timed_out: false };
-    assert_eq!(story.0.due_facts(), [woken.clone()]);
+    assert_eq!(story.0.due_facts(), std::slice::from_ref(&woken));
     story.tell(woken);
     assert_eq!(story.terminate("a", "b"), Ok(TerminateDecision::Over));
     let kept: Vec<_> =

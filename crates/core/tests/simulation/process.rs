@@ -126,8 +126,8 @@ fn requests(world: &Shared) -> Vec<Request> {
                     false => Request::Approve { task, tree: tree.clone() },
                 });
             }
-            // Each is retried once, and only where that could help: where nothing is merged, nothing may be left to take
-            // the new work of a child.
+            // Each is retried once, and only where that could help: where nothing is merged, nothing may be left to
+            // take the new work of a child.
             (TaskState::Failed, _)
                 if record.attempt() == 1
                     && scenario.is_confluent

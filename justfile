@@ -41,6 +41,10 @@ test *ARGS:
 test-all *ARGS:
     ORCHESTRATE_REQUIRE=all cargo test {{ARGS}}
 
+# Runs the tests of the whole program one at a time, and prints the 40 slowest with their time and CPU time.
+durations *ARGS:
+    ORCHESTRATE_DURATIONS=40 cargo test --test orchestrate {{ARGS}} -- --test-threads=1
+
 # Writes docs/events.json, the schema of the events, from the type.
 events:
     ORCHESTRATE_EVENTS=write cargo test -p orchestrate-core event_schema
@@ -57,13 +61,18 @@ tools-docs:
 plan-styles:
     ORCHESTRATE_PLAN_STYLES=write cargo test --test orchestrate plan_styles
 
-# Runs the long form of the kill test: SIGKILL before and after each durable append of plans and of what follows them.
+# Runs the long form of the kill test: SIGKILL before and after each durable append of plans, trees and what follows them,
+# and at 100 random instants of 40 agents; and a full disk at each fact of a tree.
 kill:
     ORCHESTRATE_KILL=all cargo test --test orchestrate kill
 
 # Plays 10,000 whole runs of random trees in one process, without clock or IO.
 simulate:
     ORCHESTRATE_SIMULATION=all cargo test --release -p orchestrate-core --test simulation
+
+# Makes maps of 10,000 random repositories, none of which may be over its budget.
+maps:
+    ORCHESTRATE_MAPS=all cargo test --release -p orchestrate-coordinator --lib no_map_is_over_its_budget
 
 # Tries every attack, as root and as an ordinary user in each tier, and prints what holds and which controls trip.
 hostile:
@@ -81,7 +90,8 @@ bench *ARGS:
 demo *ARGS:
     cargo run --release -p orchestrate -- demo {{ARGS}}
 
-# Repeats the walk-throughs of examples/real-input and examples/own-project and records their output.
+# Repeats the walk-throughs of examples/real-input, examples/goal and examples/own-project and records their output.
 record:
     ORCHESTRATE_RECORD=all cargo test --test orchestrate real_input::this_project_is_changed_checked_reviewed_and_landed
     ORCHESTRATE_RECORD=all cargo test --test orchestrate field::the_first_plan_on_a_project_is_as_shown
+    ORCHESTRATE_RECORD=all cargo test --test orchestrate real_input::a_goal_is_divided_reviewed_and_landed

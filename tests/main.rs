@@ -27,7 +27,7 @@ use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::thread;
 
-use support::Case;
+use support::{Case, durations};
 
 /// How many tests run at once for each processor: a run waits for processes, disks and deadlines about as long as it
 /// computes.
@@ -60,9 +60,14 @@ fn main() -> ExitCode {
     if let Some(code) = kill::coordinate_if_asked() {
         return code;
     }
+    let durations = std::env::var(durations::DURATIONS).ok().and_then(|most| most.parse().ok());
     let mut arguments = libtest_mimic::Arguments::from_args();
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     arguments.test_threads.get_or_insert(processors * TESTS_PER_PROCESSOR);
     let trials = cases().into_iter().map(Case::into_trial).collect();
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if let Some(most) = durations {
+        durations::print_longest(most, arguments.test_threads == Some(1));
+    }
+    conclusion.exit_code()
 }

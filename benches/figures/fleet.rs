@@ -3,7 +3,6 @@
 //!
 //! Each run is a process of its own, so that the kernel reports its peak memory.
 
-use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -11,14 +10,16 @@ use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
 use crate::figure::{Figure, median, ms};
-use crate::processor::seconds;
+use crate::processor::{seconds, status_kb};
 use crate::say;
-use crate::stage::{Worker, coordinator, plan, repository, runtime, state_folder};
+use crate::stage::{Worker, open, plan, repository, runtime, settings, state_folder};
 use crate::support::at;
 
 /// Makes this program run a fleet of agents against a server, and print its cost.
 pub(crate) const FLAG: &str = "--fleet";
 const AGENTS: u32 = 16;
+/// The agents that are at work at the same time, each in its own worktree.
+const CROWD: u32 = 200;
 /// The number of turns that read a file; a turn that writes one and the final reply follow.
 const READS: u32 = 8;
 const FILES: u32 = 200;
@@ -76,6 +77,18 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     ])
 }
 
+/// Measures the memory of a process whose agents are all at work at the same time.
+pub(crate) fn measure_crowd() -> Result<Vec<Figure>, Failed> {
+    let cost = cost_of(CROWD, &Worker::meeting(CROWD)?)?;
+    Ok(vec![Figure {
+        name: "memory of one process with 200 agents at once",
+        measured: cost.peak_mb,
+        limit: 250.0,
+        unit: "MB",
+        beside: format!("in {:.1} s; {:.1} MB of it anonymous at the end", cost.ms / 1e3, cost.anonymous_mb),
+    }])
+}
+
 /// Runs a fleet in a process of its own; the server runs in this one, where its memory does not count.
 fn cost_of(agents: u32, server: &Worker) -> Result<Cost, Failed> {
     let this = std::env::current_exe()?;
@@ -103,7 +116,9 @@ pub(crate) fn serve(agents: &str, base_url: &str) -> Result<(), Failed> {
     let tasks: String = (1..=agents).map(|number| format!("- [ ] T{number} Work\n")).collect();
     let plan = plan(&tasks)?;
     let (since, before) = (Instant::now(), seconds()?);
-    let coordinator = coordinator(repository.path(), state.path(), base_url)?;
+    let mut settings = settings(state.path(), base_url);
+    settings.run.max_agents = usize::try_from(agents)?.max(settings.run.max_agents);
+    let coordinator = open(repository.path(), settings)?;
     let report = runtime()?.block_on(coordinator.run(plan))?;
     let cost = json!({
         "ms": ms(since.elapsed()),
@@ -116,14 +131,6 @@ pub(crate) fn serve(agents: &str, base_url: &str) -> Result<(), Failed> {
     }
     say(&cost.to_string());
     Ok(())
-}
-
-/// Returns a value from this process's `/proc/self/status` (`proc(5)`), in kB.
-fn status_kb(name: &str) -> Result<u64, Failed> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    let line = line.ok_or_else(|| Failed::from(format!("the kernel tells no {name}")))?;
-    Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
 /// Creates as many worktrees with git itself, and returns the time in milliseconds.

@@ -5,27 +5,36 @@
 //! loopback interface is the model and answers at once. Figures are medians, since load on the machine distorts
 //! single samples. They are deliberately not compared with earlier runs.
 //!
-//! The program executes itself again for figures of a whole process (`--fleet`, `--commands`, `--shells`), and as the
+//! The program executes itself again for figures of a whole process (`--fleet`, `--commands`, `--shells`,
+//! `--web`), and as the
 //! sandbox's helper.
 #![expect(clippy::disallowed_methods, reason = "a measurement starts programs and reads the environment from outside")]
 #![expect(clippy::indexing_slicing, reason = "the support of the tests indexes; a miss here ends the measurement")]
 
 mod build;
+mod code;
 mod commands;
+mod dispatch;
 mod figure;
 mod fleet;
 mod journal;
+mod maps;
 mod merges;
 mod messages;
 mod plans;
+mod played_run;
+mod plays;
 mod processor;
 mod program;
+mod proxy;
 mod shared;
 mod shells;
+mod spawns;
 mod stage;
 mod tiers;
 mod tools;
 mod turns;
+mod web;
 
 #[path = "../../tests/support/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the tests use the rest of their support")]
@@ -42,19 +51,26 @@ use crate::figure::{Figure, HEADER};
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
 
 /// The groups, by the names that select them.
-const GROUPS: [(&str, Measure); 14] = [
+const GROUPS: [(&str, Measure); 21] = [
     ("turns", turns::measure),
     ("journal", journal::measure),
     ("messages", messages::measure),
+    ("dispatch", dispatch::measure),
     ("tools", tools::measure),
+    ("code", code::measure),
+    ("web", web::measure),
+    ("maps", maps::measure),
     ("commands", commands::measure),
     ("fleet", fleet::measure),
+    ("crowd", fleet::measure_crowd),
+    ("spawns", spawns::measure),
     ("shells", shells::measure),
     ("plans", plans::measure),
     ("check", program::measure_check),
     ("start", program::measure_start),
     ("large", program::measure_large),
     ("merges", merges::measure),
+    ("proxy", proxy::measure),
     ("shared", shared::measure),
     ("build", build::measure),
 ];
@@ -72,6 +88,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         [flag, agents, base_url] if flag == fleet::FLAG => fleet::serve(agents, base_url).map(|()| true),
         [flag, tier] if flag == commands::FLAG => commands::serve(tier).map(|()| true),
+        [flag, url] if flag == web::FLAG => web::serve(url).map(|()| true),
         [flag, tier, base_url] if flag == shells::FLAG => shells::serve(tier, base_url).map(|()| true),
         _ => wanted(&arguments).and_then(|wanted| measure(&wanted)),
     };

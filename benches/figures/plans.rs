@@ -4,15 +4,14 @@
 
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::time::Duration;
 
 use comrak::{Arena, Options, parse_document};
 use libtest_mimic::Failed;
 use orchestrate_plan::{KnownNames, Plan};
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
 use crate::figure::{Figure, median, ms};
+use crate::processor::time_of;
 
 const SAMPLES: usize = 9;
 /// The size of each plan.
@@ -75,14 +74,6 @@ fn text(style: &Style) -> Result<String, Failed> {
     }
     text.push_str(style.after);
     Ok(text)
-}
-
-/// Returns the CPU time of this thread for an act.
-fn time_of(act: impl FnOnce()) -> Result<Duration, Failed> {
-    let now = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).map_err(|_| Failed::from("no CPU time"));
-    let before = now()?;
-    act();
-    Ok(now()?.saturating_sub(before))
 }
 
 fn comrak(text: &str) {

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings};
@@ -14,6 +15,9 @@ use tokio::runtime::Runtime;
 use crate::support::Repository;
 
 use crate::support::{ModelServer, Recorded, Reply};
+
+/// How long agents wait for each other.
+const MEETING_TIME: Duration = Duration::from_secs(120);
 
 /// A model server whose agents read a file or run a command in each of their first turns, write a file, and end.
 pub(crate) struct Worker {
@@ -35,6 +39,25 @@ impl Worker {
         Ok(Self { server })
     }
 
+    /// Starts a server whose agents write a file and end, each only once this many are at work at the same time.
+    pub(crate) fn meeting(agents: u32) -> Result<Self, Failed> {
+        let begun = (Mutex::new(0), Condvar::new());
+        let server = ModelServer::answering(move |request, number| {
+            let turn = turn_of(&request.body);
+            if turn == 1 {
+                let mut met = begun.0.lock().unwrap_or_else(PoisonError::into_inner);
+                *met += 1;
+                begun.1.notify_all();
+                let all = begun.1.wait_timeout_while(met, MEETING_TIME, |met| *met < agents);
+                if all.is_ok_and(|(_, waited)| waited.timed_out()) {
+                    return Reply::error(400, "the others did not come");
+                }
+            }
+            answer(turn, 0, number)
+        })?;
+        Ok(Self { server })
+    }
+
     /// Starts a server whose agents run a command in each of `commands` turns, the last of which writes a file.
     pub(crate) fn running(commands: u32) -> Result<Self, Failed> {
         let server = ModelServer::answering(move |request, number| run(turn_of(&request.body), commands, number))?;
@@ -44,6 +67,11 @@ impl Worker {
     /// Returns the times between an answer and the next request: an agent's turns without the server's share.
     pub(crate) fn turns(&self) -> Vec<Duration> {
         self.server.answered().windows(2).map(|pair| pair[1].0.saturating_duration_since(pair[0].1)).collect()
+    }
+
+    /// Returns when each answered request began to arrive.
+    pub(crate) fn arrivals(&self) -> Vec<Instant> {
+        self.server.answered().into_iter().map(|(arrived, _)| arrived).collect()
     }
 
     /// Returns the requests so far.
@@ -75,11 +103,12 @@ fn answer(turn: u32, reads: u32, number: usize) -> Reply {
     }
 }
 
-/// Answers an agent's first request with a search, the second with a file to write, and then ends it.
-pub(crate) fn ask_and_write(request: &Recorded, number: usize, search: &Value) -> Reply {
-    match turn_of(&request.body) {
-        1 => Reply::text("").call("grep", search.clone()),
-        turn => answer(turn.saturating_sub(1), 0, number),
+/// Answers an agent's first requests with a search each, the next with a file to write, and then ends it.
+pub(crate) fn ask_and_write(request: &Recorded, number: usize, searches: &[Value]) -> Reply {
+    let turn = turn_of(&request.body) as usize;
+    match searches.get(turn.saturating_sub(1)) {
+        Some(search) => Reply::text("").call("grep", search.clone()),
+        None => answer(u32::try_from(turn - searches.len()).unwrap_or(u32::MAX), 0, number),
     }
 }
 

@@ -160,14 +160,15 @@ fn searches() -> Result<Vec<Figure>, Failed> {
     harness.scope.result_tokens = 100_000;
     let (grep, names) = (json!({"pattern": NEEDLE, "path": SOURCE}), json!({"pattern": GLOB, "path": SOURCE}));
     Ok(vec![
-        beside_rg("`grep` over 70,000 files", &harness, ("grep", &grep), &["-n", NEEDLE, SOURCE])?,
-        beside_rg(
-            "`search_files` over 70,000 files",
+        beside_program(("`grep` over 70,000 files", 1.3), &harness, ("grep", &grep), ("rg", &["-n", NEEDLE, SOURCE]))?,
+        beside_program(
+            ("`search_files` over 70,000 files", 1.3),
             &harness,
             ("search_files", &names),
-            &["--files", "-g", GLOB, SOURCE],
+            ("rg", &["--files", "-g", GLOB, SOURCE]),
         )?,
         second_agent(&repository, &grep)?,
+        second_question(&repository, &grep)?,
     ])
 }
 
@@ -185,21 +186,21 @@ fn fill(root: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Compares a search with `rg`, alternately.
-fn beside_rg(
-    name: &'static str,
+/// Compares a call with a program that answers the same, alternately; the limit is on how many times as long it takes.
+pub(crate) fn beside_program(
+    (name, limit): (&'static str, f64),
     harness: &ToolHarness,
     (tool, arguments): (&str, &Value),
-    rg: &[&str],
+    (program, words): (&str, &[&str]),
 ) -> Result<Figure, Failed> {
     let (mut ours, mut bare, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     let runtime = runtime()?;
     for number in 0..=SAMPLES {
         let since = Instant::now();
-        let status = Command::new("rg").args(rg).current_dir(harness.path()).stdout(Stdio::null()).status()?;
+        let status = Command::new(program).args(words).current_dir(harness.path()).stdout(Stdio::null()).status()?;
         let alone = ms(since.elapsed());
         if !status.success() {
-            return Err("rg found nothing".into());
+            return Err(format!("{program} found nothing").into());
         }
         let since = Instant::now();
         runtime.block_on(call(harness, number, tool, arguments.clone()))?;
@@ -211,32 +212,17 @@ fn beside_rg(
             ratios.push(whole / alone);
         }
     }
-    Ok(Figure {
-        name,
-        measured: median(ratios)?,
-        limit: 1.3,
-        unit: "x",
-        beside: format!("{:.0} ms, rg {:.0} ms", median(ours)?, median(bare)?),
-    })
+    let beside = format!("{:.0} ms, {program} {:.0} ms", median(ours)?, median(bare)?);
+    Ok(Figure { name, measured: median(ratios)?, limit, unit: "x", beside })
 }
 
 /// Lets two agents ask the same one after the other, with the cache.
 fn second_agent(repository: &Repository, grep: &Value) -> Result<Figure, Failed> {
-    let (state, asked) = (state_folder()?, grep.clone());
-    let server = ModelServer::answering(move |request, number| stage::ask_and_write(request, number, &asked))?;
-    let mut settings: Settings = settings(state.path(), &server.openai_base());
-    settings.run.cache = CacheMode::Use;
     // One after the other: the second one's base has the first one's work.
-    settings.run.max_agents = 1;
-    let coordinator = stage::open(repository.path(), settings)?;
-    let report = runtime()?.block_on(coordinator.run(plan("- [ ] T1 Ask\n- [ ] T2 Ask (depends: T1)\n")?))?;
-    if report.replayed_calls != 1 {
-        return Err(Failed::from(format!("the second search was not replayed: {report:#?}")));
-    }
-    let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
-    let times: Vec<f64> = facts.iter().filter_map(time_of_grep).collect();
-    let [first, second] = times.as_slice() else {
-        return Err(Failed::from(format!("two searches were expected, not {}: {report:#?}", times.len())));
+    let (times, replayed) =
+        times_of_greps(repository, std::slice::from_ref(grep), "- [ ] T1 Ask\n- [ ] T2 Ask (depends: T1)\n")?;
+    let ([first, second], 1) = (times.as_slice(), replayed) else {
+        return Err(Failed::from(format!("the second search was not replayed: {times:?}, {replayed}")));
     };
     Ok(Figure {
         name: "a second agent's same search",
@@ -245,6 +231,36 @@ fn second_agent(repository: &Repository, grep: &Value) -> Result<Figure, Failed>
         unit: "x",
         beside: format!("{second:.0} ms, replayed; the first agent's {first:.0} ms"),
     })
+}
+
+/// Lets an agent ask two different questions; the second one is answered from the trigrams of the files.
+fn second_question(repository: &Repository, grep: &Value) -> Result<Figure, Failed> {
+    let mut other = grep.clone();
+    other["pattern"] = json!("// another_needle|// needle_in_the_hay 100 ");
+    let (times, replayed) = times_of_greps(repository, &[grep.clone(), other], "- [ ] T1 Ask\n")?;
+    let ([first, second], 0) = (times.as_slice(), replayed) else {
+        return Err(Failed::from(format!("two searches were expected: {times:?}, {replayed}")));
+    };
+    Ok(Figure {
+        name: "an agent's second search of the same files",
+        measured: second / first,
+        limit: 0.6,
+        unit: "x",
+        beside: format!("{second:.0} ms; the first one {first:.0} ms"),
+    })
+}
+
+/// Returns the times of the searches that a run's agents make, with the cache, and how many of them were replayed.
+fn times_of_greps(repository: &Repository, searches: &[Value], tasks: &str) -> Result<(Vec<f64>, u64), Failed> {
+    let (state, searches) = (state_folder()?, searches.to_vec());
+    let server = ModelServer::answering(move |request, number| stage::ask_and_write(request, number, &searches))?;
+    let mut settings: Settings = settings(state.path(), &server.openai_base());
+    settings.run.cache = CacheMode::Use;
+    settings.run.max_agents = 1;
+    let coordinator = stage::open(repository.path(), settings)?;
+    let report = runtime()?.block_on(coordinator.run(plan(tasks)?))?;
+    let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
+    Ok((facts.iter().filter_map(time_of_grep).collect(), report.replayed_calls))
 }
 
 fn time_of_grep(fact: &Recorded) -> Option<f64> {
@@ -256,7 +272,8 @@ fn time_of_grep(fact: &Recorded) -> Option<f64> {
     }
 }
 
-fn harness(registry: ToolRegistry) -> Result<ToolHarness, Failed> {
+/// Returns a harness of these tools, whose commands are not confined.
+pub(crate) fn harness(registry: ToolRegistry) -> Result<ToolHarness, Failed> {
     Ok(ToolHarness::new(registry, Sandbox::with(Confinement::Unconfined, Helper::default())?)?)
 }
 
@@ -272,7 +289,7 @@ async fn samples(harness: &ToolHarness, tool: &str, arguments: &Value) -> Result
 }
 
 /// Makes a call, which has to succeed.
-async fn call(harness: &ToolHarness, number: usize, tool: &str, arguments: Value) -> Result<(), Failed> {
+pub(crate) async fn call(harness: &ToolHarness, number: usize, tool: &str, arguments: Value) -> Result<(), Failed> {
     let call = ToolCall { id: CallId::new(format!("call-{number}")), name: tool.to_owned(), arguments };
     match harness.executor.call(&call, &harness.scope).await {
         CallOutcome::Done(output) if output.success => Ok(()),

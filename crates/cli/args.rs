@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Show the state of a run
     Status(StatusArgs),
+    /// Show live what another process does on a run
+    Watch(WatchArgs),
     /// Show the events of a run
     Log(LogArgs),
     /// Show every branch: state, checks, size, risk, overlaps, cost; or one task with its diff
@@ -95,8 +97,6 @@ pub(crate) enum Command {
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     #[command(hide = true)]
-    Watch(Later),
-    #[command(hide = true)]
     Blame(Later),
 }
 
@@ -120,6 +120,9 @@ pub(crate) struct CheckArgs {
     /// Leave out the optional tasks, `- [ ]*`
     #[arg(long)]
     pub(crate) skip_optional: bool,
+    /// Print only the map of the repository that the agent of this task would get
+    #[arg(long, value_name = "TASK")]
+    pub(crate) map: Option<String>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }
@@ -156,7 +159,7 @@ pub(crate) struct SettingsArgs {
     /// Maximum depth of agents that spawn agents
     #[arg(long, value_name = "N")]
     max_depth: Option<String>,
-    /// Maximum number of children of one agent
+    /// Maximum number of an agent's children that have not ended
     #[arg(long, value_name = "N")]
     max_children_per_agent: Option<String>,
     /// Context size of one agent, in tokens
@@ -251,6 +254,17 @@ pub(crate) struct StatusArgs {
     /// List all runs of this repository
     #[arg(long, conflicts_with = "run")]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichRun,
+    /// Print every event as it happens
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }
@@ -408,7 +422,8 @@ pub(crate) struct LandArgs {
     /// Land the whole result as one commit
     #[arg(long, group = "style", conflicts_with = "undo")]
     pub(crate) squash: bool,
-    /// Land one commit for each merged task, without merge commits
+    /// Land one commit for each merged task, without merge commits; the work of agents that a task spawned is in its
+    /// commit, whose trailers name them
     #[arg(long, group = "style", conflicts_with_all = ["undo", "message"])]
     pub(crate) rebase: bool,
     /// The message of the merge or the squash; {title}, {run} and {tasks} are replaced

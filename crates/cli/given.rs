@@ -3,10 +3,13 @@
 //! What exists as a file or a folder is a path. Else a text with white space is a goal, unless it has the form of a
 //! path that was mistyped or of a command that was quoted; a single word is always a path.
 
+use std::borrow::Cow;
+use std::ffi::OsString;
 use std::path::Path;
 
-use orchestrate_core::RunId;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use orchestrate_core::similar::nearest;
+use orchestrate_core::{RunId, shell_word};
 
 use crate::args;
 use crate::context::Context;
@@ -40,6 +43,25 @@ impl<'a> Given<'a> {
             None => Ok(Self::Goal(text)),
         }
     }
+}
+
+/// Returns the error of a goal whose words are several arguments, if that is why the command line is refused.
+pub(crate) fn without_quotes(context: &Context, typed: &[OsString], refused: &clap::Error) -> Option<CommandError> {
+    let Some(ContextValue::String(unexpected)) = refused.get(ContextKind::InvalidArg) else { return None };
+    let texts: Vec<_> = typed.iter().map(|argument| argument.to_string_lossy()).collect();
+    let command = texts.get(1).filter(|command| matches!(command.as_ref(), "run" | "check"))?;
+    let is_word = |text: &str| !text.starts_with('-');
+    // The first word is taken for the plan, so the second one is refused.
+    let is_first = |pair: &[Cow<'_, str>]| matches!(pair, [word, next] if is_word(word) && next == unexpected);
+    let first = 2 + texts.get(2..)?.windows(2).position(is_first)?;
+    let words: Vec<&str> = texts.iter().skip(first).map(AsRef::as_ref).take_while(|text| is_word(text)).collect();
+    let is_file = |word: &&str| word.ends_with(".md") || context.directory.join(word).symlink_metadata().is_ok();
+    if refused.kind() != ErrorKind::UnknownArgument || words.iter().any(is_file) {
+        return None;
+    }
+    let words = words.join(" ");
+    let error = CommandError::usage(format!("`{words}` is several arguments, and one file or one goal is expected"));
+    Some(error.hint(format!("a goal of several words is quoted: `orchestrate {command} {}`", shell_word(&words))))
 }
 
 /// Reports whether a text that is no file has the form of a path: it begins as one, or its folder exists, or the name

@@ -61,6 +61,9 @@ fn parse(context: &Context, typed: &[OsString]) -> Result<Arguments, u8> {
         Ok(arguments) => return Ok(arguments),
         Err(error) => error,
     };
+    if let Some(error) = given::without_quotes(context, typed, &error) {
+        return Err(fail(context, typed, &error));
+    }
     let text = if context.terminal.colour { error.render().ansi().to_string() } else { error.render().to_string() };
     if !error.use_stderr() {
         return Err(show::output::bytes(&text).map_or_else(|error| error.exit_code(), |()| EXIT_OK));
@@ -82,6 +85,7 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Check(arguments) => commands::check::execute(context, arguments),
         Command::Run(arguments) => commands::run::execute(context, arguments),
         Command::Status(arguments) => commands::status::execute(context, arguments),
+        Command::Watch(arguments) => commands::watch::execute(context, arguments),
         Command::Log(arguments) => commands::log::execute(context, arguments),
         Command::Review(arguments) => commands::review::execute(context, arguments),
         Command::Diff(arguments) => commands::diff::execute(context, arguments),
@@ -103,9 +107,6 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Cache(arguments) => commands::cache::execute(context, arguments),
         Command::Audit(arguments) => commands::audit::execute(context, arguments),
         Command::Completions(arguments) => commands::completions::execute(arguments),
-        Command::Watch(_) => {
-            Err(CommandError::not_available("`orchestrate watch`").hint("`orchestrate status` shows the current state"))
-        }
         Command::Blame(_) => Err(CommandError::not_available("`orchestrate blame`")),
     }
 }

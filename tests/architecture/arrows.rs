@@ -18,7 +18,7 @@ struct Wall {
 const EVERYWHERE_BUT_CORE: [&str; 5] = ["thiserror", "serde", "serde_json", "tracing", "rustix"];
 
 /// What tests and examples of every crate may use.
-const IN_TESTS: [&str; 9] = [
+const IN_TESTS: [&str; 10] = [
     "async-trait",
     // The parser beside which `just bench plans` measures ours.
     "comrak",
@@ -26,13 +26,15 @@ const IN_TESTS: [&str; 9] = [
     "proc-macro2",
     "proptest",
     "rustix",
+    // A server with a certificate of its own; every program of ours contains it.
+    "rustls",
     // Generates the schema of the facts; none of our programs contains it.
     "schemars",
     "tempfile",
     "toml",
 ];
 
-const WALLS: [Wall; 12] = [
+const WALLS: [Wall; 14] = [
     Wall {
         package: "orchestrate",
         ours: &[
@@ -72,6 +74,7 @@ const WALLS: [Wall; 12] = [
             "orchestrate-sandbox",
             "orchestrate-settings",
             "orchestrate-tools",
+            "orchestrate-web",
         ],
         others: &["async-trait", "tokio"],
     },
@@ -93,6 +96,26 @@ const WALLS: [Wall; 12] = [
         others: &["async-trait", "backon", "httpdate", "reqwest", "rustls", "tiktoken-rs", "tokio"],
     },
     Wall {
+        package: "orchestrate-web",
+        ours: &["orchestrate-core"],
+        // hyper speaks HTTP over connections that this crate has dialled, so that each goes to an address that was
+        // decided about; reqwest compiles it and the TLS libraries already. flate2 and brotli-decompressor decompress
+        // into a bounded buffer; they compile in three seconds.
+        others: &[
+            "brotli-decompressor",
+            "bytes",
+            "flate2",
+            "http-body-util",
+            "httpdate",
+            "hyper",
+            "hyper-util",
+            "rustls",
+            "rustls-platform-verifier",
+            "tokio",
+            "tokio-rustls",
+        ],
+    },
+    Wall {
         package: "orchestrate-sandbox",
         ours: &["orchestrate-files"],
         // libc provides the numbers of system calls that rustix does not wrap; tokio is for the
@@ -101,7 +124,7 @@ const WALLS: [Wall; 12] = [
     },
     Wall {
         package: "orchestrate-tools",
-        ours: &["orchestrate-core", "orchestrate-sandbox"],
+        ours: &["orchestrate-code", "orchestrate-core", "orchestrate-sandbox"],
         // tempfile is used only behind the feature `harness`, the kit for testing tools.
         others: &[
             "async-trait",
@@ -111,9 +134,13 @@ const WALLS: [Wall; 12] = [
             "globset",
             "grep-regex",
             "grep-searcher",
+            // Splits HTML into tags and texts as browsers do, without dependencies; a tree is made of what matters.
+            "html5gum",
             "humantime",
             "ignore",
             "jsonschema",
+            // Parses a pattern as grep-regex does, which uses it as well.
+            "regex-syntax",
             // Parses the descriptions of tools, with the position of an error; no dependencies,
             // compiles in under a second.
             "roxmltree",
@@ -123,6 +150,28 @@ const WALLS: [Wall; 12] = [
             "tempfile",
             "tokio",
             "tokio-util",
+        ],
+    },
+    Wall {
+        package: "orchestrate-code",
+        ours: &[],
+        // The grammars are C sources of 65 MB, behind the feature `grammars`: 25 seconds of CPU time to build.
+        // roxmltree and toml, which other crates compile already, read manifests.
+        others: &[
+            // Decompresses profiles of pprof; orchestrate-web compiles it already.
+            "flate2",
+            "roxmltree",
+            "toml",
+            "tree-sitter",
+            "tree-sitter-bash",
+            "tree-sitter-c",
+            "tree-sitter-cpp",
+            "tree-sitter-go",
+            "tree-sitter-java",
+            "tree-sitter-javascript",
+            "tree-sitter-python",
+            "tree-sitter-rust",
+            "tree-sitter-typescript",
         ],
     },
     Wall {
@@ -151,7 +200,7 @@ const WALLS: [Wall; 12] = [
         ours: &[],
         // sha2 numbers the blocks of untrusted text; aho-corasick and base64 find secrets in every
         // form; unicode-normalization folds names before they are compared; strsim, on which clap
-        // depends, compares them.
+        // depends, compares them; url, on which reqwest depends, parses hosts and addresses as browsers do.
         others: &[
             "aho-corasick",
             "base64",
@@ -161,6 +210,7 @@ const WALLS: [Wall; 12] = [
             "strsim",
             "thiserror",
             "unicode-normalization",
+            "url",
         ],
     },
 ];

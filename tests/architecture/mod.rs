@@ -10,6 +10,7 @@ mod cycles;
 mod denied;
 mod links;
 mod lints;
+mod paths;
 mod promises;
 mod sample;
 mod shape;
@@ -40,6 +41,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("architecture::bad_shape_is_caught", shape::examples_are_caught),
         case("architecture::every_promise_names_its_test", promises::readme_holds),
         case("architecture::promise_without_a_test_is_caught", promises::examples_are_caught),
+        case("architecture::every_file_that_the_pages_name_exists", paths::pages_hold),
+        case("architecture::path_to_nothing_is_caught", paths::examples_are_caught),
         case("architecture::every_clippy_file_has_the_bans", bans::workspace_holds),
         case("architecture::missing_ban_is_caught", bans::examples_are_caught),
         case("architecture::every_ban_bites", bans::every_ban_bites).needs(Need::CLIPPY),

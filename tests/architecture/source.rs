@@ -171,7 +171,8 @@ struct Leaf {
 }
 
 fn read_tree(tokens: &[TokenTree], prefix: &[String], leaves: &mut Vec<Leaf>) {
-    for branch in tokens.split(|token| is_punct(Some(token), ',')) {
+    // A list may end with a comma.
+    for branch in tokens.split(|token| is_punct(Some(token), ',')).filter(|branch| !branch.is_empty()) {
         let mut segments = prefix.to_vec();
         let mut name = None;
         let mut line = 0;

@@ -3,6 +3,7 @@
 
 mod machine;
 mod models;
+mod older;
 mod plans;
 mod repositories;
 
@@ -11,7 +12,10 @@ use libtest_mimic::Failed;
 use crate::support::{Case, Outcome, World, require_words};
 
 pub(crate) fn cases() -> Vec<Case> {
-    [plans::cases, repositories::cases, machine::cases, models::cases].iter().flat_map(|cases| cases()).collect()
+    [plans::cases, repositories::cases, machine::cases, models::cases, older::cases]
+        .iter()
+        .flat_map(|cases| cases())
+        .collect()
 }
 
 /// A plan of one command.

@@ -11,7 +11,7 @@ use orchestrate_core::event::FailureCause;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, git};
+use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, git, write};
 
 pub(crate) fn cases() -> Vec<Case> {
     type Attack = fn(Confinement) -> Outcome;
@@ -31,7 +31,9 @@ pub(crate) fn cases() -> Vec<Case> {
     let tokens = tiers.into_iter().chain([(Confinement::Unconfined, "unconfined")]).map(|(tier, word)| {
         let name = format!("attacks::a_token_beside_the_commits_is_unreadable_{word}");
         let locks = format!("attacks::the_repository_cannot_be_locked_{word}");
+        let work = format!("attacks::a_command_sees_no_work_of_others_{word}");
         [
+            case(work, move || a_command_sees_no_work_of_others(tier)).in_tier(tier),
             case(name, move || a_token_beside_the_commits_is_unreadable(tier)).in_tier(tier),
             case(locks, move || the_repository_cannot_be_locked(tier)).in_tier(tier),
         ]
@@ -261,6 +263,49 @@ fn the_repository_cannot_be_locked(tier: Confinement) -> Outcome {
     let directory = std::fs::metadata(world.repository.path().join(".git"))?;
     let is_opened = found.trim() == format!("{}:{}", directory.dev(), directory.ino());
     if is_opened == (tier == Confinement::Unconfined) { Ok(()) } else { fail(found) }
+}
+
+/// What one agent has made may contain text from outside. Another one gets it with tools, which record that, while
+/// its commands see only the user's refs and its own branch, as it is now.
+fn a_command_sees_no_work_of_others(tier: Confinement) -> Outcome {
+    let world = World::lived_in()?;
+    for arguments in [
+        &["tag", "-a", "-m", "First", "v1"][..],
+        &["update-ref", "refs/remotes/origin/main", "HEAD"],
+        &["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"],
+    ] {
+        world.repository.git(arguments)?;
+    }
+    let script = Script::default().rule(write("T1", "notes.txt", "canary-4711\n")).rule(done("T1"));
+    let exactly = |settings: &mut orchestrate_coordinator::Settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+    };
+    let other = world.play("- [ ] T1 note\n", &script, exactly)?.report.run_id;
+    world.repository.git(&["pack-refs", "--all"])?;
+    world.repository.git(&["branch", "loose"])?;
+    let look = format!(
+        "c=$(sed 's/gitdir: //' .git)/../..; \
+         (git log --all -p; git for-each-ref; git branch -a; git show orchestrate/{other}/T1:notes.txt; \
+         git show orchestrate/{other}/integration:notes.txt; git grep canary $(git rev-list --all); \
+         cat \"$c/packed-refs\" \"$c\"/refs/heads/orchestrate/*/*; ls -R \"$c/refs\") > found.txt 2>&1; true"
+    );
+    let tell = "(git status --short; git log -1 --format=%s; git describe --tags HEAD~1; git rev-parse \
+                --abbrev-ref origin/HEAD; git branch --list loose; git tag; git log -1 --format=%s loose) > told.txt 2>&1";
+    let command = |command: &str| ("run_shell_command".to_owned(), json!({ "command": command }));
+    let calls = [command(&look), ("git_commit".to_owned(), json!({"message": "Work of T2"})), command(tell)];
+    let script = calls.iter().zip(1..).fold(Script::default(), |script, ((tool, arguments), turn)| {
+        script.rule(Rule::task("T2").turn(turn).call(tool, arguments))
+    });
+    let played = world.play("- [ ] T2 look\n", &script.rule(done("T2")), exactly)?;
+    played.require(0, &[("T2", Merged)])?;
+    let told = world.merged(&played.report, "told.txt")?;
+    let subject = world.repository.git(&["log", "-1", "--format=%s", "main"])?;
+    if told != format!("?? told.txt\nWork of T2\nv1\norigin/main\n  loose\nv1\n{subject}") {
+        return fail(told);
+    }
+    let found = world.merged(&played.report, "found.txt")?;
+    let is_seen = found.contains("canary") || found.contains(&format!("{other}/integration\n"));
+    if is_seen == (tier == Confinement::Unconfined) { Ok(()) } else { fail(found) }
 }
 
 /// Returns what a command finds of the secrets, and what git tells it.

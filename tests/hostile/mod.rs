@@ -8,7 +8,11 @@
 
 mod attacks;
 mod controls;
+mod egress;
+mod exfiltration;
+mod ids;
 mod suites;
+mod surroundings;
 mod table;
 mod who;
 
@@ -32,12 +36,19 @@ pub(crate) fn cases() -> Vec<Case> {
         case("table_of_attacks::the_table_is_no_row_of_itself", suites::the_table_is_no_row_of_itself),
         case("table_of_attacks::what_does_not_hold_is_told", table::what_does_not_hold_is_told),
         case("table_of_attacks::a_control_is_found_in_what_a_test_calls", controls::examples_are_found),
+        case("table_of_attacks::each_id_names_tests_that_exist", ids::each_id_names_its_tests),
     ];
     // The test's name differs for root, who runs every attack as an ordinary user, too.
     let by_root = judging("table_of_attacks::every_attack_is_held_off_as_root_and_as_a_user", every_attack_is_held_off);
     let by_user = judging("table_of_attacks::every_attack_is_held_off_as_a_user", every_attack_is_held_off);
     let whole = if Who::here().contains(&Who::Root) { by_root } else { by_user };
-    own.into_iter().chain([whole]).chain(attacks::cases()).collect()
+    own.into_iter()
+        .chain([whole])
+        .chain(attacks::cases())
+        .chain(egress::cases())
+        .chain(exfiltration::cases())
+        .chain(surroundings::cases())
+        .collect()
 }
 
 fn every_attack_is_held_off(required: bool) -> Result<Completion, Failed> {
@@ -45,7 +56,11 @@ fn every_attack_is_held_off(required: bool) -> Result<Completion, Failed> {
     let suites = if all { suites::all()? } else { vec![Suite::own(SHORT_FORM)?] };
     let table = filled(&suites)?;
     if all {
-        writeln!(std::io::stdout(), "{table}")?;
+        writeln!(std::io::stdout(), "{table}\n{}", ids::rendered(&table))?;
+        let missing = ids::missing_rows(&table);
+        if !missing.is_empty() {
+            return fail(missing.join("\n"));
+        }
     }
     match table.verdict(required) {
         Verdict::Holds => Ok(Completion::Completed),

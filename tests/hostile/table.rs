@@ -65,6 +65,8 @@ const COLUMNS: [(Who, Tier, &str); 6] = [
     (Who::User, Tier::Host, "HOST"),
 ];
 
+/// Shown where an attack was not to be tried.
+const NO_CELL: &str = "-";
 /// Shown for an attack without a control: nothing proves that it is one.
 const NO_CONTROL: &str = "none";
 
@@ -80,6 +82,11 @@ fn split(test: &str) -> (String, Tier) {
         }
     }
     (test.to_owned(), Tier::Host)
+}
+
+/// Returns the name of the attack that a test tries.
+pub(super) fn attack_of(test: &str) -> String {
+    split(test).0
 }
 
 /// Returns the test and the result that a line reports, if it reports one.
@@ -114,6 +121,17 @@ impl Table {
         for test in &suite.tests {
             self.set(who, &suite.name(), test, Ended::NotRun(reason.to_owned()));
         }
+    }
+
+    /// Reports whether there is a row of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.rows.contains_key(name)
+    }
+
+    /// Returns how the attempts of a row ended.
+    pub(super) fn cells(&self, name: &str) -> impl Iterator<Item = &'static str> {
+        let row = self.rows.get(name).into_iter();
+        row.flat_map(|row| COLUMNS.into_iter().map(|(who, tier, _)| row.cell(who, tier))).filter(|end| *end != NO_CELL)
     }
 
     fn set(&mut self, who: Who, suite: &str, test: &str, ended: Ended) {
@@ -203,7 +221,7 @@ impl Row {
             Some(Ended::Passed) => "holds",
             Some(Ended::Failed) => "BROKEN",
             Some(Ended::NotRun(_)) => "not run",
-            None => "-",
+            None => NO_CELL,
         }
     }
 }

@@ -3,16 +3,20 @@
 //! The coordinator runs in a child process, which is this program with the hidden first argument
 //! [`CHILD_ARGUMENT`]. The journal's fault injection ends it with SIGKILL right after a durable
 //! append, or right before it, when the effect is done and the fact is not written.
-//! `ORCHESTRATE_KILL=all` tries every append.
+//! `ORCHESTRATE_KILL=all` tries every append, and kills a wide tree of agents at 100 random instants.
 
 mod afterwards;
+mod full_disk;
+mod instants;
 mod landing;
 mod plays;
 mod reports;
 mod scene;
 mod stopped;
+mod trees;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -21,7 +25,7 @@ use std::thread;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::RequestReader;
 use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
-use orchestrate_core::{Envelope, Wait};
+use orchestrate_core::{AgentId, Envelope, TaskId, Wait};
 use orchestrate_journal::fault;
 use serde_json::{Value, json};
 
@@ -68,6 +72,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::before_an_append_children_are_merged_to_the_same_end", || kill_each(family()?, "before")),
         case("kill::after_an_append_a_terminated_agent_stays_so", || kill_each(terminating()?, "after")),
         case("kill::before_an_append_a_terminated_agent_stays_so", || kill_each(terminating()?, "before")),
+        case("kill::after_an_append_a_tree_is_resumed_to_the_same_end", || kill_each(tree()?, "after")),
+        case("kill::before_an_append_a_tree_is_resumed_to_the_same_end", || kill_each(tree()?, "before")),
+        case("kill::after_an_append_a_goal_is_resumed_to_the_same_end", || kill_each(goal()?, "after")),
+        case("kill::before_an_append_a_goal_is_resumed_to_the_same_end", || kill_each(goal()?, "before")),
         case("kill::after_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "after")),
         case("kill::before_an_append_an_outage_is_resumed_to_the_same_end", || kill_each(outage()?, "before")),
         case("kill::around_a_rejected_key_the_task_waits_or_goes_on", killed_around_rejection),
@@ -76,6 +84,8 @@ pub(crate) fn cases() -> Vec<Case> {
     ];
     own.into_iter()
         .chain(reports::cases())
+        .chain(instants::cases())
+        .chain(full_disk::cases())
         .chain(stopped::cases())
         .chain(landing::cases())
         .chain(afterwards::cases())
@@ -87,6 +97,8 @@ pub(crate) fn cases() -> Vec<Case> {
 struct End {
     /// Every file with its mode and content, as a patch from the empty tree, so that a difference is readable.
     files: String,
+    /// The tree of tasks: each with the agent that spawned it.
+    parents: BTreeMap<TaskId, Option<AgentId>>,
     report: Value,
 }
 
@@ -99,11 +111,18 @@ impl End {
         if scene.world.repository.git(&["rev-parse", branch])? != commit {
             return fail(format!("{branch} is not at {commit}"));
         }
-        Ok(Self { files, report: without_what_differs(report) })
+        let parents = scene.state()?.tasks().map(|record| (record.task.id.clone(), record.parent.clone())).collect();
+        Ok(Self { files, parents, report: without_what_differs(report) })
     }
 }
 
-/// Removes ids, branches, commits, times, tokens, turn counts and models from a report.
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n{:?}\n{:#}", self.files, self.parents, self.report)
+    }
+}
+
+/// Removes ids, branches, commits, times, tokens, turn counts and models from a report, and sorts its tasks.
 fn without_what_differs(mut report: Value) -> Value {
     let differing = [
         "run_id",
@@ -124,9 +143,10 @@ fn without_what_differs(mut report: Value) -> Value {
         }
     };
     drop_from(&mut report);
-    for task in report["tasks"].as_array_mut().into_iter().flatten() {
-        drop_from(task);
-    }
+    let Some(tasks) = report["tasks"].as_array_mut() else { return report };
+    tasks.iter_mut().for_each(drop_from);
+    // Agents of several parents are spawned in any order.
+    tasks.sort_by_key(|task| task["id"].to_string());
     report
 }
 
@@ -166,10 +186,7 @@ impl Reference {
     fn require_same(&self, scene: &Scene, printed: &str, kills: usize) -> Outcome {
         let end = End::of(scene, printed)?;
         if end != self.end {
-            return fail(format!(
-                "{}\n{:#}\ninstead of\n{}\n{:#}",
-                end.files, end.report, self.end.files, self.end.report
-            ));
+            return fail(format!("{end}\ninstead of\n{}", self.end));
         }
         scene.require_untouched()?;
         require_requests_derivable(scene)?;
@@ -255,6 +272,40 @@ fn terminating() -> Result<&'static Reference, Failed> {
         let (reference, events) = Reference::run("a termination", SHORTER_FORM, plays::terminating())?;
         let cancelled = events.iter().filter(|event| matches!(event, Event::TaskCancelled { .. })).count();
         if cancelled == 1 { Ok(reference) } else { fail(format!("{events:#?}")) }
+    })
+}
+
+/// Returns the reference run of a tree of three levels with everything in it, which is made once.
+fn tree() -> Result<&'static Reference, Failed> {
+    static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
+    once(&MADE, || {
+        let (reference, events) = Reference::run("a tree", SHORTER_FORM, trees::everything())?;
+        let returned = |wanted: ReturnCause| {
+            events.iter().any(|event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted))
+        };
+        let waits = |of: fn(&Wait) -> bool| {
+            events.iter().filter(|event| matches!(event, Event::AgentWaiting { wait, .. } if of(wait))).count()
+        };
+        let (agents, answers) =
+            (waits(|wait| matches!(wait, Wait::Agents { .. })), waits(|wait| matches!(wait, Wait::Message { .. })));
+        let parents: Vec<_> =
+            reference.end.parents.values().map(|parent| parent.as_ref().map(AgentId::as_str)).collect();
+        let below = Some("lead_below");
+        let is_whole = agents >= 2 && answers == 1 && returned(ReturnCause::Conflict) && returned(ReturnCause::Claims);
+        // T1, lead_below, write_four, write_three, write_two.
+        let is_whole = is_whole && parents == [None, Some("T1"), below, below, Some("T1")];
+        if is_whole { Ok(reference) } else { fail(format!("{parents:?}\n{events:#?}")) }
+    })
+}
+
+/// Returns the reference run of a goal, which is made once.
+fn goal() -> Result<&'static Reference, Failed> {
+    static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
+    once(&MADE, || {
+        let reference = Reference::run("a goal", SHORTER_FORM, trees::goal())?.0;
+        let end = &reference.end;
+        let is_whole = end.parents.len() == 2 && end.report["answer"] == json!("All of it is written.");
+        if is_whole { Ok(reference) } else { fail(format!("{end:#?}")) }
     })
 }
 

@@ -19,22 +19,30 @@ pub(super) const LOUDER: &str = "louder, please";
 /// The number of steps of the slow task; each reads a file and rewrites it.
 const STEPS: u32 = 12;
 
+/// The role of agents that wait for others.
+const LEADS: &[(&str, &str)] = &[("lead", LEAD)];
+/// A role whose agents spawn others, which read files.
+const READING_LEADS: &[(&str, &str)] = &[(
+    "lead",
+    "---\nname: lead\ndescription: Leads.\ntools: read_file, write_file, spawn_child_agent\n---\nYou lead.\n",
+)];
+
 /// A plan, and what answers its agents.
 pub(super) struct Play {
-    pub(super) plan: &'static str,
+    pub(super) plan: String,
     pub(super) script: Script,
     /// Starts the server that answers instead of the script.
     pub(super) server: Option<fn() -> Result<ModelServer, Failed>>,
-    /// The text of the role `lead`, if the plan names it.
-    pub(super) lead: Option<&'static str>,
+    /// The repository's roles: the name of each, and its text.
+    pub(super) roles: &'static [(&'static str, &'static str)],
     /// Whether agents work one at a time.
     pub(super) alone: bool,
 }
 
 impl Play {
     /// Creates a play whose agents are answered by a script.
-    pub(super) fn of(plan: &'static str, script: Script) -> Self {
-        Self { plan, script, server: None, lead: None, alone: false }
+    pub(super) fn of(plan: impl Into<String>, script: Script) -> Self {
+        Self { plan: plan.into(), script, server: None, roles: &[], alone: false }
     }
 }
 
@@ -179,7 +187,7 @@ pub(super) fn waiting() -> Play {
     let script = of(script, "T2", "two.txt", waits("T2", "T3"));
     let script = of(script, "T3", "three.txt", writes(Rule::task("T3"), "three.txt"));
     let plan = "- [ ] T1 lead (agent: lead)\n- [ ] T2 lead below (agent: lead)\n- [ ] T3 write\n";
-    Play { lead: Some(LEAD), ..Play::of(plan, script) }
+    Play { roles: LEADS, ..Play::of(plan, script) }
 }
 
 /// Returns a task whose agent writes a file, spawns two children, and waits for them.
@@ -203,7 +211,7 @@ pub(super) fn spawning() -> Play {
         script = script.rule(then(path).text("Done."));
         script = script.rule(writes(Rule::task(child), path));
     }
-    Play { lead: Some(LEAD), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
+    Play { roles: LEADS, ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
 }
 
 /// Returns a task whose agent finishes before the two children that it has spawned, and goes on when it is told of
@@ -231,9 +239,7 @@ pub(super) fn family() -> Play {
             .rule(then("shared.txt").text("Done."))
             .rule(writes(Rule::task(child).turn(1), "shared.txt", &own));
     }
-    let lead =
-        "---\nname: lead\ndescription: Leads.\ntools: read_file, write_file, spawn_child_agent\n---\nYou lead.\n";
-    Play { lead: Some(lead), ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
+    Play { roles: READING_LEADS, ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
 }
 
 /// Returns one task whose agent has no turns left after its second one, and reports.
@@ -263,7 +269,7 @@ pub(super) fn asking() -> Play {
         .rule(writes(two("is queued"), "two.txt"))
         .rule(Rule::task("T2").call("wait_for_agents", &json!({"agent_ids": ["T1"]})));
     let plan = "- [ ] T1 ask (agent: lead)\n- [ ] T2 answer (agent: lead)\n";
-    Play { lead: Some(LEAD), ..Play::of(plan, script) }
+    Play { roles: LEADS, ..Play::of(plan, script) }
 }
 
 /// Returns a task whose agent spawns a child and ends it before that can begin, since agents work one at a time.
@@ -278,7 +284,7 @@ pub(super) fn terminating() -> Play {
         .rule(writes(one("write_two (Write two): cancelled; it had not begun")))
         .rule(one("one.txt").text("Done."))
         .rule(first);
-    Play { lead: Some(LEAD), alone: true, ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
+    Play { roles: LEADS, alone: true, ..Play::of("- [ ] T1 lead (agent: lead)\n", script) }
 }
 
 /// Returns one task whose agent works at once.

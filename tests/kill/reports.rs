@@ -46,7 +46,7 @@ fn killed(play: &Play, fault: &str) -> Outcome {
 
 /// Requires that the agent was asked once for its last report, that the task failed for its limit once, and that its
 /// work is kept; a report whose reply was lost with the process is missing, and none that arrived is.
-fn require_one_report(scene: &Scene, arrives: bool) -> Outcome {
+pub(super) fn require_one_report(scene: &Scene, arrives: bool) -> Outcome {
     let events = scene.events()?;
     let after: Vec<&Event> = events.iter().skip_while(|event| !matches!(event, Event::ReportDue(_))).collect();
     let count = |fits: fn(&Event) -> bool| after.iter().filter(|event| fits(event)).count();

@@ -13,6 +13,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::request::Request;
 use orchestrate_core::{RunId, RunState, TaskId};
 use orchestrate_journal::{Store, fault};
+use orchestrate_plan::Plan;
 
 use super::plays::{LOUDER, Play, SENT_BACK};
 use crate::run::models::reach;
@@ -75,7 +76,7 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn of(play: &Play) -> Result<Self, Failed> {
-        let world = World::with_plan_outside(play.plan)?;
+        let world = World::with_plan_outside(&play.plan)?;
         world.script(&play.script)?;
         let server = play.server.map(|start| start()).transpose()?;
         if let Some(server) = &server {
@@ -84,11 +85,11 @@ impl Scene {
         if play.alone {
             world.write(ALONE, "")?;
         }
-        if let Some(role) = play.lead {
-            let path = ".orchestrate/agents/lead.md";
-            world.repository.write(path, role)?;
-            world.repository.git(&["add", path])?;
-            world.repository.git(&["commit", "-q", "-m", "Add a role", "--", path])?;
+        for (name, role) in play.roles {
+            let path = format!(".orchestrate/agents/{name}.md");
+            world.repository.write(&path, role)?;
+            world.repository.git(&["add", &path])?;
+            world.repository.git(&["commit", "-q", "-m", "Add a role", "--", &path])?;
         }
         let before = world.repository.fingerprint()?;
         Ok(Self { world, before, _server: server })
@@ -128,6 +129,12 @@ impl Scene {
         let store = self.store()?;
         let facts = store.events(&self.run_in(&store)?, 0, usize::MAX)?;
         Ok(facts.into_iter().map(|fact| fact.event).collect())
+    }
+
+    /// Reports whether the run has recorded its fact of this number.
+    pub(super) fn has_fact(&self, number: u64) -> Result<bool, Failed> {
+        let store = self.store()?;
+        Ok(!store.events(&self.run_in(&store)?, number - 1, 1)?.is_empty())
     }
 
     /// Returns the newest state of the run.
@@ -228,7 +235,7 @@ fn settings(home: &Path) -> Settings {
 fn coordinate(home: &Path, here: &Path, deed: Deed) -> Result<String, Failed> {
     let coordinator = Coordinator::open(here, settings(home))?;
     let path = here.join(PLAN).exists().then(|| PLAN.to_owned());
-    let plan = PlanInput { path, ..plan_input(&std::fs::read_to_string(home.join(PLAN))?)? };
+    let plan = PlanInput { path, ..input_of(&std::fs::read_to_string(home.join(PLAN))?)? };
     let (task, message) = (TaskId::new(SENT_BACK), LOUDER.to_owned());
     let command = match deed {
         Deed::Reject => Some(Request::Reject { task, message, at: None }),
@@ -247,6 +254,14 @@ fn coordinate(home: &Path, here: &Path, deed: Deed) -> Result<String, Failed> {
         }
     })?;
     Ok(serde_json::to_string(&report)?)
+}
+
+/// Creates the input of a run from a plan, or from a text without tasks as from a typed goal.
+fn input_of(text: &str) -> Result<PlanInput, Failed> {
+    match Plan::of_goal(text) {
+        Some(goal) => Ok(PlanInput { path: None, text: String::new(), title: goal.title, tasks: goal.tasks }),
+        None => plan_input(text),
+    }
 }
 
 /// Writes a line to standard output, which the harness does not capture.

@@ -17,7 +17,7 @@ use crate::support::{Case, Outcome, Rule, Script, case, fail, until};
 /// How long a process of a killed run may outlive it.
 const LAST_BREATH: Duration = Duration::from_secs(60);
 /// How long a coordinator may take to reach its first command on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// The fault at an append of the reference run at which T1 is merged and T2 is working.
 const MIDDLE: &str = "after:90";
 

@@ -429,12 +429,16 @@ fn finished_work_is_not_approved_out_of_time() -> Outcome {
 fn what_takes_all_memory_or_disk_fails_alone() -> Outcome {
     let plan = "- [ ] T1 fill (run: head -c 64000000 /dev/zero > big && sleep 90)\n\
                 - [ ] T2 hoard (run: head -c 200000000 /dev/zero | tail -c 200000000 | sleep 90)\n\
-                - [ ] T3 write (run: echo kept > written.txt)\n";
+                - [ ] T3 write (run: echo kept > written.txt)\n\
+                - [ ] T4 litter (run: mkdir many && cd many && touch $(seq 3000) && sleep 90)\n";
     let world = World::lived_in()?;
     let played = world.play(plan, &Script::default(), |settings| {
+        settings.run.worktree_files = 1_000;
         (settings.run.worktree_mib, settings.run.command_memory_mib) = (32, Some(64));
     })?;
-    played.require(1, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Merged)])?;
+    let states = [("T1", FailedTask), ("T2", FailedTask), ("T3", Merged), ("T4", FailedTask)];
+    played.require(1, &states)?;
+    played.require_failure("T4", FailureCause::Command, "`worktree_files`")?;
     played.require_failure("T1", FailureCause::Command, "`worktree_mib`")?;
     played.require_failure("T2", FailureCause::Command, "`command_memory_mib`")
 }

@@ -118,11 +118,15 @@ fn each_says_where_it_comes_from() -> Outcome {
     require(&one, "code_execution.timeout_seconds", "7", "ORCHESTRATE_TOOLS_CODE_EXECUTION_TIMEOUT_SECONDS")?;
     let strict = world.orchestrate(&["config", "show"]).env("RALPH_SANDBOX_MODE", "strict");
     let strict = strict.env("ORCHESTRATE_DISABLE_SPAWNING", "1").run()?.exits(0)?;
-    for line in ["RALPH_SANDBOX_MODE       strict", "ORCHESTRATE_DISABLE_SPAWNING 1"] {
+    for line in
+        ["RALPH_SANDBOX_MODE       strict", "ORCHESTRATE_DISABLE_SPAWNING 1", "ORCHESTRATE_ASK          (not set)"]
+    {
         if !strict.stdout.contains(line) {
             return fail(strict.stdout);
         }
     }
+    let unset = world.types(&["config", "show"], 0)?;
+    says(&unset, &["ORCHESTRATE_SANDBOX_MODE (not set)"])?;
     Ok(())
 }
 

@@ -69,8 +69,7 @@ fn what_is_not_built_yet_is_never_ignored() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     world.repository.write("replay.md", "---\nmodel: replay:r-abcdef\n---\n- [ ] T1 Make it (run: touch made)\n")?;
-    let table: [&[&str]; 5] = [
-        &["watch"],
+    let table: [&[&str]; 4] = [
         &["blame", "README.md:1"],
         &["run", "plan.md", "--model", "replay:r-abcdef"],
         &["run", "replay.md"],
@@ -400,7 +399,8 @@ fn a_message_takes_a_dead_run_over() -> Outcome {
     let ran = home.orchestrate(repository.path(), &["message", "T2", "look at both files"]).run()?.exits(0)?;
     let log = home.orchestrate(repository.path(), &["log", "--messages"]).run()?.exits(0)?;
     let told = ran.stderr.contains("taking it over") && log.stdout.contains("message from you: look at both files");
-    let told = told && log.stdout.contains("message.delivered");
+    let told = told && log.stdout.contains("T2: has received message 1 from you");
+    let told = told && log.stdout.matches("look at both files").count() == 1;
     if told { Ok(()) } else { fail(format!("{ran:?} {log:?}")) }
 }
 

@@ -16,7 +16,9 @@ mod run_land;
 mod settings;
 mod status;
 mod subcommands;
+mod trees;
 mod waiting;
+mod watch;
 
 pub(crate) use land::look;
 
@@ -29,7 +31,7 @@ pub(crate) fn cases() -> Vec<Case> {
         [cli::cases, next_steps::cases, permissions::cases, settings::cases, status::cases, subcommands::cases];
     let landing = [land::cases, land_styles::cases, propose::cases, prune::cases, run_land::cases];
     let afterwards = [dropping::cases, review::cases];
-    let runs = [approvals::cases, display::cases, output::cases, waiting::cases];
+    let runs = [approvals::cases, display::cases, output::cases, trees::cases, waiting::cases, watch::cases];
     let runs =
         runs.iter().chain(&landing).chain(&afterwards).flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(runs).collect()

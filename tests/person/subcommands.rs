@@ -296,7 +296,8 @@ fn a_required_sandbox_is_required() -> Outcome {
     for arguments in typed {
         let strict = world.orchestrate(arguments).env("ORCHESTRATE_SANDBOX_MODE", "strict");
         let refused = strict.run()?.exits(2)?.stderr;
-        if !refused.contains("was started with --no-sandbox, but the sandbox is required here") {
+        if !refused.contains("was started with --no-sandbox, but ORCHESTRATE_SANDBOX_MODE=strict demands the full tier")
+        {
             return fail(format!("{arguments:?}: {refused}"));
         }
     }

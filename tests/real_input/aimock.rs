@@ -16,11 +16,12 @@ use super::FOLDER;
 use crate::support::{Case, Home, Need, Outcome, Repository, fail, require_words, sandboxed};
 
 /// The server's program, and Node, which it needs.
-const AIMOCK: Need = Need::new("aimock", "npm install --global @copilotkit/aimock, with Node 20.15 or newer", || {
-    let mut command = Command::new(PROGRAM);
-    command.arg("--help").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-});
+pub(super) const AIMOCK: Need =
+    Need::new("aimock", "npm install --global @copilotkit/aimock, with Node 20.15 or newer", || {
+        let mut command = Command::new(PROGRAM);
+        command.arg("--help").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    });
 const PROGRAM: &str = "llmock";
 /// What the server prints before its address, once it is listening.
 const LISTENS: &str = "listening on http://";
@@ -35,14 +36,14 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// The server; it is killed on drop.
-struct Aimock {
+pub(super) struct Aimock {
     child: Child,
-    address: String,
+    pub(super) address: String,
 }
 
 impl Aimock {
-    fn start() -> Result<Self, Failed> {
-        let replies = Path::new(FOLDER).join("replies.json");
+    /// Starts the server with a file of replies.
+    pub(super) fn start(replies: &Path) -> Result<Self, Failed> {
         let mut command = Command::new(PROGRAM);
         command.args(["--port", "0", "--strict", "--validate-on-load", "--fixtures"]).arg(replies);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
@@ -59,7 +60,7 @@ impl Aimock {
     }
 
     /// Returns the path and the response status of every request so far.
-    fn asked(&self) -> Result<Vec<(String, u64)>, Failed> {
+    pub(super) fn asked(&self) -> Result<Vec<(String, u64)>, Failed> {
         let mut stream = TcpStream::connect(&self.address)?;
         stream.write_all(b"GET /__aimock/journal HTTP/1.0\r\n\r\n")?;
         let mut answer = String::new();
@@ -84,7 +85,8 @@ impl Drop for Aimock {
 /// Runs one task over one protocol: parallel reads, parallel edits, a red check that comes back,
 /// and its repair.
 fn speaks(model: &str, path: &str) -> Outcome {
-    let (home, repository, server) = (Home::new()?, Repository::unborn()?, Aimock::start()?);
+    let (home, repository, server) =
+        (Home::new()?, Repository::unborn()?, Aimock::start(&Path::new(FOLDER).join("replies.json"))?);
     let edited = "crates/core/src/lib.rs";
     repository.write(edited, &fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(edited))?)?;
     repository.commit_all("Start")?;

@@ -5,6 +5,7 @@
 //! server and with a third-party one ([`aimock`]).
 
 mod aimock;
+mod goal;
 mod replies;
 mod walkthrough;
 
@@ -43,6 +44,7 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(case(guard, move || toolchain_and_registry_are_read_only(tier)).in_tier(tier));
     }
     cases.extend(aimock::cases());
+    cases.extend(goal::cases());
     cases
 }
 

@@ -4,6 +4,7 @@
 //! about a harness around every tool, `002` about a catalogue of tools and what limits them, `003` about the context of
 //! an execution, `004` about tools that `.tool` files define.
 
+mod analysis;
 mod audit;
 mod configuration;
 mod context;
@@ -11,7 +12,6 @@ mod extending;
 mod failures;
 mod files;
 mod harness;
-mod later;
 mod permissions;
 mod programs;
 mod registry;
@@ -19,6 +19,7 @@ mod table;
 mod tool_files;
 mod version_control;
 mod walk;
+mod web;
 
 use crate::support::{Case, case};
 

@@ -1,6 +1,6 @@
 //! The tools that run a project's programs.
 
-use super::table::{Line, Proof};
+use super::table::{Line, Proof, case};
 
 const PROGRAMS_TESTS: &str = "crates/tools/tests/suite/programs.rs";
 const READERS: &str = "crates/tools/src/builtin/programs/parse/tests.rs";
@@ -40,6 +40,12 @@ pub(super) const PROGRAMS: &[Line] = &[
         "run_formatter(files) gives FormatResults",
         PROGRAMS_TESTS,
         "code_of_rust_is_checked_and_formatted",
+    ),
+    case("002-044", "install_package", "packages::a_package_of_npm_is_installed_without_its_scripts"),
+    case(
+        "002-045",
+        "install_package(package, version)",
+        "packages::a_wheel_is_installed_into_the_projects_environment",
     ),
     unit("002-046", "create_virtual_environment", PROGRAMS_TESTS, "a_virtual_environment_is_made_and_used"),
     unit("002-047", "create_virtual_environment(path)", PROGRAMS_TESTS, "a_virtual_environment_is_made_and_used"),

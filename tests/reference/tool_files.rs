@@ -8,6 +8,8 @@ const DEFINITION: &str = "crates/tools/src/wrapped/definition/tests.rs";
 const BUILD: &str = "crates/tools/src/wrapped/build/tests.rs";
 /// What calls them in the sandbox.
 const SUITE: &str = "crates/tools/tests/suite/wrapped.rs";
+/// What calls the tools for the web.
+const WEB: &str = "crates/tools/tests/suite/web.rs";
 const ANNOTATIONS: &str = "crates/tools/src/wrapped/annotations.rs";
 const CATALOGUE: &str = "crates/tools/src/builtin/catalogue.rs";
 const EXEC: &str = "crates/tools/src/builtin/exec.rs";
@@ -48,7 +50,7 @@ pub(super) const TOOL_FILES: &[Line] = &[
     case("004-027", "agents' tools: Grep", "tool_files::an_agent_file_of_that_ecosystem_does_its_work"),
     case("004-028", "agents' tools: Glob", "tool_files::an_agent_file_of_that_ecosystem_does_its_work"),
     case("004-029", "agents' tools: LS", "tool_files::an_agent_file_of_that_ecosystem_does_its_work"),
-    elsewhere("004-030", "agents' tools: WebSearch, WebFetch", "there are no web tools yet; their names are known, and a role that lists them works without them"),
+    case("004-030", "agents' tools: WebSearch, WebFetch", "web::an_agent_file_with_the_names_of_that_ecosystem_reads_the_web"),
     case("004-031", "agents' tools: TodoWrite (task-tool)", "tool_files::an_agent_file_of_that_ecosystem_does_its_work"),
     case("004-032", "an agent file with `tools: Read, Grep, Glob, LS, …` does its work", "tool_files::an_agent_file_of_that_ecosystem_does_its_work"),
     case("004-033", "BaseTool.is_wrapped", "tool_files::tools_are_listed_searched_and_shown"),
@@ -58,7 +60,7 @@ pub(super) const TOOL_FILES: &[Line] = &[
     unit("004-037", "Function.parameter_description settable, falls back to the tool's", BUILD, "texts_that_a_wrapper_leaves_out_are_those_of_the_wrapped_tool"),
     unit("004-038", "normal tools keep their own texts", CATALOGUE, "a_project_rewords_one_tool_and_no_other"),
     unit("004-039", "RunCommand is wrappable", EXEC, "a_wrappers_arguments_make_the_call_that_the_reference_shows"),
-    elsewhere("004-040", "WebFetch is wrappable", "there is no `fetch_url` yet; a wrapper without a command, which it needs, is shown by `wrapped::a_wrapper_without_a_command_calls_the_wrapped_tool`"),
+    unit("004-040", "WebFetch is wrappable", WEB, "a_page_has_other_forms"),
     unit("004-041", "requirement: file-based definition", SHIPPED, "every_file_of_the_folder_is_shipped"),
     unit("004-042", "requirement: automatic discovery", FOUND, "a_folder_gives_its_files_and_says_which_cannot_be_used"),
     unit("004-043", "requirement: JSON schema generated from the file", DEFINITION, "the_references_example_is_a_wrapper"),
@@ -83,7 +85,7 @@ pub(super) const TOOL_FILES: &[Line] = &[
     unit("004-062", "example: arguments joined into find . -type f -name '*.vala'", EXEC, "a_wrappers_arguments_make_the_call_that_the_reference_shows"),
     unit("004-063", "example request {command, working_dir: \"\", network: false}", EXEC, "a_wrappers_arguments_make_the_call_that_the_reference_shows"),
     unit("004-064", "network default false", EXEC, "a_wrappers_arguments_make_the_call_that_the_reference_shows"),
-    elsewhere("004-065", "example WebFetch {\"arguments\": [\"https://example.com\", \"json\"]}", "there is no `fetch_url` yet; a wrapper without a command, which it needs, is shown by `wrapped::a_wrapper_without_a_command_calls_the_wrapped_tool`"),
+    unit("004-065", "example WebFetch {\"arguments\": [\"https://example.com\", \"json\"]}", WEB, "a_page_has_other_forms"),
     unit("004-066", "error: missing @name/@wrapped: error logged, file skipped", DEFINITION, "every_mistake_has_its_line_and_its_reason"),
     unit("004-067", "error: @command without @title or description: error", DEFINITION, "every_mistake_has_its_line_and_its_reason"),
     case("004-068", "error: invalid file: error with path, skipped", "tool_files::a_strangers_files_are_checked"),

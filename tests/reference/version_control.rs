@@ -1,6 +1,6 @@
 //! The tools for an agent's own branch.
 
-use super::table::{Line, Proof, case};
+use super::table::{Line, case};
 
 const SELECTED: &str = "git_tools::a_commit_takes_what_was_selected";
 const NAMED: &str = "git_tools::a_branch_is_a_name_for_a_commit";
@@ -8,6 +8,9 @@ const BROUGHT: &str = "git_tools::a_checkout_brings_files_and_can_be_undone";
 const ASIDE: &str = "git_tools::changes_are_set_aside_for_one_agent";
 const MERGED: &str = "git_tools::another_agents_work_is_merged";
 const CONFLICT: &str = "git_tools::a_conflict_is_listed_and_resolved";
+const PUSHED: &str = "git_remotes::commits_are_pushed_once_the_user_agrees";
+const OWN: &str = "git_remotes::only_an_agents_own_branch_is_pushed";
+const PULLED: &str = "git_remotes::a_branch_of_a_remote_is_merged";
 const SEPARATE: &str = "end_to_end::two_independent_tasks_are_merged";
 
 /// The table.
@@ -24,12 +27,12 @@ pub(super) const VERSION_CONTROL: &[Line] = &[
     case("002-057", "git_add(files)", SELECTED),
     case("002-058", "git_commit", SELECTED),
     case("002-059", "git_commit(message)", SELECTED),
-    remote("002-060", "git_push"),
-    remote("002-061", "git_push to origin"),
-    remote("002-062", "git_push of a branch"),
-    remote("002-063", "git_pull"),
-    remote("002-064", "git_pull from origin"),
-    remote("002-065", "git_pull of a branch"),
+    case("002-060", "git_push", PUSHED),
+    case("002-061", "git_push to origin", PUSHED),
+    case("002-062", "git_push of a branch", OWN),
+    case("002-063", "git_pull", PULLED),
+    case("002-064", "git_pull from origin", PULLED),
+    case("002-065", "git_pull of a branch", PULLED),
     case("002-066", "git_branch", NAMED),
     case("002-067", "git_branch(action, branch_name)", NAMED),
     case("002-068", "GitBranchResult", NAMED),
@@ -44,8 +47,3 @@ pub(super) const VERSION_CONTROL: &[Line] = &[
     case("002-166", "git handles conflicts", "end_to_end::a_conflict_goes_back_to_its_author"),
     case("002-167", "agents work together through git", MERGED),
 ];
-
-const fn remote(id: &'static str, name: &'static str) -> Line {
-    let reason = "pushing and pulling need the network, which no tool of an agent has yet";
-    Line { id, name, proof: Proof::Elsewhere(reason) }
-}

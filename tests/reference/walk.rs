@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::analysis::ANALYSIS;
 use super::audit::AUDIT;
 use super::configuration::CONFIGURATION;
 use super::context::CONTEXT;
@@ -9,13 +10,13 @@ use super::extending::EXTENDING;
 use super::failures::FAILURES;
 use super::files::FILES;
 use super::harness::HARNESS;
-use super::later::LATER;
 use super::permissions::PERMISSIONS_AND_LIMITS;
 use super::programs::PROGRAMS;
 use super::registry::TOOLS_AS_VALUES;
 use super::table::{Line, Proof, WRAPPED_TOOLS};
 use super::tool_files::TOOL_FILES;
 use super::version_control::VERSION_CONTROL;
+use super::web::WEB_TOOLS;
 use crate::support::{Outcome, fail};
 
 /// The lists.
@@ -35,7 +36,8 @@ const LISTS: &[List] = &[
             CONFIGURATION,
             FAILURES,
             EXTENDING,
-            LATER,
+            ANALYSIS,
+            WEB_TOOLS,
         ],
     },
     List { name: "003", lines: 22, tables: &[CONTEXT] },

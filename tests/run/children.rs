@@ -21,6 +21,12 @@ pub(crate) fn cases() -> Vec<Case> {
         case("children::of_a_run_that_breaks_off_say_so", of_a_run_that_breaks_off_say_so),
         case("children::that_are_still_held_lock_nothing", that_are_still_held_lock_nothing),
         case("children::example_spawn_children_runs", || example("spawn_children", "2 children merged")),
+        case("children::example_tree_runs", || {
+            example(
+                "tree",
+                "texts asks: In which language?\n  texts: merged\n    write_greeting_txt: merged\n    write_farewell_txt",
+            )
+        }),
         case("children::example_custom_tool_runs", || example("custom_tool", "count got \"3 words\"")),
         case("children::example_review_branches_runs", || example("review_branches", "approved")),
     ]

@@ -3,7 +3,7 @@
 use orchestrate_sandbox::Confinement;
 use serde_json::Value;
 
-use crate::support::{Case, Home, Need, Outcome, WITHOUT_BUBBLEWRAP, World, at, case, fail, lines, sandboxed};
+use crate::support::{Case, Home, Need, Outcome, WITHOUT_BUBBLEWRAP, World, at, case, fail, lines, sandboxed, says};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -12,6 +12,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("demo::what_starts_a_sandbox_keeps_to_the_required_tier", the_required_tier_is_kept_to)
             .needs(Need::MOUNTS)
             .in_tier(Confinement::Fallback),
+        sandboxed("demo::a_required_tier_that_starts_is_named", a_required_tier_that_starts_is_named)
+            .in_tier(Confinement::Full),
         case("demo::a_folder_with_files_is_left_alone", a_folder_with_files_is_left_alone),
     ]
 }
@@ -38,10 +40,23 @@ fn the_required_tier_is_kept_to() -> Outcome {
     ];
     for arguments in typed {
         let refused = without_bubblewrap(arguments, "strict")?.exits(2)?.stderr;
-        if !refused.contains("bwrap") && !refused.contains("bubblewrap") {
+        if !((refused.contains("bwrap") || refused.contains("bubblewrap"))
+            && refused.contains("the tier that RALPH_SANDBOX_MODE=strict demands"))
+        {
             return fail(format!("{arguments:?}: {refused}"));
         }
     }
+    let check = without_bubblewrap(&["check", "plan.md"], "strict")?.exits(2)?.stdout;
+    if !check.contains("a run would fail to keep to the tier that RALPH_SANDBOX_MODE=strict demands") {
+        return fail(check);
+    }
+    let told = without_bubblewrap(&["doctor"], "strict")?.exits(2)?;
+    says(
+        &told,
+        &["RALPH_SANDBOX_MODE=strict demands the tier full", "which does not start here", "unset RALPH_SANDBOX"],
+    )?;
+    let told = without_bubblewrap(&["doctor"], "0")?;
+    says(&told, &["RALPH_SANDBOX_MODE=0 demands no tier"])?;
     if world.repository.path().join("strict").exists() {
         return fail("a sample was left behind where it cannot be run");
     }
@@ -49,6 +64,16 @@ fn the_required_tier_is_kept_to() -> Outcome {
     without_bubblewrap(&["demo", "sample"], "0")?.exits(0)?;
     without_bubblewrap(&["approve", "T1"], "0")?.exits(0)?;
     Ok(())
+}
+
+fn a_required_tier_that_starts_is_named() -> Outcome {
+    let world = World::plain()?;
+    let told = world.orchestrate(&["doctor"]).env("RALPH_SANDBOX_MODE", "1").run()?;
+    says(&told, &["RALPH_SANDBOX_MODE=1 demands the tier full", "which starts; nothing weaker is used"])?;
+    let told = world.orchestrate(&["demo", "strict"]).env("RALPH_SANDBOX_MODE", "strict").run()?.exits(0)?;
+    says(&told, &["\nsandbox tier: full (", "), as RALPH_SANDBOX_MODE=strict demands\n"])?;
+    let told = world.orchestrate(&["demo", "any"]).env("RALPH_SANDBOX_MODE", "0").run()?.exits(0)?;
+    if told.stderr.contains("demands") { fail(told.stderr) } else { Ok(()) }
 }
 
 fn it_succeeds_and_tells_what_happened() -> Outcome {

@@ -255,6 +255,15 @@ fn what_is_no_goal_is_refused() -> Outcome {
         let ran = world.types(&[&["run"], arguments, &["--model", "script:none"]].concat(), 2)?;
         says(&ran, &[expected])?;
     }
+    let unquoted: [(&[&str], &str); 4] = [
+        (&["fix", "the", "login", "test"], "is quoted: `orchestrate run 'fix the login test'`"),
+        (&["run", "--quiet", "fix", "fix", "it", "--json"], "is quoted: `orchestrate run 'fix fix it'`"),
+        (&["check", "fix", "it"], "is quoted: `orchestrate check 'fix it'`"),
+        (&["run", "folder", "fix"], "unexpected argument 'fix' found"),
+    ];
+    for (arguments, expected) in unquoted {
+        says(&world.types(arguments, 2)?, &[expected])?;
+    }
     world.types(&["status"], 2).map(drop)
 }
 

@@ -14,12 +14,20 @@ pub(crate) fn cases() -> Vec<Case> {
         case("hand_back::a_strict_role_returns_a_claim_with_the_facts", returned_with_the_facts),
         case("hand_back::a_claim_that_is_never_made_true_fails_the_task", never_made_true),
         case("hand_back::changed_tests_have_to_be_named", changed_tests),
+        case("hand_back::a_strict_role_wants_its_claims_in_a_line", claims_in_a_line),
+        case("hand_back::work_is_taken_if_only_the_line_of_claims_is_missing", line_never_comes),
+        case("hand_back::what_only_prose_claims_is_shown_and_not_refused", only_prose),
+        case("hand_back::a_parent_need_not_name_the_tests_of_its_child", tests_of_a_child),
     ]
 }
 
+/// A report that claims what only a check shows.
 const CLAIM: &str = "Wrote it. All tests pass.";
+/// The same in the line that a strict role wants.
+pub(crate) const LISTED: &str = "Wrote it.\n\nClaims: done, tests pass";
 const HELD: &str = "unverified claim: \"All tests pass.\": no check ran";
-const STRICT: &str =
+/// A role whose agents may claim only what the record bears out.
+pub(crate) const STRICT: &str =
     "---\nname: strict\ndescription: Proves it.\nmetadata:\n  orchestrate-hand-back: strict\n---\nYou prove it.\n";
 
 /// Returns a world with the roles of these tests, and a check.
@@ -82,20 +90,20 @@ fn returned_with_the_facts() -> Outcome {
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
         .rule(Rule::task("T1").returned(ReturnCause::Claims).call("run_shell_command", &checks))
-        .rule(Rule::task("T1").text(CLAIM));
+        .rule(Rule::task("T1").text(LISTED));
     let with_check = |settings: &mut orchestrate_coordinator::Settings| {
         settings.run.verify = Some("sh check.sh".to_owned());
     };
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, with_check)?;
     played.require(0, &[("T1", Merged)])?;
-    played.require_told("T1", &["the record does not bear out", "\"All tests pass.\": no check ran"])?;
+    played.require_told("T1", &["the record does not bear out", "\"tests pass\": no check ran"])?;
     let handed = played.report.tasks[0].hand_back.as_ref();
     let is_held = handed.is_none_or(|handed| !handed.unverified.is_empty());
     if returns(&played) == 1 && !is_held { Ok(()) } else { fail(played.story()) }
 }
 
 fn never_made_true() -> Outcome {
-    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(Rule::task("T1").text(CLAIM));
+    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(Rule::task("T1").text(LISTED));
     let played =
         world()?.play("- [ ] T1 write (agent: strict)\n", &script, |settings| settings.run.merge_rounds = 2)?;
     played.require(1, &[("T1", FailedTask)])?;
@@ -108,7 +116,9 @@ fn changed_tests() -> Outcome {
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("write_file", &changes))
         .rule(
-            Rule::task("T1").returned(ReturnCause::Claims).text("Changed tests/old.txt, since the old words are gone."),
+            Rule::task("T1")
+                .returned(ReturnCause::Claims)
+                .text("Changed tests/old.txt, since the old words are gone.\n\nClaims: done"),
         )
         .rule(done("T1"));
     let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |_| {})?;
@@ -119,4 +129,49 @@ fn changed_tests() -> Outcome {
     let is_named =
         handed.is_some_and(|handed| handed.changed_tests == ["tests/old.txt"] && handed.unverified.is_empty());
     if returns(&played) == 1 && is_named { Ok(()) } else { fail(played.story()) }
+}
+
+fn claims_in_a_line() -> Outcome {
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(Rule::task("T1").returned(ReturnCause::Claims).text("Added `all_tests_pass()`.\n\nClaims: none"))
+        .rule(done("T1"));
+    let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    played.require_told("T1", &["its report has no line `Claims:`"])?;
+    let systems: Vec<String> = played.requests()?.into_iter().map(|request| request.system).collect();
+    let is_asked = systems.iter().all(|system| system.contains("End your report with a line `Claims:`"));
+    if returns(&played) == 1 && is_asked { Ok(()) } else { fail(systems.join("\n")) }
+}
+
+/// Nothing false is said, so honest work is not lost for the line.
+fn line_never_comes() -> Outcome {
+    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
+    let played =
+        world()?.play("- [ ] T1 write (agent: strict)\n", &script, |settings| settings.run.merge_rounds = 2)?;
+    played.require(0, &[("T1", Merged)])?;
+    if returns(&played) == 2 { Ok(()) } else { fail(played.story()) }
+}
+
+fn only_prose() -> Outcome {
+    let report = format!("{CLAIM}\n\nClaims: none");
+    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(Rule::task("T1").text(&report));
+    let played = world()?.play("- [ ] T1 write (agent: strict)\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    let shown = played.report.tasks[0].hand_back.as_ref().map_or(0, |handed| handed.unverified.len());
+    if returns(&played) == 0 && shown == 1 { Ok(()) } else { fail(played.story()) }
+}
+
+fn tests_of_a_child() -> Outcome {
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("spawn_child_agent", &json!({"task": "Renew the old test"})))
+        .rule(Rule::task("T1").turn(2).call("wait_for_agents", &json!({"agent_ids": ["renew_old_test"]})))
+        .rule(done("T1"))
+        .rule(write("renew_old_test", "tests/old.txt", "new\n"))
+        .rule(Rule::task("renew_old_test").text("Changed tests/old.txt."));
+    let played = world()?.play("- [ ] T1 lead (agent: lead)\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged), ("renew_old_test", Merged)])?;
+    let handed = played.report.tasks.iter().filter_map(|task| task.hand_back.as_ref());
+    let shown: Vec<String> = handed.flat_map(|handed| &handed.unverified).map(ToString::to_string).collect();
+    if shown.is_empty() { Ok(()) } else { fail(shown.join("\n")) }
 }

@@ -3,18 +3,18 @@
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::Merged;
 use orchestrate_core::event::{Event, ToolOutcome};
-use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::message::{Envelope, MAILBOX_CAPACITY, Sender};
 use orchestrate_core::request::Request;
 use orchestrate_core::settings::MergeMode;
-use orchestrate_core::{Message, ModelRequest, ToolCall};
+use orchestrate_core::{Message, ModelRequest, RunState, ToolCall};
 use orchestrate_journal::Journal;
 use rustix::process::Signal;
 use serde_json::json;
 use tokio::sync::watch;
 
 use crate::support::{
-    Case, Outcome, Played, Rule, Script, World, answering, at, case, done, fail, plan_input, runtime, sandboxed, says,
-    write, write_or_end,
+    Case, GRACE, Outcome, Played, Rule, Script, World, answering, at, case, done, fail, plan_input, runtime, sandboxed,
+    says, until, write, write_or_end,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -26,6 +26,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("messages::what_nobody_would_read_is_refused", what_nobody_would_read_is_refused),
         case("messages::nobody_reads_while_a_check_runs", nobody_reads_while_a_check_runs),
         case("messages::what_nobody_has_read_is_told", what_nobody_has_read_is_told),
+        case("messages::a_thousand_at_once_are_bounded_and_answered", a_thousand_at_once),
         sandboxed("messages::what_is_void_is_not_shown", what_is_void_is_not_shown),
         sandboxed("messages::a_transcript_has_what_was_heard", a_transcript_has_what_was_heard),
     ]
@@ -353,4 +354,48 @@ fn what_nobody_has_read_is_told() -> Outcome {
     }
     let status = world.types(&["status", "--json"], 0)?.json()?;
     if at(&status, "/unread_messages/0/body")? == "the port is 4711" { Ok(()) } else { fail(status) }
+}
+
+/// Each of a thousand messages that come while an agent works is answered: as many are accepted as its mailbox holds,
+/// and a megabyte is not. It reads what was accepted, in order.
+fn a_thousand_at_once() -> Outcome {
+    let waits = "until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; do sleep 0.05; done";
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": waits })))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(done("T1"));
+    let world = World::plain()?;
+    let coordinator = world.coordinator(&script, |_| {})?;
+    let (report, answers) = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input("- [ ] T1 listen\n")?).await?;
+        let is_at_work =
+            |state: &RunState| state.task(&"T1".into()).is_some_and(|record| record.open_calls().len() == 1);
+        run.watch().wait_for(|state| is_at_work(state)).await?;
+        let texts = std::iter::once("x".repeat(1 << 20)).chain((1..=1_000).map(|number| format!("message {number}")));
+        let sent = texts.map(|text| run.store().send(run.id(), &Request::message("T1", text)));
+        let sent = sent.collect::<Result<Vec<_>, _>>()?;
+        let mut answers = Vec::new();
+        for id in sent {
+            answers.push(until(GRACE, || Ok(run.store().answer(id)?))?);
+        }
+        world.repository.write(".git/objects/go", "")?;
+        Ok::<_, Failed>((run.wait().await?, answers))
+    })?;
+    let played = Played::of(coordinator, report)?;
+    played.require(0, &[("T1", Merged)])?;
+    let refused: Vec<String> =
+        answers.iter().filter_map(|answer| answer.as_ref().err()).map(ToString::to_string).collect();
+    let is_full = |why: &String| why.contains("the mailbox of agent 'T1' is full (64 messages)");
+    let too_long =
+        refused.first().is_some_and(|why| why.contains("the message has 1048576 bytes, at most 8192 are allowed"));
+    if refused.len() != 1_001 - MAILBOX_CAPACITY || !too_long || !refused.iter().skip(1).all(is_full) {
+        return fail(format!("{} refused: {:?}", refused.len(), refused.get(..3)));
+    }
+    let read = played.pick(|event| match event {
+        Event::MessageDelivered { sequence, .. } => Some(*sequence),
+        _ => None,
+    });
+    let heard = played.told("T1")?;
+    let is_in_order = in_order(&heard, &["\nmessage 1\n", "\nmessage 2\n", "\nmessage 64\n"]);
+    if read.into_iter().eq(1..=64) && is_in_order { Ok(()) } else { fail(played.story()) }
 }

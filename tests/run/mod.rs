@@ -10,9 +10,11 @@ mod demo;
 mod end_to_end;
 mod evidence;
 mod failures;
+mod git_remotes;
 mod git_tools;
 mod goals;
-mod hand_back;
+pub(crate) mod hand_back;
+mod map;
 mod merge_targets;
 mod messages;
 mod model_fallback;
@@ -45,9 +47,11 @@ pub(crate) fn cases() -> Vec<Case> {
         end_to_end::cases,
         evidence::cases,
         failures::cases,
+        git_remotes::cases,
         git_tools::cases,
         hand_back::cases,
         goals::cases,
+        map::cases,
         model_fallback::cases,
         merge_targets::cases,
         messages::cases,

@@ -1,12 +1,15 @@
 //! Agents that spawn agents: what a child begins with, what it may do, and what is refused, in whole runs.
 
 use libtest_mimic::Failed;
+use orchestrate_core::TaskRecord;
 use orchestrate_core::TaskState::{Cancelled, Failed as FailedTask, Merged};
 use orchestrate_core::event::Event;
 use serde_json::{Value, json};
 
-use super::waits::world;
-use crate::support::{Case, Outcome, Played, Rule, Script, case, done, fail, require_gone, seconds};
+use super::waits::{LEAD, world};
+use crate::support::{
+    Case, Outcome, Played, Rule, Script, at, case, done, fail, plan_input, require_gone, runtime, says, seconds,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -15,6 +18,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("spawning::a_child_gets_no_more_than_its_parent_has", a_child_gets_no_more),
         case("spawning::a_child_that_fails_is_a_result_for_its_parent", a_failed_child_is_a_result),
         case("spawning::a_parent_ends_a_subtree_and_its_work_is_kept", a_parent_ends_a_subtree),
+        case("spawning::a_parent_is_ended_while_its_child_merges", a_parent_is_ended_while_its_child_merges),
+        case("spawning::ended_work_goes_on_after_a_cleaning", ended_work_goes_on_after_a_cleaning),
+        case("spawning::a_tree_is_landed_under_the_name_of_its_root", a_tree_is_landed_under_its_root),
+        case("spawning::a_childs_diff_begins_with_its_parents_work", a_childs_diff_is_its_own),
         case("spawning::only_descendants_can_be_ended", only_descendants_can_be_ended),
         case("spawning::too_many_children_are_refused", too_many_children_are_refused),
         case("spawning::without_spawning_no_tool_for_it_is_offered", no_tool_without_spawning),
@@ -136,7 +143,7 @@ fn a_child_gets_no_more() -> Outcome {
     played.require(0, &[("T1", Merged)])?;
     let told = [
         "the child cannot have delete_file, since its role and its parent do not both have it; it can have: ",
-        "find the role 'reader'; known roles: ",
+        "there is no role 'reader'; the roles are: ",
         "the child cannot have wait_for_agents",
         "`task` is empty",
         "`context`: expected at most 65536 bytes, got 70000; refer to a file instead",
@@ -186,6 +193,136 @@ fn a_parent_ends_a_subtree() -> Outcome {
     if world.repository.show(&commit.unwrap_or_default(), "half.txt")? == "half" { Ok(()) } else { fail(told) }
 }
 
+/// Returns a command that waits until a file of this name is among the repository's objects, which it can see.
+fn until_there_is(name: &str) -> String {
+    format!("until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/{name}\"; do sleep 0.05; done")
+}
+
+/// An agent is ended while the work of its child is merged into its branch: the merge comes to its end, and what it
+/// made is kept.
+fn a_parent_is_ended_while_its_child_merges() -> Outcome {
+    let world = world()?;
+    let ends = json!({"command": until_there_is("end")});
+    let script = Script::default()
+        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Lead below", "role": "lead"})))
+        .rule(Rule::task("T1").turn(2).call("run_shell_command", &ends))
+        .rule(Rule::task("T1").turn(3).call("terminate_agent", &json!({"agent_id": "lead_below"})))
+        .rule(writes(Rule::task("T1").turn(4), "one.txt"))
+        .rule(done("T1"))
+        .rule(spawn(Rule::task("lead_below").turn(1), &json!({"task": "Write three"})))
+        .rule(wait(Rule::task("lead_below").turn(2), &["write_three"]))
+        .rule(writes(Rule::task("write_three").turn(1), "three.txt"))
+        .rule(done("write_three"));
+    let check = format!("test ! -e three.txt || {}", until_there_is("go"));
+    let coordinator = world.coordinator(&script, |settings| settings.run.verify = Some(check))?;
+    let report = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input(LEADS)?).await?;
+        let mut state = run.watch();
+        state.wait_for(|state| state.merges.current().is_some_and(|task| task.as_str() == "write_three")).await?;
+        world.repository.write(".git/objects/end", "")?;
+        state.wait_for(|state| state.task(&"lead_below".into()).is_some_and(TaskRecord::is_stopping)).await?;
+        world.repository.write(".git/objects/go", "")?;
+        Ok::<_, Failed>(run.wait().await?)
+    })?;
+    let played = Played::of(coordinator, report)?;
+    played.require(0, &[("T1", Merged), ("lead_below", Cancelled), ("write_three", Merged)])?;
+    let asked = played.first(|event| matches!(event, Event::StopRequested { .. }))?;
+    let merged = played.first(|event| matches!(event, Event::TaskMerged { .. }))?;
+    let cancelled = played.first(|event| matches!(event, Event::TaskCancelled { .. }))?;
+    let branch = format!("orchestrate/{}/lead_below", played.report.run_id);
+    let is_kept = world.repository.show(&branch, "three.txt")? == "1";
+    let is_left_out = world.merged(&played.report, "three.txt").is_err();
+    let is_in_order = [asked, merged, cancelled].is_sorted();
+    if is_in_order && is_kept && is_left_out { Ok(()) } else { fail(played.story()) }
+}
+
+/// The child was ended before it had committed its file, and its worktree is gone.
+fn ended_work_goes_on_after_a_cleaning() -> Outcome {
+    let world = world()?;
+    let seconds = seconds(world.home.path(), 5);
+    let shell = |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
+    let tells = json!({"agent_id": "T1", "message": "it has begun"});
+    let script = Script::default()
+        .rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Sleep long"})))
+        .rule(wait(Rule::task("T1").turn(2), &["sleep_long"]))
+        .rule(then("T1", "it has begun").call("terminate_agent", &json!({"agent_id": "sleep_long"})))
+        .rule(writes(then("T1", "its work is kept"), "one.txt"))
+        .rule(done("T1"))
+        .rule(shell(Rule::task("sleep_long").turn(1), "echo half > half.txt"))
+        .rule(Rule::task("sleep_long").turn(2).call("send_message_to_agent", &tells))
+        .rule(shell(Rule::task("sleep_long").turn(3), &format!("sleep {seconds}")))
+        .rule(done("sleep_long"));
+    let model = world.script(&script)?;
+    world.write("plan.md", LEADS)?;
+    let ran = world.types(&["run", &world.file("plan.md"), "--model", &model], 0)?;
+    let said = ["sleep_long: its work is kept, and not in the result", "\n  orchestrate retry sleep_long -m TEXT\n"];
+    says(&ran, &said)?;
+    says(&world.types(&["clean"], 0)?, &["removed", "/sleep_long"])?;
+    let retried = world.types(&["retry", "sleep_long", "--json"], 0)?.json()?;
+    let result = at(&retried, "/integration_commit")?.as_str().unwrap_or_default();
+    let files = world.repository.git(&["ls-tree", "-r", "--name-only", result])?;
+    let has = |name: &str| files.lines().any(|file| file == name);
+    if has("half.txt") && has("one.txt") { Ok(()) } else { fail(files) }
+}
+
+/// The newest commit of the root's work is a merge of its child's.
+fn a_tree_is_landed_under_its_root() -> Outcome {
+    let world = world()?;
+    let script = Script::default()
+        .rule(writes(Rule::task("T1").turn(1), "one.txt"))
+        .rule(spawn(Rule::task("T1").turn(2), &json!({"task": "Write two"})))
+        .rule(wait(Rule::task("T1").turn(3), &["write_two"]))
+        .rule(Rule::task("T1").text("Led."))
+        .rule(writes(Rule::task("write_two").turn(1), "two.txt"))
+        .rule(done("write_two"));
+    let model = world.script(&script)?;
+    world.write("plan.md", LEADS)?;
+    world.types(&["run", &world.file("plan.md"), "--model", &model], 0)?;
+    let before = world.repository.git(&["rev-parse", "main"])?;
+    world.types(&["land", "--rebase"], 0)?;
+    let new = format!("{before}..main");
+    let subjects = world.repository.git(&["log", "--format=%s", &new])?;
+    let tasks = world.repository.git(&["log", "--format=%(trailers:key=Orchestrate-Task,valueonly)", &new])?;
+    let body = world.repository.git(&["log", "--format=%b", &new])?;
+    if subjects != "lead" || tasks.split_whitespace().ne(["T1", "write_two"]) || !body.starts_with("Led.\n") {
+        return fail(format!("{subjects}\n{tasks}\n{body}"));
+    }
+    world.types(&["land", "--undo"], 0)?;
+    world.types(&["land"], 0)?;
+    let subjects = world.repository.git(&["log", "--format=%s", &new])?;
+    if subjects.contains("Work of T1 so far, for its children") { Ok(()) } else { fail(subjects) }
+}
+
+/// Both change the same file, which the parent has begun; the child waits for an approval.
+fn a_childs_diff_is_its_own() -> Outcome {
+    let world = world()?;
+    // A child cannot do what its parent cannot.
+    world.repository.write(".orchestrate/agents/lead.md", &LEAD.replace("tools: ", "tools: git_commit, "))?;
+    world.repository.commit_all("Let it commit")?;
+    let shell = |rule: Rule, line: &str| rule.call("run_shell_command", &json!({ "command": line }));
+    let script = Script::default()
+        .rule(shell(Rule::task("T1").turn(1), "echo mine | tee begun.txt > only.txt"))
+        .rule(spawn(Rule::task("T1").turn(2), &json!({"task": "Write two"})))
+        .rule(wait(Rule::task("T1"), &["write_two"]))
+        .rule(shell(Rule::task("write_two").turn(1), "echo theirs > begun.txt"))
+        .rule(Rule::task("write_two").turn(2).call("git_commit", &json!({"message": "Theirs"})))
+        .rule(shell(Rule::task("write_two").turn(3), "git push now"));
+    let model = world.script(&script)?;
+    world.write("plan.md", LEADS)?;
+    let typed = ["run", &world.file("plan.md"), "--model", &model, "--ask", "Bash(git push*)"];
+    world.orchestrate(&typed).env("ORCHESTRATE_ASK", "park").run()?.exits(3)?;
+    let diff = world.types(&["diff", "write_two"], 0)?.stdout;
+    if !diff.contains("-mine\n+theirs\n") || diff.contains("only.txt") {
+        return fail(diff);
+    }
+    let listed = world.types(&["review"], 0)?;
+    says(&listed, &["of write_two waits for your decision", "\n  orchestrate approve "])?;
+    says(&world.types(&["review", "write_two"], 0)?, &["of write_two waits for your decision"])?;
+    let entries = world.types(&["review", "--json"], 0)?.json()?;
+    let overlaps = |at: usize| entries.get(at).and_then(|entry| entry.get("overlaps")).cloned();
+    if [overlaps(0), overlaps(1)] == [Some(json!([])), Some(json!([]))] { Ok(()) } else { fail(entries) }
+}
+
 fn only_descendants_can_be_ended() -> Outcome {
     let ends = |rule: Rule, agent: &str| rule.call("terminate_agent", &json!({ "agent_id": agent }));
     let mut script = Script::default().rule(spawn(Rule::task("T1").turn(1), &json!({"task": "Below", "role": "lead"})));
@@ -203,7 +340,8 @@ fn only_descendants_can_be_ended() -> Outcome {
     let played = world()?.play(&format!("{LEADS}- [ ] T2 beside\n"), &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("T2", Merged), ("below", Merged)])?;
     let refused = |agent: &str, own: &str| format!("an agent can end only those below it, and '{agent}' is not: {own}");
-    let told = [refused("T1", "below"), refused("T2", "below"), refused("T9", "below")];
+    let unknown = "there is no agent 'T9' in this run; those below you are: below".to_owned();
+    let told = [refused("T1", "below"), refused("T2", "below"), unknown];
     played.require_told("T1", &told.each_ref().map(String::as_str))?;
     // What has ended already is only reported.
     played.require_told("T1", &["below (Below): merged; its work is kept: branch"])?;
@@ -215,14 +353,19 @@ fn too_many_children_are_refused() -> Outcome {
     let again = json!({"task": "Again", "role": "lead"});
     let script = Script::default()
         .rule(writes(Rule::any().last_contains("Security validation failed"), "one.txt"))
-        .rule(writes(Rule::any().last_contains("children already"), "one.txt"))
+        .rule(writes(Rule::any().last_contains("that have not ended"), "one.txt"))
         .rule(Rule::any().last_contains("one.txt").text("Done."))
         .rule(spawn(Rule::any(), &again));
     let limits = |settings: &mut orchestrate_coordinator::Settings| {
         (settings.run.max_children_per_agent, settings.run.max_depth) = (2, 2);
+        // No child can end before its parent has ended its turns, or waits.
+        settings.run.max_agents = 1;
     };
     let played = world()?.play(LEADS, &script, limits)?;
-    played.require_told("T1", &["agent T1 has 2 children already, the maximum set by `max_children_per_agent`"])?;
+    let refused = "agent T1 has 2 children that have not ended, the maximum set by `max_children_per_agent`";
+    played.require_told("T1", &[refused])?;
+    let too_deep = "this agent may not use `spawn_child_agent`: a child of agent again would exceed `max_depth` 2";
+    played.require_told("again", &[too_deep])?;
     let names: Vec<&str> = played.report.tasks.iter().map(|task| task.id.as_str()).collect();
     if names == ["T1", "again", "again_2"] { Ok(()) } else { fail(format!("{names:?}\n{}", played.story())) }
 }
@@ -233,7 +376,9 @@ fn no_tool_without_spawning() -> Outcome {
         .rule(Rule::task("T1").text("I cannot."));
     let played = world()?.play(LEADS, &script, |settings| settings.run.max_depth = 0)?;
     played.require(5, &[("T1", FailedTask)])?;
-    played.require_told("T1", &["Security validation failed"])?;
+    let why =
+        "Security validation failed: this agent may not use `spawn_child_agent`: a child of agent T1 would exceed";
+    played.require_told("T1", &[why])?;
     let tools = offered(&played, "T1")?;
     let has = |tool: &str| tools.iter().any(|offered| offered == tool);
     if has("wait_for_agents") && !has("spawn_child_agent") { Ok(()) } else { fail(format!("{tools:?}")) }

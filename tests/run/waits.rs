@@ -11,6 +11,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("waits::three_levels_finish_with_one_agent_at_a_time", three_levels_finish),
         case("waits::a_deadline_ends_a_wait", a_deadline_ends_a_wait),
+        case("waits::asking_and_waiting_again_is_no_loop", asking_and_waiting_again_is_no_loop),
         case("waits::a_wait_that_cannot_end_is_refused", a_wait_that_cannot_end_is_refused),
         case("waits::a_message_ends_a_wait", a_message_ends_a_wait),
         case("waits::agents_are_seen", agents_are_seen),
@@ -119,6 +120,27 @@ fn a_deadline_ends_a_wait() -> Outcome {
     }
 }
 
+/// An agent that asks what another one is doing is told to wait; one that waits is told nothing, however often it does.
+fn asking_and_waiting_again_is_no_loop() -> Outcome {
+    let mut script = Script::default();
+    for turn in 1..=3 {
+        script = script.rule(Rule::task("T1").turn(turn).call("get_agent_status", &json!({"agent_id": "T2"})));
+    }
+    for turn in 4..=6 {
+        let timed = json!({"agent_ids": ["T2"], "timeout": 1});
+        script = script.rule(Rule::task("T1").turn(turn).call("wait_for_agents", &timed));
+    }
+    let (parked, parks) = parking(writes(Rule::task("T1").turn(7), "one.txt"));
+    let script = script.then(parked);
+    let played = world()?.play(PARKING, &script, |settings| {
+        parks(settings);
+        settings.run.max_agents = 1;
+    })?;
+    played.require(3, &[("T1", Merged), ("T2", Waiting)])?;
+    played.require_told("T1", &["nothing has changed yet. Wait for it with `wait_for_agents`", "the time is over"])?;
+    if played.told("T1")?.contains("You have made the same calls") { fail(played.story()) } else { Ok(()) }
+}
+
 /// Without a deadline the run ends instead, and the wait outlives the process.
 fn a_run_that_waits_is_resumed() -> Outcome {
     let world = world()?;
@@ -196,7 +218,7 @@ fn agents_are_seen() -> Outcome {
     let plan = "- [ ] T1 lead (agent: lead)\n- [ ] T2 write\n- [ ] T3 follow (depends: T2)\n- [ ] T4 make (run: touch four.txt)\n";
     let played = world()?.play(plan, &script, |settings| settings.run.max_agents = 1)?;
     let status = "T2 (write): ready, blocked-on a free slot\nattempt 0, 0 turns, 0 tokens";
-    let list = "T1 (lead): running, working\nT2 (write): ready, blocked-on a free slot\n\
+    let list = "T1 (lead): running, working; turn 3, last tool list_active_agents\nT2 (write): ready, blocked-on a free slot\n\
                 T3 (follow): pending, blocked-on the tasks T2";
     played.require_told("T1", &[status, list, "there is no agent 'T9' in this run"])?;
     let states: Vec<_> = played.report.tasks.iter().map(|task| task.state).collect();

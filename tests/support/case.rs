@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use libtest_mimic::{Completion, Failed, Trial};
 use orchestrate_sandbox::{Confinement, Helper, Probe, probe};
 
+use super::durations;
+
 /// The result of a test. Every error that can be displayed converts into a failure, so `?` works on
 /// all of them.
 pub(crate) type Outcome = Result<(), Failed>;
@@ -176,7 +178,8 @@ impl Case {
     /// Converts the test for the harness; reads [`REQUIRE`].
     pub(crate) fn into_trial(self) -> Trial {
         let required = std::env::var_os(REQUIRE).is_some_and(|value| value == REQUIRE_ALL);
-        Trial::ignorable_test(self.name.clone(), move || self.decide(required))
+        let name = self.name.clone();
+        Trial::ignorable_test(self.name.clone(), move || durations::noted(&name, || self.decide(required)))
     }
 }
 

@@ -26,6 +26,8 @@
 //! interface.
 
 mod case;
+pub(crate) mod durations;
+pub(crate) mod git_server;
 pub(crate) mod journal_bytes;
 mod json;
 mod model;
@@ -37,6 +39,7 @@ mod script;
 mod server;
 mod session;
 mod terminal;
+mod tls;
 mod transcript;
 mod trials;
 mod world;
@@ -55,6 +58,7 @@ pub(crate) use script::{Rule, Script, done, write};
 pub(crate) use server::{ModelServer, Recorded, Reply};
 pub(crate) use session::Session;
 pub(crate) use terminal::{COLUMNS, ROWS};
+pub(crate) use tls::client_hello;
 pub(crate) use transcript::{record_if_asked, recorded, require_typed, transcript};
 pub(crate) use trials::cases;
 pub(crate) use world::{WAITING, World, plan_input, runtime};

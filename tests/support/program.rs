@@ -234,6 +234,11 @@ impl Running {
         })
     }
 
+    /// Reports whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> Result<bool, Failed> {
+        Ok(self.child.try_wait()?.is_some())
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) -> Result<(), Failed> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);

@@ -35,6 +35,8 @@ pub(crate) struct Reply {
     calls: Vec<(String, Value)>,
     input_tokens: u64,
     output_tokens: u64,
+    /// An answer that is no stream.
+    whole: Option<Value>,
     error: Option<(u16, String)>,
     error_type: Option<&'static str>,
     headers: Vec<(String, String)>,
@@ -68,6 +70,11 @@ impl Reply {
     pub(crate) fn call(mut self, name: &str, arguments: Value) -> Self {
         self.calls.push((name.to_owned(), arguments));
         self
+    }
+
+    /// Answers with this value instead of a stream.
+    pub(crate) fn whole(value: Value) -> Self {
+        Self { whole: Some(value), ..Self::default() }
     }
 
     /// Answers with an HTTP error instead of a stream.
@@ -184,6 +191,11 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
             let kind = reply.error_type.unwrap_or("test_error");
             let body = serde_json::json!({ "type": "error", "error": { "type": kind, "message": message } });
             http::write_whole(stream, *status, &reply.headers, &body).ok()?;
+            continue;
+        }
+        if let Some(whole) = &reply.whole {
+            http::write_whole(stream, 200, &reply.headers, whole).ok()?;
+            shared.answered.lock().unwrap_or_else(PoisonError::into_inner).push((began, Instant::now()));
             continue;
         }
         let events = if request.path.ends_with("/messages") {

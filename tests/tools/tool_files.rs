@@ -137,7 +137,7 @@ fn a_run_keeps_its_tools() -> Outcome {
     let settings = &started["settings"];
     let names = &settings["tools"];
     let frozen = (&settings["tool_files"][0]["text"], &names["second_forms"], &names["aliases"]["run_command"]);
-    let forms = json!({"glob": "run_shell_command", "grep": "run_shell_command", "ls": "run_shell_command"});
+    let forms = json!({"glob": "run_shell_command", "grep": "run_shell_command", "ls": "run_shell_command", "webfetch": "fetch_url"});
     if frozen != (&json!(FIND_VALA), &forms, &json!("run_shell_command")) || names["tools"]["find_vala"].is_null() {
         return fail(started.to_string());
     }

@@ -1,13 +1,18 @@
 //! `check`: shows what a plan would run, without spending a token.
 
-use orchestrate_coordinator::{CoordinatorError, Project, may_find};
+use orchestrate_coordinator::{
+    CoordinatorError, NoMap, Project, SearchService, makes_maps, may_find, require_confinement, settings_of,
+};
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
-use orchestrate_plan::{Finding, FindingCode, FirstWord};
+use orchestrate_core::similar::nearest;
+use orchestrate_core::task::Work;
+use orchestrate_plan::{Finding, FindingCode, FirstWord, Plan};
+use serde_json::json;
 
 use crate::args::CheckArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::plan_file;
+use crate::plan_file::{self, PlanFile};
 use crate::show::output;
 use crate::show::tool_files;
 
@@ -30,6 +35,9 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     let typed = arguments.skip_optional.then(|| ("skip_optional", "true".to_owned())).into_iter().collect();
     let file = plan_file::open(context, &arguments.plan, typed, project.as_ref())?;
     file.roles.left_out().iter().for_each(|warning| output::warning(warning));
+    if let Some(task) = &arguments.map {
+        return map(context, &file, (project.as_ref(), refused), task, arguments.json.json);
+    }
     let mut report = file.check(&|first| match first {
         FirstWord::Program(name) => may_find(name),
         FirstWord::File(path) => project.as_ref().is_none_or(|project| file.may_have(project, path)),
@@ -51,9 +59,21 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     }
     let of_base = || project.as_ref()?.require_startable(file.loaded.resolved.text("base").as_deref()).err();
     report.errors.splice(0..0, refused.or_else(of_base).as_ref().map(would_be_refused));
+    if file.loaded.switches.strict_sandbox {
+        let tier = require_confinement(&settings_of(&file.loaded, &context.directories()?)).err();
+        let finding = |error| Finding { code: FindingCode::SandboxRefused, ..would_be_refused(&error) };
+        report.errors.splice(0..0, tier.map(finding));
+    }
     let open = report.tasks.iter().filter(|task| task.status.runs());
-    let used = open.filter_map(|task| task.agent.as_deref());
-    file.roles.warnings_of(used).iter().for_each(|warning| output::warning(warning));
+    let used: Vec<&str> = open.filter_map(|task| task.agent.as_deref()).collect();
+    file.roles.warnings_of(used.iter().copied()).iter().for_each(|warning| output::warning(warning));
+    file.roles.taint_warnings_of(used, &file.loaded.run).iter().for_each(|warning| output::warning(warning));
+    if let Ok(plan) = file.plan() {
+        searches(&file, &plan);
+    }
+    if !makes_maps() && file.loaded.run.map_tokens > 0 {
+        output::warning(&format!("agents get no map of the repository: {}", NoMap::NotBuilt));
+    }
     if arguments.json.json {
         output::json(&report)?;
     } else {
@@ -63,6 +83,54 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         }
     }
     Ok(if report.errors.is_empty() { EXIT_OK } else { EXIT_USAGE })
+}
+
+/// Says which services the agents of a plan search the web with.
+fn searches(file: &PlanFile, plan: &Plan) {
+    for service in SearchService::of_tasks(&file.loaded, &file.roles, &plan.tasks) {
+        match service.told() {
+            (text, true) => output::warning(&text),
+            (text, false) => output::note(&text),
+        }
+    }
+}
+
+/// Prints the map of the repository that the agent of a task would get.
+fn map(
+    context: &Context,
+    file: &PlanFile,
+    (project, refused): (Option<&Project>, Option<CoordinatorError>),
+    task: &str,
+    is_json: bool,
+) -> Result<u8, CommandError> {
+    let project = project.ok_or(refused).map_err(|refused| match refused {
+        Some(refused) => CommandError::from(refused),
+        None => CommandError::usage("there is no repository here"),
+    })?;
+    let plan = file.plan()?;
+    let Some(task) = plan.tasks.iter().find(|known| known.id.as_str() == task) else {
+        let error = CommandError::usage(format!("the plan has no task `{task}`"));
+        let known = plan.tasks.iter().map(|task| task.id.as_str());
+        return Err(match nearest(task, known) {
+            Some(known) => error.hint(format!("did you mean `{known}`?")),
+            None => error.hint("without `--map`, `check` lists the tasks"),
+        });
+    };
+    let Work::Agent(role) = &task.work else {
+        return Err(CommandError::usage(format!("{} is a command, which gets no map", task.id)));
+    };
+    let role = file.roles.role(role.as_deref().unwrap_or(&file.loaded.run.agent))?;
+    let (base, of_user) = (file.loaded.resolved.text("base"), context.directories()?.config);
+    match project.map(base.as_deref(), Some(&of_user), &file.loaded.run, (task, role))? {
+        Ok(map) if is_json => output::json(&map)?,
+        Ok(map) => {
+            output::result(&map.map)?;
+            output::note(&format!("{} tokens", map.tokens));
+        }
+        Err(none) if is_json => output::json(&json!({"tokens": 0, "map": null, "reason": none.to_string()}))?,
+        Err(none) => output::note(&format!("{} gets no map: {none}", task.id)),
+    }
+    Ok(EXIT_OK)
 }
 
 /// Returns the finding that no run would start in the repository.

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use orchestrate_files::{Links, read_plain};
 use orchestrate_settings::consent::{Consents, ProjectCommand};
-use orchestrate_settings::{Key, Kind, Layer, Loaded, Resolved, Source, named, parse, rule_problems};
+use orchestrate_settings::{
+    Key, Kind, Layer, Loaded, Resolved, Source, named, parse, rule_problems, switches_not_given,
+};
 use serde_json::json;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
@@ -64,6 +66,9 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
     }
     for (name, value) in &switches_given {
         text.push_str(&format!("{name:<24} {value:<20} environment\n"));
+    }
+    for name in switches_not_given(&switches_given) {
+        text.push_str(&format!("{name:<24} {:<20} default\n", "(not set)"));
     }
     for name in environment.keys() {
         text.push_str(&format!("{name:<24} {:<20} environment or your configuration\n", "(set)"));

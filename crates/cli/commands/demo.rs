@@ -16,7 +16,7 @@ use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::{RunState, shell_word};
 use orchestrate_journal::Store;
 use orchestrate_plan::{KnownNames, Plan};
-use orchestrate_settings::Switches;
+use orchestrate_settings::{SandboxDemand, Switches};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -52,7 +52,8 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
     // Only the user's variables count: files around the current directory have nothing to do with the sample.
     let confinement = confinement_of(&Switches::of(&context.variables)?);
     let directories = context.directories()?;
-    let mut settings = Settings { confinement, ..Settings::new(&directories.state) };
+    let demanded_by = SandboxDemand::of(&context.variables).map(|demand| demand.by);
+    let mut settings = Settings { confinement, demanded_by, ..Settings::new(&directories.state) };
     if confinement != ConfinementChoice::Strongest {
         // A confinement that the user requires is never given up, and a sample that cannot be run is of no use.
         require_confinement(&settings)?;
@@ -75,7 +76,7 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
     let runtime = run::runtime()?;
     let ended = runtime.block_on(async {
         let coordinator = open(&folder, settings)?;
-        output::note(&run::tier(&coordinator));
+        output::note(&run::tier(&coordinator, &context.variables));
         let run = coordinator.start(input).await?;
         let (store, id) = (run.store().clone(), run.id().clone());
         let code = run::to_its_end(run, style, 0).await?.print()?;

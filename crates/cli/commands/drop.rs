@@ -22,7 +22,7 @@ pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, Com
     let attention = Attention::listen()?;
     let runs = Archive::open(&context.directory, context.settings(&loaded)?)?.telling(output::note);
     let dropped = runs.drop_task(&run, &task, arguments.with_dependents, &attention.cancel);
-    let Dropped { run, tasks, result, is_rebuilt, unreviewed } =
+    let Dropped { run, tasks, result, is_rebuilt, unreviewed, goes_on } =
         dropped.map_err(|error| interruptible(error, &attention))?;
     if arguments.json.json {
         let object = json!({
@@ -31,22 +31,21 @@ pub(crate) fn execute(context: &Context, arguments: &DropArgs) -> Result<u8, Com
             "integration_commit": result,
             "rebuilt": is_rebuilt,
             "unreviewed": unreviewed,
+            "goes_on": goes_on,
         });
         return output::json(&object).map(|()| 0);
     }
-    let names = named(&tasks);
+    let (names, it) = (named(&tasks), if tasks.len() == 1 { "it" } else { "them" });
     let mut text = match is_rebuilt {
-        true => format!("{names} dropped: the result of run {run} is {} without it\n", short(result.as_str())),
-        false => format!("{names} dropped: the result of run {run} did not contain it\n"),
+        true => format!("{names} dropped: the result of run {run} is {} without {it}\n", short(result.as_str())),
+        false => format!("{names} dropped: the result of run {run} did not contain {it}\n"),
     };
     text.push_str("branches and snapshots are kept\n");
-    let mut next = vec![format!("orchestrate review {run}")];
-    if unreviewed.is_empty() {
-        next.push(format!("orchestrate land {run}"));
-    } else {
+    if !unreviewed.is_empty() {
         text.push_str(&format!("without a review now, and merged by the next resume: {}\n", named(&unreviewed)));
-        next.push(format!("orchestrate resume {run}"));
     }
+    let step = if goes_on || !unreviewed.is_empty() { "resume" } else { "land" };
+    let next = [format!("orchestrate review {run}"), format!("orchestrate {step} {run}")];
     text.push_str(&next::render(&next));
     output::result(&text).map(|()| 0)
 }

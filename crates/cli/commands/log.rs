@@ -91,7 +91,9 @@ impl Reader {
                 output::result(&parked_call::arguments(given))
             }
             Event::MessageSent { envelope } if arguments.messages => {
-                output::result(&output::quoted(&envelope.body.to_text()))
+                let body = envelope.body.to_text();
+                // A short one is in the line already.
+                if text.ends_with(body.as_str()) { Ok(()) } else { output::result(&output::quoted(&body)) }
             }
             // The output of a failed check is shown even without `--tools`.
             Event::VerifyFinished { passed, .. } if !arguments.tools && *passed => Ok(()),
@@ -179,6 +181,8 @@ fn is_wanted(event: &Event, arguments: &LogArgs) -> bool {
         return matches!(
             event,
             Event::ToolStarted { .. }
+                | Event::EgressDecided(_)
+                | Event::SearchEnded(_)
                 | Event::ToolFinished { .. }
                 | Event::ApprovalRequested { .. }
                 | Event::ApprovalDecided { .. }

@@ -27,3 +27,4 @@ pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod tool;
 pub(crate) mod tools;
+pub(crate) mod watch;

@@ -30,14 +30,14 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
     run::log(style);
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let begun = store.state(&run)?.seq;
-    loaded.run = store.state(&run)?.settings;
+    loaded.run = (*store.state(&run)?.settings).clone();
     run::require_sandbox(&loaded, &run)?;
     let settings = context.settings(&loaded)?;
     let runtime = run::runtime()?;
     let ended: Result<_, CommandError> = runtime.block_on(async {
         let coordinator = Coordinator::open(&context.directory, settings)?;
         if !style.quiet {
-            output::note(&run::tier(&coordinator));
+            output::note(&run::tier(&coordinator, &loaded.switches_given));
             output::note(&format!("run {run}"));
         }
         let run = coordinator.resume_within(&run, allowance).await?;

@@ -18,7 +18,7 @@ use crate::show::pager;
 use crate::show::patch;
 use crate::show::progress::{short, tokens};
 use crate::show::run_argument::Named;
-use crate::show::table::{STALE, aligned, check, cost, questions, standing};
+use crate::show::table::{self, STALE, aligned, check, cost, questions, standing};
 
 /// The maximum number of characters of a line about what was handed back.
 const MAX_LINE_CHARS: usize = 500;
@@ -54,8 +54,12 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     // A line of a file may be a command to a program that reads a build's log, and a diff indents it by one space
     // only.
     let diff = if context.terminal.github { output::quoted(&diff) } else { diff };
-    let (head, named) = (head(entry, (said, hand_back.as_ref())), Named::new(&store, &run)?);
-    let next = next::render(&next::commands(named, &run, &state.actions(&task)));
+    let (mut head, named) = (head(entry, (said, hand_back.as_ref())), Named::new(&store, &run)?);
+    let calls = || state.open_approvals().filter(|(_, approval)| approval.task == task);
+    head.push_str(&table::calls(calls()));
+    let answers = calls().map(|(call, _)| Action::Answer(call.clone()));
+    let actions: Vec<Action> = answers.chain(state.actions(&task)).collect();
+    let next = next::render(&next::commands(named, &run, &actions));
     if !std::io::stdout().is_terminal() {
         return output::result(&format!("{head}\n{diff}{next}")).map(|()| 0);
     }
@@ -95,10 +99,13 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry]) -> Result<(), C
     let named = Named::new(store, run)?;
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(entries.iter().map(row));
-    let actions: Vec<Action> = entries.iter().flat_map(ReviewEntry::actions).collect();
+    let state = store.state(run)?;
+    let calls = state.open_approvals().map(|(call, _)| Action::Answer(call.clone()));
+    let actions: Vec<Action> = calls.chain(entries.iter().flat_map(ReviewEntry::actions)).collect();
     let next = next::commands(named, run, &actions);
     let asked = entries.iter().flat_map(|entry| entry.questions.iter().map(|question| (&entry.task, question)));
-    output::result(&format!("{}{}{}", aligned(&rows), questions(asked), next::render(&next)))
+    let calls = table::calls(state.open_approvals());
+    output::result(&format!("{}{calls}{}{}", aligned(&rows), questions(asked), next::render(&next)))
 }
 
 fn row(entry: &ReviewEntry) -> [String; 8] {

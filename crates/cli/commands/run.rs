@@ -57,7 +57,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         let coordinator =
             Coordinator::open(&context.directory, coordinator_settings).map_err(CommandError::at_start)?;
         if !style.quiet {
-            output::note(&run::tier(&coordinator));
+            output::note(&run::tier(&coordinator, &loaded.switches_given));
         }
         require_programs(&coordinator, &file, &plan, style).await?;
         let input = PlanInput { path, text, title: plan.title, tasks: plan.tasks };
@@ -123,6 +123,7 @@ fn warn(context: &Context, file: &PlanFile, plan: &Plan, project: &Project) -> R
         Work::Agent(role) => Some(role.as_deref().unwrap_or(&loaded.run.agent)),
         Work::Run(_) => None,
     });
-    roles.warnings_of(used).iter().for_each(|warning| output::warning(warning));
+    roles.warnings_of(used.clone()).iter().for_each(|warning| output::warning(warning));
+    roles.taint_warnings_of(used, &loaded.run).iter().for_each(|warning| output::warning(warning));
     Ok(())
 }

@@ -4,7 +4,7 @@ use orchestrate_coordinator::{Project, WorktreeSize};
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::status_name;
 use orchestrate_core::shown_hash;
-use orchestrate_core::{Report, RunState, TaskRecord, WorkStep};
+use orchestrate_core::{Report, RunId, RunState, TaskRecord, WorkStep};
 use orchestrate_journal::{Store, unix_ms};
 use serde_json::{Value, json};
 
@@ -14,14 +14,11 @@ use crate::error::CommandError;
 use crate::show::next;
 use crate::show::output;
 use crate::show::parked_call;
-use crate::show::progress::{is_at_work, short, waited_for};
+use crate::show::progress::{is_at_work, waited_for};
 use crate::show::run_argument::Named;
 use crate::show::table;
 use crate::show::table::RUNNING;
 use crate::show::worktrees;
-
-/// The maximum number of a call's characters in a list; the others are counted.
-const MAX_CALL_CHARS: usize = 200;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, CommandError> {
@@ -29,7 +26,12 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
         return all(&context.store()?, arguments.json.json).map(|()| 0);
     }
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
-    let standing = store.standing(&run)?;
+    show(context, (&store, &run), arguments.json.json).map(|()| 0)
+}
+
+/// Shows the state of a run.
+pub(crate) fn show(context: &Context, (store, run): (&Store, &RunId), as_json: bool) -> Result<(), CommandError> {
+    let standing = store.standing(run)?;
     let (mut report, state) = (standing.report(), standing.state);
     let project = context.project()?;
     if report.status == RUNNING {
@@ -43,28 +45,19 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
         warn_of_strange_tip(&project, &state);
     }
     let worktrees = project.worktree_sizes(&state);
-    if arguments.json.json {
-        output::json(&with_what_waits(&report, &state, &worktrees))?;
-        return Ok(0);
+    if as_json {
+        return output::json(&with_what_waits(&report, &state, &worktrees));
     }
-    let mut text = table::render(&report);
+    let mut text = table::render(&report, context.terminal.branches);
     // The table names the endpoints that tasks wait for.
     let has_line = |record: &&TaskRecord| record.rejecting_endpoint().is_none();
     working(&report, &state).filter(has_line).for_each(|record| text.push_str(&activity(record)));
-    for (call, approval) in state.open_approvals() {
-        text.push_str(&format!(
-            "call {} of {} waits for your decision; `approve` shows it in full and asks: {}\n",
-            short(call.as_str()),
-            approval.task,
-            parked_call::line(&approval.summary, MAX_CALL_CHARS)
-        ));
-    }
+    text.push_str(&table::calls(state.open_approvals()));
     text.push_str(&table::questions(state.questions_to_user()));
     text.push_str(&worktrees::render(&worktrees));
     text.push_str(&table::unread(state.unread()));
-    text.push_str(&next::render(&next::commands(Named::new(&store, &run)?, &run, &report.actions(&state))));
-    output::result(&text)?;
-    Ok(0)
+    text.push_str(&next::render(&next::commands(Named::new(store, run)?, run, &report.actions(&state))));
+    output::result(&text)
 }
 
 /// Warns if the integration branch was moved from outside the run, so that it is not the run's result.

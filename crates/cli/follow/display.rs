@@ -50,7 +50,7 @@ pub(crate) struct Display {
 impl Display {
     /// Starts to show a run.
     pub(crate) fn new(style: Style) -> Display {
-        let live = (style.terminal.live && !style.quiet && !style.verbose).then(Live::new);
+        let live = (style.terminal.live && !style.quiet && !style.verbose).then(|| Live::new(style.terminal.branches));
         Display { style, live, markers: RunMarkers::default(), deaf: false, lost: None }
     }
 

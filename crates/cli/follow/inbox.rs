@@ -117,12 +117,13 @@ fn take_over(
     let style = run::style(&loaded.resolved, context.terminal);
     run::log(style);
     let state = asked.store.state(asked.run)?;
-    loaded.run = state.settings;
+    loaded.run = (*state.settings).clone();
     run::require_sandbox(&loaded, asked.run)?;
     let settings = context.settings(&loaded)?;
     let coordinator = Coordinator::open(&context.directory, settings)?;
     let runtime = run::runtime()?;
-    let ended = runtime.block_on(carry_out(&coordinator, asked, style, state.seq));
+    let tier = run::tier(&coordinator, &loaded.switches_given);
+    let ended = runtime.block_on(carry_out(&coordinator, asked, (style, &tier), state.seq));
     runtime.shutdown_background();
     ended?.map(|followed| landing::finish(context, &loaded, followed)).transpose()
 }
@@ -130,7 +131,7 @@ fn take_over(
 async fn carry_out(
     coordinator: &Coordinator,
     Asked { run, request, sent, .. }: &Asked<'_>,
-    style: Style,
+    (style, tier): (Style, &str),
     begun: u64,
 ) -> Result<Option<Followed>, CommandError> {
     let request = Request::clone(request);
@@ -146,7 +147,7 @@ async fn carry_out(
         Ok(Takeover::Begun { run: taken, said }) => {
             if !style.quiet {
                 output::note(&format!("no process works on run {run}: taking it over"));
-                output::note(&run::tier(coordinator));
+                output::note(tier);
                 output::note(&said);
             }
             run::to_its_end(taken, style, begun).await.map(Some)

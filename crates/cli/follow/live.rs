@@ -2,15 +2,16 @@
 //!
 //! They always fit the rows and columns of the screen, so that [`output`] can erase them at any time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use orchestrate_core::{RunState, TaskId, TaskRecord};
+use orchestrate_core::{Liveness, RunState, TaskId, TaskRecord};
 
 use crate::show::columns;
 use crate::show::output;
 use crate::show::progress;
 use crate::show::terminal;
+use crate::show::tree::{self, Branches, Node, Row};
 
 /// How often the lines are animated if nothing happens, to show that the program is alive.
 pub(crate) const TICK: Duration = Duration::from_millis(120);
@@ -21,6 +22,7 @@ const SPINNER: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 
 /// The lines that are redrawn.
 pub(crate) struct Live {
+    branches: Branches,
     /// When each working agent was first seen.
     since: BTreeMap<TaskId, Instant>,
     begun: Instant,
@@ -31,25 +33,29 @@ pub(crate) struct Live {
 
 impl Live {
     /// Creates the lines, with none on the screen yet.
-    pub(crate) fn new() -> Live {
-        Live { since: BTreeMap::new(), begun: Instant::now(), ticks: 0, lines: Vec::new() }
+    pub(crate) fn new(branches: Branches) -> Live {
+        Live { branches, since: BTreeMap::new(), begun: Instant::now(), ticks: 0, lines: Vec::new() }
     }
 
     /// Shows the state of the run.
     pub(crate) fn show(&mut self, state: &RunState) {
-        let (rows, columns) = terminal::size().unwrap_or((usize::MAX, usize::MAX));
-        let at_work: Vec<&TaskRecord> = state.tasks().filter(|record| progress::is_at_work(record)).collect();
-        let (shown, hidden) = at_work.split_at(rows.saturating_sub(RESERVED_ROWS).min(at_work.len()));
-        self.since.retain(|id, _| at_work.iter().any(|record| record.task.id == *id));
+        let (height, columns) = terminal::size().unwrap_or((usize::MAX, usize::MAX));
+        let rows = rows_of(state, self.branches);
+        let (shown, hidden) = rows.split_at(height.saturating_sub(RESERVED_ROWS).min(rows.len()));
+        self.since.retain(|id, _| rows.iter().any(|row| row.item.task.id == *id));
         self.lines.clear();
-        for record in shown {
+        let is_tree = tree::has_children(&rows);
+        for Row { branches, item: record } in shown {
             let since = *self.since.entry(record.task.id.clone()).or_insert_with(Instant::now);
-            self.lines.push((progress::agent_line(record), since));
+            let line = match is_tree {
+                true => progress::tree_line(branches, record, &state.liveness(record, true)),
+                false => progress::agent_line(record),
+            };
+            self.lines.push((line, since));
         }
-        self.lines.push((
-            progress::base_line(state).unwrap_or_else(|| progress::total_line(state, hidden.len())),
-            self.begun,
-        ));
+        let hidden = hidden.iter().filter(|row| progress::is_at_work(row.item)).count();
+        self.lines
+            .push((progress::base_line(state).unwrap_or_else(|| progress::total_line(state, hidden)), self.begun));
         self.draw(columns);
     }
 
@@ -70,6 +76,22 @@ impl Live {
         let fitted = |(text, since): &(String, Instant)| fitted(spinner, text, since.elapsed(), columns);
         output::live(self.lines.iter().map(fitted).collect());
     }
+}
+
+/// Returns what has a line: the working agents, the children that have not ended, and the agents above them.
+fn rows_of(state: &RunState, branches: Branches) -> Vec<Row<&TaskRecord>> {
+    let is_open = |record: &TaskRecord| record.parent.is_some() && state.liveness(record, true) != Liveness::IdleDone;
+    let mut shown: BTreeSet<&TaskId> = BTreeSet::new();
+    for record in state.tasks().filter(|record| progress::is_at_work(record) || is_open(record)) {
+        let mut at = Some(record);
+        // What is above an agent that is shown already is shown, too.
+        while let Some(record) = at.filter(|record| shown.insert(&record.task.id)) {
+            at = record.parent.as_ref().and_then(|parent| state.task(parent));
+        }
+    }
+    let shown = state.tasks().filter(|record| shown.contains(&record.task.id));
+    let nodes = shown.map(|record| Node { id: &record.task.id, parent: record.parent.as_ref(), item: record });
+    tree::rows(&nodes.collect::<Vec<_>>(), branches)
 }
 
 fn columns() -> usize {

@@ -2,6 +2,7 @@
 //!
 //! Used by `run`, `resume` and every command that takes a run over.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use orchestrate_coordinator::{Coordinator, CoordinatorError, Run, Shutdown, Shut
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK, Standing};
 use orchestrate_core::{Report, RunId, RunState, shell_word};
 use orchestrate_journal::Store;
-use orchestrate_settings::{Loaded, Resolved};
+use orchestrate_settings::{Loaded, Resolved, SandboxDemand};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -47,11 +48,14 @@ pub(crate) fn runtime() -> Result<Runtime, CommandError> {
 
 /// Fails if the run was started without a sandbox, but one is required now.
 pub(crate) fn require_sandbox(loaded: &Loaded, run: &RunId) -> Result<(), CommandError> {
-    if loaded.run.no_sandbox && loaded.switches.strict_sandbox {
-        let message = format!("run {run} was started with --no-sandbox, but the sandbox is required here");
-        return Err(CommandError::usage(message).hint("unset RALPH_SANDBOX_MODE and ORCHESTRATE_SANDBOX_MODE"));
+    match SandboxDemand::of(&loaded.switches_given) {
+        Some(SandboxDemand { by, is_strict: true }) if loaded.run.no_sandbox => {
+            let message =
+                format!("run {run} was started with --no-sandbox, but {by} demands the full tier of the sandbox");
+            Err(CommandError::usage(message).hint("unset RALPH_SANDBOX_MODE and ORCHESTRATE_SANDBOX_MODE"))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Returns the style that the settings ask for.
@@ -74,9 +78,11 @@ pub(crate) fn log(style: Style) {
     }
 }
 
-/// Describes how commands are confined.
-pub(crate) fn tier(coordinator: &Coordinator) -> String {
-    format!("sandbox tier: {}", coordinator.confinement())
+/// Describes how commands are confined, and which of the user's variables demands that.
+pub(crate) fn tier(coordinator: &Coordinator, variables: &BTreeMap<String, String>) -> String {
+    let demand = SandboxDemand::of(variables).filter(|demand| demand.is_strict);
+    let demanded = demand.map(|demand| format!(", as {} demands", demand.by)).unwrap_or_default();
+    format!("sandbox tier: {}{demanded}", coordinator.confinement())
 }
 
 /// A run that has ended, with its report.
@@ -227,7 +233,7 @@ impl Followed {
 
     /// Prints the report in the requested format, and returns its exit code.
     pub(crate) fn print(self) -> Result<u8, CommandError> {
-        let (report, state) = (&self.report, &self.state()?);
+        let (report, state, branches) = (&self.report, &self.state()?, self.style.terminal.branches);
         let ended = || format!("`orchestrate status {}` shows how the run ended", state.run_id);
         let is_heard = self.is_heard.map_err(|error| error.hint(ended()))?;
         match self.style.format {
@@ -239,10 +245,12 @@ impl Followed {
                     next =
                         ["check", "run"].map(|command| format!("orchestrate {command} {}", shell_word(plan))).to_vec();
                 }
-                output::result(&(table::render(report) + &table::unread(state.unread()) + &next::render(&next)))?;
+                output::result(
+                    &(table::render(report, branches) + &table::unread(state.unread()) + &next::render(&next)),
+                )?;
             }
             // Standard output has markers only.
-            Format::Markers if !self.style.quiet => output::note(table::render(report).trim_end()),
+            Format::Markers if !self.style.quiet => output::note(table::render(report, branches).trim_end()),
             Format::Markers => {}
             Format::Json => output::json(report)?,
             Format::StreamJson => output::json(&last_line(report, state.updated_ms, self.seq))?,

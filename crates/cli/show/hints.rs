@@ -77,12 +77,15 @@ fn red_base(run: &RunId, fix: Option<&str>) -> String {
 fn of_refusal(refusal: &ResultRefusal) -> Option<String> {
     Some(match refusal {
         ResultRefusal::Unfinished { run } => format!("`orchestrate resume {run}` completes it"),
-        ResultRefusal::Rejected { run, tasks } => undecided(run, tasks),
+        ResultRefusal::Rejected { run, tasks, drops } => undecided(run, tasks, drops),
         ResultRefusal::Entangled { run, task, .. } | ResultRefusal::RedWithout { run, task, .. } => {
             format!("`orchestrate retry {task} -m TEXT --run {run}` replaces its work instead")
         }
         ResultRefusal::NotDropped { run, why: RequestRefused::HasDependents { task, .. } } => {
             format!("`orchestrate drop {task} --with-dependents --run {run}` drops them too")
+        }
+        ResultRefusal::NotDropped { run, why: RequestRefused::WithinParent { parent, .. } } => {
+            format!("`orchestrate drop {parent} --run {run}` drops {parent} with the agents below it")
         }
         ResultRefusal::NotDropped { run, why: RequestRefused::Landed { .. } } => {
             format!("`orchestrate land --undo {run}` undoes the landing first")
@@ -106,15 +109,15 @@ fn of_refusal(refusal: &ResultRefusal) -> Option<String> {
     })
 }
 
-/// Describes how to decide about rejected work that is part of a result.
-fn undecided(run: &RunId, tasks: &[TaskId]) -> String {
-    let ways = tasks.iter().map(|task| {
-        format!(
-            "`orchestrate drop {task} --run {run}` takes it out of the result; \
-             `orchestrate retry {task} -m TEXT --run {run}` has it done again"
-        )
-    });
-    ways.collect::<Vec<_>>().join("; ")
+/// Describes how to decide about rejected work that is part of a result: dropping it, with what contains it, or having
+/// it done again.
+fn undecided(run: &RunId, tasks: &[TaskId], drops: &[TaskId]) -> String {
+    let drop = |task: &TaskId| {
+        let what = if tasks.contains(task) { "it" } else { "it, with the agents below it," };
+        format!("`orchestrate drop {task} --run {run}` takes {what} out of the result")
+    };
+    let retry = |task: &TaskId| format!("`orchestrate retry {task} -m TEXT --run {run}` has it done again");
+    drops.iter().map(drop).chain(tasks.iter().map(retry)).collect::<Vec<_>>().join("; ")
 }
 
 /// Describes how to move a branch of a run back, keeping what was added to it.
@@ -138,6 +141,10 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
         }
         RequestRefused::BeingMerged { .. } => resuming(run),
         RequestRefused::NothingToReturn { task, state } => reopen(run, task, state.reopening()),
+        RequestRefused::ParentEnded { task, parent } => format!(
+            "`orchestrate retry {parent} -m TEXT --run {run}` continues {parent} first; \
+             `orchestrate recover {run}` lists what is kept of {task}"
+        ),
         RequestRefused::OutOfTime { .. } => {
             format!("`orchestrate resume {run} --timeout TIME` extends it and continues what it stopped")
         }

@@ -15,4 +15,5 @@ pub(crate) mod run_argument;
 pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod tool_files;
+pub(crate) mod tree;
 pub(crate) mod worktrees;

@@ -6,18 +6,21 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use orchestrate_coordinator::Retry;
-use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
+use orchestrate_core::egress::{EgressDecided, EgressDecision};
+use orchestrate_core::event::{FailedLanding, HeldIntegration, ReturnCause, ToolOutcome, UndoneLanding, VerifyScope};
 use orchestrate_core::message::{Envelope, ExpiredMessage, MessageKind, Receiver, Sender, UnansweredQuestion};
+use orchestrate_core::model_search::{SearchEnded, SearchRequested};
 use orchestrate_core::price::dollars;
 use orchestrate_core::{
-    Event, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState, StopRequest, TaskRecord,
-    Usage, VerdictGiven, VerdictKind, Wait, split_hint,
+    Event, Liveness, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState, StopRequest,
+    TaskRecord, Usage, VerdictGiven, VerdictKind, Wait, split_hint,
 };
 
 use crate::show::columns;
 use crate::show::output::{names, one_line, quoted};
 use crate::show::parked_call::line as line_of;
 use crate::show::run_argument::Named;
+use crate::show::tree;
 
 /// The minimum wait that is worth a line.
 const NOTICED: Duration = Duration::from_secs(2);
@@ -110,7 +113,7 @@ fn milestone(event: &Event) -> Option<String> {
         Event::TaskSkipped { task, because } => format!("{task}: skipped because {because} did not succeed"),
         Event::TaskCancelled { task, message } => format!("{task}: cancelled: {}", one_line(message, WIDTH)),
         Event::RunResumed { .. } => "resumed".to_owned(),
-        Event::IntegrationHeld { checkout, commit } => format!(
+        Event::IntegrationHeld(HeldIntegration { checkout, commit }) => format!(
             "the integration branch is checked out at {checkout} and was not moved; `git merge --ff-only {}` there \
             updates it, after `git stash -u` if your changes are in the way",
             short(commit.as_str())
@@ -211,11 +214,19 @@ fn detail(event: &Event) -> Option<String> {
         Event::ModelCut { task, turn, tokens, .. } => {
             format!("{task}: request {turn} was cut off; it counts as {tokens} tokens")
         }
+        Event::SearchRequested(SearchRequested { task, model, .. }) => {
+            format!("{task}: asks the endpoint of {} to search", one_line(model, WIDTH))
+        }
+        Event::SearchEnded(SearchEnded { task, usage, searches, error, .. }) => {
+            let why = error.as_deref().map(|error| format!(": {}", one_line(error, WIDTH))).unwrap_or_default();
+            format!("{task}: the search used {} tokens, and {searches} searches{why}", usage.total())
+        }
         Event::ToolStarted { task, tool, arguments, cache, .. } => {
             let replayed = cache.as_ref().is_some_and(|lookup| lookup.hit);
             let how = if replayed { ", answered from the cache" } else { "" };
             format!("{task}: {}({}){how}", one_line(tool, WIDTH), line_of(&arguments.to_string(), WIDTH))
         }
+        Event::EgressDecided(EgressDecided { task, decision, .. }) => format!("{task}: {}", egress(decision)),
         Event::ToolFinished { task, tool, outcome, error, duration_ms, .. } => {
             let why = error.as_deref().map(|error| format!(": {}", one_line(error, WIDTH))).unwrap_or_default();
             format!("{task}: {} {} in {duration_ms} ms{why}", one_line(tool, WIDTH), outcome_words(*outcome))
@@ -228,6 +239,22 @@ fn detail(event: &Event) -> Option<String> {
             let by = by.as_deref().map(|by| format!(" by {}", one_line(by, WIDTH))).unwrap_or_default();
             format!("call {}: {}{by}", short(call.as_str()), if *allowed { "approved" } else { "rejected" })
         }
+        Event::SnapshotTaken { task, number, commit, .. } => {
+            format!("{task}: snapshot {number} {}", short(commit.as_str()))
+        }
+        Event::VerifyStarted { task, command, .. } => format!("{task}: checking with {}", one_line(command, WIDTH)),
+        Event::MergeStarted { task, into: MergeTarget::Integration, .. } => format!("{task}: merging"),
+        Event::MergeStarted { task, into: MergeTarget::Agent(agent), .. } => format!("{task}: merging into {agent}"),
+        Event::MergePrepared { task, commit, .. } => format!("{task}: merge prepared {}", short(commit.as_str())),
+        Event::ReviewApproved { task, .. } => format!("{task}: approved"),
+        Event::ReviewWaiting { task } => format!("{task}: waits for new work to review"),
+        _ => return message_detail(event),
+    })
+}
+
+/// Describes what became of a message.
+fn message_detail(event: &Event) -> Option<String> {
+    Some(match event {
         Event::MessageSent { envelope } => {
             let Envelope { from, to, kind, body, .. } = envelope;
             let (from, kind) = (sender(from), in_parentheses(*kind));
@@ -240,28 +267,39 @@ fn detail(event: &Event) -> Option<String> {
         | Event::MessageDelivered { from, to, sequence, expired: true } => {
             format!("{to}: message {sequence} from {} missed its deadline and was not delivered", sender(from))
         }
-        Event::SnapshotTaken { task, number, commit, .. } => {
-            format!("{task}: snapshot {number} {}", short(commit.as_str()))
+        Event::MessageDelivered { from, to, sequence, expired: false } => {
+            format!("{to}: has received message {sequence} from {}", sender(from))
         }
-        Event::VerifyStarted { task, command, .. } => format!("{task}: checking with {}", one_line(command, WIDTH)),
-        Event::MergeStarted { task, into: MergeTarget::Integration, .. } => format!("{task}: merging"),
-        Event::MergeStarted { task, into: MergeTarget::Agent(agent), .. } => format!("{task}: merging into {agent}"),
-        Event::MergePrepared { task, commit, .. } => format!("{task}: merge prepared {}", short(commit.as_str())),
-        Event::ReviewApproved { task, .. } => format!("{task}: approved"),
-        Event::ReviewWaiting { task } => format!("{task}: waits for new work to review"),
         _ => return None,
     })
+}
+
+/// Describes what the proxy of a program decided.
+fn egress(decision: &EgressDecision) -> String {
+    let EgressDecision { asked, host, port, rule, reason, .. } = decision;
+    let canonical = host.as_ref().zip(*port).map(|(host, port)| format!("{host}:{port}"));
+    let asked = one_line(asked, WIDTH);
+    let what = match canonical {
+        Some(canonical) if canonical != asked => format!("{} (as {asked})", one_line(&canonical, WIDTH)),
+        _ => asked,
+    };
+    match reason {
+        Some(reason) => format!("refused {what} to a program ({}): {}", one_line(rule, WIDTH), one_line(reason, WIDTH)),
+        None => format!("let a program connect to {what} ({})", one_line(rule, WIDTH)),
+    }
 }
 
 /// Describes a change of the user's branch.
 fn landing(event: &Event) -> Option<String> {
     Some(match event {
         Event::LandingStarted { branch, to, .. } => format!("landing: moving {branch} to {}", short(to.as_str())),
-        Event::LandingFailed { message, .. } => format!("not landed: {}", one_line(message, 2 * WIDTH)),
+        Event::LandingFailed(FailedLanding { message, .. }) => format!("not landed: {}", one_line(message, 2 * WIDTH)),
         Event::RunLanded { branch, from, to } => {
             format!("landed: {branch} went from {} to {}", short(from.as_str()), short(to.as_str()))
         }
-        Event::RunUnlanded { branch, to } => format!("landing undone: {branch} is back at {}", short(to.as_str())),
+        Event::RunUnlanded(UndoneLanding { branch, to }) => {
+            format!("landing undone: {branch} is back at {}", short(to.as_str()))
+        }
         _ => return None,
     })
 }
@@ -342,9 +380,6 @@ pub(crate) fn is_at_work(record: &TaskRecord) -> bool {
 
 /// Returns the line of a working agent: state, turn, tokens, cost, last tool.
 pub(crate) fn agent_line(record: &TaskRecord) -> String {
-    let tool = record.last_tool().unwrap_or("-");
-    let tool = record.outage().map_or(tool, |_| "no answer from its model");
-    let tool = record.rejecting_endpoint().map_or(tool, |_| "waits for another key");
     format!(
         "{} {:<9} turn {:<3} {:>8} tokens  cost {}  {}",
         columns::padded(&one_line(record.task.id.as_str(), 12), 12),
@@ -352,8 +387,28 @@ pub(crate) fn agent_line(record: &TaskRecord) -> String {
         record.turns(),
         tokens(record.usage().total()),
         cost(record.cost().micro_usd()),
-        one_line(tool, 30)
+        one_line(last_act(record), 30)
     )
+}
+
+/// Returns the line of an agent in a tree: its place, what it is doing, turn, tokens, last tool.
+pub(crate) fn tree_line(branches: &str, record: &TaskRecord, liveness: &Liveness) -> String {
+    let name = tree::label(branches, record.task.id.as_str(), 26);
+    format!(
+        "{} {} turn {:<3} {:>6} tokens  {}",
+        columns::padded(&name, 26),
+        columns::padded(&tree::fitted(&tree::liveness(liveness), 22), 22),
+        record.turns(),
+        tokens(record.usage().total()),
+        one_line(last_act(record), 30)
+    )
+}
+
+/// Returns the last tool that an agent has called, or what keeps it from calling one.
+fn last_act(record: &TaskRecord) -> &str {
+    let tool = record.last_tool().unwrap_or("-");
+    let tool = record.outage().map_or(tool, |_| "no answer from its model");
+    record.rejecting_endpoint().map_or(tool, |_| "waits for another key")
 }
 
 /// Returns the line of a base that is being verified, while all agents wait for it.

@@ -2,13 +2,18 @@
 
 use orchestrate_core::message::Envelope;
 use orchestrate_core::price::dollars;
-use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport};
-use orchestrate_core::run_state::{EndCause, TakeOver, Verify};
-use orchestrate_core::{AgentId, RejectingEndpoint, Report, ReviewVerdict, TaskId, TaskState, split_hint};
+use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport, TaskTaint};
+use orchestrate_core::run_state::{Approval, EndCause, TakeOver, Verify};
+use orchestrate_core::taint::OutsideSource;
+use orchestrate_core::{
+    AgentId, CallHash, Liveness, RejectingEndpoint, Report, ReviewVerdict, TaskId, TaskState, split_hint,
+};
 
 use crate::show::columns;
 use crate::show::output::{one_line, quoted};
+use crate::show::parked_call;
 use crate::show::progress::{self, in_parentheses, sender, short, tokens, verdict_words};
+use crate::show::tree::{self, Branches, Node, Row};
 
 /// The status of a run that a process works on.
 pub(crate) const RUNNING: &str = "running";
@@ -21,28 +26,24 @@ pub(crate) const UNCHANGED: &str = "its command changed nothing, so nothing was 
 /// The maximum length of an error in characters: enough for a command with two long paths, which must not be cut.
 const MAX_ERROR_CHARS: usize = 500;
 
+/// The maximum number of a call's characters in a list; the others are counted.
+const MAX_CALL_CHARS: usize = 200;
 const HEAD: [&str; 6] = ["TASK", "STATE", "COMMIT", "CHECK", "TOKENS", "COST"];
+const OPEN_HEAD: [&str; 5] = ["TASK", "STATE", "LIVENESS", "TOKENS", "COST"];
 /// The width of the table, as that of most terminals.
 const WIDTH: usize = 80;
+/// The blanks between two columns.
+const GAP: usize = 2;
+/// The maximum width of an id, with the branches before it.
+const MAX_ID_WIDTH: usize = 32;
+/// The minimum width of what an agent is doing: enough for the longest word, and some of what it waits for.
+const MIN_LIVENESS_WIDTH: usize = 14;
 /// The minimum width of the titles.
 const MIN_TITLE_WIDTH: usize = 16;
 
-/// Renders a report.
-pub(crate) fn render(report: &Report) -> String {
-    let mut rows: Vec<[String; 6]> = vec![HEAD.map(str::to_owned)];
-    for task in &report.tasks {
-        let commit = task.commit.as_ref().map_or("-", |commit| short(commit.as_str()));
-        rows.push([
-            one_line(task.id.as_str(), 32),
-            standing(task.state, task.error.as_ref().map(|error| error.cause), task.stale),
-            commit.to_owned(),
-            check(task.verify).to_owned(),
-            tokens(task.usage.input_tokens + task.usage.output_tokens),
-            cost(&task.usage),
-        ]);
-    }
-    let titles = report.tasks.iter().map(|task| task.title.as_str());
-    let mut text = with_titles(&rows, std::iter::once("TITLE").chain(titles));
+/// Renders a report; an agent that others have spawned is above them.
+pub(crate) fn render(report: &Report, branches: Branches) -> String {
+    let mut text = tasks(report, branches);
     for task in &report.tasks {
         if let Some(error) = &task.error {
             let (message, hint) = split_hint(&error.message);
@@ -53,15 +54,11 @@ pub(crate) fn render(report: &Report) -> String {
         }
         text.push_str(&handed_back(task));
         text.push_str(&review_of(task));
+        text.push_str(&not_in_result(task));
         if let Some(take_over) = &task.take_over {
             text.push_str(&taken_over(&task.id, take_over));
         }
-        if task.stale {
-            text.push_str(&format!("{}: {STALE}\n", task.id));
-        }
-        if task.changed_nothing() {
-            text.push_str(&format!("{}: {UNCHANGED}\n", task.id));
-        }
+        text.push_str(&remarks(task));
     }
     text.extend(report.rejecting_endpoints.iter().map(rejecting));
     if report.exit_code == Some(EXIT_OK) && report.tasks.iter().all(|task| task.attempt == 0) {
@@ -97,6 +94,92 @@ pub(crate) fn render(report: &Report) -> String {
     text
 }
 
+/// Renders the table of a report's tasks.
+fn tasks(report: &Report, branches: Branches) -> String {
+    let nodes = report.tasks.iter().map(|task| Node { id: &task.id, parent: task.parent.as_ref(), item: task });
+    let nodes: Vec<Node<'_, &TaskReport>> = nodes.collect();
+    let rows = tree::rows(&nodes, branches);
+    let is_open = |task: &TaskReport| task.liveness.as_ref().is_some_and(|liveness| *liveness != Liveness::IdleDone);
+    let has_children = tree::has_children(&rows);
+    if has_children && report.tasks.iter().any(is_open) {
+        return open_tree(&rows);
+    }
+    let mut cells: Vec<[String; 6]> = vec![HEAD.map(str::to_owned)];
+    cells.extend(rows.iter().map(|row| {
+        let task = row.item;
+        let commit = task.commit.as_ref().map_or("-", |commit| short(commit.as_str()));
+        [
+            name(row),
+            state_of(task),
+            commit.to_owned(),
+            check(task.verify).to_owned(),
+            tokens(task.usage.input_tokens + task.usage.output_tokens),
+            cost(&task.usage),
+        ]
+    }));
+    with_titles(&cells, &titles(&rows), has_children)
+}
+
+/// Renders the tree of agents of which some have not ended: what each is doing stands in the place of its commit and
+/// check, which matter later.
+fn open_tree(rows: &[Row<&TaskReport>]) -> String {
+    let mut cells: Vec<[String; 5]> = vec![OPEN_HEAD.map(str::to_owned)];
+    cells.extend(rows.iter().map(|row| {
+        let task = row.item;
+        [
+            name(row),
+            state_of(task),
+            task.liveness.as_ref().map(tree::liveness).unwrap_or_default(),
+            tokens(task.usage.input_tokens + task.usage.output_tokens),
+            cost(&task.usage),
+        ]
+    }));
+    let widths = column_widths(&cells);
+    let [name, state, _, tokens, cost] = widths;
+    let room = WIDTH.saturating_sub(name + state + tokens + cost + GAP * (widths.len() - 1)).max(MIN_LIVENESS_WIDTH);
+    for [_, _, liveness, _, _] in &mut cells {
+        *liveness = tree::fitted(liveness, room);
+    }
+    with_titles(&cells, &titles(rows), true)
+}
+
+/// Returns the id of a task in its place in the tree.
+fn name(row: &Row<&TaskReport>) -> String {
+    tree::label(&row.branches, row.item.id.as_str(), MAX_ID_WIDTH)
+}
+
+fn state_of(task: &TaskReport) -> String {
+    standing(task.state, task.error.as_ref().map(|error| error.cause), task.stale)
+}
+
+fn titles<'r>(rows: &[Row<&'r TaskReport>]) -> Vec<&'r str> {
+    std::iter::once("TITLE").chain(rows.iter().map(|row| row.item.title.as_str())).collect()
+}
+
+/// Describes what else a user has to know of a task's work.
+fn remarks(task: &TaskReport) -> String {
+    let held = task.held_by.as_ref().map(|agent| {
+        format!("not in the result: it was merged into the work of {agent}, which has ended without success")
+    });
+    let stale = task.stale.then(|| STALE.to_owned());
+    let unchanged = task.changed_nothing().then(|| UNCHANGED.to_owned());
+    let tainted = task.taint.as_ref().filter(|taint| taint.flagged).map(tainted);
+    let lines = held.into_iter().chain(stale).chain(unchanged).chain(tainted);
+    lines.map(|line| format!("{}: {line}\n", task.id)).collect()
+}
+
+/// Describes an agent that text from outside could have made give private data away.
+fn tainted(taint: &TaskTaint) -> String {
+    let source = match &taint.outside_text {
+        OutsideSource::Tool(tool) => one_line(tool, 60),
+        OutsideSource::Agent(agent) => format!("through {agent}"),
+    };
+    format!(
+        "it has read text from outside ({source}), holds private data and could send data out; its calls with `taint` \
+         in the audit log show what it did then"
+    )
+}
+
 /// Renders the answer to a goal, with the file of the plan if that is the answer; empty without any.
 fn answer(report: &Report) -> String {
     let Some(answer) = &report.answer else { return String::new() };
@@ -124,6 +207,26 @@ fn handed_back(task: &TaskReport) -> String {
     let claims = hand_back.unverified.iter().map(|claim| format!("unverified claim: {claim}"));
     let lines = report.into_iter().chain(questions).chain(claims);
     lines.map(|line| format!("{}: {}\n", task.id, one_line(&line, MAX_ERROR_CHARS))).collect()
+}
+
+/// Renders the calls that wait for a decision, each in a line; empty if there are none.
+pub(crate) fn calls<'a>(calls: impl Iterator<Item = (&'a CallHash, &'a Approval)>) -> String {
+    let call = |(call, approval): (&CallHash, &Approval)| {
+        let (call, summary) = (short(call.as_str()), parked_call::line(&approval.summary, MAX_CALL_CHARS));
+        format!(
+            "call {call} of {} waits for your decision; `approve` shows it in full and asks: {summary}\n",
+            approval.task
+        )
+    };
+    calls.map(call).collect()
+}
+
+/// Describes work of an agent that was ended before it was merged; empty if there is none.
+fn not_in_result(task: &TaskReport) -> String {
+    if !task.not_in_result {
+        return String::new();
+    }
+    format!("{}: its work is kept, and not in the result; `retry` lets it finish\n", task.id)
 }
 
 /// Describes a task's verdict on others, and the verdict that it waits for; empty without any.
@@ -204,13 +307,17 @@ pub(crate) fn check(verify: Verify) -> &'static str {
     }
 }
 
-/// Aligns rows in columns, with the titles last, cut to the width of the table.
-fn with_titles<'t, const N: usize>(rows: &[[String; N]], titles: impl Iterator<Item = &'t str>) -> String {
+/// Aligns rows in columns, with the titles last, cut to the width of the table. A tree has no titles if there is no
+/// room for them: its ids say what the tasks are.
+fn with_titles<const N: usize>(rows: &[[String; N]], titles: &[&str], is_tree: bool) -> String {
     let lines: Vec<String> = aligned_lines(rows).collect();
-    let used = lines.iter().map(|line| columns::width(line)).max().unwrap_or(0) + 2;
+    let used = lines.iter().map(|line| columns::width(line)).max().unwrap_or(0) + GAP;
+    if is_tree && used + MIN_TITLE_WIDTH > WIDTH {
+        return aligned(rows);
+    }
     let room = WIDTH.saturating_sub(used).max(MIN_TITLE_WIDTH);
-    let line = |(line, title): (&String, &str)| {
-        let line = format!("{}  {}", columns::padded(line, used - 2), one_line(title, room));
+    let line = |(line, title): (&String, &&str)| {
+        let line = format!("{}  {}", columns::padded(line, used - GAP), one_line(title, room));
         format!("{}\n", line.trim_end())
     };
     lines.iter().zip(titles).map(line).collect()
@@ -222,16 +329,21 @@ pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
 }
 
 fn aligned_lines<const N: usize>(rows: &[[String; N]]) -> impl Iterator<Item = String> {
+    let widths = column_widths(rows);
+    rows.iter().map(move |row| {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| columns::padded(cell, width)).collect();
+        cells.join("  ").trim_end().to_owned()
+    })
+}
+
+fn column_widths<const N: usize>(rows: &[[String; N]]) -> [usize; N] {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(columns::width(cell));
         }
     }
-    rows.iter().map(move |row| {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| columns::padded(cell, width)).collect();
-        cells.join("  ").trim_end().to_owned()
-    })
+    widths
 }
 
 /// Renders one line for each unread message.

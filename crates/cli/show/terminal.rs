@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
+use crate::show::tree::Branches;
+
 /// What can be shown, and whether the user can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terminal {
@@ -18,6 +20,8 @@ pub(crate) struct Terminal {
     pub(crate) can_ask: bool,
     /// Whether GitHub Actions reads the output.
     pub(crate) github: bool,
+    /// How trees are drawn: with lines if the locale is one of UTF-8.
+    pub(crate) branches: Branches,
 }
 
 impl Terminal {
@@ -39,6 +43,9 @@ impl Terminal {
         let dumb = variables.get("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         let decorated = !ci && !dumb && !is_set("NO_COLOR");
         let headless = !stderr || ci;
+        let chosen = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find(|name| is_set(name));
+        let locale = chosen.and_then(|name| variables.get(*name)).map(|locale| locale.to_lowercase().replace('-', ""));
+        let is_utf8 = locale.is_some_and(|locale| locale.contains("utf8"));
         Terminal {
             live: stderr && decorated,
             shows_results: stdout,
@@ -46,6 +53,7 @@ impl Terminal {
             headless,
             can_ask: !headless && stdin,
             github: variables.get("GITHUB_ACTIONS").is_some_and(|value| value == "true"),
+            branches: if is_utf8 { Branches::Lines } else { Branches::Blanks },
         }
     }
 }
@@ -59,6 +67,22 @@ pub(crate) fn size() -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_drawn_where_the_locale_has_them() {
+        let table: [(&[(&str, &str)], Branches); 6] = [
+            (&[], Branches::Blanks),
+            (&[("LANG", "en_GB.UTF-8")], Branches::Lines),
+            (&[("LANG", "C"), ("LC_CTYPE", "de_DE.utf8")], Branches::Lines),
+            (&[("LANG", "en_GB.UTF-8"), ("LC_ALL", "C")], Branches::Blanks),
+            (&[("LANG", "en_GB.UTF-8"), ("LC_ALL", "")], Branches::Lines),
+            (&[("LANG", "ja_JP.eucJP")], Branches::Blanks),
+        ];
+        for (variables, expected) in table {
+            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            assert_eq!(Terminal::decide([true, true, true], &variables).branches, expected, "{variables:?}");
+        }
+    }
 
     #[test]
     fn decorations_need_a_terminal_and_nobody_who_objects() {

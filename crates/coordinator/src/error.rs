@@ -16,6 +16,7 @@ use orchestrate_model::ModelError;
 use orchestrate_sandbox::SandboxError;
 
 use crate::afterwards::refusal::ResultRefusal;
+use crate::link::link_error::LinkError;
 
 /// Why the coordinator cannot continue.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +45,14 @@ pub enum CoordinatorError {
     /// No process can be confined, or none can be started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// The tier that the user demands cannot be started.
+    #[error("keep to the tier that {by} demands: {source}")]
+    DemandedTier {
+        /// What demands it.
+        by: String,
+        /// Why it does not start, and the fix.
+        source: SandboxError,
+    },
     /// Another user owns, or could replace, the state folder.
     #[error("store runs in {path}: {reason}")]
     StateFolder {
@@ -252,6 +261,9 @@ pub enum CoordinatorError {
         /// The files, below the worktree.
         paths: Vec<PathBuf>,
     },
+    /// A request of a worker was not answered.
+    #[error(transparent)]
+    Link(#[from] LinkError),
     /// The run has ended.
     #[error("reach run {0}: it has ended")]
     Ended(RunId),
@@ -342,6 +354,7 @@ impl CoordinatorError {
                     | JournalError::Secret(_)
             ),
             Self::Sandbox(_)
+            | Self::DemandedTier { .. }
             | Self::Model(_)
             | Self::Tools(orchestrate_tools::ToolsError::Description { .. })
             | Self::NoIdentity
@@ -395,7 +408,8 @@ impl CoordinatorError {
             Self::Model(error) if error.blames_endpoint() => Some(FailureCause::Endpoint),
             Self::Model(_) => Some(FailureCause::Model),
             Self::UnknownRole { .. } | Self::BadFile { .. } | Self::Rules(_) => Some(FailureCause::Setup),
-            Self::Sandbox(_) => Some(FailureCause::Internal),
+            Self::Sandbox(_) | Self::DemandedTier { .. } => Some(FailureCause::Internal),
+            Self::Link(error) => error.own_failure(),
             _ => None,
         }
     }
@@ -456,7 +470,7 @@ impl From<CoordinatorError> for orchestrate_tools::ServiceError {
             CoordinatorError::Git(
                 BadRefName { .. } | Refused { .. } | UnfinishedMerge { .. } | UnknownRevision { .. },
             ) => Self::Invalid(text),
-            CoordinatorError::UnknownRole { .. } => Self::Invalid(text),
+            CoordinatorError::Link(LinkError::Invalid(_)) => Self::Invalid(text),
             error if error.return_cause().is_some() => Self::Invalid(text),
             _ => Self::Failed(text),
         }

@@ -8,6 +8,7 @@ mod afterwards;
 mod api;
 mod dispatch;
 mod error;
+mod link;
 mod merge;
 mod run;
 mod texts;
@@ -30,12 +31,14 @@ pub use api::diagnosis::{Check, CheckStatus, Diagnosis};
 pub use api::permissions::{AgentPermissions, PermissionError};
 pub use api::preflight::{MissingPrograms, confinement_of, missing_programs, price_of, require_model, settings_of};
 pub use api::programs::may_find;
-pub use api::project::{Project, WorktreeSize};
+pub use api::project::{Project, TaskMap, WorktreeSize};
 pub use api::sample::lay_out_sample;
 pub use api::seen_programs::ProgramSeen;
 pub use api::surroundings::Surroundings;
+pub use api::web_search::SearchService;
 pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::{BaseFailure, CoordinatorError, PlanPlace};
+pub use link::link_error::LinkError;
 pub use orchestrate_model::prices_date;
 pub use orchestrate_sandbox::{
     Cancel, Captured, Confinement, Exit, Finished, Interrupts, Passed, SandboxError, Sink, pass_through,
@@ -43,7 +46,8 @@ pub use orchestrate_sandbox::{
 };
 pub use orchestrate_tools::{
     Answer, Answered, Category, Command, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity, SharedValues,
-    Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError, tools_reference,
+    Tool, ToolContext, ToolError, ToolFileProblem, ToolOutput, ToolPlugin, ToolRegistry, ToolsError, makes_maps,
+    tools_reference,
 };
 pub use run::approver::{Approver, ApproverAnswer, AskedCall};
 pub use run::callbacks::{OnToolComplete, OnToolStart, ToolComplete, ToolStart};
@@ -54,5 +58,6 @@ pub use run::recorded_requests::RequestReader;
 pub use run::retry_notices::Retry;
 pub use run::secrets::redactor_of;
 pub use run::shutdown::{Shutdown, ShutdownLevel};
+pub use texts::repository_map::NoMap;
 pub use texts::roles::{FoundRole, Roles, known_names};
 pub use texts::tool_files::{FoundTools, tool_names};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::event::{ReturnCause, RunStatus};
 use crate::ids::{CallHash, Oid, TaskId};
 use crate::message::Envelope;
-use crate::report::{Report, STOPPED, TaskReport, status_name};
+use crate::report::{Report, STOPPED, TaskReport, outcome, status_name};
 use crate::review::ReviewEntry;
 use crate::run_state::{Limit, RunState, TaskRecord, TaskState};
 
@@ -81,7 +81,7 @@ impl RunState {
                 reject.into_iter().chain(land).collect()
             }
             TaskState::Failed | TaskState::Conflicted => self.ways_on(record),
-            _ if self.holds_work(record) => self.ways_on(record),
+            _ if self.holds_work(record) || self.is_left_out(record) => self.ways_on(record),
             _ => Vec::new(),
         }
     }
@@ -90,6 +90,13 @@ impl RunState {
     fn holds_work(&self, record: &TaskRecord) -> bool {
         let waits = |other: &TaskRecord| self.waits_for_verdict_of(other).contains(&record.task.id);
         record.state() == TaskState::Cancelled && self.tasks().any(waits)
+    }
+
+    /// Reports whether a run has ended without the work of an agent's child that was ended before it was merged.
+    pub fn is_left_out(&self, record: &TaskRecord) -> bool {
+        let has_work = record.newest_work().is_some_and(|work| record.base() != Some(work));
+        let is_ended = self.exit_code.is_some() && record.state() == TaskState::Cancelled;
+        is_ended && record.parent.is_some() && record.merged().is_empty() && has_work
     }
 
     /// Returns the actions that let a task that did not succeed continue: withdrawing its rejection, where possible,
@@ -103,7 +110,9 @@ impl RunState {
             Some(Limit::RunMoney) => resume(false, true, has_no_time),
             Some(Limit::RunTime) => resume(false, false, true),
             Some(Limit::Endpoint) => resume(false, false, has_no_time),
-            Some(Limit::TaskTokens) => Action::RunAnotherPlan,
+            Some(Limit::TaskTokens) if self.budget.is_bound_by_plan(task) => Action::RunAnotherPlan,
+            // An agent has set it, and is told.
+            Some(Limit::TaskTokens) => return take_back.into_iter().collect(),
             // Nothing would take its work.
             None if self.lost_parent(record).is_some() => return take_back.into_iter().collect(),
             None => Action::Retry(task.clone()),
@@ -111,8 +120,10 @@ impl RunState {
         take_back.into_iter().chain([go_on]).collect()
     }
 
-    /// Returns the action that drops a task, or `None` if it would be refused.
+    /// Returns the action that drops a task, with the agent whose work contains its own if there is one, or `None` if
+    /// it would be refused.
     fn drop_of(&self, task: &TaskId) -> Option<Action> {
+        let task = self.to_be_dropped(task);
         let with_dependents = self.decide_drop(task, false).is_err();
         self.decide_drop(task, with_dependents).ok()?;
         Some(Action::Drop { task: task.clone(), with_dependents })
@@ -123,8 +134,13 @@ impl RunState {
         let rejected = self.rejected_in_result();
         if !rejected.is_empty() {
             // It would be refused to land it.
-            let drops = rejected.iter().filter_map(|task| self.drop_of(task));
-            return std::iter::once(Action::Review(None)).chain(drops).collect();
+            let mut actions = vec![Action::Review(None)];
+            for drop in rejected.iter().filter_map(|task| self.drop_of(task)) {
+                if !actions.contains(&drop) {
+                    actions.push(drop);
+                }
+            }
+            return actions;
         }
         let by_hand = || Action::MergeByHand(self.integration.clone());
         let land = if self.base_branch.is_some() { Action::Land } else { by_hand() };
@@ -144,7 +160,10 @@ impl Report {
         let waits_for_endpoint = state.exit_code.is_some() && !self.rejecting_endpoints.is_empty();
         if waits_for_endpoint {
             actions.push(resume(false, false, state.time_left() == Some(Duration::ZERO)));
-        } else if self.status == STOPPED || self.status == status_name(RunStatus::Interrupted) {
+        } else if self.status == STOPPED
+            || self.status == status_name(RunStatus::Interrupted)
+            || state.exit_code.is_some() && outcome(state).is_none()
+        {
             actions.push(resume(false, false, false));
         }
         if self.status == status_name(RunStatus::Running) {
@@ -157,7 +176,9 @@ impl Report {
             let more = task.actions(state).into_iter().filter(|action| !actions.contains(action));
             actions.extend(more.collect::<Vec<_>>());
         }
-        let has_result = self.tasks.iter().any(|task| task.state == TaskState::Merged && task.commit.is_some());
+        let is_in_result = |task: &TaskReport| state.task(&task.id).is_some_and(|record| state.is_in_result(record));
+        let is_merged = |task: &&TaskReport| task.state == TaskState::Merged && task.commit.is_some();
+        let has_result = self.tasks.iter().filter(is_merged).any(is_in_result);
         if has_result && self.exit_code.is_some() && !state.is_landed() {
             actions.extend(state.actions_on_result());
         }

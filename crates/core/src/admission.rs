@@ -7,7 +7,7 @@ use crate::message::{MAILBOX_CAPACITY, MAX_BODY_BYTES};
 use crate::task_state::TaskState;
 
 /// Why a child was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum SpawnRefused {
     /// The id is invalid.
     #[error("invalid id '{id}': {reason}")]
@@ -35,16 +35,31 @@ pub enum SpawnRefused {
     /// The run has ended.
     #[error("the run has ended")]
     RunEnded,
-    /// The parent has the maximum number of children.
-    #[error("agent {parent} has {limit} children already, the maximum set by `max_children_per_agent`")]
+    /// No agent of the run may have children.
+    #[error(
+        "no agent of this run may spawn others: `max_children_per_agent` is 0, which `DISABLE_SPAWNING` sets as well; do \
+        the work yourself"
+    )]
+    NoSpawning,
+    /// The parent has the maximum number of children that have not ended.
+    #[error(
+        "agent {parent} has {limit} children that have not ended, the maximum set by `max_children_per_agent`; wait for \
+        one of them (`wait_for_agents`), then spawn again"
+    )]
     TooMany {
         /// The agent.
         parent: AgentId,
         /// The maximum.
         limit: usize,
     },
+    /// The agents of the run have spawned the maximum number of others.
+    #[error("the agents of this run have spawned {limit} others, the maximum of a run; do the rest yourself")]
+    TooManyInRun {
+        /// The maximum.
+        limit: usize,
+    },
     /// The child would exceed the maximum depth.
-    #[error("a child of agent {parent} would exceed `max_depth` {limit}")]
+    #[error("a child of agent {parent} would exceed `max_depth` {limit}; do the work yourself")]
     TooDeep {
         /// The agent.
         parent: AgentId,
@@ -75,6 +90,17 @@ pub enum SpawnRefused {
         /// The tools that it could have.
         available: Vec<String>,
     },
+    /// The budget that it is to have pays for no request.
+    #[error(
+        "a budget of {tokens} tokens is too small: the first request of such an agent reserves up to about {least}; give \
+        it several times as much"
+    )]
+    SmallBudget {
+        /// The budget.
+        tokens: u64,
+        /// The smallest one with which an agent can work.
+        least: u64,
+    },
     /// The budgets above it have nothing left for a child.
     #[error("agent {parent} has only {left} tokens left for its children, and a child needs at least {least}")]
     NoBudget {
@@ -92,14 +118,25 @@ fn names(names: &[impl AsRef<str>]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Why an agent may not stop another one: it is none of its descendants.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an agent can end only those below it, and '{agent}' is not: {}", names(own))]
-pub struct StopRefused {
-    /// The named agent.
-    pub agent: AgentId,
-    /// Its descendants.
-    pub own: Vec<AgentId>,
+/// Why an agent may not stop another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum StopRefused {
+    /// There is no such agent.
+    #[error("there is no agent '{agent}' in this run; those below you are: {}", names(own))]
+    Unknown {
+        /// The named agent.
+        agent: AgentId,
+        /// Those that it may stop.
+        own: Vec<AgentId>,
+    },
+    /// The named agent is none of its descendants.
+    #[error("an agent can end only those below it, and '{agent}' is not: {}", names(own))]
+    NotBelow {
+        /// The named agent.
+        agent: AgentId,
+        /// Those that it may stop.
+        own: Vec<AgentId>,
+    },
 }
 
 /// Why a message was refused.

@@ -5,8 +5,11 @@
 //! happened, and feeds it back as an [`AgentFact`]; feeding the recorded facts of a dead process to a new loop brings
 //! it to the same state. It does no IO, has no clock, and sees whole replies only, never a stream.
 
+mod repeats;
+
 use serde::{Deserialize, Serialize};
 
+use self::repeats::{Repeated, Repeats};
 use crate::agent_spec::AgentSpec;
 use crate::context::{Compaction, Context, Fit, Memo, TokenCounter, fit, tokens_beside_messages};
 use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall};
@@ -23,10 +26,8 @@ const EMPTY_REPLIES: u32 = 2;
 const CUT_REPLIES: u32 = 3;
 /// The maximum number of calls of one reply that are run; the others are answered with an error.
 pub const MAX_CALLS_PER_REPLY: usize = 32;
-/// The same call with the same result this many times in a row counts as a loop, and the agent is warned.
-const REPEATS_BEFORE_WARNING: u32 = 3;
-/// After this many repetitions the agent's work ends.
-const REPEATS_BEFORE_STOP: u32 = 8;
+/// The tool with which an agent waits for others.
+const WAIT_TOOL: &str = "wait_for_agents";
 
 /// What the driver has to do next.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,6 +108,8 @@ pub enum AgentFact {
         /// The rendered message.
         text: String,
     },
+    /// A call of the turn waits for something outside the agent; nothing else happens to it until that is over.
+    Waits,
     /// Work was returned: a conflict, a failed check, a rejection. It reopens a finished agent.
     Returned {
         /// Why.
@@ -181,13 +184,6 @@ enum State {
     AtLimit { limit: ReachedLimit, asked: bool },
     /// The agent ended.
     Finished(Finish),
-}
-
-/// Detects a model that repeats itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Repeats {
-    last: Option<(String, String)>,
-    count: u32,
 }
 
 impl AgentLoop {
@@ -279,6 +275,11 @@ impl AgentLoop {
             AgentFact::Replied { reply } => self.replied(reply),
             AgentFact::ToolEnded { answer } => self.tool_ended(answer),
             AgentFact::Delivered { text } => self.heard(text),
+            AgentFact::Waits => {
+                // Whatever ends a wait is news, even that its time is over.
+                self.repeats = Repeats::default();
+                Ok(())
+            }
             AgentFact::Returned { cause, text } => self.returned(cause, text),
             AgentFact::AttemptStarted => {
                 (self.attempt_turns, self.in_use) = (0, 0);
@@ -470,15 +471,21 @@ impl AgentLoop {
             return;
         }
         let answered: Vec<ToolAnswer> = results.iter().flatten().cloned().collect();
-        let repeats = self.repeats.count_turn(calls, &answered);
+        let repeated = self.repeats.count_turn(calls, &answered);
         self.state = State::Ready;
         self.context.push(Message::Tool { results: answered.iter().map(ToolAnswer::render).collect() });
-        if repeats >= REPEATS_BEFORE_STOP {
-            self.state = State::Finished(Finish::Looping);
-        } else if repeats >= REPEATS_BEFORE_WARNING {
-            let text = "You have made the same calls with the same results several times. Do something different, \
-                        or end with a report of what blocks you.";
-            self.context.push(Message::User { text: text.to_owned() });
+        match repeated {
+            Repeated::No => {}
+            Repeated::Polls => {
+                let can_wait = self.spec.tools.iter().any(|tool| tool.name == WAIT_TOOL);
+                self.context.push(Message::User { text: polling_advice(can_wait) });
+            }
+            Repeated::Warned => {
+                let text = "You have made the same calls with the same results several times. Do something different, \
+                            or end with a report of what blocks you.";
+                self.context.push(Message::User { text: text.to_owned() });
+            }
+            Repeated::Loops => self.state = State::Finished(Finish::Looping),
         }
     }
 
@@ -488,6 +495,7 @@ impl AgentLoop {
         }
         self.grant_turn_if_done();
         self.state = State::Ready;
+        self.repeats = Repeats::default();
         self.context.push(Message::User { text });
         Ok(())
     }
@@ -529,16 +537,14 @@ impl AgentLoop {
     }
 }
 
-impl Repeats {
-    /// Counts how many turns in a row were the same; any other turn resets the count.
-    fn count_turn(&mut self, calls: &[ToolCall], results: &[ToolAnswer]) -> u32 {
-        let asked: Vec<String> = calls.iter().map(|call| format!("{} {}", call.name, call.arguments)).collect();
-        let told: Vec<&str> = results.iter().map(|result| result.text.as_str()).collect();
-        let this = Some((asked.join("\n"), told.join("\n")));
-        self.count = if self.last == this { self.count + 1 } else { 1 };
-        self.last = this;
-        self.count
-    }
+/// Returns what an agent is told that asks again and again about something that goes on by itself.
+fn polling_advice(can_wait: bool) -> String {
+    let advice = if can_wait {
+        "Wait for it with `wait_for_agents`, which ends as soon as something happens, or do other work meanwhile."
+    } else {
+        "Do other work meanwhile, or end with a report of what is open."
+    };
+    format!("You have asked the same several times, and nothing has changed yet. {advice}")
 }
 
 /// Answers the calls that are never run: calls beyond the limit, the last call of a truncated reply, and every call

@@ -62,6 +62,10 @@ pub struct AgentInfo {
     pub parent: Option<AgentId>,
     /// The task's state.
     pub state: TaskState,
+    /// Requests answered.
+    pub turns: u32,
+    /// The last tool that it called.
+    pub last_tool: Option<String>,
     /// What it is doing.
     #[serde(flatten)]
     pub liveness: Liveness,
@@ -75,12 +79,8 @@ pub struct AgentStatus {
     pub info: AgentInfo,
     /// Attempts begun.
     pub attempt: u32,
-    /// Requests answered.
-    pub turns: u32,
     /// Tokens used.
     pub tokens: u64,
-    /// The last tool that it called.
-    pub last_tool: Option<String>,
     /// The final report of its newest finished work, truncated if it is long.
     pub summary: Option<String>,
     /// Why it did not succeed, truncated if it is long.
@@ -151,7 +151,9 @@ impl RunState {
         } else if record.candidate(self.needs_review(record)).is_none() {
             Liveness::WaitingHuman
         } else {
-            Liveness::BlockedOn(Blocker::Merge)
+            let into = self.merge_target(record);
+            let parent = into.agent().filter(|_| !self.takes_work(&into)).cloned();
+            Liveness::BlockedOn(parent.map_or(Blocker::Merge, |parent| Blocker::Agents(vec![parent])))
         }
     }
 
@@ -163,6 +165,8 @@ impl RunState {
             role: record.agent().map(str::to_owned),
             parent: record.parent.clone(),
             state: record.state(),
+            turns: record.turns(),
+            last_tool: record.last_tool().map(str::to_owned),
             liveness: self.liveness(record, is_live),
         }
     }
@@ -172,9 +176,7 @@ impl RunState {
         AgentStatus {
             info: self.agent_info(record, is_live),
             attempt: record.attempt(),
-            turns: record.turns(),
             tokens: record.usage().total(),
-            last_tool: record.last_tool().map(str::to_owned),
             summary: Some(record.summary())
                 .filter(|summary| !summary.is_empty())
                 .map(|text| truncate(text, MAX_TEXT_CHARS)),

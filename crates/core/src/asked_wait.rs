@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::Event;
 use crate::ids::{CallOfTurn, TaskId};
 use crate::message::{Receiver, Sender};
 
 /// A call that would wait for other agents.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedWait {
     /// The call.
     pub of: CallOfTurn,

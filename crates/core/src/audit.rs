@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::egress::{EgressDecided, EgressDecision};
 use crate::event::{ErrorKind, Event, Recorded, Recovery, ResourceUsage, ToolOutcome, rfc3339};
 use crate::hex::hex;
 use crate::ids::{AgentId, CallHash, CallId, RunId};
+use crate::taint::{Exposure, Exposures, Leg};
 
 /// What separates the content of a line from its hash.
 const HASH_FIELD: &str = ",\"hash\":\"";
@@ -28,6 +30,8 @@ pub struct AuditLog {
     parked: BTreeMap<CallHash, (AgentId, CallId)>,
     /// The calls that were decided about, with whether they may run and the approver that decided; `None` for a user.
     decided: BTreeMap<(AgentId, CallId), (bool, Option<String>)>,
+    /// What the agents were exposed to; `None` before the run's first event.
+    exposures: Option<Exposures>,
     /// The hash of the newest line; empty before the first.
     head: String,
 }
@@ -37,6 +41,7 @@ struct Started {
     arguments: Value,
     rule: String,
     cached: bool,
+    egress: Vec<EgressDecision>,
 }
 
 /// One line, without its hash.
@@ -60,10 +65,16 @@ struct Entry {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     exit_code: Option<i32>,
     decision: Decision,
+    /// What the proxy of its program decided.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    egress: Vec<EgressDecision>,
     /// What was done about failures on the way.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     recovered: Vec<Recovery>,
     resource_usage: ResourceUsage,
+    /// Which of the three that are dangerous together the agent has after the call, once it has read text from outside.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    taint: Vec<Leg>,
     run_id: RunId,
     turn: u32,
     call_id: CallId,
@@ -97,11 +108,22 @@ enum DecisionOutcome {
 impl AuditLog {
     /// Returns the line of an event that ends a call; `None` for any other event.
     pub fn apply(&mut self, fact: &Recorded) -> Option<String> {
+        match (&fact.event, &mut self.exposures) {
+            (Event::RunStarted { settings, .. }, exposures) => *exposures = Some(Exposures::new(settings)),
+            (event, Some(exposures)) => exposures.apply(event),
+            (_, None) => {}
+        }
         match &fact.event {
             Event::ToolStarted { task, turn, call_id, arguments, rule, cache, .. } => {
                 let cached = cache.as_ref().is_some_and(|lookup| lookup.hit);
-                let started = Started { arguments: arguments.clone(), rule: rule.clone(), cached };
+                let started = Started { arguments: arguments.clone(), rule: rule.clone(), cached, egress: Vec::new() };
                 self.open.insert((task.clone(), *turn, call_id.clone()), started);
+                None
+            }
+            Event::EgressDecided(EgressDecided { task, turn, call_id, decision }) => {
+                if let Some(started) = self.open.get_mut(&(task.clone(), *turn, call_id.clone())) {
+                    started.egress.push(decision.clone());
+                }
                 None
             }
             Event::ApprovalRequested { task, call, call_id, .. } => {
@@ -142,7 +164,7 @@ impl AuditLog {
             return None;
         };
         let started = self.open.remove(&(task.clone(), *turn, call_id.clone()));
-        let Started { arguments: parameters, rule, cached } = started.unwrap_or_default();
+        let Started { arguments: parameters, rule, cached, egress } = started.unwrap_or_default();
         let entry = Entry {
             timestamp: rfc3339(fact.ts_ms),
             agent_id: task.clone(),
@@ -155,8 +177,10 @@ impl AuditLog {
             error_class: *error_class,
             exit_code: *exit_code,
             decision: self.decision(task, call_id, *outcome, denied_by.clone().unwrap_or(rule)),
+            egress,
             recovered: recovered.clone(),
             resource_usage: *resource_usage,
+            taint: self.exposures.as_ref().and_then(|all| all.of(task)).map(Exposure::legs).unwrap_or_default(),
             run_id: fact.run_id.clone(),
             turn: *turn,
             call_id: call_id.clone(),

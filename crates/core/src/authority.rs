@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Grant, covers_host};
+use crate::host::covers_host;
+use crate::policy::Grant;
 use crate::settings::{RuleDecision, RuleText};
 
 /// The authority of an agent.
@@ -91,6 +92,7 @@ impl Grant {
         Grant {
             tools: self.tools.intersection(&other.tools).cloned().collect(),
             permissions: self.permissions.intersection(&other.permissions).copied().collect(),
+            withheld: Default::default(),
         }
     }
 

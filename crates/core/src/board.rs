@@ -192,15 +192,14 @@ impl Board {
     }
 
     fn start_workers(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
-        for task in state.workable() {
+        for task in state.to_work_on() {
             if self.workers.len() >= state.settings.max_agents {
                 return;
             }
-            if self.workers.contains(&task) {
+            if !self.workers.insert(task.clone()) {
                 continue;
             }
-            self.workers.insert(task.clone());
-            let give_up = self.is_idle(&task, state);
+            let (task, give_up) = (task.clone(), self.is_idle(task, state));
             effects.push(if give_up { Effect::GiveUp(task) } else { Effect::StartWorker(task) });
         }
     }

@@ -51,11 +51,39 @@ const RUNNERS: [&[&str]; 44] = [
     &["prove"],
     &["bats"],
 ];
+/// Options with which a program runs no test, though it ends with 0; `""` stands for every program.
+const RUNS_NOTHING: [(&str, &[&str]); 14] = [
+    ("", &["--help", "-h", "--version", "--dry-run", "--list", "--no-run"]),
+    ("bats", &["--count", "-c"]),
+    ("ctest", &["-N", "--show-only"]),
+    ("dotnet", &["--list-tests", "-t"]),
+    ("go", &["-c", "-list", "-n"]),
+    ("gradle", &["-m"]),
+    ("jest", &["--listTests", "--showConfig"]),
+    ("make", &["-n", "--just-print", "--recon", "-q", "--question", "-t", "--touch"]),
+    ("mvn", &["-DskipTests", "-Dmaven.test.skip"]),
+    ("npm", &["--if-present"]),
+    ("phpunit", &["--list-tests", "--list-suites", "--list-groups"]),
+    (
+        "pytest",
+        &["--collect-only", "--co", "--setup-plan", "--setup-only", "--fixtures", "--fixtures-per-test", "--markers"],
+    ),
+    ("nox", &["-l", "--install-only"]),
+    ("tox", &["-l", "-a", "--listenvs", "--notest", "--showconfig"]),
+];
+/// Subcommands of `cargo nextest` that run no test.
+const NEXTEST_RUNS_NOTHING: [&str; 4] = ["list", "archive", "show-config", "self"];
+/// Words after which a shell does not come to what follows.
+const ENDS_SHELL: [&str; 3] = ["exec", "exit", "return"];
 /// Programs that only read.
 const READING: [&str; 22] = [
     "cat", "cd", "diff", "du", "echo", "file", "grep", "head", "hexdump", "ls", "nl", "pwd", "rg", "sleep", "stat",
     "tail", "test", "tree", "true", "type", "wc", "which",
 ];
+/// Subcommands of cargo that write only what they build.
+const CARGO_READING: [&str; 6] = ["build", "check", "clippy", "doc", "metadata", "tree"];
+/// Where what is written is no file of the work.
+const NO_FILES: [&str; 3] = ["/dev/null", "/dev/stderr", "/dev/stdout"];
 /// Subcommands of git that only read.
 const GIT_READING: [&str; 8] = ["blame", "diff", "grep", "log", "ls-files", "rev-parse", "show", "status"];
 
@@ -64,8 +92,10 @@ const GIT_READING: [&str; 8] = ["blame", "diff", "grep", "log", "ls-files", "rev
 pub(crate) enum Reading {
     /// It runs a check.
     Check {
-        /// Whether its exit code is 0 only if the check passes.
+        /// Whether its exit code is 0 only if the check has run and passed.
         is_exact: bool,
+        /// When the rest of the line may have changed files.
+        changes: Changes,
     },
     /// It reads files, and changes none.
     Reads,
@@ -73,24 +103,44 @@ pub(crate) enum Reading {
     MayChange,
 }
 
+/// When a line with a check may have changed files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Changes {
+    /// Never.
+    Never,
+    /// Before its check, which says something about the result.
+    Before,
+    /// During or after its check.
+    After,
+}
+
 /// Reads a command line; `checks` are the checks of the task and of the run.
 pub(crate) fn read(line: &str, checks: &[&str]) -> Reading {
     let line = line.trim();
     if checks.iter().any(|check| line == check.trim()) {
-        return Reading::Check { is_exact: true };
+        return Reading::Check { is_exact: true, changes: Changes::Never };
     }
     let parts = parts(line);
-    let of_run = |part: &str| checks.iter().any(|check| part == check.trim());
-    let is_check = |part: &Part| of_run(&part.text) || is_runner(&part.text);
-    if let Some(at) = parts.iter().position(is_check) {
-        // What follows it may replace its exit code, except `&&`, and what precedes it does not.
-        let followed = parts.get(at..).unwrap_or_default();
-        let is_exact = followed.iter().all(|part| matches!(part.end, End::And | End::Line));
-        return Reading::Check { is_exact };
-    }
-    let writes = line.contains(['>', '`']) || line.contains("$(");
-    let reads = parts.iter().all(|part| only_reads(&part.text));
-    if reads && !writes { Reading::Reads } else { Reading::MayChange }
+    let of_run = |part: &Part| checks.iter().any(|check| part.text == check.trim());
+    let is_check = |part: &Part| of_run(part) || is_runner(&part.text);
+    let may_change = |part: &Part| writes(&part.text) || !(is_check(part) || only_reads(&part.text));
+    let Some(at) = parts.iter().position(is_check) else {
+        return if parts.iter().any(may_change) { Reading::MayChange } else { Reading::Reads };
+    };
+    let (before, from) = parts.split_at_checked(at).unwrap_or_default();
+    let runs = |part: &Part| of_run(part) || !runs_nothing(&part.text);
+    // What follows a check may replace its exit code, except `&&`; what precedes it does not, unless it is left out.
+    let is_reached = before.last().is_none_or(|part| part.end != End::Or) && !before.iter().any(ends_shell);
+    let is_exact = is_reached
+        && from.first().is_some_and(runs)
+        && from.iter().all(|part| matches!(part.end, End::And | End::Line));
+    let before = before.iter().filter(|part| may_change(part)).map(|part| match part.end {
+        End::And | End::Then | End::Line => Changes::Before,
+        End::Or | End::Other => Changes::After,
+    });
+    let during_or_after = from.iter().filter(|part| may_change(part)).map(|_| Changes::After);
+    let changes = before.chain(during_or_after).max().unwrap_or(Changes::Never);
+    Reading::Check { is_exact, changes }
 }
 
 /// A part of a line, and what separates it from the next one.
@@ -101,8 +151,15 @@ struct Part {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
+    /// `&&`
     And,
+    /// `||`
+    Or,
+    /// `;` or the end of a line.
+    Then,
+    /// A pipe, or the background: both sides run at once.
     Other,
+    /// The end of all.
     Line,
 }
 
@@ -123,8 +180,9 @@ fn parts(line: &str) -> Vec<Part> {
             _ if quote.is_some() => None,
             '&' if rest.peek() == Some(&'&') => rest.next().map(|_| End::And),
             '&' if before == '>' || rest.peek() == Some(&'>') => None,
-            '|' if rest.peek() == Some(&'|') => rest.next().map(|_| End::Other),
-            '|' | ';' | '&' | '\n' => Some(End::Other),
+            '|' if rest.peek() == Some(&'|') => rest.next().map(|_| End::Or),
+            ';' | '\n' => Some(End::Then),
+            '|' | '&' => Some(End::Other),
             _ => None,
         };
         match end {
@@ -149,8 +207,48 @@ fn is_runner(text: &str) -> bool {
     RUNNERS.iter().any(|runner| words.starts_with(runner))
 }
 
+/// Reports whether a program that runs tests runs none, because of its options.
+fn runs_nothing(text: &str) -> bool {
+    let words = words(text);
+    let names =
+        |program: &str| words.iter().any(|word| word.rsplit('/').next().is_some_and(|name| is_of(name, program)));
+    let has = |option: &&str| {
+        let with_value =
+            |word: &&str| word.strip_prefix(*option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+        words.iter().any(with_value)
+    };
+    match words.as_slice() {
+        ["cargo", "nextest", sub, ..] if NEXTEST_RUNS_NOTHING.contains(sub) => true,
+        _ => RUNS_NOTHING.iter().any(|(program, options)| names(program) && options.iter().any(has)),
+    }
+}
+
+/// Reports whether a name is that of a program, or of its wrapper (`mvnw`).
+fn is_of(name: &str, program: &str) -> bool {
+    name == program || program.is_empty() || name.strip_suffix('w') == Some(program)
+}
+
+fn ends_shell(part: &Part) -> bool {
+    words(&part.text).first().is_some_and(|word| ENDS_SHELL.contains(word))
+}
+
+/// Reports whether a part may write a file by a redirection, or by a command within it.
+fn writes(text: &str) -> bool {
+    let is_file = |target: &str| {
+        let target = target.split_whitespace().next().unwrap_or_default();
+        let is_stream =
+            target.strip_prefix('&').is_some_and(|to| to.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
+        let is_temporary = target.starts_with("/tmp/") && !target.contains("..");
+        !(is_stream || is_temporary || NO_FILES.contains(&target))
+    };
+    let mut targets = text.split('>').skip(1).filter(|target| !target.is_empty());
+    text.contains('`') || text.contains("$(") || text.contains("<(") || targets.any(is_file)
+}
+
 fn only_reads(text: &str) -> bool {
     match words(text).as_slice() {
+        ["cargo", "fmt", rest @ ..] => rest.contains(&"--check"),
+        ["cargo", sub, rest @ ..] if CARGO_READING.contains(sub) => !rest.contains(&"--fix"),
         ["git", sub, ..] => GIT_READING.contains(sub),
         ["find", rest @ ..] => !rest.iter().any(|word| {
             word.starts_with("-exec")
@@ -170,25 +268,34 @@ mod tests {
 
     #[test]
     fn a_command_is_a_check_a_look_or_a_possible_change() {
-        let (exact, masked) = (Reading::Check { is_exact: true }, Reading::Check { is_exact: false });
+        let (exact, masked) = (check(true, Changes::Never), check(false, Changes::Never));
         let table = [
             ("cargo test", exact),
             ("cargo test -p core 2>&1", exact),
             ("RUST_BACKTRACE=1 cargo test && cargo clippy", exact),
             ("cd web && npm test", exact),
+            ("cargo test > /dev/null 2>&1", exact),
+            ("cargo test >/tmp/out 2>&1", exact),
             ("cargo test | tail -20", masked),
             ("cargo test 2>&1 | tail", masked),
             ("cargo test || true", masked),
             ("cargo test; echo done", masked),
+            ("true || cargo test", masked),
+            ("exit 0; cargo test", check(false, Changes::Before)),
             ("./check.sh", exact),
             ("true && ./check.sh", exact),
             ("./check.sh; true", masked),
             ("grep 'cargo test' -r .", Reading::Reads),
             ("cat a.txt | head -3", Reading::Reads),
+            ("cat a.txt 2>/dev/null", Reading::Reads),
             ("git log --oneline && git status", Reading::Reads),
+            ("cargo clippy && cargo fmt --check", Reading::Reads),
+            ("cargo clippy --fix", Reading::MayChange),
             ("find . -name '*.rs'", Reading::Reads),
             ("find . -name '*.o' -delete", Reading::MayChange),
             ("echo 1 > one.txt", Reading::MayChange),
+            ("echo 1 >> /tmp/../one.txt", Reading::MayChange),
+            ("echo 1 >&one.txt", Reading::MayChange),
             ("cat $(touch a)", Reading::MayChange),
             ("sed -i s/a/b/ a.txt", Reading::MayChange),
             ("git checkout .", Reading::MayChange),
@@ -197,5 +304,63 @@ mod tests {
         for (line, expected) in table {
             assert_eq!(read(line, &["./check.sh"]), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn the_rest_of_a_line_with_a_check_may_change_files() {
+        let table = [
+            ("cargo fmt; cargo test", check(true, Changes::Before)),
+            ("cargo fmt && ./check.sh", check(true, Changes::Before)),
+            ("cargo test && sed -i s/a/b/ src/lib.rs", check(true, Changes::After)),
+            ("cargo fmt && cargo test && git checkout .", check(true, Changes::After)),
+            ("cargo test | tee log", check(false, Changes::After)),
+            ("cargo test > src/lib.rs", check(true, Changes::After)),
+            ("cargo test -p $(cat name)", check(true, Changes::After)),
+            ("cargo fmt & cargo test", check(true, Changes::After)),
+            ("cargo fmt || cargo test", check(false, Changes::After)),
+            ("cargo test && npm test", check(true, Changes::Never)),
+        ];
+        for (line, expected) in table {
+            assert_eq!(read(line, &["./check.sh"]), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn options_that_run_no_test_prove_nothing() {
+        let lines = [
+            "cargo test --no-run",
+            "cargo test -p core -- --list",
+            "cargo test --help",
+            "cargo nextest list",
+            "cargo nextest run --no-run",
+            "pytest --collect-only -q",
+            "python -m pytest --co tests",
+            "go test -list=. ./...",
+            "go test -c",
+            "npx jest --listTests",
+            "ctest -N",
+            "make -n test",
+            "make test -n",
+            "./mvnw verify -DskipTests",
+            "mvn test -Dmaven.test.skip=true",
+            "./gradlew test --dry-run",
+            "npm test --if-present",
+            "tox --notest",
+            "dotnet test --list-tests",
+        ];
+        for line in lines {
+            let proves = matches!(read(line, &[]), Reading::Check { is_exact: true, .. });
+            assert!(!proves, "{line}");
+        }
+        let runs = ["pytest -n 4", "go test -count=1 ./...", "ctest -V", "cargo nextest run", "make test"];
+        for line in runs {
+            assert_eq!(read(line, &[]), check(true, Changes::Never), "{line}");
+        }
+        // The user has chosen this one.
+        assert_eq!(read("cargo test --no-run", &["cargo test --no-run"]), check(true, Changes::Never));
+    }
+
+    fn check(is_exact: bool, changes: Changes) -> Reading {
+        Reading::Check { is_exact, changes }
     }
 }

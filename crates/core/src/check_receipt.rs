@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::check_command::{Reading, read};
+use crate::check_command::{Changes, Reading, read};
 use crate::event::{Event, ToolOutcome};
 use crate::ids::{CallId, Oid};
 use crate::truncation::truncate;
@@ -41,7 +41,7 @@ pub enum CheckVerdict {
     Passed,
     /// It failed.
     Failed,
-    /// Nothing: its end was not observed, or something else in its command replaced its exit code.
+    /// Nothing: its end was not observed, something else in its command replaced its exit code, or it ran no test.
     Unknown,
 }
 
@@ -64,12 +64,21 @@ pub struct CheckReceipt {
 }
 
 /// The receipts of one task.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CheckReceipts {
     /// Oldest first.
     receipts: Vec<CheckReceipt>,
-    /// The checks that have started: the command, and whether its exit code is exact.
-    open: BTreeMap<CallId, (String, bool)>,
+    /// The checks that have started.
+    open: BTreeMap<CallId, OpenCheck>,
+}
+
+/// A check that has started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct OpenCheck {
+    command: String,
+    is_exact: bool,
+    /// Whether the work may have changed since it started.
+    outdated: bool,
 }
 
 impl CheckReceipts {
@@ -85,8 +94,12 @@ impl CheckReceipts {
             Event::ToolStarted { call_id, tool, arguments, writes, deletes, .. } => {
                 let names = !writes.is_empty() || !deletes.is_empty();
                 match of_call(tool, arguments, checks) {
-                    Some((Reading::Check { is_exact }, command)) => {
-                        self.open.insert(call_id.clone(), (command, is_exact));
+                    Some((Reading::Check { is_exact, changes }, command)) => {
+                        if changes != Changes::Never {
+                            self.outdate();
+                        }
+                        let outdated = changes == Changes::After;
+                        self.open.insert(call_id.clone(), OpenCheck { command, is_exact, outdated });
                     }
                     Some((Reading::Reads, _)) => {}
                     Some((Reading::MayChange, _)) => self.outdate(),
@@ -114,7 +127,7 @@ impl CheckReceipts {
     }
 
     fn finished(&mut self, call: &CallId, outcome: ToolOutcome, exit_code: Option<i32>) {
-        let Some((command, is_exact)) = self.open.remove(call) else { return };
+        let Some(OpenCheck { command, is_exact, outdated }) = self.open.remove(call) else { return };
         let (verdict, exit) = match (outcome, exit_code) {
             // It did not run.
             (ToolOutcome::Denied, _) => return,
@@ -125,13 +138,15 @@ impl CheckReceipts {
             (_, Some(code)) => (CheckVerdict::Failed, format!("exit {code}")),
             (_, None) => (CheckVerdict::Failed, "failed".to_owned()),
         };
-        self.push(CheckReceipt { command, by: CheckedBy::Agent, tree: None, verdict, exit, outdated: false });
+        self.push(CheckReceipt { command, by: CheckedBy::Agent, tree: None, verdict, exit, outdated });
     }
 
     /// Records that the agent's files may have changed.
     fn outdate(&mut self) {
         let own = self.receipts.iter_mut().filter(|receipt| receipt.by == CheckedBy::Agent);
         own.for_each(|receipt| receipt.outdated = true);
+        // Calls of one turn may run side by side.
+        self.open.values_mut().for_each(|open| open.outdated = true);
     }
 
     fn push(&mut self, receipt: CheckReceipt) {
@@ -147,7 +162,7 @@ fn of_call(tool: &str, arguments: &Value, checks: &[&str]) -> Option<(Reading, S
     match tool {
         RUN_TESTS => {
             let command = format!("{RUN_TESTS} {}", text("test_pattern"));
-            Some((Reading::Check { is_exact: true }, truncate(command.trim(), COMMAND_CHARS)))
+            Some((Reading::Check { is_exact: true, changes: Changes::Never }, truncate(command.trim(), COMMAND_CHARS)))
         }
         RUN_COMMAND => Some((read(text("command"), checks), truncate(text("command"), COMMAND_CHARS))),
         _ => None,

@@ -17,6 +17,10 @@ pub const SPAWN_TOOL: &str = "spawn_child_agent";
 /// The tools that only an agent with children needs.
 pub const PARENTS_TOOLS: [&str; 2] = [SPAWN_TOOL, "terminate_agent"];
 
+/// The maximum number of agents that the agents of a run spawn, ended ones included: ten times what any plan for people
+/// needs, and few enough that an agent that spawns in a loop ends.
+pub const MAX_SPAWNED_PER_RUN: usize = 1_000;
+
 /// The maximum size in bytes of what a child is given beside its task: more belongs into a file.
 pub const MAX_CONTEXT_BYTES: usize = 64 * 1024;
 /// The maximum number of characters of a title, which is also the subject of commits.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Oid, TaskId};
+use crate::test_files::is_test_file;
 
 /// The maximum number of files that are named.
 pub const MAX_CHANGED_PATHS: usize = 200;
@@ -15,6 +16,13 @@ pub struct ChangedPath {
     pub status: char,
     /// The path, relative to the repository.
     pub path: String,
+}
+
+impl ChangedPath {
+    /// Reports whether an existing test is changed or deleted.
+    pub(crate) fn changes_test(&self) -> bool {
+        self.status != 'A' && is_test_file(&self.path)
+    }
 }
 
 /// What a task's work changes.

@@ -119,13 +119,29 @@ pub struct ToolAnswer {
     pub note: String,
     /// Whether the call failed.
     pub is_error: bool,
+    /// What it means if the same call gets the same answer again.
+    #[serde(default)]
+    pub same_again: SameAgain,
+}
+
+/// What it means that a call gets the same answer as the same call before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SameAgain {
+    /// The agent repeats itself.
+    #[default]
+    Repeats,
+    /// What it asks about goes on by itself, and has not changed yet.
+    GoesOn,
+    /// Nothing: the call was stopped from outside.
+    Stopped,
 }
 
 impl ToolAnswer {
     /// Creates the answer to a call that failed, entirely in our own words.
     pub fn failed(call_id: &CallId, note: impl Into<String>) -> Self {
         let note = note.into();
-        Self { call_id: call_id.clone(), text: note.clone(), note, is_error: true }
+        Self { call_id: call_id.clone(), text: note.clone(), note, is_error: true, same_again: SameAgain::Repeats }
     }
 
     /// Returns the answer as the model reads it: other parties' text in a block, our own after it.
@@ -243,7 +259,13 @@ mod tests {
     use super::*;
 
     fn told(text: &str, note: &str) -> String {
-        let answer = ToolAnswer { call_id: "c1".into(), text: text.to_owned(), note: note.to_owned(), is_error: false };
+        let answer = ToolAnswer {
+            call_id: "c1".into(),
+            text: text.to_owned(),
+            note: note.to_owned(),
+            is_error: false,
+            same_again: SameAgain::Repeats,
+        };
         let number = |line: &str| line.len() == "<data-123456789abc>".len() && line.starts_with("<data-");
         let shown = |line: &str| match line {
             line if number(line) => "<data>".to_owned(),

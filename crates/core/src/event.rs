@@ -1,6 +1,8 @@
 //! The events of a run, in the past tense, and their serialized form. Each is recorded before its effect (append →
 //! apply → act), and every act can be repeated. Readers ignore unknown types. Large texts are blobs beside the events.
 
+mod held;
+mod landing;
 mod outcome;
 mod stream;
 mod subject;
@@ -15,9 +17,11 @@ use crate::compared_work::WorkCompared;
 use crate::context::Compaction;
 use crate::conversation::{StopReason, Usage};
 use crate::dropped_tasks::DroppedTasks;
+use crate::egress::EgressDecided;
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, RequestHash, RunId, TaskId};
 use crate::merge_target::MergeTarget;
 use crate::message::{Envelope, ExpiredMessage, Sender, UnansweredQuestion};
+use crate::model_search::{SearchEnded, SearchRequested};
 use crate::reached_limit::{ReportDue, ReportGiven};
 use crate::request_parts::RequestParts;
 use crate::settings::RunSettings;
@@ -27,6 +31,8 @@ use crate::task::Task;
 use crate::verdict::VerdictGiven;
 use crate::wait::Wait;
 
+pub use held::HeldIntegration;
+pub use landing::{FailedLanding, UndoneLanding};
 pub use outcome::{
     CacheLookup, ErrorKind, FailureCause, Recovery, ResourceUsage, ReturnCause, RunStatus, ToolOutcome, VerifyScope,
 };
@@ -286,6 +292,12 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         micro_usd: Option<u64>,
     },
+    /// A search of the web by a model's endpoint is about to be asked for; its tokens are reserved.
+    #[serde(rename = "search.requested")]
+    SearchRequested(SearchRequested),
+    /// Such a search ended; the reservation is settled.
+    #[serde(rename = "search.ended")]
+    SearchEnded(SearchEnded),
     /// Parts of an agent's context were left out.
     #[serde(rename = "context.compacted")]
     ContextCompacted {
@@ -319,6 +331,9 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cache: Option<CacheLookup>,
     },
+    /// The proxy of a call's program decided about a host; once for each of a call.
+    #[serde(rename = "egress.decided")]
+    EgressDecided(EgressDecided),
     /// A call ended.
     #[serde(rename = "tool.finished")]
     ToolFinished {
@@ -651,12 +666,7 @@ pub enum Event {
     },
     /// A landing could not be completed, or the user's branch has moved on without it.
     #[serde(rename = "landing.failed")]
-    LandingFailed {
-        /// The user's branch.
-        branch: String,
-        /// The reason, in words.
-        message: String,
-    },
+    LandingFailed(FailedLanding),
     /// The integration branch was merged into the user's branch.
     #[serde(rename = "run.landed")]
     RunLanded {
@@ -669,20 +679,10 @@ pub enum Event {
     },
     /// A landing was undone.
     #[serde(rename = "run.unlanded")]
-    RunUnlanded {
-        /// The user's branch.
-        branch: String,
-        /// Its tip, the same as before the landing.
-        to: Oid,
-    },
+    RunUnlanded(UndoneLanding),
     /// The integration branch was not moved because it is checked out; the result is kept beside it.
     #[serde(rename = "integration.held")]
-    IntegrationHeld {
-        /// Where it is checked out.
-        checkout: String,
-        /// The result, to which that checkout can be fast-forwarded.
-        commit: Oid,
-    },
+    IntegrationHeld(HeldIntegration),
     /// The user dropped tasks: the integration branch was rebuilt without them; the ref is updated afterwards.
     #[serde(rename = "tasks.dropped")]
     TasksDropped(DroppedTasks),

@@ -1,5 +1,5 @@
-//! Decides what happens after a tool's call has failed, by the class of the failure; and when a class of tools is out
-//! of order. Values only: the clock and the waiting belong to the executor.
+//! Decides what happens after a tool's call has failed, by the class of the failure; and when a class of tools, or what
+//! a call reaches, is out of order. Values only: the clock and the waiting belong to the executor.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ const MOST_RETRIES: u32 = 2;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// How much longer the second time limit of a call is than the first.
 pub const LONGER: u32 = 2;
-/// How many calls of a class have to fail one after another, retries included as one, before it is out of order.
+/// How many calls have to fail one after another, retries included as one, before what they need is out of order.
 const OUT_OF_ORDER_AFTER: u32 = 3;
-/// How long calls of a class that is out of order are refused before one may try again.
+/// How long calls that need what is out of order are refused before one may try again.
 pub const PROBE_AFTER: Duration = Duration::from_secs(30);
 
 /// The class of a failure, as far as the reaction depends on it.
@@ -90,11 +90,38 @@ impl FailedCall {
     }
 }
 
-/// Whether the tools of one class work: after several failures of what they need, their calls are refused at once,
-/// except for one from time to time that tries it.
+/// What a failure shows to be out of order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lacking {
+    /// What all tools of the class need, such as the sandbox.
+    Class,
+    /// What the call reaches, such as a host. That of one says nothing about others: whoever writes a page chooses the
+    /// hosts of its links.
+    Reached,
+}
+
+impl Failure {
+    /// Returns what the failure shows to be out of order; `None` if it says nothing about other calls.
+    pub fn shows(self) -> Option<Lacking> {
+        match self {
+            Failure::Unavailable => Some(Lacking::Class),
+            Failure::Network => Some(Lacking::Reached),
+            Failure::Repairable
+            | Failure::Refused
+            | Failure::Forbidden
+            | Failure::TimedOut
+            | Failure::Absent
+            | Failure::Broken
+            | Failure::Interrupted => None,
+        }
+    }
+}
+
+/// Whether one thing that calls need is available: after several failures of it, calls are refused at once, except for
+/// one from time to time that tries it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClassHealth {
-    /// How many calls in a row found that what the class needs is not available.
+pub struct Health {
+    /// How many calls in a row found that it is not available.
     failures: u32,
     /// When the last of them ended.
     failed_at: Duration,
@@ -102,57 +129,42 @@ pub struct ClassHealth {
     is_probed: bool,
 }
 
-/// Whether a call may run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
-    /// It may.
-    Runs,
-    /// It may, although its class is out of order: it shows whether that is still so.
-    Probes,
-    /// It may not; the next one may after this time.
-    Refused {
-        /// How long from now, zero while a call is trying it.
-        next: Duration,
-    },
-}
-
-impl ClassHealth {
-    /// Decides about a call at this time of a clock that never goes back, if one may try again after that time.
-    pub fn admit(&mut self, now: Duration, probe_after: Duration) -> Admission {
+impl Health {
+    /// Returns how long from now calls are refused, zero while one is trying it; `None` if a call may run. One may try
+    /// again after the given time, by a clock that never goes back.
+    pub fn refusal(&self, now: Duration, probe_after: Duration) -> Option<Duration> {
         let waited = now.saturating_sub(self.failed_at);
         match self.is_out_of_order() {
-            false => Admission::Runs,
-            true if self.is_probed => Admission::Refused { next: Duration::ZERO },
-            true if waited < probe_after => Admission::Refused { next: probe_after.saturating_sub(waited) },
-            true => {
-                self.is_probed = true;
-                Admission::Probes
-            }
+            true if self.is_probed => Some(Duration::ZERO),
+            true if waited < probe_after => Some(probe_after.saturating_sub(waited)),
+            _ => None,
         }
     }
 
-    /// Notes how an admitted call ended: whether what its class needs was available.
+    /// Notes that a call runs, which shows whether what is out of order is so still.
+    pub fn begun(&mut self) {
+        self.is_probed = self.is_out_of_order();
+    }
+
+    /// Notes how a call ended: whether what it needs was available.
     pub fn ended(&mut self, was_available: bool, now: Duration) {
         self.is_probed = false;
         self.failures = if was_available { 0 } else { self.failures.saturating_add(1) };
         self.failed_at = now;
     }
 
-    /// Notes that an admitted call showed nothing, since it was interrupted.
+    /// Notes that a call showed nothing, since it was interrupted.
     pub fn undecided(&mut self) {
         self.is_probed = false;
     }
 
-    /// Reports whether calls of the class are refused.
-    pub fn is_out_of_order(&self) -> bool {
-        self.failures >= OUT_OF_ORDER_AFTER
+    /// Returns when the last call failed or succeeded.
+    pub fn noted_at(&self) -> Duration {
+        self.failed_at
     }
-}
 
-impl Failure {
-    /// Reports whether the failure says something about all tools of the class.
-    pub fn is_of_class(self) -> bool {
-        matches!(self, Failure::Unavailable | Failure::Network)
+    fn is_out_of_order(&self) -> bool {
+        self.failures >= OUT_OF_ORDER_AFTER
     }
 }
 
@@ -218,28 +230,45 @@ mod tests {
     }
 
     #[test]
-    fn a_class_out_of_order_is_refused_until_a_probe_succeeds() {
+    fn what_is_out_of_order_is_refused_until_a_probe_succeeds() {
         let second = Duration::from_secs;
-        let mut class = ClassHealth::default();
+        let mut health = Health::default();
+        let begin = |health: &mut Health, at: u64| {
+            let refusal = health.refusal(second(at), PROBE_AFTER);
+            if refusal.is_none() {
+                health.begun();
+            }
+            refusal
+        };
         for at in 0..3 {
-            assert_eq!(class.admit(second(at), PROBE_AFTER), Admission::Runs);
-            class.ended(false, second(at));
+            assert_eq!(begin(&mut health, at), None);
+            health.ended(false, second(at));
         }
-        assert_eq!(class.admit(second(12), PROBE_AFTER), Admission::Refused { next: second(20) });
-        assert_eq!(class.admit(second(32), PROBE_AFTER), Admission::Probes);
-        assert_eq!(class.admit(second(33), PROBE_AFTER), Admission::Refused { next: Duration::ZERO });
-        class.ended(false, second(34));
-        assert_eq!(class.admit(second(35), PROBE_AFTER), Admission::Refused { next: second(29) });
-        assert_eq!(class.admit(second(64), PROBE_AFTER), Admission::Probes);
-        class.undecided();
-        assert_eq!(class.admit(second(64), PROBE_AFTER), Admission::Probes);
-        class.ended(true, second(65));
-        assert_eq!(class.admit(second(65), PROBE_AFTER), Admission::Runs);
+        assert_eq!(begin(&mut health, 12), Some(second(20)));
+        assert_eq!(begin(&mut health, 32), None);
+        assert_eq!(begin(&mut health, 33), Some(Duration::ZERO));
+        health.ended(false, second(34));
+        assert_eq!(begin(&mut health, 35), Some(second(29)));
+        assert_eq!(begin(&mut health, 64), None);
+        health.undecided();
+        assert_eq!(begin(&mut health, 64), None);
+        health.ended(true, second(65));
+        assert_eq!(begin(&mut health, 65), None);
         // Failures count only one after another.
-        class.ended(false, second(66));
-        class.ended(false, second(67));
-        class.ended(true, second(68));
-        class.ended(false, second(69));
-        assert_eq!(class.admit(second(70), PROBE_AFTER), Admission::Runs);
+        health.ended(false, second(66));
+        health.ended(false, second(67));
+        health.ended(true, second(68));
+        health.ended(false, second(69));
+        assert_eq!(begin(&mut health, 70), None);
+    }
+
+    #[test]
+    fn only_what_all_tools_of_a_class_need_counts_for_the_class() {
+        use Failure::{Absent, Broken, Forbidden, Interrupted, Network, Refused, Repairable, TimedOut, Unavailable};
+        assert_eq!(Unavailable.shows(), Some(Lacking::Class));
+        assert_eq!(Network.shows(), Some(Lacking::Reached));
+        for failure in [Absent, Broken, Forbidden, Interrupted, Refused, Repairable, TimedOut] {
+            assert_eq!(failure.shows(), None, "{failure:?}");
+        }
     }
 }

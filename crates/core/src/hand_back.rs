@@ -6,13 +6,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::check_receipt::{CheckReceipt, CheckVerdict, CheckedBy};
-use crate::claims::{ClaimKind, claims, open_questions};
+use crate::claims::{ClaimKind, claims, has_claims_line, open_questions};
 use crate::compared_work::ChangedPath;
 use crate::event::FailureCause;
 use crate::ids::AgentId;
 use crate::invisible::shown;
 use crate::run_state::{EndCause, RunState, TaskError, TaskRecord, TaskState, Verify};
-use crate::test_files::is_test_file;
 use crate::truncation::truncate;
 
 /// The maximum number of characters of a summary: several of them fit into one result.
@@ -67,8 +66,8 @@ pub enum Doubt {
         /// How it ended.
         exit: String,
     },
-    /// The exit code of the command is not that of the check.
-    #[error("the result of `{command}` is not known: its exit code is not the check's")]
+    /// The exit code of the command is not that of a check that ran.
+    #[error("the result of `{command}` is not known: its exit code is not that of a check that ran")]
     UnknownResult {
         /// The command.
         command: String,
@@ -82,6 +81,9 @@ pub enum Doubt {
     /// The work changes nothing.
     #[error("its work changes no file")]
     NoChanges,
+    /// The report does not say what it claims.
+    #[error("its report has no line `Claims:`")]
+    NoClaimsLine,
 }
 
 /// A claim that the facts do not bear out.
@@ -93,6 +95,13 @@ pub struct UnverifiedClaim {
     pub said: String,
     /// What speaks against it.
     pub why: Vec<Doubt>,
+}
+
+impl UnverifiedClaim {
+    /// Reports whether nothing speaks against the report but that it does not say what it claims.
+    pub fn is_only_unsaid(&self) -> bool {
+        self.why == [Doubt::NoClaimsLine]
+    }
 }
 
 impl std::fmt::Display for UnverifiedClaim {
@@ -223,7 +232,7 @@ impl RunState {
     pub fn hand_back(&self, record: &TaskRecord) -> HandBack {
         let outcome = Outcome::of(record);
         let report = if outcome == Outcome::Working { "" } else { record.summary().trim() };
-        let children = self.tasks().filter(|child| child.parent.as_ref() == Some(&record.task.id));
+        let children = self.children(&record.task.id);
         let children =
             children.map(|child| ChildOutcome { agent_id: child.task.id.clone(), outcome: Outcome::of(child) });
         let (files, omitted_files) = record.compared().map_or((&[][..], 0), |work| (&work.files[..], work.omitted));
@@ -239,8 +248,8 @@ impl RunState {
             open_questions: open_questions(report),
             unverified: match outcome {
                 Outcome::Done | Outcome::NothingToDo => record.unverified_claims(report),
-                _ if record.reached_limit().is_some() && !report.is_empty() => record.unverified_claims(report),
-                _ => Vec::new(),
+                _ if report.is_empty() => Vec::new(),
+                _ => record.unverified_claims(report),
             },
             changed_tests: changed_tests(files),
             files: files.to_vec(),
@@ -264,38 +273,72 @@ fn without_report(record: &TaskRecord, files: usize) -> String {
 }
 
 /// Returns the existing tests that are changed or deleted; new ones only add.
-fn changed_tests(files: &[ChangedPath]) -> Vec<String> {
-    let tests = files.iter().filter(|file| file.status != 'A' && is_test_file(&file.path));
-    tests.map(|file| file.path.clone()).collect()
+fn changed_tests<'f>(files: impl IntoIterator<Item = &'f ChangedPath>) -> Vec<String> {
+    files.into_iter().filter(|file| file.changes_test()).map(|file| file.path.clone()).collect()
 }
 
 impl TaskRecord {
     /// Returns the claims of a report that the facts do not bear out. Work that has ended claims to be done, unless its
     /// agent had reached a limit.
     pub fn unverified_claims(&self, report: &str) -> Vec<UnverifiedClaim> {
+        self.held_claims(report).into_iter().map(|(claim, _)| claim).collect()
+    }
+
+    /// Returns why a role that is strict about claims refuses a report: it does not say what it claims, or the facts do
+    /// not bear out what it lists. What only its prose seems to claim is named beside that, but is no reason by itself,
+    /// since prose can be misread.
+    pub fn refused_claims(&self, report: &str) -> Vec<UnverifiedClaim> {
+        let mut held = self.held_claims(report);
+        if !self.is_command() && !has_claims_line(report) {
+            let missing =
+                UnverifiedClaim { claim: ClaimKind::Done, said: String::new(), why: vec![Doubt::NoClaimsLine] };
+            held.push((missing, true));
+        }
+        let is_refused = held.iter().any(|(_, counts)| *counts);
+        if is_refused { held.into_iter().map(|(claim, _)| claim).collect() } else { Vec::new() }
+    }
+
+    /// Returns the claims that the facts do not bear out, each with whether it is more than a reading of prose.
+    fn held_claims(&self, report: &str) -> Vec<(UnverifiedClaim, bool)> {
         if self.is_command() {
             return Vec::new();
         }
-        let mut made = claims(report);
-        let has_done = made.iter().any(|claim| claim.kind == ClaimKind::Done);
-        let (mut unverified, files) = (Vec::new(), self.compared().map_or(&[][..], |work| &work.files));
-        if !has_done && self.reached_limit().is_none() {
-            let why: Vec<Doubt> = undeclared_tests(files, report).into_iter().collect();
-            let (claim, said) = (ClaimKind::Done, String::new());
-            unverified.push(UnverifiedClaim { claim, said, why });
+        let made = claims(report);
+        let undeclared = || self.undeclared_tests(report);
+        let mut held = Vec::new();
+        if !made.iter().any(|claim| claim.kind == ClaimKind::Done) && self.reached_limit().is_none() {
+            let why = undeclared().into_iter().collect();
+            held.push((UnverifiedClaim { claim: ClaimKind::Done, said: String::new(), why }, true));
         }
-        unverified.extend(made.drain(..).map(|claim| {
+        held.extend(made.into_iter().map(|claim| {
             let why = match claim.kind {
                 ClaimKind::Done => {
-                    let is_empty = files.is_empty() && self.delivers_changes();
-                    is_empty.then_some(Doubt::NoChanges).into_iter().chain(undeclared_tests(files, report)).collect()
+                    let is_empty = self.changed_files().is_empty() && self.delivers_changes();
+                    is_empty.then_some(Doubt::NoChanges).into_iter().chain(undeclared()).collect()
                 }
                 ClaimKind::Verified | ClaimKind::TestsPass => self.doubt_of_check().into_iter().collect(),
             };
-            UnverifiedClaim { claim: claim.kind, said: claim.said, why }
+            (UnverifiedClaim { claim: claim.kind, said: claim.said, why }, claim.listed)
         }));
-        unverified.retain(|claim| !claim.why.is_empty());
-        unverified
+        held.retain(|(claim, _)| !claim.why.is_empty());
+        held
+    }
+
+    /// Returns the files that its compared work changes.
+    fn changed_files(&self) -> &[ChangedPath] {
+        self.compared().map_or(&[], |work| &work.files)
+    }
+
+    /// Returns the doubt about tests that are changed although the report does not name them. What its children changed
+    /// was theirs to name.
+    fn undeclared_tests(&self, report: &str) -> Option<Doubt> {
+        let is_named = |path: &String| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            report.contains(path.as_str()) || report.contains(name)
+        };
+        let own = self.changed_files().iter().filter(|file| !self.childrens_tests().contains(file));
+        let files: Vec<String> = changed_tests(own).into_iter().filter(|path| !is_named(path)).collect();
+        (!files.is_empty()).then_some(Doubt::TestsChanged { files })
     }
 
     /// Reports whether the task has handed over changes, or that it has none although its agent was to make some.
@@ -336,14 +379,4 @@ impl TaskRecord {
             CheckVerdict::Unknown => Some(Doubt::UnknownResult { command: newest.command.clone() }),
         }
     }
-}
-
-/// Returns the doubt about tests that are changed although the report does not name them.
-fn undeclared_tests(files: &[ChangedPath], report: &str) -> Option<Doubt> {
-    let is_named = |path: &String| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        report.contains(path.as_str()) || report.contains(name)
-    };
-    let files: Vec<String> = changed_tests(files).into_iter().filter(|path| !is_named(path)).collect();
-    (!files.is_empty()).then_some(Doubt::TestsChanged { files })
 }

@@ -7,6 +7,7 @@
 
 mod actions;
 mod admission;
+mod agenda;
 pub mod agent_loop;
 mod agent_spec;
 mod agent_status;
@@ -31,6 +32,7 @@ mod compared_work;
 pub mod context;
 pub mod conversation;
 mod dropped_tasks;
+pub mod egress;
 pub mod event;
 #[cfg(test)]
 mod event_schema;
@@ -39,16 +41,20 @@ pub mod git_path;
 mod hand_back;
 mod hand_over;
 mod hex;
+pub mod host;
+mod id_map;
 pub mod ids;
 mod illegal;
 pub mod invisible;
 mod mailboxes;
+mod map_budget;
 pub mod marker;
 pub mod merge_queue;
 mod merge_target;
 pub mod message;
 pub mod message_template;
 pub mod model_fallback;
+pub mod model_search;
 mod parked_call;
 mod permission;
 pub mod policy;
@@ -64,15 +70,18 @@ mod run_markers;
 pub mod run_state;
 pub mod schedule;
 pub mod settings;
+mod shared_map;
 mod shell;
 mod shutdown_level;
 pub mod similar;
 mod spawn_record;
 mod stop_request;
 mod stored_request;
+pub mod taint;
 pub mod task;
 mod task_failure;
 mod task_record;
+mod task_records;
 mod task_state;
 mod test_files;
 pub mod tool_extensions;
@@ -84,6 +93,7 @@ mod untrusted_text;
 pub mod verdict;
 mod verdict_end;
 mod wait;
+pub mod web;
 mod work_step;
 
 pub use actions::Action;
@@ -99,13 +109,15 @@ pub use claims::ClaimKind;
 pub use compared_work::{ChangedPath, ComparedWork, MAX_CHANGED_PATHS, WorkCompared};
 pub use context::{ByteBound, Context, TokenCounter};
 pub use conversation::{
-    Message, ModelReply, ModelRequest, Origin, RawBlocks, StopReason, ToolAnswer, ToolCall, ToolResult, ToolSpec, Usage,
+    Message, ModelReply, ModelRequest, Origin, RawBlocks, SameAgain, StopReason, ToolAnswer, ToolCall, ToolResult,
+    ToolSpec, Usage,
 };
 pub use dropped_tasks::DroppedTasks;
 pub use event::{Event, Recorded};
 pub use hand_back::{ChildOutcome, Doubt, HandBack, Outcome, UnverifiedClaim, UsedUp};
 pub use hex::hex;
 pub use ids::{AgentId, BlobId, CallHash, CallId, CallOfTurn, Oid, RequestHash, RunId, TaskId};
+pub use map_budget::{MAP_TOKENS, MapChoice};
 pub use merge_queue::{Evidence, MergeQueue, MergeStep};
 pub use merge_target::MergeTarget;
 pub use message::{Address, Body, Envelope, MessageKind, Outgoing};

@@ -1,25 +1,25 @@
 //! The messages of a run that wait to be read, the questions that wait for an answer, and the numbers of each sender's
 //! messages to each receiver.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ids::{AgentId, CallOfTurn};
 use crate::illegal::Illegal;
 use crate::message::{Channel, Envelope, MessageKind, Receiver, Sender};
+use crate::shared_map::SharedMap;
 
 /// The messages of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Mailboxes {
     /// The undelivered messages of each agent, oldest first.
-    waiting: BTreeMap<AgentId, Vec<Arc<Envelope>>>,
-    channels: BTreeMap<(Sender, Receiver), Channel>,
+    waiting: SharedMap<AgentId, Vec<Arc<Envelope>>>,
+    channels: SharedMap<(Sender, Receiver), Channel>,
     /// How many messages each sender has sent: earlier builds numbered them by that.
-    sent: BTreeMap<Sender, u64>,
+    sent: SharedMap<Sender, u64>,
     /// The unanswered questions of each sender to each receiver, oldest first.
-    questions: BTreeMap<(Sender, Receiver), Vec<Arc<Envelope>>>,
+    questions: SharedMap<(Sender, Receiver), Vec<Arc<Envelope>>>,
     /// The messages that each agent has sent by the calls of its newest turn.
-    of_turn: BTreeMap<AgentId, OfTurn>,
+    of_turn: SharedMap<AgentId, OfTurn>,
 }
 
 /// What the calls of one turn have sent.
@@ -76,19 +76,22 @@ impl Mailboxes {
         }
         let envelope = Arc::new(envelope.clone());
         self.sent.insert(from.clone(), of_sender);
-        self.channels.entry((from.clone(), to.clone())).or_default().sent = *sequence;
+        self.channels.update((from.clone(), to.clone()), |channel| channel.sent = *sequence);
         if let (Some(question), Some(asker)) = (envelope.reply_to, envelope.to_asker()) {
             self.close(&asker.0, &asker.1, question);
         }
         if envelope.kind == MessageKind::Question {
-            self.questions.entry((from.clone(), to.clone())).or_default().push(Arc::clone(&envelope));
+            let asked = Arc::clone(&envelope);
+            self.questions.update((from.clone(), to.clone()), |open| open.push(asked));
         }
         if let (Some(agent), Some(call)) = (from.agent(), &envelope.call) {
-            let of_turn = self.of_turn.entry(agent.clone()).or_default();
-            if of_turn.turn != call.turn {
-                *of_turn = OfTurn { turn: call.turn, messages: Vec::new() };
-            }
-            of_turn.messages.push(Arc::clone(&envelope));
+            let message = Arc::clone(&envelope);
+            self.of_turn.update(agent.clone(), |of_turn| {
+                if of_turn.turn != call.turn {
+                    *of_turn = OfTurn { turn: call.turn, messages: Vec::new() };
+                }
+                of_turn.messages.push(message);
+            });
         }
         match to {
             Receiver::Agent(agent) => {
@@ -96,7 +99,7 @@ impl Mailboxes {
                     // The user has answered, so what the agent wrote before has been read.
                     self.acknowledge(&Sender::Agent(agent.clone()), &Receiver::User, None);
                 }
-                self.waiting.entry(agent.clone()).or_default().push(envelope);
+                self.waiting.update(agent.clone(), |waiting| waiting.push(envelope));
             }
             Receiver::User => {}
         }

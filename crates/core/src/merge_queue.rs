@@ -6,13 +6,12 @@
 //! evidence, a limited number of times. Results of checks are cached by (tree, command), so no tree is checked twice.
 //! This module decides; the merge executor acts.
 
-use std::collections::BTreeMap;
-
 use crate::event::{Event, ReturnCause, VerifyScope};
 use crate::ids::{BlobId, Oid, TaskId};
 use crate::illegal::Illegal;
 use crate::merge_target::MergeTarget;
 use crate::settings::RunSettings;
+use crate::shared_map::SharedMap;
 use crate::task_failure::{AfterFault, GivenUp};
 use crate::task_record::TaskRecord;
 
@@ -20,7 +19,7 @@ use crate::task_record::TaskRecord;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeQueue {
     current: Option<Current>,
-    results: BTreeMap<(Oid, String), VerifyResult>,
+    results: SharedMap<(Oid, String), VerifyResult>,
 }
 
 /// The result of checking a tree.

@@ -115,7 +115,7 @@ enum Person {
 }
 
 /// A message that is to be sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outgoing {
     /// Whom it goes to.
     pub to: Address,

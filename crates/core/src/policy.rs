@@ -11,19 +11,23 @@
 //! was really opened.
 
 mod command;
+mod destinations;
 mod examples;
 mod glob;
 mod lexer;
 mod limits;
 mod programs;
+mod registries;
+mod remotes;
 mod target;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::case_folding::folded_path;
+use crate::host::HostPattern;
 pub use crate::permission::Permission;
 use crate::settings::{RuleDecision, RuleText};
 use crate::tool_names::ToolNames;
@@ -32,12 +36,17 @@ use crate::tool_settings::ToolSettings;
 use command::Command;
 use examples::Judged;
 use glob::PathPattern;
-pub(crate) use glob::covers_host;
 use limits::Limits;
-pub use target::Target;
+pub use target::{Registry, RemoteBranch, Target};
 
 /// The rule id of a decision made by no rule.
 pub const DEFAULT_RULE: &str = "default";
+
+/// The rule that asks about hosts that the user does not list.
+pub const DOMAINS_RULE: &str = limits::DOMAINS;
+
+/// The rule that asks about every program that is to use the network, unless another rule is for it.
+pub const NETWORK_RULE: &str = "built-in:network";
 
 /// The tools and permissions of an agent's role; rules only narrow them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +56,9 @@ pub struct Grant {
     pub tools: BTreeSet<String>,
     /// The permissions of the role.
     pub permissions: BTreeSet<Permission>,
+    /// The tools of the role that something else withholds from the agent, with the reasons.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub withheld: BTreeMap<String, String>,
 }
 
 impl Grant {
@@ -55,7 +67,14 @@ impl Grant {
         Grant {
             tools: tools.into_iter().map(str::to_owned).collect(),
             permissions: Permission::ALL.into_iter().collect(),
+            withheld: BTreeMap::new(),
         }
+    }
+
+    /// Takes those of these tools from the agent that its role has.
+    pub fn withhold(&mut self, tools: &[&str], reason: &str) {
+        let of_role: Vec<String> = self.tools.extract_if(.., |tool| tools.contains(&tool.as_str())).collect();
+        self.withheld.extend(of_role.into_iter().map(|tool| (tool, reason.to_owned())));
     }
 
     /// Reports whether the role may use the tool.
@@ -78,6 +97,9 @@ pub enum Access {
     Delete,
     /// It runs a program that the tool chooses, so rules about any tool that runs programs hold as well.
     Run,
+    /// It lets a program use the network. Rules of any tool that connects to hosts may be against it; only a rule about
+    /// the permission, or about `domain:` of this tool, is for it.
+    Network,
 }
 
 impl Access {
@@ -89,6 +111,7 @@ impl Access {
             Access::Write => Permission::FileWrite,
             Access::Delete => Permission::FileModify,
             Access::Run => Permission::CodeExecution,
+            Access::Network => Permission::NetworkAccess,
         }
     }
 
@@ -189,6 +212,31 @@ struct Pattern {
     text: String,
     /// The same, for paths.
     paths: PathPattern,
+    /// The same, for hosts.
+    hosts: Option<HostPattern>,
+}
+
+/// What may stand before a host in a rule, as in rules written for other products.
+const DOMAIN: &str = "domain:";
+
+impl Pattern {
+    fn new(text: &str) -> Pattern {
+        let hosts = HostPattern::parse(text.strip_prefix(DOMAIN).unwrap_or(text));
+        Pattern { text: text.to_owned(), paths: PathPattern::new(text), hosts }
+    }
+
+    /// Reports whether a host matches, or all hosts below a name; where more matches is safer, a pattern with other
+    /// wildcards matches as text.
+    fn matches_host(&self, host: &str, strict: bool) -> bool {
+        let hosts = HostPattern::parse(host);
+        let is_covered = |pattern: &HostPattern| hosts.as_ref().is_some_and(|hosts| pattern.covers(hosts));
+        if self.hosts.as_ref().is_some_and(is_covered) {
+            return true;
+        }
+        let as_text = || hosts.as_ref().map_or_else(|| host.to_lowercase(), HostPattern::to_string);
+        let pattern = self.text.strip_prefix(DOMAIN).unwrap_or(&self.text).to_lowercase();
+        !strict && self.hosts.is_none() && glob::matches_text(&pattern, &as_text())
+    }
 }
 
 impl Rule {
@@ -217,7 +265,7 @@ impl Rule {
         if pattern.is_some_and(|pattern| pattern.len() > glob::MAX_PATTERN_BYTES) {
             return Err(wrong("the pattern is too long"));
         }
-        let pattern = pattern.filter(|pattern| !pattern.is_empty() && *pattern != "*");
+        let pattern = pattern.filter(|pattern| !matches!(*pattern, "" | "*" | "domain:*"));
         let permission = Permission::named(name);
         let tools = if permission.is_some() { Vec::new() } else { names.in_rule(name) };
         let of_tools = tools.iter().filter_map(|tool| names.tool(tool)).map(|traits| traits.permission);
@@ -227,7 +275,7 @@ impl Rule {
             decision: text.decision,
             tools,
             permission,
-            pattern: pattern.map(|text| Pattern { text: text.to_owned(), paths: PathPattern::new(text) }),
+            pattern: pattern.map(Pattern::new),
             source: text.source.clone(),
         };
         let judged = Judged {
@@ -250,6 +298,10 @@ impl Rule {
     }
 
     fn is_about(&self, question: &Question<'_>) -> bool {
+        // To allow a tool, or a page to it, says nothing of what its programs may reach.
+        if question.access == Access::Network && self.decision == RuleDecision::Allow && self.permission.is_none() {
+            return self.tools.iter().any(|tool| tool == question.tool) && self.is_about_domain();
+        }
         let names = || self.tools.iter().any(|tool| glob::matches_text(tool, question.tool));
         let shares = || question.access != Access::Own && self.permissions.contains(&question.permission);
         match self.permission {
@@ -258,15 +310,23 @@ impl Rule {
         }
     }
 
+    /// Reports whether its pattern says that it is one for hosts.
+    fn is_about_domain(&self) -> bool {
+        self.pattern.as_ref().is_some_and(|pattern| pattern.text.starts_with(DOMAIN))
+    }
+
     fn matches_targets(&self, targets: &[Target]) -> bool {
-        let Some(Pattern { text: pattern, paths }) = &self.pattern else { return true };
+        let Some(of_rule) = &self.pattern else { return true };
+        let pattern = &of_rule.text;
         let strict = self.decision == RuleDecision::Allow;
         let hit = |target: &Target| match target {
-            Target::Path(path) | Target::Folder(path) => paths.matches(path),
+            Target::Path(path) | Target::Folder(path) => of_rule.paths.matches(path),
             Target::Name(name) => glob::matches_text(pattern, name),
             Target::Argv(words) => command_matches(pattern, &shell_line(words), strict),
             Target::Shell(text) => command_matches(pattern, text, strict),
-            Target::Host(host) => glob::matches_host(pattern, host, strict),
+            Target::Host(host) => of_rule.matches_host(host, strict),
+            Target::Remote(branch) => of_rule.matches_remote(branch, strict),
+            Target::Network => false,
         };
         if strict { !targets.is_empty() && targets.iter().all(hit) } else { targets.iter().any(hit) }
     }
@@ -355,7 +415,7 @@ impl Policy {
     /// ```
     pub fn decide(&self, grant: &Grant, question: &Question<'_>) -> Decision {
         if !grant.permits(question.tool, question.permission) {
-            return refused_by_role(question);
+            return refused_by_role(grant, question);
         }
         if let Some(refusal) = too_complex(question) {
             return refusal;
@@ -363,11 +423,16 @@ impl Policy {
         let of_rules = |wanted| self.matching(wanted, question).map(rule_decision);
         of_rules(RuleDecision::Deny)
             .or_else(|| refused_by_limits(&self.limits, question))
+            .or_else(|| self.refuse_remote(question))
             .or_else(|| of_rules(RuleDecision::Ask))
             .or_else(|| doubted(question, |target| doubted_line(&self.limits, target)))
+            .or_else(|| doubted(question, Target::doubted_history))
             .or_else(|| of_rules(RuleDecision::Allow))
             .or_else(|| built_in(question))
-            .or_else(|| doubted(question, |target| doubted_host(&self.limits, target)))
+            .or_else(|| asked_by_default(question))
+            .or_else(|| doubted(question, |target| doubted_host(&self.limits, question.tool, target)))
+            .or_else(|| doubted(question, Target::doubted_remote))
+            .or_else(|| (question.access == Access::Network).then(|| Decision::Ask { rule: NETWORK_RULE.to_owned() }))
             .unwrap_or_else(|| Decision::Allow { rule: DEFAULT_RULE.to_owned() })
     }
 
@@ -455,12 +520,13 @@ fn rule_decision(rule: &Rule) -> Decision {
     }
 }
 
-fn refused_by_role(question: &Question<'_>) -> Decision {
+fn refused_by_role(grant: &Grant, question: &Question<'_>) -> Decision {
     let Question { tool, permission, .. } = question;
-    Decision::Deny {
-        rule: "built-in:role".to_owned(),
-        reason: format!("this agent's role does not grant `{tool}` ({permission}); use the tools that it lists"),
-    }
+    let reason = match grant.withheld.get(*tool) {
+        Some(reason) => format!("this agent may not use `{tool}`: {reason}"),
+        None => format!("this agent's role does not grant `{tool}` ({permission}); use the tools that it lists"),
+    };
+    Decision::Deny { rule: "built-in:role".to_owned(), reason }
 }
 
 /// Denies what the settings of tools never allow.
@@ -470,7 +536,7 @@ fn refused_by_limits(limits: &Limits, question: &Question<'_>) -> Option<Decisio
         Target::Folder(path) => limits.refuse_path(path),
         Target::Argv(words) => limits.refuse_program(words.first()?),
         Target::Shell(text) => limits.refuse_line(text),
-        Target::Host(_) | Target::Name(_) => None,
+        Target::Host(_) | Target::Remote(_) | Target::Network | Target::Name(_) => None,
     })?;
     Some(Decision::Deny { rule: refusal.rule.to_owned(), reason: refusal.reason })
 }
@@ -485,8 +551,8 @@ fn doubted_line(limits: &Limits, target: &Target) -> Option<&'static str> {
     if let Target::Shell(text) = target { limits.doubt_line(text) } else { None }
 }
 
-fn doubted_host(limits: &Limits, target: &Target) -> Option<&'static str> {
-    if let Target::Host(host) = target { limits.doubt_host(host) } else { None }
+fn doubted_host(limits: &Limits, tool: &str, target: &Target) -> Option<&'static str> {
+    if let Target::Host(host) = target { limits.doubt_host(tool, host) } else { None }
 }
 
 fn too_complex(question: &Question<'_>) -> Option<Decision> {
@@ -516,6 +582,19 @@ fn built_in(question: &Question<'_>) -> Option<Decision> {
         rule: "built-in:configuration".to_owned(),
         reason: format!("only the user may change `{path}`, which configures agents; report what should change"),
     })
+}
+
+/// The tools that bring code of strangers into the worktree, which the user is asked about unless a rule allows it.
+const ASKED_BY_DEFAULT: [&str; 1] = ["install_package"];
+
+/// Asks about a call of such a tool. The files that it opens belong to the call to which the user consents; where its
+/// programs may connect is decided apart from it.
+fn asked_by_default(question: &Question<'_>) -> Option<Decision> {
+    let is_call = question.access == Access::Own
+        && question.permission == Permission::CodeExecution
+        && !question.targets.iter().any(|target| target.path().is_some());
+    let is_asked = is_call && ASKED_BY_DEFAULT.contains(&question.tool);
+    is_asked.then(|| Decision::Ask { rule: "built-in:packages".to_owned() })
 }
 
 /// Reports whether a path is one of [`CONFIGURATION`] under any name that a file system may take for it.

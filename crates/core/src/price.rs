@@ -66,7 +66,7 @@ impl Price {
 }
 
 /// The cost of requests; unknown if the price of one of them is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// The cost of the requests with a known price, in micro-dollars.
     known: u64,

@@ -11,6 +11,7 @@ use crate::hand_back::HandBack;
 use crate::ids::{AgentId, Oid, RunId, TaskId};
 use crate::price::{Cost, DOLLAR};
 use crate::run_state::{EndCause, RunState, TakeOver, TaskError, TaskRecord, TaskState, Verify};
+use crate::taint::{Exposure, OutsideSource};
 use crate::task::Work;
 use crate::verdict::ReviewVerdict;
 use crate::wait::RejectingEndpoint;
@@ -119,6 +120,12 @@ pub struct TaskReport {
     pub agent: Option<String>,
     /// The agent.
     pub agent_id: AgentId,
+    /// The agent that spawned it; null for a task of the plan, and for a child of a program.
+    pub parent: Option<AgentId>,
+    /// Its depth in the tree of agents, as the limit counts it: 1 without a parent; `None` in a report on the task
+    /// alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
     /// Attempts begun.
     pub attempt: u32,
     /// Its branch.
@@ -137,8 +144,15 @@ pub struct TaskReport {
     pub usage: ReportUsage,
     /// Why the task did not succeed.
     pub error: Option<TaskError>,
+    /// Whether the run has ended without its work, which is kept, since its agent was ended before that was merged.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub not_in_result: bool,
     /// Whether it was built on work that was rejected after it was merged.
     pub stale: bool,
+    /// The agent that its work was merged into, and that has ended without success, so that the work is not in the
+    /// result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<AgentId>,
     /// Its newest verdict on the tasks that it reviews.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<ReviewVerdict>,
@@ -148,6 +162,24 @@ pub struct TaskReport {
     /// What its agent hands back; `None` in a report on the task alone, and before its work has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hand_back: Option<HandBack>,
+    /// What its agent was exposed to, once it has read text from outside; `None` in a report on the task alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taint: Option<TaskTaint>,
+}
+
+/// What an agent was exposed to that has read text from outside.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskTaint {
+    /// Where the first such text came from.
+    pub outside_text: OutsideSource,
+    /// Whether it also holds private data and can send data out, so that the text could make it give these away.
+    pub flagged: bool,
+}
+
+impl TaskTaint {
+    fn of(exposure: &Exposure) -> Option<Self> {
+        Some(Self { outside_text: exposure.outside()?.clone(), flagged: exposure.is_complete() })
+    }
 }
 
 impl Standing {
@@ -175,8 +207,12 @@ impl Standing {
         let task = |record| TaskReport {
             state: self.of_task(record),
             liveness: Some(state.liveness(record, self.is_live)),
+            depth: Some(state.depth(&record.task.id)),
+            held_by: state.held_by(record).cloned(),
             waits_for_verdict_of: state.waits_for_verdict_of(record),
             hand_back: state.ended_hand_back(record),
+            not_in_result: state.is_left_out(record),
+            taint: state.exposure(&record.task.id).and_then(TaskTaint::of),
             ..TaskReport::of(record)
         };
         Report {
@@ -225,6 +261,8 @@ impl TaskReport {
             liveness: None,
             agent: record.agent().map(str::to_owned).filter(|_| is_agent),
             agent_id: record.task.id.clone(),
+            parent: record.parent.clone(),
+            depth: None,
             attempt: record.attempt(),
             branch: record.branch().map(str::to_owned),
             commit: record.commit().cloned(),
@@ -234,10 +272,13 @@ impl TaskReport {
             turns: record.turns(),
             usage: ReportUsage::of(record.usage(), record.cost()),
             error: record.error(),
+            not_in_result: false,
             stale: record.is_stale(),
+            held_by: None,
             verdict: record.verdict().cloned(),
             waits_for_verdict_of: Vec::new(),
             hand_back: None,
+            taint: None,
         }
     }
 
@@ -278,7 +319,7 @@ pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {
     if state.red_base().is_some() {
         return Some((RunStatus::Failed, EXIT_USAGE));
     }
-    let goes_on = state.stopping().next().is_some() || state.tasks().any(|record| state.can_go_on(record));
+    let goes_on = state.stopping().next().is_some() || state.can_any_go_on();
     if goes_on || !state.due_facts().is_empty() {
         return None;
     }

@@ -14,6 +14,7 @@ use crate::event::{Event, ReturnCause};
 use crate::ids::{AgentId, CallHash, Oid, TaskId};
 use crate::message::{Address, Body, MessageKind, Origin, Outgoing};
 use crate::parked_call::is_whole;
+use crate::price::dollars;
 use crate::routing::Routed;
 use crate::run_state::{Limit, RunState};
 use crate::stop_request::StopRequest;
@@ -186,6 +187,19 @@ impl Allowance {
         self.time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 
+    /// Returns what the agents of these tasks are told.
+    fn words(&self) -> String {
+        let tokens = self.tokens.map(|tokens| format!("{tokens} tokens"));
+        let money = self.micro_usd.map(dollars);
+        let time = self.time.map(|time| format!("{} seconds of work", time.as_secs()));
+        let raised: Vec<String> = tokens.into_iter().chain(money).chain(time).collect();
+        if raised.is_empty() {
+            return TRY_AGAIN.to_owned();
+        }
+        let raised = raised.join(", ");
+        format!("The limit that stopped you has been raised: the whole run may use {raised} now. Go on where you were.")
+    }
+
     /// Returns the tasks that failed for lack of a limit that is raised, or of a model that answers.
     pub fn reopens(&self, state: &RunState) -> Vec<TaskId> {
         let is_given = |record: &&TaskRecord| match state.stopped_by(record) {
@@ -281,7 +295,7 @@ impl RunState {
                 more_time: allowance.time.is_some(),
             });
         }
-        let again = Return { tasks, cause: ReturnCause::Retried, message: TRY_AGAIN.to_owned() };
+        let again = Return { tasks, cause: ReturnCause::Retried, message: allowance.words() };
         Ok(Some(again).filter(|again| !again.tasks.is_empty()))
     }
 

@@ -7,14 +7,15 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::case_folding::folded_path;
 use crate::ids::{Oid, TaskId};
 use crate::invisible::shown;
+use crate::merge_target::MergeTarget;
 use crate::message::Envelope;
 use crate::report::{ReportUsage, Standing};
-use crate::run_state::{EndCause, MergedAttempt, TaskRecord, TaskState, Verify};
+use crate::run_state::{EndCause, MergedAttempt, RunState, TaskRecord, TaskState, Verify};
 use crate::test_files::is_test_file;
 
 /// Folders of CI configuration.
@@ -165,6 +166,7 @@ pub struct ReviewEntry {
     /// What the task used.
     pub usage: ReportUsage,
     /// The attempts whose work is in the result, oldest first, including work rejected after it was merged.
+    #[serde(serialize_with = "without_work")]
     pub merged: Vec<MergedAttempt>,
     /// Whether it was built on work that was rejected after it was merged.
     pub stale: bool,
@@ -173,6 +175,22 @@ pub struct ReviewEntry {
     /// The questions of its agent that wait for the user's answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Envelope>,
+}
+
+/// Serializes merged attempts without the commits of their work: what counts is the commit that merged it.
+fn without_work<S: Serializer>(merged: &[MergedAttempt], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Shown<'a> {
+        attempt: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        into: Option<&'a MergeTarget>,
+        commit: &'a Oid,
+    }
+    serializer.collect_seq(merged.iter().map(|MergedAttempt { attempt, into, commit, .. }| Shown {
+        attempt: *attempt,
+        into: Some(into).filter(|into| !into.is_integration()),
+        commit,
+    }))
 }
 
 impl BranchChanges {
@@ -227,12 +245,25 @@ impl ReviewEntry {
         }
         let names: Vec<TaskId> = entries.iter().map(|entry| entry.task.clone()).collect();
         for ((one, other), paths) in shared {
-            if let (Some(entry), Some(task)) = (entries.get_mut(one), names.get(other)) {
+            if let (Some(entry), Some(task)) = (entries.get_mut(one), names.get(other))
+                && !are_in_line(&standing.state, &entry.task, task)
+            {
                 entry.overlaps.push(Overlap { task: task.clone(), paths });
             }
         }
         entries
     }
+}
+
+/// Reports whether one of two agents is an ancestor of the other: it takes the other's work into its own.
+fn are_in_line(state: &RunState, one: &TaskId, other: &TaskId) -> bool {
+    let parent = |task: &TaskId| state.task(task)?.parent.as_ref();
+    let is_below = |task: &TaskId, above: &TaskId| {
+        // At most as many steps as there are tasks, in case a parent is its own ancestor.
+        let mut ancestors = std::iter::successors(parent(task), |at| parent(at)).take(state.tasks().count());
+        ancestors.any(|ancestor| ancestor == above)
+    };
+    is_below(one, other) || is_below(other, one)
 }
 
 fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Option<ReviewEntry> {

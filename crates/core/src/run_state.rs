@@ -3,8 +3,9 @@
 //! [`RunState::apply`] is the only way to change it, so replaying the journal restores the state of the dead process.
 //! An event that is not valid in the current state is refused with a reason ([`IllegalEvent`]) and changes nothing.
 //! The state decides what is ready, what is skipped and when nothing more can be done; the coordinator only asks. It
-//! is cheap to clone: records are shared until they change.
+//! is cheap to clone: records are shared until they change, and so are the maps of them.
 
+mod agenda;
 mod base;
 mod clock;
 mod dropping;
@@ -24,7 +25,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 pub use crate::admission::{MessageRefused, SpawnRefused, StopRefused};
+use crate::agenda::{Agenda, List};
 pub use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 use crate::base_result::BaseResult;
 pub use crate::base_result::RedBase;
@@ -39,9 +43,12 @@ use crate::message::ExpiredMessage;
 pub use crate::routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
 use crate::schedule::Schedule;
 use crate::settings::RunSettings;
+use crate::shared_map::SharedMap;
 use crate::spawn_record::SpawnRecord;
+use crate::taint::{Exposure, Exposures, TaintGuard};
 use crate::task::Task;
 pub use crate::task_record::{MergedAttempt, Outage, Repair, Snapshot, TakeOver, TaskRecord};
+use crate::task_records::TaskRecords;
 pub use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
 
 /// The state of a run.
@@ -60,7 +67,7 @@ pub struct RunState {
     /// Milliseconds of these in which its agents waited for models that did not answer, and nothing else was done.
     pub waited_ms: u64,
     /// Its frozen settings.
-    pub settings: RunSettings,
+    pub settings: Arc<RunSettings>,
     /// The plan's path as typed.
     pub plan: Option<String>,
     /// The plan's text.
@@ -91,9 +98,11 @@ pub struct RunState {
     pub taken_back: Option<Oid>,
     base_result: BaseResult,
     schedule: Schedule,
-    tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
+    tasks: TaskRecords,
+    agenda: Agenda,
     mailboxes: Arc<Mailboxes>,
-    approvals: BTreeMap<CallHash, Approval>,
+    approvals: SharedMap<CallHash, Arc<Approval>>,
+    exposures: Exposures,
 }
 
 /// A landing of the run's result.
@@ -144,7 +153,7 @@ pub struct Approval {
 }
 
 /// The user's decision on a tool call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalDecision {
     /// Whether it may run.
     pub allowed: bool,
@@ -184,7 +193,7 @@ impl RunState {
             updated_ms: first.ts_ms,
             paused_ms: 0,
             waited_ms: 0,
-            settings: (**settings).clone(),
+            settings: Arc::new((**settings).clone()),
             plan: plan.clone(),
             plan_source: plan_source.clone(),
             title: title.clone(),
@@ -201,9 +210,11 @@ impl RunState {
             taken_back: None,
             base_result: BaseResult::default(),
             schedule: Schedule::default(),
-            tasks: BTreeMap::new(),
+            tasks: TaskRecords::default(),
+            agenda: Agenda::default(),
             mailboxes: Arc::default(),
-            approvals: BTreeMap::new(),
+            approvals: SharedMap::default(),
+            exposures: Exposures::new(settings),
         })
     }
 
@@ -233,8 +244,12 @@ impl RunState {
         }
         let was_stopped = self.status != RunStatus::Running || is_from_outside(&fact.event);
         let stood_still = self.stands_still();
-        self.apply_event(&fact.event).map_err(|reason| illegal(fact, reason))?;
+        if let Err(reason) = self.apply_event(&fact.event) {
+            self.tasks.take_changes();
+            return Err(illegal(fact, reason));
+        }
         self.note_review(&fact.event);
+        self.exposures.apply(&fact.event);
         self.seq = fact.seq;
         self.note_outage(fact);
         let passed_ms = fact.ts_ms.saturating_sub(self.updated_ms);
@@ -247,6 +262,7 @@ impl RunState {
         self.updated_ms = fact.ts_ms;
         self.count_work(&fact.event);
         self.note_time(&fact.event);
+        self.update_agenda();
         Ok(())
     }
 
@@ -254,7 +270,8 @@ impl RunState {
         match event {
             Event::RunStarted { .. } => Err(Illegal::AlreadyStarted),
             Event::RunResumed { timeout_ms, budget_tokens, budget_micro_usd, .. } => {
-                self.settings.timeout_ms = timeout_ms.or(self.settings.timeout_ms);
+                let settings = Arc::make_mut(&mut self.settings);
+                settings.timeout_ms = timeout_ms.or(settings.timeout_ms);
                 self.raise_budgets(*budget_tokens, *budget_micro_usd);
                 (self.status, self.exit_code) = (RunStatus::Running, None);
                 self.forget_red_base();
@@ -267,13 +284,13 @@ impl RunState {
                 Ok(())
             }
             Event::LandingStarted { branch, from, to } => self.landing_started(branch, from, to),
-            Event::LandingFailed { .. } => {
+            Event::LandingFailed(_) => {
                 self.begun_landing()?;
                 self.landings.pop();
                 Ok(())
             }
             Event::RunLanded { .. } => self.begun_landing().map(|begun| begun.is_done = true),
-            Event::RunUnlanded { .. } => {
+            Event::RunUnlanded(_) => {
                 let landing = self.landings.pop().ok_or(Illegal::NothingLanded)?;
                 // The current result stays undone, although the landing before it is undone, too.
                 if self.taken_back.as_ref() != Some(&self.integration) {
@@ -281,7 +298,7 @@ impl RunState {
                 }
                 Ok(())
             }
-            Event::IntegrationHeld { .. } | Event::BaseVerifying { .. } => Ok(()),
+            Event::IntegrationHeld(_) | Event::BaseVerifying { .. } => Ok(()),
             Event::BaseVerified { .. } => {
                 self.base_verified(event);
                 Ok(())
@@ -297,7 +314,7 @@ impl RunState {
             Event::RunCleaned { tasks } => {
                 for task in tasks {
                     if let Some(record) = self.tasks.get_mut(task) {
-                        Arc::make_mut(record).lose_worktree();
+                        record.lose_worktree();
                     }
                 }
                 Ok(())
@@ -317,14 +334,19 @@ impl RunState {
     }
 
     fn add_task(&mut self, task: &Task, parent: Option<&AgentId>, spawn: Option<&SpawnRecord>) -> Result<(), Illegal> {
-        self.schedule.add(task)?;
+        for concerned in self.schedule.add(task)? {
+            self.tasks.note_rewired(concerned);
+        }
+        if let (Some(parent), Some(place)) = (parent, self.schedule.place(&task.id)) {
+            self.agenda.add_child(parent, place);
+        }
         self.budget.add(task.id.clone(), parent.cloned(), task.tokens);
         self.money.add(task.id.clone(), parent.cloned(), None);
         let record = match spawn {
             Some(spawn) => TaskRecord::of_child(task.clone(), parent.cloned(), spawn.clone()),
             None => TaskRecord::new(task.clone(), parent.cloned()),
         };
-        self.tasks.insert(task.id.clone(), Arc::new(record));
+        self.tasks.insert(record);
         Ok(())
     }
 
@@ -341,7 +363,7 @@ impl RunState {
             return Err(Illegal::NotACandidate(candidate.clone()).of(id));
         }
         let record = self.tasks.get_mut(&id).ok_or_else(|| Illegal::NoTask(id.clone()))?;
-        Arc::make_mut(record).apply(self.seq + 1, event).map_err(|reason| reason.of(id.clone()))?;
+        record.apply(self.seq + 1, event).map_err(|reason| reason.of(id.clone()))?;
         let into = self.merges.target().cloned();
         self.merges.apply(event)?;
         self.count_spending(&id, event);
@@ -354,7 +376,7 @@ impl RunState {
                 let (tool, summary, rule) = (tool.clone(), summary.clone(), rule.clone());
                 let arguments = arguments.clone();
                 let asked = Approval { task: id, tool, summary, arguments, rule, decision: None };
-                self.approvals.insert(call.clone(), asked);
+                self.approvals.insert(call.clone(), Arc::new(asked));
             }
             Event::TaskReturned { .. } if before == TaskState::Merged => self.mark_stale(&id),
             Event::TaskReturned { .. } | Event::ReviewApproved { .. } if before.is_settled() => self.unskip(&id),
@@ -367,7 +389,7 @@ impl RunState {
     fn take_over_check(&mut self, task: &TaskId, tree: &Oid) {
         let checked = self.settings.verify.as_deref().and_then(|command| self.merges.result(tree, command));
         if let (Some(checked), Some(record)) = (checked, self.tasks.get_mut(task)) {
-            Arc::make_mut(record).count_check(checked.passed);
+            record.count_check(checked.passed);
         }
     }
 
@@ -383,8 +405,8 @@ impl RunState {
     /// Makes the tasks that were skipped because of this one pending again.
     fn unskip(&mut self, retried: &TaskId) {
         for id in self.schedule.dependents(retried) {
-            if let Some(record) = self.tasks.get_mut(&id).filter(|record| record.state() == TaskState::Skipped) {
-                Arc::make_mut(record).wait_again();
+            if let Some(record) = self.tasks.get_mut_if(&id, |record| record.state() == TaskState::Skipped) {
+                record.wait_again();
             }
         }
     }
@@ -392,8 +414,8 @@ impl RunState {
     /// Marks all merged tasks that were built on this one as stale.
     fn mark_stale(&mut self, rejected: &TaskId) {
         for id in self.schedule.dependents(rejected) {
-            if let Some(record) = self.tasks.get_mut(&id).filter(|record| record.state() == TaskState::Merged) {
-                Arc::make_mut(record).mark_stale();
+            if let Some(record) = self.tasks.get_mut_if(&id, |record| record.state() == TaskState::Merged) {
+                record.mark_stale();
             }
         }
     }
@@ -403,9 +425,10 @@ impl RunState {
         if approval.decision.is_some() {
             return Err(Illegal::Decided(call.clone()));
         }
+        let approval = Arc::make_mut(approval);
         approval.decision = Some(ApprovalDecision { allowed, message: message.map(str::to_owned) });
         if let Some(record) = self.tasks.get_mut(&approval.task) {
-            Arc::make_mut(record).unpark(call);
+            record.unpark(call);
         }
         Ok(())
     }
@@ -417,8 +440,10 @@ impl RunState {
         let failed_for = |cause: FailureCause| error.cause == EndCause::Failed(cause);
         let has_time = self.time_left() != Some(Duration::ZERO);
         if failed_for(FailureCause::Budget) {
-            let is_of_run = self.budget.is_bound_by_run(&record.task.id);
-            return Some(if is_of_run { Limit::RunTokens } else { Limit::TaskTokens });
+            if self.budget.is_bound_by_run(&record.task.id) {
+                return Some(Limit::RunTokens);
+            }
+            return (!self.budget.is_renewable(&record.task.id)).then_some(Limit::TaskTokens);
         }
         if failed_for(FailureCause::Cost) {
             return Some(Limit::RunMoney);
@@ -431,7 +456,7 @@ impl RunState {
 
     /// Returns a task's record.
     pub fn task(&self, id: &TaskId) -> Option<&TaskRecord> {
-        self.tasks.get(id).map(Arc::as_ref)
+        self.tasks.get(id)
     }
 
     /// Returns the tasks merged by this run whose boxes were open when it began.
@@ -448,10 +473,11 @@ impl RunState {
 
     /// Returns the parked calls with their hashes, except those of ended tasks.
     pub fn open_approvals(&self) -> impl Iterator<Item = (&CallHash, &Approval)> {
-        self.approvals.iter().filter(|(call, approval)| {
-            let waits = self.task(&approval.task).is_some_and(|record| record.parked() == Some(*call));
-            waits && approval.decision.is_none()
-        })
+        let parked = self.listed(List::Waiting).filter_map(TaskRecord::parked);
+        let parked = parked.filter_map(|call| self.approvals.get_key_value(call));
+        let open = parked.filter(|(_, approval)| approval.decision.is_none());
+        // In the order of their hashes.
+        open.map(|(call, approval)| (call, approval.as_ref())).collect::<BTreeMap<_, _>>().into_iter()
     }
 
     /// Reports whether a call whose id has this prefix was parked and has been decided.
@@ -462,7 +488,18 @@ impl RunState {
 
     /// Returns the calls of one agent that were parked, decided or not.
     pub fn approvals_of<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = (&'a CallHash, &'a Approval)> {
-        self.approvals.iter().filter(move |(_, approval)| approval.task == *agent)
+        let approvals = self.approvals.iter().map(|(call, approval)| (call, approval.as_ref()));
+        approvals.filter(move |(_, approval)| approval.task == *agent)
+    }
+
+    /// Returns what an agent was exposed to; `None` if nothing is known of it.
+    pub fn exposure(&self, agent: &AgentId) -> Option<&Exposure> {
+        self.exposures.of(agent)
+    }
+
+    /// Returns what decisions about an agent's calls depend on, as far as it was exposed to text from outside.
+    pub fn taint_guard(&self, agent: &AgentId) -> TaintGuard {
+        TaintGuard::new(&self.settings, self.exposures.of(agent).cloned().unwrap_or_default())
     }
 
     /// Returns the events that follow from the state alone: tasks that become ready, skipped, due for review, or
@@ -470,15 +507,11 @@ impl RunState {
     ///
     /// The sequencer evaluates this on the newest state, so calling it twice records nothing twice.
     pub fn due_facts(&self) -> Vec<Event> {
-        let skipped = self.schedule.skipped(|id| self.progress(id)).into_iter();
+        let skipped = self.unstartable();
+        let skipped = skipped.map(|(task, because)| (task.clone(), because.clone()));
         let skipped = skipped.map(|(task, because)| Event::TaskSkipped { task, because });
-        let ready = self.schedule.ready(|id| self.progress(id)).into_iter().map(|task| Event::TaskReady { task });
-        let reviews = self
-            .tasks()
-            .filter(|record| record.state() == TaskState::Verified && self.needs_review(record))
-            .filter(|record| !self.is_held(record))
-            .filter(|record| !self.stays_unmerged(record) && self.approved_work(record).is_none())
-            .map(|record| Event::ReviewRequested { task: record.task.id.clone() });
+        let ready = self.listed(List::Startable).map(|record| Event::TaskReady { task: record.task.id.clone() });
+        let reviews = self.listed(List::ToReview).map(|record| Event::ReviewRequested { task: record.task.id.clone() });
         let abandoned: Vec<Event> = self.abandoned().collect();
         let is_abandoned = |event: &Event| abandoned.iter().any(|end| end.task() == event.task());
         let mut due: Vec<Event> = skipped.chain(ready).chain(reviews).chain(self.wakes()).collect();
@@ -498,14 +531,19 @@ impl RunState {
         record.state().is_workable() || record.waits_until().is_some() || self.is_to_be_merged(record)
     }
 
+    /// Reports whether any task can continue without the user.
+    pub fn can_any_go_on(&self) -> bool {
+        self.is_any(List::GoesOn)
+    }
+
     /// Returns the tasks that an agent should be working on, those started first.
     pub fn workable(&self) -> Vec<TaskId> {
-        let going_on = || self.tasks().filter(|record| !record.is_stopping());
-        let begun = going_on().filter(|record| matches!(record.state(), TaskState::Running | TaskState::Committed));
-        let ready = going_on().filter(|record| record.state() == TaskState::Ready);
-        let mut ready: Vec<&TaskRecord> = ready.collect();
-        ready.sort_by_key(|record| std::cmp::Reverse(record.task.priority));
-        begun.chain(ready).map(|record| record.task.id.clone()).collect()
+        self.to_work_on().cloned().collect()
+    }
+
+    /// Returns the same tasks one by one: there may be many more than agents.
+    pub(crate) fn to_work_on(&self) -> impl Iterator<Item = &TaskId> {
+        self.listed(List::Begun).chain(self.listed(List::Ready)).map(|record| &record.task.id)
     }
 }
 

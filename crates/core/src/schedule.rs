@@ -6,10 +6,14 @@
 //! plan's tasks are added one by one, so a task may name one that does not exist yet, and waits until it does.
 //! Cloning a schedule copies a pointer.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+pub(crate) mod outlook;
+
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::id_map::IdMap;
 use crate::ids::TaskId;
+use crate::shared_map::{SharedMap, SharedSet};
 use crate::task::{Task, TaskStatus};
 
 /// A task's progress, as far as the schedule needs it.
@@ -72,35 +76,41 @@ pub struct Schedule {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Graph {
-    /// In the order of the plan, then of addition.
-    nodes: Vec<Node>,
-    index: BTreeMap<TaskId, usize>,
-    /// Indices, each after everything that it waits for.
-    order: Vec<usize>,
-    /// The tasks that end with a verdict.
-    reviewing: Vec<usize>,
-    /// Tasks that are named but do not exist yet, with those that name them.
-    awaited: BTreeMap<TaskId, Vec<(usize, Wait)>>,
+    /// By their places in the order of the plan, then of addition.
+    nodes: SharedMap<usize, Arc<Node>>,
+    index: IdMap<usize>,
+    /// The folded texts of the ids, which differ for tasks that may not exist beside each other.
+    keys: IdMap<()>,
+    /// Places, each after everything that it waits for.
+    order: SharedMap<usize, usize>,
+    /// The position of each task in this order.
+    positions: SharedMap<usize, usize>,
+    /// Whether any task ends with a verdict.
+    has_review: bool,
+    /// Tasks that are named but do not exist yet, each with one that names it.
+    awaited: SharedSet<(TaskId, usize, Wait)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Node {
     id: TaskId,
-    depends: BTreeSet<usize>,
-    after: BTreeSet<usize>,
+    depends: SharedSet<usize>,
+    after: SharedSet<usize>,
+    /// The tasks that wait for it.
+    followers: SharedSet<usize>,
     /// How many of the tasks that it names do not exist yet.
     missing: usize,
     priority: i64,
     /// Whether it ends with a verdict on the tasks that it depends on.
     is_review: bool,
     /// Those of its dependencies that are merged only after its approval.
-    reviews: BTreeSet<usize>,
+    reviews: SharedSet<usize>,
     /// Its initial progress.
     begins: Progress,
 }
 
 /// What a task requires of one that it waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wait {
     Depends,
     After,
@@ -122,178 +132,110 @@ impl Schedule {
         Ok(Self { graph: Arc::new(graph) })
     }
 
-    /// Adds a task; it may wait for tasks that do not exist yet, and is not ready before they do.
+    /// Adds a task; it may wait for tasks that do not exist yet, and is not ready before they do. Returns the tasks
+    /// that wait for others than before: this one, and those that have waited for it to be added.
     ///
     /// # Errors
     /// A cycle, with its path; a duplicate id. The schedule is then unchanged.
-    pub fn add(&mut self, task: &Task) -> Result<(), ScheduleError> {
+    pub fn add(&mut self, task: &Task) -> Result<Vec<TaskId>, ScheduleError> {
         self.graph.require_new(&task.id)?;
-        if !self.graph.awaited.contains_key(&task.id) && !names(task).any(|(id, _)| *id == task.id) {
+        if self.graph.namers(&task.id).next().is_none() && !names(task).any(|(id, _)| *id == task.id) {
             // No task waits for it, so it comes last in the order and closes no cycle.
             let graph = Arc::make_mut(&mut self.graph);
             graph.append(task);
             graph.settle_review(graph.nodes.len() - 1);
-            return Ok(());
+            return Ok(vec![task.id.clone()]);
         }
         let mut graph = Graph::clone(&self.graph);
         graph.append(task);
         graph.put_in_order()?;
         self.graph = Arc::new(graph);
-        Ok(())
+        let graph = &self.graph;
+        let followers = graph.node(&task.id).into_iter().flat_map(|node| node.followers.keys().copied());
+        // What a task reviews may follow from what others wait for.
+        let concerned: BTreeSet<usize> = if graph.has_review {
+            (0..graph.nodes.len()).collect()
+        } else {
+            followers.chain(graph.index.get(&task.id).copied()).collect()
+        };
+        Ok(concerned.into_iter().filter_map(|at| self.id(at)).cloned().collect())
     }
 
-    /// Returns the tasks that may start now, by descending priority, then in the order of the plan.
-    pub fn ready(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<TaskId> {
-        let states = self.states(progress);
-        let ready = self.graph.nodes.iter().zip(&states).filter(|(_, state)| state.ready);
-        let mut ready: Vec<&Node> = ready.map(|(node, _)| node).collect();
-        ready.sort_by_key(|node| std::cmp::Reverse(node.priority));
-        ready.into_iter().map(|node| node.id.clone()).collect()
+    /// Returns the place of a task in the order of the plan, then of addition.
+    pub(crate) fn place(&self, id: &TaskId) -> Option<usize> {
+        self.graph.index.get(id).copied()
     }
 
-    /// Returns the waiting tasks that can never start, each with the dependency that will not be merged.
-    pub fn skipped(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<(TaskId, TaskId)> {
-        let states = self.states(progress);
-        let skipped = self.graph.nodes.iter().zip(&states).filter_map(|(node, state)| {
-            let because = self.graph.nodes.get(state.skipped?)?;
-            Some((node.id.clone(), because.id.clone()))
-        });
-        skipped.collect()
+    /// Returns the task at a place.
+    pub(crate) fn id(&self, place: usize) -> Option<&TaskId> {
+        self.graph.at(place).map(|node| &node.id)
+    }
+
+    /// Reports whether there is a task whose id cannot exist beside this one: the same, but for case and the like.
+    pub(crate) fn has_key_of(&self, id: &TaskId) -> bool {
+        self.graph.keys.contains_key(&key_of(id))
     }
 
     /// Returns all direct and indirect dependents of a task, in the order of the plan.
     pub fn dependents(&self, of: &TaskId) -> Vec<TaskId> {
         let graph = &self.graph;
-        let mut reached: BTreeSet<usize> = graph.index.get(of).copied().into_iter().collect();
-        for at in &graph.order {
-            if graph.nodes.get(*at).is_some_and(|node| node.depends.iter().any(|on| reached.contains(on))) {
-                reached.insert(*at);
+        let mut reached: BTreeSet<usize> = BTreeSet::new();
+        let mut open: Vec<usize> = graph.index.get(of).copied().into_iter().collect();
+        while let Some(at) = open.pop() {
+            for follower in graph.followers_of(at) {
+                let depends = graph.at(follower).is_some_and(|node| node.depends.contains_key(&at));
+                if depends && reached.insert(follower) {
+                    open.push(follower);
+                }
             }
         }
-        let ids = reached.into_iter().filter_map(|at| graph.nodes.get(at)).map(|node| &node.id);
-        ids.filter(|id| *id != of).cloned().collect()
+        reached.into_iter().filter_map(|at| self.id(at)).cloned().collect()
     }
 
     /// Returns the tasks that are merged only after this one's approval.
     pub fn reviews(&self, reviewer: &TaskId) -> Vec<TaskId> {
-        let reviews = self.graph.node(reviewer).into_iter().flat_map(|node| &node.reviews);
-        reviews.filter_map(|at| self.graph.nodes.get(*at)).map(|node| node.id.clone()).collect()
+        let reviews = self.graph.node(reviewer).into_iter().flat_map(|node| node.reviews.keys());
+        reviews.filter_map(|at| self.id(*at)).cloned().collect()
     }
 
     /// Returns the tasks whose approval a task needs before it is merged.
     pub fn reviewers<'a>(&'a self, of: &TaskId) -> impl Iterator<Item = &'a TaskId> {
         let at = self.graph.index.get(of).copied();
-        let reviewing = self.graph.reviewing.iter().filter_map(|reviewer| self.graph.nodes.get(*reviewer));
-        reviewing.filter(move |node| at.is_some_and(|at| node.reviews.contains(&at))).map(|node| &node.id)
-    }
-
-    /// Returns the tasks that would run if nothing fails, in groups that could run together.
-    pub fn waves(&self) -> Vec<Vec<TaskId>> {
-        let begins = |id: &TaskId| self.graph.node(id).map_or(Progress::Waiting, |node| node.begins);
-        let states = self.states(begins);
-        let runs = |at: usize| states.get(at).is_some_and(State::runs);
-        let mut level: Vec<Option<usize>> = vec![None; self.graph.nodes.len()];
-        for at in self.graph.order.iter().copied() {
-            let Some(node) = self.graph.nodes.get(at) else { continue };
-            // A task that does not run still passes on the order of the tasks before it.
-            let before = node.waits().filter_map(|at| level.get(at).copied().flatten()).max();
-            let own = if runs(at) { Some(before.map_or(0, |before| before + 1)) } else { before };
-            if let Some(slot) = level.get_mut(at) {
-                *slot = own;
-            }
-        }
-        let mut waves: Vec<Vec<TaskId>> = Vec::new();
-        for (at, (node, level)) in self.graph.nodes.iter().zip(level).enumerate() {
-            let Some(level) = level.filter(|_| runs(at)) else { continue };
-            if waves.len() <= level {
-                waves.resize_with(level + 1, Vec::new);
-            }
-            if let Some(wave) = waves.get_mut(level) {
-                wave.push(node.id.clone());
-            }
-        }
-        waves
+        let reviewers = at.into_iter().flat_map(|at| self.graph.reviewers_of(at));
+        reviewers.filter_map(|reviewer| self.id(reviewer))
     }
 
     /// Returns every task, in the order of the plan, then of addition.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskId> {
-        self.graph.nodes.iter().map(|node| &node.id)
-    }
-
-    /// Derives the state of each task for those that wait for it, in order.
-    fn states(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<State> {
-        let mut states = vec![State::default(); self.graph.nodes.len()];
-        for at in self.graph.order.iter().copied() {
-            let Some(node) = self.graph.nodes.get(at) else { continue };
-            let state = State::of(&self.graph, (at, node), progress(&node.id), &states);
-            if let Some(slot) = states.get_mut(at) {
-                *slot = state;
-            }
-        }
-        states
-    }
-}
-
-/// The state of one task for the others.
-#[derive(Clone, Copy, Debug, Default)]
-struct State {
-    /// It has not started.
-    waiting: bool,
-    /// It may start.
-    ready: bool,
-    /// It is merged itself, though perhaps not what it reviews.
-    merged: bool,
-    /// Its dependents may continue.
-    satisfied: bool,
-    /// A task that reviews it may start.
-    reviewable: bool,
-    /// It waits and can never start, because of this task.
-    skipped: Option<usize>,
-    /// Its dependents can never start in this state of the run, because of this task.
-    dead: Option<usize>,
-    /// No task waits for its end, nor for the end of those it comes after: a skipped task must not let others
-    /// overtake.
-    settled: bool,
-}
-
-impl State {
-    fn of(graph: &Graph, (at, node): (usize, &Node), progress: Progress, states: &[State]) -> Self {
-        let of = |at: &usize| states.get(*at).copied().unwrap_or_default();
-        let waiting = progress == Progress::Waiting;
-        let is_merged = progress == Progress::Merged;
-        let skipped = node.depends.iter().find_map(|at| of(at).dead).filter(|_| waiting);
-        // What comes after an approval needs the approved work, too.
-        let satisfied = is_merged && node.reviews.iter().all(|at| of(at).satisfied);
-        let unmerged = node.reviews.iter().find_map(|at| of(at).dead).filter(|_| is_merged);
-        let is_dead = skipped.is_some() || progress == Progress::Failed;
-        let dead = is_dead.then_some(at).or(unmerged);
-        let in_turn = node.after.iter().all(|at| of(at).settled);
-        let is_seen = |at: &usize| of(at).satisfied || node.reviews.contains(at) && of(at).reviewable;
-        // Another review of the same work has ended before the work is merged.
-        let is_complete = |at: &usize| is_seen(at) || of(at).merged && graph.reviews_of(*at).all(|at| is_seen(&at));
-        let complete = node.missing == 0 && node.depends.iter().all(is_complete);
-        let is_parked = matches!(progress, Progress::Parked | Progress::Held);
-        let is_concluded = is_merged && node.reviews.iter().all(|at| of(at).settled);
-        Self {
-            waiting,
-            merged: is_merged,
-            ready: waiting && complete && in_turn,
-            satisfied,
-            reviewable: satisfied || progress == Progress::Held,
-            skipped,
-            dead,
-            settled: in_turn && (is_concluded || is_dead || is_parked),
-        }
-    }
-
-    fn runs(&self) -> bool {
-        self.waiting && self.skipped.is_none()
+        self.graph.nodes.values().map(|node| &node.id)
     }
 }
 
 impl Graph {
     fn node(&self, id: &TaskId) -> Option<&Node> {
-        self.nodes.get(*self.index.get(id)?)
+        self.at(*self.index.get(id)?)
+    }
+
+    fn at(&self, place: usize) -> Option<&Node> {
+        self.nodes.get(&place).map(Arc::as_ref)
+    }
+
+    /// Returns the tasks that wait for a task.
+    fn followers_of(&self, at: usize) -> impl Iterator<Item = usize> {
+        self.at(at).into_iter().flat_map(|node| node.followers.keys()).copied()
+    }
+
+    /// Returns the tasks that review a task.
+    fn reviewers_of(&self, at: usize) -> impl Iterator<Item = usize> {
+        // Most runs have no reviews, and a task may have many followers.
+        let followers = self.has_review.then(|| self.followers_of(at)).into_iter().flatten();
+        followers.filter(move |follower| self.at(*follower).is_some_and(|node| node.reviews.contains_key(&at)))
+    }
+
+    /// Returns the tasks that name one that does not exist yet.
+    fn namers<'a>(&'a self, id: &'a TaskId) -> impl Iterator<Item = (usize, Wait)> + 'a {
+        let named = self.awaited.iter_from(&(id.clone(), 0, Wait::Depends)).map(|(entry, ())| entry);
+        named.take_while(move |(name, _, _)| name == id).map(|(_, namer, wait)| (*namer, *wait))
     }
 
     fn require_new(&self, id: &TaskId) -> Result<(), ScheduleError> {
@@ -301,8 +243,8 @@ impl Graph {
     }
 
     fn require_complete(&self) -> Result<(), ScheduleError> {
-        let namers = self.awaited.iter().filter_map(|(name, waits)| Some((waits.first()?.0, name)));
-        match namers.min().and_then(|(at, name)| Some((self.nodes.get(at)?, name))) {
+        let namers = self.awaited.keys().map(|(name, namer, _)| (*namer, name));
+        match namers.min().and_then(|(at, name)| Some((self.at(at)?, name))) {
             None => Ok(()),
             Some((node, name)) => Err(ScheduleError::Unknown { task: node.id.clone(), dependency: name.clone() }),
         }
@@ -312,73 +254,85 @@ impl Graph {
     fn append(&mut self, task: &Task) {
         let at = self.nodes.len();
         self.index.insert(task.id.clone(), at);
-        let mut node = Node {
-            id: task.id.clone(),
-            depends: BTreeSet::new(),
-            after: BTreeSet::new(),
-            missing: 0,
-            priority: task.priority,
-            is_review: task.verdict,
-            reviews: BTreeSet::new(),
-            begins: Progress::of_box(task.status),
-        };
+        self.keys.insert(key_of(&task.id), ());
+        self.has_review |= task.verdict;
+        let mut node = Node::new(task);
         for (id, wait) in names(task) {
             match self.index.get(id) {
                 Some(earlier) => node.join(*earlier, wait),
-                None => {
-                    node.missing += 1;
-                    self.awaited.entry(id.clone()).or_default().push((at, wait));
-                }
+                // A name that is repeated counts once.
+                None if self.awaited.insert((id.clone(), at, wait), ()).is_none() => node.missing += 1,
+                None => {}
             }
         }
-        if node.is_review {
-            self.reviewing.push(at);
-        }
-        self.nodes.push(node);
-        self.order.push(at);
-        for (namer, wait) in self.awaited.remove(&task.id).unwrap_or_default() {
-            if let Some(node) = self.nodes.get_mut(namer) {
+        let waits: Vec<usize> = node.waits().collect();
+        self.nodes.insert(at, Arc::new(node));
+        self.positions.insert(at, at);
+        self.order.insert(at, at);
+        let namers: Vec<(usize, Wait)> = self.namers(&task.id).collect();
+        for (namer, wait) in namers {
+            self.awaited.remove(&(task.id.clone(), namer, wait));
+            self.change(namer, |node| {
                 node.join(at, wait);
                 node.missing -= 1;
-            }
+            });
+            self.add_follower(at, namer);
+        }
+        for on in waits {
+            self.add_follower(on, at);
+        }
+    }
+
+    fn add_follower(&mut self, of: usize, follower: usize) {
+        self.change(of, |node| {
+            node.followers.insert(follower, ());
+        });
+    }
+
+    fn change(&mut self, at: usize, change: impl FnOnce(&mut Node)) {
+        if let Some(node) = self.nodes.get_mut(&at) {
+            change(Arc::make_mut(node));
         }
     }
 
     fn put_in_order(&mut self) -> Result<(), ScheduleError> {
-        let waits: Vec<Vec<usize>> = self.nodes.iter().map(|node| node.waits().collect()).collect();
-        let ids = |cycle: Vec<usize>| cycle.into_iter().filter_map(|at| Some(self.nodes.get(at)?.id.clone())).collect();
-        self.order = topological(&waits).map_err(|cycle| ScheduleError::Cycle(ids(cycle)))?;
-        for at in self.order.clone() {
-            self.settle_review(at);
+        let waits: Vec<Vec<usize>> = self.nodes.values().map(|node| node.waits().collect()).collect();
+        let ids = |cycle: Vec<usize>| cycle.into_iter().filter_map(|at| Some(self.at(at)?.id.clone())).collect();
+        let order = topological(&waits).map_err(|cycle| ScheduleError::Cycle(ids(cycle)))?;
+        for (position, at) in order.iter().enumerate() {
+            self.order.insert(position, *at);
+            self.positions.insert(*at, position);
+        }
+        if self.has_review {
+            order.iter().for_each(|at| self.settle_review(*at));
         }
         Ok(())
     }
 
     /// Returns what a task reviews.
     fn reviews_of(&self, at: usize) -> impl Iterator<Item = usize> {
-        self.nodes.get(at).into_iter().flat_map(|node| &node.reviews).copied()
+        self.at(at).into_iter().flat_map(|node| node.reviews.keys()).copied()
     }
 
     /// Decides which dependencies of a task are merged only after its approval: all, except those that another task
     /// that it waits for needs in the result, and tasks that review themselves. Everything that it waits for must be
     /// decided already.
     fn settle_review(&mut self, at: usize) {
-        let Some(node) = self.nodes.get(at).filter(|node| node.is_review) else { return };
-        let mut reviews = node.depends.clone();
+        let Some(node) = self.at(at).filter(|node| node.is_review) else { return };
+        let mut reviews: BTreeSet<usize> = node.depends.keys().copied().collect();
         let mut seen: BTreeSet<usize> = node.waits().collect();
         let mut open: Vec<usize> = seen.iter().copied().collect();
-        while let Some(before) = open.pop().and_then(|at| self.nodes.get(at)) {
-            let needed = before.depends.iter().copied();
+        while let Some(before) = open.pop().and_then(|at| self.at(at)) {
+            let needed = before.depends.keys().copied();
             let needed =
-                needed.flat_map(|at| self.reviews_of(at).chain([at])).filter(|at| !before.reviews.contains(at));
-            let needed: BTreeSet<usize> = needed.collect();
-            reviews.retain(|at| !needed.contains(at));
+                needed.flat_map(|at| self.reviews_of(at).chain([at])).filter(|at| !before.reviews.contains_key(at));
+            for at in needed {
+                reviews.remove(&at);
+            }
             open.extend(before.waits().filter(|at| seen.insert(*at)));
         }
-        reviews.retain(|at| self.nodes.get(*at).is_some_and(|node| !node.is_review));
-        if let Some(node) = self.nodes.get_mut(at) {
-            node.reviews = reviews;
-        }
+        reviews.retain(|at| self.at(*at).is_some_and(|node| !node.is_review));
+        self.change(at, |node| node.reviews = reviews.into_iter().collect());
     }
 }
 
@@ -388,16 +342,35 @@ fn names(task: &Task) -> impl Iterator<Item = (&TaskId, Wait)> {
     depends.chain(task.after.iter().map(|id| (id, Wait::After)))
 }
 
+/// Returns the key by which ids are compared, as an id.
+fn key_of(id: &TaskId) -> TaskId {
+    TaskId::new(TaskId::key(id.as_str()))
+}
+
 impl Node {
+    fn new(task: &Task) -> Self {
+        Self {
+            id: task.id.clone(),
+            depends: SharedSet::default(),
+            after: SharedSet::default(),
+            followers: SharedSet::default(),
+            missing: 0,
+            priority: task.priority,
+            is_review: task.verdict,
+            reviews: SharedSet::default(),
+            begins: Progress::of_box(task.status),
+        }
+    }
+
     fn join(&mut self, on: usize, wait: Wait) {
         match wait {
-            Wait::Depends => self.depends.insert(on),
-            Wait::After => self.after.insert(on),
+            Wait::Depends => self.depends.insert(on, ()),
+            Wait::After => self.after.insert(on, ()),
         };
     }
 
     fn waits(&self) -> impl Iterator<Item = usize> {
-        self.depends.iter().chain(&self.after).copied()
+        self.depends.keys().chain(self.after.keys()).copied()
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cache_mode::CacheMode;
+use crate::map_budget::MAP_TOKENS;
 use crate::price::Price;
 use crate::tool_extensions::ToolExtensions;
 use crate::tool_names::ToolNames;
@@ -39,6 +40,10 @@ pub const COMMAND_TIMEOUT_MS: u64 = 600_000;
 /// minutes.
 pub const WORKTREE_MIB: u64 = 20 << 10;
 
+/// Default limit of the number of files in a worktree: several times what the largest projects have with all their
+/// dependencies, and a small part of what a file system can hold.
+pub const WORKTREE_FILES: u64 = 1_000_000;
+
 /// The settings of a run, after merging every source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -65,12 +70,16 @@ pub struct RunSettings {
     pub max_agents: usize,
     /// Maximum depth of spawning below the root.
     pub max_depth: u32,
-    /// Maximum number of children of one agent.
+    /// Maximum number of an agent's children that have not ended.
     pub max_children_per_agent: usize,
     /// Context size of an agent in tokens.
     pub context_tokens: u64,
     /// Context size of the root agent in tokens.
     pub root_context_tokens: u64,
+    /// Size in tokens of the map of the repository that agents get with their first message; zero in runs of older
+    /// versions, which have none.
+    #[serde(default)]
+    pub map_tokens: u64,
     /// Maximum size of a reply in tokens.
     pub max_output_tokens: u32,
     /// Token budget of the whole run.
@@ -113,6 +122,8 @@ pub struct RunSettings {
     pub command_memory_mib: Option<u64>,
     /// Size limit of a worktree in MiB while a command runs in it.
     pub worktree_mib: u64,
+    /// Limit of the number of files and folders in a worktree while a command runs in it.
+    pub worktree_files: u64,
     /// Shell command that runs once in every new worktree.
     pub worktree_setup: Option<String>,
     /// Whether that command may use the network.
@@ -157,6 +168,7 @@ impl Default for RunSettings {
             max_children_per_agent: 10,
             context_tokens: CHILD_CONTEXT_TOKENS,
             root_context_tokens: ROOT_CONTEXT_TOKENS,
+            map_tokens: MAP_TOKENS,
             max_output_tokens: MAX_OUTPUT_TOKENS,
             budget_tokens: None,
             budget_micro_usd: None,
@@ -176,6 +188,7 @@ impl Default for RunSettings {
             command_timeout_ms: COMMAND_TIMEOUT_MS,
             command_memory_mib: None,
             worktree_mib: WORKTREE_MIB,
+            worktree_files: WORKTREE_FILES,
             worktree_setup: None,
             setup_network: false,
             sandbox_read: Vec::new(),

@@ -7,7 +7,7 @@
 
 use std::mem;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -19,7 +19,7 @@ use crate::illegal::Illegal;
 use crate::request_parts::RequestParts;
 
 /// The number of an agent's newest request and of its messages: what the next one may refer to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Extent {
     seq: u64,
     messages: usize,

@@ -13,13 +13,16 @@ mod review_events;
 mod stage;
 mod started;
 mod stopping;
+mod stored_work;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::check_receipt::CheckReceipt;
-use crate::compared_work::ComparedWork;
+use crate::compared_work::{ChangedPath, ComparedWork};
 use crate::conversation::Usage;
 use crate::event::{Event, ReturnCause};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
@@ -41,7 +44,7 @@ pub use self::branch::{Repair, Snapshot};
 pub use self::started::{MergedAttempt, Outage, TakeOver};
 
 /// One task of a run and everything that happened to it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
     /// The task as planned.
     pub task: Task,
@@ -60,7 +63,7 @@ pub struct TaskRecord {
 }
 
 /// The progress of a task.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Life {
     /// No attempt has begun.
     Unstarted(Unstarted),
@@ -197,11 +200,6 @@ impl TaskRecord {
         self.branched()?.repair.as_ref()
     }
 
-    /// Returns the newest snapshot.
-    pub fn snapshot(&self) -> Option<&Snapshot> {
-        self.branched()?.snapshot.as_ref()
-    }
-
     /// Returns the paths that git could not store in the newest snapshot that became the branch's tip.
     pub fn left_out(&self) -> &[String] {
         self.branched().map_or(&[], |branch| &branch.left_out)
@@ -318,6 +316,11 @@ impl TaskRecord {
         self.started().map_or(0, |started| started.replayed_calls)
     }
 
+    /// Returns the processor time of its commands in milliseconds, across attempts.
+    pub fn command_cpu_ms(&self) -> u64 {
+        self.started().map_or(0, |started| started.command_cpu_ms)
+    }
+
     /// Returns what its requests cost, across attempts.
     pub fn cost(&self) -> Cost {
         self.started().map_or_else(Cost::default, |started| started.cost)
@@ -351,6 +354,11 @@ impl TaskRecord {
             Stage::Waiting { wait, .. } => Some(wait),
             _ => None,
         }
+    }
+
+    /// Reports whether it waits so that the work of agents that it spawned can be merged into its own.
+    pub(crate) fn takes_work(&self) -> bool {
+        matches!(self.wait(), Some(Wait::Agents { .. } | Wait::Children))
     }
 
     /// Returns the endpoint that rejects the key or the account, if its agent waits for another one.
@@ -594,10 +602,10 @@ impl TaskRecord {
         }
     }
 
-    /// Makes a merge of another agent's work the tip of its branch.
-    pub(crate) fn take_in(&mut self, commit: &Oid) {
+    /// Makes a merge of another agent's work, which changes these tests, the tip of its branch.
+    pub(crate) fn take_in(&mut self, commit: &Oid, tests: Vec<ChangedPath>) {
         if let Some(started) = self.started_mut() {
-            started.branch.take_in(commit);
+            started.branch.take_in(commit, tests);
         }
     }
 

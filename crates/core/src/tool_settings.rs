@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::web::WebServiceName;
+
 /// Default maximum size in MiB of a file that a tool reads or writes; larger files can be read with commands.
 pub const MAX_FILE_SIZE_MB: u64 = 10;
 /// Default maximum size in MiB of a response from the web.
@@ -29,6 +31,44 @@ pub struct ToolSettings {
     pub web_requests: WebRequests,
     /// The tool that may answer instead of another one which cannot, by the name of that one.
     pub alternatives: BTreeMap<String, String>,
+    /// What happens to agents that have read text from outside.
+    pub taint: TaintSettings,
+}
+
+/// What happens to agents that have read text from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct TaintSettings {
+    /// What happens to a call that could send private data out after text from outside was read.
+    pub policy: TaintPolicy,
+    /// Whether the repository is public, so that its files are not private data.
+    pub public_repository: bool,
+}
+
+/// What happens to a call that could send private data out after text from outside was read; the strictest is last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TaintPolicy {
+    /// It runs; its agent is flagged.
+    #[default]
+    Flag,
+    /// The user decides.
+    Ask,
+    /// It is denied.
+    Deny,
+}
+
+impl TaintPolicy {
+    /// Each policy with the word for it, the strictest last.
+    pub const WORDS: [(&str, TaintPolicy); 3] =
+        [("flag", TaintPolicy::Flag), ("ask", TaintPolicy::Ask), ("deny", TaintPolicy::Deny)];
+
+    /// Finds a policy by its word.
+    pub fn named(word: &str) -> Option<TaintPolicy> {
+        TaintPolicy::WORDS.into_iter().find_map(|(name, policy)| (name == word).then_some(policy))
+    }
 }
 
 /// Limits of tools that read or change files.
@@ -51,6 +91,10 @@ pub struct FileOperations {
 pub struct CodeExecution {
     /// Maximum time of a command in seconds.
     pub timeout_seconds: Option<u64>,
+    /// Maximum processor time of a command in seconds, all its processes together.
+    pub cpu_seconds: Option<u64>,
+    /// Maximum processor time of all commands of an agent in seconds.
+    pub agent_cpu_seconds: Option<u64>,
     /// Maximum memory of a command in MiB.
     pub memory_limit_mb: Option<u64>,
     /// The programs that may be run; `None` for all.
@@ -68,6 +112,12 @@ pub struct WebRequests {
     pub max_response_size_mb: u64,
     /// Hosts that are reached without asking: names, or `*.name` for every host below a name.
     pub allowed_domains: Vec<String>,
+    /// The service that searches the web; `None` for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search_service: Option<WebServiceName>,
+    /// The addresses of services that are not asked at their own, which are reached without asking.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub services: BTreeMap<WebServiceName, String>,
 }
 
 impl Default for FileOperations {
@@ -86,6 +136,8 @@ impl Default for WebRequests {
             timeout_seconds: None,
             max_response_size_mb: MAX_RESPONSE_SIZE_MB,
             allowed_domains: ALLOWED_DOMAINS.map(str::to_owned).to_vec(),
+            search_service: None,
+            services: BTreeMap::new(),
         }
     }
 }

@@ -63,7 +63,7 @@ pub struct VerdictGiven {
 }
 
 /// Why a verdict is refused; the text is for the reviewer's agent.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum VerdictRefused {
     /// The task ends without a verdict.
     #[error("this task reviews no other task; finish with a report instead")]

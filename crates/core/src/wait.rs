@@ -80,7 +80,7 @@ pub struct RejectingEndpoint {
 }
 
 /// A wait for other agents or a message that is over, although its call has not been answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedWait {
     /// The call that waited.
     pub of: CallOfTurn,
@@ -89,7 +89,7 @@ pub struct EndedWait {
 }
 
 /// Why an agent may not wait for others.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum WaitRefused {
     /// No agent is named.
     #[error("name at least one agent")]
@@ -110,6 +110,17 @@ pub enum WaitRefused {
     Ancestor {
         /// The ancestor.
         agent: AgentId,
+    },
+    /// An agent that has to go on first waits for this one's answer.
+    #[error(
+        "agent '{asker}' waits for your answer to its question {question}: answer it first (`send_message_to_agent`, \
+        `reply_to` {question}), then wait"
+    )]
+    Asked {
+        /// The agent that asks.
+        asker: AgentId,
+        /// The number of its question.
+        question: u64,
     },
     /// The named agents cannot end before this one does.
     #[error("this would never end: {} cannot end before this agent goes on; finish your own work instead", names(.0))]

@@ -1,6 +1,6 @@
 //! The next step for a task and what it requires: rules for its worker, its worktree and its branch.
 
-use crate::ids::Oid;
+use crate::ids::{AgentId, Oid};
 use crate::task_record::TaskRecord;
 use crate::task_state::TaskState;
 
@@ -38,7 +38,7 @@ pub enum WorkStep {
 }
 
 /// What the user should know about a task when its run is landed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LandingConcern {
     /// The result contains its work, which was rejected after it was merged, and nothing has replaced it.
     RejectedInResult,
@@ -46,6 +46,8 @@ pub enum LandingConcern {
     BuiltOnRejected,
     /// The result contains nothing of it, although it was not cancelled.
     NotInResult,
+    /// It was merged into the work of this agent, which has ended without success and is not part of the result.
+    HeldBy(AgentId),
 }
 
 impl TaskRecord {
@@ -85,18 +87,5 @@ impl TaskRecord {
         let stands = self.is_prepared() || self.state().is_handed_over();
         // Merged work is in the result, so its branch may be used freely.
         stands && !self.state().is_merged()
-    }
-
-    /// Returns what the user should know about the task when the run is landed, or `None`.
-    pub fn landing_concern(&self) -> Option<LandingConcern> {
-        if self.is_rejected_in_result() {
-            Some(LandingConcern::RejectedInResult)
-        } else if self.is_stale() && !self.merged().is_empty() {
-            Some(LandingConcern::BuiltOnRejected)
-        } else if !self.state().is_merged() && self.state() != TaskState::Cancelled {
-            Some(LandingConcern::NotInResult)
-        } else {
-            None
-        }
     }
 }

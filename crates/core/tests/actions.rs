@@ -54,6 +54,7 @@ impl Walk {
         let (run_id, seq) = (self.state.run_id.clone(), self.state.seq + 1);
         let mut next = self.state.clone();
         if next.apply(&Recorded { run_id, seq, ts_ms: self.now, v: VERSION, event }).is_ok() {
+            assert_eq!(next, next.with_new_agenda());
             self.state = next;
         }
     }

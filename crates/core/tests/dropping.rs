@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::event::{Event, ReturnCause, RunStatus, VERSION};
+use orchestrate_core::event::{Event, ReturnCause, RunStatus, UndoneLanding, VERSION};
 use orchestrate_core::report::outcome;
 use orchestrate_core::{
     BlobId, DroppedTasks, MergeTarget, Oid, Recorded, RequestRefused, RunSettings, RunState, Task, TaskId, TaskState,
@@ -44,6 +44,7 @@ impl Story {
 
     fn tell(&mut self, event: Event) {
         self.0.apply(&recorded(self.0.seq + 1, event)).unwrap();
+        assert_eq!(self.0, self.0.with_new_agenda());
     }
 
     fn merge(&mut self, task: &str, target: &Oid) -> Oid {
@@ -84,7 +85,7 @@ fn dependents_and_what_has_landed_are_refused() {
     story.tell(Event::LandingStarted { branch: branch.clone(), from: from.clone(), to: to.clone() });
     story.tell(Event::RunLanded { branch: branch.clone(), from: from.clone(), to });
     assert_eq!(story.0.decide_drop(&id("c"), false), Err(RequestRefused::Landed { task: id("c") }));
-    story.tell(Event::RunUnlanded { branch, to: from });
+    story.tell(Event::RunUnlanded(UndoneLanding { branch, to: from }));
     assert_eq!(story.0.decide_drop(&id("c"), false), Ok(vec![id("c")]));
 }
 

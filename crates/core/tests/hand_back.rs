@@ -95,7 +95,7 @@ type Calls = &'static [(&'static str, i32)];
 fn a_claim_that_checks_pass_needs_one_after_the_last_change() {
     let claim = |why: &str| vec![format!("\"All tests pass.\": {why}")];
     let none = Vec::new;
-    let table: [(Calls, Vec<String>); 11] = [
+    let table: [(Calls, Vec<String>); 15] = [
         (&[("w:a.txt", 0)], claim("no check ran")),
         (&[("w:a.txt", 0), ("cargo test", 0)], none()),
         (&[("cargo test", 0), ("w:a.txt", 0)], claim("`cargo test` ran before the last change")),
@@ -106,7 +106,22 @@ fn a_claim_that_checks_pass_needs_one_after_the_last_change() {
         (&[("cargo test", 0), ("cargo test -p b", 1)], claim("`cargo test -p b` ended with exit 1")),
         (
             &[("cargo test | tail", 0)],
-            claim("the result of `cargo test | tail` is not known: its exit code is not the check's"),
+            claim("the result of `cargo test | tail` is not known: its exit code is not that of a check that ran"),
+        ),
+        (
+            &[("cargo test && sed -i s/a/b/ a.txt", 0)],
+            claim("`cargo test && sed -i s/a/b/ a.txt` ran before the last change"),
+        ),
+        (&[("cargo test -p b", 1), ("cargo fmt; cargo test", 0)], none()),
+        (
+            &[("cargo test", 0), ("cargo fmt; cargo test | tail", 0)],
+            claim(
+                "the result of `cargo fmt; cargo test | tail` is not known: its exit code is not that of a check that ran",
+            ),
+        ),
+        (
+            &[("cargo test --no-run", 0)],
+            claim("the result of `cargo test --no-run` is not known: its exit code is not that of a check that ran"),
         ),
         (&[("./verify.sh", 0)], none()),
         (&[("./other.sh", 0)], claim("no check ran")),
@@ -118,6 +133,25 @@ fn a_claim_that_checks_pass_needs_one_after_the_last_change() {
         story.commits("Fixed it. All tests pass.");
         assert_eq!(story.unverified(), expected, "{calls:?}");
     }
+}
+
+/// Calls of one turn may run side by side.
+#[test]
+fn a_file_that_is_written_while_a_check_runs_is_not_checked() {
+    let mut story = Story::of(None, None);
+    let started = |id: &str, tool: &str, arguments: serde_json::Value, writes: &[&str]| {
+        json!({"type": "tool.started", "task": "b", "turn": 1, "call_id": id, "tool": tool, "arguments": arguments,
+               "writes": writes, "rule": "r"})
+    };
+    story.tell_json(started("1", "run_shell_command", json!({"command": "cargo test"}), &[]));
+    story.tell_json(started("2", "write_file", json!({"path": "a.txt"}), &["a.txt"]));
+    for (id, tool) in [("2", "write_file"), ("1", "run_shell_command")] {
+        story.tell_json(json!({"type": "tool.finished", "task": "b", "turn": 1, "call_id": id, "tool": tool,
+                               "outcome": "ok", "exit_code": 0, "result": "blob", "duration_ms": 1}));
+    }
+    story.changes(&["M a.txt"]);
+    story.commits("All tests pass.");
+    assert_eq!(story.unverified(), ["\"All tests pass.\": `cargo test` ran before the last change"]);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use orchestrate_core::request::Decision;
 use orchestrate_core::run_state::HandOver;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{
-    AgentId, DroppedTasks, GivenUp, IllegalEvent, MergeStep, MergeTarget, Oid, Recorded, Request, RequestRefused,
-    RunSettings, RunState, Task, TaskId, TaskState, Wait, WorkStep,
+    AgentId, Blocker, DroppedTasks, GivenUp, IllegalEvent, LandingConcern, Liveness, MergeStep, MergeTarget, Oid,
+    Recorded, Request, RequestRefused, RunSettings, RunState, Task, TaskId, TaskState, Wait, WorkStep,
 };
 
 /// A run that is fed event by event, one each second.
@@ -176,6 +176,29 @@ fn a_worktree_that_is_gone_begins_with_what_was_merged() {
     assert_eq!(story.work_of("p"), Some(WorkStep::SetUp));
     story.tell(Event::WorktreePrepared { task: "p".into(), onto: None });
     assert_eq!(story.work_of("p"), Some(WorkStep::Drive));
+}
+
+/// Files that were not committed are brought back, unless the branch has them, or they are older than what was merged.
+#[test]
+fn a_worktree_that_is_gone_begins_with_the_newest_snapshot() {
+    let mut story = family();
+    let taken = |task: &str, commit: &str, on_branch| {
+        let (task, tree, left_out) = (task.into(), "tree".into(), Vec::new());
+        Event::SnapshotTaken { task, number: 1, commit: commit.into(), tree, on_branch, left_out }
+    };
+    let lost = |story: &Story, task: &str| story.0.task(&task.into()).unwrap().lost_files().cloned();
+    story.tell(taken("a", "kept", false));
+    assert_eq!(lost(&story, "a"), None);
+    story.tell(Event::WorktreeLost { task: "a".into() });
+    assert_eq!(lost(&story, "a"), Some("kept".into()));
+    story.tell(Event::WorktreePrepared { task: "a".into(), onto: None });
+    story.commit("a", "a1");
+    story.wait("p", &["a"]);
+    story.tell(taken("p", "before", false));
+    story.merge("m1");
+    story.tell(taken("p", "behind", false));
+    story.tell(Event::WorktreeLost { task: "p".into() });
+    assert_eq!((story.tip_of("p"), lost(&story, "p")), ("m1", None));
 }
 
 #[test]
@@ -414,13 +437,42 @@ fn the_work_of_children_is_dropped_with_that_of_their_parent() {
             story.wake(if task == "g" { "c" } else { "p" });
         }
     }
-    let within = RequestRefused::WithinParent { task: "g".into(), parent: "c".into() };
+    // The highest agent is named, since dropping the one between would be refused as well.
+    let within = RequestRefused::WithinParent { task: "g".into(), parent: "p".into() };
+    assert_eq!(story.0.decide_drop(&"g".into(), true), Err(within.clone()));
+    // What was done again is merged into the result, which still contains the first attempt.
+    story.returned("g", ReturnCause::Rejected, None);
+    assert_eq!(story.0.rejected_in_result(), ["g".into()]);
+    story.begin(&"g".into());
+    story.commit("g", "g2");
+    assert_eq!(story.merge("m4"), "g into the result at m3");
     assert_eq!(story.0.decide_drop(&"g".into(), true), Err(within));
     let dropped = story.0.decide_drop(&"p".into(), false).unwrap();
     assert_eq!(dropped.iter().map(TaskId::as_str).collect::<Vec<_>>(), ["p", "c", "g"]);
     let (target, commit) = (story.0.integration.clone(), Oid::from("base"));
     story.tell(Event::TasksDropped(DroppedTasks { tasks: dropped, target, commit, merges: Default::default() }));
     assert!(story.0.newly_merged().is_empty() && story.0.rejected_in_result().is_empty());
+}
+
+#[test]
+fn work_that_an_ended_parent_holds_is_not_in_the_result() {
+    let mut story = family();
+    story.wait("p", &["a"]);
+    story.commit("a", "a1");
+    assert_eq!(story.0.liveness(story.0.task(&"a".into()).unwrap(), true), Liveness::BlockedOn(Blocker::Merge));
+    story.merge("m1");
+    story.wake("p");
+    story.commit("b", "b1");
+    let held = |story: &Story, task: &str| story.0.held_by(story.0.task(&task.into()).unwrap()).cloned();
+    let parent = || vec!["p".into()];
+    let blocked = Liveness::BlockedOn(Blocker::Agents(parent()));
+    assert_eq!(story.0.liveness(story.0.task(&"b".into()).unwrap(), true), blocked);
+    assert_eq!(held(&story, "a"), None);
+    story.fail("p");
+    assert_eq!((held(&story, "a"), held(&story, "b")), (Some("p".into()), None));
+    let concern = |task: &str| story.0.landing_concern(story.0.task(&task.into()).unwrap());
+    assert_eq!(concern("a"), Some(LandingConcern::HeldBy("p".into())));
+    assert_eq!(concern("p"), Some(LandingConcern::NotInResult));
 }
 
 #[test]

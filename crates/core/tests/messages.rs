@@ -12,8 +12,8 @@ use orchestrate_core::report::outcome;
 use orchestrate_core::run_state::{AskedWait, Expiring, MessageRefused, QuestionEnd, Routed, WaitDecision};
 use orchestrate_core::task::Work;
 use orchestrate_core::{
-    Address, AgentId, Blocker, CallOfTurn, Envelope, IllegalEvent, Liveness, MessageKind, Outgoing, Recorded, Request,
-    RunSettings, RunState, Task, TaskId, TaskState, Wait, WaitRefused,
+    Address, AgentId, Blocker, CallOfTurn, Envelope, IllegalEvent, Liveness, MergeTarget, MessageKind, Oid, Outgoing,
+    Recorded, Request, RunSettings, RunState, Task, TaskId, TaskState, Wait, WaitRefused,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -205,6 +205,26 @@ fn an_address_stands_for_those_it_names() {
         let expected = expected.map(|(sent, not)| (sent.to_vec(), not.to_vec())).map_err(str::to_owned);
         assert_eq!(told, expected, "{from} to {to}");
     }
+}
+
+/// The agent of a goal is also found by the name that the reference gives the root.
+#[test]
+fn the_root_has_a_name_of_its_own() {
+    let goal = Task { goal: true, ..task("fix_it", &[]) };
+    let send = |story: &Story| {
+        let outgoing = Outgoing::new("main_ralph_coordinator", "hello");
+        story.state.decide_message(&Origin::user(), &outgoing).map(|routed| {
+            let sent: Vec<String> = routed.receipt.sent.iter().map(|sent| sent.to.as_str().to_owned()).collect();
+            sent
+        })
+    };
+    assert_eq!(
+        send(&Story::of(vec![(goal.clone(), None), (task("a", &[]), Some("fix_it"))])),
+        Ok(vec!["fix_it".into()])
+    );
+    let taken = Story::of(vec![(goal, None), (task("main_ralph_coordinator", &[]), None)]);
+    assert_eq!(send(&taken), Ok(vec!["main_ralph_coordinator".into()]));
+    assert!(matches!(send(&Story::tree()), Err(MessageRefused::UnknownRecipient { .. })));
 }
 
 #[test]
@@ -430,7 +450,8 @@ fn a_cycle_of_questions_ends_since_a_question_wakes_whom_it_goes_to() {
     // To wait for the end of the one who waits for this answer would never end.
     let of = CallOfTurn { turn: 2, call: "c1".into() };
     let wait = AskedWait { of, ids: vec!["b".into()], timeout: None };
-    assert!(matches!(story.state.decide_wait(&"a".into(), &wait), Err(WaitRefused::Cycle(ids)) if ids == ["b".into()]));
+    let refused = WaitRefused::Asked { asker: "b".into(), question: 1 };
+    assert_eq!(story.state.decide_wait(&"a".into(), &wait), Err(refused));
     story.send("a", &Outgoing { reply_to: Some(1), ..Outgoing::new("b", "4711") }).unwrap();
     assert_eq!(story.due(), [woken("b", false)]);
     // The one who has the answer may be waited for.
@@ -451,11 +472,20 @@ fn a_question_to_one_who_waits_for_the_asker_is_closed() {
     assert_eq!(story.due()[0], unanswered);
     assert_eq!(story.due(), [woken("b", false)]);
     assert_eq!(story.end_of_question("b", "p"), QuestionEnd::Closed);
-    assert!(
-        story.deliver("b")[0]
-            .render()
-            .contains("Agent p cannot go on before you do, so it does not answer your question 1.")
-    );
+    let told = story.deliver("b")[0].render();
+    assert!(told.contains("Agent p cannot go on before you do, so it does not answer your question 1."), "{told}");
+}
+
+#[test]
+fn a_question_to_a_parent_into_whose_branch_a_sibling_is_merged_stays_open() {
+    let mut story = Story::of(vec![(task("p", &[]), None), (task("a", &[]), Some("p")), (task("b", &[]), Some("p"))]);
+    let wait = Wait::Agents { ids: vec!["a".into(), "b".into()], until_ms: None };
+    story.tell(Event::AgentWaiting { task: "p".into(), turn: 1, call_id: "c1".into(), wait });
+    let (commit, tree, into) = (Oid::from("b1"), Oid::from("tree"), MergeTarget::Agent("p".into()));
+    story.tell(Event::TaskCommitted { task: "b".into(), commit: commit.clone(), tree, summary: String::new() });
+    story.tell(Event::MergeStarted { task: "b".into(), into, target: "base".into(), candidate: commit });
+    assert!(story.ask("a", "p", None).waits);
+    assert_eq!(story.due(), []);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use orchestrate_core::event::{Event, ReturnCause, VERSION};
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{
     AgentFact, AgentLoop, AgentSpec, BlobId, ByteBound, Fallback, ModelReply, Oid, Recorded, RequestHash, RequestParts,
-    RunSettings, RunState, Step, StopReason, Task, TaskId, ToolAnswer, ToolCall, Usage,
+    RunSettings, RunState, SameAgain, Step, StopReason, Task, TaskId, ToolAnswer, ToolCall, Usage,
 };
 
 fn a() -> TaskId {
@@ -139,7 +139,13 @@ fn turn(id: &str) -> [AgentFact; 2] {
     let call = ToolCall { id: id.into(), name: "read_file".to_owned(), arguments: serde_json::json!({"path": id}) };
     let (text, stop, usage) = (String::new(), StopReason::ToolCalls, Usage::default());
     let reply = ModelReply { text, tool_calls: vec![call], stop, usage, raw: None };
-    let answer = ToolAnswer { call_id: id.into(), text: "x".repeat(1_000), note: String::new(), is_error: false };
+    let answer = ToolAnswer {
+        call_id: id.into(),
+        text: "x".repeat(1_000),
+        note: String::new(),
+        is_error: false,
+        same_again: SameAgain::Repeats,
+    };
     [AgentFact::Replied { reply }, AgentFact::ToolEnded { answer }]
 }
 

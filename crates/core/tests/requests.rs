@@ -143,6 +143,19 @@ fn a_resumption_reopens_what_the_endpoint_stopped() {
 }
 
 #[test]
+fn an_agent_is_told_which_limit_was_raised() {
+    let told = |run: &RunState, allowance| run.decide_resumption(allowance).unwrap().unwrap().message;
+    let run = after(reviewed(), &[ready(), spawned(), failed(FailureCause::Endpoint)]);
+    assert_eq!(told(&run, Allowance::default()), "Try again.");
+    let settings = RunSettings { budget_tokens: Some(10), ..reviewed() };
+    let run = after(settings, &[ready(), spawned(), failed(FailureCause::Budget)]);
+    let more = Allowance { tokens: Some(50_000), ..Allowance::default() };
+    let expected =
+        "The limit that stopped you has been raised: the whole run may use 50000 tokens now. Go on where you were.";
+    assert_eq!(told(&run, more), expected);
+}
+
+#[test]
 fn what_waits_for_an_endpoint_needs_time_to_go_on() {
     let (endpoint, error) = ("http://e/v1".to_owned(), "authenticate".to_owned());
     let rejected = Event::ModelRejected { task: TASK.into(), turn: 1, endpoint, error };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use orchestrate_core::child::{AskedChild, PARENTS_TOOLS, SpawnDecision};
+use orchestrate_core::child::{AskedChild, MAX_SPAWNED_PER_RUN, PARENTS_TOOLS, SpawnDecision};
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
 use orchestrate_core::policy::{Grant, Permission};
 use orchestrate_core::settings::{RuleDecision, RuleText};
@@ -128,9 +128,9 @@ fn children_are_bounded_in_number_and_depth() {
     let table: [(AskedChild, Result<&str, &str>); 11] = [
         (named("b", "a"), Ok("b")),
         (named("c", "b"), Ok("c")),
-        (named("d", "c"), Err("a child of agent c would exceed `max_depth` 3")),
+        (named("d", "c"), Err("a child of agent c would exceed `max_depth` 3; do the work yourself")),
         (named("e", "a"), Ok("e")),
-        (named("f", "a"), Err("agent a has 2 children already, the maximum set by `max_children_per_agent`")),
+        (named("f", "a"), Err(TOO_MANY)),
         (named("g", "z"), Err("its parent, agent z, does not exist")),
         (named("g", "make"), Err("its parent, agent make, does not exist")),
         (named("integration", "e"), Err("invalid id 'integration': this id is reserved for the merged branch")),
@@ -142,8 +142,30 @@ fn children_are_bounded_in_number_and_depth() {
         let expected = expected.map(str::to_owned).map_err(str::to_owned);
         assert_eq!(story.spawn(asked.clone()), expected, "{asked:?}");
     }
-    let may = ["a", "b", "c", "refactor_database_2"].map(|id| story.0.may_have_children(&id.into()));
-    assert_eq!(may, [true, true, false, true]);
+    let bars = ["a", "b", "c", "refactor_database_2"].map(|id| story.0.bars_children(&id.into()).is_some());
+    assert_eq!(bars, [false, false, true, false]);
+}
+
+const TOO_MANY: &str = "agent a has 2 children that have not ended, the maximum set by `max_children_per_agent`; wait for \
+                        one of them (`wait_for_agents`), then spawn again";
+
+/// An agent that spawns, waits, looks and spawns again is not limited by what has ended, but by what a run bears.
+#[test]
+fn children_that_have_ended_do_not_count() {
+    let mut story = Story::with(RunSettings { max_children_per_agent: 2, ..RunSettings::default() });
+    let wave = |story: &mut Story| [1, 2].map(|_| story.spawn(child("write", Some("a"))));
+    for _ in 0..MAX_SPAWNED_PER_RUN / 2 {
+        let ids = wave(&mut story).map(Result::unwrap);
+        assert_eq!(story.spawn(child("write", Some("a"))), Err(TOO_MANY.to_owned()));
+        for id in ids {
+            let (task, message, cause) = (TaskId::from(id.as_str()), String::new(), FailureCause::Check);
+            story.tell(Event::TaskFailed { task, cause, message });
+        }
+    }
+    let refused = "the agents of this run have spawned 1000 others, the maximum of a run; do the rest yourself";
+    assert_eq!(wave(&mut story), [Err(refused.to_owned()), Err(refused.to_owned())]);
+    // A program knows what it does.
+    assert_eq!(story.spawn(child("judge", None)), Ok("judge".to_owned()));
 }
 
 #[test]
@@ -167,7 +189,7 @@ fn a_repeated_call_spawns_once() {
     let spawned = [by(1, "c1"), by(1, "c1"), by(1, "c2"), by(1, "c1")].map(|asked| story.spawn(asked).unwrap());
     assert_eq!(spawned, ["write", "write again", "write_2", "write again"]);
     // The id of a call is unique within its turn only; the children that exist count, whoever asks again.
-    assert!(story.spawn(by(2, "c1")).unwrap_err().contains("2 children already"));
+    assert!(story.spawn(by(2, "c1")).unwrap_err().contains("2 children that have not ended"));
 }
 
 #[test]
@@ -218,9 +240,15 @@ fn a_run_without_spawning_offers_no_tools_for_it() {
         RunSettings { max_children_per_agent: 0, ..RunSettings::default() },
     ] {
         let mut story = Story::with(settings);
-        assert!(!story.0.may_have_children(&"a".into()));
+        let barred = story.0.bars_children(&"a".into()).unwrap().to_string();
+        assert!(barred.contains(if barred.contains("max_depth") { "`max_depth` 1" } else { "DISABLE_SPAWNING" }));
+        assert_eq!(story.spawn(child("none", Some("a"))), Err(barred));
         story.spawn(child("one", None)).unwrap();
-        assert_eq!(story.authority("one").grant.tools, set(&["read_file", "run_shell_command", "write_file"]));
+        let Grant { tools, withheld, .. } = story.authority("one").grant;
+        assert_eq!(tools, set(&["read_file", "run_shell_command", "write_file"]));
+        // It is told why, if it calls one nevertheless.
+        let is_said = withheld.values().all(|why| why.contains("max_depth") || why.contains("DISABLE_SPAWNING"));
+        assert!(is_said && withheld.keys().eq(&PARENTS_TOOLS), "{withheld:?}");
     }
 }
 
@@ -241,8 +269,12 @@ fn a_budget_comes_from_the_parent() {
     story.spawn(wanting("four", "one", Some(20_000))).unwrap();
     let budgets = ["one", "two", "three", "four"].map(|id| budget(&story, id));
     assert_eq!(budgets, [Some(10_000), Some(28_000), None, Some(8_000)]);
-    story.spawn(wanting("five", "a", Some(2_500))).unwrap();
-    let refused = "agent five has only 2500 tokens left for its children, and a child needs at least 3000";
+    let small = "a budget of 7095 tokens is too small: the first request of such an agent reserves up to about 7096; give \
+                 it several times as much";
+    assert_eq!(story.spawn(wanting("five", "a", Some(7_095))), Err(small.to_owned()));
+    story.spawn(wanting("five", "a", Some(7_096))).unwrap();
+    story.begin("five");
+    let refused = "agent five has only 5322 tokens left for its children, and a child needs at least 7096";
     assert_eq!(story.spawn(wanting("six", "five", None)), Err(refused.to_owned()));
 }
 
@@ -294,7 +326,7 @@ proptest! {
             let record = |id: &str| story.0.task(&TaskId::from(id)).unwrap().task.tokens;
             prop_assert!(record(&id).is_none_or(|own| own <= record(&parent).unwrap_or(50_000)));
             let has_parents_tools = PARENTS_TOOLS.iter().any(|tool| own.grant.tools.contains(*tool));
-            prop_assert!(!has_parents_tools || story.0.may_have_children(&TaskId::from(id.as_str())));
+            prop_assert!(!has_parents_tools || story.0.bars_children(&TaskId::from(id.as_str())).is_none());
             prop_assert!(!agents.contains(&id));
             agents.push(id);
         }

@@ -3,6 +3,7 @@
 
 use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
+use orchestrate_core::model_search::{SearchEnded, SearchRequested};
 use orchestrate_core::{
     Action, Allowance, BlobId, Oid, Recorded, RequestHash, RequestParts, RequestRefused, RunSettings, RunState,
     StopReason, Task, TaskId, Usage,
@@ -10,7 +11,7 @@ use orchestrate_core::{
 
 /// Returns the state after a story of two agents, such as `a+600` (reserves micro-dollars), `a=250` (is settled),
 /// `a=?` (is settled, the price is not known), `a~50` (is cut off), `a!` (fails for the cost), `*` (is resumed with
-/// 5,000 micro-dollars).
+/// 5,000 micro-dollars), `a/600` (reserves for a search), `a:250` (a search is settled).
 fn after(story: &str) -> RunState {
     told(RunSettings { budget_micro_usd: Some(1_000), ..RunSettings::default() }, ["a", "b"], story)
 }
@@ -55,6 +56,23 @@ fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
                 micro_usd: amount,
                 stop: StopReason::EndTurn,
             },
+            Some("/") => Event::SearchRequested(SearchRequested {
+                task,
+                turn: 1,
+                call_id: "c".into(),
+                model: "m".to_owned(),
+                reserved_tokens: 10,
+                reserved_micro_usd: amount,
+            }),
+            Some(":") => Event::SearchEnded(SearchEnded {
+                task,
+                turn: 1,
+                call_id: "c".into(),
+                usage: Usage { input_tokens: 7, ..Usage::default() },
+                micro_usd: amount,
+                searches: 1,
+                error: None,
+            }),
             Some("~") => Event::ModelCut { task, turn: 1, tokens: 10, micro_usd: amount },
             Some("?") => Event::BudgetWaited { task, turn: 1, tokens: 10, micro_usd: amount },
             Some("!") => Event::TaskFailed { task, cause: FailureCause::Cost, message: String::new() },
@@ -85,6 +103,12 @@ fn a_request_is_sent_only_if_the_money_covers_it() {
         ("a+600 a~50", 950, "fits"),
         ("a+600 a~50", 951, "refused"),
         ("a+600 a~50 a+600", 351, "waits"),
+        // A search of the model's endpoint is one more request.
+        ("a/600", 401, "waits"),
+        ("a/600 a:250", 750, "fits"),
+        ("a/600 a:250", 751, "refused"),
+        ("a/600 a~600 a:250", 400, "fits"),
+        ("a/600 a~600 a:250", 401, "refused"),
     ];
     for (story, micro_usd, expected) in table {
         let amount = Amount { tokens: 10, micro_usd: Some(micro_usd) };
@@ -127,11 +151,15 @@ fn a_request_whose_end_nobody_saw_counts_as_its_maximum() {
         ("a+600 a=250", ""),
         ("a+600 a~50", ""),
         ("a+600 b?500", "a~600"),
+        ("a=1 a/600 b/?", "a~600 b~-1"),
+        ("a/600 a:250", ""),
     ];
     for (story, expected) in table {
         assert_eq!(cuts(story), expected, "{story}");
     }
     assert_eq!(after("a+600 * a~600 a+20 a=10").cost().micro_usd(), Some(610));
+    assert_eq!(after("a=1 a/600 * a~600 a/20 a:10 a:10").cost().micro_usd(), Some(611));
+    assert_eq!(after("a/20 a:10 a/20 a~20 a:10").task(&"a".into()).unwrap().usage().input_tokens, 7);
 }
 
 #[test]
@@ -193,4 +221,23 @@ fn the_agent_that_gets_the_goal_is_the_root() {
     let limits = ["fix_it", "main_ralph_coordinator", "part"].map(|agent| state.token_limit(&agent.into()));
     assert_eq!(limits, [200_000, 200_000, 16_000]);
     assert_eq!(state.goal().map(|record| record.task.id.as_str()), Some("fix_it"));
+}
+
+/// What a tool computes that runs no program, such as a search, is no command's.
+#[test]
+fn only_commands_use_an_agents_processor_time() {
+    let mut state = told(RunSettings::default(), ["a", "b"], "");
+    for (call, processes) in [("build", 3), ("grep", 0), ("test", 1)] {
+        let started = serde_json::json!({"type": "tool.started", "task": "a", "turn": 1, "call_id": call, "tool": "t",
+            "arguments": null, "rule": ""});
+        let finished = serde_json::json!({"type": "tool.finished", "task": "a", "turn": 1, "call_id": call, "tool": "t",
+            "outcome": "ok", "result": "blob", "duration_ms": 1,
+            "resource_usage": {"cpu_ms": 40, "processes": processes}});
+        for event in [started, finished] {
+            let (seq, event) = (state.seq + 1, serde_json::from_value(event).unwrap());
+            state.apply(&Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event }).unwrap();
+        }
+    }
+    let of = |agent: &str| state.task(&TaskId::from(agent)).unwrap().command_cpu_ms();
+    assert_eq!((of("a"), of("b")), (80, 0));
 }

@@ -55,6 +55,7 @@ impl Story {
 
     fn tell(&mut self, event: Event) {
         self.0.apply(&recorded(self.0.seq + 1, event)).unwrap();
+        assert_eq!(self.0, self.0.with_new_agenda());
     }
 
     /// Ends a task's work with a report.
@@ -160,17 +161,12 @@ fn an_agent_ends_only_its_descendants() {
     let story = Story::tree();
     let refused =
         |agent: &str, own: &str| Err(format!("an agent can end only those below it, and '{agent}' is not: {own}"));
-    let table = [
-        ("b", "a", "d"),
-        ("b", "c", "d"),
-        ("b", "b", "d"),
-        ("a", "e", "b, c, d"),
-        ("a", "z", "b, c, d"),
-        ("e", "d", "none"),
-    ];
+    let table = [("b", "a", "d"), ("b", "c", "d"), ("b", "b", "d"), ("a", "e", "b, c, d"), ("e", "d", "none")];
     for (by, agent, own) in table {
         assert_eq!(story.terminate(by, agent), refused(agent, own), "{by} {agent}");
     }
+    let unknown = "there is no agent 'z' in this run; those below you are: b, c, d";
+    assert_eq!(story.terminate("a", "z"), Err(unknown.to_owned()));
 }
 
 #[test]

@@ -51,6 +51,7 @@ impl Story {
     fn tell(&mut self, event: Event) -> &mut Self {
         let seq = self.0.seq + 1;
         self.0.apply(&Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event }).unwrap();
+        assert_eq!(self.0, self.0.with_new_agenda());
         self
     }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
-use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::message::{Address, Envelope, Origin, Outgoing, Sender};
 use orchestrate_core::report::{Standing, outcome};
 use orchestrate_core::run_state::{AskedWait, Expiring, WaitDecision};
 use orchestrate_core::settings::MergeMode;
@@ -278,6 +278,27 @@ fn a_cycle_is_refused_to_the_one_that_closes_it() {
         // A deadline would end it, but not what it waits for.
         assert_eq!(story.ask(waiter, &ids, Some(5)), Err(expected), "{name}");
     }
+}
+
+/// Whoever waits for the answer of this agent, or for one that does, goes on once it has answered.
+#[test]
+fn an_agent_is_told_to_answer_before_it_waits() {
+    let child = |name: &str, parent: &str| (task(name, &[]), Some(AgentId::from(parent)));
+    let tasks = vec![(task("a", &[]), None), child("b", "a"), child("c", "b")];
+    let mut story = Story::with(RunSettings::default(), tasks);
+    let origin = Origin { from: Sender::Agent("c".into()), call: Some(of_turn(1)), channels: None };
+    let asked = Outgoing { waits: true, ..Outgoing::new(Address::Agent("a".into()), "Which colour?") };
+    let events = story.0.decide_message(&origin, &asked).unwrap().events;
+    events.into_iter().for_each(|event| story.tell(event));
+    story.wait("b", &["c"], None);
+    for event in story.0.decide_delivery(&"a".into()).0 {
+        story.tell(event);
+    }
+    let refused = WaitRefused::Asked { asker: "c".into(), question: 1 };
+    assert_eq!(story.ask("a", &["b"], None), Err(refused.clone()));
+    let expected = "agent 'c' waits for your answer to its question 1: answer it first (`send_message_to_agent`, \
+                    `reply_to` 1), then wait";
+    assert_eq!(refused.to_string(), expected);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, shell_word};
 
+use crate::remote::failure::RemoteError;
 use crate::repo::lock_holder::Holder;
 use crate::repo::refusal::{Operation, RepositoryRefusal};
 
@@ -323,6 +324,9 @@ pub enum GitError {
         /// How it ended, and what it wrote.
         reason: String,
     },
+    /// A remote repository could not be used.
+    #[error(transparent)]
+    Remote(RemoteError),
     /// The branch to land on no longer exists.
     #[error("land on {branch}: the branch is gone; recreate it with `git branch {} COMMIT`", shell_word(.branch))]
     BranchGone {

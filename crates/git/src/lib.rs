@@ -5,9 +5,9 @@
 //! compare-and-swap. No other crate starts git, and no type of libgit2 appears in this interface.
 //!
 //! A [`Repo`] opens a repository, reads and moves its refs and creates commits. Everything else is
-//! behind four doors, each a handle that borrows it: [`Repo::worktrees`] for the worktrees of agents,
+//! behind five doors, each a handle that borrows it: [`Repo::worktrees`] for the worktrees of agents,
 //! [`Repo::store`] for files that are stored, read and compared, [`Repo::merging`] for merges and their
-//! conflicts, and [`Repo::landing`] for the user's own branches.
+//! conflicts, [`Repo::landing`] for the user's own branches, and [`Repo::remotes`] for other repositories.
 //!
 //! These rules hold everywhere:
 //!
@@ -20,6 +20,7 @@
 mod error;
 mod land;
 mod merge;
+mod remote;
 mod repo;
 mod store;
 mod worktree;
@@ -33,6 +34,10 @@ pub use merge::conflict::WrittenConflict;
 pub use merge::handle::Merging;
 pub use merge::hunks::Hunk;
 pub use merge::merge_tree::{ConflictFile, Merge};
+pub use remote::address::{Direction, Unpushed};
+pub use remote::exchange::{Pushed, RemoteBranch, Terms};
+pub use remote::failure::{RemoteError, RemoteFailure};
+pub use remote::handle::Remotes;
 pub use repo::gc::NoGc;
 pub use repo::glance::{Content, Glance};
 pub use repo::lock_holder::{Holder, Waiting, Work};
@@ -45,6 +50,7 @@ pub use store::handle::Store;
 pub use store::objects::CommitInfo;
 pub use store::recorded::{RecordedContents, Stamp, blob_id};
 pub use store::snapshot::{Loss, Snapshot, SnapshotRules};
+pub use store::tree_files::RegularFile;
 pub use worktree::handle::Worktrees;
 pub use worktree::made::Made;
 pub use worktree::reconcile::Reconciled;

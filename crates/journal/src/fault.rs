@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const VARIABLE: &str = "ORCHESTRATE_FAULT";
 
 /// A fault, and the append at which it happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// SIGKILL right before the append is written: `before:K`.
     Before(u64),
@@ -23,15 +23,20 @@ pub enum Fault {
     Full(u64),
     /// This append and all later ones fail as on a full disk: `full:K..`.
     FullFrom(u64),
+    /// The append with the first fact of this type, or with the Nth, fails as on a full disk: `full:TYPE`,
+    /// `full:TYPE@N`.
+    FullFact(String, u64),
 }
 
 /// A text in [`VARIABLE`] that names no fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("understand {VARIABLE}={0}: use before:K, after:K, full:K or full:K..")]
+#[error("understand {VARIABLE}={0}: use before:K, after:K, full:K, full:K.., full:TYPE or full:TYPE@N")]
 pub struct UnknownFault(String);
 
 static FAULT: OnceLock<Fault> = OnceLock::new();
 static APPENDS: AtomicU64 = AtomicU64::new(0);
+/// The facts of the type that the fault names, in the appends that reached the writer.
+static FACTS: AtomicU64 = AtomicU64::new(0);
 
 /// Sets the fault that the environment names, if any. The first fault of a process is kept.
 ///
@@ -63,6 +68,11 @@ fn parse(text: &str) -> Option<Fault> {
     match (kind, number.strip_suffix("..")) {
         ("before", None) => Some(Fault::Before(number.parse().ok()?)),
         ("after", None) => Some(Fault::After(number.parse().ok()?)),
+        // Every type of a fact has a dot in its name.
+        ("full", None) if number.contains('.') => {
+            let (fact, count) = number.split_once('@').unwrap_or((number, "1"));
+            Some(Fault::FullFact(fact.to_owned(), count.parse().ok()?))
+        }
         ("full", None) => Some(Fault::Full(number.parse().ok()?)),
         ("full", Some(from)) => Some(Fault::FullFrom(from.parse().ok()?)),
         _ => None,
@@ -74,16 +84,24 @@ pub(crate) fn is_set() -> bool {
     FAULT.get().is_some()
 }
 
-/// Counts an append that is about to be written. Kills the process or reports a full disk if the
-/// fault demands it.
-pub(crate) fn before_write() -> Result<u64, DiskFull> {
+/// Counts an append that is about to be written, with facts of these types. Kills the process or reports a full disk
+/// if the fault demands it.
+pub(crate) fn before_write<'f>(facts: impl Iterator<Item = &'f str>) -> Result<u64, DiskFull> {
     let number = APPENDS.fetch_add(1, Ordering::Relaxed) + 1;
     match FAULT.get() {
         Some(Fault::Before(at)) if *at == number => die(),
         Some(Fault::Full(at)) if *at == number => Err(DiskFull),
         Some(Fault::FullFrom(from)) if *from <= number => Err(DiskFull),
+        Some(Fault::FullFact(fact, count)) if contains(facts, fact, *count) => Err(DiskFull),
         _ => Ok(number),
     }
+}
+
+/// Counts the facts of a type in an append, and reports whether the one of this number is among them.
+fn contains<'f>(facts: impl Iterator<Item = &'f str>, fact: &str, number: u64) -> bool {
+    let found = facts.filter(|of| *of == fact).map(|_| 1_u64).sum::<u64>();
+    let before = FACTS.fetch_add(found, Ordering::Relaxed);
+    before < number && number <= before + found
 }
 
 /// Kills the process if the fault demands it after this append.
@@ -116,6 +134,10 @@ mod tests {
             ("after:12", Some(Fault::After(12))),
             ("full:1", Some(Fault::Full(1))),
             ("full:2..", Some(Fault::FullFrom(2))),
+            ("full:agent.waiting", Some(Fault::FullFact("agent.waiting".to_owned(), 1))),
+            ("full:task.added@2", Some(Fault::FullFact("task.added".to_owned(), 2))),
+            ("full:task.added@x", None),
+            ("after:agent.waiting", None),
             ("before:2..", None),
             ("after", None),
             ("after:x", None),

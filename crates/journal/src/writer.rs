@@ -260,7 +260,7 @@ fn write(
 ) -> Result<i64, JournalError> {
     let failed = |error| JournalError::database(database, error);
     #[cfg(feature = "fault-injection")]
-    let number = crate::fault::before_write()
+    let number = crate::fault::before_write(staged.iter().flat_map(|staged| &staged.rows).map(|row| row.kind.as_str()))
         .map_err(|crate::fault::DiskFull| JournalError::DiskFull { path: database.to_owned() })?;
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let key = admit(&tx).map_err(failed)??;

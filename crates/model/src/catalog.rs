@@ -170,7 +170,7 @@ impl Models {
         })
     }
 
-    fn endpoint(&self, name: &ModelName) -> Result<Endpoint, ModelError> {
+    pub(crate) fn endpoint(&self, name: &ModelName) -> Result<Endpoint, ModelError> {
         let base_url = self.base_url.as_deref();
         let (provider, endpoint) = match (name, base_url) {
             (ModelName::Hosted { provider, .. }, _) => (*provider, provider.endpoint(&self.environment, base_url)?),

@@ -202,6 +202,17 @@ pub enum ModelError {
         /// The limit in bytes.
         limit: usize,
     },
+    /// The endpoint of the model has no search of the web.
+    #[error(
+        "search the web with {model}: {problem}; the user can choose another service in \
+        `tools.web_requests.search_service`: searxng, brave or tavily"
+    )]
+    NoSearch {
+        /// `provider/model`.
+        model: String,
+        /// Why it has none.
+        problem: String,
+    },
     /// The HTTP client or the tokenizer could not be set up.
     #[error("set up requests to models: {problem}")]
     Setup {
@@ -262,6 +273,17 @@ impl ModelError {
     /// Reports whether the provider asked all users of this key to slow down (429, 529).
     pub fn is_rate_limit(&self) -> bool {
         matches!(self, Self::Unavailable { status: 429 | 529, .. })
+    }
+
+    /// Reports whether searches of the web need another service or another setting of the user's.
+    pub fn is_without_search(&self) -> bool {
+        matches!(self, Self::NoSearch { .. } | Self::NoPrice { .. } | Self::MissingKey { .. })
+    }
+
+    /// Returns the error of a model whose endpoint has no search that is known here.
+    pub(crate) fn no_search(model: &str) -> Self {
+        let problem = "its endpoint has no search of its own, unlike those of openai/…, anthropic/… and gemini/…";
+        Self::NoSearch { model: model.to_owned(), problem: problem.to_owned() }
     }
 
     /// Reports whether a shorter request may succeed, so that the caller should compact instead of retrying.

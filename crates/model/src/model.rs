@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orchestrate_core::model_search::{SearchReply, SearchRequest};
 use orchestrate_core::{ModelReply, ModelRequest};
 
 use crate::error::ModelError;
@@ -25,6 +26,15 @@ pub trait Model: Send + Sync {
         request: &ModelRequest,
         on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
     ) -> Result<ModelReply, ModelError>;
+
+    /// Lets the model's endpoint search the web, with one attempt: each is paid for.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NoSearch`] if it has no search of its own, otherwise as [`Model::complete`].
+    async fn search(&self, request: &SearchRequest) -> Result<SearchReply, ModelError> {
+        Err(ModelError::no_search(&request.model))
+    }
 }
 
 #[async_trait]
@@ -35,6 +45,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
         on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
     ) -> Result<ModelReply, ModelError> {
         M::complete(self, request, on_delta).await
+    }
+
+    async fn search(&self, request: &SearchRequest) -> Result<SearchReply, ModelError> {
+        M::search(self, request).await
     }
 }
 

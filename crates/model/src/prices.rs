@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use orchestrate_core::Price;
+use orchestrate_core::model_search::SearchPrice;
 use orchestrate_core::price::{LongRates, Rates, micro_usd};
 use serde::Deserialize;
 
@@ -25,6 +26,8 @@ struct Shipped {
 #[derive(Debug, Deserialize)]
 struct OfProvider {
     provider: String,
+    /// Dollars for one search of the web by the endpoint, as a decimal text.
+    search: Option<String>,
     models: BTreeMap<String, Row>,
 }
 
@@ -34,6 +37,8 @@ struct Row {
     #[serde(flatten)]
     rates: TextRates,
     long: Option<LongRow>,
+    /// Dollars for one search, if it is not the provider's usual price.
+    search: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -94,6 +99,39 @@ impl Models {
         let own = self.prices.get(&text).copied();
         own.or_else(|| shipped(name)).ok_or(ModelError::NoPrice { model: text })
     }
+
+    /// Returns what searches of the web by the endpoint of a model cost.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NoPrice`] if that is not known.
+    pub fn search_price(&self, name: &ModelName) -> Result<SearchPrice, ModelError> {
+        let tokens = self.price(name)?;
+        let search = search_fee(name).ok_or_else(|| ModelError::NoPrice { model: name.to_string() })?;
+        Ok(SearchPrice { tokens, search })
+    }
+
+    /// Requires that the endpoint of a model has a search of the web, as far as that is known without asking it.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NoSearch`] if it has none, or as [`Models::check`] does.
+    pub fn require_search(&self, name: &ModelName) -> Result<(), ModelError> {
+        let of_endpoint = match name {
+            ModelName::Hosted { .. } | ModelName::Other(_) => self.endpoint(name)?.search,
+            ModelName::Script(_) | ModelName::Replay(_) => None,
+        };
+        of_endpoint.map(drop).ok_or_else(|| ModelError::no_search(&name.to_string()))
+    }
+}
+
+/// Returns the shipped price of one search in micro-dollars; `None` if it is not known.
+fn search_fee(name: &ModelName) -> Option<u64> {
+    let ModelName::Hosted { provider, model } = name else { return None };
+    let of = SHIPPED.providers.iter().find(|of| of.provider == provider.name())?;
+    let row = of.models.get(model).or_else(|| of.models.get(without_date(model)?));
+    let own = row.and_then(|row| row.search.as_deref());
+    micro_usd(own.or(of.search.as_deref())?)
 }
 
 fn shipped(name: &ModelName) -> Option<Price> {
@@ -134,6 +172,25 @@ mod tests {
             count += 1;
         }
         assert!(count > 20, "{count}");
+    }
+
+    #[test]
+    fn a_search_has_a_price_of_its_own() {
+        let models = Models::new(Environment::default(), None);
+        let table = [
+            ("anthropic/claude-sonnet-5", Some(10_000)),
+            ("openai/gpt-5.6", Some(10_000)),
+            ("gemini/gemini-3.5-flash", Some(14_000)),
+            ("gemini/gemini-2.5-pro", Some(35_000)),
+            ("openai/unknown", None),
+            ("openrouter/auto", None),
+            ("ollama/free", None),
+            ("script:x.jsonl", None),
+        ];
+        for (name, expected) in table {
+            let price = models.search_price(&ModelName::parse(name).unwrap());
+            assert_eq!(price.ok().map(|price| price.search), expected, "{name}");
+        }
     }
 
     #[test]

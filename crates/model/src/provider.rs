@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::environment::Environment;
 use crate::error::{ModelError, TYPED_BASE};
-use crate::wire::Protocol;
+use crate::wire::{Protocol, SearchApi};
 
 /// A provider of models; its properties are one row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +31,8 @@ pub enum Provider {
 struct Row {
     name: &'static str,
     protocol: Protocol,
+    /// The tool by which it searches the web.
+    search: Option<SearchApi>,
     base_variable: &'static str,
     default_base: &'static str,
     /// The path between the variable's base URL and the protocol's own paths.
@@ -45,6 +47,8 @@ struct Row {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) protocol: Protocol,
+    /// The tool by which it searches the web, if it has one.
+    pub(crate) search: Option<SearchApi>,
     /// The URL that the protocol's paths are appended to, without a trailing slash and without a query.
     pub(crate) base_url: String,
     /// The query to append after a path, with its `?`; empty if the base URL has none.
@@ -113,6 +117,7 @@ impl Provider {
         let (base, query) = named.unwrap_or_else(|| (row.default_base.to_owned(), String::new()));
         Ok(Endpoint {
             protocol: row.protocol,
+            search: row.search,
             base_url: if base_url.is_some() { without_version(self, &base) } else { with_path(self, &base, row.path) },
             query,
             base_variable: if base_url.is_some() { TYPED_BASE } else { row.base_variable },
@@ -140,6 +145,7 @@ impl Provider {
             Self::OpenAi => Row {
                 name: "openai",
                 protocol: chat,
+                search: Some(SearchApi::Responses),
                 base_variable: "OPENAI_BASE_URL",
                 default_base: "https://api.openai.com/v1",
                 path: "",
@@ -149,6 +155,7 @@ impl Provider {
             Self::Anthropic => Row {
                 name: "anthropic",
                 protocol: messages,
+                search: Some(SearchApi::Messages),
                 base_variable: "ANTHROPIC_BASE_URL",
                 default_base: "https://api.anthropic.com",
                 path: "",
@@ -158,6 +165,7 @@ impl Provider {
             Self::Gemini => Row {
                 name: "gemini",
                 protocol: chat,
+                search: Some(SearchApi::Gemini),
                 base_variable: "GOOGLE_GEMINI_BASE_URL",
                 default_base: "https://generativelanguage.googleapis.com",
                 path: "/v1beta/openai",
@@ -167,6 +175,7 @@ impl Provider {
             Self::OpenRouter => Row {
                 name: "openrouter",
                 protocol: chat,
+                search: None,
                 base_variable: "OPENROUTER_BASE_URL",
                 default_base: "https://openrouter.ai/api/v1",
                 path: "",
@@ -188,6 +197,7 @@ impl Endpoint {
         let (base_url, query) = checked_url(TYPED_BASE, base_url)?;
         Ok(Self {
             protocol: Protocol::ChatCompletions,
+            search: None,
             base_url,
             query,
             base_variable: TYPED_BASE,
@@ -200,6 +210,15 @@ impl Endpoint {
     /// Returns the URL of one of the protocol's paths.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}/{path}{}", self.base_url, self.query)
+    }
+
+    /// Returns the URL at which it searches the web. Gemini's own protocol is beside the compatible one.
+    pub(crate) fn search_url(&self, api: SearchApi, model: &str) -> String {
+        let base = match api {
+            SearchApi::Gemini => self.base_url.strip_suffix("/openai").unwrap_or(&self.base_url),
+            SearchApi::Messages | SearchApi::Responses => &self.base_url,
+        };
+        format!("{base}/{}{}", api.path(model), self.query)
     }
 
     /// Returns the source of the key, for messages.
@@ -215,7 +234,16 @@ impl fmt::Debug for Endpoint {
 }
 
 fn local(name: &'static str, base_variable: &'static str, default_base: &'static str, path: &'static str) -> Row {
-    Row { name, protocol: Protocol::ChatCompletions, base_variable, default_base, path, keys: &[], default_model: None }
+    Row {
+        name,
+        protocol: Protocol::ChatCompletions,
+        search: None,
+        base_variable,
+        default_base,
+        path,
+        keys: &[],
+        default_model: None,
+    }
 }
 
 /// Checks that a base URL is usable and contains no secret.

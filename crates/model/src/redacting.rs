@@ -4,6 +4,7 @@
 //! it arrives. The redacted reply is both recorded and acted upon, so a replay sees the same reply.
 
 use async_trait::async_trait;
+use orchestrate_core::model_search::{SearchReply, SearchRequest, SearchResult};
 use orchestrate_core::{CallId, ModelReply, ModelRequest, RawBlocks, RedactedStream, Redactor, ToolCall};
 
 use crate::error::ModelError;
@@ -49,6 +50,22 @@ impl<M: Model> Model for Redacting<M> {
         tell_reasoning(&reasoning.finish(), on_delta);
         tell_text(&text.finish(), on_delta);
         Ok(redacted(&self.redactor, &reply))
+    }
+
+    async fn search(&self, request: &SearchRequest) -> Result<SearchReply, ModelError> {
+        let reply = self.inner.search(request).await?;
+        let redactor = &self.redactor;
+        let page = |SearchResult { title, url, snippet }| SearchResult {
+            title: redactor.owned(title),
+            url: redactor.owned(url),
+            snippet: redactor.owned(snippet),
+        };
+        Ok(SearchReply {
+            text: redactor.owned(reply.text),
+            results: reply.results.into_iter().map(page).collect(),
+            failure: reply.failure.map(|failure| redactor.owned(failure)),
+            ..reply
+        })
     }
 }
 

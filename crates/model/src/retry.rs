@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
+use orchestrate_core::model_search::{SearchReply, SearchRequest};
 use orchestrate_core::{ModelReply, ModelRequest};
 use tokio::time::Instant;
 
@@ -97,6 +98,20 @@ impl<M: Model> Model for Retrying<M> {
             }
         }
         Err(ModelError::Setup { problem: "the waits between attempts ran out".to_owned() })
+    }
+
+    /// Makes one attempt, which waits as the others while the endpoint asks for that.
+    async fn search(&self, request: &SearchRequest) -> Result<SearchReply, ModelError> {
+        self.gate.pass().await;
+        self.account.require_accepted()?;
+        let error = match self.inner.search(request).await {
+            Ok(reply) => return Ok(reply),
+            Err(error) => error,
+        };
+        if error.is_rate_limit() {
+            self.gate.pause(error.retry_after().map_or(FIRST_WAIT, |asked| asked.min(LONGEST_ASKED_WAIT)));
+        }
+        Err(self.account.note(error))
     }
 }
 

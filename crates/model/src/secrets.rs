@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use orchestrate_core::Secret;
+use orchestrate_core::web::WebServiceName;
 
 use crate::environment::Environment;
 use crate::provider::Provider;
@@ -26,6 +27,8 @@ impl Environment {
             }
         }
         let variables = Provider::WITH_KEYS.into_iter().flat_map(|provider| provider.key_variables());
+        let of_services = WebServiceName::ALL.into_iter().filter_map(WebServiceName::credential);
+        let variables = variables.chain(of_services.flat_map(|credential| credential.variables));
         for name in variables.filter(|name| self.names_a_file(name)) {
             if let Ok(Some(value)) = self.value(name) {
                 found.push(Secret::new(*name, value));

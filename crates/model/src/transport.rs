@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orchestrate_core::model_search::{SearchReply, SearchRequest};
 use orchestrate_core::{ModelReply, ModelRequest, Redactor};
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
@@ -20,7 +21,7 @@ use crate::model::{Delta, Model};
 use crate::provider::Endpoint;
 use crate::wire::fault::{Allowance, Fault, Headers, ProviderRefusal, RefusalKind, refused};
 use crate::wire::sse::SseDecoder;
-use crate::wire::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, OnDelta, Protocol, Reader, chat, messages};
+use crate::wire::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, OnDelta, Protocol, Reader, SearchApi, chat, messages};
 
 /// Maximum size of an error's body in bytes; the rest is not read.
 const MAX_ERROR_BYTES: usize = 64 << 10;
@@ -88,9 +89,40 @@ impl Model for Remote {
         }
         result.map_err(|fault| self.error(fault))
     }
+
+    async fn search(&self, request: &SearchRequest) -> Result<SearchReply, ModelError> {
+        let Some(api) = self.endpoint.search else { return Err(ModelError::no_search(&self.name)) };
+        self.search_by(api, request).await.map_err(|fault| match fault {
+            Fault::Refused(ProviderRefusal { status: 404, message, .. }) => {
+                let (model, endpoint) = (self.name.clone(), &self.endpoint.base_url);
+                ModelError::NoSearch { model, problem: format!("{endpoint} has none for it (HTTP 404): {message}") }
+            }
+            fault => self.error(fault),
+        })
+    }
 }
 
 impl Remote {
+    async fn search_by(&self, api: SearchApi, request: &SearchRequest) -> Result<SearchReply, Fault> {
+        let mut headers = self.headers()?;
+        if let (SearchApi::Gemini, Some(key)) = (api, &self.endpoint.key) {
+            headers.remove("authorization");
+            headers.insert("x-goog-api-key", secret(key.secret.clone())?);
+        }
+        let (url, body) = (self.endpoint.search_url(api, &self.model), api.body(request, &self.model));
+        let mut response =
+            self.http.post(url).headers(headers).json(&body).send().await.map_err(|error| unsent(&error))?;
+        if response.status() != StatusCode::OK {
+            return Err(self.refusal(response).await);
+        }
+        let kind = text_of(response.headers(), "content-type").map(|kind| self.redactor.owned(kind));
+        let bytes = self.redacted(self.body_of(&mut response, MAX_EVENT_BYTES).await?);
+        match serde_json::from_slice(&bytes) {
+            Ok(body) => api.reply(&body),
+            Err(_) => Err(Fault::foreign(kind.as_deref(), bytes.get(..BEGINNING_BYTES).unwrap_or(&bytes))),
+        }
+    }
+
     /// Requests the list of the endpoint's models, without retries.
     pub(crate) async fn list(&self, limit: usize) -> Result<Value, ModelError> {
         let timeout = self.timeouts.list;
@@ -305,12 +337,7 @@ impl Remote {
             } else {
                 ("authorization", format!("Bearer {}", key.secret))
             };
-            let mut value = HeaderValue::try_from(value).map_err(|_| {
-                let message = "the key contains characters that are invalid in a header".to_owned();
-                Fault::Refused(ProviderRefusal { status: 0, kind: RefusalKind::Key, message, retry_after: None })
-            })?;
-            value.set_sensitive(true);
-            headers.insert(name, value);
+            headers.insert(name, secret(value)?);
         }
         Ok(headers)
     }
@@ -353,6 +380,16 @@ impl Remote {
             RefusalKind::Request => ModelError::Rejected { model, endpoint, status, message },
         }
     }
+}
+
+/// Returns the value of a field that holds a key.
+fn secret(value: String) -> Result<HeaderValue, Fault> {
+    let mut value = HeaderValue::try_from(value).map_err(|_| {
+        let message = "the key contains characters that are invalid in a header".to_owned();
+        Fault::Refused(ProviderRefusal { status: 0, kind: RefusalKind::Key, message, retry_after: None })
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 fn is_json(response: &Response) -> bool {

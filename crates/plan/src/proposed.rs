@@ -8,16 +8,13 @@ use crate::check::report::unfit;
 use crate::fields::names::KnownNames;
 use crate::parse::Plan;
 
-/// What fences a block of code.
-const FENCE: &str = "```";
-
-/// Returns the text of a proposed plan, as it is written to a file. An answer that is one fenced block as a whole
-/// counts as what is in the block.
+/// Returns the text of a proposed plan, as it is written to a file. Of an answer that has tasks only in its one fenced
+/// block, that is what is in the block.
 ///
 /// # Errors
 /// Every error of the plan, and an answer of which no task could start in a run with these settings.
 pub fn proposed(answer: &str, known: &KnownNames, settings: &RunSettings) -> Result<String, Vec<PlanError>> {
-    let text = unfenced(answer.trim());
+    let text = unfenced(answer.trim(), known);
     if let Some((line, column)) = control_character(text) {
         let code = FindingCode::HiddenText;
         return Err(vec![Finding { line, column, ..of_answer(code, "a control character") }]);
@@ -43,15 +40,61 @@ fn of_answer(code: FindingCode, message: &str) -> Finding {
     Finding { line: 0, column: 0, code, message: message.to_owned(), text: String::new(), suggestion: None }
 }
 
-/// Returns what is inside the fence of a text that is one fenced block, else the text.
-fn unfenced(text: &str) -> &str {
-    let inside = || {
-        let (info, rest) = text.strip_prefix(FENCE)?.split_once('\n')?;
-        let inside = rest.strip_suffix(FENCE)?;
-        let is_one = !info.contains('`') && !inside.lines().any(|line| line.starts_with(FENCE));
-        is_one.then(|| inside.trim())
+/// Returns what is inside the only fenced block of a text that has no tasks outside of it, else the text.
+fn unfenced<'t>(text: &'t str, known: &KnownNames) -> &'t str {
+    let has_tasks = match Plan::parse(text, known) {
+        Ok(plan) => !plan.is_goal(),
+        Err(errors) => errors.iter().any(|error| error.code != FindingCode::NoTasks),
     };
-    inside().unwrap_or(text)
+    match fenced_blocks(text).as_slice() {
+        [only] if !has_tasks => only.trim(),
+        _ => text,
+    }
+}
+
+/// Returns the contents of the fenced blocks that are not inside another block (CommonMark 0.31, section 4.5). A block
+/// that is not closed ends with the text.
+fn fenced_blocks(text: &str) -> Vec<&str> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(Fence, usize)> = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let next = at + line.len();
+        match (&open, Fence::of(line)) {
+            (None, Some(fence)) => open = Some((fence, next)),
+            (Some((opening, from)), Some(fence)) if fence.closes(opening) => {
+                blocks.push(text.get(*from..at).unwrap_or_default());
+                open = None;
+            }
+            _ => {}
+        }
+        at = next;
+    }
+    blocks.extend(open.and_then(|(_, from)| text.get(from..)));
+    blocks
+}
+
+/// A line that may open or close a block of code.
+struct Fence {
+    mark: char,
+    length: usize,
+    has_info: bool,
+}
+
+impl Fence {
+    fn of(line: &str) -> Option<Self> {
+        let text = line.trim_end();
+        let marks = text.trim_start_matches(' ');
+        let mark = marks.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let info = marks.trim_start_matches(mark);
+        let length = marks.len() - info.len();
+        let is_fence = text.len() - marks.len() <= 3 && length >= 3 && !(mark == '`' && info.contains('`'));
+        is_fence.then_some(Self { mark, length, has_info: !info.is_empty() })
+    }
+
+    fn closes(&self, opening: &Self) -> bool {
+        self.mark == opening.mark && self.length >= opening.length && !self.has_info
+    }
 }
 
 /// Returns the line and the column of the first control character, which a terminal would obey.
@@ -75,9 +118,22 @@ mod tests {
     fn a_proposed_plan_is_what_can_be_run() {
         let plan = "# Login\n\n- [ ] T1 Fix the test @implementer (files: a.rs)\n- [ ] T2 Try it (depends: T1)\n";
         assert_eq!(propose(plan).as_deref(), Ok(plan));
-        for fenced in [format!("```markdown\n{plan}```\n"), format!("\n```\n{plan}\n```")] {
+        for fenced in [
+            format!("```markdown\n{plan}```\n"),
+            format!("\n```\n{plan}\n```"),
+            format!("Here is the plan:\n\n~~~ md\n{plan}~~~\n\nShall I begin?"),
+            format!("I have read `login.rs`.\n\n   ```\n{plan}   ````\n"),
+            format!("```markdown\n{plan}"),
+        ] {
             assert_eq!(propose(&fenced).as_deref(), Ok(plan), "{fenced}");
         }
+    }
+
+    #[test]
+    fn a_block_of_code_in_a_proposed_plan_is_part_of_it() {
+        let plan = "- [ ] T1 Fix the test\n  ```\n  - [ ] T9 is an example\n  ```\n";
+        assert_eq!(propose(plan).as_deref(), Ok(plan));
+        assert_eq!(propose(&format!("Like this:\n````\n{plan}````")).as_deref(), Ok(plan));
     }
 
     #[test]
@@ -85,7 +141,9 @@ mod tests {
         for (answer, expected) in [
             ("", "the plan is empty"),
             ("I would fix the test first, then the login.", "no tasks found, only prose"),
-            ("Here is the plan:\n\n```\n- [ ] T1 Fix\n```\n", "no tasks found"),
+            ("Either:\n```\n- [ ] T1 Fix\n```\nor:\n```\n- [ ] T1 Try\n```\n", "no tasks found"),
+            ("Like this:\n```\nfn main() {}\n```\n", "no tasks found"),
+            ("Here it is:\n```\n- [ ] T1 Fix (depends: T9)\n```\n", "T9"),
             ("- [x] T1 Fix the test\n", "no task can start"),
             ("- [ ] T1 Fix (depends: T9)\n", "T9"),
             ("- [ ] T1 Fix (agent: wizard)\n", "unknown role `wizard`"),

@@ -78,10 +78,10 @@ impl Arguments {
         arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
         arguments.private_directories();
         arguments.system(network);
-        arguments.rust(RustHomes::of_user());
+        arguments.rust(RustHomes::of_user(), network);
         arguments.programs(host::programs_of_user());
-        if network == Network::Host {
-            arguments.network();
+        if network != Network::None {
+            arguments.network(network);
         }
         let composed = arguments.roots(view);
         arguments.masks(view);
@@ -211,9 +211,9 @@ impl Arguments {
     }
 
     /// Shows the settings of the network, and those of the user for it.
-    fn network(&mut self) {
+    fn network(&mut self, network: Network) {
         let of_home = network::home_files().iter().map(|(name, content)| (Path::new(HOME).join(name), content.clone()));
-        for (path, content) in network::machine_files().into_iter().chain(of_home) {
+        for (path, content) in network::machine_files(network).into_iter().chain(of_home) {
             self.copy(&path, Source::Bytes(content));
         }
         for path in network::certificates() {
@@ -229,7 +229,7 @@ impl Arguments {
         self.words([path.as_os_str()]);
     }
 
-    fn rust(&mut self, toolchain: &RustHomes) {
+    fn rust(&mut self, toolchain: &RustHomes, network: Network) {
         if let Some(home) = &toolchain.rustup_home {
             self.bind("--ro-bind", home);
         }
@@ -237,7 +237,9 @@ impl Arguments {
         // Cargo writes its locks beside the registry.
         self.add(["--size", HOME_BYTES, "--tmpfs"]);
         self.words([home.as_os_str()]);
-        for (_, path) in toolchain.cargo_shared() {
+        // Cargo downloads into these folders.
+        let is_shown = |name: &str| network != Network::Proxy || !host::CARGO_DOWNLOADS.contains(&name);
+        for (_, path) in toolchain.cargo_shared().filter(|(name, _)| is_shown(name)) {
             self.bind("--ro-bind", &path);
         }
         if let Some((_, config)) = toolchain.cargo_config() {
@@ -262,6 +264,9 @@ impl Arguments {
                 }
                 Content::File(bytes) => self.file(&mask.path, bytes),
                 Content::ReadOnly => self.bind("--ro-bind", &mask.path),
+                Content::EmptyDir if view.is_in_composed(&mask.path) => {
+                    self.words([OsStr::new("--dir"), mask.path.as_os_str()]);
+                }
                 Content::EmptyDir => {
                     let path = mask.path.as_os_str();
                     self.words([OsStr::new("--tmpfs"), path, OsStr::new("--remount-ro"), path]);
@@ -320,7 +325,7 @@ impl Little {
 }
 
 /// Returns the account files, in the order of [`host::ACCOUNTS`]: they contain the job's own user
-/// and no user of the host. With a network, names are resolved as on the host.
+/// and no user of the host. With the host's network, names are resolved as on the host.
 fn accounts(network: Network) -> [String; 4] {
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let mut passwd = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n".to_owned();
@@ -334,7 +339,7 @@ fn accounts(network: Network) -> [String; 4] {
     }
     let own_hosts = || "127.0.0.1 localhost\n::1 localhost\n".to_owned();
     let (servers, hosts) = match network {
-        Network::None => ("", own_hosts()),
+        Network::None | Network::Proxy => ("", own_hosts()),
         Network::Host => (" dns", std::fs::read_to_string("/etc/hosts").unwrap_or_else(|_| own_hosts())),
     };
     [passwd, group, format!("passwd: files\ngroup: files\nhosts: files{servers}\n"), hosts]

@@ -4,7 +4,8 @@
 //! Stopping only escalates: asked to end, killed by the supervisor, killed from here. The first
 //! reason to stop is kept.
 
-use std::io::{Read, Write};
+use std::io::Write;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
@@ -14,7 +15,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cancel::Cancel;
 use crate::capture::Capture;
+use crate::descriptors;
 use crate::disk_usage::Account;
+use crate::egress::ListenerSink;
 use crate::error::SandboxError;
 use crate::helper::protocol::{Order, Report};
 use crate::job::{Captured, Exit, Finished, Job, Usage};
@@ -54,6 +57,8 @@ struct Drive<'a> {
     control: UnixStream,
     control_open: bool,
     reported: Vec<u8>,
+    /// Takes the socket of the proxy; `None` once it has, or if there is none to take.
+    proxy: &'a mut Option<ListenerSink>,
     stdout: Capture,
     stderr: Capture,
     phase: Phase,
@@ -62,11 +67,16 @@ struct Drive<'a> {
     stopped: Option<Exit>,
 }
 
-/// Runs a job; each of `cancels` can stop it.
-pub(crate) fn run(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finished, SandboxError> {
+/// Runs a job; each of `cancels` can stop it. `proxy` takes the socket of a job with [`crate::Network::Proxy`].
+pub(crate) fn run(
+    tier: &Tier,
+    job: &Job,
+    cancels: &[&Cancel],
+    mut proxy: Option<ListenerSink>,
+) -> Result<Finished, SandboxError> {
     let mut tries = 1;
     loop {
-        match run_once(tier, job, cancels) {
+        match run_once(tier, job, cancels, &mut proxy) {
             // The job's program has not run.
             Err(SandboxError::TierUnusable { .. }) if tries < START_TRIES => tries += 1,
             ended => return ended,
@@ -74,7 +84,12 @@ pub(crate) fn run(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finishe
     }
 }
 
-fn run_once(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finished, SandboxError> {
+fn run_once(
+    tier: &Tier,
+    job: &Job,
+    cancels: &[&Cancel],
+    proxy: &mut Option<ListenerSink>,
+) -> Result<Finished, SandboxError> {
     let started = Instant::now();
     let Launched { mut child, control, folders, _scratch } = launch::launch(tier, job)?;
     control.set_nonblocking(true).map_err(SandboxError::io("read the control socket without blocking"))?;
@@ -88,6 +103,7 @@ fn run_once(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finished, San
         control,
         control_open: true,
         reported: Vec::new(),
+        proxy,
         phase: Phase::Running,
         deadline: started.checked_add(job.limits.timeout),
         stopped: None,
@@ -125,12 +141,16 @@ impl Drive<'_> {
 
     fn read_control(&mut self) {
         let mut chunk = [0; 4096];
-        match self.control.read(&mut chunk) {
-            Ok(0) => self.control_open = false,
-            Ok(count) if self.reported.len() < MOST_REPORTED => {
-                self.reported.extend_from_slice(chunk.get(..count).unwrap_or_default());
+        match descriptors::receive(&self.control, &mut chunk) {
+            Ok((0, _)) => self.control_open = false,
+            Ok((count, listener)) => {
+                if self.reported.len() < MOST_REPORTED {
+                    self.reported.extend_from_slice(chunk.get(..count).unwrap_or_default());
+                }
+                if let Some((listener, proxy)) = listener.and_then(|listener| Some((listener, self.proxy.take()?))) {
+                    proxy(TcpListener::from(listener));
+                }
             }
-            Ok(_) => {}
             Err(cause) if matches!(cause.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted) => {}
             Err(_) => self.control_open = false,
         }
@@ -236,8 +256,10 @@ impl Drive<'_> {
             (None, Some(Report::Exited(code))) => Exit::Code(code),
             (None, Some(Report::Signalled(signal))) => Exit::Signal(signal),
             (None, Some(Report::TooManyProcesses)) => Exit::ProcessLimit,
+            (None, Some(Report::TooMuchCpu)) => Exit::CpuLimit,
             (None, Some(Report::TooMuchMemory)) => Exit::MemoryLimit,
             (None, Some(Report::TooMuchDisk)) => Exit::DiskLimit,
+            (None, Some(Report::TooManyFiles)) => Exit::FilesLimit,
             // The supervisor itself was killed, by an unconfined job or by the kernel's OOM killer.
             (None, Some(Report::Starting | Report::Used(_) | Report::Holds(_))) => Exit::Signal(libc::SIGKILL),
         };

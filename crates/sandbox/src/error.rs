@@ -39,6 +39,14 @@ pub enum SandboxError {
         /// The I/O error.
         source: io::Error,
     },
+    /// This tier cannot lead a program to a proxy alone.
+    #[error("give a program the network in the {tier} sandbox: {reason}")]
+    NoEgress {
+        /// The tier.
+        tier: crate::Confinement,
+        /// Why not, and what does not start here that could.
+        reason: String,
+    },
     /// The program is not in the view or not in the job's `PATH`.
     #[error("find the program {program:?} inside the sandbox")]
     ProgramNotFound {

@@ -84,6 +84,7 @@ impl Scratch {
             create_above(&path)?;
             match file {
                 StandInFile::Bytes(bytes) => orchestrate_files::write(&path, bytes)?,
+                StandInFile::Folder => orchestrate_files::create_folder(&path)?,
                 StandInFile::Link(target) => symlink(target, &path)?,
             }
         }
@@ -126,9 +127,9 @@ pub(crate) fn readable(view: &Checked, toolchain: &RustHomes, network: Network) 
     let roots = view.read_only().flat_map(|root| view.readable_around_masks(root));
     let programs = host::programs_of_user().read_only.iter().cloned();
     let of_network = match network {
-        Network::None => Vec::new(),
+        Network::None | Network::Proxy => Vec::new(),
         Network::Host => {
-            network::machine_files().into_iter().map(|(path, _)| path).chain(network::certificates()).collect()
+            network::machine_files(network).into_iter().map(|(path, _)| path).chain(network::certificates()).collect()
         }
     };
     let paths = toolchains.chain(programs).chain(roots).chain(of_network);

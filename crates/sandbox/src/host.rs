@@ -68,6 +68,9 @@ const DEFAULT_PATH: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin
 /// The parts of cargo's home that contain no credentials.
 pub(crate) const CARGO_SHARED: [&str; 3] = ["registry", "git", "bin"];
 
+/// Those of them that cargo downloads into.
+pub(crate) const CARGO_DOWNLOADS: [&str; 2] = ["registry", "git"];
+
 /// The homes of the Rust toolchain; `None` if they do not exist.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RustHomes {

@@ -39,6 +39,10 @@ pub enum Network {
     /// Nothing, not even this machine.
     #[default]
     None,
+    /// One socket, which its caller accepts ([`crate::Sandbox::run_proxied`]); without such a caller, nothing.
+    /// Variables name it as the proxy for everything. The program also gets the user's settings for registries and
+    /// certificates, as far as they contain no password or token. Only the full tier can do that.
+    Proxy,
     /// What this machine reaches, by IPv4 and IPv6, its own services included. It also sees how
     /// names are resolved here, and gets the user's settings for proxies, registries and
     /// certificates, as far as they contain no password or token.
@@ -90,6 +94,8 @@ pub struct StandIn {
 pub enum StandInFile {
     /// A file with these bytes.
     Bytes(Vec<u8>),
+    /// An empty folder.
+    Folder,
     /// A link to this path, which has to be in the view.
     Link(PathBuf),
 }
@@ -128,6 +134,9 @@ pub enum Content {
 pub struct Limits {
     /// Wall time; after it, every process of the job gets SIGTERM, and SIGKILL a second later.
     pub timeout: Duration,
+    /// Processor time of all processes of the job together, those that have ended included. It is checked repeatedly;
+    /// children that their parent ignores count only while they live.
+    pub cpu: Option<Duration>,
     /// Memory of all processes of the job together, including shared memory and files in memory. It
     /// is checked repeatedly.
     pub memory_bytes: Option<u64>,
@@ -135,6 +144,9 @@ pub struct Limits {
     /// end. A job that starts above it may free space; one that starts far above it may write
     /// nothing before it has done so.
     pub disk_bytes: Option<u64>,
+    /// Number of files and folders in the folders that the job may write to. It is checked repeatedly; what a job makes
+    /// just before its end may be found only at a later job's check. A job that starts above it may delete some.
+    pub disk_files: Option<u64>,
     /// Processes and threads of the job that are alive at once.
     pub processes: Option<u32>,
     /// Size of any single file that a process writes.
@@ -150,8 +162,10 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(120),
+            cpu: None,
             memory_bytes: None,
             disk_bytes: None,
+            disk_files: None,
             processes: Some(512),
             file_bytes: Some(2 << 30),
             kept_output_bytes: 64 << 10,
@@ -208,10 +222,14 @@ pub enum Exit {
     /// It had more processes than [`Limits::processes`], and the kernel could not refuse single
     /// ones.
     ProcessLimit,
+    /// Its processes together used more processor time than [`Limits::cpu`].
+    CpuLimit,
     /// Its processes together held more than [`Limits::memory_bytes`].
     MemoryLimit,
     /// The folders that it may write to held more than [`Limits::disk_bytes`].
     DiskLimit,
+    /// The folders that it may write to held more files than [`Limits::disk_files`].
+    FilesLimit,
 }
 
 impl Exit {
@@ -231,8 +249,10 @@ impl std::fmt::Display for Exit {
             Self::Cancelled => f.write_str("killed: cancelled"),
             Self::OutputLimit => f.write_str("killed: output limit"),
             Self::ProcessLimit => f.write_str("killed: process limit"),
+            Self::CpuLimit => f.write_str("killed: processor time limit"),
             Self::MemoryLimit => f.write_str("killed: memory limit (shared memory and files in memory count)"),
             Self::DiskLimit => f.write_str("killed: disk limit (of its worktree and temporary folders)"),
+            Self::FilesLimit => f.write_str("killed: too many files (in its worktree and temporary folders)"),
         }
     }
 }

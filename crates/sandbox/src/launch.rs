@@ -11,6 +11,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::bubblewrap::{self, Arguments, Opened, memory_file};
+use crate::disk_usage::Space;
+use crate::egress;
 use crate::error::SandboxError;
 use crate::fallback::{self, Scratch};
 use crate::helper::protocol::Spec;
@@ -133,9 +135,10 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
         read_only,
         processes: job.limits.processes,
         tasks_of_user: if confinement == Confinement::Fallback { host::tasks_of_user() } else { 0 },
+        cpu: job.limits.cpu,
         memory_bytes: job.limits.memory_bytes,
         file_bytes: job.limits.file_bytes,
-        disk_bytes: job.limits.disk_bytes,
+        disk: Space::limited(job.limits.disk_bytes, job.limits.disk_files),
         disk_known: None,
         disk_folders: view.writable().map(OsString::from).chain(scratch.map(|scratch| scratch.path().into())).collect(),
         memory_folders: memory_folders(confinement, toolchain),
@@ -181,10 +184,15 @@ fn environment(
         all.extend(host::programs_of_user().variables.clone());
         all.extend(match job.network {
             Network::None => host::offline_variables(),
+            Network::Proxy => network::variables_of_registries().collect(),
             Network::Host => network::variables().collect(),
         });
     }
     all.extend(job.env.clone());
+    if job.network == Network::Proxy {
+        // Nothing else is reached, whatever the job's own variables say.
+        all.extend(egress::variables(&job.env));
+    }
     all
 }
 

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::host;
+use crate::job::Network;
 use crate::secrets::{PRIVATE_KEY, holds_secret};
 
-/// The user's variables that lead to the network, and those that name a registry.
-const VARIABLES: [&str; 22] = [
+/// The user's variables that lead to the network.
+const PROXIES: [&str; 9] = [
     "http_proxy",
     "https_proxy",
     "all_proxy",
@@ -23,8 +24,15 @@ const VARIABLES: [&str; 22] = [
     "ALL_PROXY",
     "NO_PROXY",
     "CARGO_HTTP_PROXY",
+];
+
+/// The user's variables that name a registry, and how it is asked.
+const REGISTRIES: [&str; 16] = [
     "CARGO_REGISTRIES_CRATES_IO_PROTOCOL",
+    "GONOSUMDB",
+    "GOPRIVATE",
     "GOPROXY",
+    "GOSUMDB",
     "NPM_CONFIG_REGISTRY",
     "npm_config_registry",
     "PIP_INDEX_URL",
@@ -64,9 +72,11 @@ const HOME_FILES: [(&str, bool); 8] = [
     (".config/go/env", true),
 ];
 
-/// Files of the machine's settings.
-const MACHINE_FILES: [&str; 5] =
-    ["/etc/resolv.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/pip.conf", "/etc/uv/uv.toml"];
+/// Files of the machine's settings for registries.
+const MACHINE_FILES: [&str; 2] = ["/etc/pip.conf", "/etc/uv/uv.toml"];
+
+/// Files of the machine that say how names are resolved.
+const NAME_FILES: [&str; 3] = ["/etc/resolv.conf", "/etc/host.conf", "/etc/gai.conf"];
 
 /// The maximum size of a file of certificates; the whole bundle of a distribution is a tenth of it.
 const MAX_CERTIFICATES_BYTES: u64 = 4 << 20;
@@ -80,12 +90,22 @@ pub(crate) type SettingsFile = (PathBuf, Vec<u8>);
 /// A variable that names certificates, with their real path.
 type Certificates = (&'static str, PathBuf);
 
-/// Returns the variables of a job with a network.
-#[expect(clippy::disallowed_methods, reason = "the user's settings for the network")]
+/// Returns the variables of a job with the host's network.
 pub(crate) fn variables() -> impl Iterator<Item = (OsString, OsString)> {
-    let set = VARIABLES.into_iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
-    let open = set.filter(|(_, value): &(OsString, OsString)| !holds_secret(&value.to_string_lossy()));
-    open.chain(certificates_of_user().iter().map(|(name, path)| (OsString::from(name), path.clone().into())))
+    set_without_secrets(&PROXIES).chain(variables_of_registries())
+}
+
+/// Returns the variables of a job that reaches registries through a proxy.
+pub(crate) fn variables_of_registries() -> impl Iterator<Item = (OsString, OsString)> {
+    let certificates = certificates_of_user().iter();
+    let certificates = certificates.map(|(name, path)| (OsString::from(name), path.clone().into()));
+    set_without_secrets(&REGISTRIES).chain(certificates)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the user's settings for the network")]
+fn set_without_secrets(names: &'static [&'static str]) -> impl Iterator<Item = (OsString, OsString)> {
+    let set = names.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+    set.filter(|(_, value): &(OsString, OsString)| !holds_secret(&value.to_string_lossy()))
 }
 
 /// Lists the files and folders of certificates that the user has set, by their real paths, except
@@ -148,13 +168,14 @@ fn home_files_of(home: &Path) -> Vec<SettingsFile> {
     HOME_FILES.into_iter().filter_map(read).collect()
 }
 
-/// Returns the files that a job finds at their own paths.
-pub(crate) fn machine_files() -> Vec<SettingsFile> {
+/// Returns the files that a job with this network finds at their own paths.
+pub(crate) fn machine_files(network: Network) -> Vec<SettingsFile> {
+    let of_names: &[&str] = if network == Network::Host { &NAME_FILES } else { &[] };
     let read = |path: &str| {
         let text = std::fs::read_to_string(path).ok()?;
         Some((PathBuf::from(path), without_secrets(&text, false)?.into_bytes()))
     };
-    MACHINE_FILES.into_iter().filter_map(read).collect()
+    MACHINE_FILES.iter().chain(of_names).copied().filter_map(read).collect()
 }
 
 /// Returns what a job may see of a settings file, or `None` if that is nothing.

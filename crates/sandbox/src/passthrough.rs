@@ -147,6 +147,7 @@ fn start(
         streams: [stdin, to_output, to_errors],
         own_group: false,
         dies_with: None,
+        file_bytes: None,
     };
     let keeper = spawner::spawn(vec![theirs.into()], move || sys::start(&program))?;
     Ok((keeper, control))

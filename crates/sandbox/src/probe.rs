@@ -46,7 +46,7 @@ pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), Str
         network: Network::None,
         limits: Limits { timeout: PATIENCE, ..Limits::default() },
     };
-    match drive::run(&tier, &job, &[&Cancel::new()]) {
+    match drive::run(&tier, &job, &[&Cancel::new()], None) {
         Ok(finished) if finished.exit == Exit::Code(0) => Ok(()),
         Ok(finished) => Err(format!("a test process ended with {}: {}", finished.exit, finished.stderr.text().trim())),
         Err(SandboxError::TierUnusable { reason, .. }) => Err(with_fix(confinement, reason)),

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
 
 use crate::cancel::Cancel;
 use crate::disk_usage::Accounts;
+use crate::egress::ListenerSink;
 use crate::error::SandboxError;
-use crate::job::{Finished, Job, View};
+use crate::job::{Finished, Job, Network, View};
 use crate::packages::Packages;
 use crate::tier::{Confinement, Helper, Tier};
 use crate::{drive, host, probe};
@@ -19,6 +24,8 @@ pub struct Sandbox {
     bounds: Bounds,
     additions: Additions,
     packages: Option<Packages>,
+    /// Why the tier is not the full one, if that was tried.
+    why_not_full: Option<String>,
 }
 
 /// What every job sees and gets besides its own view and variables.
@@ -33,10 +40,35 @@ pub struct Additions {
 /// The limits of every job; its own can only be stricter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
+    /// See [`crate::Limits::cpu`].
+    pub cpu: Option<Duration>,
     /// See [`crate::Limits::memory_bytes`].
     pub memory_bytes: Option<u64>,
     /// See [`crate::Limits::disk_bytes`].
     pub disk_bytes: Option<u64>,
+    /// See [`crate::Limits::disk_files`].
+    pub disk_files: Option<u64>,
+}
+
+/// A new folder for jobs that download packages for the later jobs of a sandbox; it is deleted when dropped.
+#[derive(Debug)]
+pub struct Downloads {
+    sandbox: Sandbox,
+    folder: TempDir,
+}
+
+impl Downloads {
+    /// Returns the sandbox in which jobs with a proxy may write to the packages, and to this folder.
+    #[must_use]
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// Returns the path of the folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
 }
 
 impl Sandbox {
@@ -49,7 +81,7 @@ impl Sandbox {
             return Ok(Self::unbounded(Confinement::Full, helper));
         };
         match probe::start(Confinement::Fallback, &helper) {
-            Ok(()) => Ok(Self::unbounded(Confinement::Fallback, helper)),
+            Ok(()) => Ok(Self { why_not_full: Some(full), ..Self::unbounded(Confinement::Fallback, helper) }),
             Err(fallback) => Err(SandboxError::NoTier { full, fallback }),
         }
     }
@@ -78,6 +110,7 @@ impl Sandbox {
             bounds: Bounds::default(),
             additions: Additions::default(),
             packages: None,
+            why_not_full: None,
         }
     }
 
@@ -87,10 +120,22 @@ impl Sandbox {
         Self { additions, ..self }
     }
 
-    /// Sets the folder that jobs with a network download packages to, and that the others read.
+    /// Sets the folder that jobs with the host's network download packages to, and that those without one read.
     #[must_use]
     pub fn with_packages(self, folder: PathBuf) -> Self {
-        Self { packages: Some(Packages(folder)), ..self }
+        Self { packages: Some(Packages::new(folder)), ..self }
+    }
+
+    /// Creates a folder with these files, for jobs that download packages through a proxy; `None` if this sandbox has
+    /// no folder of packages. What they download is used by all later jobs, so they must run nothing of an agent's.
+    ///
+    /// # Errors
+    /// If the folder cannot be made.
+    pub fn downloads(&self, files: &[(&str, &[u8])]) -> Result<Option<Downloads>, SandboxError> {
+        let Some(packages) = &self.packages else { return Ok(None) };
+        let folder = packages.new_folder(files).map_err(SandboxError::io("create a folder for packages"))?;
+        let sandbox = Self { packages: Some(packages.taking_downloads()), ..self.clone() };
+        Ok(Some(Downloads { sandbox, folder }))
     }
 
     /// Sets the limits of every job.
@@ -114,6 +159,9 @@ impl Sandbox {
     }
 
     fn completed(&self, mut job: Job) -> Result<Job, SandboxError> {
+        if job.network == Network::Proxy {
+            self.require_egress()?;
+        }
         let View::Host(view) = &mut job.view;
         view.optional.extend_from_slice(&self.additions.read_only);
         for (name, value) in &self.additions.env {
@@ -122,8 +170,10 @@ impl Sandbox {
         if let Some(packages) = &self.packages {
             packages.show(&mut job)?;
         }
+        job.limits.cpu = stricter(job.limits.cpu, self.bounds.cpu);
         job.limits.memory_bytes = stricter(job.limits.memory_bytes, self.bounds.memory_bytes);
         job.limits.disk_bytes = stricter(job.limits.disk_bytes, self.bounds.disk_bytes);
+        job.limits.disk_files = stricter(job.limits.disk_files, self.bounds.disk_files);
         Ok(job)
     }
 
@@ -138,7 +188,39 @@ impl Sandbox {
     /// # Errors
     /// Fails if the program could not be started as asked; never because the program failed.
     pub fn run(&self, job: &Job, cancel: &Cancel) -> Result<Finished, SandboxError> {
-        drive::run(&self.tier, &self.completed(job.clone())?, &[cancel])
+        drive::run(&self.tier, &self.completed(job.clone())?, &[cancel], None)
+    }
+
+    /// Runs a job like [`Sandbox::run`], with [`Network::Proxy`]: `accepts` gets the listening socket before the
+    /// program starts, and decides what each connection reaches.
+    ///
+    /// # Errors
+    /// As [`Sandbox::run`], and with [`SandboxError::NoEgress`] in another tier than the full one.
+    pub fn run_proxied(
+        &self,
+        job: &Job,
+        cancel: &Cancel,
+        accepts: impl FnOnce(TcpListener) + Send + 'static,
+    ) -> Result<Finished, SandboxError> {
+        let job = self.proxied(job.clone())?;
+        drive::run(&self.tier, &job, &[cancel], Some(Box::new(accepts)))
+    }
+
+    fn proxied(&self, job: Job) -> Result<Job, SandboxError> {
+        self.completed(Job { network: Network::Proxy, ..job })
+    }
+
+    fn require_egress(&self) -> Result<(), SandboxError> {
+        let tier = self.confinement();
+        let reason = match (tier, &self.why_not_full) {
+            (Confinement::Full, _) => return Ok(()),
+            (Confinement::Unconfined, _) => "nothing keeps it from going past the proxy".to_owned(),
+            (Confinement::Fallback, None) => "only the full one leads a program to a proxy alone".to_owned(),
+            (Confinement::Fallback, Some(full)) => {
+                format!("only the full one, which does not start here, leads a program to a proxy alone ({full})")
+            }
+        };
+        Err(SandboxError::NoEgress { tier, reason })
     }
 
     /// Runs a job to its end on tokio's blocking pool. Dropping the future stops the job.
@@ -147,22 +229,41 @@ impl Sandbox {
     /// See [`Sandbox::run`].
     #[cfg(feature = "async")]
     pub async fn run_async(&self, job: Job, cancel: Cancel) -> Result<Finished, SandboxError> {
+        self.drive(self.completed(job)?, cancel, None).await
+    }
+
+    /// Runs a job like [`Sandbox::run_proxied`] on tokio's blocking pool. Dropping the future stops the job.
+    ///
+    /// # Errors
+    /// See [`Sandbox::run_proxied`].
+    #[cfg(feature = "async")]
+    pub async fn run_proxied_async(
+        &self,
+        job: Job,
+        cancel: Cancel,
+        accepts: impl FnOnce(TcpListener) + Send + 'static,
+    ) -> Result<Finished, SandboxError> {
+        self.drive(self.proxied(job)?, cancel, Some(Box::new(accepts))).await
+    }
+
+    #[cfg(feature = "async")]
+    async fn drive(&self, job: Job, cancel: Cancel, proxy: Option<ListenerSink>) -> Result<Finished, SandboxError> {
         struct Abandon(Cancel);
         impl Drop for Abandon {
             fn drop(&mut self) {
                 self.0.cancel();
             }
         }
-        let (tier, job) = (self.tier.clone(), self.completed(job)?);
+        let tier = self.tier.clone();
         let abandon = Abandon(Cancel::new());
         let abandoned = abandon.0.clone();
-        let task = tokio::task::spawn_blocking(move || drive::run(&tier, &job, &[&cancel, &abandoned]));
+        let task = tokio::task::spawn_blocking(move || drive::run(&tier, &job, &[&cancel, &abandoned], proxy));
         task.await
             .unwrap_or_else(|gone| Err(SandboxError::Setup { detail: format!("the waiting thread ended: {gone}") }))
     }
 }
 
 /// Returns the smaller of two limits; `None` is no limit.
-fn stricter(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+fn stricter<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     one.into_iter().chain(other).min()
 }

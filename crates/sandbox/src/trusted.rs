@@ -39,6 +39,7 @@ pub struct Trusted {
     timeout: Duration,
     killed_by: Option<Cancel>,
     outlives: Vec<Arc<OwnedFd>>,
+    file_bytes: Option<u64>,
 }
 
 /// The result of a trusted program.
@@ -63,6 +64,7 @@ pub fn trusted(program: &Path) -> Trusted {
         timeout: DEFAULT_TIMEOUT,
         killed_by: None,
         outlives: Vec::new(),
+        file_bytes: None,
     }
 }
 
@@ -102,6 +104,13 @@ impl Trusted {
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// Sets the size at which a file that the program, or one that it starts, writes ends it.
+    #[must_use]
+    pub fn file_bytes(mut self, bytes: u64) -> Self {
+        self.file_bytes = Some(bytes);
         self
     }
 
@@ -168,6 +177,7 @@ impl Trusted {
             streams: [stdin, to_stdout, to_stderr],
             own_group: true,
             dies_with: self.outlives.is_empty().then(rustix::process::getpid),
+            file_bytes: self.file_bytes,
         };
         Ok((program, [Capture::new(Some(stdout), MOST_OUTPUT)?, Capture::new(Some(stderr), MOST_OUTPUT)?]))
     }
@@ -227,6 +237,15 @@ mod tests {
     fn inherits_no_environment() {
         let output = trusted(Path::new("/usr/bin/env")).env("A", "b").output().unwrap();
         assert_eq!(output.stdout, b"A=b\n");
+    }
+
+    #[test]
+    fn ends_what_writes_too_large_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = folder.path().join("written");
+        let output =
+            sh("head -c 5000 /dev/zero > \"$0\"; kill -l $?").args([&written]).file_bytes(4096).output().unwrap();
+        assert_eq!((output.stdout, written.metadata().unwrap().len()), (b"XFSZ\n".to_vec(), 4096));
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn refusal(name: &str) -> Option<&'static str> {
         return Some("the sandbox sets it itself");
     }
     let key = name.strip_suffix("_FILE").unwrap_or(name);
-    SECRETS.contains(&key).then_some("no command gets the key or the address of a model server")
+    SECRETS.contains(&key).then_some("no command gets the key or the address of a model server or a service")
 }
 
 #[cfg(test)]
@@ -138,12 +138,12 @@ mod tests {
             (
                 "",
                 "OPENAI_API_KEY",
-                "`OPENAI_API_KEY` cannot be passed: no command gets the key or the address of a model server",
+                "`OPENAI_API_KEY` cannot be passed: no command gets the key or the address of a model server or a service",
             ),
             (
                 "",
                 "OPENAI_API_KEY_FILE",
-                "`OPENAI_API_KEY_FILE` cannot be passed: no command gets the key or the address of a model server",
+                "`OPENAI_API_KEY_FILE` cannot be passed: no command gets the key or the address of a model server or a service",
             ),
         ];
         for (read, env, expected) in table {

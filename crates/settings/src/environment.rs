@@ -24,6 +24,11 @@ pub(crate) const SECRETS: &[&str] = &[
     "GOOGLE_GEMINI_BASE_URL",
     "OPENROUTER_API_KEY",
     "OLLAMA_HOST",
+    // Those of the services that the tools for the web ask.
+    "BRAVE_API_KEY",
+    "TAVILY_API_KEY",
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
 ];
 
 /// Proxy settings, as other programs read them.
@@ -38,6 +43,7 @@ const IDENTITIES: &[&str] =
 const ALIASES: &[(&str, &str)] = &[
     ("RALPH_MAX_AGENTS", "max_agents"),
     ("RALPH_MAX_DEPTH", "max_depth"),
+    ("RALPH_MAX_CHILDREN_PER_AGENT", "max_children_per_agent"),
     ("RALPH_AUDIT_LOG_PATH", "audit_log"),
     ("ORCHESTRATE_AUDIT_LOG_PATH", "audit_log"),
 ];
@@ -75,6 +81,34 @@ pub struct Switches {
     /// Whether an `ask` parks (`park`) or is refused (`deny`); `None` if the variable is not set.
     pub ask_parks: Option<bool>,
 }
+
+/// What the environment demands of the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SandboxDemand {
+    /// The variable with its value, such as `RALPH_SANDBOX_MODE=strict`; of two, the one that demands more.
+    pub by: String,
+    /// Whether only the strongest tier will do.
+    pub is_strict: bool,
+}
+
+impl SandboxDemand {
+    /// Finds it among variables; `None` if they say nothing about the sandbox.
+    pub fn of(variables: &BTreeMap<String, String>) -> Option<SandboxDemand> {
+        let word = |text: &str| STRICT.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, on)| *on);
+        let given = both(SANDBOX_MODE).into_iter().filter_map(|variable| {
+            let text = set(variables, &variable)?;
+            Some(SandboxDemand { by: format!("{variable}={text}"), is_strict: word(text)? })
+        });
+        given.reduce(|one, other| if other.is_strict && !one.is_strict { other } else { one })
+    }
+}
+
+/// The variables that belong to no key, without their prefixes.
+const OWN_VARIABLES: [&str; 3] = ["ASK", "DISABLE_SPAWNING", SANDBOX_MODE];
+/// The variable that demands a tier of the sandbox, without its prefix.
+const SANDBOX_MODE: &str = "SANDBOX_MODE";
+/// The words for whether only the strongest tier will do.
+const STRICT: &[(&str, bool)] = &[("1", true), ("true", true), ("strict", true), ("0", false), ("false", false)];
 
 impl Switches {
     /// Parses the switches.
@@ -168,9 +202,15 @@ pub(crate) fn tool_files(variables: &BTreeMap<String, String>) -> Vec<&str> {
     one.into_iter().chain(other.filter(|other| one != Some(*other))).collect()
 }
 
+/// Returns the names of the variables that belong to no key, of which neither form is among the given ones.
+pub fn switches_not_given(given: &BTreeMap<String, String>) -> Vec<String> {
+    let is_given = |name: &&str| both(name).iter().any(|variable| given.contains_key(variable));
+    OWN_VARIABLES.into_iter().filter(|name| !is_given(name)).map(|name| format!("ORCHESTRATE_{name}")).collect()
+}
+
 /// Returns the variables that belong to no key, with their values.
 pub(crate) fn switches_given(variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let given = ["ASK", "DISABLE_SPAWNING", "SANDBOX_MODE"].into_iter().flat_map(both);
+    let given = OWN_VARIABLES.into_iter().flat_map(both);
     given.filter_map(|variable| set(variables, &variable).map(str::to_owned).map(|text| (variable, text))).collect()
 }
 
@@ -179,7 +219,7 @@ pub(crate) fn switches_given(variables: &BTreeMap<String, String>) -> BTreeMap<S
 pub(crate) fn misspelt(variables: &BTreeMap<String, String>) -> Vec<String> {
     let keys = KEYS.iter().map(Key::variable);
     let aliases = ALIASES.iter().map(|(variable, _)| (*variable).to_owned());
-    let others = ["ASK", "DISABLE_SPAWNING", "SANDBOX_MODE", TOOLS_CONFIG, RESOURCE_LIMITS].into_iter().flat_map(both);
+    let others = OWN_VARIABLES.into_iter().chain([TOOLS_CONFIG, RESOURCE_LIMITS]).flat_map(both);
     let known: BTreeSet<String> = keys.chain(aliases).chain(others).collect();
     // Loops of other programs have variables such as `RALPH_TASK`.
     let meant = || known.iter().map(String::as_str).filter(|name| *name != "RALPH_ASK");
@@ -217,11 +257,10 @@ pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
         }
         said
     };
-    const STRICT: &[(&str, bool)] = &[("1", true), ("true", true), ("strict", true), ("0", false), ("false", false)];
     const BOOLEAN: &[(&str, bool)] = &[("1", true), ("true", true), ("0", false), ("false", false)];
     const ASK: &[(&str, bool)] = &[("park", false), ("deny", true)];
     let switches = Switches {
-        strict_sandbox: read("SANDBOX_MODE", STRICT).unwrap_or(false),
+        strict_sandbox: read(SANDBOX_MODE, STRICT).unwrap_or(false),
         no_spawning: read("DISABLE_SPAWNING", BOOLEAN).unwrap_or(false),
         ask_parks: read("ASK", ASK).map(|denies| !denies),
     };
@@ -270,6 +309,8 @@ fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a st
 
 #[cfg(test)]
 mod tests {
+    use orchestrate_core::web::WebServiceName;
+
     use super::*;
     use crate::resolve::Resolved;
 
@@ -294,6 +335,8 @@ mod tests {
         let given = variables(&[
             ("ORCHESTRATE_MODEL", "openai/m"),
             ("RALPH_MAX_AGENTS", "4"),
+            ("RALPH_MAX_CHILDREN_PER_AGENT", "5"),
+            ("RALPH_MAX_DEPTH", "2"),
             ("ORCHESTRATE_QUIET", ""),
             ("ORCHESTRATE_REQUIRE", "all"),
             ("ORCHESTRATE_ASK", "park"),
@@ -304,7 +347,13 @@ mod tests {
             .iter()
             .map(|given| format!("{} {}={}", given.place, given.key.name, given.value))
             .collect();
-        assert_eq!(found, ["ORCHESTRATE_MODEL model=openai/m", "RALPH_MAX_AGENTS max_agents=4"]);
+        let expected = [
+            "ORCHESTRATE_MODEL model=openai/m",
+            "RALPH_MAX_AGENTS max_agents=4",
+            "RALPH_MAX_DEPTH max_depth=2",
+            "RALPH_MAX_CHILDREN_PER_AGENT max_children_per_agent=5",
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]
@@ -398,17 +447,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_keys_of_all_web_services_are_passed_on() {
+        let keys = WebServiceName::ALL.iter().filter_map(|service| service.credential());
+        let missing: Vec<&str> =
+            keys.flat_map(|key| key.variables).copied().filter(|variable| !SECRETS.contains(variable)).collect();
+        assert_eq!(missing, [""; 0]);
+    }
+
     /// The promised settings of tools.
-    const OF_TOOLS: [(&str, &str); 10] = [
+    const OF_TOOLS: [(&str, &str); 14] = [
         ("tools.file_operations.max_file_size_mb", "5"),
         ("tools.file_operations.allowed_extensions", ".py"),
         ("tools.file_operations.forbidden_paths", "keys"),
         ("tools.code_execution.timeout_seconds", "30"),
+        ("tools.code_execution.cpu_seconds", "60"),
+        ("tools.code_execution.agent_cpu_seconds", "3600"),
         ("tools.code_execution.memory_limit_mb", "256"),
         ("tools.code_execution.allowed_commands", "python"),
         ("tools.web_requests.timeout_seconds", "10"),
         ("tools.web_requests.max_response_size_mb", "4"),
         ("tools.web_requests.allowed_domains", "docs.python.org"),
+        ("tools.web_requests.search_service", "brave"),
+        ("tools.web_requests.services", "searxng=http://localhost:8888/"),
         ("tools.alternatives", "rg=grep"),
     ];
 
@@ -425,6 +486,7 @@ mod tests {
             ("max_children_per_agent", "2"),
             ("context_tokens", "9000"),
             ("root_context_tokens", "90000"),
+            ("map_tokens", "500"),
             ("budget_tokens", "5"),
             ("budget_usd", "5"),
             ("verify", "true"),
@@ -440,6 +502,7 @@ mod tests {
             ("command_timeout", "5m"),
             ("command_memory_mib", "64"),
             ("worktree_mib", "64"),
+            ("worktree_files", "5000"),
             ("land", "true"),
             ("no_sandbox", "true"),
             ("allow", "Bash(x)"),
@@ -456,6 +519,8 @@ mod tests {
             ("clean.keep_runs", "3"),
             ("worktree.setup", "true"),
             ("worktree.setup_network", "true"),
+            ("taint.policy", "deny"),
+            ("taint.public_repository", "true"),
             ("sandbox.read", "~/tools"),
             ("sandbox.env", "CI"),
         ];
@@ -493,6 +558,15 @@ mod tests {
         assert!(switches(&variables(&[("RALPH_SANDBOX_MODE", "off")])).is_err());
         let both = variables(&[("RALPH_SANDBOX_MODE", "strict"), ("ORCHESTRATE_SANDBOX_MODE", "0")]);
         assert!(switches(&both).unwrap().strict_sandbox);
+        let demand = |given: &[(&str, &str)]| {
+            SandboxDemand::of(&variables(given)).map(|SandboxDemand { by, is_strict }| (by, is_strict))
+        };
+        let strict = |by: &str| Some((by.to_owned(), true));
+        let pair = [("RALPH_SANDBOX_MODE", "strict"), ("ORCHESTRATE_SANDBOX_MODE", "0")];
+        assert_eq!(demand(&pair), strict("RALPH_SANDBOX_MODE=strict"));
+        assert_eq!(demand(&[("ORCHESTRATE_SANDBOX_MODE", "1")]), strict("ORCHESTRATE_SANDBOX_MODE=1"));
+        assert_eq!(demand(&pair[1..]), Some(("ORCHESTRATE_SANDBOX_MODE=0".to_owned(), false)));
+        assert_eq!(demand(&[("PATH", "/bin")]), None);
     }
 
     #[test]

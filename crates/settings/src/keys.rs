@@ -10,7 +10,7 @@ use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::price::{Price, Rates, dollars, micro_usd};
 use orchestrate_core::settings::{
     CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode,
-    OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RuleExamples, RunSettings, WORKTREE_MIB,
+    OUTAGE_PATIENCE_MS, ROOT_CONTEXT_TOKENS, RuleExamples, RunSettings, WORKTREE_FILES, WORKTREE_MIB,
 };
 use orchestrate_core::tool_settings::{MAX_FILE_SIZE_MB, MAX_RESPONSE_SIZE_MB};
 use orchestrate_plan::duration_ms;
@@ -76,7 +76,7 @@ pub enum Kind {
     Prices,
     /// `true` or `false`.
     Switch,
-    /// One of these words.
+    /// One of these words; of a limit, the strictest is last.
     OneOf(&'static [&'static str]),
     /// A list of names in the settings of tools.
     Names(Names),
@@ -167,9 +167,10 @@ pub const KEYS: &[Key] = &[
     key("base", Kind::Text, Class::Preference, "", "The revision that the run starts from, instead of HEAD."),
     key("max_agents", number(1, MOST_AGENTS), Class::Limit, "20", "Maximum number of agents at work at once."),
     key("max_depth", number(0, 100), Class::Limit, "3", "Maximum depth of agents that spawn agents."),
-    key("max_children_per_agent", number(0, MOST_AGENTS), Class::Limit, "10", "Maximum number of children of one agent."),
+    key("max_children_per_agent", number(0, MOST_AGENTS), Class::Limit, "10", "Maximum number of an agent's children that have not ended."),
     key("context_tokens", CONTEXT, Class::Limit, "16000", "Context size of one agent, in tokens."),
     key("root_context_tokens", CONTEXT, Class::Limit, "1000000", "Context size of the agent that gets a goal, in tokens; a model's own, if that is known, is a limit too."),
+    key("map_tokens", number(0, u32::MAX as u64), Class::Preference, "1000", "Size of the map of the repository that agents start with, in tokens; 0 for none."),
     key("budget_tokens", TOKENS, Class::Limit, "", "Token limit of the whole run."),
     key("budget_usd", Kind::Dollars, Class::Limit, "", "Cost limit of the whole run, in US dollars; every model needs a known price."),
     key("prices", Kind::Prices, Class::Personal, "", "Prices of models in US dollars for a million tokens, in addition to the shipped ones and before them."),
@@ -178,6 +179,7 @@ pub const KEYS: &[Key] = &[
     key("command_timeout", Kind::Duration, Class::Limit, "", "Time limit of one `run:`, `verify` or setup command, unless its task has a `timeout`."),
     key("command_memory_mib", MEBIBYTES, Class::Limit, "", "Memory limit of one command in MiB, shared memory included; by default, half of the machine's memory."),
     key("worktree_mib", MEBIBYTES, Class::Limit, "20480", "Size limit of a worktree in MiB while a command runs in it."),
+    key("worktree_files", number(100, u64::MAX >> 1), Class::Limit, "1000000", "Maximum number of files and folders in a worktree while a command runs in it."),
     key("allow", Kind::Rules, Class::Rules, "[]", "Calls to allow although a built-in rule denies them: `tool` or `tool(glob)`."),
     key("ask", Kind::Rules, Class::Rules, "[]", "Calls that need your approval."),
     key("deny", Kind::Rules, Class::Rules, "[]", "Calls to deny."),
@@ -199,11 +201,17 @@ pub const KEYS: &[Key] = &[
     key("tools.file_operations.allowed_extensions", Kind::Names(Names::Extensions), Class::Limit, "", "Endings of the files that tools may touch; by default, all."),
     key("tools.file_operations.forbidden_paths", Kind::Names(Names::ForbiddenPaths), Class::Limit, "[\"/etc\", \"/usr\", \"/var\"]", "Paths that tools never touch, with everything below them; relative ones are inside the project."),
     key("tools.code_execution.timeout_seconds", number(1, LONGEST_SECONDS), Class::Limit, "", "Maximum time of an agent's command in seconds; by default, 60 unless the agent asks for up to 600."),
+    key("tools.code_execution.cpu_seconds", number(1, LONGEST_SECONDS), Class::Limit, "", "Maximum processor time of an agent's command in seconds, all its processes together; by default, none."),
+    key("tools.code_execution.agent_cpu_seconds", number(1, LONGEST_SECONDS), Class::Limit, "", "Maximum processor time of all commands of one agent in seconds; by default, none."),
     key("tools.code_execution.memory_limit_mb", MEBIBYTES, Class::Limit, "", "Maximum memory of an agent's command in MiB; by default, `command_memory_mib`."),
     key("tools.code_execution.allowed_commands", Kind::Names(Names::Programs), Class::Limit, "", "Programs that agents may run; by default, all. If set, anything but a single command is asked about."),
     key("tools.web_requests.timeout_seconds", number(1, LONGEST_SECONDS), Class::Limit, "", "Maximum time of a request to another host in seconds; by default, 120."),
     key("tools.web_requests.max_response_size_mb", number(1, 1 << 20), Class::Limit, "5", "Maximum size in MiB of a response from another host."),
     key("tools.web_requests.allowed_domains", Kind::Names(Names::Domains), Class::Limit, "[\"*.github.com\", \"*.stackoverflow.com\", \"*.python.org\"]", "Hosts that tools reach without asking; `*.x` is every host below `x`."),
+    key("tools.web_requests.search_service", Kind::OneOf(&["searxng", "brave", "tavily", "model"]), Class::Personal, "", "The service that `web_search` asks; by default, none. `model` is the search of the model's own endpoint, which is paid for."),
+    key("tools.web_requests.services", Kind::Names(Names::Services), Class::Personal, "", "Addresses of services that tools ask without asking you, instead of the services' own, as `service=url`."),
+    key("taint.policy", Kind::OneOf(&["flag", "ask", "deny"]), Class::Limit, "\"flag\"", "What happens to a call that could send private data out after its agent has read text from outside: flag, ask or deny."),
+    key("taint.public_repository", Kind::Switch, Class::Personal, "false", "Whether the repository is public, so that its files are not private data."),
     key("tools.alternatives", Kind::Names(Names::Alternatives), Class::Personal, "", "Tools that answer with the same arguments instead of another one that cannot, as `tool=other`."),
 ];
 
@@ -254,10 +262,13 @@ impl Key {
             "max_children_per_agent" => count(run.max_children_per_agent),
             "outage_patience" => Some(Value::Number(OUTAGE_PATIENCE_MS)),
             "worktree_mib" => Some(Value::Number(WORKTREE_MIB)),
+            "worktree_files" => Some(Value::Number(WORKTREE_FILES)),
             "context_tokens" => Some(Value::Number(CHILD_CONTEXT_TOKENS)),
             "root_context_tokens" => Some(Value::Number(ROOT_CONTEXT_TOKENS)),
+            "map_tokens" => Some(Value::Number(run.map_tokens)),
             "clean.keep_runs" => Some(Value::Number(KEEP_RUNS)),
             "cache" => Some(Value::Text("off".to_owned())),
+            "taint.policy" => Some(Value::Text("flag".to_owned())),
             "output_format" => Some(Value::Text("text".to_owned())),
             "verify_base" => Some(Value::Switch(run.verify_base)),
             "skip_optional"
@@ -266,6 +277,7 @@ impl Key {
             | "no_write_back"
             | "land"
             | "no_sandbox"
+            | "taint.public_repository"
             | "worktree.setup_network" => Some(Value::Switch(false)),
             _ => None,
         }
@@ -519,6 +531,14 @@ impl Value {
         match (self, other) {
             (Value::List(a), Value::List(b)) => match kind {
                 Kind::Names(names) => Value::List(names.meet(a, b)),
+                _ => self.clone(),
+            },
+            (Value::Text(a), Value::Text(b)) => match kind {
+                // The strictest word is the last.
+                Kind::OneOf(words) => {
+                    let rank = |text: &String| words.iter().position(|word| word == text);
+                    Value::Text(if rank(a) >= rank(b) { a.clone() } else { b.clone() })
+                }
                 _ => self.clone(),
             },
             (Value::Number(a), Value::Number(b)) => Value::Number(*a.min(b)),

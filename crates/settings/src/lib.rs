@@ -18,7 +18,7 @@ mod names;
 mod resolve;
 
 pub use additions::Additions;
-pub use environment::{Directories, Switches, project_root};
+pub use environment::{Directories, SandboxDemand, Switches, project_root, switches_not_given};
 pub use files::{ConfigFile, parse};
 pub use keys::{Class, Expected, GivenRule, KEYS, Key, Kind, Value, named};
 pub use layers::{Excerpt, Given, Layer, Location, Problem, ProblemCode, Source};

@@ -6,7 +6,7 @@
 //! caller.
 
 use crate::additions::Additions;
-use crate::environment::{Directories, Switches, project_root};
+use crate::environment::{Directories, SandboxDemand, Switches, project_root};
 use crate::files::{ConfigFile, load_file, load_tool_settings};
 use crate::forbidden::real_paths;
 use crate::keys::{self, Key};
@@ -88,7 +88,8 @@ impl Inputs {
         problems.extend(self.alternative_problems(&resolved));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {
             let place = Location::of(Source::Flags, keys::named("no_sandbox").map(Key::option).unwrap_or_default());
-            let message = "the sandbox is required here by RALPH_SANDBOX_MODE or ORCHESTRATE_SANDBOX_MODE";
+            let by = SandboxDemand::of(&self.variables).map(|demand| demand.by).unwrap_or_default();
+            let message = format!("{by} demands the full tier of the sandbox, which cannot be switched off then");
             problems.push(Problem::new(place, ProblemCode::NotAllowedHere, message));
         }
         let additions = keep(&mut problems, Additions::of(&resolved, &self.variables, &self.directories));

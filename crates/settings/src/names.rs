@@ -1,6 +1,7 @@
 //! The lists of names in the settings of tools: what may be in them, and which of two lists is stricter.
 
-use orchestrate_core::tool_settings::{ALLOWED_DOMAINS, FORBIDDEN_PATHS};
+use orchestrate_core::host::{HostPattern, WebUrl, covers_host};
+use orchestrate_core::tool_settings::{ALLOWED_DOMAINS, FORBIDDEN_PATHS, WebServiceName};
 
 /// What a list of names is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub enum Names {
     Domains,
     /// Tools with the ones that answer instead, as `tool=other`.
     Alternatives,
+    /// Services of the web with their addresses, as `service=url`.
+    Services,
 }
 
 impl Names {
@@ -22,7 +25,7 @@ impl Names {
     pub(crate) fn default_list(self) -> Option<Vec<String>> {
         let list = |names: [&str; 3]| Some(names.map(str::to_owned).to_vec());
         match self {
-            Names::Extensions | Names::Programs | Names::Alternatives => None,
+            Names::Extensions | Names::Programs | Names::Alternatives | Names::Services => None,
             Names::ForbiddenPaths => list(FORBIDDEN_PATHS),
             Names::Domains => list(ALLOWED_DOMAINS),
         }
@@ -49,12 +52,8 @@ impl Names {
                 let (tool, other) = text.split_once('=')?;
                 (is_name(tool) && is_name(other) && tool != other).then(|| text.to_owned())
             }
-            Names::Domains => {
-                let host = text.strip_prefix("*.").unwrap_or(text).to_lowercase();
-                let is_label = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
-                let is_host = !host.is_empty() && host.chars().all(is_label) && !host.starts_with('.');
-                is_host.then(|| text.to_lowercase())
-            }
+            Names::Domains => HostPattern::parse(text).map(|pattern| pattern.to_string()),
+            Names::Services => service(text),
         }
     }
 
@@ -62,7 +61,7 @@ impl Names {
     pub(crate) fn meet(self, one: &[String], other: &[String]) -> Vec<String> {
         let mut met: Vec<String> = match self {
             Names::ForbiddenPaths => one.iter().chain(other).cloned().collect(),
-            Names::Alternatives => one.to_vec(),
+            Names::Alternatives | Names::Services => one.to_vec(),
             Names::Extensions | Names::Programs | Names::Domains => {
                 let within = |name: &&String, list: &[String]| list.iter().any(|allowed| self.covers(allowed, name));
                 let of_one = one.iter().filter(|name| within(name, other));
@@ -79,10 +78,8 @@ impl Names {
         allowed == name
             || match self {
                 Names::Extensions => name.to_lowercase().ends_with(&allowed.to_lowercase()),
-                Names::Domains => allowed
-                    .strip_prefix('*')
-                    .is_some_and(|below| name.trim_start_matches('*').len() > below.len() && name.ends_with(below)),
-                Names::Programs | Names::ForbiddenPaths | Names::Alternatives => false,
+                Names::Domains => covers_host(allowed, name),
+                Names::Programs | Names::ForbiddenPaths | Names::Alternatives | Names::Services => false,
             }
     }
 
@@ -94,6 +91,10 @@ impl Names {
             Names::Programs => "a list of programs such as [\"python\", \"pytest\"]",
             Names::Domains => "a list of hosts such as [\"docs.python.org\", \"*.github.com\"]",
             Names::Alternatives => "a list of tools with the one that answers instead, such as [\"rg=grep\"]",
+            Names::Services => {
+                "a list of services with their addresses, such as [\"searxng=http://localhost:8888/\"]; the services are searxng, \
+                 brave, tavily, stackexchange, github, docs.rs, pypi, npm and pkg.go.dev"
+            }
         }
     }
 
@@ -105,8 +106,19 @@ impl Names {
             Names::Programs => "[\"python\", \"pytest\"]",
             Names::Domains => "[\"*.github.com\"]",
             Names::Alternatives => "[\"rg=grep\"]",
+            Names::Services => "[\"searxng=http://localhost:8888/\"]",
         }
     }
+}
+
+/// Returns a service with its address in one form; `None` if there is no such service, or the address holds anything
+/// that may be a secret.
+fn service(text: &str) -> Option<String> {
+    let (name, url) = text.split_once('=')?;
+    // The model's endpoint is where the model is.
+    let service = WebServiceName::named(name).filter(|service| *service != WebServiceName::Model)?;
+    let url = WebUrl::parse(url).ok()?;
+    (!url.path_and_query().contains('?')).then(|| format!("{}={url}", service.as_str()))
 }
 
 /// Returns a path without `.`, `..` and repeated slashes; `None` if it is everything, or leads out of the project.
@@ -149,6 +161,17 @@ mod tests {
             (Names::Domains, "*.GitHub.com", Some("*.github.com")),
             (Names::Domains, "https://github.com", None),
             (Names::Domains, "*", None),
+            (Names::Domains, "", None),
+            (Names::Domains, "*.", None),
+            (Names::Domains, "0x7f.1", Some("127.0.0.1")),
+            (Names::Domains, "B\u{fc}cher.example", Some("xn--bcher-kva.example")),
+            (Names::Services, "searxng=http://LOCALHOST:8888", Some("searxng=http://localhost:8888/")),
+            (Names::Services, "docs.rs=https://docs.corp.example/", Some("docs.rs=https://docs.corp.example/")),
+            (Names::Services, "brave=https://h/?key=secret", None),
+            (Names::Services, "brave=https://user:secret@h/", None),
+            (Names::Services, "bing=https://h/", None),
+            (Names::Services, "brave", None),
+            (Names::Services, "model=https://h/", None),
             (Names::Alternatives, "rg=grep", Some("rg=grep")),
             (Names::Alternatives, "rg", None),
             (Names::Alternatives, "rg=", None),

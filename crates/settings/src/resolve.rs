@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText, RunSettings};
 use orchestrate_core::tool_names::ToolNames;
-use orchestrate_core::tool_settings::{CodeExecution, FileOperations, ToolSettings, WebRequests};
+use orchestrate_core::tool_settings::{
+    CodeExecution, FileOperations, TaintPolicy, TaintSettings, ToolSettings, WebRequests, WebServiceName,
+};
 
 use crate::environment::Switches;
 use crate::keys::{Class, KEYS, Key, Value};
@@ -169,6 +171,7 @@ impl Resolved {
             max_children_per_agent: children,
             context_tokens: self.number("context_tokens").unwrap_or(standard.context_tokens),
             root_context_tokens: self.number("root_context_tokens").unwrap_or(standard.root_context_tokens),
+            map_tokens: self.number("map_tokens").unwrap_or(standard.map_tokens),
             budget_tokens: self.number("budget_tokens"),
             budget_micro_usd: match self.chosen.get("budget_usd").map(|chosen| &chosen.value) {
                 Some(Value::Dollars(amount)) => Some(*amount),
@@ -190,6 +193,7 @@ impl Resolved {
             command_timeout_ms: self.number("command_timeout").unwrap_or(standard.command_timeout_ms),
             command_memory_mib: self.number("command_memory_mib"),
             worktree_mib: self.number("worktree_mib").unwrap_or(standard.worktree_mib),
+            worktree_files: self.number("worktree_files").unwrap_or(standard.worktree_files),
             worktree_setup: self.text("worktree.setup"),
             setup_network: self.is_on("worktree.setup_network"),
             sandbox_read: self.list("sandbox.read"),
@@ -219,6 +223,8 @@ impl Resolved {
             },
             code_execution: CodeExecution {
                 timeout_seconds: self.number("tools.code_execution.timeout_seconds"),
+                cpu_seconds: self.number("tools.code_execution.cpu_seconds"),
+                agent_cpu_seconds: self.number("tools.code_execution.agent_cpu_seconds"),
                 memory_limit_mb: self.number("tools.code_execution.memory_limit_mb"),
                 allowed_commands: list("tools.code_execution.allowed_commands"),
             },
@@ -228,9 +234,27 @@ impl Resolved {
                     .number("tools.web_requests.max_response_size_mb")
                     .unwrap_or(standard.web_requests.max_response_size_mb),
                 allowed_domains: self.list("tools.web_requests.allowed_domains"),
+                search_service: self
+                    .text("tools.web_requests.search_service")
+                    .and_then(|name| WebServiceName::named(&name)),
+                services: self.services(),
             },
             alternatives: self.alternatives(),
+            taint: TaintSettings {
+                policy: self.text("taint.policy").and_then(|word| TaintPolicy::named(&word)).unwrap_or_default(),
+                public_repository: self.is_on("taint.public_repository"),
+            },
         }
+    }
+
+    /// Returns the addresses of services.
+    fn services(&self) -> BTreeMap<WebServiceName, String> {
+        let given = self.list("tools.web_requests.services");
+        let service = |text: &String| {
+            let (name, url) = text.split_once('=')?;
+            Some((WebServiceName::named(name)?, url.to_owned()))
+        };
+        given.iter().filter_map(service).collect()
     }
 
     /// Returns the tools that answer instead of others, by the names of these.
@@ -366,6 +390,11 @@ mod tests {
         check(&[(Plan, "merge", "review")], "merge", "review Plan");
         check(&[(Flags, "merge", "none"), (Plan, "merge", "auto")], "merge", "none Flags");
         check(&[(Flags, "merge", "auto"), (Project, "merge", "review")], "merge", "review Project");
+        const TAINT: &str = "taint.policy";
+        check(&[], TAINT, "flag Default");
+        check(&[(Project, TAINT, "ask")], TAINT, "ask Project");
+        check(&[(User, TAINT, "deny"), (Project, TAINT, "flag")], TAINT, "deny User");
+        check(&[(Flags, TAINT, "ask"), (Plan, TAINT, "deny")], TAINT, "deny Plan");
     }
 
     #[test]

@@ -42,7 +42,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("agent_type", "role"),
 ];
 /// Arguments that models add for other products' tools, and that are dropped unless the schema has them.
-const IGNORED: &[&str] = &["description", "explanation"];
+const IGNORED: &[&str] = &["description", "explanation", "prompt"];
 /// Maximum length of an error message in characters: a name that the model made up may have any length.
 const MISTAKES_CHARS: usize = 1_000;
 /// Maximum number of mistakes that one error message lists.

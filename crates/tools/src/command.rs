@@ -53,12 +53,14 @@ impl Command {
         first.saturating_mul(limits.time_factor).min(limits.max_command_timeout)
     }
 
-    /// Returns the job that runs the command in this directory.
-    pub(crate) fn into_job(self, view: View, cwd: PathBuf, limits: &CallLimits) -> Job {
+    /// Returns the job that runs the command in this directory, with at most this processor time.
+    pub(crate) fn into_job(self, view: View, cwd: PathBuf, limits: &CallLimits, cpu: Option<Duration>) -> Job {
         let limits = Limits {
             timeout: self.time_limit(limits),
+            cpu: limits.command_cpu.into_iter().chain(cpu).min(),
             memory_bytes: limits.command_memory_bytes,
             disk_bytes: None,
+            disk_files: None,
             processes: limits.command_processes,
             file_bytes: Some(MAX_WRITTEN_FILE_BYTES),
             kept_output_bytes: self.kept_output_bytes,

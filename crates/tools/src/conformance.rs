@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::ToolCall;
-use orchestrate_core::policy::{Grant, Permission};
+use orchestrate_core::policy::{Grant, Permission, Policy};
+use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_sandbox::Sandbox;
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
@@ -388,7 +389,11 @@ fn harness(specimen: &Specimen<'_>, sandbox: &Sandbox) -> io::Result<ToolHarness
     let tool = Arc::clone(&specimen.tool);
     let category = tool.category();
     registry.register(tool, category).map_err(io::Error::other)?;
-    let harness = ToolHarness::new(registry, sandbox.clone())?;
+    let rule = RuleText::new(RuleDecision::Allow, specimen.tool.name(), "the check");
+    let policy = Policy::new(&[rule], registry.names());
+    let mut harness = ToolHarness::new(registry, sandbox.clone())?;
+    // What asks by default runs for a user who lets it.
+    harness.scope.policy = Arc::new(policy.map_err(|errors| io::Error::other(format!("{errors:?}")))?);
     (specimen.prepare)(&harness)?;
     Ok(harness)
 }

@@ -1,6 +1,9 @@
 //! What is known of the contents of files by their metadata.
 
-use rustix::fs::Stat;
+use std::os::fd::AsFd;
+
+use orchestrate_core::Oid;
+use rustix::fs::{Stat, fstat};
 
 /// The metadata of a file, by which an unchanged file is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,13 +23,18 @@ pub struct FileStamp {
 /// What is known of the contents of a worktree's files.
 pub trait FileContents: Send + Sync {
     /// Returns the id of a file's bytes if it is known without reading the file.
-    fn known(&self, path: &str, stamp: &FileStamp) -> Option<String>;
+    fn known(&self, path: &str, stamp: &FileStamp) -> Option<Oid>;
     /// Returns the id of bytes that were read from a file which had this metadata before and afterwards; `None` if
     /// they cannot have one.
-    fn read(&self, stamp: &FileStamp, bytes: &[u8]) -> Option<String>;
+    fn read(&self, stamp: &FileStamp, bytes: &[u8]) -> Option<Oid>;
 }
 
 impl FileStamp {
+    /// Returns the metadata of an open file now; `None` if the system does not say it.
+    pub(crate) fn now(file: impl AsFd) -> Option<FileStamp> {
+        fstat(file).ok().map(|stat| FileStamp::of(&stat))
+    }
+
     pub(crate) fn of(stat: &Stat) -> FileStamp {
         let time = |seconds, nanoseconds| (integer(seconds), integer(nanoseconds));
         FileStamp {

@@ -3,23 +3,33 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use orchestrate_core::AgentId;
+use orchestrate_core::host::{Host, HostPattern};
 use orchestrate_core::policy::{Access, Permission};
-use orchestrate_sandbox::{Cancel, Exit, Finished, Job, SandboxError};
+use orchestrate_core::tool_settings::WebRequests;
+use orchestrate_core::web::Destinations;
+use orchestrate_core::{AgentId, CallId};
+use orchestrate_sandbox::{Cancel, Downloads, Exit, Finished, HostView, Job, Sandbox, SandboxError, View};
+use tokio::sync::oneshot;
 
+use crate::agent_cpu::CpuTurn;
 use crate::command::Command;
 use crate::error::ToolError;
 use crate::files::Files;
-use crate::guard::PathGuard;
+use crate::guard::{HostGuard, PathGuard};
 use crate::ledger::ReadLedger;
 use crate::meter::Meter;
 use crate::notes::Notes;
+use crate::package_cache;
 use crate::permit::Permit;
 use crate::scope::{CallLimits, CallScope};
-use crate::services::{Services, ShowsPath};
+use crate::services::{DecidedHosts, ProxiedProgram, Services, ShowsPath};
 use crate::shape;
 use crate::shared::SharedValues;
+
+/// How a command with a proxy ended, or why it did not start, and what was decided about the hosts that it asked for.
+pub(crate) type Led = (Result<Finished, SandboxError>, DecidedHosts);
 
 /// One permitted execution: the calling agent, its worktree and its limits.
 pub struct ToolContext {
@@ -28,13 +38,14 @@ pub struct ToolContext {
     files: Files,
     guard: PathGuard,
     meter: Meter,
+    call: CallId,
 }
 
 impl ToolContext {
-    pub(crate) fn new(permit: Permit, guard: PathGuard, scope: CallScope) -> ToolContext {
+    pub(crate) fn new(permit: Permit, guard: PathGuard, scope: CallScope, call: &CallId) -> ToolContext {
         let meter = Meter::default();
-        let files = Files::new(&scope.worktree, guard.clone(), scope.limits.file_bytes, meter.clone());
-        ToolContext { permit, scope, files, guard, meter }
+        let files = Files::of_call(&scope, guard.clone(), meter.clone());
+        ToolContext { permit, scope, files, guard, meter, call: call.clone() }
     }
 
     pub(crate) fn scope(&self) -> &CallScope {
@@ -54,6 +65,11 @@ impl ToolContext {
     /// Returns the calling agent.
     pub fn agent(&self) -> &AgentId {
         &self.scope.agent
+    }
+
+    /// Returns the call.
+    pub(crate) fn call(&self) -> &CallId {
+        &self.call
     }
 
     /// Returns the limits of one call.
@@ -108,6 +124,16 @@ impl ToolContext {
         PathGuard { access: Access::Write, ..self.guard.clone() }
     }
 
+    /// Returns what decides where the connections of a tool may lead, if its call names these hosts.
+    pub(crate) fn host_guard(&self, tool: &'static str, named: Vec<Host>) -> HostGuard {
+        HostGuard::of_tool(&self.guard, tool, named, self.permit.decision().rule())
+    }
+
+    /// Returns what the user lets tools do on the web.
+    pub(crate) fn web(&self) -> &WebRequests {
+        &self.scope.web
+    }
+
     /// Returns a function that reports whether the policy lets the tool show the content of a file. Rules about reading
     /// hold for an agent that may read files.
     pub(crate) fn shows_path(&self) -> ShowsPath {
@@ -135,7 +161,7 @@ impl ToolContext {
         let finished = self.start(command).await?.map_err(|error| ToolError::not_started(&error))?;
         let output = || format!("{}{}", finished.stdout.text(), finished.stderr.text());
         match finished.exit {
-            Exit::TimedOut => Err(ToolError::Timeout { seconds: timeout.as_secs(), partial: output() }),
+            Exit::TimedOut => Err(ToolError::timeout(timeout.as_secs(), output())),
             Exit::Cancelled => Err(ToolError::Interrupted("the command was killed".to_owned())),
             _ => Ok(finished),
         }
@@ -143,17 +169,110 @@ impl ToolContext {
 
     /// Runs a command that the policy has allowed. The inner error is that of its start.
     pub(crate) async fn start(&self, command: Command) -> Result<Result<Finished, SandboxError>, ToolError> {
+        let turn = self.scope.agent_cpu.turn().await?;
+        let job = self.job(command, turn.left()).await?;
+        Ok(self.metered(turn, self.scope.sandbox.run_async(job, self.cancel().clone()).await))
+    }
+
+    /// Runs a command in the same way, with a proxy: it reaches these hosts, and those that a rule allows. Returns
+    /// what was decided about the hosts that it asked for as well.
+    pub(crate) async fn start_proxied(
+        &self,
+        command: Command,
+        tool: &'static str,
+        named: Vec<HostPattern>,
+    ) -> Result<Led, ToolError> {
+        let guard = HostGuard::of_program(&self.guard, tool, named, self.permit.decision().rule());
+        self.start_led(command, Arc::new(guard)).await
+    }
+
+    /// Runs a command in the same way, with a proxy that leads to these destinations.
+    pub(crate) async fn start_led(
+        &self,
+        command: Command,
+        destinations: Arc<dyn Destinations>,
+    ) -> Result<Led, ToolError> {
+        let turn = self.scope.agent_cpu.turn().await?;
+        let job = self.job(command, turn.left()).await?;
+        self.lead(turn, &self.scope.sandbox, job, destinations).await
+    }
+
+    /// Creates a folder with these files, for commands that download packages for the run's other jobs; `None` if
+    /// those have no folder to read them from.
+    pub(crate) async fn downloads(&self, files: Vec<(&'static str, String)>) -> Result<Option<Downloads>, ToolError> {
+        let sandbox = Arc::clone(&self.scope.sandbox);
+        let make = move |_: &Files, _: &Cancel| {
+            let files: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+            sandbox.downloads(&files).map_err(|error| ToolError::Execution(error.to_string()))
+        };
+        self.blocking(make).await
+    }
+
+    /// Runs a command in such a folder, where it sees nothing of the worktree, with a proxy that leads to these
+    /// destinations.
+    pub(crate) async fn start_download(
+        &self,
+        command: Command,
+        folder: &Downloads,
+        destinations: Arc<dyn Destinations>,
+    ) -> Result<Led, ToolError> {
+        let turn = self.scope.agent_cpu.turn().await?;
+        let view = View::Host(HostView::default());
+        let job = command.into_job(view, folder.path().to_owned(), self.limits(), turn.left());
+        self.lead(turn, folder.sandbox(), job, destinations).await
+    }
+
+    async fn lead(
+        &self,
+        turn: CpuTurn,
+        sandbox: &Sandbox,
+        job: Job,
+        destinations: Arc<dyn Destinations>,
+    ) -> Result<Led, ToolError> {
+        let (hand_over, listener) = oneshot::channel();
+        // If nobody takes it, the command has been stopped already.
+        let accepts = move |listener| drop(hand_over.send(listener));
+        let decided = DecidedHosts::default();
+        let serving = async {
+            let Ok(listener) = listener.await else { return std::future::pending().await };
+            let (call, decided) = (self.call.clone(), decided.clone());
+            self.services().egress.serve(ProxiedProgram { call, listener, destinations, decided }).await
+        };
+        tokio::select! {
+            // A socket that has been handed out is served, however short the command runs.
+            biased;
+            error = serving => Err(error.into()),
+            finished = sandbox.run_proxied_async(job, self.cancel().clone(), accepts) => {
+                Ok((self.metered(turn, finished), decided))
+            }
+        }
+    }
+
+    /// Returns the job that runs a command with at most this processor time.
+    async fn job(&self, mut command: Command, cpu: Option<Duration>) -> Result<Job, ToolError> {
         if command.argv.is_empty() {
             return Err(ToolError::Execution("the command is empty".to_owned()));
         }
         let cwd = command.cwd.clone();
-        let cwd = self.blocking(move |files, _| files.working_directory(&cwd)).await?;
-        let job: Job = command.into_job(self.scope.worktree.view.clone(), cwd, self.limits());
-        let finished = self.scope.sandbox.run_async(job, self.cancel().clone()).await;
+        let view = self.scope.worktree.view.clone();
+        let look = move |files: &Files, _: &Cancel| {
+            Ok((files.working_directory(&cwd)?, package_cache::used(files), view.now()))
+        };
+        let (cwd, caches, view) = self.blocking(look).await?;
+        for (name, path) in caches {
+            let path = self.worktree().join(path).to_string_lossy().into_owned();
+            command.env.entry(name.to_owned()).or_insert(path);
+        }
+        Ok(command.into_job(view, cwd, self.limits(), cpu))
+    }
+
+    /// Counts what a command used, and ends its turn.
+    fn metered(&self, turn: CpuTurn, finished: Result<Finished, SandboxError>) -> Result<Finished, SandboxError> {
         if let Ok(Finished { usage: Some(usage), .. }) = &finished {
             self.meter.add_command(usage);
+            turn.end(usage.cpu);
         }
-        Ok(finished)
+        finished
     }
 
     /// Returns the maximum size of the result in bytes; longer results lose their middle.

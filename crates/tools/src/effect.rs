@@ -1,6 +1,7 @@
 //! What a call would affect, for the policy, and what its answer follows from, for the cache.
 
 use orchestrate_core::policy::{Access, Target};
+use serde_json::Value;
 
 /// Something that a call would affect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +19,18 @@ impl Effect {
     }
 }
 
-/// What the answer of a call follows from. For all but the first, what the tool sees are the files that
-/// [`Files::walk`](crate::Files::walk) visits below its first path argument, or that file.
+/// What a call would reach that its arguments only name, such as the address of a remote repository.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Foreseen {
+    /// What it would affect, in place of [`Tool::effects`](crate::Tool::effects).
+    pub effects: Vec<Effect>,
+    /// An object that is shown beside the arguments to whoever is asked about the call, whose approval is for exactly
+    /// this. The tool finds it in its context.
+    pub details: Value,
+}
+
+/// What the answer of a call follows from. For those between the first and the last, what the tool sees are the files
+/// that [`Files::walk`](crate::Files::walk) visits below its first path argument, or that file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswersFrom {
     /// Something that is not known, so that no answer is ever replayed.
@@ -28,4 +39,6 @@ pub enum AnswersFrom {
     Names,
     /// The names, types and contents of files.
     Contents,
+    /// The names, types and contents of all files of the worktree, whatever its arguments are.
+    AllContents,
 }

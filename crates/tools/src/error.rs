@@ -44,6 +44,8 @@ pub enum ToolError {
         seconds: u64,
         /// The output until then.
         partial: String,
+        /// What was done about it, one line each.
+        notes: String,
     },
     /// A connection or name resolution failed, or the remote side did.
     #[error("{0}")]
@@ -63,6 +65,11 @@ pub enum ToolError {
 }
 
 impl ToolError {
+    /// Creates the error of a time limit, with the output until then.
+    pub(crate) fn timeout(seconds: u64, partial: String) -> ToolError {
+        ToolError::Timeout { seconds, partial, notes: String::new() }
+    }
+
     /// Returns the class to record; a search that was too broad counts as an execution failure, and so does what could
     /// not be started.
     pub fn kind(&self) -> ErrorKind {
@@ -104,6 +111,10 @@ impl ToolError {
         let text = format!("failed to {error}");
         match error {
             SandboxError::ProgramNotFound { .. } => ToolError::Absent(text),
+            SandboxError::NoEgress { .. } => ToolError::denied(
+                "built-in:no-egress",
+                format!("{text}; work with what is in the worktree and in the toolchain's caches"),
+            ),
             SandboxError::NoTier { .. }
             | SandboxError::TierUnusable { .. }
             | SandboxError::Helper { .. }
@@ -127,6 +138,10 @@ impl From<ServiceError> for ToolError {
         match error {
             ServiceError::Invalid(reason) => ToolError::Retry(reason),
             ServiceError::Denied { rule, reason } => ToolError::Denied { reason, rule },
+            ServiceError::Unreachable(reason) => ToolError::Network(reason),
+            ServiceError::TimedOut { seconds } => ToolError::timeout(seconds, String::new()),
+            ServiceError::Interrupted(reason) => ToolError::Interrupted(reason),
+            ServiceError::Absent(reason) => ToolError::Absent(reason),
             ServiceError::Failed(reason) => ToolError::Execution(reason),
         }
     }
@@ -147,6 +162,21 @@ pub enum ServiceError {
         /// Why, and what is allowed instead.
         reason: String,
     },
+    /// Another host cannot be reached, or does not do its part.
+    #[error("{0}")]
+    Unreachable(String),
+    /// It was not done in time.
+    #[error("not done within {seconds} s")]
+    TimedOut {
+        /// The limit in seconds.
+        seconds: u64,
+    },
+    /// It was given up on request, and whether it had an effect is not known.
+    #[error("{0}")]
+    Interrupted(String),
+    /// What the request needs is not there, which only the user can change.
+    #[error("{0}")]
+    Absent(String),
     /// The service itself failed.
     #[error("{0}")]
     Failed(String),

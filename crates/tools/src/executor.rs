@@ -22,7 +22,7 @@ use tracing::instrument::WithSubscriber as _;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::{ToolError, ToolsError};
-use crate::failures::{Alternative, Attempt, Attempted, Classes, Shown};
+use crate::failures::{Alternative, Attempt, Attempted, Need, Needs, Shown};
 use crate::guard::PathGuard;
 use crate::output::{CallOutcome, ToolOutput};
 use crate::permit::{self, Authorization, Permit, authorize};
@@ -58,7 +58,7 @@ struct Shared {
     calls: Mutex<ToolCalls>,
     slots: Semaphore,
     rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
-    classes: Classes,
+    needs: Needs,
     /// The calls that the operating system's permissions were against, by agent, tool and arguments.
     forbidden: Mutex<BTreeSet<(AgentId, String, String)>>,
     redactor: Redactor,
@@ -98,7 +98,7 @@ impl Executor {
             calls: Mutex::default(),
             slots: Semaphore::new(MAX_RUNNING_CALLS),
             rates: Mutex::default(),
-            classes: Classes::default(),
+            needs: Needs::default(),
             forbidden: Mutex::default(),
             redactor,
         };
@@ -126,7 +126,7 @@ impl Executor {
     /// Runs one call, refuses or parks it, or lets it wait.
     pub async fn call(&self, call: &ToolCall, scope: &CallScope) -> CallOutcome {
         let started = Instant::now();
-        match self.decide(call, scope) {
+        match self.decide(call, scope).await {
             Ok(Decided::Permitted(prepared, permit)) => {
                 self.run(*prepared, permit, scope).await.map_or(CallOutcome::Waits, CallOutcome::Done)
             }
@@ -143,12 +143,23 @@ impl Executor {
         }
     }
 
-    fn decide(&self, call: &ToolCall, scope: &CallScope) -> Result<Decided, Box<CallRefusal>> {
+    async fn decide(&self, call: &ToolCall, scope: &CallScope) -> Result<Decided, Box<CallRefusal>> {
         let mut prepared = self.shared.prepare(call, scope)?;
-        match self.shared.judged(&prepared, scope) {
+        let mut authorization = self.shared.judged(&prepared, scope);
+        // What the rules refuse anyway is not looked up.
+        let foreseen = match authorization {
+            Authorization::Refused { decision: Decision::Deny { .. }, .. } => None,
+            _ => self.shared.foresee(&mut prepared, scope).await?,
+        };
+        if foreseen.is_some() {
+            authorization = self.shared.judged(&prepared, scope);
+        }
+        match authorization {
             Authorization::Parked { rule } => {
                 tracing::info!(agent = %scope.agent, %rule, hash = %prepared.record.hash, "a tool call waits for approval");
-                Ok(Decided::Parked { record: Box::new(prepared.record), rule })
+                let mut record = prepared.record;
+                record.arguments = with_details(record.arguments, foreseen);
+                Ok(Decided::Parked { record: Box::new(record), rule })
             }
             Authorization::Refused { decision, reason } => {
                 let rule = decision.rule().to_owned();
@@ -157,8 +168,8 @@ impl Executor {
             }
             Authorization::Permitted(permit) => {
                 prepared.record.decision = Some(permit.decision().clone());
-                match self.shared.check_resources(scope) {
-                    Ok(()) => Ok(Decided::Permitted(Box::new(prepared), permit)),
+                match self.shared.check_resources(prepared.tool.permission(), scope) {
+                    Ok(()) => Ok(Decided::Permitted(Box::new(prepared), permit.for_foreseen(foreseen))),
                     Err(error) => Err(Box::new(CallRefusal { record: prepared.record, error })),
                 }
             }
@@ -218,6 +229,24 @@ impl Shared {
         }
     }
 
+    /// Looks up what a call would reach, and binds its effects and its hash to that.
+    async fn foresee(&self, prepared: &mut Prepared, scope: &CallScope) -> Result<Option<Value>, Box<CallRefusal>> {
+        if self.resolver.isolated(prepared.tool.as_ref()).is_some() {
+            return Ok(None);
+        }
+        let Prepared { tool, record, effects, .. } = prepared;
+        match tool.foresee(&scope.services, &record.arguments).await {
+            Ok(None) => Ok(None),
+            Ok(Some(foreseen)) => {
+                let whole = with_details(record.arguments.clone(), Some(foreseen.details.clone()));
+                record.hash = permit::call_hash(&record.call, tool.name(), &whole, scope);
+                *effects = foreseen.effects;
+                Ok(Some(foreseen.details))
+            }
+            Err(error) => Err(Box::new(CallRefusal { record: record.clone(), error })),
+        }
+    }
+
     /// Refuses arguments that contain the mark of a redacted secret. The call would do something
     /// other than intended, and a file that was read and written back would lose the secret.
     fn require_unredacted(&self, given: &Value) -> Result<(), ToolError> {
@@ -235,13 +264,16 @@ impl Shared {
         ToolError::Retry(format!("Tool '{shown}' not found; similar tools: `{nearest}`"))
     }
 
-    fn check_resources(&self, scope: &CallScope) -> Result<(), ToolError> {
+    fn check_resources(&self, permission: Permission, scope: &CallScope) -> Result<(), ToolError> {
         let exceeded = |what: &str| Err(ToolError::Retry(format!("Resource limits exceeded: {what}")));
         if scope.cancel.is_cancelled() {
             return Err(ToolError::Interrupted("the agent was stopped before the call ran".to_owned()));
         }
         if scope.result_tokens < shape::MIN_RESULT_TOKENS {
             return exceeded("the context has no room for a result; finish with what you know");
+        }
+        if permission == Permission::CodeExecution {
+            scope.agent_cpu.check()?;
         }
         let now = Instant::now();
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
@@ -260,20 +292,25 @@ impl Shared {
     fn judged(&self, prepared: &Prepared, scope: &CallScope) -> Authorization {
         let Prepared { tool, first_form, record, effects } = prepared;
         let was_forbidden = self.forbidden().contains(&same_call(record, scope));
-        authorize(&request(tool, first_form.as_ref(), effects), &record.hash, was_forbidden, scope)
+        let asked = request(tool, first_form.as_ref(), effects);
+        authorize(&asked, (&record.hash, &record.arguments), was_forbidden, scope)
     }
 
     fn forbidden(&self) -> MutexGuard<'_, BTreeSet<(AgentId, String, String)>> {
         self.forbidden.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs an admitted call, handles its failures, and notes what it says about its class of tools.
-    async fn attempt(&self, tool: &Arc<dyn Tool>, context: &mut Arc<ToolContext>, record: &CallRecord) -> Attempted {
+    /// Runs an admitted call, and handles its failures; also returns what it says about what it needs.
+    async fn attempt(
+        &self,
+        tool: &Arc<dyn Tool>,
+        context: &mut Arc<ToolContext>,
+        record: &CallRecord,
+    ) -> (Attempted, Shown) {
         let alternatives = self.alternatives(tool.as_ref(), record, context.scope());
         let isolated = self.resolver.isolated(tool.as_ref());
         let attempt = Attempt { tool, isolated, context, arguments: &record.arguments, alternatives };
         let (attempted, shown) = attempt.run().await;
-        self.classes.ended(&tool.category(), shown);
         let call = same_call(record, context.scope());
         let mut forbidden = self.forbidden();
         if attempted.asks_person && forbidden.len() < MAX_FORBIDDEN {
@@ -281,7 +318,8 @@ impl Shared {
         } else if attempted.result.is_ok() {
             forbidden.remove(&call);
         }
-        attempted
+        drop(forbidden);
+        (attempted, shown)
     }
 
     /// Returns the tools that may answer if this one cannot, as far as they take the arguments and are permitted.
@@ -306,7 +344,7 @@ impl Shared {
         }
         let Authorization::Permitted(permit) = self.judged(&prepared, scope) else { return None };
         let guard = path_guard(prepared.tool.as_ref(), &permit, scope);
-        let context = Arc::new(ToolContext::new(permit, guard, scope.clone()));
+        let context = Arc::new(ToolContext::new(permit, guard, scope.clone(), &record.call));
         let isolated = self.resolver.isolated(prepared.tool.as_ref());
         Some(Alternative { tool: prepared.tool, isolated, arguments: prepared.record.arguments, context })
     }
@@ -318,7 +356,7 @@ impl Shared {
 
     /// Answers a call that may wait, or runs it; returns `None` if it waits.
     async fn run(&self, prepared: Prepared, permit: Permit, scope: CallScope) -> Option<ToolOutput> {
-        let Prepared { tool, record, .. } = prepared;
+        let Prepared { tool, record, effects, .. } = prepared;
         let Ok(_slot) = self.slots.acquire().await else {
             let closed = ToolError::Interrupted("the executor is closed".to_owned());
             return Some(ToolOutput::failed(&record.call, &closed));
@@ -326,10 +364,10 @@ impl Shared {
         let shown = describe_call(&record.tool, &self.redactor.value(record.arguments.clone()));
         tracing::info!(agent = %scope.agent, "{shown}");
         let guard_of_paths = path_guard(tool.as_ref(), &permit, &scope);
-        let context = Arc::new(ToolContext::new(permit, guard_of_paths, scope));
+        let context = Arc::new(ToolContext::new(permit, guard_of_paths, scope, &record.call));
         match tool.as_waits() {
             Some(waits) => self.answer(waits, &record, &context).await,
-            None => Some(self.run_tool(&tool, record, context).await),
+            None => Some(self.run_tool(&tool, &Need::of(tool.as_ref(), &effects), record, context).await),
         }
     }
 
@@ -347,6 +385,7 @@ impl Shared {
     async fn run_tool(
         &self,
         tool: &Arc<dyn Tool>,
+        needs: &[Need],
         mut record: CallRecord,
         mut context: Arc<ToolContext>,
     ) -> ToolOutput {
@@ -357,7 +396,7 @@ impl Shared {
             let output = record::finish(&context, &record.call, answer, looked.elapsed()).await;
             return not_run(&record, output, context.scope()).await;
         }
-        if let Err(error) = self.classes.admit(&tool.category(), context.limits().probe_after) {
+        if let Err(error) = self.needs.admit(needs, context.limits().probe_after) {
             return not_run(
                 &record,
                 ToolOutput::failed(&record.call, &redact_error(&self.redactor, error)),
@@ -368,11 +407,12 @@ impl Shared {
         let mut guard = match EndGuard::start(&record, context.scope()).await {
             Ok(guard) => guard,
             Err(error) => {
-                self.classes.ended(&tool.category(), Shown::Nothing);
+                self.needs.ended(needs, &Shown::Nothing);
                 return ToolOutput::failed(&record.call, &record::lost("start", &error));
             }
         };
-        let Attempted { result, recovered, .. } = self.attempt(tool, &mut context, &record).await;
+        let (Attempted { result, recovered, .. }, shown) = self.attempt(tool, &mut context, &record).await;
+        self.needs.ended(needs, &shown);
         let result = match replay.filter(|_| recovered.is_empty()) {
             Some(replay) => replay.keep_and_redact(&context, &self.redactor, result).await,
             None => redact_result(&self.redactor, result),
@@ -385,6 +425,15 @@ impl Shared {
             Err(error) => ToolOutput::failed(&record.call, &record::lost("end", &error)),
         }
     }
+}
+
+/// Returns a call's arguments with the details of what it would reach.
+fn with_details(arguments: Value, details: Option<Value>) -> Value {
+    let (Value::Object(mut shown), Some(Value::Object(details))) = (arguments.clone(), details) else {
+        return arguments;
+    };
+    shown.extend(details);
+    Value::Object(shown)
 }
 
 /// Returns the paths that a call of a file tool may change, and those that it may delete.

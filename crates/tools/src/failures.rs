@@ -1,7 +1,7 @@
 //! Carries out what is decided about a call that has failed: it runs again, with a longer time limit or after a wait,
 //! or another tool answers. What a command had changed when it was ended in the middle is named, with how to undo it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use orchestrate_core::Oid;
 use orchestrate_core::event::Recovery;
-use orchestrate_core::failure_handling::{Admission, ClassHealth, FailedCall, Failure, LONGER, Reaction};
+use orchestrate_core::failure_handling::{FailedCall, Failure, Health, LONGER, Lacking, Reaction};
 use orchestrate_core::invisible::shown;
-use orchestrate_core::policy::Permission;
+use orchestrate_core::policy::{Access, Permission, Target};
 use serde_json::Value;
 
 use crate::context::{ToolContext, panicked};
+use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::isolated::{self, LeftBehind};
 use crate::meter::Meter;
@@ -24,6 +25,8 @@ use crate::output::Answer;
 use crate::services::GitChange;
 use crate::tool::{Category, Tool};
 
+/// The maximum number of things of which it is kept whether they are out of order: the hosts are named by agents.
+const MAX_KEPT_HEALTH: usize = 1_000;
 /// The maximum number of changed files to name.
 const SHOWN_CHANGES: usize = 10;
 /// How many digits of a commit's id are shown.
@@ -65,19 +68,19 @@ pub(crate) struct Attempted {
     pub(crate) asks_person: bool,
 }
 
-/// What a call says about its class of tools.
+/// What a call says about what it needs.
 #[derive(Debug)]
 pub(crate) enum Shown {
-    /// What the class needs is available.
+    /// It is available.
     Works,
-    /// It is not, for this reason.
-    Fails(String),
+    /// This part of it is not, for this reason.
+    Fails(Lacking, String),
     /// Nothing: the call was interrupted.
     Nothing,
 }
 
 impl Attempt<'_> {
-    /// Runs the call, and handles its failures; also returns what it says about its class of tools.
+    /// Runs the call, and handles its failures; also returns what it says about what it needs.
     pub(crate) async fn run(self) -> (Attempted, Shown) {
         let before = Before::of(self.tool.as_ref(), self.context).await;
         let mut recovered = Vec::new();
@@ -118,14 +121,28 @@ impl Attempt<'_> {
     ) -> FailedCall {
         let has_own_limit = self.arguments.get(TIMEOUT).is_some_and(|limit| !limit.is_null());
         let limit = Duration::from_secs(seconds_of(result));
+        let limits = self.context.limits();
+        let longest = if self.asks_hosts() { limits.max_web_timeout } else { limits.max_command_timeout };
         FailedCall {
             failure,
             retries: u32::try_from(recovered.len()).unwrap_or(u32::MAX),
-            is_repeatable: self.tool.is_repeatable() || changed.is_some_and(<[GitChange]>::is_empty),
-            can_be_longer: !has_own_limit && limit < self.context.limits().max_command_timeout,
+            is_repeatable: self.tool.is_repeatable() || self.leaves_nothing(changed),
+            can_be_longer: !has_own_limit && limit < longest,
             has_alternative: !self.alternatives.is_empty(),
             may_ask: self.context.scope().ask_parks,
         }
+    }
+
+    /// Reports whether the tool itself asks other hosts, rather than a program that it runs.
+    fn asks_hosts(&self) -> bool {
+        let asks = |effect: &Effect| effect.access == Access::Own && matches!(effect.target, Target::Host(_));
+        self.tool.effects(self.arguments).iter().any(asks)
+    }
+
+    /// Reports whether the call has no effect that is left: none on the worktree, and none elsewhere.
+    fn leaves_nothing(&self, changed: Option<&[GitChange]>) -> bool {
+        let is_networked = || self.tool.effects(self.arguments).iter().any(|effect| effect.access == Access::Network);
+        changed.is_some_and(<[GitChange]>::is_empty) && !is_networked()
     }
 
     /// Waits before another try; returns false if the call is cancelled meanwhile.
@@ -166,8 +183,11 @@ impl Shown {
     fn by(result: &Result<Answer, ToolError>) -> Shown {
         match result {
             Err(error) if error.failure() == Failure::Interrupted => Shown::Nothing,
-            Err(error) if error.failure().is_of_class() => Shown::Fails(error.to_string()),
-            _ => Shown::Works,
+            Err(error) => match error.failure().shows() {
+                Some(lacking) => Shown::Fails(lacking, error.to_string()),
+                None => Shown::Works,
+            },
+            Ok(_) => Shown::Works,
         }
     }
 }
@@ -202,9 +222,7 @@ fn told(
     let notes = notes.join("\n");
     match result {
         Ok(answer) => Ok(Answer { text: format!("{notes}\n{}", answer.text), ..answer }),
-        Err(ToolError::Timeout { seconds, partial }) => {
-            Err(ToolError::Timeout { seconds, partial: format!("{notes}\n{partial}") })
-        }
+        Err(ToolError::Timeout { seconds, partial, .. }) => Err(ToolError::Timeout { seconds, partial, notes }),
         Err(ToolError::Network(text)) => Err(ToolError::Network(format!("{text}\n{notes}"))),
         Err(ToolError::Unavailable(text)) => Err(ToolError::Unavailable(format!("{text}\n{notes}"))),
         Err(ToolError::Absent(text)) => Err(ToolError::Absent(format!("{text}\n{notes}"))),
@@ -267,46 +285,106 @@ pub fn undo_advice(before: &Oid, changed: &[GitChange]) -> String {
     )
 }
 
-/// Which classes of tools work, for all agents.
-pub(crate) struct Classes {
-    since: Instant,
-    health: Mutex<BTreeMap<Category, (ClassHealth, String)>>,
+/// What a call needs of its class of tools, or of what it reaches.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Need {
+    class: Category,
+    /// The hosts that the call names, or its tool if it names none; `None` for what the whole class needs.
+    reached: Option<String>,
 }
 
-impl Default for Classes {
-    fn default() -> Classes {
-        Classes { since: Instant::now(), health: Mutex::default() }
+impl Need {
+    /// Returns what a call needs.
+    pub(crate) fn of(tool: &dyn Tool, effects: &[Effect]) -> [Need; 2] {
+        let hosts: BTreeSet<String> = effects.iter().filter_map(|effect| host_of(&effect.target)).collect();
+        let hosts: Vec<String> = hosts.into_iter().collect();
+        let reached = if hosts.is_empty() { tool.name().to_owned() } else { hosts.join(", ") };
+        let class = tool.health_class();
+        [Need { class: class.clone(), reached: None }, Need { class, reached: Some(reached) }]
+    }
+
+    fn refuse(&self, why: &str, next: Duration) -> ToolError {
+        let Need { class, reached } = self;
+        let what = match reached {
+            Some(reached) => format!("`{}` is out of order for the tools of the category `{class}`", shown(reached)),
+            None => format!("the tools of the category `{class}` are out of order"),
+        };
+        let next = next.as_secs() + 1;
+        ToolError::Unavailable(format!(
+            "{what}: {why}; their calls are refused until one that tries again succeeds, which may be in {next} s. Go on \
+            with other tools, or end and report what is missing"
+        ))
     }
 }
 
-impl Classes {
-    /// Admits a call, or refuses it because its class of tools is out of order.
-    pub(crate) fn admit(&self, class: &Category, probe_after: Duration) -> Result<(), ToolError> {
+/// Returns the host that a call reaches.
+fn host_of(target: &Target) -> Option<String> {
+    match target {
+        Target::Host(host) => Some(host.clone()),
+        Target::Remote(branch) => branch.host.as_ref().map(ToString::to_string),
+        _ => None,
+    }
+}
+
+/// What of that which calls need is available, for all agents.
+pub(crate) struct Needs {
+    since: Instant,
+    /// What failed last, with the reason.
+    failed: Mutex<BTreeMap<Need, (Health, String)>>,
+}
+
+impl Default for Needs {
+    fn default() -> Needs {
+        Needs { since: Instant::now(), failed: Mutex::default() }
+    }
+}
+
+impl Needs {
+    /// Admits a call, or refuses it because something that it needs is out of order.
+    pub(crate) fn admit(&self, needs: &[Need], probe_after: Duration) -> Result<(), ToolError> {
         let now = self.since.elapsed();
-        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        let (health, why) = health.entry(class.clone()).or_default();
-        let next = match health.admit(now, probe_after) {
-            Admission::Runs | Admission::Probes => return Ok(()),
-            Admission::Refused { next } => next.as_secs() + 1,
-        };
-        Err(ToolError::Unavailable(format!(
-            "the tools of the category `{class}` are out of order: {why}; their calls are refused until one that tries \
-            again succeeds, which may be in {next} s. Go on with other tools, or end and report what is missing"
-        )))
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nothing counts as tried unless the call runs.
+        for need in needs {
+            if let Some((health, why)) = failed.get(need)
+                && let Some(next) = health.refusal(now, probe_after)
+            {
+                return Err(need.refuse(why, next));
+            }
+        }
+        for need in needs {
+            if let Some((health, _)) = failed.get_mut(need) {
+                health.begun();
+            }
+        }
+        Ok(())
     }
 
     /// Notes what an admitted call has shown.
-    pub(crate) fn ended(&self, class: &Category, shown: Shown) {
+    pub(crate) fn ended(&self, needs: &[Need], shown: &Shown) {
         let now = self.since.elapsed();
-        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        let (health, why) = health.entry(class.clone()).or_default();
-        match shown {
-            Shown::Works => health.ended(true, now),
-            Shown::Nothing => health.undecided(),
-            Shown::Fails(reason) => {
-                health.ended(false, now);
-                *why = reason;
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        for need in needs {
+            let of_need = if need.reached.is_some() { Lacking::Reached } else { Lacking::Class };
+            match shown {
+                Shown::Fails(lacking, reason) if *lacking == of_need => {
+                    let (health, why) = failed.entry(need.clone()).or_default();
+                    health.ended(false, now);
+                    reason.clone_into(why);
+                }
+                // Without what the class needs, nothing was reached.
+                Shown::Fails(Lacking::Class, _) | Shown::Nothing => {
+                    if let Some((health, _)) = failed.get_mut(need) {
+                        health.undecided();
+                    }
+                }
+                Shown::Fails(Lacking::Reached, _) | Shown::Works => drop(failed.remove(need)),
             }
+        }
+        while failed.len() > MAX_KEPT_HEALTH {
+            let oldest = failed.iter().min_by_key(|(_, (health, _))| health.noted_at()).map(|(need, _)| need.clone());
+            let Some(oldest) = oldest else { return };
+            failed.remove(&oldest);
         }
     }
 }

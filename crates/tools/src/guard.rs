@@ -1,11 +1,14 @@
-//! Asks the policy again while a tool runs, about paths and programs that the call did not name.
+//! Asks the policy again while a tool runs, about paths, programs and hosts that the call did not name.
 //!
 //! A link may lead to another file, and a search finds many files; each is judged by the path that is opened. Which
 //! program runs a project's tests is known once its files have been looked at.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use orchestrate_core::host::{Host, HostPattern, WebUrl};
 use orchestrate_core::policy::{Access, Decision, Grant, Permission, Policy, Question, Target};
+use orchestrate_core::web::{Destinations, WebFailure};
 
 use crate::error::ToolError;
 use orchestrate_core::invisible::shown;
@@ -123,5 +126,85 @@ impl WalkGuard<'_> {
     pub(crate) fn shows(&self, found: impl FnOnce() -> Target) -> bool {
         let decide = |policy: &Policy| policy.decide(&self.guard.grant, &self.guard.question(&[found()]));
         self.policy.as_ref().is_none_or(|policy| self.guard.admits(&decide(policy)))
+    }
+}
+
+/// Judges where the connections of one call lead, or those of the program that it runs.
+pub(crate) struct HostGuard {
+    policy: Arc<Policy>,
+    grant: Grant,
+    /// The tool that connects, whichever name it was called by.
+    tool: &'static str,
+    /// How the hosts are used.
+    access: Access,
+    /// The hosts that the call names, about which it was decided already.
+    named: Vec<HostPattern>,
+    /// The rule that decided.
+    rule: String,
+}
+
+impl HostGuard {
+    /// Creates the guard of a tool that connects; `rule` has decided about its call.
+    pub(crate) fn of_tool(call: &PathGuard, tool: &'static str, named: Vec<Host>, rule: &str) -> HostGuard {
+        let named = named.into_iter().map(HostPattern::Exact).collect();
+        HostGuard::new(call, tool, named, rule.to_owned())
+    }
+
+    /// Creates the guard of a program that a tool runs.
+    pub(crate) fn of_program(call: &PathGuard, tool: &'static str, named: Vec<HostPattern>, rule: &str) -> HostGuard {
+        HostGuard { access: Access::Network, ..HostGuard::new(call, tool, named, rule.to_owned()) }
+    }
+
+    fn new(call: &PathGuard, tool: &'static str, named: Vec<HostPattern>, rule: String) -> HostGuard {
+        let mut grant = Grant::clone(&call.grant);
+        // A role that lists a wrapper need not list the wrapped tool.
+        grant.tools.insert(tool.to_owned());
+        HostGuard { policy: Arc::clone(&call.policy), grant, tool, access: Access::Own, named, rule }
+    }
+
+    /// Decides about a host. What the user approves are hosts, not a rule.
+    fn judge(&self, host: &Host) -> Decision {
+        let targets = [Target::Host(host.to_string())];
+        let (permission, access) = (Permission::NetworkAccess, self.access);
+        let question = Question { tool: self.tool, permission, access, targets: &targets };
+        let is_consented = || self.named.iter().any(|named| self.policy.consent_covers(&question, named, host));
+        match self.policy.decide(&self.grant, &question) {
+            Decision::Ask { .. } if is_consented() => Decision::Allow { rule: self.rule.clone() },
+            decision => decision,
+        }
+    }
+
+    /// Reports whether a rule denies a host, so that not even what is known of its pages is shown.
+    pub(crate) fn denies(&self, host: &Host) -> bool {
+        matches!(self.judge(host), Decision::Deny { .. })
+    }
+
+    /// Words the decision about a host, unless it is allowed.
+    fn require_allowed(&self, decision: Decision, host: &Host) -> Result<String, WebFailure> {
+        match decision {
+            Decision::Allow { rule } => Ok(rule),
+            Decision::Deny { rule, reason } => Err(WebFailure::Refused { rule, reason }),
+            Decision::Ask { rule } => {
+                let how = match self.access {
+                    Access::Network => "name that host in `domains` of a call",
+                    _ => "name an address of that host in a call",
+                };
+                let reason = format!("the rule `{rule}` needs approval for `{host}`; {how}, which can ask for it");
+                Err(WebFailure::Refused { rule, reason })
+            }
+        }
+    }
+}
+
+impl Destinations for HostGuard {
+    fn admit(&self, url: &WebUrl) -> Result<String, WebFailure> {
+        let (host, port) = (url.host(), url.port());
+        let decision = self.policy.refuse_port(self.tool, host, port).unwrap_or_else(|| self.judge(host));
+        self.require_allowed(decision, host)
+    }
+
+    fn admit_address(&self, host: &Host, address: IpAddr) -> Result<(), WebFailure> {
+        let refused = self.policy.refuse_address(self.tool, host, address);
+        refused.map_or(Ok(()), |decision| self.require_allowed(decision, host).map(drop))
     }
 }

@@ -16,9 +16,15 @@ use async_trait::async_trait;
 use orchestrate_core::aggregated::{AgentChanges, AggregatedResults};
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::child::KeptWork;
+use orchestrate_core::egress::EgressDecision;
+use orchestrate_core::host::WebUrl;
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::review::ChangedFile;
 use orchestrate_core::run_state::{Delivery, Receipt};
+use orchestrate_core::settings::RunSettings;
+use orchestrate_core::taint::{Exposure, TaintGuard};
+use orchestrate_core::tool_settings::{WebRequests, WebServiceName};
+use orchestrate_core::web::WebFailure;
 use orchestrate_core::{
     Address, AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall,
     ToolSettings,
@@ -27,19 +33,24 @@ use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::agent_cpu::AgentCpu;
 use crate::contents::{FileContents, FileStamp};
 use crate::error::ServiceError;
 use crate::executor::Executor;
+pub use crate::harness_web::FakeWeb;
 use crate::ledger::{ReadLedger, sha256_hex};
 use crate::notes::Notes;
 use crate::output::{Artifact, CallOutcome, ToolOutput};
 use crate::registry::ToolRegistry;
-use crate::scope::{CallLimits, CallScope, WorktreeScope};
+use crate::scope::{CallLimits, CallScope, ViewSource, WorktreeScope};
+use crate::search_service::SearchService;
 use crate::services::{
     AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ChildRequest,
-    ConflictHunk, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit,
-    GitService, GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, NoReplay, OutgoingMessage, PageRange,
-    PlanService, ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
+    ConflictHunk, EgressService, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult,
+    GitCommit, GitPullResult, GitPushResult, GitService, GitStash, GitStashResult, GitStatus, MergeConflict,
+    MergeResult, NoReplay, OutgoingMessage, PageRange, PlanService, ProxiedProgram, PullPlan, PushPlan, PushState,
+    RemoteTerms, ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, StashAction,
+    UsersCommits, WebService,
 };
 use crate::shared::SharedValues;
 
@@ -59,6 +70,8 @@ pub struct ToolHarness {
     pub agents: Arc<FakeAgents>,
     /// The agent's branch.
     pub git: Arc<FakeGit>,
+    /// The web.
+    pub web: Arc<FakeWeb>,
 }
 
 impl ToolHarness {
@@ -74,7 +87,7 @@ impl ToolHarness {
         let root = Arc::new(OwnedFd::from(fs::File::open(&path)?));
         let names: Vec<String> = registry.tools(None).iter().map(|tool| tool.name().to_owned()).collect();
         let (recorder, agents) = (Arc::new(FakeRecorder::default()), Arc::new(FakeAgents::default()));
-        let git = Arc::new(FakeGit::default());
+        let (git, web) = (Arc::new(FakeGit::default()), Arc::new(FakeWeb::default()));
         let services = Services {
             git: Arc::clone(&git) as Arc<dyn GitService>,
             agents: Arc::clone(&agents) as Arc<dyn AgentService>,
@@ -84,6 +97,9 @@ impl ToolHarness {
             recorder: Arc::clone(&recorder) as Arc<dyn CallRecorder>,
             artifacts: Arc::new(FakeArtifacts::default()),
             replay: Arc::new(NoReplay),
+            web: Arc::clone(&web) as Arc<dyn WebService>,
+            search: Arc::clone(&web) as Arc<dyn SearchService>,
+            egress: Arc::new(FakeEgress),
         };
         let view = View::Host(HostView { writable: vec![path.clone()], ..HostView::default() });
         let scope = CallScope {
@@ -93,12 +109,20 @@ impl ToolHarness {
             turn: 1,
             grant: Arc::new(Grant::of_tools(names.iter().map(String::as_str))),
             policy: Arc::new(Policy::default()),
+            taint: Arc::new(TaintGuard::new(&RunSettings::default(), Exposure::default())),
             approvals: Arc::new(BTreeMap::new()),
             ask_parks: false,
-            worktree: Arc::new(WorktreeScope { path, root, view, checked_out: 0 }),
+            worktree: Arc::new(WorktreeScope {
+                path,
+                root,
+                view: ViewSource::new(move || view.clone()),
+                checked_out: 0,
+            }),
             sandbox: Arc::new(sandbox),
             alternatives: Arc::default(),
+            web: Arc::new(web_requests()),
             limits: CallLimits::of(&ToolSettings::default()),
+            agent_cpu: AgentCpu::default(),
             cancel: Cancel::new(),
             services,
             ledger: ReadLedger::default(),
@@ -107,12 +131,14 @@ impl ToolHarness {
             result_tokens: RESULT_TOKENS,
         };
         let executor = Arc::new(Executor::new(registry).map_err(io::Error::other)?);
-        Ok(ToolHarness { directory, executor, scope, recorder, agents, git })
+        Ok(ToolHarness { directory, executor, scope, recorder, agents, git, web })
     }
 
     /// Runs further calls within these settings, as a run that has them does.
     pub fn limit(&mut self, settings: &ToolSettings) {
         self.scope.limits = CallLimits::of(settings);
+        self.scope.agent_cpu = AgentCpu::of(settings, 0);
+        self.scope.web = Arc::new(settings.web_requests.clone());
         let policy = Policy::clone(&self.scope.policy).limited(settings, &self.scope.worktree.path);
         self.scope.policy = Arc::new(policy);
     }
@@ -174,6 +200,34 @@ impl ToolHarness {
                 ToolOutput::failed(&call.id, &waits)
             }
         }
+    }
+}
+
+/// Returns settings by which `web_search` asks `search.example`.
+fn web_requests() -> WebRequests {
+    let service = (WebServiceName::Searxng, "https://search.example/".to_owned());
+    WebRequests { search_service: Some(WebServiceName::Searxng), services: [service].into(), ..WebRequests::default() }
+}
+
+/// A proxy that decides about two hosts as soon as it is asked for, and connects to none.
+struct FakeEgress;
+
+#[async_trait]
+impl EgressService for FakeEgress {
+    async fn serve(&self, program: ProxiedProgram) -> ServiceError {
+        let ProxiedProgram { destinations, decided, .. } = program;
+        for asked in ["http://example.org/", "http://localhost/", "http://api.github.com/"] {
+            let Ok(url) = WebUrl::parse(asked) else { continue };
+            let host = url.host().to_string();
+            decided.push(match destinations.admit(&url) {
+                Ok(rule) => EgressDecision::allowed(asked, host, url.port(), rule),
+                Err(WebFailure::Refused { rule, reason }) => {
+                    EgressDecision::refused(asked, rule, reason).about(host, url.port())
+                }
+                Err(failure) => return ServiceError::Failed(failure.to_string()),
+            });
+        }
+        std::future::pending().await
     }
 }
 
@@ -263,11 +317,20 @@ impl EndSlot for FakeSlot {
 /// The branch of the agent.
 const BRANCH: &str = "orchestrate/r-harness/T1";
 
+/// The host of remotes that cannot be reached.
+const AWAY: &str = "away.example";
+/// The remote that lacks commits of the user's.
+const BEHIND: &str = "behind";
+
 /// A branch with one change and one commit, on which git ignores `*.log`.
 #[derive(Debug, Default)]
 pub struct FakeGit {
     /// What differs from the files before a command.
     pub changes: Mutex<Vec<GitChange>>,
+    /// The hosts of remotes.
+    pub hosts: Mutex<BTreeMap<String, String>>,
+    /// What was pushed.
+    pub pushed: Mutex<Vec<PushPlan>>,
 }
 
 fn commit(message: &str) -> GitCommit {
@@ -361,6 +424,46 @@ impl GitService for FakeGit {
             changes: Vec::new(),
             conflicts: vec![conflict],
         })
+    }
+
+    async fn foresee_push(&self, remote: &str, branch: Option<&str>) -> Result<PushPlan, ServiceError> {
+        known("remote", Some(remote).filter(|remote| *remote == "nowhere"))?;
+        let branch = branch.unwrap_or(BRANCH).to_owned();
+        let protected = (branch == "main").then(|| "`main` is a branch of the user's".to_owned());
+        let (host, address) = self.at(remote);
+        let (commit, commits) = (commit("").id, vec!["0123456789 Begin".to_owned()]);
+        let users_commits =
+            (remote == BEHIND).then(|| UsersCommits { count: 2, newest: vec!["aaaaaaaaaa Draft".to_owned()] });
+        Ok(PushPlan { remote: remote.to_owned(), address, host, branch, commit, commits, users_commits, protected })
+    }
+
+    async fn push(&self, plan: &PushPlan, _: RemoteTerms) -> Result<GitPushResult, ServiceError> {
+        let PushPlan { remote, address, branch, commit, .. } = plan.clone();
+        if plan.host.as_deref() == Some(AWAY) {
+            return Err(ServiceError::Unreachable(format!("{AWAY} cannot be reached")));
+        }
+        lock(&self.pushed).push(plan.clone());
+        Ok(GitPushResult { remote, address, branch, commit, state: PushState::Created, uncommitted: Vec::new() })
+    }
+
+    async fn foresee_pull(&self, remote: &str, branch: Option<&str>) -> Result<PullPlan, ServiceError> {
+        known("remote", Some(remote).filter(|remote| *remote == "nowhere"))?;
+        let (host, address) = self.at(remote);
+        Ok(PullPlan { remote: remote.to_owned(), address, host, branch: branch.unwrap_or("main").to_owned() })
+    }
+
+    async fn pull(&self, plan: &PullPlan, _: RemoteTerms) -> Result<GitPullResult, ServiceError> {
+        let PullPlan { remote, address, branch, .. } = plan.clone();
+        let merge = self.merge(&format!("{remote}/{branch}")).await?;
+        Ok(GitPullResult { remote, address, branch, merge })
+    }
+}
+
+impl FakeGit {
+    /// Returns the host and the address of a remote: what `hosts` says, or `git.example`.
+    fn at(&self, remote: &str) -> (Option<String>, String) {
+        let host = lock(&self.hosts).get(remote).cloned().unwrap_or_else(|| "git.example".to_owned());
+        (Some(host.clone()), format!("https://{host}/a.git"))
     }
 }
 
@@ -553,12 +656,12 @@ pub struct FakeReplay {
 struct UnknownContents;
 
 impl FileContents for UnknownContents {
-    fn known(&self, _: &str, _: &FileStamp) -> Option<String> {
+    fn known(&self, _: &str, _: &FileStamp) -> Option<Oid> {
         None
     }
 
-    fn read(&self, _: &FileStamp, bytes: &[u8]) -> Option<String> {
-        Some(sha256_hex(bytes))
+    fn read(&self, _: &FileStamp, bytes: &[u8]) -> Option<Oid> {
+        Some(Oid::new(sha256_hex(bytes)))
     }
 }
 

@@ -86,7 +86,7 @@ pub(crate) async fn run(
         () = tokio::time::sleep(limit) => {
             // A limit below one second must not read as none.
             let seconds = limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
-            Err(ToolError::Timeout { seconds, partial: String::new() })
+            Err(ToolError::timeout(seconds, String::new()))
         }
     };
     thread.abandon();
@@ -113,7 +113,7 @@ pub(crate) fn check<T: Send + 'static>(
     spawn("tool-check", work)?;
     ended.recv_timeout(MAX_CHECK).unwrap_or_else(|_| {
         thread.abandon();
-        Err(ToolError::Timeout { seconds: MAX_CHECK.as_secs(), partial: String::new() })
+        Err(ToolError::timeout(MAX_CHECK.as_secs(), String::new()))
     })
 }
 

@@ -5,8 +5,10 @@
 //! worktree through [`Services`]. Nothing here reads configuration or decides what is allowed; the
 //! rules are in `orchestrate_core::policy`.
 
+mod agent_cpu;
 mod arguments;
 mod builtin;
+mod code_files;
 mod command;
 #[cfg(feature = "harness")]
 pub mod conformance;
@@ -20,11 +22,15 @@ mod files;
 mod guard;
 #[cfg(feature = "harness")]
 pub mod harness;
+#[cfg(feature = "harness")]
+mod harness_web;
+mod html;
 mod isolated;
 mod ledger;
 mod meter;
 mod notes;
 mod output;
+mod package_cache;
 mod patch;
 mod path;
 mod permission_check;
@@ -36,21 +42,25 @@ mod redact;
 mod reference;
 mod registry;
 mod replay;
+mod repository_map;
 mod resolver;
 mod results;
 mod scope;
+mod search_service;
 mod services;
 mod shape;
 mod shared;
 mod template;
 mod tool;
+mod web_results;
 mod wrapped;
 
+pub use agent_cpu::AgentCpu;
 pub use builtin::{Overrides, builtin_tools, unknown_parameters};
 pub use command::Command;
 pub use contents::{FileContents, FileStamp};
 pub use context::ToolContext;
-pub use effect::{AnswersFrom, Effect};
+pub use effect::{AnswersFrom, Effect, Foreseen};
 pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
 pub use executor::Executor;
 pub use failures::undo_advice;
@@ -58,9 +68,11 @@ pub use files::{
     Decoded, Encoding, Entry, EntryKind, Expect, FileReader, Files, Flow, Metadata, OpenFile, TEMPORARY_PREFIX,
     WalkLimits, WalkSummary, Written,
 };
+pub use html::Heading;
 pub use ledger::{ReadLedger, SeenFile};
 pub use meter::command_usage;
 pub use notes::{Note, NoteKind, Notes};
+pub use orchestrate_core::model_search::SearchResult;
 pub use output::{Answer, Artifact, CallOutcome, ToolOutput};
 pub use path::normalize as normalize_path;
 pub use permission_check::{Answered, PermissionCheck};
@@ -69,19 +81,25 @@ pub use plugin::{Extensions, Plugin, PluginError, ToolPlugin};
 pub use prompt::{Prompt, PromptFile};
 pub use reference::tools_reference;
 pub use registry::{PluginId, ToolRegistry};
+pub use repository_map::{MapRequest, StoredFile, makes_maps, repository_map};
 pub use results::{
-    Diagnostic, ExecutionResult, FormatResults, LintResults, ProgramRun, TestError, TestErrorKind, TestFailure,
-    TestResults, TypeCheckResults,
+    Diagnostic, ExecutionResult, FormatResults, InstallResults, LintResults, PackageChange, ProgramRun, TestError,
+    TestErrorKind, TestFailure, TestResults, TypeCheckResults,
 };
-pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
+pub use scope::{Approval, CallLimits, CallScope, ViewSource, WorktreeScope};
+pub use search_service::{FoundByModel, Search, SearchService};
 pub use services::{
     AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ChildRequest,
-    ConflictHunk, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit,
-    GitService, GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, MergedWork, NoReplay, OutgoingMessage,
-    PageRange, PlanService, ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService,
-    StashAction,
+    ConflictHunk, DecidedHosts, EgressService, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange,
+    GitCheckoutResult, GitCommit, GitPullResult, GitPushResult, GitService, GitStash, GitStashResult, GitStatus,
+    MergeConflict, MergeResult, MergedWork, NoReplay, OutgoingMessage, PageRange, PlanService, ProxiedProgram,
+    PullPlan, PushPlan, PushState, RemoteTerms, ReplayService, Replayable, ReviewService, Services, ShownDiff,
+    ShowsPath, SkillService, StashAction, UsersCommits, WebService,
 };
 pub use shared::SharedValues;
 pub use template::CommandTemplate;
 pub use tool::{Category, ProgramChoice, Programs, Tool, Waits, Wrap, Wrapping};
+pub use web_results::{
+    APIDocumentation, CodeBlock, Documentation, GitHubResult, PageLink, StackOverflowResult, WebContent,
+};
 pub use wrapped::{MAX_TOOL_FILE_BYTES, Severity, ToolFileProblem, add_tool_files};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use orchestrate_core::agent_loop::INTERRUPTED;
 use orchestrate_core::event::{Recovery, ResourceUsage};
-use orchestrate_core::{BlobId, CallHash, CallId, ToolAnswer};
+use orchestrate_core::{BlobId, CallHash, CallId, SameAgain, ToolAnswer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,6 +35,8 @@ pub struct Answer {
     pub written_bytes: u64,
     /// All notes of the agent, if the call changed them.
     pub notes: Option<Vec<Note>>,
+    /// Whether what it is about goes on by itself, so that the same call again is no repetition.
+    pub goes_on: bool,
 }
 
 impl Answer {
@@ -103,6 +105,9 @@ pub struct ToolOutput {
     /// All notes of the agent, if the call changed them; restored by [`crate::Notes::restore`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<Vec<Note>>,
+    /// Whether what it is about goes on by itself, so that the same call again is no repetition.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
 }
 
 impl ToolOutput {
@@ -148,6 +153,7 @@ impl ToolOutput {
             deleted: Vec::new(),
             seen: Vec::new(),
             notes: None,
+            goes_on: false,
         }
     }
 
@@ -168,7 +174,12 @@ impl ToolOutput {
     pub fn to_answer(&self) -> ToolAnswer {
         let text = self.text();
         let note = if self.body.is_empty() { text.clone() } else { self.footer.clone() };
-        ToolAnswer { call_id: self.call.clone(), text, note, is_error: !self.success }
+        let same_again = match self.error_kind {
+            Some(ErrorKind::Interrupted) => SameAgain::Stopped,
+            _ if self.goes_on => SameAgain::GoesOn,
+            _ => SameAgain::Repeats,
+        };
+        ToolAnswer { call_id: self.call.clone(), text, note, is_error: !self.success, same_again }
     }
 
     /// Returns the result to record, without structured data of more than 64 KiB, and without a content of more than

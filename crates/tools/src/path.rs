@@ -73,7 +73,15 @@ pub(crate) fn split(path: &str) -> (&str, &str) {
 
 /// Joins a parent (empty for the worktree) and a component.
 pub(crate) fn join(parent: &str, name: &str) -> String {
-    if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") }
+    if parent.is_empty() {
+        return name.to_owned();
+    }
+    // Walks join the path of each entry.
+    let mut path = String::with_capacity(parent.len() + 1 + name.len());
+    path.push_str(parent);
+    path.push('/');
+    path.push_str(name);
+    path
 }
 
 #[cfg(test)]

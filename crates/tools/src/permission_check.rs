@@ -184,7 +184,7 @@ fn names_nothing(target: &Target) -> bool {
         Target::Path(text) | Target::Folder(text) | Target::Shell(text) | Target::Host(text) | Target::Name(text) => {
             text.is_empty()
         }
-        Target::Argv(_) => false,
+        Target::Argv(_) | Target::Remote(_) | Target::Network => false,
     }
 }
 

@@ -1,6 +1,9 @@
 //! Authorizes calls. Only this module can create a [`Permit`], and no call runs without one.
 
-use orchestrate_core::policy::{Access, DEFAULT_RULE, Decision, Grant, Permission, Policy, Question, Target};
+use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::{
+    Access, DEFAULT_RULE, DOMAINS_RULE, Decision, Grant, NETWORK_RULE, Permission, Policy, Question, Target,
+};
 use orchestrate_core::{CallHash, CallId, ToolCall, hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -17,12 +20,25 @@ pub(crate) const FORBIDDEN: &str = "built-in:operating-system";
 #[derive(Debug)]
 pub struct Permit {
     decision: Decision,
+    /// What the call would reach, about which it was decided.
+    foreseen: Option<Value>,
 }
 
 impl Permit {
     /// Returns the policy's decision, with the rule's id.
     pub fn decision(&self) -> &Decision {
         &self.decision
+    }
+
+    /// Returns what the call would reach, as it was foreseen and decided about.
+    pub fn foreseen(&self) -> Option<&Value> {
+        self.foreseen.as_ref()
+    }
+
+    /// Binds the permit to what was foreseen.
+    #[must_use]
+    pub(crate) fn for_foreseen(self, foreseen: Option<Value>) -> Permit {
+        Permit { foreseen, ..self }
     }
 }
 
@@ -70,34 +86,70 @@ pub(crate) struct FirstForm<'a> {
 /// permissions were against the same call before.
 pub(crate) fn authorize(
     request: &Request<'_>,
-    hash: &CallHash,
+    (hash, arguments): (&CallHash, &Value),
     was_forbidden: bool,
     scope: &CallScope,
 ) -> Authorization {
-    let mut decision = decide(request, &scope.policy, &scope.grant);
+    let of_policy = decide(request, &scope.policy, &scope.grant);
+    let mut decision = strictest(std::iter::once(of_policy).chain(tainted(request, arguments, scope)));
     if was_forbidden && scope.ask_parks && matches!(decision, Decision::Allow { .. }) {
         decision = Decision::Ask { rule: FORBIDDEN.to_owned() };
     }
     match &decision {
-        Decision::Allow { .. } => Authorization::Permitted(Permit { decision }),
+        Decision::Allow { .. } => Authorization::Permitted(Permit { decision, foreseen: None }),
         Decision::Deny { reason, .. } => {
             let reason = reason.clone();
             Authorization::Refused { decision, reason }
         }
         Decision::Ask { rule } => match scope.approvals.get(hash) {
-            Some(Approval::Approved) => Authorization::Permitted(Permit { decision }),
+            Some(Approval::Approved) => Authorization::Permitted(Permit { decision, foreseen: None }),
             Some(Approval::Rejected { reason }) => {
                 let reason = format!("the user rejected the call: {reason}");
                 Authorization::Refused { decision, reason }
             }
             None if scope.ask_parks => Authorization::Parked { rule: rule.clone() },
             None => {
-                let reason =
-                    format!("the rule `{rule}` needs approval, which nobody can give in this run; do without the call");
+                let reason = no_person(request, rule, scope);
                 Authorization::Refused { decision, reason }
             }
         },
     }
+}
+
+/// Explains that nobody can approve a call: what the rule asks about, and what the user can set, as far as it is known.
+fn no_person(request: &Request<'_>, rule: &str, scope: &CallScope) -> String {
+    let is_asked = |effect: &&Effect| {
+        let Request { tool, permission, .. } = *request;
+        let alone = Request { tool, wrapper: None, permission, effects: std::slice::from_ref(*effect) };
+        let decision = decide_as(tool, &alone, &scope.policy, &scope.grant);
+        matches!(decision, Decision::Ask { rule: asked } if asked == rule)
+    };
+    let asked: Vec<&Effect> = request.effects.iter().filter(is_asked).collect();
+    let name = |effect: &&Effect| match &effect.target {
+        Target::Host(host) => Some(format!("`{host}`")),
+        Target::Remote(remote) => Some(format!("`{}/{}`", remote.remote, remote.branch)),
+        _ => None,
+    };
+    let names: Vec<String> = asked.iter().filter_map(name).collect();
+    let about = if names.is_empty() { String::new() } else { format!(" for {}", shown(&names.join(", "))) };
+    // What the user has set as a rule of their own is known to them.
+    let is_of_hosts = [DOMAINS_RULE, NETWORK_RULE].contains(&rule);
+    let set = match asked.iter().find(|effect| is_of_hosts && matches!(effect.target, Target::Host(_))) {
+        Some(effect) if effect.access == Access::Network => {
+            "; the user can allow it with a rule such as `network_access(HOST)`"
+        }
+        Some(_) => "; the user can list it in `tools.web_requests.allowed_domains`",
+        None => "",
+    };
+    format!("the rule `{rule}` needs approval{about}, which nobody can give in this run; do without the call{set}")
+}
+
+/// Asks about the call or denies it if text from outside could have made the agent give private data away with it.
+fn tainted(request: &Request<'_>, arguments: &Value, scope: &CallScope) -> Option<Decision> {
+    let wrapped = request.wrapper.as_ref().map(|wrapper| wrapper.wrapped);
+    let names = std::iter::once(request.tool).chain(wrapped);
+    let decided = names.filter_map(|name| scope.taint.decide(name, request.permission, arguments, scope.turn));
+    decided.reduce(|one, other| strictest([one, other]))
 }
 
 /// Judges the call under each name that rules may have for it, and returns the strictest decision.
@@ -141,7 +193,8 @@ fn decide_as(tool: &str, request: &Request<'_>, policy: &Policy, grant: &Grant) 
         let applies = access == Access::Own || !targets.is_empty();
         applies.then(|| policy.decide(grant, &question))
     };
-    strictest([Access::Own, Access::Read, Access::Write, Access::Delete, Access::Run].into_iter().filter_map(judge))
+    let files = [Access::Own, Access::Read, Access::Write, Access::Delete];
+    strictest(files.into_iter().chain([Access::Run, Access::Network]).filter_map(judge))
 }
 
 /// Returns the strictest decision, the first of equal ones.

@@ -98,13 +98,16 @@ pub(crate) async fn finish(
         deleted: answer.deleted,
         seen: answer.seen,
         notes: answer.notes,
+        goes_on: answer.goes_on,
     }
 }
 
 fn failure_text(error: &ToolError) -> String {
     match error {
-        ToolError::Timeout { partial, .. } if !partial.is_empty() => {
-            format!("ERROR: {error}; its output until then:\n{partial}")
+        ToolError::Timeout { partial, notes, .. } => {
+            let heading = if partial.is_empty() { "" } else { "; its output until then:" };
+            let lines = [notes, partial].into_iter().filter(|text| !text.is_empty());
+            lines.fold(format!("ERROR: {error}{heading}"), |text, line| format!("{text}\n{line}"))
         }
         _ => format!("ERROR: {error}"),
     }

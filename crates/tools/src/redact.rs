@@ -73,7 +73,9 @@ pub(crate) fn redact_error(redactor: &Redactor, error: ToolError) -> ToolError {
         ToolError::TooBroad(text) => ToolError::TooBroad(redacted(text)),
         ToolError::Denied { reason, rule } => ToolError::Denied { reason: redacted(reason), rule },
         ToolError::File { path, reason } => ToolError::File { path: redacted(path), reason: redacted(reason) },
-        ToolError::Timeout { seconds, partial } => ToolError::Timeout { seconds, partial: redacted(partial) },
+        ToolError::Timeout { seconds, partial, notes } => {
+            ToolError::Timeout { seconds, partial: redacted(partial), notes: redacted(notes) }
+        }
         ToolError::Network(text) => ToolError::Network(redacted(text)),
         ToolError::Unavailable(text) => ToolError::Unavailable(redacted(text)),
         ToolError::Absent(text) => ToolError::Absent(redacted(text)),

@@ -116,6 +116,7 @@ impl Replay {
 impl Seen {
     fn of(tool: &dyn Tool, from: AnswersFrom, arguments: &Value, context: &ToolContext) -> Seen {
         let path = tool.path_fields().first().and_then(|field| arguments.get(*field)).and_then(Value::as_str);
+        let path = path.filter(|_| from != AnswersFrom::AllContents);
         let limits = format!("{:?}", context.limits());
         let basis = context.services().replay.basis();
         let fixed = [VERSION, tool.name(), &canonical_json(arguments), &limits, basis].map(str::to_owned);

@@ -1,5 +1,6 @@
 //! The structured results of the tools that run programs: the `data` of their outputs.
 
+use orchestrate_core::egress::EgressDecision;
 use serde::{Deserialize, Serialize};
 
 /// How a command or a script ended.
@@ -15,6 +16,9 @@ pub struct ExecutionResult {
     pub stderr: String,
     /// The duration in milliseconds.
     pub duration_ms: u64,
+    /// What was decided about the hosts that it asked for; empty if it had no network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub egress: Vec<EgressDecision>,
 }
 
 /// The program that a tool chose for a project.
@@ -133,4 +137,35 @@ pub struct FormatResults {
     pub run: ProgramRun,
     /// The files that were changed, relative to the worktree.
     pub changed: Vec<String>,
+}
+
+/// The result of installing a package.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstallResults {
+    /// What ran last.
+    #[serde(flatten)]
+    pub run: ProgramRun,
+    /// The package that was asked for, as the package manager was given it.
+    pub package: String,
+    /// The packages that differ from before, its dependencies included.
+    pub packages: Vec<PackageChange>,
+    /// The files that were changed, relative to the worktree, without those that git ignores.
+    pub changed: Vec<String>,
+    /// Whether packages may have been built from their sources, which runs code of theirs.
+    pub from_source: bool,
+    /// What was decided about the hosts that the package manager asked for.
+    pub egress: Vec<EgressDecision>,
+    /// Hosts that the lock file names, and that belong to no registry of the project.
+    pub foreign: Vec<String>,
+}
+
+/// A package whose installed versions differ from before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackageChange {
+    /// The name.
+    pub name: String,
+    /// The versions that are gone.
+    pub removed: Vec<String>,
+    /// The versions that are new.
+    pub added: Vec<String>,
 }

@@ -11,9 +11,12 @@ use std::time::Duration;
 
 use orchestrate_core::failure_handling::PROBE_AFTER;
 use orchestrate_core::policy::{Grant, Policy};
+use orchestrate_core::taint::TaintGuard;
+use orchestrate_core::tool_settings::WebRequests;
 use orchestrate_core::{AgentId, CallHash, RunId, ToolSettings};
 use orchestrate_sandbox::{Cancel, Sandbox, View};
 
+use crate::agent_cpu::AgentCpu;
 use crate::ledger::ReadLedger;
 use crate::notes::Notes;
 use crate::services::Services;
@@ -34,6 +37,8 @@ pub struct CallScope {
     pub grant: Arc<Grant>,
     /// The run's rules.
     pub policy: Arc<Policy>,
+    /// What could make the agent give private data away.
+    pub taint: Arc<TaintGuard>,
     /// The user's decisions about this agent's calls.
     pub approvals: Arc<BTreeMap<CallHash, Approval>>,
     /// Whether a call is parked if a rule asks about it; if false, it is refused.
@@ -44,8 +49,12 @@ pub struct CallScope {
     pub sandbox: Arc<Sandbox>,
     /// The limits of each call.
     pub limits: CallLimits,
+    /// What the agent may still use of its processor time.
+    pub agent_cpu: AgentCpu,
     /// The tool that may answer instead of another one which cannot, by the name of that one.
     pub alternatives: Arc<BTreeMap<String, String>>,
+    /// What the user lets tools do on the web.
+    pub web: Arc<WebRequests>,
     /// Ends the calls when cancelled.
     pub cancel: Cancel,
     /// The services outside the worktree.
@@ -68,10 +77,32 @@ pub struct WorktreeScope {
     /// The open directory that all files are opened below.
     pub root: Arc<OwnedFd>,
     /// The view of the file system that processes have.
-    pub view: View,
+    pub view: ViewSource,
     /// When its files were checked out, in nanoseconds since 1970. All older files count as that old: the order in
     /// which git wrote them means nothing, and differs between worktrees.
     pub checked_out: i128,
+}
+
+/// Makes the view of a process just before it starts: what an agent may see of its repository changes as it works.
+#[derive(Clone)]
+pub struct ViewSource(Arc<dyn Fn() -> View + Send + Sync>);
+
+impl ViewSource {
+    /// Creates one from a function.
+    pub fn new(make: impl Fn() -> View + Send + Sync + 'static) -> ViewSource {
+        ViewSource(Arc::new(make))
+    }
+
+    /// Returns the view as it is now.
+    pub fn now(&self) -> View {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for ViewSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ViewSource")
+    }
 }
 
 /// The user's decision about one call.
@@ -99,16 +130,20 @@ pub struct CallLimits {
     pub time_factor: u32,
     /// Maximum time to wait before what was not available is tried again.
     pub longest_retry_wait: Duration,
-    /// How long calls of a class of tools that is out of order are refused before one may try again.
+    /// How long calls that need what is out of order are refused before one may try again.
     pub probe_after: Duration,
     /// Timeout of a search.
     pub search_timeout: Duration,
+    /// Maximum processor time of a command; `None` for no limit.
+    pub command_cpu: Option<Duration>,
     /// Maximum memory of a command in bytes; `None` for the sandbox's own limit.
     pub command_memory_bytes: Option<u64>,
     /// Maximum number of concurrent processes of a command.
     pub command_processes: Option<u32>,
     /// Maximum output of a command in bytes before it is killed.
     pub command_output_bytes: u64,
+    /// Maximum size in bytes of what is fetched from a remote repository.
+    pub fetched_bytes: u64,
     /// Maximum timeout that a request to another host can have.
     pub max_web_timeout: Duration,
     /// Maximum size of the response to one, in bytes.
@@ -123,9 +158,11 @@ impl CallLimits {
         const MAX_COMMAND_SECONDS: u64 = 600;
         // The reference's figure for a command that requests no other.
         const COMMAND_SECONDS: u64 = 60;
+        // The whole history of most projects, of which a pull brings only what is new.
+        const FETCHED_BYTES: u64 = 1 << 30;
         // A slow server, but none that never ends.
         const MAX_WEB_SECONDS: u64 = 120;
-        let ToolSettings { file_operations, code_execution, web_requests, alternatives: _ } = settings;
+        let ToolSettings { file_operations, code_execution, web_requests, .. } = settings;
         let max_command_timeout = code_execution.timeout_seconds.unwrap_or(MAX_COMMAND_SECONDS);
         CallLimits {
             file_bytes: file_operations.max_file_size_mb.saturating_mul(MIB),
@@ -137,12 +174,14 @@ impl CallLimits {
             probe_after: PROBE_AFTER,
             // Ripgrep's engines read several gigabytes in that time; a search that needs longer is too broad.
             search_timeout: Duration::from_secs(10),
+            command_cpu: code_execution.cpu_seconds.map(Duration::from_secs),
             command_memory_bytes: code_execution.memory_limit_mb.map(|limit| limit.saturating_mul(MIB)),
             // Enough for a parallel build, but far fewer than would overload a machine.
             command_processes: Some(512),
             // More than any agent reads, and small enough for any disk.
             command_output_bytes: 64 * MIB,
             max_web_timeout: Duration::from_secs(web_requests.timeout_seconds.unwrap_or(MAX_WEB_SECONDS)),
+            fetched_bytes: FETCHED_BYTES,
             web_response_bytes: web_requests.max_response_size_mb.saturating_mul(MIB),
         }
     }

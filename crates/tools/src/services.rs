@@ -3,25 +3,32 @@
 //! The traits let git and agent tools reach the coordinator without a dependency cycle. A [`Services`]
 //! value belongs to one agent: no method takes the caller's name, so no tool can act for another agent.
 
+use std::collections::BTreeSet;
 use std::future::Future;
+use std::net::TcpListener;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::child::KeptWork;
+use orchestrate_core::egress::EgressDecision;
 use orchestrate_core::event::CacheLookup;
 use orchestrate_core::message::Outgoing;
 use orchestrate_core::policy::Decision;
 use orchestrate_core::run_state::Receipt;
+use orchestrate_core::web::{Destinations, WebFailure, WebRequest, WebResponse};
 use orchestrate_core::{AgentHandle, AgentId, AgentInfo, AgentStatus, CallHash, CallId, Oid, ReviewVerdict};
+use orchestrate_sandbox::Cancel;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::contents::FileContents;
 use crate::error::ServiceError;
 use crate::output::{Artifact, ToolOutput};
+use crate::search_service::SearchService;
 
 /// The services for one agent's tools.
 #[derive(Clone)]
@@ -42,6 +49,72 @@ pub struct Services {
     pub artifacts: Arc<dyn ArtifactStore>,
     /// Finds and stores the results of calls that can be replayed.
     pub replay: Arc<dyn ReplayService>,
+    /// Requests to other hosts.
+    pub web: Arc<dyn WebService>,
+    /// Searches by the endpoint of the agent's model.
+    pub search: Arc<dyn SearchService>,
+    /// The proxies of programs.
+    pub egress: Arc<dyn EgressService>,
+}
+
+/// The proxies of programs that use the network.
+#[async_trait]
+pub trait EgressService: Send + Sync {
+    /// Serves as the proxy of a program: each request is decided, and each decision recorded before it is carried out.
+    /// Returns only if that is not possible; dropping the future ends all connections.
+    async fn serve(&self, program: ProxiedProgram) -> ServiceError;
+}
+
+/// A program that reaches nothing but a proxy.
+pub struct ProxiedProgram {
+    /// The call that runs it.
+    pub call: CallId,
+    /// The socket that its connections arrive at.
+    pub listener: TcpListener,
+    /// Decides where they may lead.
+    pub destinations: Arc<dyn Destinations>,
+    /// Gets each decision.
+    pub decided: DecidedHosts,
+}
+
+/// What was decided about the hosts that a program asked for, and what of it could not be reached. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct DecidedHosts {
+    decided: Arc<Mutex<Vec<EgressDecision>>>,
+    unreached: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl DecidedHosts {
+    /// Adds a decision.
+    pub fn push(&self, decision: EgressDecision) {
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner).push(decision);
+    }
+
+    /// Returns all decisions so far.
+    pub fn all(&self) -> Vec<EgressDecision> {
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Adds what may be reached and cannot, with the reason.
+    pub fn note_unreached(&self, what: String) {
+        self.unreached.lock().unwrap_or_else(PoisonError::into_inner).insert(what);
+    }
+
+    /// Returns what could not be reached so far, each once.
+    pub fn unreached(&self) -> BTreeSet<String> {
+        self.unreached.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Requests to other hosts.
+#[async_trait]
+pub trait WebService: Send + Sync {
+    /// Makes a request with the key that it names, and follows redirects; every host and every address that it would
+    /// connect to is asked about. Dropping the future ends the request.
+    ///
+    /// # Errors
+    /// [`WebFailure`] if there is no response; a response with a status of failure is one.
+    async fn fetch(&self, request: WebRequest, destinations: Arc<dyn Destinations>) -> Result<WebResponse, WebFailure>;
 }
 
 /// Operations on the agent's own branch, which the coordinator carries out and records.
@@ -77,6 +150,18 @@ pub trait GitService: Send + Sync {
     /// Merges the branch of another agent, or the result so far, into the agent's branch. A conflict is written into
     /// the worktree and is not an error. Fails with [`ServiceError::Invalid`] if the branch cannot be merged.
     async fn merge(&self, branch: &str) -> Result<MergeResult, ServiceError>;
+    /// Returns what a push of the agent's branch would do; `branch` is its name there, by default its own. Fails with
+    /// [`ServiceError::Invalid`] if there is nothing to push, or the remote or the name of the branch cannot be used.
+    async fn foresee_push(&self, remote: &str, branch: Option<&str>) -> Result<PushPlan, ServiceError>;
+    /// Carries out a push that was decided about. Fails with [`ServiceError::Invalid`] if it would do something else
+    /// now, or the agent can do something about the failure.
+    async fn push(&self, plan: &PushPlan, terms: RemoteTerms) -> Result<GitPushResult, ServiceError>;
+    /// Returns what a pull would do; `branch` is by default the one that the run started from. Fails as
+    /// [`GitService::foresee_push`] does.
+    async fn foresee_pull(&self, remote: &str, branch: Option<&str>) -> Result<PullPlan, ServiceError>;
+    /// Fetches the branch of a pull that was decided about, and merges it as [`GitService::merge`] does. Fails as
+    /// [`GitService::push`] does.
+    async fn pull(&self, plan: &PullPlan, terms: RemoteTerms) -> Result<GitPullResult, ServiceError>;
 }
 
 /// The differences between a worktree and its last commit.
@@ -259,6 +344,104 @@ pub struct ConflictHunk {
     pub base: String,
     /// The agent's own lines.
     pub yours: String,
+}
+
+/// A push that has not been decided about. Only exactly this is carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PushPlan {
+    /// The name of the remote.
+    pub remote: String,
+    /// Its address, without a password.
+    pub address: String,
+    /// Its host; `None` for a folder of this machine.
+    pub host: Option<String>,
+    /// The branch there.
+    pub branch: String,
+    /// The commit that the branch is moved to: the last of the agent's own branch.
+    pub commit: Oid,
+    /// The run's commits, newest first, one line each; a longer list ends with the number of the others.
+    pub commits: Vec<String>,
+    /// The user's own commits that go along; `None` if the remote has them all, as far as the user's last fetch found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users_commits: Option<UsersCommits>,
+    /// Why agents do not change that branch, unless a rule names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protected: Option<String>,
+}
+
+/// Commits of the user's that a push of an agent's branch would publish: those that the run started from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsersCommits {
+    /// How many; at most 10,000 are counted.
+    pub count: usize,
+    /// The newest of them, newest first, one line each.
+    pub newest: Vec<String>,
+}
+
+/// A pull that has not been decided about. Only exactly this is carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullPlan {
+    /// The name of the remote.
+    pub remote: String,
+    /// Its address, without a password.
+    pub address: String,
+    /// Its host; `None` for a folder of this machine.
+    pub host: Option<String>,
+    /// The branch there.
+    pub branch: String,
+}
+
+/// How long a remote may take, and what ends it before.
+#[derive(Clone, Debug)]
+pub struct RemoteTerms {
+    /// The time limit of each connection.
+    pub timeout: Duration,
+    /// The maximum size in bytes of what is fetched.
+    pub fetched_bytes: u64,
+    /// Ends it when cancelled.
+    pub cancel: Cancel,
+}
+
+/// The result of a push.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitPushResult {
+    /// The name of the remote.
+    pub remote: String,
+    /// Its address, without a password.
+    pub address: String,
+    /// The branch there.
+    pub branch: String,
+    /// The commit that the branch has now.
+    pub commit: Oid,
+    /// What became of the branch.
+    pub state: PushState,
+    /// What is in the worktree and in no commit, and so was not pushed.
+    pub uncommitted: Vec<GitChange>,
+}
+
+/// What became of a branch that was pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PushState {
+    /// It is new there.
+    Created,
+    /// It was moved forward.
+    Forwarded,
+    /// It had the commit already.
+    UpToDate,
+}
+
+/// The result of a pull.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitPullResult {
+    /// The name of the remote.
+    pub remote: String,
+    /// Its address, without a password.
+    pub address: String,
+    /// The branch there.
+    pub branch: String,
+    /// The merge of what was fetched.
+    pub merge: MergeResult,
 }
 
 /// Messages to the other agents of the run.

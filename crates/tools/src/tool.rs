@@ -10,11 +10,12 @@ use orchestrate_core::policy::{Permission, Target};
 use serde_json::Value;
 
 use crate::context::ToolContext;
-use crate::effect::{AnswersFrom, Effect};
+use crate::effect::{AnswersFrom, Effect, Foreseen};
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
 use crate::path;
+use crate::services::Services;
 use crate::template::CommandTemplate;
 
 /// The longest name of a tool that all providers accept.
@@ -37,6 +38,10 @@ impl Category {
     pub const EXEC: Category = Category(Cow::Borrowed("exec"));
     /// Works on the agent's branch.
     pub const GIT: Category = Category(Cow::Borrowed("git"));
+    /// What the tools that reach remote repositories need.
+    pub(crate) const REMOTES: Category = Category(Cow::Borrowed("remotes"));
+    /// Reads pages of the web and asks its services.
+    pub const WEB: Category = Category(Cow::Borrowed("web"));
     /// Communicates with other agents.
     pub const AGENTS: Category = Category(Cow::Borrowed("agents"));
     /// Analyses code.
@@ -172,6 +177,21 @@ pub trait Tool: Send + Sync {
         given.map(|path| Effect::on(target(path.to_owned()))).collect()
     }
 
+    /// Returns what a call would reach that only services know; `None` if its arguments say it all. This is decided
+    /// about, and the tool must do exactly that or nothing. Only that of a built-in tool is asked for.
+    ///
+    /// # Errors
+    /// As those of running the call; it is not run then.
+    async fn foresee(&self, _services: &Services, _arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
+        Ok(None)
+    }
+
+    /// Returns the tools that are out of order together, if what all of them need is not available. That of a host that
+    /// calls name is kept for each host.
+    fn health_class(&self) -> Category {
+        self.category()
+    }
+
     /// Returns the programs that a call would run in a project. A tool whose choice depends on the project's files
     /// looks at them, without running anything.
     ///
@@ -235,6 +255,11 @@ pub trait Wrap {
     /// # Errors
     /// `Retry`, with the argument that does not fit.
     fn deserialize_wrapped(&self, arguments: &Value, template: Option<&CommandTemplate>) -> Result<Value, ToolError>;
+
+    /// Reports whether it takes its arguments as one list of words as well, in the argument `arguments`.
+    fn takes_words(&self) -> bool {
+        false
+    }
 }
 
 /// A tool whose calls are answered from the state of the run, and may wait. A call without an answer is made again, so

@@ -35,6 +35,8 @@ pub struct Dropped {
     pub is_rebuilt: bool,
     /// The tasks whose work is merged without a review now, since their reviewers are dropped.
     pub unreviewed: Vec<TaskId>,
+    /// Whether a resumed run has something to do, such as an agent that waited for a dropped one.
+    pub goes_on: bool,
 }
 
 /// What rebuilding has made so far.
@@ -78,7 +80,8 @@ impl Archive {
         let (commit, is_rebuilt, unreviewed) = (tip.clone(), tip != target, state.unreviewed_without(&tasks));
         journal.append_blocking(Event::TasksDropped(DroppedTasks { tasks: tasks.clone(), target, commit, merges }))?;
         self.conclude(&journal)?;
-        Ok(Dropped { run: run.clone(), tasks, result: tip, is_rebuilt, unreviewed })
+        let goes_on = outcome(&journal.state()).is_none();
+        Ok(Dropped { run: run.clone(), tasks, result: tip, is_rebuilt, unreviewed, goes_on })
     }
 
     /// Makes the result again from the merges of all other tasks.

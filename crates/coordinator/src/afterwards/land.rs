@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use orchestrate_core::event::Event;
+use orchestrate_core::event::{Event, FailedLanding, UndoneLanding};
 use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::report::Standing;
 use orchestrate_core::request::Purpose;
@@ -164,7 +164,7 @@ impl Archive {
         self.repo.landing().unland(&step)?;
         let before = Target::Before(self.still_landed(&state)?);
         let boxes = self.boxes(&state, options, &branch, before)?;
-        journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
+        journal.append_blocking(Event::RunUnlanded(UndoneLanding { branch: branch.clone(), to: to.clone() }))?;
         let (run, brought, warnings) = (run.clone(), Brought::Nothing, Vec::new());
         let (checkout, is_empty, is_signed) = (None, false, None);
         let skipped_hooks = Vec::new();
@@ -237,7 +237,8 @@ impl Archive {
             // The files are in place, and the next landing completes the move.
             Err(ahead @ GitError::FilesAhead { .. }) => Err(ahead.into()),
             Err(refused) => {
-                journal.append_blocking(Event::LandingFailed { branch, message: refused.to_string() })?;
+                journal
+                    .append_blocking(Event::LandingFailed(FailedLanding { branch, message: refused.to_string() }))?;
                 Err(refused.into())
             }
         }
@@ -269,12 +270,12 @@ impl Archive {
         let is_contained = self.repo.contains(&tip, to)?;
         let fact = match landing.outcome(&tip, is_contained, &state.integration) {
             LandingOutcome::AsRecorded => return Ok(false),
-            LandingOutcome::Undone => Event::RunUnlanded { branch, to: tip },
+            LandingOutcome::Undone => Event::RunUnlanded(UndoneLanding { branch, to: tip }),
             LandingOutcome::Completed => Event::RunLanded { branch, from: from.clone(), to: to.clone() },
             LandingOutcome::Overtaken => {
                 self.repo.landing().take_back_files(&step_of(landing))?;
                 let message = format!("it was interrupted, and {branch} is at {tip} without it");
-                Event::LandingFailed { branch, message }
+                Event::LandingFailed(FailedLanding { branch, message })
             }
         };
         journal.append_blocking(fact)?;
@@ -320,7 +321,12 @@ pub(crate) fn require_landable(state: &RunState) -> Result<(), ResultRefusal> {
         return Err(ResultRefusal::Unfinished { run });
     }
     let tasks = state.rejected_in_result();
-    if tasks.is_empty() { Ok(()) } else { Err(ResultRefusal::Rejected { run, tasks }) }
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    let mut drops: Vec<TaskId> = tasks.iter().map(|task| state.to_be_dropped(task).clone()).collect();
+    drops.dedup();
+    Err(ResultRefusal::Rejected { run, tasks, drops })
 }
 
 fn step_of(landing: &Landing) -> Move {
@@ -334,7 +340,7 @@ fn warnings(state: &Arc<RunState>) -> Vec<String> {
     let standing = Standing { state: Arc::clone(state), is_live: false };
     let of_task = |record: &TaskRecord| {
         let task = &record.task.id;
-        Some(match record.landing_concern()? {
+        Some(match state.landing_concern(record)? {
             LandingConcern::RejectedInResult => {
                 format!("{task} was rejected after it was merged, and nothing has replaced it: it is included")
             }
@@ -344,6 +350,9 @@ fn warnings(state: &Arc<RunState>) -> Vec<String> {
             LandingConcern::NotInResult => {
                 let state = standing.of_task(record).as_str().replace('_', " ");
                 format!("{task} is {state}: it is not included")
+            }
+            LandingConcern::HeldBy(agent) => {
+                format!("{task} is part of the work of {agent}, which has ended without success: it is not included")
             }
         })
     };

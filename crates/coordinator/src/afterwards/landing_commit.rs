@@ -5,7 +5,7 @@
 
 use orchestrate_core::invisible::shown;
 use orchestrate_core::message_template::MessageTemplate;
-use orchestrate_core::{Oid, RunState, TaskId};
+use orchestrate_core::{Oid, RunState, TaskId, TaskRecord};
 use orchestrate_git::{CommitInfo, CommitSpec, Identities, Merge, Move, Origin};
 use orchestrate_sandbox::Cancel;
 
@@ -14,7 +14,8 @@ use crate::afterwards::refusal::ResultRefusal;
 use crate::afterwards::tree_check::RedTree;
 use crate::afterwards::wording::Wording;
 use crate::error::CoordinatorError;
-use crate::worktree::commit::unix_seconds;
+use crate::run::time::unix_seconds;
+use crate::worktree::commit;
 
 /// How a result is brought into a branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +25,8 @@ pub enum LandStyle {
     Merge,
     /// As one commit.
     Squash,
-    /// As one commit for each merged task, in the order of their merges.
+    /// As one commit for each task that was merged into the result, in the order of their merges; it contains the work
+    /// of the agents that the task has spawned, and names them.
     Rebase,
 }
 
@@ -39,9 +41,12 @@ pub enum Brought {
     Merge,
     /// By one commit.
     Squash,
-    /// By one commit for each merged task.
+    /// By one commit for each task that was merged into the result.
     Rebase,
 }
+
+/// The message of a commit, and its trailers.
+type Worded = (String, Vec<(String, String)>);
 
 /// What decides about the commits of a landing.
 pub(crate) struct Course<'a> {
@@ -174,17 +179,45 @@ impl Course<'_> {
         let repo = &self.runs.repo;
         let work = merge.parents.get(1).map(|work| repo.store().commit_info(work)).transpose()?;
         let CommitInfo { author, message, time_unix, .. } = work.as_ref().unwrap_or(merge).clone();
+        let (message, trailers) = self.of_task(merge)?.unwrap_or((message, Vec::new()));
         let by = Identities { author, ..self.identities()? };
-        let spec = CommitSpec { tree, parents: vec![parent], message, trailers: Vec::new(), by, time_unix };
+        let spec = CommitSpec { tree, parents: vec![parent], message, trailers, by, time_unix };
         Ok(repo.landing().commit(&spec, Origin::Repeated(time_unix), self.hooks.then_some("message"))?)
     }
 
-    fn commit(
-        &self,
-        tree: Oid,
-        parents: Vec<Oid>,
-        (message, trailers): (String, Vec<(String, String)>),
-    ) -> Result<Oid, CoordinatorError> {
+    /// Returns the message and the trailers for all work of a task that a merge brought, if the newest commit of that
+    /// work does not say it: it may be that of an agent that the task has spawned.
+    fn of_task(&self, merge: &CommitInfo) -> Result<Option<Worded>, CoordinatorError> {
+        let is_merged = |record: &&TaskRecord| record.merged().iter().any(|merged| merged.commit == merge.id);
+        let Some(record) = self.state.tasks().find(is_merged) else { return Ok(None) };
+        let has_children = self.state.tasks().any(|other| other.parent.as_ref() == Some(&record.task.id));
+        if !has_children && merge.parents.len() > 1 {
+            return Ok(None);
+        }
+        let mut trailers = commit::trailers(&self.state.run_id, record);
+        for child in self.state.tasks().filter(|other| other.parent.is_some()) {
+            if self.is_brought(child, merge)? {
+                let more = commit::trailers(&self.state.run_id, child);
+                let more: Vec<_> = more.into_iter().filter(|trailer| !trailers.contains(trailer)).collect();
+                trailers.extend(more);
+            }
+        }
+        Ok(Some((format!("{}\n\n{}", record.task.subject(), record.summary().trim()), trailers)))
+    }
+
+    /// Reports whether a merge brought work that was merged into another agent's before.
+    fn is_brought(&self, child: &TaskRecord, merge: &CommitInfo) -> Result<bool, CoordinatorError> {
+        let repo = &self.runs.repo;
+        for merged in child.merged().iter().filter(|merged| !merged.into.is_integration()) {
+            let was_there = merge.parents.first().map(|before| repo.contains(before, &merged.commit)).transpose()?;
+            if was_there != Some(true) && repo.contains(&merge.id, &merged.commit)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn commit(&self, tree: Oid, parents: Vec<Oid>, (message, trailers): Worded) -> Result<Oid, CoordinatorError> {
         let (by, time_unix) = (self.identities()?, unix_seconds());
         let spec = CommitSpec { tree, parents, message, trailers, by, time_unix };
         let kind = if self.style == LandStyle::Squash { "squash" } else { "merge" };

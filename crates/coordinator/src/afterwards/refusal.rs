@@ -26,6 +26,8 @@ pub enum ResultRefusal {
         run: RunId,
         /// The tasks with that work.
         tasks: Vec<TaskId>,
+        /// The tasks to drop so that it is gone: the same, or agents whose work contains theirs.
+        drops: Vec<TaskId>,
     },
     /// The work of other tasks does not fit together without the dropped one.
     #[error("drop {task} of run {run}: without it, the work merged after it conflicts in {}", .files.join(", "))]

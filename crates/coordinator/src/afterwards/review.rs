@@ -10,7 +10,8 @@ use orchestrate_git::GitError;
 
 use crate::afterwards::archive::Archive;
 use crate::error::CoordinatorError;
-use crate::worktree::compare::changed_file;
+use crate::worktree::compare::{base_of, changed_file};
+use crate::worktree::run_branches::WorkSpan;
 
 impl Archive {
     /// Lists every branch of a run: state, checks, size, risk, overlaps, cost.
@@ -123,7 +124,7 @@ impl Archive {
     }
 
     /// Returns the parts of a task's own work, oldest first: the changes of each of its merges, and the commits on
-    /// its branch that the integration branch does not contain.
+    /// its branch that the branch it is merged into does not contain.
     ///
     /// Work that the branch took over from others (to resolve a conflict) is not its own. Merged changes stay in the
     /// result when they are rejected, so they are the task's own even if a later attempt has been merged on top.
@@ -135,8 +136,10 @@ impl Archive {
         }
         let tip = record.commit().cloned().or_else(|| record.tip().cloned());
         let Some(to) = tip.filter(|_| !record.state().is_merged()) else { return Ok(parts) };
-        let shared = self.repo.merge_base(&state.integration, &to)?;
-        let from = shared.or_else(|| record.base().cloned()).unwrap_or_else(|| state.base.clone());
+        if self.repo.contains(state.target_tip(record), &to)? {
+            return Ok(parts);
+        }
+        let from = base_of(&self.repo, &WorkSpan::of(state, record), &to)?;
         if from != to {
             parts.push(Part { merged: None, from, to });
         }

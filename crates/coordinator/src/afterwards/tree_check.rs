@@ -12,6 +12,7 @@ use crate::error::CoordinatorError;
 use crate::merge::base_setup::OnBase;
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check_blocking};
 use crate::merge::green::CheckedTree;
+use crate::merge::project_setup::ProjectSetup;
 use crate::merge::setup;
 use crate::merge::verifier;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
@@ -45,7 +46,10 @@ impl Archive {
         let worktree = verifier.worktree();
         let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
         let of_base = self.set_up_with_network(state, &sandbox, cancel)?;
-        let (_, changed) = setup::difference(&self.repo, state, &tree)?;
+        let changed = match ProjectSetup::of(state) {
+            Some(setup) => setup::difference(&self.repo, &setup, &tree)?.1,
+            None => Vec::new(),
+        };
         let is_prepared = match &of_base {
             Some(OnBase::Failed(result)) => {
                 let setup = state.settings.worktree_setup.as_deref().unwrap_or_default();
@@ -77,10 +81,8 @@ impl Archive {
         sandbox: &Sandbox,
         cancel: &Cancel,
     ) -> Result<Option<OnBase>, CoordinatorError> {
-        if !state.settings.setup_network {
-            return Ok(None);
-        }
-        setup::on_base_blocking((&self.repo, &self.layout), state, sandbox, cancel)
+        let Some(setup) = ProjectSetup::of(state).filter(|setup| setup.has_network) else { return Ok(None) };
+        setup::on_base_blocking((&self.repo, &self.layout), &setup, sandbox, cancel).map(Some)
     }
 }
 

@@ -23,7 +23,8 @@ use crate::error::CoordinatorError;
 use crate::run::handle::RunHandle;
 use crate::run::new_child::{self, NewChild};
 use crate::run::secrets::require_none_in;
-use crate::worktree::aggregate::{Caller, aggregate};
+use crate::worktree::aggregate::aggregate;
+use crate::worktree::hand_backs::HandBacks;
 
 /// How many events are read from the journal at once.
 const EVENTS_AT_ONCE: usize = 256;
@@ -137,9 +138,9 @@ impl Coordinator {
         let Some(first) = children.first() else { return Ok(AggregatedResults::of(Vec::new(), &[])) };
         let context = first.run.context()?;
         let ids: Vec<AgentId> = children.iter().map(|child| child.id.clone()).collect();
-        let caller = Caller { agent: None, shows: Arc::new(|_| true) };
-        let found = aggregate(&context, &ids, caller).await?;
-        found.map_err(|_| CoordinatorError::UnknownTask { run: context.run.clone(), task: first.id.clone() })
+        let unknown = |_| CoordinatorError::UnknownTask { run: context.run.clone(), task: first.id.clone() };
+        let handed = HandBacks::of(&context.state(), &ids, None).map_err(unknown)?;
+        aggregate(&context.host, handed, Arc::new(|_| true)).await
     }
 
     /// Ends the children's run once nothing is left to do, and returns its report, or `None` if no child was spawned.
@@ -208,7 +209,10 @@ impl ChildHandle {
     /// Fails if the run has ended meanwhile; [`Coordinator::finish`] returns the reason.
     pub async fn wait(&self) -> Result<TaskReport, CoordinatorError> {
         let mut state = self.run.state.clone();
-        let rests = |state: &RunState, record: &TaskRecord| record.rests() || state.is_at_rest(record);
+        // A child that has been answered is about to go on.
+        let rests = |state: &RunState, record: &TaskRecord| {
+            record.rests() && !state.is_woken(&record.task.id) || state.is_at_rest(record)
+        };
         let reached = state.wait_for(|state| state.task(&self.id).is_some_and(|record| rests(state, record))).await;
         let reached = reached.map_err(|_| self.run.ended())?;
         let record = reached.task(&self.id).ok_or_else(|| self.run.ended())?;

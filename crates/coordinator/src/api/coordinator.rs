@@ -35,10 +35,11 @@ use crate::run::context::RunContext;
 use crate::run::host::Host;
 use crate::run::layout::{Layout, require_own_state};
 use crate::run::logs;
-use crate::run::open_files::require_open_files;
+use crate::run::open_files::{proxy_connections, require_open_files};
 use crate::run::results::Results;
 use crate::run::retry_notices::Retries;
 use crate::run::secrets::{redactor_of, require_none_in};
+use crate::run::web::Web;
 use crate::texts::models;
 use crate::texts::models::Models;
 use crate::texts::never_replayed::never_replayed;
@@ -71,6 +72,8 @@ pub struct Settings {
     pub script_pace: Duration,
     /// How commands are confined.
     pub confinement: ConfinementChoice,
+    /// What demands exactly that, for messages.
+    pub demanded_by: Option<String>,
     /// What the user adds to what commands see.
     pub additions: Additions,
     /// The revision that runs start from; `None` means HEAD.
@@ -108,6 +111,7 @@ impl Settings {
             model: None,
             script_pace: Duration::ZERO,
             confinement: ConfinementChoice::Strongest,
+            demanded_by: None,
             additions: Additions::default(),
             base: None,
             user_config_dir: None,
@@ -470,7 +474,7 @@ impl Coordinator {
         let ProjectTexts { roles, prompts, tools, skills } = self.texts(&state.base, &state.settings.tool_files)?;
         let environment: Environment = self.settings.environment.clone().into_iter().collect();
         // The endpoint is part of the run: the process that takes it over may be configured with another one.
-        let models = Models::new(self.settings.model.clone(), environment, state.settings.base_url.clone());
+        let models = Models::new(self.settings.model.clone(), environment.clone(), state.settings.base_url.clone());
         let patience = Duration::from_millis(state.settings.outage_patience_ms);
         let models = models
             .with_script_pace(self.settings.script_pace)
@@ -484,16 +488,17 @@ impl Coordinator {
             approver: self.settings.approver.clone(),
             run: state.run_id.clone(),
             store: self.store.clone(),
-            repo: self.repo.killed_by(&cancel),
-            cancel,
-            layout: self.layout.clone(),
-            identities: self.identities()?,
-            no_gc: Arc::new(NoGc::of(&self.repo)),
             host: Arc::new(Host {
+                repo: self.repo.killed_by(&cancel),
+                no_gc: Arc::new(NoGc::of(&self.repo)),
+                layout: self.layout.clone(),
+                identities: self.identities()?,
+                set_up: tokio::sync::Mutex::default(),
                 sandbox: setup::sandbox_of(&self.sandbox, &self.layout, &state),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
                 results: Arc::new(Results::open(&self.settings.state_dir, &state.settings, self.settings.warn)),
                 shared: SharedValues::default(),
+                web: Arc::new(Web::new(environment, proxy_connections(self.settings.run.max_agents))),
                 models: models.with_recorded(self.recorded_replies(&journal)?),
                 counter: LazyCounter::default(),
                 redactor: self.redactor.clone(),
@@ -502,7 +507,7 @@ impl Coordinator {
             prompts,
             skills,
             retries: Retries::default(),
-            set_up: tokio::sync::Mutex::default(),
+            cancel,
             journal,
         })
     }
@@ -589,13 +594,20 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> 
     };
     let sandbox = match settings.confinement {
         ConfinementChoice::Strongest => Sandbox::strongest(helper)?,
-        ConfinementChoice::Exactly(confinement) => Sandbox::with(confinement, helper)?,
+        ConfinementChoice::Exactly(confinement) => {
+            Sandbox::with(confinement, helper).map_err(|source| match &settings.demanded_by {
+                Some(by) => CoordinatorError::DemandedTier { by: by.clone(), source },
+                None => source.into(),
+            })?
+        }
     };
     let allowed = settings.run.command_memory_mib.map(|mib| mib.saturating_mul(MIB));
     let sandbox = sandbox.adding(additions_of(&settings.additions));
     Ok(sandbox.within(Bounds {
+        cpu: None,
         memory_bytes: allowed.or_else(|| Some(memory_bytes()? / SHARE_OF_MEMORY)),
         disk_bytes: Some(settings.run.worktree_mib.saturating_mul(MIB)),
+        disk_files: Some(settings.run.worktree_files),
     }))
 }
 

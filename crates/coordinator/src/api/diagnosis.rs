@@ -6,15 +6,18 @@ use std::path::Path;
 use orchestrate_git::{GitError, Identities, RepositoryRefusal, installed};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox, probe};
+use orchestrate_tools::makes_maps;
 use serde::Serialize;
 
 use crate::api::coordinator::additions_of;
 use crate::api::project::Project;
 use crate::api::seen_programs::{ProgramSeen, seen_programs};
+use crate::api::web_search::SearchService;
 use crate::error::CoordinatorError;
 use crate::run::layout::require_own_state;
 use crate::run::open_files::OpenFiles;
-use orchestrate_settings::Loaded;
+use crate::texts::repository_map::NoMap;
+use orchestrate_settings::{Loaded, SandboxDemand};
 
 /// The results of all tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -70,6 +73,7 @@ impl Diagnosis {
         }
         checks.extend(programs.iter().filter(|program| program.reason.is_some()).map(of_program));
         checks.extend(packages(&programs));
+        checks.extend(maps(settings));
         checks.extend(models(settings).await);
         let ok = checks.iter().all(|check| check.status != CheckStatus::Missing);
         Self { ok, checks, programs }
@@ -187,13 +191,36 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
     let full_is_needed = strict || found.fallback.is_err();
     let full = tier("sandbox full", found.full.clone(), level(full_is_needed));
     let fallback = tier("sandbox fallback", found.fallback, level(found.full.is_err() && !strict));
-    let mut checks = vec![full, fallback];
+    let demanded = SandboxDemand::of(&settings.switches_given).map(|demand| demanded(&demand, found.full.is_ok()));
+    let mut checks: Vec<Check> = [full, fallback].into_iter().chain(demanded).collect();
     if rustix::process::getuid().is_root() {
         let found =
             "the kernel does not limit root's processes: a command that starts too many is killed, not held back";
         checks.push(check("sandbox limits", CheckStatus::Warning, found).fix("run orchestrate as an ordinary user"));
     }
     checks
+}
+
+/// Reports what the environment demands of the sandbox, and whether this machine has it.
+fn demanded(demand: &SandboxDemand, full_starts: bool) -> Check {
+    let SandboxDemand { by, is_strict } = demand;
+    let tier = Confinement::Full;
+    let refuses = "nothing weaker is used, and the sandbox cannot be switched off";
+    match (is_strict, full_starts) {
+        (false, _) => {
+            let found =
+                format!("{by} demands no tier: the strongest that starts is used, and none only if a run asks for it");
+            check("sandbox mode", CheckStatus::Ok, found)
+        }
+        (true, true) => {
+            check("sandbox mode", CheckStatus::Ok, format!("{by} demands the tier {tier}, which starts; {refuses}"))
+        }
+        (true, false) => {
+            let found = format!("{by} demands the tier {tier}, which does not start here; {refuses}");
+            check("sandbox mode", CheckStatus::Missing, found)
+                .fix(format!("do what the line `sandbox full` says, or unset {}", by.split('=').next().unwrap_or(by)))
+        }
+    }
 }
 
 /// Finds the user's programs in the sandbox of a run; none if no tier starts, which is reported already.
@@ -231,6 +258,13 @@ fn packages(programs: &[ProgramSeen]) -> Option<Check> {
     (!managers.is_empty()).then(|| check("packages", CheckStatus::Ok, found))
 }
 
+/// Warns that agents get no maps of the repository, if the settings want some.
+fn maps(settings: &Loaded) -> Option<Check> {
+    let is_missing = settings.run.map_tokens > 0 && !makes_maps();
+    let found = format!("agents get no map of the repository: {}", NoMap::NotBuilt);
+    is_missing.then(|| check("map", CheckStatus::Warning, found).fix("build it with its default features"))
+}
+
 fn level(is_needed: bool) -> CheckStatus {
     if is_needed { CheckStatus::Missing } else { CheckStatus::Warning }
 }
@@ -252,6 +286,7 @@ async fn models(settings: &Loaded) -> Vec<Check> {
         Ok(choice) => reach(&models, &choice.name).await.map(|()| choice),
         Err(error) => Err(error),
     };
+    checks.extend(searches(settings, chosen.as_ref().ok().map(|choice| &choice.name)));
     checks.push(match chosen {
         Ok(choice) => check("model", CheckStatus::Ok, format!("{} ({})", choice.name, choice.why)),
         // Plans of commands run without a model.
@@ -262,6 +297,15 @@ async fn models(settings: &Loaded) -> Vec<Check> {
             .fix("correct its name, key or address in the environment or the configuration, or name another model"),
     });
     checks
+}
+
+/// Reports which service searches the web, if one is chosen.
+fn searches(settings: &Loaded, model: Option<&ModelName>) -> Option<Check> {
+    match SearchService::of(settings, model) {
+        SearchService::None => None,
+        SearchService::InForce(service) => Some(check("web search", CheckStatus::Ok, service)),
+        SearchService::Unusable(why) => Some(check("web search", CheckStatus::Warning, why)),
+    }
 }
 
 /// Requests a model endpoint's list, which shows whether the endpoint responds and accepts the key.

@@ -10,3 +10,4 @@ pub(crate) mod project;
 pub(crate) mod sample;
 pub(crate) mod seen_programs;
 pub(crate) mod surroundings;
+pub(crate) mod web_search;

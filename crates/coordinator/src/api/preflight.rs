@@ -13,7 +13,7 @@ use crate::api::programs;
 use crate::error::CoordinatorError;
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::roles::Roles;
-use orchestrate_settings::{Directories, Loaded, Switches};
+use orchestrate_settings::{Directories, Loaded, SandboxDemand, Switches};
 
 /// Creates the settings with which a repository is opened.
 pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
@@ -26,6 +26,9 @@ pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
         environment: loaded.environment.clone(),
         base_url: loaded.run.base_url.clone(),
         confinement,
+        demanded_by: SandboxDemand::of(&loaded.switches_given)
+            .filter(|demand| demand.is_strict)
+            .map(|demand| demand.by),
         additions: loaded.additions.clone(),
         audit_log: loaded.resolved.text("audit_log").map(PathBuf::from),
         base: loaded.resolved.text("base"),

@@ -5,11 +5,14 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_core::{Oid, Redactor, RunState, TaskId};
+use orchestrate_core::policy::Policy;
+use orchestrate_core::{Oid, Redactor, RunSettings, RunState, Task, TaskId, TokenCounter};
 use orchestrate_git::Repo;
 use orchestrate_journal::Store;
+use orchestrate_model::Tokenizer;
+use orchestrate_plan::role::Role;
 use orchestrate_settings::consent::Consents;
-use orchestrate_tools::Extensions;
+use orchestrate_tools::{Extensions, SharedValues};
 use serde::Serialize;
 
 use crate::afterwards::moved;
@@ -20,6 +23,8 @@ use crate::merge::setup_files::setup_files;
 use crate::run::layout::{Layout, require_own_state};
 use crate::run::secrets::redactor_of;
 use crate::texts::project_texts;
+use crate::texts::prompts::{Prompts, project_text};
+use crate::texts::repository_map::{self, MapBudget, MapOrder, NoMap};
 use crate::texts::roles::Roles;
 use crate::texts::skills::Skills;
 use crate::texts::tool_files::FoundTools;
@@ -240,6 +245,49 @@ impl Project {
     /// Returns the version and path of the git program.
     pub fn git(&self) -> String {
         format!("{} at {}", self.repo.git_version(), self.repo.git_path().display())
+    }
+}
+
+/// The map of the repository that the agent of a task would get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TaskMap {
+    /// Its tokens.
+    pub tokens: usize,
+    /// Its text, with the heading.
+    pub map: String,
+}
+
+impl Project {
+    /// Returns the map that the agent of a task would get in a run from this revision with these settings, or why there
+    /// is none; `None` means HEAD. Its model may have a smaller context than the settings say, which is not known yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such revision, if it cannot be read, or if a rule cannot be parsed.
+    pub fn map(
+        &self,
+        base: Option<&str>,
+        user_config_dir: Option<&Path>,
+        run: &RunSettings,
+        (task, role): (&Task, &Role),
+    ) -> Result<Result<TaskMap, NoMap>, CoordinatorError> {
+        let names = self.tools(base, user_config_dir)?.registry.names().clone();
+        let policy = Policy::new(&role.rules_within(&run.rules), &names).map_err(CoordinatorError::Rules)?;
+        let base = self.base(base)?;
+        let context_tokens = run.token_limit_of(task, None).min(role.context_tokens.unwrap_or(u64::MAX));
+        let order = MapOrder {
+            files: task.files.clone(),
+            text: repository_map::words(task),
+            budget: MapBudget::of(role, run.map_tokens, context_tokens),
+            policy: policy.limited(&run.tool_settings, self.workdir()),
+            grant: role.grant(&names),
+            prompts: Prompts::of_project(|path| project_text(&self.repo, &base, Path::new(path)))?,
+            base,
+            shared: SharedValues::default(),
+        };
+        let made = order.make(&self.repo, &|| false)?;
+        let counter = Tokenizer::load()?;
+        Ok(made.map(|map| TaskMap { tokens: counter.count(&map), map }))
     }
 }
 

@@ -19,6 +19,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::dispatch::{call_approver, requests};
 use crate::error::CoordinatorError;
+use crate::link::requests::Failure;
 use crate::merge::{base, step};
 use crate::run::callbacks::Callbacks;
 use crate::run::context::RunContext;
@@ -27,7 +28,6 @@ use crate::run::logs::RunLogs;
 use crate::run::retry_notices::{Retries, Retry};
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::run::time_limit;
-use crate::worker::task_end::Failure;
 use crate::worker::{spawn, task_end};
 
 /// A run that this process works on until it ends, even if this handle is dropped.
@@ -68,7 +68,7 @@ impl Run {
         let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
         let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
         let warn = context.warn;
-        let markers = context.layout.markers(&context.run);
+        let markers = context.host.layout.markers(&context.run);
         let logs = RunLogs::new(context.store.clone(), context.run.clone(), markers, context.audit_log.clone());
         let logs = logs.follow(handle.state.clone());
         let subscribers = callbacks.subscribe(&context.store, &context.run, &handle.state);

@@ -37,10 +37,10 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
 /// Removes the half-written files that a killed write left in an agent's worktree: they would be committed with its
 /// work. The worker handles a worktree that is gone or unusable.
 async fn sweep(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
-    if worktrees::restore(context, record).await.is_err() {
+    if worktrees::restore(&context.host, &context.run, record).await.is_err() {
         return Ok(());
     }
-    let path = context.layout.worktree(&context.run, &record.task.id);
+    let path = context.host.layout.worktree(&context.run, &record.task.id);
     context
         .git(move |repo| match repo.worktrees().open(&path) {
             Ok(worktree) => repo.worktrees().remove_leftovers(&worktree, TEMPORARY_PREFIX),

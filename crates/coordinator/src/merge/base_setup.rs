@@ -6,10 +6,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrate_core::{RunId, RunState};
+use orchestrate_core::RunId;
 use orchestrate_git::{GitError, Made, Repo, Worktree, WorktreeSpec};
 
 use crate::merge::checks::CheckResult;
+use crate::merge::project_setup::ProjectSetup;
 use crate::merge::verifier;
 use crate::run::layout::Layout;
 
@@ -47,8 +48,8 @@ pub(crate) struct Begun {
 }
 
 /// Returns the worktree of the setup: the one in which it has passed, or a new one.
-pub(crate) fn begin(repo: &Repo, layout: &Layout, state: &RunState) -> Result<Begun, GitError> {
-    let (run, path): (&RunId, PathBuf) = (&state.run_id, layout.setup(&state.run_id));
+pub(crate) fn begin(repo: &Repo, layout: &Layout, setup: &ProjectSetup) -> Result<Begun, GitError> {
+    let (run, path): (&RunId, PathBuf) = (&setup.run, layout.setup(&setup.run));
     if let Some((worktree, note)) = finished(repo, &path)? {
         let (is_shared, included) = (note.first() == Some(&SHARED), note.get(1..).unwrap_or_default().to_vec());
         return Ok(Begun { worktree, included, copies: Vec::new(), passed: Some(is_shared) });
@@ -58,7 +59,7 @@ pub(crate) fn begin(repo: &Repo, layout: &Layout, state: &RunState) -> Result<Be
     }
     let included = repo.worktrees().included_fingerprint()?;
     let lock_reason = format!("orchestrate {run} setup");
-    let worktree = verifier::filled(repo, &WorktreeSpec { path, branch: None, base: state.base.clone(), lock_reason })?;
+    let worktree = verifier::filled(repo, &WorktreeSpec { path, branch: None, base: setup.base.clone(), lock_reason })?;
     let copies = repo.worktrees().copies_fingerprint(&worktree)?;
     Ok(Begun { worktree, included, copies, passed: None })
 }

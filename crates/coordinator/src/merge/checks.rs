@@ -136,6 +136,7 @@ fn explained(exit: &Exit, timeout_ms: u64) -> String {
         ),
         Exit::MemoryLimit => format!("{exit}, set by `command_memory_mib`"),
         Exit::DiskLimit => format!("{exit}, set by `worktree_mib`"),
+        Exit::FilesLimit => format!("{exit}, a limit set by `worktree_files`"),
         Exit::Code(126) => format!("{exit}: a command cannot be executed"),
         Exit::Code(127) => format!("{exit}: a command was not found"),
         _ => exit.to_string(),

@@ -5,9 +5,11 @@ use orchestrate_core::Oid;
 use crate::error::CoordinatorError;
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
 use crate::merge::green::CheckedTree;
+use crate::merge::project_setup::ProjectSetup;
 use crate::merge::setup::{self, Unprepared};
 use crate::merge::verifier;
-use crate::run::context::{RunContext, blocking};
+use crate::run::blocking::blocking;
+use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;
 
 /// A commit and its tree.
@@ -36,15 +38,18 @@ pub(crate) async fn check(
     // Before the check: if an included file changes meanwhile, the result does not count for the new one.
     let tree = of.tree.clone();
     let remembered = remembered(context, of.tree, command).await?;
-    let (layout, run, commit) = (context.layout.clone(), context.run.clone(), of.commit);
+    let (layout, run, commit) = (context.host.layout.clone(), context.run.clone(), of.commit);
     let verifier = context.git(move |repo| verifier::bring(repo, &layout, &run, &commit)).await?;
     let (view, path) = (verifier.worktree().view(), verifier.worktree().path());
-    let (setup, timeout_ms) =
-        (context.state().settings.worktree_setup.clone(), context.state().settings.command_timeout_ms);
+    let state = context.state();
+    let (setup, timeout_ms) = (ProjectSetup::of(&state), state.settings.command_timeout_ms);
     let unprepared = Unprepared { path, view: &view, tree };
-    let prepared = setup::prepare(context, unprepared, shutdown).await?;
+    let prepared = match &setup {
+        Some(setup) => setup::prepare(&context.host, setup, unprepared, shutdown).await?,
+        None => None,
+    };
     let result = match prepared.filter(|result| !result.passed) {
-        Some(failed) => Checked { command: setup.unwrap_or_default(), result: failed },
+        Some(failed) => Checked { command: setup.map(|setup| setup.command).unwrap_or_default(), result: failed },
         None => {
             let check = Check { command: ShellCommand::offline(command), worktree: path, view: &view, timeout_ms };
             let result = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
@@ -68,7 +73,7 @@ pub(crate) async fn remembered(
     tree: Oid,
     command: &str,
 ) -> Result<CheckedTree, CoordinatorError> {
-    let (layout, state, command) = (context.layout.clone(), context.state(), command.to_owned());
+    let (layout, state, command) = (context.host.layout.clone(), context.state(), command.to_owned());
     let sandbox = context.host.sandbox.clone();
     let entry = context.git(move |repo| CheckedTree::new((repo, &layout), &sandbox, &state, (&tree, &command)));
     entry.await

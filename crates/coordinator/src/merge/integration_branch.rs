@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::event::Event;
+use orchestrate_core::event::{Event, HeldIntegration};
 use orchestrate_core::{Oid, RunState};
 use orchestrate_git::{GitError, Repo};
 
@@ -57,7 +57,7 @@ pub(crate) async fn settle(context: &RunContext) -> Result<(), CoordinatorError>
     let commit = context.state().integration.clone();
     let Some(checkout) = bring(context).await? else { return Ok(()) };
     let checkout = checkout.display().to_string();
-    context.record(vec![Event::IntegrationHeld { checkout, commit }]).await
+    context.record(vec![Event::IntegrationHeld(HeldIntegration { checkout, commit })]).await
 }
 
 /// Moves the integration branch of a run to its recorded position; fails if it was moved from outside. If it is

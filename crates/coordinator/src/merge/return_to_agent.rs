@@ -13,8 +13,8 @@ use orchestrate_journal::{Batch, Blob};
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
+use crate::worker::end_facts::after_rounds;
 use crate::worker::faulty_work::with_failing_lines;
-use crate::worker::task_end::after_rounds;
 
 /// Returns the facts that return a task's work to its agent, together with the message to it. The work is to be
 /// merged with a commit first, which the branch that it is merged into has reached.
@@ -76,7 +76,7 @@ async fn give_up_message(
         }
     };
     let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
-    let worktree = context.layout.worktree(&context.run, task).display().to_string();
+    let worktree = context.host.layout.worktree(&context.run, task).display().to_string();
     let again = after_rounds(&record);
     let text = format!("the branch {kind} ({what}){again}; the branch and its worktree {worktree} are kept");
     match evidence {

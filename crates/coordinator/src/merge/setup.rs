@@ -20,8 +20,9 @@ use orchestrate_sandbox::{Cancel, Network, Sandbox, View};
 use crate::error::CoordinatorError;
 use crate::merge::base_setup::{OnBase, begin, finish};
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check, run_check_blocking};
+use crate::merge::project_setup::ProjectSetup;
 use crate::merge::setup_files::changed_for_setup;
-use crate::run::context::RunContext;
+use crate::run::host::Host;
 use crate::run::layout::Layout;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 
@@ -39,38 +40,37 @@ pub(crate) struct Unprepared<'a> {
 /// Prepares a worktree. Returns the result of the command if it ran in this worktree, or failed in its own; `None` if
 /// there was nothing to run.
 pub(crate) async fn prepare(
-    context: &RunContext,
+    host: &Host,
+    setup: &ProjectSetup,
     unprepared: Unprepared<'_>,
     shutdown: &Shutdown,
 ) -> Result<Option<CheckResult>, CoordinatorError> {
-    let state = context.state();
-    let Some(command) = ShellCommand::setup(&state.settings) else { return Ok(None) };
     let Unprepared { path, view, tree } = unprepared;
-    let (of, has_network) = (Arc::clone(&state), command.network == Network::Host);
-    let (is_base, changed) = context.git(move |repo| difference(repo, &of, &tree)).await?;
+    let (of, has_network) = (setup.clone(), setup.has_network);
+    let (is_base, changed) = host.git(move |repo| difference(repo, &of, &tree)).await?;
     if is_base || has_network {
-        let base = match on_base(context, command, shutdown).await? {
+        let base = match on_base(host, setup, shutdown).await? {
             OnBase::Failed(result) => return Ok(Some(result)),
             OnBase::Passed(base) => base,
         };
         let to = path.to_owned();
-        if context.git(move |repo| base.bring(repo, &to, has_network)).await? && changed.is_empty() {
+        if host.git(move |repo| base.bring(repo, &to, has_network)).await? && changed.is_empty() {
             return Ok(None);
         }
     }
-    let command = ShellCommand::offline(command.text);
-    let check = Check { command, worktree: path, view, timeout_ms: state.settings.command_timeout_ms };
-    let result = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
+    let command = ShellCommand::offline(&setup.command);
+    let check = Check { command, worktree: path, view, timeout_ms: setup.timeout_ms };
+    let result = run_check(&host.sandbox, check, shutdown).await?.redacted(&host.redactor);
     Ok(Some(if has_network { explained(result, &changed) } else { result }))
 }
 
 /// Returns whether a tree is that of the run's base, and which files that the setup reads differ there.
-pub(crate) fn difference(repo: &Repo, state: &RunState, tree: &Oid) -> Result<(bool, Vec<PathBuf>), GitError> {
-    let base = repo.tree_of(&state.base)?;
-    let Some(command) = state.settings.worktree_setup.as_deref().filter(|_| base != *tree) else {
-        return Ok((base == *tree, Vec::new()));
-    };
-    Ok((false, changed_for_setup(repo, &base, tree, command)?))
+pub(crate) fn difference(repo: &Repo, setup: &ProjectSetup, tree: &Oid) -> Result<(bool, Vec<PathBuf>), GitError> {
+    let base = repo.tree_of(&setup.base)?;
+    if base == *tree {
+        return Ok((true, Vec::new()));
+    }
+    Ok((false, changed_for_setup(repo, &base, tree, &setup.command)?))
 }
 
 /// Adds to a failure of a setup that ran without the network why it had none.
@@ -88,34 +88,26 @@ pub(crate) fn explained(result: CheckResult, changed: &[PathBuf]) -> CheckResult
     result.with_line(&why)
 }
 
-/// Returns the sandbox of a run, whose commands read what its setup has downloaded.
+/// Returns the sandbox of a run, whose commands read what its setup and its agents' installations have downloaded.
 pub(crate) fn sandbox_of(sandbox: &Arc<Sandbox>, layout: &Layout, state: &RunState) -> Arc<Sandbox> {
-    if !state.settings.setup_network {
-        return Arc::clone(sandbox);
-    }
     Arc::new(sandbox.as_ref().clone().with_packages(layout.packages(&state.run_id)))
 }
 
 /// Runs the setup in its own worktree unless it has run there.
-async fn on_base(
-    context: &RunContext,
-    command: ShellCommand<'_>,
-    shutdown: &Shutdown,
-) -> Result<OnBase, CoordinatorError> {
+async fn on_base(host: &Host, setup: &ProjectSetup, shutdown: &Shutdown) -> Result<OnBase, CoordinatorError> {
     let mut known = tokio::select! {
-        known = context.set_up.lock() => known,
+        known = host.set_up.lock() => known,
         () = shutdown.reached(ShutdownLevel::Stop) => return Ok(OnBase::Failed(CheckResult::interrupted())),
     };
     if let Some(known) = &*known {
         return Ok(known.clone());
     }
-    let (layout, state) = (context.layout.clone(), context.state());
-    let begun = context.git(move |repo| begin(repo, &layout, &state)).await?;
+    let (layout, of, command) = (host.layout.clone(), setup.clone(), setup.on_base());
+    let begun = host.git(move |repo| begin(repo, &layout, &of)).await?;
     if begun.passed.is_none() {
         let view = begun.worktree.view();
-        let timeout_ms = context.state().settings.command_timeout_ms;
-        let check = Check { command, worktree: begun.worktree.path(), view: &view, timeout_ms };
-        let result = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
+        let check = Check { command, worktree: begun.worktree.path(), view: &view, timeout_ms: setup.timeout_ms };
+        let result = run_check(&host.sandbox, check, shutdown).await?.redacted(&host.redactor);
         if !result.passed {
             let failed = OnBase::Failed(with_cause(result, command));
             if matches!(&failed, OnBase::Failed(result) if !result.cancelled) {
@@ -124,7 +116,7 @@ async fn on_base(
             return Ok(failed);
         }
     }
-    let passed = OnBase::Passed(Arc::new(context.git(move |repo| finish(repo, begun)).await?));
+    let passed = OnBase::Passed(Arc::new(host.git(move |repo| finish(repo, begun)).await?));
     *known = Some(passed.clone());
     Ok(passed)
 }
@@ -132,22 +124,21 @@ async fn on_base(
 /// Does the same for a run that has ended, blocking the thread.
 pub(crate) fn on_base_blocking(
     (repo, layout): (&Repo, &Layout),
-    state: &RunState,
+    setup: &ProjectSetup,
     sandbox: &Sandbox,
     cancel: &Cancel,
-) -> Result<Option<OnBase>, CoordinatorError> {
-    let Some(command) = ShellCommand::setup(&state.settings) else { return Ok(None) };
-    let begun = begin(repo, layout, state)?;
+) -> Result<OnBase, CoordinatorError> {
+    let command = setup.on_base();
+    let begun = begin(repo, layout, setup)?;
     if begun.passed.is_none() {
         let view = begun.worktree.view();
-        let timeout_ms = state.settings.command_timeout_ms;
-        let check = Check { command, worktree: begun.worktree.path(), view: &view, timeout_ms };
+        let check = Check { command, worktree: begun.worktree.path(), view: &view, timeout_ms: setup.timeout_ms };
         let result = run_check_blocking(sandbox, &check, cancel)?;
         if !result.passed {
-            return Ok(Some(OnBase::Failed(with_cause(result, command))));
+            return Ok(OnBase::Failed(with_cause(result, command)));
         }
     }
-    Ok(Some(OnBase::Passed(Arc::new(finish(repo, begun)?))))
+    Ok(OnBase::Passed(Arc::new(finish(repo, begun)?)))
 }
 
 /// Adds to a failure that may come from the network that the setup had it, unless its output says what to do.

@@ -15,7 +15,8 @@ use crate::merge::exact_tree::{Checked, ExactTree};
 use crate::merge::{exact_tree, return_to_agent, target_branch};
 use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;
-use crate::worktree::commit::{keep_commit, trailers, unix_seconds};
+use crate::run::time::unix_seconds;
+use crate::worktree::commit::{keep_commit, trailers};
 
 /// Carries out one step and records its outcome.
 pub(crate) async fn carry_out(
@@ -180,12 +181,12 @@ async fn commit_merge(
         tree,
         parents,
         message: format!("Merge {}", record.task.label()),
-        trailers: trailers(context, &record),
-        by: context.identities.clone(),
+        trailers: trailers(&context.run, &record),
+        by: context.host.identities.clone(),
         time_unix: unix_seconds(),
     };
     let name = format!("{}/merge", task.branch_component());
-    keep_commit(context, spec, name).await
+    keep_commit(&context.host, &context.run, spec, name).await
 }
 
 async fn verify(

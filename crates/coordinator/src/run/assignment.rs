@@ -2,7 +2,7 @@
 //!
 //! An assignment can be serialized and read elsewhere: it contains no folder, handle or connection of the
 //! coordinator's. It is valid for one worker; the next worker of the task gets a new one. Data that changes while the
-//! worker works is requested through its [`crate::worker::worker_link::WorkerLink`].
+//! worker works is requested through its [`crate::link::worker_link::WorkerLink`].
 
 use orchestrate_core::policy::Grant;
 use orchestrate_core::settings::RuleText;
@@ -11,6 +11,7 @@ use orchestrate_core::{AgentId, AgentSpec, Oid, RunId, Task, ToolSettings};
 use orchestrate_plan::role::Delivers;
 use serde::{Deserialize, Serialize};
 
+use crate::merge::project_setup::ProjectSetup;
 use crate::texts::prompts::Prompts;
 
 /// One task for one worker.
@@ -34,8 +35,8 @@ pub(crate) struct Assignment {
     pub(crate) tools: ToolNames,
     /// The rules for its calls: the run's, and those of the role, which narrow them.
     pub(crate) rules: Vec<RuleText>,
-    /// Shell command that prepares a new worktree.
-    pub(crate) setup: Option<String>,
+    /// What prepares a new worktree.
+    pub(crate) setup: Option<ProjectSetup>,
     /// What its tools may do.
     pub(crate) tool_settings: ToolSettings,
     /// Its limits.
@@ -117,7 +118,13 @@ mod tests {
             }),
             tools: ToolNames::default(),
             rules: vec![RuleText::new(RuleDecision::Deny, "run_shell_command(rm*)", "the project")],
-            setup: Some("make deps".to_owned()),
+            setup: Some(ProjectSetup {
+                run: "r-abcdef".into(),
+                base: "base".into(),
+                command: "make deps".to_owned(),
+                has_network: true,
+                timeout_ms: 1_000,
+            }),
             tool_settings: ToolSettings {
                 code_execution: CodeExecution { timeout_seconds: Some(30), ..CodeExecution::default() },
                 ..ToolSettings::default()

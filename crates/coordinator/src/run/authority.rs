@@ -17,8 +17,8 @@ pub(crate) fn of_agent(context: &RunContext, state: &RunState, record: &TaskReco
         return spawn.authority.clone();
     }
     let mut authority = of_role(context, state, &record.task, role);
-    if !state.may_have_children(&record.task.id) {
-        authority.grant.tools.retain(|tool| !PARENTS_TOOLS.contains(&tool.as_str()));
+    if let Some(barred) = state.bars_children(&record.task.id) {
+        authority.grant.withhold(&PARENTS_TOOLS, &barred.to_string());
     }
     authority
 }

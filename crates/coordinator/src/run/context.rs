@@ -1,4 +1,4 @@
-//! The data shared by all parts of the coordinator that work on one run: the journal, the repository, the texts.
+//! The data shared by all parts of the coordinator that work on one run: the journal, the texts, the host.
 //!
 //! It holds handles only; the run's state is in the journal. Workers reach it only through their links. Git is
 //! blocking, so every operation runs inside `spawn_blocking`, as do reads of more than one blob from the journal.
@@ -9,17 +9,16 @@ use std::sync::Arc;
 use orchestrate_core::message::{Origin, Outgoing};
 use orchestrate_core::run_state::{MessageRefused, Receipt, Routed};
 use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_git::{GitError, Identities, NoGc, Repo};
+use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::{Batch, Blob, Journal, JournalError, Store};
 use orchestrate_sandbox::Cancel;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
 use crate::error::CoordinatorError;
-use crate::merge::base_setup::OnBase;
 use crate::run::approver::Approver;
+use crate::run::blocking::blocking;
 use crate::run::host::Host;
-use crate::run::layout::Layout;
 use crate::run::retry_notices::Retries;
 use crate::texts::prompts::Prompts;
 use crate::texts::roles::Roles;
@@ -30,24 +29,18 @@ pub(crate) struct RunContext {
     pub(crate) run: RunId,
     pub(crate) journal: Journal,
     pub(crate) store: Store,
-    pub(crate) repo: Repo,
     /// Kills the run's git processes.
     pub(crate) cancel: Cancel,
-    pub(crate) layout: Layout,
     /// The audit log of its tool calls.
     pub(crate) audit_log: PathBuf,
     /// Called with what the user has to know although the run goes on.
     pub(crate) warn: fn(&str),
     /// Decides about calls instead of a person.
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    pub(crate) identities: Identities,
-    pub(crate) no_gc: Arc<NoGc>,
     pub(crate) roles: Roles,
     pub(crate) prompts: Prompts,
     pub(crate) skills: Skills,
     pub(crate) retries: Retries,
-    /// How the project's setup ended on the base; held while it runs, which one worker at a time may do.
-    pub(crate) set_up: tokio::sync::Mutex<Option<OnBase>>,
     /// The machine where workers run: this one.
     pub(crate) host: Arc<Host>,
 }
@@ -147,12 +140,7 @@ impl RunContext {
         &self,
         operation: impl FnOnce(&Repo) -> Result<T, GitError> + Send + 'static,
     ) -> Result<T, CoordinatorError> {
-        let (repo, no_gc) = (self.repo.clone(), Arc::clone(&self.no_gc));
-        let operation = move || {
-            no_gc.hold();
-            Ok(operation(&repo)?)
-        };
-        blocking("a git operation", operation).await
+        self.host.git(operation).await
     }
 
     /// Reads events or blobs on a blocking thread.
@@ -163,12 +151,4 @@ impl RunContext {
         let store = self.store.clone();
         blocking("a reader of the journal", move || Ok(look(&store)?)).await
     }
-}
-
-/// Runs a function on a blocking thread.
-pub(crate) async fn blocking<T: Send + 'static>(
-    what: &'static str,
-    work: impl FnOnce() -> Result<T, CoordinatorError> + Send + 'static,
-) -> Result<T, CoordinatorError> {
-    tokio::task::spawn_blocking(work).await.unwrap_or(Err(CoordinatorError::Panicked { what }))
 }

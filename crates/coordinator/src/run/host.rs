@@ -1,19 +1,35 @@
-//! The resources of the machine where workers run: a sandbox, the tools, the models, the token counter.
+//! The resources of the machine where workers run: the repository, a sandbox, the tools, the models, the token counter.
 //!
-//! Nothing here belongs to one run's journal or repository, so a worker elsewhere provides its own.
+//! Nothing here belongs to a run's journal, so a worker elsewhere has its own. Git is blocking, so every operation runs
+//! inside `spawn_blocking`.
 
 use std::sync::Arc;
 
 use orchestrate_core::Redactor;
+use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_model::LazyCounter;
 use orchestrate_sandbox::Sandbox;
 use orchestrate_tools::{Executor, SharedValues};
+use tokio::sync::Mutex;
 
+use crate::error::CoordinatorError;
+use crate::merge::base_setup::OnBase;
+use crate::run::blocking::blocking;
+use crate::run::layout::Layout;
 use crate::run::results::Results;
+use crate::run::web::Web;
 use crate::texts::models::Models;
 
 /// The resources of the machine where workers run.
 pub(crate) struct Host {
+    /// The repository that worktrees are created in.
+    pub(crate) repo: Repo,
+    pub(crate) no_gc: Arc<NoGc>,
+    /// Where the worktrees are.
+    pub(crate) layout: Layout,
+    pub(crate) identities: Identities,
+    /// How the project's setup ended on the base; held while it runs, which one worker at a time may do.
+    pub(crate) set_up: Mutex<Option<OnBase>>,
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) executor: Executor,
     /// The stored results of tools.
@@ -21,7 +37,24 @@ pub(crate) struct Host {
     /// The values that the run's tools share.
     pub(crate) shared: SharedValues,
     pub(crate) models: Models,
+    /// The way to other hosts.
+    pub(crate) web: Arc<Web>,
     pub(crate) counter: LazyCounter,
     /// Redacts the run's secrets from everything that is sent and recorded here.
     pub(crate) redactor: Redactor,
+}
+
+impl Host {
+    /// Runs one git operation on a blocking thread.
+    pub(crate) async fn git<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&Repo) -> Result<T, GitError> + Send + 'static,
+    ) -> Result<T, CoordinatorError> {
+        let (repo, no_gc) = (self.repo.clone(), Arc::clone(&self.no_gc));
+        let operation = move || {
+            no_gc.hold();
+            Ok(operation(&repo)?)
+        };
+        blocking("a git operation", operation).await
+    }
 }

@@ -69,7 +69,7 @@ impl Layout {
         self.run(run).join(".setup")
     }
 
-    /// Returns the folder of the packages that the setup downloads.
+    /// Returns the folder of the packages that the setup and the agents' installations download.
     pub fn packages(&self, run: &RunId) -> PathBuf {
         self.run(run).join(".packages")
     }

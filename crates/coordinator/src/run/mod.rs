@@ -3,6 +3,7 @@
 pub(crate) mod approver;
 pub(crate) mod assignment;
 pub(crate) mod authority;
+pub(crate) mod blocking;
 pub(crate) mod callbacks;
 pub(crate) mod codec;
 pub(crate) mod context;
@@ -17,4 +18,6 @@ pub(crate) mod results;
 pub(crate) mod retry_notices;
 pub(crate) mod secrets;
 pub(crate) mod shutdown;
+pub(crate) mod time;
 pub(crate) mod time_limit;
+pub(crate) mod web;

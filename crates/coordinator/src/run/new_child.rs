@@ -7,6 +7,7 @@ use orchestrate_core::run_state::SpawnRefused;
 use orchestrate_core::{AgentHandle, AgentId, Authority, CallOfTurn, Oid, RunState, Task, TaskId};
 use orchestrate_journal::{Batch, Blob};
 use orchestrate_plan::role::Delivers;
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use crate::error::CoordinatorError;
@@ -14,7 +15,7 @@ use crate::run::authority;
 use crate::run::context::RunContext;
 
 /// A child to be added.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NewChild {
     /// The agent that becomes its parent.
     pub(crate) parent: Option<AgentId>,

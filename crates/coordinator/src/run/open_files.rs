@@ -1,14 +1,22 @@
 //! The limit on this process's open files, and the number that a run's agents need.
 
+use std::sync::OnceLock;
+
 use orchestrate_sandbox::allow_open_files;
+use orchestrate_web::ProxyConnections;
 
 use crate::error::CoordinatorError;
 
 /// Open files of a run besides those of its agents: the journal, git's handles, its own pipes, and the files that are
 /// copied into the view of the one command that is being started.
 const OPEN_FILES: u64 = 72;
-/// Maximum open files of an agent: 10 were measured while its command runs, and more while it starts.
+/// Maximum open files of an agent: 10 were measured while its command runs, and more while it starts. A command that
+/// uses the network has a socket, two connections, and one that waits, when it has started.
 const OPEN_FILES_PER_AGENT: u64 = 16;
+/// Open files of a connection of a program: to the program, and to the server.
+const OPEN_FILES_PER_CONNECTION: u64 = 2;
+/// Open files that all programs' further connections can make use of; a run does without them.
+const OPEN_FILES_OF_CONNECTIONS: u64 = OPEN_FILES_PER_CONNECTION * ProxyConnections::MOST as u64;
 
 /// Raises the soft limit on open files, as far as allowed, to what reviewing or landing a run needs, including one
 /// command at a time.
@@ -30,7 +38,13 @@ impl OpenFiles {
     /// Determines whether this many agents have enough open files, after raising the soft limit as far as allowed.
     pub(crate) fn of_agents(agents: usize) -> Self {
         let needed = OPEN_FILES + OPEN_FILES_PER_AGENT.saturating_mul(u64::try_from(agents).unwrap_or(u64::MAX));
-        Self { needed, allowed: allow_open_files(needed) }
+        Self { needed, allowed: allow_open_files(needed.saturating_add(OPEN_FILES_OF_CONNECTIONS)) }
+    }
+
+    /// Returns the number of connections for which the limit leaves files.
+    fn connections(&self) -> usize {
+        let left = self.allowed.saturating_sub(self.needed) / OPEN_FILES_PER_CONNECTION;
+        usize::try_from(left).unwrap_or(usize::MAX)
     }
 
     /// Reports whether the limit suffices for all agents.
@@ -42,6 +56,13 @@ impl OpenFiles {
     pub(crate) fn agents(&self) -> u64 {
         self.allowed.saturating_sub(OPEN_FILES) / OPEN_FILES_PER_AGENT
     }
+}
+
+/// Returns the connections of the programs of all runs of this process, which has one limit: as many as the first run's
+/// agents leave files for.
+pub(crate) fn proxy_connections(agents: usize) -> ProxyConnections {
+    static SHARED: OnceLock<ProxyConnections> = OnceLock::new();
+    SHARED.get_or_init(|| ProxyConnections::new(OpenFiles::of_agents(agents).connections())).clone()
 }
 
 /// Requires enough open files for this many agents.

@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use orchestrate_cache::{Cache, CacheError, Identity, Lookup, Stream};
-use orchestrate_core::RunSettings;
 use orchestrate_core::cache::CacheMode;
+use orchestrate_core::{Oid, RunSettings};
 use orchestrate_tools::FileStamp;
 
 /// How many contents of files are remembered; a worktree has fewer files that git does not know.
@@ -25,7 +25,7 @@ pub(crate) struct Results {
     mode: CacheMode,
     never: BTreeSet<String>,
     /// The ids of contents that were read, by the file's metadata.
-    read: Mutex<HashMap<FileStamp, String>>,
+    read: Mutex<HashMap<FileStamp, Oid>>,
     warn: fn(&str),
     has_said_unusable: AtomicBool,
     has_said_damaged: AtomicBool,
@@ -90,12 +90,12 @@ impl Results {
     }
 
     /// Returns the remembered id of a file's content.
-    pub(crate) fn content(&self, stamp: &FileStamp) -> Option<String> {
+    pub(crate) fn content(&self, stamp: &FileStamp) -> Option<Oid> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner).get(stamp).cloned()
     }
 
     /// Remembers the id of a content that was read just now, unless the file may still change unnoticed.
-    pub(crate) fn remember(&self, stamp: &FileStamp, id: &str) {
+    pub(crate) fn remember(&self, stamp: &FileStamp, id: &Oid) {
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let before = since_1970.saturating_sub(STILL_FRESH);
         let newest = stamp.changed.max(stamp.modified).0;
@@ -104,7 +104,7 @@ impl Results {
             if read.len() >= REMEMBERED {
                 read.clear();
             }
-            read.insert(*stamp, id.to_owned());
+            read.insert(*stamp, id.clone());
         }
     }
 

@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use orchestrate_core::TaskId;
+use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 /// The maximum number of retries that a follower may lag behind; older ones are dropped, since they are over.
 const BEHIND: usize = 64;
 
 /// A failed request that is retried after a delay.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retry {
     /// The task whose agent waits.
     pub task: TaskId,

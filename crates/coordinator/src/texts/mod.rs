@@ -5,6 +5,7 @@ pub(crate) mod models;
 pub(crate) mod never_replayed;
 pub(crate) mod project_texts;
 pub(crate) mod prompts;
+pub(crate) mod repository_map;
 pub(crate) mod roles;
 pub(crate) mod skills;
 pub(crate) mod task_message;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use orchestrate_core::model_search::SearchPrice;
 use orchestrate_core::{ModelReply, Price, Redactor, RunSettings, Task};
 use orchestrate_model::{Environment, Model, ModelError, ModelName, Preferences, Redacting};
 use orchestrate_plan::Role;
@@ -103,6 +104,20 @@ impl Models {
     /// Returns the price of a model.
     pub(crate) fn price(&self, name: &str) -> Result<Price, ModelError> {
         self.catalogue.price(&ModelName::parse(name)?)
+    }
+
+    /// Returns what searches of the web by a model's endpoint cost.
+    pub(crate) fn search_price(&self, name: &str) -> Result<SearchPrice, ModelError> {
+        self.catalogue.search_price(&ModelName::parse(name)?)
+    }
+
+    /// Requires that a model's endpoint has a search of the web. Whether a given model has one is known once it is
+    /// asked.
+    pub(crate) fn require_search(&self, name: &str) -> Result<(), ModelError> {
+        match &self.given {
+            Some(_) => Ok(()),
+            None => self.catalogue.require_search(&ModelName::parse(name)?),
+        }
     }
 
     /// Returns the maximum size of a request to a model that leaves room for a reply of this size, in tokens; `None` if

@@ -189,7 +189,8 @@ mod tests {
             ("bash_prompt.xml", Some("run_shell_command")),
             ("LS.xml", Some("list_directory")),
             ("read_file.md", None),
-            ("fetch_url_prompt.xml", None),
+            ("fetch_url_prompt.xml", Some("fetch_url")),
+            ("no_such_tool_prompt.xml", None),
         ];
         for (name, expected) in table {
             assert_eq!(described_tool(&Path::new(TOOL_WORDS).join(name), &names).as_deref(), expected, "{name}");

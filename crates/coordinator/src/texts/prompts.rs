@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::CoordinatorError;
 
 /// The shipped texts by name.
-const SHIPPED: [(&str, &str); 17] = [
+const SHIPPED: [(&str, &str); 19] = [
     ("agent", include_str!("../../../../prompts/system/agent.md")),
+    ("strict", include_str!("../../../../prompts/system/strict.md")),
     ("task", include_str!("../../../../prompts/system/task.md")),
+    ("map", include_str!("../../../../prompts/system/map.md")),
     ("conflict", include_str!("../../../../prompts/system/conflict.md")),
     ("markers", include_str!("../../../../prompts/system/markers.md")),
     ("undecided", include_str!("../../../../prompts/system/undecided.md")),
@@ -79,9 +81,11 @@ impl Prompts {
         self.render(name, &places)
     }
 
-    /// Returns an agent's system text: what holds for every agent, and its role.
-    pub(crate) fn system(&self, role_body: &str) -> String {
-        format!("{}\n{}", self.render("agent", &[]), role_body.trim())
+    /// Returns an agent's system text: what holds for every agent, what its report must contain if it is strict about
+    /// that, and its role.
+    pub(crate) fn system(&self, role_body: &str, strict_hand_back: bool) -> String {
+        let report = if strict_hand_back { format!("\n{}", self.render("strict", &[])) } else { String::new() };
+        format!("{}{report}\n{}", self.render("agent", &[]), role_body.trim())
     }
 }
 
@@ -183,6 +187,7 @@ mod tests {
             _ => Ok(None),
         };
         let prompts = Prompts::of_project(read).unwrap();
-        assert_eq!(prompts.system("Role."), "Ours.\nRole.");
+        assert_eq!(prompts.system("Role.", false), "Ours.\nRole.");
+        assert!(prompts.system("Role.", true).contains("a line `Claims:`"));
     }
 }

@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use orchestrate_core::settings::RunSettings;
+use orchestrate_core::taint::{PossibleTaint, possible};
 use orchestrate_core::task::Work;
 use orchestrate_core::tool_names::ToolNames;
 use orchestrate_core::{Oid, Task, TaskId};
@@ -85,6 +87,8 @@ pub struct FoundRole {
 /// not intend.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
+    /// The tools that they may name.
+    tools: ToolNames,
     found: BTreeMap<String, FoundRole>,
     left_out: Vec<String>,
 }
@@ -119,7 +123,7 @@ impl Roles {
     ///
     /// Fails if a file cannot be read.
     pub fn without_project(user_folder: Option<&Path>, names: &ToolNames) -> Result<Self, CoordinatorError> {
-        let (mut roles, product) = (Self::default(), Product::Own);
+        let (mut roles, product) = (Self { tools: names.clone(), ..Self::default() }, Product::Own);
         for (name, text) in SHIPPED {
             roles.add(RoleFile { product, name, text, origin: OF_PROGRAM.to_owned() }, names);
         }
@@ -174,6 +178,31 @@ impl Roles {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let found = names.into_iter().filter_map(|name| self.found.get(name));
         found.flat_map(|found| found.warnings.iter().map(|warning| format!("{}: {warning}", found.origin))).collect()
+    }
+
+    /// Returns warnings about those of these roles whose agents could be made to give private data away.
+    pub fn taint_warnings_of<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+        settings: &RunSettings,
+    ) -> Vec<String> {
+        let (tools, names) = (&self.tools, names.into_iter().collect::<BTreeSet<&str>>());
+        let warning = |name: &str| {
+            let role = &self.found.get(name)?.role;
+            let PossibleTaint { reads_outside, reads_private, sends } = possible(&role.grant(tools), tools, settings)?;
+            Some(format!(
+                "agents of the role `{name}` can read text from outside (`{reads_outside}`) and private data \
+                 (`{reads_private}`), and send data out (`{sends}`): such text could make them give the data away. Let \
+                 one role read the web and another the files, or set `taint.policy`"
+            ))
+        };
+        names.into_iter().filter_map(warning).collect()
+    }
+
+    /// Reports whether the agents of a role have a tool.
+    pub(crate) fn grants(&self, role: &Role, tool: &str) -> bool {
+        let permission = self.tools.tool(tool).map(|traits| traits.permission);
+        permission.is_some_and(|permission| role.grant(&self.tools).permits(tool, permission))
     }
 
     /// Returns a role.

@@ -14,6 +14,7 @@ use orchestrate_files::{Links, read_plain};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_plan::Skill;
 use orchestrate_plan::skill::{MAX_SKILL_BYTES, SKILL_FILE};
+use serde::{Deserialize, Serialize};
 
 use crate::error::CoordinatorError;
 
@@ -62,7 +63,7 @@ enum SkillFile {
 }
 
 /// Why a skill, or a file of it, cannot be shown.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub(crate) enum SkillRefused {
     #[error("there is no skill `{name}`; the skills: {known}")]
     Unknown { name: String, known: String },

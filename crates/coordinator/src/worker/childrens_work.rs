@@ -49,7 +49,7 @@ fn files_of(repo: &Repo, merge: &Oid) -> Result<Vec<String>, GitError> {
 /// before.
 pub(super) async fn tell(context: &RunContext, agent: &TaskId) -> Result<(), CoordinatorError> {
     let state = context.state();
-    let children: Vec<&TaskRecord> = state.tasks().filter(|record| record.parent.as_ref() == Some(agent)).collect();
+    let children: Vec<&TaskRecord> = state.children(agent).collect();
     let ids: Vec<TaskId> = children.iter().map(|child| child.task.id.clone()).collect();
     let ended = EndedAgentsWait {
         all_done: true,

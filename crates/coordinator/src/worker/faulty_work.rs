@@ -5,23 +5,25 @@ use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::{AfterFault, Oid, TaskRecord, UnverifiedClaim, failing_lines, with_hint};
 
 use crate::error::CoordinatorError;
+use crate::link::requests::Facts;
 use crate::merge::checks::CheckResult;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
-use crate::worker::task_end::after_rounds;
+use crate::worker::end_facts::after_rounds;
+use crate::worker::failing;
 use crate::worker::workplace::Workplace;
-use crate::worktree::git_link::Unresolved;
+use crate::worktree::attempt::Unresolved;
 
 /// Merges the commit that work was returned onto into the worktree; returns whether the agent can continue, or the
 /// user has to.
 pub(super) async fn merge_return(workplace: &Workplace, onto: Oid) -> Result<bool, CoordinatorError> {
-    let binary = workplace.git.write_return(onto.clone()).await?;
+    let binary = workplace.files.write_return(onto.clone()).await?;
     let task = workplace.task().clone();
     let prepared = Event::WorktreePrepared { task: task.clone(), onto: Some(onto) };
     let asked = left_to_a_person(workplace, &binary);
     let asked = asked.map(|message| Event::TaskConflicted { task, cause: ReturnCause::Conflict, message });
     let goes_on = asked.is_none();
     // Another attempt continues from the user's resolution of the merge.
-    workplace.link.record(std::iter::once(prepared).chain(asked).collect()).await?;
+    workplace.link.record(std::iter::once(prepared).chain(asked).collect::<Vec<_>>()).await?;
     Ok(goes_on)
 }
 
@@ -42,7 +44,7 @@ fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> 
 
 /// Returns where the user finds the work.
 fn kept(workplace: &Workplace) -> String {
-    format!("the branch and its worktree {} are kept", workplace.git.path().display())
+    format!("the branch and its worktree {} are kept", workplace.files.path().display())
 }
 
 /// Reports whether work with this fault is returned to its agent once more.
@@ -73,7 +75,7 @@ pub(super) async fn send_back_conflict(
         kinds.map(|(prompt, _, files)| assignment.prompts.render_around(prompt, &[], &[("files", &files.join("\n"))]));
     let text = texts.collect::<Vec<_>>().join("\n");
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::Conflict, text, onto: None };
-    workplace.link.record_with(text.into_bytes(), returned).await?;
+    workplace.link.record(Facts::naming(text.into_bytes(), returned)).await?;
     Ok(true)
 }
 
@@ -87,34 +89,39 @@ pub(super) async fn send_back_unstored(
 ) -> Result<bool, CoordinatorError> {
     let (assignment, task) = (&workplace.assignment, workplace.task().clone());
     if !goes_back(workplace, record, cause) {
-        workplace.link.contain(error).await?;
+        failing::contain(&workplace.host, &workplace.link, error).await?;
         return Ok(false);
     }
     let prompt = if cause == ReturnCause::Deletions { "deletions" } else { "unstorable" };
     let text = assignment.prompts.render_around(prompt, &[], &[("error", &error.to_string())]);
     let returned = |text| Event::TaskReturned { task, cause, text, onto: None };
-    workplace.link.record_with(text.into_bytes(), returned).await?;
+    workplace.link.record(Facts::naming(text.into_bytes(), returned)).await?;
     Ok(true)
 }
 
-/// Returns work whose report claims what the facts do not bear out to its agent, with the facts, or fails the task.
+/// Returns work whose report claims what the facts do not bear out to its agent, with the facts, or fails the task;
+/// returns whether there is more to do then. `None` means that the work is taken: a report that still lacks only the
+/// line of its claims says nothing false.
 pub(super) async fn send_back_claims(
     workplace: &Workplace,
     record: &TaskRecord,
     unverified: &[UnverifiedClaim],
-) -> Result<bool, CoordinatorError> {
+) -> Result<Option<bool>, CoordinatorError> {
     let (assignment, task) = (&workplace.assignment, workplace.task().clone());
     let claims: Vec<String> = unverified.iter().map(|claim| format!("- {claim}")).collect();
     if !goes_back(workplace, record, ReturnCause::Claims) {
+        if unverified.iter().all(UnverifiedClaim::is_only_unsaid) {
+            return Ok(None);
+        }
         let text =
             format!("its report claims what the facts do not bear out{}\n{}", after_rounds(record), claims.join("\n"));
-        workplace.link.fail(FailureCause::Claims, text).await?;
-        return Ok(false);
+        workplace.fail(FailureCause::Claims, text).await?;
+        return Ok(Some(false));
     }
     let text = assignment.prompts.render_around("claims", &[], &[("claims", &claims.join("\n"))]);
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::Claims, text, onto: None };
-    workplace.link.record_with(text.into_bytes(), returned).await?;
-    Ok(true)
+    workplace.link.record(Facts::naming(text.into_bytes(), returned)).await?;
+    Ok(Some(true))
 }
 
 /// Returns a plan that cannot be run to its agent with its errors, or fails the task; returns whether there is more to
@@ -128,13 +135,13 @@ pub(super) async fn send_back_plan(
     let errors = cut(errors, EVIDENCE_BYTES);
     if !goes_back(workplace, record, ReturnCause::InvalidPlan) {
         let text = format!("its plan cannot be run{}: {errors}", after_rounds(record));
-        link.fail(FailureCause::InvalidPlan, text).await?;
+        workplace.fail(FailureCause::InvalidPlan, text).await?;
         return Ok(false);
     }
     let text = assignment.prompts.render_around("invalid_plan", &[], &[("errors", &errors)]);
     let task = workplace.task().clone();
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::InvalidPlan, text, onto: None };
-    link.record_with(text.into_bytes(), returned).await?;
+    link.record(Facts::naming(text.into_bytes(), returned)).await?;
     Ok(true)
 }
 
@@ -154,7 +161,7 @@ pub(super) async fn after_red_check(
     let (link, assignment) = (&workplace.link, &workplace.assignment);
     if !goes_back(workplace, record, ReturnCause::TaskCheck) {
         let text = format!("`{command}` ended with {}{}", result.exit, after_rounds(record));
-        link.fail(FailureCause::Check, with_failing_lines(text, &result.output)).await?;
+        workplace.fail(FailureCause::Check, with_failing_lines(text, &result.output)).await?;
         return Ok(false);
     }
     let output = cut(result.output.trim(), EVIDENCE_BYTES);
@@ -162,6 +169,6 @@ pub(super) async fn after_red_check(
     let text = assignment.prompts.render_around("task_check", &ours, &[("output", &output)]);
     let task = workplace.task().clone();
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::TaskCheck, text, onto: None };
-    link.record_with(text.into_bytes(), returned).await?;
+    link.record(Facts::naming(text.into_bytes(), returned)).await?;
     Ok(true)
 }

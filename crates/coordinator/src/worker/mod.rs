@@ -2,11 +2,13 @@
 
 mod childrens_work;
 pub(crate) mod driver;
+pub(crate) mod end_facts;
+mod failing;
 pub(crate) mod faulty_work;
+pub(crate) mod link_server;
 pub(crate) mod review_end;
 pub(crate) mod spawn;
 pub(crate) mod task_end;
 mod under_review;
 pub(crate) mod work;
-pub(crate) mod worker_link;
 pub(crate) mod workplace;

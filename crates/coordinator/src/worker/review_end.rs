@@ -9,13 +9,13 @@ use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::run::layout::Layout;
 use crate::texts::prompts::{EVIDENCE_BYTES, Prompts, cut};
-use crate::worker::task_end::after_rounds;
+use crate::worker::end_facts::after_rounds;
 
 /// Records what follows from the verdict, unless the agent has to read a message first; returns whether it was
 /// recorded.
 pub(crate) async fn conclude(context: &RunContext, task: &TaskId, summary: String) -> Result<bool, CoordinatorError> {
     let (task, prompts) = (task.clone(), context.prompts.clone());
-    let ending = Ending { task, summary, prompts, run: context.run.clone(), layout: context.layout.clone() };
+    let ending = Ending { task, summary, prompts, run: context.run.clone(), layout: context.host.layout.clone() };
     let concluded = context.journal.append_if(move |state| {
         if let Some(unread) = state.messages_for(&ending.task).next() {
             return Err(unread.sequence);

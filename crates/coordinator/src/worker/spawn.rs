@@ -5,37 +5,46 @@ use std::sync::Arc;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
-use orchestrate_core::policy::Grant;
+use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentSpec, Authority, Fallback, RunState, Task, TaskId, TaskRecord, ToolSettings, WorkStep};
+use orchestrate_core::{
+    AgentSpec, Authority, Fallback, Oid, RunState, Task, TaskId, TaskRecord, ToolSettings, WorkStep,
+};
 use orchestrate_git::Repo;
 use orchestrate_journal::{Batch, Blob};
+use orchestrate_plan::Role;
 
 use crate::error::CoordinatorError;
+use crate::link::requests::ReachLimit;
+use crate::merge::project_setup::ProjectSetup;
 use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
 use crate::run::authority::{self, READ_SKILL};
+use crate::run::blocking::blocking;
 use crate::run::codec::value_bytes;
-use crate::run::context::{RunContext, blocking};
-use crate::run::shutdown::Shutdown;
+use crate::run::context::RunContext;
+use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::models::{fallbacks, preferences};
 use crate::texts::project_texts;
+use crate::texts::repository_map::{self, MapBudget, MapOrder, NoMap};
 use crate::texts::task_message::{self, Bound, Delivery, Given, Sources};
+use crate::worker::failing;
+use crate::worker::link_server::LinkServer;
 use crate::worker::under_review::{self, UnderReview};
 use crate::worker::work;
-use crate::worker::worker_link::WorkerLink;
-use crate::worktree::commit;
 
 /// The tool that shows the plan.
 const READ_PLAN: &str = "read_plan";
 
 /// Runs a worker for a task until the worker ends.
 pub(crate) async fn start(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
-    let link = WorkerLink::new(&context, &task);
-    match assign(&context, &task).await {
+    let server = LinkServer::new(&context, &task);
+    let link = server.link();
+    let ended = match assign(&context, &task, &shutdown).await {
         Ok(Some(assignment)) => work::work(assignment, link, Arc::clone(&context.host), shutdown).await,
         Ok(None) => Ok(()),
-        Err(error) => link.contain(error).await,
-    }
+        Err(error) => failing::contain(&context.host, &link, error).await,
+    };
+    server.ended(ended)
 }
 
 /// Lets the agent of a task for which the run has no time left make its last report; the task has failed then.
@@ -45,27 +54,35 @@ pub(crate) async fn report_out_of_time(
     why: String,
     shutdown: Shutdown,
 ) -> Result<(), CoordinatorError> {
-    let link = WorkerLink::new(&context, &task);
-    link.reach_limit(FailureCause::Timeout, &why).await?;
-    if link.task()?.reached_limit().is_none() {
-        return Ok(());
-    }
-    match assign(&context, &task).await? {
-        Some(assignment) => {
-            work::report_out_of_time(assignment, &link, Arc::clone(&context.host), shutdown, &why).await
+    let server = LinkServer::new(&context, &task);
+    let link = server.link();
+    let reported = async {
+        link.ask(ReachLimit { cause: FailureCause::Timeout, message: why.clone() }).await?;
+        if link.task().await?.reached_limit().is_none() {
+            return Ok(());
         }
-        None => Ok(()),
-    }
+        match assign(&context, &task, &shutdown).await? {
+            Some(assignment) => {
+                work::report_out_of_time(assignment, &link, Arc::clone(&context.host), shutdown, &why).await
+            }
+            None => Ok(()),
+        }
+    };
+    server.ended(reported.await)
 }
 
 /// Creates the assignment of a task, starting its next attempt if it is ready; returns `None` if there is nothing to
 /// do.
-async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment>, CoordinatorError> {
+async fn assign(
+    context: &RunContext,
+    task: &TaskId,
+    shutdown: &Shutdown,
+) -> Result<Option<Assignment>, CoordinatorError> {
     if matches!(context.task(task)?.next_work(), Some(WorkStep::Begin { .. })) {
-        spawn(context, task).await?;
+        spawn(context, task, shutdown).await?;
     }
     let (record, state) = (context.task(task)?, context.state());
-    if record.next_work().is_none() {
+    if matches!(record.next_work(), None | Some(WorkStep::Begin { .. })) {
         return Ok(None);
     }
     let settings = &state.settings;
@@ -87,13 +104,13 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
         run: context.run.clone(),
         agent: task.clone(),
         attempt: record.attempt(),
-        repository: context.repo.id(),
+        repository: context.host.repo.id(),
         base: record.base().unwrap_or(&state.base).clone(),
         task: record.task,
         role,
         tools: settings.tools.clone(),
         rules: rules.unwrap_or_else(|| settings.rules.clone()),
-        setup: settings.worktree_setup.clone(),
+        setup: ProjectSetup::of(&state),
         tool_settings: within(&settings.tool_settings, authority),
         limits: WorkLimits {
             command_timeout_ms: timeout.unwrap_or(settings.command_timeout_ms),
@@ -114,14 +131,14 @@ fn within(settings: &ToolSettings, authority: Option<Authority>) -> ToolSettings
     settings
 }
 
-/// Records the start of an attempt, with the agent's specification.
-async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
+/// Records the start of an attempt, with the agent's specification, unless it is stopped before.
+async fn spawn(context: &RunContext, task: &TaskId, shutdown: &Shutdown) -> Result<(), CoordinatorError> {
     let (record, state) = (context.task(task)?, context.state());
     let review = under_review::of(context, &state, &record).await?;
     let base = match record.base() {
         _ if review.is_new => review.base.clone(),
         // Merged work continues from the merged result; other work from where it was left.
-        Some(base) if record.returns() > 0 && !record.is_command() && !commit::is_merged(context, &record).await? => {
+        Some(base) if record.returns() > 0 && !record.is_command() && !is_merged(context, &record).await? => {
             base.clone()
         }
         // A child begins with its parent's work so far, which need not be merged.
@@ -131,7 +148,8 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
         Work::Run(_) => (None, None, None),
         Work::Agent(named) => {
             let role = named.clone().unwrap_or_else(|| state.settings.agent.clone());
-            let spec = agent_spec(context, &record, &role, &review).await?;
+            let beginning = Beginning { record: &record, review: &review, base: &base, shutdown };
+            let Some(spec) = agent_spec(context, &role, beginning).await? else { return Ok(()) };
             (Some(role), Some(spec.model.clone()), Some(Blob::new(value_bytes(&spec, "agent")?)))
         }
     };
@@ -161,13 +179,31 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
     context.decide(decided).await
 }
 
-/// Creates an agent's specification: its system text, its first message, its tools and its limits.
+/// Reports whether the branch that a task is merged into contains its commit; always false without a commit.
+async fn is_merged(context: &RunContext, record: &TaskRecord) -> Result<bool, CoordinatorError> {
+    let own = record.tip().cloned().filter(|tip| record.base() != Some(tip));
+    let (Some(tip), target) = (own, context.state().target_tip(record).clone()) else { return Ok(false) };
+    context.git(move |repo| repo.contains(&target, &tip)).await
+}
+
+/// An attempt that begins.
+#[derive(Clone, Copy)]
+struct Beginning<'a> {
+    record: &'a TaskRecord,
+    review: &'a UnderReview,
+    /// The commit that it starts from.
+    base: &'a Oid,
+    shutdown: &'a Shutdown,
+}
+
+/// Creates an agent's specification: its system text, its first message, its tools and its limits; `None` if it is
+/// stopped.
 async fn agent_spec(
     context: &RunContext,
-    record: &TaskRecord,
     role_name: &str,
-    review: &UnderReview,
-) -> Result<AgentSpec, CoordinatorError> {
+    beginning: Beginning<'_>,
+) -> Result<Option<AgentSpec>, CoordinatorError> {
+    let Beginning { record, review, .. } = beginning;
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
     let model = context.host.models.choose(&preferences(settings, task, role)).await?;
@@ -182,39 +218,73 @@ async fn agent_spec(
     let context_tokens = context_tokens_of(&model);
     let diffs = role.delivers.is_report().then_some(review);
     let bound = Bound::new(context_tokens, authority.grant.tools.contains(READ_PLAN));
-    let instruction = instruction(context, record, diffs, bound).await?;
+    let Some(map) = map(context, role, &authority, (beginning, context_tokens)).await? else { return Ok(None) };
+    let instruction = instruction(context, record, diffs, (bound, map)).await?;
     // What its parent may not do, a child may not either; a plan may let a task take more turns than its role.
     let most_turns = if record.parent.is_some() { limits.max_turns } else { settings.max_turns };
-    Ok(AgentSpec {
+    Ok(Some(AgentSpec {
         task: task.id.clone(),
         fallbacks: fallbacks(settings, role, &model).into_iter().map(fallback).collect(),
         model,
-        system: context
-            .host
-            .redactor
-            .owned(system(context, task, &role.prompt, &authority.grant, context_tokens).await?),
+        system: context.host.redactor.owned(system(context, task, role, &authority.grant, context_tokens).await?),
         tools: context.host.executor.specs(&authority.grant),
         instruction: context.host.redactor.owned(instruction),
         context_tokens,
         max_output_tokens: limits.max_output_tokens,
         max_turns: task.turns.unwrap_or(limits.max_turns).min(most_turns),
-    })
+    }))
+}
+
+/// Makes the map of the repository for an agent, who may get none; `None` if it was stopped.
+async fn map(
+    context: &RunContext,
+    role: &Role,
+    authority: &Authority,
+    (beginning, context_tokens): (Beginning<'_>, u64),
+) -> Result<Option<Option<String>>, CoordinatorError> {
+    let (state, task) = (context.state(), &beginning.record.task);
+    let settings = &state.settings;
+    let budget = MapBudget::of(role, settings.map_tokens, context_tokens);
+    let rules = authority.rules_within(&settings.rules);
+    let policy = Policy::new(&rules, &settings.tools).map_err(CoordinatorError::Rules)?;
+    let worktree = context.host.layout.worktree(&context.run, &task.id);
+    let order = MapOrder {
+        base: beginning.base.clone(),
+        files: task.files.clone(),
+        text: repository_map::words(task),
+        budget,
+        policy: policy.limited(&settings.tool_settings, &worktree),
+        grant: authority.grant.clone(),
+        prompts: context.prompts.clone(),
+        shared: context.host.shared.clone(),
+    };
+    if order.is_possible().is_err() {
+        return Ok(Some(None));
+    }
+    let (repo, shutdown) = (context.host.repo.clone(), beginning.shutdown.clone());
+    let is_stopped = move || shutdown.level() >= ShutdownLevel::Stop;
+    let make = move || {
+        let made = order.make(&repo, &is_stopped)?;
+        // Without it, the attempt would go on without a map once the run is resumed.
+        Ok(if made == Err(NoMap::Nothing) && is_stopped() { None } else { Some(made.ok()) })
+    };
+    blocking("a map of the repository", make).await
 }
 
 /// Composes the agent's system text: its role, the instructions that apply to its files, and the list of skills.
 async fn system(
     context: &RunContext,
     task: &Task,
-    role_prompt: &str,
+    role: &Role,
     grant: &Grant,
     context_tokens: u64,
 ) -> Result<String, CoordinatorError> {
-    let (repo, base, files) = (context.repo.clone(), context.state().base.clone(), task.files.clone());
+    let (repo, base, files) = (context.host.repo.clone(), context.state().base.clone(), task.files.clone());
     let read = move || project_texts::instructions(&repo, &base, &files);
     let instructions = blocking("a reader of instructions", read).await?;
     let may_read = grant.tools.contains(READ_SKILL);
     let skills = if may_read { context.skills.list(context_tokens) } else { String::new() };
-    Ok(format!("{}{}{skills}", context.prompts.system(role_prompt), instructions.render()))
+    Ok(format!("{}{}{skills}", context.prompts.system(&role.prompt, role.strict_hand_back), instructions.render()))
 }
 
 /// Composes the agent's first message from the task, the plan's prose and the work of its dependencies; with their
@@ -223,7 +293,7 @@ async fn instruction(
     context: &RunContext,
     record: &TaskRecord,
     diffs: Option<&UnderReview>,
-    bound: Bound,
+    (bound, map): (Bound, Option<String>),
 ) -> Result<String, CoordinatorError> {
     let (task, state) = (&record.task, context.state());
     let notes = match &state.plan_source {
@@ -237,7 +307,8 @@ async fn instruction(
     let task_text = context.prompts.render("task", &places);
     let under_review = diffs.map(UnderReview::tasks).unwrap_or_default();
     let given = given(context, record).await?;
-    let sources = Sources { task_text, given, task, state: &state, notes: &notes, deliveries, before, under_review };
+    let notes = &notes;
+    let sources = Sources { task_text, given, task, state: &state, notes, deliveries, before, map, under_review };
     Ok(task_message::compose(&sources, bound))
 }
 

@@ -11,7 +11,8 @@ use orchestrate_git::{CommitSpec, Merge};
 use crate::error::CoordinatorError;
 use crate::merge::step::combine;
 use crate::run::context::RunContext;
-use crate::worktree::commit::{keep_commit, trailers, unix_seconds};
+use crate::run::time::unix_seconds;
+use crate::worktree::commit::{keep_commit, trailers};
 
 /// The work that one reviewing task reviews; empty for any other task.
 #[derive(Clone, Debug)]
@@ -82,10 +83,10 @@ async fn joined(
         tree,
         parents,
         message: format!("Show {} to {}", reviewed.task.label(), reviewer.task.id),
-        trailers: trailers(context, reviewed),
-        by: context.identities.clone(),
+        trailers: trailers(&context.run, reviewed),
+        by: context.host.identities.clone(),
         time_unix: unix_seconds(),
     };
     let name = format!("{}/review", reviewer.task.id.branch_component());
-    keep_commit(context, spec, name).await.map(Some)
+    keep_commit(&context.host, &context.run, spec, name).await.map(Some)
 }

@@ -4,27 +4,30 @@
 //! state, carries out the next step, records the outcome, and repeats; so it makes no difference whether the worker
 //! is the first one or takes over from a dead process.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::task::Work;
-use orchestrate_core::{Oid, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, with_hint};
+use orchestrate_core::{Oid, ReachedLimit, ReviewEnd, TaskRecord, WithoutChanges, WorkStep, with_hint};
 use orchestrate_plan::role::Delivers;
 
 use crate::error::CoordinatorError;
+use crate::link::requests::{
+    AwaitTimeout, ChildrenSettled, ConcludeReview, Facts, Failure, HandOver, JudgePlan, ReachLimit, SettleChildren,
+};
+use crate::link::worker_link::WorkerLink;
 use crate::merge::checks::Verification;
 use crate::run::assignment::Assignment;
 use crate::run::host::Host;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
+use crate::worker::failing;
 use crate::worker::faulty_work::{
     after_red_check, merge_return, send_back_claims, send_back_conflict, send_back_plan, send_back_unstored,
 };
-use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
 /// The maximum number of files named if only ignored files were written.
@@ -37,23 +40,22 @@ pub(crate) async fn work(
     host: Arc<Host>,
     shutdown: Shutdown,
 ) -> Result<(), CoordinatorError> {
-    if link.task()?.reached_limit().is_some() {
+    if link.task().await?.reached_limit().is_some() {
         // Its time may be used up; only its last report is left, which has a time of its own.
-        let ended = work_until_blocked(assignment, link.clone(), host, shutdown.clone()).await;
+        let ended = work_until_blocked(assignment, link.clone(), Arc::clone(&host), shutdown.clone()).await;
         return match ended {
             Ok(()) => Ok(()),
-            Err(error) => link.contain(error).await,
+            Err(error) => failing::contain(&host, &link, error).await,
         };
     }
     let limit = assignment.task.timeout_ms.map(Duration::from_millis);
-    let clock = link.clone();
-    let expired = async move { clock.out_of_time().await };
+    let expired = out_of_time(link.clone());
     let working = work_until_blocked(assignment.clone(), link.clone(), Arc::clone(&host), shutdown.clone());
     tokio::pin!(working, expired);
     tokio::select! {
         ended = &mut working => return match ended {
             Ok(()) => Ok(()),
-            Err(error) => link.contain(error).await,
+            Err(error) => failing::contain(&host, &link, error).await,
         },
         () = &mut expired => shutdown.raise(ShutdownLevel::Stop),
     }
@@ -67,8 +69,15 @@ pub(crate) async fn work(
         }
         text.push_str(&format!("; then it failed to {error}"));
     }
-    report_out_of_time(assignment, &link, host, shutdown.for_report(), &text).await?;
-    link.fail(FailureCause::Timeout, text).await
+    report_out_of_time(assignment, &link, Arc::clone(&host), shutdown.for_report(), &text).await?;
+    failing::fail(&host, &link, Failure { cause: FailureCause::Timeout, message: text, report: None }).await
+}
+
+/// Resolves when the attempt's time is used up; never if that cannot be known, since the work meets the same error.
+async fn out_of_time(link: WorkerLink) {
+    if link.ask(AwaitTimeout {}).await.is_err() {
+        std::future::pending().await
+    }
 }
 
 /// Lets an agent whose time is used up make its last report, if one is due; the task has failed then.
@@ -79,8 +88,8 @@ pub(crate) async fn report_out_of_time(
     shutdown: Shutdown,
     why: &str,
 ) -> Result<(), CoordinatorError> {
-    link.reach_limit(FailureCause::Timeout, why).await?;
-    let record = link.task()?;
+    link.ask(ReachLimit { cause: FailureCause::Timeout, message: why.to_owned() }).await?;
+    let record = link.task().await?;
     if record.reached_limit().is_none() || record.next_work() != Some(WorkStep::Drive) {
         return Ok(());
     }
@@ -107,7 +116,7 @@ async fn work_until_blocked(
 ) -> Result<(), CoordinatorError> {
     let workplace = Workplace::open(assignment, link, host, shutdown).await?;
     loop {
-        let record = workplace.link.task()?;
+        let record = workplace.link.task().await?;
         let goes_on = match record.next_work() {
             Some(WorkStep::SetUp) => set_up(&workplace).await?,
             Some(WorkStep::BringFiles { from, to }) => bring_files(&workplace, from, to).await?,
@@ -124,14 +133,14 @@ async fn work_until_blocked(
 
 /// Prepares a new worktree with the project's setup command; returns whether the agent can start.
 async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
-    workplace.git.begin().await?;
+    workplace.files.begin().await?;
     if let Some(setup) = &workplace.assignment.setup {
         let failed = workplace.set_up().await?.filter(|result| !result.passed);
         if let Some(result) = failed.as_ref().filter(|result| !result.cancelled) {
             let output = cut(result.output.trim(), EVIDENCE_BYTES);
-            let text = format!("the worktree's setup `{}` ended with {}\n{output}", setup, result.exit);
+            let text = format!("the worktree's setup `{}` ended with {}\n{output}", setup.command, result.exit);
             let text = with_hint(text, &result.output);
-            workplace.link.fail(FailureCause::Setup, text).await?;
+            workplace.fail(FailureCause::Setup, text).await?;
         }
         if failed.is_some() {
             return Ok(false);
@@ -143,7 +152,7 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
 
 /// Brings the files of what was merged into the branch into the worktree; the agent can go on then.
 async fn bring_files(workplace: &Workplace, from: Oid, to: Oid) -> Result<bool, CoordinatorError> {
-    workplace.git.bring_merged(from, to.clone()).await?;
+    workplace.files.bring_merged(from, to.clone()).await?;
     let prepared = Event::WorktreePrepared { task: workplace.task().clone(), onto: Some(to) };
     workplace.link.record(vec![prepared]).await?;
     Ok(true)
@@ -159,12 +168,14 @@ async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, Coord
         DriverEnd::Parked | DriverEnd::Interrupted => return Ok(false),
         DriverEnd::Finished(summary) => return hand_over_or_send_back(workplace, record, summary).await,
         DriverEnd::AtLimit { limit, report } => {
-            workplace.link.fail_at_limit(limit, report).await?;
+            let ReachedLimit { cause, message, .. } = limit;
+            let failure = Failure { cause, message, report };
+            failing::fail(&workplace.host, &workplace.link, failure).await?;
             return Ok(false);
         }
         DriverEnd::Failed(cause, text) => (cause, text),
     };
-    workplace.link.fail(cause, text).await?;
+    workplace.fail(cause, text).await?;
     Ok(false)
 }
 
@@ -185,34 +196,36 @@ async fn hand_over_or_send_back(
 
 /// Makes the finished work the tip of the task's branch, or its report the task's result.
 async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
-    let (link, git) = (&workplace.link, &workplace.git);
+    let (link, files) = (&workplace.link, &workplace.files);
     if let Some(repair) = record.repair() {
-        let left = git.unresolved(repair).await?;
+        let left = files.unresolved(repair).await?;
         if !left.is_empty() {
             return send_back_conflict(workplace, record, &left).await;
         }
     }
-    if let Some(left) = git.left_of_merge().await?.filter(|left| !left.is_empty()) {
+    if let Some(left) = files.left_of_merge().await?.filter(|left| !left.is_empty()) {
         return send_back_conflict(workplace, record, &left).await;
     }
     let is_report = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
     if is_report {
-        git.keep().await?;
+        files.keep().await?;
         if let Some(goes_on) = refuse_claims(workplace, record, &summary).await? {
             return Ok(goes_on);
         }
     } else {
         let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
-        git.commit(&message, &workplace.policy).await?;
+        files.commit(&message, &workplace.policy).await?;
     }
-    if let ControlFlow::Break(goes_on) = link.settle_children().await? {
-        return Ok(goes_on);
+    match link.ask(SettleChildren {}).await? {
+        ChildrenSettled::Done => {}
+        ChildrenSettled::WorkLeft => return Ok(true),
+        ChildrenSettled::Waits => return Ok(false),
     }
     if is_report && record.task.verdict {
         return end_review(workplace, summary).await;
     }
     // The work of its children is handed over with its report.
-    if is_report && !link.task()?.has_childrens_work() {
+    if is_report && !link.task().await?.has_childrens_work() {
         let is_plan = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers == Delivers::Plan);
         return if is_plan {
             propose_plan(workplace, record, &summary).await
@@ -220,21 +233,22 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
             report(workplace, summary).await
         };
     }
-    let (commit, tree) = git.tip().await?;
+    let (commit, tree) = files.tip().await?;
     if record.changes_nothing(&commit, &tree) {
         return no_changes(workplace, record, summary).await;
     }
-    git.compare().await?;
+    files.compare().await?;
     if let Some(goes_on) = refuse_claims(workplace, record, &summary).await? {
         return Ok(goes_on);
     }
     // Either a check or a message is next, so there is more to do.
-    link.hand_over(Event::TaskCommitted { task: workplace.task().clone(), commit, tree, summary }).await?;
+    let fact = Event::TaskCommitted { task: workplace.task().clone(), commit, tree, summary };
+    link.ask(HandOver { fact }).await?;
     Ok(true)
 }
 
 /// Returns work to its agent if the facts do not bear out what the report claims and its role is strict about that;
-/// returns whether there is more to do then.
+/// returns whether there is more to do then, or `None` if the work is taken.
 async fn refuse_claims(
     workplace: &Workplace,
     record: &TaskRecord,
@@ -243,24 +257,24 @@ async fn refuse_claims(
     if !workplace.assignment.role.as_ref().is_some_and(|role| role.strict_hand_back) {
         return Ok(None);
     }
-    let unverified = workplace.link.task()?.unverified_claims(summary);
+    let unverified = workplace.link.task().await?.refused_claims(summary);
     if unverified.is_empty() {
         return Ok(None);
     }
-    send_back_claims(workplace, record, &unverified).await.map(Some)
+    send_back_claims(workplace, record, &unverified).await
 }
 
 /// Ends a task whose result is its report; there is more to do only if a message has arrived meanwhile.
 async fn report(workplace: &Workplace, summary: String) -> Result<bool, CoordinatorError> {
     let task = workplace.task().clone();
-    let merged = Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) };
-    Ok(!workplace.link.hand_over(merged).await?)
+    let fact = Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) };
+    Ok(!workplace.link.ask(HandOver { fact }).await?)
 }
 
 /// Ends a task whose result is a plan; one that cannot be run is returned to its agent. Returns whether there is more
 /// to do.
 async fn propose_plan(workplace: &Workplace, record: &TaskRecord, answer: &str) -> Result<bool, CoordinatorError> {
-    match workplace.link.judge_plan(answer) {
+    match workplace.link.ask(JudgePlan { answer: answer.to_owned() }).await? {
         Ok(plan) => report(workplace, plan).await,
         Err(errors) => send_back_plan(workplace, record, &errors).await,
     }
@@ -269,18 +283,18 @@ async fn propose_plan(workplace: &Workplace, record: &TaskRecord, answer: &str) 
 /// Ends a review with its verdict; an agent that has given none is told once. Returns whether there is more to do.
 async fn end_review(workplace: &Workplace, summary: String) -> Result<bool, CoordinatorError> {
     let link = &workplace.link;
-    match link.task()?.review_end() {
-        ReviewEnd::Conclude => Ok(!link.conclude_review(summary).await?),
+    match link.task().await?.review_end() {
+        ReviewEnd::Conclude => Ok(!link.ask(ConcludeReview { summary }).await?),
         ReviewEnd::AskForVerdict => {
             let (task, text) = (workplace.task().clone(), workplace.assignment.prompts.render("no_verdict", &[]));
             let returned = |text| Event::TaskReturned { task, cause: ReturnCause::NoVerdict, text, onto: None };
-            link.record_with(text.into_bytes(), returned).await?;
+            link.record(Facts::naming(text.into_bytes(), returned)).await?;
             Ok(true)
         }
         ReviewEnd::Fail => {
             let said = cut(summary.trim(), EVIDENCE_BYTES);
             let text = format!("the agent ended twice without `review_verdict`; its last words: {said}");
-            link.fail(FailureCause::NoVerdict, text).await?;
+            workplace.fail(FailureCause::NoVerdict, text).await?;
             Ok(false)
         }
     }
@@ -288,7 +302,7 @@ async fn end_review(workplace: &Workplace, summary: String) -> Result<bool, Coor
 
 /// Lists the ignored files in a worktree without changes; empty if there are none.
 async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError> {
-    let files = workplace.git.uncommitted().await?;
+    let files = workplace.files.uncommitted().await?;
     let shown: Vec<String> = files.iter().take(SHOWN_IGNORED).map(|file| shown_path(file)).collect();
     let more = match files.len().saturating_sub(SHOWN_IGNORED) {
         0 => String::new(),
@@ -309,8 +323,8 @@ async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String)
     match record.without_changes(may_do_nothing) {
         WithoutChanges::Report => report(workplace, summary).await,
         WithoutChanges::NothingToDo => {
-            let nothing = Event::NothingToDo { task: workplace.task().clone(), summary };
-            Ok(!workplace.link.hand_over(nothing).await?)
+            let fact = Event::NothingToDo { task: workplace.task().clone(), summary };
+            Ok(!workplace.link.ask(HandOver { fact }).await?)
         }
         WithoutChanges::Fail => {
             let said = cut(&summary, EVIDENCE_BYTES);
@@ -318,7 +332,7 @@ async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String)
                 Work::Run(_) => format!("the command repeated what was rejected; its output: {said}"),
                 Work::Agent(_) => format!("the agent ended without changing a file; its report: {said}"),
             };
-            workplace.link.fail(FailureCause::NoChanges, text).await?;
+            workplace.fail(FailureCause::NoChanges, text).await?;
             Ok(false)
         }
     }
@@ -339,7 +353,7 @@ async fn check_task(
         return Ok(false);
     }
     let output = result.output.clone().into_bytes();
-    link.record_with(output, |output| verification.finished(&result, output)).await?;
+    link.record(Facts::naming(output, |output| verification.finished(&result, output))).await?;
     if result.passed {
         return Ok(false);
     }

@@ -3,24 +3,27 @@
 use std::sync::Arc;
 
 use orchestrate_core::TaskId;
+use orchestrate_core::event::FailureCause;
 use orchestrate_core::policy::Policy;
 use orchestrate_tools::WorktreeScope;
 
 use crate::error::CoordinatorError;
+use crate::link::requests::Failure;
+use crate::link::worker_link::WorkerLink;
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
-use crate::merge::setup::Unprepared;
+use crate::merge::setup::{self, Unprepared};
 use crate::run::assignment::Assignment;
 use crate::run::host::Host;
 use crate::run::shutdown::Shutdown;
-use crate::worker::worker_link::WorkerLink;
-use crate::worktree::git_link::GitLink;
+use crate::worker::failing;
+use crate::worktree::workspace::Workspace;
 
 /// An agent's environment.
 #[derive(Clone)]
 pub(crate) struct Workplace {
     pub(crate) assignment: Arc<Assignment>,
     pub(crate) link: WorkerLink,
-    pub(crate) git: GitLink,
+    pub(crate) files: Workspace,
     pub(crate) host: Arc<Host>,
     pub(crate) scope: Arc<WorktreeScope>,
     pub(crate) policy: Arc<Policy>,
@@ -35,11 +38,11 @@ impl Workplace {
         host: Arc<Host>,
         shutdown: Shutdown,
     ) -> Result<Self, CoordinatorError> {
-        let git = link.git().await?;
+        let files = Workspace::open(&host, &link).await?;
         let policy = Policy::new(&assignment.rules, &assignment.tools).map_err(CoordinatorError::Rules)?;
-        let scope = Arc::new(git.scope()?);
+        let scope = Arc::new(files.scope()?);
         let policy = Arc::new(policy.limited(&assignment.tool_settings, &scope.path));
-        Ok(Self { assignment: Arc::new(assignment), link, git, host, scope, policy, shutdown })
+        Ok(Self { assignment: Arc::new(assignment), link, files, host, scope, policy, shutdown })
     }
 
     /// Returns the task's id.
@@ -49,9 +52,15 @@ impl Workplace {
 
     /// Prepares the worktree with the project's setup; returns the command's result if it ran, or failed elsewhere.
     pub(crate) async fn set_up(&self) -> Result<Option<CheckResult>, CoordinatorError> {
-        let (_, tree) = self.git.tip().await?;
-        let unprepared = Unprepared { path: &self.scope.path, view: &self.scope.view, tree };
-        self.link.prepare(unprepared, &self.shutdown).await
+        let Some(setup) = &self.assignment.setup else { return Ok(None) };
+        let (_, tree) = self.files.tip().await?;
+        let unprepared = Unprepared { path: &self.scope.path, view: &self.scope.view.now(), tree };
+        setup::prepare(&self.host, setup, unprepared, &self.shutdown).await
+    }
+
+    /// Fails the task, unless its work has been handed over meanwhile.
+    pub(crate) async fn fail(&self, cause: FailureCause, message: String) -> Result<(), CoordinatorError> {
+        failing::fail(&self.host, &self.link, Failure { cause, message, report: None }).await
     }
 
     /// Runs a shell command without network in the worktree, in the sandbox; interrupted when the level reaches `Stop`.
@@ -59,7 +68,7 @@ impl Workplace {
         let check = Check {
             command: ShellCommand::offline(command),
             worktree: &self.scope.path,
-            view: &self.scope.view,
+            view: &self.scope.view.now(),
             timeout_ms: self.assignment.limits.command_timeout_ms,
         };
         Ok(run_check(&self.host.sandbox, check, &self.shutdown).await?.redacted(&self.host.redactor))

@@ -8,21 +8,16 @@ use orchestrate_core::aggregated::{
     pairs_to_merge,
 };
 use orchestrate_core::git_path::{shown_path, text};
-use orchestrate_core::{AgentId, Oid, RunState, TaskId, TaskRecord, WaitRefused};
+use orchestrate_core::{AgentId, Oid, WaitRefused};
 use orchestrate_git::{GitError, Merge, Repo};
 use orchestrate_tools::ShowsPath;
 
 use crate::error::CoordinatorError;
-use crate::run::context::RunContext;
+use crate::link::requests::ReadHandBacks;
+use crate::run::host::Host;
 use crate::worktree::compare::{base_of, changed_file};
-
-/// Who asks for the results.
-pub(crate) struct Caller {
-    /// The agent; `None` for a program, whose counterpart is the run's result.
-    pub(crate) agent: Option<TaskId>,
-    /// Whether the content of a path may be shown.
-    pub(crate) shows: ShowsPath,
-}
+use crate::worktree::hand_backs::{HandBacks, HandedBack};
+use crate::worktree::workspace::Workspace;
 
 /// The work of one agent.
 struct Work {
@@ -32,35 +27,38 @@ struct Work {
     tip: Option<Oid>,
 }
 
-/// Returns the results of these agents; fails with the reason for the caller if one of them does not exist.
-pub(crate) async fn aggregate(
-    context: &RunContext,
-    agents: &[AgentId],
-    caller: Caller,
-) -> Result<Result<AggregatedResults, WaitRefused>, CoordinatorError> {
-    let state = context.state();
-    let records = match state.named_agents(agents) {
-        Ok(records) => records.into_iter().cloned().collect::<Vec<_>>(),
-        Err(refused) => return Ok(Err(refused)),
-    };
-    let found = context.git(move |repo| results(repo, &state, &records, &caller)).await?;
-    Ok(Ok(found))
+impl Workspace {
+    /// Returns the results of these agents beside those of this one; fails with the reason if one does not exist.
+    pub(crate) async fn aggregate(
+        &self,
+        agents: &[AgentId],
+        shows: ShowsPath,
+    ) -> Result<Result<AggregatedResults, WaitRefused>, CoordinatorError> {
+        match self.link.ask(ReadHandBacks { agents: agents.to_vec() }).await? {
+            Ok(handed) => aggregate(&self.host, handed, shows).await.map(Ok),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
 }
 
-fn results(
-    repo: &Repo,
-    state: &RunState,
-    records: &[TaskRecord],
-    caller: &Caller,
-) -> Result<AggregatedResults, GitError> {
-    let works = records.iter().map(|record| work_of(repo, state, record)).collect::<Result<Vec<_>, _>>()?;
+/// Combines what agents hand back; only the content of paths that may be shown becomes part of it.
+pub(crate) async fn aggregate(
+    host: &Host,
+    handed: HandBacks,
+    shows: ShowsPath,
+) -> Result<AggregatedResults, CoordinatorError> {
+    host.git(move |repo| results(repo, handed, &shows)).await
+}
+
+fn results(repo: &Repo, handed: HandBacks, shows: &ShowsPath) -> Result<AggregatedResults, GitError> {
+    let HandBacks { result, own, agents } = handed;
+    let works = agents.iter().map(|agent| work_of(repo, agent)).collect::<Result<Vec<_>, _>>()?;
     let changes: Vec<AgentChanges> = works.iter().map(|work| work.changes.clone()).collect();
-    let hand_backs = records.iter().map(|record| state.hand_back(record)).collect();
+    let hand_backs = agents.into_iter().map(|agent| agent.hand_back).collect();
     let mut together = AggregatedResults::of(hand_backs, &changes);
-    let own = caller.agent.as_ref().and_then(|agent| state.task(agent)?.tip().cloned());
     let (yours, with) = match own {
         Some(own) => (own, Counterpart::Yours),
-        None => (state.integration.clone(), Counterpart::Result),
+        None => (result, Counterpart::Result),
     };
     let (pairs, unchecked) = pairs_to_merge(&changes);
     together.unchecked_pairs = unchecked;
@@ -84,27 +82,27 @@ fn results(
         }
     }
     for work in &works {
-        add_diff(repo, work, caller, &mut together)?;
+        add_diff(repo, work, shows, &mut together)?;
     }
     Ok(together)
 }
 
-fn work_of(repo: &Repo, state: &RunState, record: &TaskRecord) -> Result<Work, GitError> {
-    let agent_id = record.task.id.clone();
-    let Some(tip) = record.newest_work().cloned() else {
+fn work_of(repo: &Repo, agent: &HandedBack) -> Result<Work, GitError> {
+    let agent_id = agent.hand_back.agent_id.clone();
+    let Some(tip) = agent.tip.clone() else {
         let changes = AgentChanges { agent_id, files: Vec::new() };
-        return Ok(Work { changes, base: state.base.clone(), tip: None });
+        return Ok(Work { changes, base: agent.span.base.clone(), tip: None });
     };
-    let base = base_of(repo, state, record, &tip)?;
+    let base = base_of(repo, &agent.span, &tip)?;
     let files = repo.store().diff(&base, &tip)?.into_iter().map(changed_file).collect();
     Ok(Work { changes: AgentChanges { agent_id, files }, base, tip: Some(tip) })
 }
 
 /// Adds an agent's changes to the combined diff, as far as they may be shown and there is room for them.
-fn add_diff(repo: &Repo, work: &Work, caller: &Caller, to: &mut AggregatedResults) -> Result<(), GitError> {
+fn add_diff(repo: &Repo, work: &Work, shows: &ShowsPath, to: &mut AggregatedResults) -> Result<(), GitError> {
     let Some(tip) = work.tip.as_ref().filter(|_| !work.changes.files.is_empty()) else { return Ok(()) };
     let (may_show, withheld): (Vec<PathBuf>, Vec<PathBuf>) =
-        repo.store().changed_paths(&work.base, tip)?.into_iter().partition(|path| (caller.shows)(&text(path)));
+        repo.store().changed_paths(&work.base, tip)?.into_iter().partition(|path| shows(&text(path)));
     to.withheld.extend(withheld.iter().map(|path| shown_path(path)));
     if may_show.is_empty() || to.diff.len() >= MAX_COMBINED_DIFF_BYTES {
         return Ok(());

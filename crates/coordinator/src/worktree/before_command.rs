@@ -10,16 +10,17 @@ use orchestrate_git::CommitSpec;
 use orchestrate_tools::{GitChange, ServiceError, undo_advice};
 
 use crate::error::CoordinatorError;
-use crate::worktree::git_link::{GitLink, listed};
 use crate::worktree::own_refs::BEFORE;
+use crate::worktree::status::listed;
+use crate::worktree::workspace::Workspace;
 
-impl GitLink {
+impl Workspace {
     /// Stores the worktree's files as they are, and returns the commit that holds them.
     pub(crate) async fn keep_before(&self) -> Result<Oid, ServiceError> {
-        let (_, tip) = self.record()?;
-        let spec = self.beside(tip.clone(), vec![tip.clone()], "Before a command".to_owned())?;
+        let (_, tip) = self.record().await?;
+        let spec = self.beside(tip.clone(), vec![tip.clone()], "Before a command".to_owned()).await?;
         let (worktree, own) = (Arc::clone(&self.worktree), self.own_refs());
-        let kept = self.context.git(move |repo| {
+        let kept = self.host.git(move |repo| {
             let tree = repo.store().current_tree(&worktree)?;
             if tree == repo.tree_of(&tip)? {
                 own.forget(repo, &[BEFORE])?;
@@ -38,7 +39,7 @@ impl GitLink {
     /// Returns what differs between a commit and the worktree's files.
     pub(crate) async fn changes_since(&self, commit: &Oid) -> Result<Vec<GitChange>, ServiceError> {
         let (worktree, commit) = (Arc::clone(&self.worktree), commit.clone());
-        let changes = self.context.git(move |repo| {
+        let changes = self.host.git(move |repo| {
             let current = repo.store().current_tree(&worktree)?;
             repo.store().diff(&commit, &current)
         });
@@ -47,9 +48,9 @@ impl GitLink {
 
     /// Returns how to undo what the newest command has changed, if it changed anything; for one whose end was lost.
     pub(crate) async fn undo_of_command(&self) -> Result<Option<String>, CoordinatorError> {
-        let (_, tip) = self.record()?;
+        let (_, tip) = self.record().await?;
         let (own, of_tip) = (self.own_refs(), tip.clone());
-        let before = self.context.git(move |repo| own.current(repo, BEFORE, &of_tip)).await?;
+        let before = self.host.git(move |repo| own.current(repo, BEFORE, &of_tip)).await?;
         let before = before.map_or(tip, |before| before.id);
         // What git cannot store cannot be compared either; the agent is told of it when it commits.
         let changes = self.changes_since(&before).await.unwrap_or_default();

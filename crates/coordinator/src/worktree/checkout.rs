@@ -5,15 +5,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use orchestrate_core::Oid;
 use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Decision, Policy};
-use orchestrate_core::{Oid, TaskId};
 use orchestrate_git::{FileChange, GitError, Repo};
 use orchestrate_tools::{GitCheckoutResult, ServiceError};
 
-use crate::worktree::git_link::{GitLink, listed};
 use crate::worktree::own_refs::MERGING;
+use crate::worktree::status::listed;
+use crate::worktree::workspace::Workspace;
 
 /// The rule against changing files that configure agents.
 const CONFIGURATION: &str = "built-in:configuration";
@@ -35,7 +36,7 @@ struct Exchange {
     unknown: Option<PathBuf>,
 }
 
-impl GitLink {
+impl Workspace {
     /// Brings files of a commit into the worktree, all of them if no paths are given.
     pub(crate) async fn checkout(
         &self,
@@ -44,7 +45,7 @@ impl GitLink {
         policy: &Policy,
     ) -> Result<GitCheckoutResult, ServiceError> {
         let commit = self.resolve(revision).await?;
-        let (record, tip) = self.record()?;
+        let (record, tip) = self.record().await?;
         if paths.is_empty() && record.onto().is_some() {
             let reason = "your worktree has a merge to resolve, which this would undo; name the paths to check out";
             return Err(ServiceError::Invalid(reason.to_owned()));
@@ -59,14 +60,14 @@ impl GitLink {
         self.exchange(&exchange.wanted, &exchange.new_here, policy).await?;
         if paths.is_empty() && commit == tip {
             let own = self.own_refs();
-            self.context.git(move |repo| own.forget(repo, &[MERGING])).await?;
+            self.host.git(move |repo| own.forget(repo, &[MERGING])).await?;
         }
         Ok(GitCheckoutResult { commit, changes: listed(&exchange.changes), before })
     }
 
     async fn plan_checkout(&self, commit: &Oid, paths: Vec<PathBuf>, tip: &Oid) -> Result<Exchange, ServiceError> {
         let (worktree, commit, tip) = (Arc::clone(&self.worktree), commit.clone(), tip.clone());
-        let planned = self.context.git(move |repo| {
+        let planned = self.host.git(move |repo| {
             repo.require_plain_tree(&commit)?;
             let store = repo.store();
             let current = store.current_tree(&worktree)?;
@@ -103,7 +104,7 @@ impl GitLink {
             return Err(ServiceError::Denied { rule: CONFIGURATION.to_owned(), reason });
         }
         let (worktree, wanted) = (Arc::clone(&self.worktree), wanted.clone());
-        self.context.git(move |repo| repo.worktrees().exchange(&worktree, &wanted)).await?;
+        self.host.git(move |repo| repo.worktrees().exchange(&worktree, &wanted)).await?;
         // The index is at a tree that a ref holds, as after every snapshot.
         self.keep().await?;
         Ok(())
@@ -119,10 +120,11 @@ impl GitLink {
         if !suffix.chars().all(|c| matches!(c, '~' | '^' | '0'..='9')) {
             return Err(unknown());
         }
-        let (_, tip) = self.record()?;
-        let known = if name == "HEAD" || name == "@" { Some(tip) } else { self.of_run(name) };
+        let (_, tip) = self.record().await?;
+        let is_head = name == "HEAD" || name == "@";
+        let known = if is_head { Some(tip) } else { self.branches().await?.tip(&self.link.run, name) };
         let (own, name, suffix) = (self.own_refs().branch(name), name.to_owned(), suffix.to_owned());
-        let found = self.context.git(move |repo| {
+        let found = self.host.git(move |repo| {
             let found = match known {
                 Some(known) => Some(known),
                 None => named(repo, &own, &name)?,
@@ -134,16 +136,6 @@ impl GitLink {
             }
         });
         found.await?.ok_or_else(unknown)
-    }
-
-    /// Returns the tip of another task's branch, or of the merged result, by its name within the run.
-    pub(super) fn of_run(&self, name: &str) -> Option<Oid> {
-        let state = self.context.state();
-        if name == TaskId::INTEGRATION || name == self.context.run.integration_branch() {
-            return Some(state.integration.clone());
-        }
-        let record = state.tasks().find(|record| record.task.id.as_str() == name || record.branch() == Some(name))?;
-        record.tip().cloned()
     }
 }
 

@@ -11,18 +11,17 @@ use orchestrate_core::policy::Policy;
 use orchestrate_tools::ServiceError;
 
 use crate::error::CoordinatorError;
-use crate::worktree::git_link::{GitLink, Unresolved};
+use crate::worktree::attempt::Unresolved;
+use crate::worktree::workspace::Workspace;
 
-/// The message of a commit that a child begins with, or is merged into.
-const SO_FAR: &str = "Work so far, for another agent";
 /// The name of the branch's tip while its files are written, which could be part of a ref.
 const TIP: &str = "merged";
 
-impl GitLink {
+impl Workspace {
     /// Commits the worktree to the branch for a child that begins with it, and returns the branch's tip.
     pub(crate) async fn commit_for_child(&self, policy: &Policy) -> Result<Oid, ServiceError> {
         self.commit_so_far("a child begins with your work", policy).await?;
-        let (_, tip) = self.record()?;
+        let (_, tip) = self.record().await?;
         Ok(tip)
     }
 
@@ -34,7 +33,7 @@ impl GitLink {
     /// Commits the worktree to the branch. Fails with the reason for the agent if it cannot be stored, or has
     /// unresolved conflicts.
     async fn commit_so_far(&self, why: &str, policy: &Policy) -> Result<(), ServiceError> {
-        let (record, _) = self.record()?;
+        let (record, _) = self.record().await?;
         let repair = match record.repair() {
             Some(repair) => self.unresolved(repair).await?,
             None => Unresolved::default(),
@@ -45,7 +44,7 @@ impl GitLink {
         if !left.is_empty() {
             return Err(ServiceError::Invalid(format!("{why}; first resolve the conflicts in {}", left.join(", "))));
         }
-        self.commit(SO_FAR, policy).await?;
+        self.commit(&format!("Work of {} so far, for its children", self.link.agent), policy).await?;
         Ok(())
     }
 
@@ -53,7 +52,7 @@ impl GitLink {
     /// that commit. Fails if a file would be lost; no file of that name has changed then.
     pub(crate) async fn bring_merged(&self, from: Oid, to: Oid) -> Result<(), CoordinatorError> {
         let (worktree, anchor) = (Arc::clone(&self.worktree), self.own_refs().merged_tree());
-        let brought = self.context.git(move |repo| {
+        let brought = self.host.git(move |repo| {
             repo.worktrees().require_nothing_lost(&worktree, &repo.tree_of(&to)?)?;
             repo.merging().write_merge(&worktree, (TIP, &to), &from, &anchor).map(drop)
         });

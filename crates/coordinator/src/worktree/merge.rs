@@ -17,11 +17,12 @@ use orchestrate_tools::{ConflictHunk, MergeConflict, MergeResult, ServiceError};
 
 use crate::error::CoordinatorError;
 use crate::texts::prompts::cut;
+use crate::worktree::attempt::Unresolved;
 use crate::worktree::checkout::require_none_forbidden;
-use crate::worktree::commit;
 use crate::worktree::commit::NewTip;
-use crate::worktree::git_link::{GitLink, Unresolved, listed};
 use crate::worktree::own_refs::MERGING;
+use crate::worktree::status::listed;
+use crate::worktree::workspace::Workspace;
 
 /// The most bytes of each side of a conflict that a result repeats; the file has all of them.
 const SIDE_BYTES: usize = 2_000;
@@ -31,7 +32,7 @@ const MOST_HUNKS: usize = 50;
 const OTHER: &str = "theirs";
 
 /// What is merged.
-struct Source {
+pub(super) struct Source {
     /// The name that the agent gave.
     name: String,
     /// The name in conflict markers.
@@ -39,11 +40,22 @@ struct Source {
     commit: Oid,
 }
 
-impl GitLink {
+impl Source {
+    /// Returns what is no task's.
+    pub(super) fn other(name: String, commit: Oid) -> Source {
+        Source { name, label: OTHER.to_owned(), commit }
+    }
+}
+
+impl Workspace {
     /// Merges a branch into the agent's own.
     pub(crate) async fn merge(&self, name: &str, policy: &Policy) -> Result<MergeResult, ServiceError> {
-        let (record, tip) = self.record()?;
-        let source = self.source(name.trim()).await?;
+        self.merge_source(self.source(name.trim()).await?, policy).await
+    }
+
+    /// The same for a commit.
+    pub(super) async fn merge_source(&self, source: Source, policy: &Policy) -> Result<MergeResult, ServiceError> {
+        let (record, tip) = self.record().await?;
         let in_progress = self.merging(&tip).await?;
         if record.onto().is_some() || in_progress.as_ref().is_some_and(|other| *other != source.commit) {
             let reason = "another merge is in progress in your worktree: resolve and commit it first";
@@ -51,7 +63,7 @@ impl GitLink {
         }
         self.keep().await?;
         let (other, to) = (source.commit.clone(), tip.clone());
-        let merged = self.context.git(move |repo| {
+        let merged = self.host.git(move |repo| {
             if repo.contains(&to, &other)? {
                 return Ok(None);
             }
@@ -74,16 +86,15 @@ impl GitLink {
         tip: &Oid,
         policy: &Policy,
     ) -> Result<MergeResult, ServiceError> {
-        let (record, _) = self.record()?;
-        commit::require_no_configuration(&self.context, &record, policy, (&tree, &[tip, &source.commit])).await?;
+        self.require_no_configuration(policy, (&tree, &[tip, &source.commit])).await?;
         self.write_files(&source, &tree, tip).await?;
-        let message = format!("Merge {} into {}", source.name, self.task);
+        let message = format!("Merge {} into {}", source.name, self.link.agent);
         let new = NewTip { message: &message, policy, selected: None, merging: Some(&source.commit) };
         // The snapshot's number is taken from the newest record.
-        let made = commit::commit_merge(&self.context, &self.record()?.0, tree.clone(), new).await?;
+        let made = self.commit_merge(&self.record().await?.0, tree.clone(), new).await?;
         self.keep().await?;
         let from = tip.clone();
-        let changes = self.context.git(move |repo| repo.store().diff(&from, &tree)).await?;
+        let changes = self.host.git(move |repo| repo.store().diff(&from, &tree)).await?;
         Ok(MergeResult { changes: listed(&changes), ..result(source, made.map(|made| made.commit), Vec::new()) })
     }
 
@@ -94,21 +105,21 @@ impl GitLink {
         is_begun: bool,
         policy: &Policy,
     ) -> Result<MergeResult, ServiceError> {
-        let (record, tip) = self.record()?;
-        commit::require_no_configuration(&self.context, &record, policy, (&tree, &[&tip, &source.commit])).await?;
+        let (_, tip) = self.record().await?;
+        self.require_no_configuration(policy, (&tree, &[&tip, &source.commit])).await?;
         let message = format!("Merge of {} in progress", source.name);
-        let spec = self.beside(tree.clone(), vec![tip.clone(), source.commit.clone()], message)?;
+        let spec = self.beside(tree.clone(), vec![tip.clone(), source.commit.clone()], message).await?;
         let own = self.own_refs();
-        self.context.git(move |repo| own.set(repo, MERGING, &repo.commit(&spec)?)).await?;
+        self.host.git(move |repo| own.set(repo, MERGING, &repo.commit(&spec)?)).await?;
         let written = self.write_files(&source, &tree, &tip).await;
         if written.is_err() && !is_begun {
             // Nothing was written, so there is no merge to complete.
             let own = self.own_refs();
-            self.context.git(move |repo| own.forget(repo, &[MERGING])).await?;
+            self.host.git(move |repo| own.forget(repo, &[MERGING])).await?;
         }
         let conflicts = written?;
         self.keep().await?;
-        let changes = self.context.git(move |repo| repo.store().diff(&tip, &tree)).await?;
+        let changes = self.host.git(move |repo| repo.store().diff(&tip, &tree)).await?;
         Ok(MergeResult { changes: listed(&changes), merged: false, ..result(source, None, conflicts) })
     }
 
@@ -117,7 +128,7 @@ impl GitLink {
         let (worktree, anchor) = (Arc::clone(&self.worktree), self.own_refs().merged_tree());
         let (label, other) = (source.label.clone(), source.commit.clone());
         let (tree, tip) = (tree.clone(), tip.clone());
-        let written = self.context.git(move |repo| {
+        let written = self.host.git(move |repo| {
             repo.worktrees().require_nothing_lost(&worktree, &tree)?;
             let written = repo.merging().write_merge(&worktree, (&label, &other), &tip, &anchor)?;
             written.files.iter().map(|file| conflict(repo, &written.tree, file)).collect()
@@ -134,18 +145,17 @@ impl GitLink {
     /// Returns the commit that is being merged into the worktree, at this tip.
     pub(crate) async fn merging(&self, tip: &Oid) -> Result<Option<Oid>, CoordinatorError> {
         let (own, tip) = (self.own_refs(), tip.clone());
-        let merge = self.context.git(move |repo| own.current(repo, MERGING, &tip)).await?;
+        let merge = self.host.git(move |repo| own.current(repo, MERGING, &tip)).await?;
         Ok(merge.and_then(|merge| merge.parents.into_iter().nth(1)))
     }
 
     /// Returns what is unresolved of the merge that the agent has begun; `None` if there is none.
     pub(crate) async fn left_of_merge(&self) -> Result<Option<Unresolved>, CoordinatorError> {
-        let (_, tip) = self.record()?;
+        let (_, tip) = self.record().await?;
         let Some(onto) = self.merging(&tip).await? else { return Ok(None) };
         let mut left = self.unresolved(&Repair { onto: onto.clone(), tip: tip.clone() }).await?;
         let worktree = Arc::clone(&self.worktree);
-        let missing =
-            self.context.git(move |repo| missing(repo, [&tip, &onto], &repo.store().current_tree(&worktree)?));
+        let missing = self.host.git(move |repo| missing(repo, [&tip, &onto], &repo.store().current_tree(&worktree)?));
         let missing = missing.await?;
         left.untouched.extend(missing.iter().map(|path| format!("{} (not merged)", shown_path(path))));
         Ok(Some(left))
@@ -154,18 +164,17 @@ impl GitLink {
     /// Returns what an agent means to merge: another task's work, the result so far, or a name of its own.
     async fn source(&self, name: &str) -> Result<Source, ServiceError> {
         let own = self.own_refs().branch(name);
-        let state = self.context.state();
+        let branches = self.branches().await?;
         let mut others = vec![TaskId::INTEGRATION.to_owned()];
-        let siblings = state.tasks().filter(|record| record.task.id != self.task && record.tip().is_some());
-        others.extend(siblings.map(|record| record.task.id.to_string()));
-        let (name, of_run) = (name.to_owned(), self.of_run(name));
+        let siblings = branches.tasks.iter().filter(|other| other.task != self.link.agent && other.tip.is_some());
+        others.extend(siblings.map(|other| other.task.to_string()));
+        let (name, of_run) = (name.to_owned(), branches.tip(&self.link.run, name));
         if let Some(commit) = of_run {
-            let task =
-                state.tasks().find(|record| record.task.id.as_str() == name || record.branch() == Some(name.as_str()));
-            let label = task.map_or(TaskId::INTEGRATION.to_owned(), |record| record.task.id.branch_component());
+            let label = branches.named(&name).map(|other| other.task.branch_component());
+            let label = label.unwrap_or_else(|| TaskId::INTEGRATION.to_owned());
             return Ok(Source { name, label, commit });
         }
-        let found = self.context.git(move |repo| match repo.read_ref(&own) {
+        let found = self.host.git(move |repo| match repo.read_ref(&own) {
             Err(GitError::BadRefName { .. }) => Ok(None),
             found => found,
         });
@@ -174,7 +183,7 @@ impl GitLink {
             ServiceError::Invalid(reason)
         };
         let commit = found.await?.ok_or_else(unknown)?;
-        Ok(Source { name, label: OTHER.to_owned(), commit })
+        Ok(Source::other(name, commit))
     }
 }
 

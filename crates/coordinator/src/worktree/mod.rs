@@ -1,6 +1,7 @@
 //! Creates, commits and replaces the worktrees of tasks, and carries out what their agents ask of git.
 
 pub(crate) mod aggregate;
+pub(crate) mod attempt;
 pub(crate) mod before_command;
 pub(crate) mod branch;
 pub(crate) mod checkout;
@@ -8,9 +9,13 @@ mod childrens_work;
 pub(crate) mod commit;
 pub(crate) mod compare;
 pub(crate) mod contents;
-pub(crate) mod git_link;
+pub(crate) mod hand_backs;
 pub(crate) mod merge;
 pub(crate) mod own_refs;
+pub(crate) mod remote;
+pub(crate) mod run_branches;
 pub(crate) mod selection;
 pub(crate) mod stash;
+pub(crate) mod status;
+pub(crate) mod workspace;
 pub(crate) mod worktrees;

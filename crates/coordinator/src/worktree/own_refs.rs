@@ -18,6 +18,10 @@ pub(crate) const SELECTED: &str = "selected";
 pub(crate) const MERGING: &str = "merging";
 /// The name of the worktree's files before the newest command.
 pub(crate) const BEFORE: &str = "before-command";
+/// The name of the snapshot whose files are being brought into a worktree that was made again.
+pub(crate) const RESTORING: &str = "restoring";
+/// The name of what was fetched from a remote last.
+pub(crate) const PULLED: &str = "pulled";
 /// The folder of the agent's names for commits.
 const BRANCHES: &str = "branch/";
 /// The folder of changes that were set aside.
@@ -134,7 +138,7 @@ impl OwnRefs {
                     Some(tip) => repo.contains(tip, &entry.target)?,
                     None => false,
                 },
-                None => [SELECTED, MERGING, BEFORE, "merged-tree"].contains(&name),
+                None => [SELECTED, MERGING, BEFORE, RESTORING, PULLED, "merged-tree"].contains(&name),
             };
             if is_disposable {
                 disposable.push(entry);

@@ -9,17 +9,18 @@ use orchestrate_core::policy::Policy;
 use orchestrate_tools::{GitChange, GitCommit, ServiceError};
 
 use crate::worktree::commit::NewTip;
-use crate::worktree::git_link::{GitLink, listed};
 use crate::worktree::own_refs::SELECTED;
+use crate::worktree::status::listed;
+use crate::worktree::workspace::Workspace;
 
-impl GitLink {
+impl Workspace {
     /// Selects files and folders, beside what is selected already, and returns everything that is.
     pub(crate) async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError> {
-        let (_, tip) = self.record()?;
+        let (_, tip) = self.record().await?;
         let paths: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
         let (worktree, own) = (Arc::clone(&self.worktree), self.own_refs());
-        let spec = self.beside(tip.clone(), vec![tip.clone()], "Selected for the next commit".to_owned())?;
-        let selected = self.context.git(move |repo| {
+        let spec = self.beside(tip.clone(), vec![tip.clone()], "Selected for the next commit".to_owned()).await?;
+        let selected = self.host.git(move |repo| {
             let store = repo.store();
             let current = store.current_tree(&worktree)?;
             for path in &paths {
@@ -51,7 +52,7 @@ impl GitLink {
 
     /// Commits what is selected, or the worktree if nothing is or a merge is to be completed.
     pub(crate) async fn commit_selected(&self, message: &str, policy: &Policy) -> Result<GitCommit, ServiceError> {
-        let (record, tip) = self.record()?;
+        let (record, tip) = self.record().await?;
         if let Some(left) = self.left_of_merge().await?.filter(|left| !left.is_empty()) {
             let files: Vec<String> = left.marked.into_iter().chain(left.untouched).collect();
             let reason = format!("the merge in progress is not resolved in {}; see git_status", files.join(", "));
@@ -75,7 +76,7 @@ impl GitLink {
     /// Returns the tree that is selected.
     async fn selected(&self, tip: &Oid) -> Result<Option<Oid>, ServiceError> {
         let (own, tip) = (self.own_refs(), tip.clone());
-        let found = self.context.git(move |repo| {
+        let found = self.host.git(move |repo| {
             let Some(selected) = own.current(repo, SELECTED, &tip)? else { return Ok(None) };
             let loses_most = repo.store().loses_most(&tip, &selected.tree)?;
             Ok(Some((selected.tree, loses_most)))

@@ -13,8 +13,9 @@ use orchestrate_git::{CommitSpec, FileChange, Merge};
 use orchestrate_tools::{GitStash, GitStashResult, ServiceError, StashAction};
 
 use crate::worktree::checkout::new_here;
-use crate::worktree::git_link::{GitLink, listed};
 use crate::worktree::own_refs::{SELECTED, Stashed};
+use crate::worktree::status::listed;
+use crate::worktree::workspace::Workspace;
 
 /// The changes of a stack's newest entry, merged with the worktree.
 enum Applied {
@@ -22,7 +23,7 @@ enum Applied {
     Conflict(Vec<PathBuf>),
 }
 
-impl GitLink {
+impl Workspace {
     /// Sets the worktree's changes aside, or applies, drops or lists what was set aside.
     pub(crate) async fn stash(&self, action: StashAction, policy: &Policy) -> Result<GitStashResult, ServiceError> {
         let stack = self.stack().await?;
@@ -53,12 +54,12 @@ impl GitLink {
 
     async fn stack(&self) -> Result<Vec<Stashed>, ServiceError> {
         let own = self.own_refs();
-        Ok(self.context.git(move |repo| own.stashes(repo)).await?)
+        Ok(self.host.git(move |repo| own.stashes(repo)).await?)
     }
 
     async fn take_off(&self, entry: &Stashed) -> Result<(), ServiceError> {
         let (own, entry) = (self.own_refs(), entry.clone());
-        Ok(self.context.git(move |repo| own.take_off(repo, &entry)).await?)
+        Ok(self.host.git(move |repo| own.take_off(repo, &entry)).await?)
     }
 
     async fn push_changes(
@@ -66,7 +67,7 @@ impl GitLink {
         stack: &[Stashed],
         policy: &Policy,
     ) -> Result<(GitStash, Vec<FileChange>), ServiceError> {
-        let (record, tip) = self.record()?;
+        let (record, tip) = self.record().await?;
         if record.onto().is_some() || self.merging(&tip).await?.is_some() {
             let reason = "a merge is in progress in your worktree: resolve and commit it first";
             return Err(ServiceError::Invalid(reason.to_owned()));
@@ -76,11 +77,11 @@ impl GitLink {
             return Err(ServiceError::Invalid("nothing to set aside: the worktree has no changes".to_owned()));
         }
         let (worktree, own) = (Arc::clone(&self.worktree), self.own_refs());
-        let message = format!("Changes of {}", self.task);
+        let message = format!("Changes of {}", self.link.agent);
         // Its tree is the worktree's, once that is known.
-        let spec = self.beside(tip.clone(), vec![tip.clone()], message)?;
+        let spec = self.beside(tip.clone(), vec![tip.clone()], message).await?;
         let newest = stack.first().cloned();
-        let pushed = self.context.git(move |repo| {
+        let pushed = self.host.git(move |repo| {
             let tree = repo.store().current_tree(&worktree)?;
             let changes = repo.store().diff(&tree, &tip)?;
             // An interrupted push that is repeated has stored the same changes.
@@ -104,9 +105,9 @@ impl GitLink {
     /// Applies an entry to the worktree; nothing changes if it conflicts.
     async fn apply(&self, entry: &Stashed, policy: &Policy) -> Result<Vec<FileChange>, ServiceError> {
         self.keep().await?;
-        let (_, tip) = self.record()?;
+        let (_, tip) = self.record().await?;
         let (worktree, entry) = (Arc::clone(&self.worktree), entry.commit.clone());
-        let applied = self.context.git(move |repo| {
+        let applied = self.host.git(move |repo| {
             let current = repo.store().current_tree(&worktree)?;
             let base = entry.parents.first().unwrap_or(&tip);
             Ok(match repo.merging().apply(base, &current, &entry.id)? {

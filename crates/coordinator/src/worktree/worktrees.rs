@@ -2,28 +2,28 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::event::Event;
-use orchestrate_core::{Oid, TaskId, TaskRecord};
+use orchestrate_core::{Oid, RunId, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
 
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
-use crate::worktree::commit;
+use crate::run::host::Host;
+use crate::run::layout::Layout;
 
 /// Opens the worktree of a started task, recreating a directory that was deleted by hand.
-pub(crate) async fn open(context: &RunContext, record: &TaskRecord) -> Result<Arc<Worktree>, CoordinatorError> {
+pub(crate) async fn open(host: &Host, run: &RunId, record: &TaskRecord) -> Result<Arc<Worktree>, CoordinatorError> {
     let task = record.task.id.clone();
-    let unknown = || CoordinatorError::UnknownTask { run: context.run.clone(), task: task.clone() };
-    let spec = worktree_spec(context, &task, record.tip().cloned().ok_or_else(unknown)?);
-    Ok(Arc::new(context.git(move |repo| repo.worktrees().add(&spec)).await?))
+    let unknown = || CoordinatorError::UnknownTask { run: run.clone(), task: task.clone() };
+    let spec = worktree_spec(&host.layout, run, &task, record.tip().cloned().ok_or_else(unknown)?);
+    Ok(Arc::new(host.git(move |repo| repo.worktrees().add(&spec)).await?))
 }
 
 /// Recreates git's entry for a task's worktree if it was deleted: the files still exist, and are kept.
-pub(crate) async fn restore(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
+pub(crate) async fn restore(host: &Host, run: &RunId, record: &TaskRecord) -> Result<(), CoordinatorError> {
     let Some(tip) = record.tip().cloned() else { return Ok(()) };
-    let spec = worktree_spec(context, &record.task.id, tip);
-    let merged = record.repair().is_some().then(|| conflict_anchor(context, &record.task.id));
-    let restored = context.git(move |repo| {
+    let spec = worktree_spec(&host.layout, run, &record.task.id, tip);
+    let merged = record.repair().is_some().then(|| conflict_anchor(run, &record.task.id));
+    let restored = host.git(move |repo| {
         let merged = merged.map(|anchor| repo.read_ref(&anchor)).transpose()?.flatten();
         repo.worktrees().restore_entry(&spec, merged.as_ref().unwrap_or(&spec.base))
     });
@@ -31,35 +31,21 @@ pub(crate) async fn restore(context: &RunContext, record: &TaskRecord) -> Result
 }
 
 /// Returns the ref that holds the merge written into a task's worktree.
-pub(crate) fn conflict_anchor(context: &RunContext, task: &TaskId) -> String {
-    format!("{}{}/conflict", context.run.keep_prefix(), task.branch_component())
+pub(crate) fn conflict_anchor(run: &RunId, task: &TaskId) -> String {
+    format!("{}{}/conflict", run.keep_prefix(), task.branch_component())
 }
 
-/// Records that a task's worktree is gone before it is recreated: its setup and merges have to be repeated.
-pub(crate) async fn record_loss(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
-    restore(context, record).await?;
-    let task = record.task.id.clone();
-    let path = context.layout.worktree(&context.run, &task);
+/// Reports whether a task's worktree is gone although it was prepared, so that its setup and merges have to be repeated
+/// once it is recreated.
+pub(crate) async fn is_lost(host: &Host, run: &RunId, record: &TaskRecord) -> Result<bool, CoordinatorError> {
+    restore(host, run, record).await?;
+    let path = host.layout.worktree(run, &record.task.id);
     let look = move |repo: &Repo| match repo.worktrees().open(&path) {
         Err(GitError::NoWorktree { .. }) => Ok(true),
         // Other problems are reported where the worktree is used.
         _ => Ok(false),
     };
-    if record.is_prepared() && context.git(look).await? {
-        context.record(vec![Event::WorktreeLost { task }]).await?;
-    }
-    Ok(())
-}
-
-/// Stores the content of a task's worktree, if it has one, and returns the commit, or `None` if it is as at the
-/// branch's tip.
-pub(crate) async fn keep(context: &RunContext, task: &TaskId) -> Result<Option<Oid>, CoordinatorError> {
-    let record = context.task(task)?;
-    if record.tip().is_none() || !context.layout.worktree(&context.run, task).exists() {
-        return Ok(None);
-    }
-    let worktree = open(context, &record).await?;
-    commit::keep_worktree(context, &record, &worktree).await
+    Ok(record.is_prepared() && host.git(look).await?)
 }
 
 /// Moves a task's branch to its recorded position, if it only has to follow.
@@ -70,7 +56,7 @@ pub(crate) async fn settle_branch(
     tip: Oid,
 ) -> Result<(), CoordinatorError> {
     let (short, to) = (branch.clone(), tip.clone());
-    let own = context.layout.worktree(&context.run, task);
+    let own = context.host.layout.worktree(&context.run, task);
     let elsewhere = context.git(move |repo| {
         let name = format!("refs/heads/{short}");
         let Some(found) = repo.read_ref(&name)?.filter(|found| *found != to) else { return Ok(None) };
@@ -87,11 +73,11 @@ pub(crate) async fn settle_branch(
     Err(CoordinatorError::BranchMoved { run, branch, expected, found, checkout })
 }
 
-fn worktree_spec(context: &RunContext, task: &TaskId, base: Oid) -> WorktreeSpec {
+fn worktree_spec(layout: &Layout, run: &RunId, task: &TaskId, base: Oid) -> WorktreeSpec {
     WorktreeSpec {
-        path: context.layout.worktree(&context.run, task),
-        branch: Some(context.run.task_branch(task)),
+        path: layout.worktree(run, task),
+        branch: Some(run.task_branch(task)),
         base,
-        lock_reason: format!("orchestrate {} pid {}", context.run, std::process::id()),
+        lock_reason: format!("orchestrate {run} pid {}", std::process::id()),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::context::ByteBound;
-use crate::conversation::Usage;
+use crate::conversation::{SameAgain, ToolSpec, Usage};
 use serde_json::json;
 
 fn agent() -> AgentLoop {
@@ -38,6 +38,7 @@ fn ended(id: &str) -> AgentFact {
             text: format!("result of {id}"),
             note: String::new(),
             is_error: false,
+            same_again: SameAgain::Repeats,
         },
     }
 }
@@ -178,6 +179,58 @@ fn is_heard_in_a_turn_of_its_own(told: fn() -> AgentFact) {
 fn silence_twice_is_the_end() {
     let agent = after(vec![reply(" ", &[], StopReason::EndTurn), reply("", &[], StopReason::EndTurn)]);
     assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Silent));
+}
+
+/// Returns an agent that has made the same call again and again, while these facts came during and after each turn.
+fn repeating(
+    turns: usize,
+    same_again: SameAgain,
+    in_turn: Option<&AgentFact>,
+    after_turn: Option<&AgentFact>,
+) -> AgentLoop {
+    let mut agent = agent();
+    agent.spec.max_turns = 100;
+    let answer = ToolAnswer { same_again, ..ToolAnswer::failed(&"a".into(), "the same") };
+    for _ in 0..turns {
+        let facts = [Some(reply("", &["a"], StopReason::ToolCalls)), in_turn.cloned()];
+        let end = [Some(AgentFact::ToolEnded { answer: answer.clone() }), after_turn.cloned()];
+        facts.into_iter().chain(end).flatten().for_each(|fact| agent.apply(fact).unwrap());
+    }
+    agent
+}
+
+#[test]
+fn waiting_and_hearing_are_no_loop() {
+    let heard = || AgentFact::Delivered { text: "note".to_owned() };
+    let table = [
+        ("looping", SameAgain::Repeats, None, None, true),
+        ("woken by a message", SameAgain::Repeats, None, Some(heard()), false),
+        ("its time was over", SameAgain::Repeats, Some(AgentFact::Waits), None, false),
+        ("stopped and resumed", SameAgain::Stopped, None, None, false),
+        ("polling", SameAgain::GoesOn, None, None, false),
+    ];
+    for (name, same_again, in_turn, after_turn, loops) in table {
+        // An agent that has ended gets no more replies.
+        let step = repeating(if loops { 8 } else { 20 }, same_again, in_turn.as_ref(), after_turn.as_ref())
+            .next_step(&ByteBound);
+        assert_eq!(matches!(step, Step::Finish(Finish::Looping)), loops, "{name}: {step:?}");
+    }
+}
+
+#[test]
+fn an_agent_that_polls_is_told_to_wait() {
+    let said = |agent: &AgentLoop| match agent.transcript().last() {
+        Some(Message::User { text }) => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    let mut agent = repeating(3, SameAgain::GoesOn, None, None);
+    assert!(said(&agent).contains("Do other work meanwhile"));
+    let tool = |name: &str| ToolSpec { name: name.to_owned(), description: String::new(), parameters: json!({}) };
+    agent.spec.tools = vec![tool("read_file"), tool("wait_for_agents")];
+    agent.apply(reply("", &["a"], StopReason::ToolCalls)).unwrap();
+    let answer = ToolAnswer { same_again: SameAgain::GoesOn, ..ToolAnswer::failed(&"a".into(), "the same") };
+    agent.apply(AgentFact::ToolEnded { answer }).unwrap();
+    assert!(said(&agent).contains("Wait for it with `wait_for_agents`"));
 }
 
 #[test]

@@ -81,6 +81,12 @@ impl ResourceUsage {
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Returns the processor time of the call's commands in milliseconds. A tool computes little beside them, and what
+    /// one computes that runs none is not a command's.
+    pub fn command_cpu_ms(&self) -> u64 {
+        if self.processes == 0 { 0 } else { self.cpu_ms }
+    }
 }
 
 /// Why work is returned to its agent, or left to the user.

@@ -22,17 +22,20 @@ impl Event {
             | Event::BaseVerified { .. }
             | Event::ApprovalDecided { .. }
             | Event::LandingStarted { .. }
-            | Event::LandingFailed { .. }
+            | Event::LandingFailed(_)
             | Event::RunLanded { .. }
-            | Event::RunUnlanded { .. }
+            | Event::RunUnlanded(_)
             | Event::RunCleaned { .. }
             | Event::TasksDropped(_)
-            | Event::IntegrationHeld { .. }
+            | Event::IntegrationHeld(_)
             | Event::MachineSlept { .. } => None,
             Event::TaskAdded { task, .. } => Some(&task.id),
             Event::ReportDue(due) => Some(&due.task),
             Event::ReportGiven(given) => Some(&given.task),
             Event::WorkCompared(compared) => Some(&compared.task),
+            Event::EgressDecided(decided) => Some(&decided.task),
+            Event::SearchRequested(asked) => Some(&asked.task),
+            Event::SearchEnded(ended) => Some(&ended.task),
             // What an agent writes to the user is a part of its own story.
             Event::MessageSent { envelope } => envelope.to.agent().or(envelope.from.agent()),
             Event::MessageDelivered { to, .. } => Some(to),

@@ -4,7 +4,7 @@ use crate::event::Event;
 
 impl Event {
     /// The values of `type`, in the order of the declaration; a test compares them with the type's schema.
-    pub const TYPES: [&'static str; 61] = [
+    pub const TYPES: [&'static str; 64] = [
         "run.started",
         "run.resumed",
         "run.slept",
@@ -25,8 +25,11 @@ impl Event {
         "model.failed",
         "model.rejected",
         "model.cut",
+        "search.requested",
+        "search.ended",
         "context.compacted",
         "tool.started",
+        "egress.decided",
         "tool.finished",
         "approval.requested",
         "approval.decided",

@@ -79,26 +79,6 @@ fn matches_characters(pattern: &[char], text: &str) -> bool {
     wildcard(pattern, &text, |&p| p == '*', |&p, &t| p == '?' || p == t)
 }
 
-/// Reports whether a host matches, label by label: `*.example.org` is any host below `example.org`, not that itself.
-/// Other patterns match as text, but only where more matches is safer.
-pub(super) fn matches_host(pattern: &str, host: &str, strict: bool) -> bool {
-    let canonical = |host: &str| host.strip_suffix('.').unwrap_or(host).to_lowercase();
-    let (pattern, host) = (canonical(pattern), canonical(host));
-    match pattern.strip_prefix("*.") {
-        Some(above) => host.strip_suffix(above).is_some_and(|below| below.len() > 1 && below.ends_with('.')),
-        None => pattern == host || (!strict && matches_text(&pattern, &host)),
-    }
-}
-
-/// Reports whether every host that matches one pattern matches another one as well.
-pub(crate) fn covers_host(wide: &str, narrow: &str) -> bool {
-    match (narrow.strip_prefix("*."), wide.strip_prefix("*.")) {
-        (Some(below), Some(above)) => matches_host(above, below, true) || matches_host(wide, below, true),
-        (Some(_), None) => false,
-        (None, _) => matches_host(wide, narrow, true),
-    }
-}
-
 /// Reports whether a command matches: as text, and with a closing ` *` or `:*` also without further words.
 pub(super) fn matches_command(pattern: &str, command: &str) -> bool {
     let words = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));

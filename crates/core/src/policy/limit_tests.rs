@@ -1,6 +1,8 @@
 //! Decisions under the settings of tools.
 
 use super::*;
+use crate::host::Host;
+use crate::tool_settings::WebServiceName;
 
 /// The values of the reference.
 fn profile() -> ToolSettings {
@@ -137,4 +139,76 @@ fn hosts_that_are_not_listed_are_asked_about() {
     let allow = [(RuleDecision::Allow, "t(example.org)")];
     let host = Target::Host("example.org".to_owned());
     assert_eq!(decide(&allow, &ToolSettings::default(), host), "allow allow:t(example.org)");
+}
+
+/// Settings with one listed host, the hosts below another one, and a service on this machine.
+fn with_hosts() -> ToolSettings {
+    let mut settings = ToolSettings::default();
+    settings.web_requests.allowed_domains = vec!["wiki.corp.example".to_owned(), "*.example.org".to_owned()];
+    let service = (WebServiceName::Searxng, "http://localhost:8888/".to_owned());
+    settings.web_requests.services = [service].into();
+    settings
+}
+
+#[test]
+fn a_service_is_listed_for_the_tool_that_asks_it() {
+    let policy = Policy::default().limited(&with_hosts(), Path::new("/w/T1"));
+    let decide = |tool: &'static str| {
+        let targets = [Target::Host("localhost".to_owned())];
+        let question = Question { tool, permission: Permission::NetworkAccess, access: Access::Own, targets: &targets };
+        policy.decide(&Grant::of_tools([tool]), &question).rule().to_owned()
+    };
+    assert_eq!(decide("web_search"), "default");
+    assert_eq!(decide("fetch_url"), "tools.web_requests.allowed_domains");
+}
+
+#[test]
+fn only_a_host_that_the_user_names_leads_to_addresses_and_ports_of_its_own() {
+    let allow = |rule: &str| RuleText::new(RuleDecision::Allow, rule, "the user");
+    let rules = [allow("fetch_url(domain:printer)"), allow("fetch_url(*.lan)"), allow("fetch_url")];
+    let policy = Policy::new(&rules, &ToolNames::default()).unwrap().limited(&with_hosts(), Path::new("/w/T1"));
+    let table = [
+        ("fetch_url", "wiki.corp.example", "10.0.0.7", true),
+        ("fetch_url", "WIKI.corp.example.", "fd00::7", true),
+        ("fetch_url", "printer", "192.168.1.9", true),
+        ("web_search", "printer", "192.168.1.9", false),
+        ("web_search", "localhost", "127.0.0.1", true),
+        ("fetch_url", "localhost", "127.0.0.1", false),
+        ("fetch_url", "a.example.org", "127.0.0.1", false),
+        ("fetch_url", "nas.lan", "192.168.1.2", false),
+        ("fetch_url", "metadata.google.internal", "169.254.169.254", false),
+        ("fetch_url", "[::ffff:127.0.0.1]", "127.0.0.1", false),
+    ];
+    for (tool, host, address, may) in table {
+        let host = Host::parse(host).unwrap();
+        let address = address.parse().unwrap();
+        assert_eq!(policy.refuse_address(tool, &host, address).is_none(), may, "{tool} {host}");
+        assert_eq!(policy.refuse_port(tool, &host, 8080).is_none(), may, "{tool} {host}");
+        assert!(policy.refuse_address(tool, &host, "1.1.1.1".parse().unwrap()).is_none(), "{tool} {host}");
+        assert!(policy.refuse_port(tool, &host, 443).is_none(), "{tool} {host}");
+    }
+}
+
+#[test]
+fn a_name_that_the_user_names_leads_to_a_private_network_and_no_further() {
+    let allow = |host: &str| RuleText::new(RuleDecision::Allow, format!("fetch_url(domain:{host})"), "the user");
+    let rules = ["wiki.corp.example", "localhost", "127.0.0.1", "169.254.169.254"].map(allow);
+    let policy = Policy::new(&rules, &ToolNames::default()).unwrap();
+    let table = [
+        ("wiki.corp.example", "192.168.1.9", true),
+        ("wiki.corp.example", "100.64.0.1", true),
+        ("wiki.corp.example", "127.0.0.1", false),
+        ("wiki.corp.example", "::ffff:127.0.0.1", false),
+        ("wiki.corp.example", "169.254.169.254", false),
+        ("wiki.corp.example", "168.63.129.16", false),
+        ("wiki.corp.example", "fe80::1", false),
+        ("localhost", "::1", true),
+        ("localhost", "169.254.169.254", false),
+        ("127.0.0.1", "127.0.0.1", true),
+        ("169.254.169.254", "169.254.169.254", true),
+    ];
+    for (host, address, may) in table {
+        let refused = policy.refuse_address("fetch_url", &Host::parse(host).unwrap(), address.parse().unwrap());
+        assert_eq!(refused.is_none(), may, "{host} {address}");
+    }
 }

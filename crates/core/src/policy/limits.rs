@@ -6,13 +6,14 @@
 use std::path::Path;
 
 use super::command::Command;
-use super::{glob, programs};
-use crate::tool_settings::ToolSettings;
+use super::programs;
+use crate::host::{Host, HostPattern, WebUrl};
+use crate::tool_settings::{ALLOWED_DOMAINS, ToolSettings};
 
 const FORBIDDEN: &str = "tools.file_operations.forbidden_paths";
 const EXTENSIONS: &str = "tools.file_operations.allowed_extensions";
 const COMMANDS: &str = "tools.code_execution.allowed_commands";
-const DOMAINS: &str = "tools.web_requests.allowed_domains";
+pub(super) const DOMAINS: &str = "tools.web_requests.allowed_domains";
 
 /// The folders of the system's programs: a program there is the one that its name alone finds.
 const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/bin/", "/usr/bin/", "/bin/"];
@@ -41,7 +42,9 @@ pub(super) struct Limits {
     forbidden: Vec<String>,
     extensions: Option<Extensions>,
     commands: Option<Vec<String>>,
-    domains: Option<Vec<String>>,
+    domains: Option<Vec<HostPattern>>,
+    /// The hosts of services that the user has chosen, each with the tool that asks it.
+    services: Vec<(&'static str, Host)>,
 }
 
 impl Limits {
@@ -57,7 +60,10 @@ impl Limits {
             forbidden: settings.file_operations.forbidden_paths.iter().filter_map(inside).collect(),
             extensions: settings.file_operations.allowed_extensions.as_deref().map(Extensions::new),
             commands: settings.code_execution.allowed_commands.clone(),
-            domains: Some(settings.web_requests.allowed_domains.clone()),
+            domains: Some(
+                settings.web_requests.allowed_domains.iter().filter_map(|host| HostPattern::parse(host)).collect(),
+            ),
+            services: services(settings),
         }
     }
 
@@ -87,9 +93,31 @@ impl Limits {
     }
 
     /// Returns the setting that asks about a host, since it does not list it.
-    pub(super) fn doubt_host(&self, host: &str) -> Option<&'static str> {
-        let is_listed = self.domains.as_ref()?.iter().any(|domain| glob::matches_host(domain, host, true));
+    pub(super) fn doubt_host(&self, tool: &str, host: &str) -> Option<&'static str> {
+        self.domains.as_ref()?;
+        let is_listed = Host::parse(host).is_ok_and(|host| self.lists_host(tool, &host));
         (!is_listed).then_some(DOMAINS)
+    }
+
+    /// Reports whether the user has listed a host, or chosen it as the service that a tool asks.
+    pub(super) fn lists_host(&self, tool: &str, host: &Host) -> bool {
+        self.domains.iter().flatten().any(|domain| domain.matches(host)) || self.is_service(tool, host)
+    }
+
+    /// Reports whether the user has listed a host besides those that are shipped, which are for the tools of the web.
+    pub(super) fn lists_more(&self, host: &Host) -> bool {
+        let is_shipped = |domain: &&HostPattern| ALLOWED_DOMAINS.contains(&domain.to_string().as_str());
+        self.domains.iter().flatten().filter(|domain| !is_shipped(domain)).any(|domain| domain.matches(host))
+    }
+
+    /// Reports whether the user has listed exactly this host, or chosen it as the service that a tool asks.
+    pub(super) fn names_host(&self, tool: &str, host: &Host) -> bool {
+        let is_exact = |domain: &HostPattern| matches!(domain, HostPattern::Exact(exact) if exact == host);
+        self.domains.iter().flatten().any(is_exact) || self.is_service(tool, host)
+    }
+
+    fn is_service(&self, tool: &str, host: &Host) -> bool {
+        self.services.iter().any(|(of, service)| *of == tool && service == host)
     }
 
     /// Reports whether some paths are not allowed.
@@ -145,6 +173,18 @@ impl Extensions {
         let lower_case = extensions.iter().map(|extension| extension.to_lowercase()).collect();
         Extensions { lower_case, shown: extensions.join(" ") }
     }
+}
+
+/// Returns the hosts of the services that the user has chosen: those with an address of the user's, which are not asked
+/// at their own, so that naming that one asks nothing; and the one that searches.
+fn services(settings: &ToolSettings) -> Vec<(&'static str, Host)> {
+    let web = &settings.web_requests;
+    let set = web.services.iter().map(|(service, url)| (*service, url.as_str()));
+    let chosen = web.services.keys().copied().chain(web.search_service);
+    let own = chosen.filter_map(|service| Some((service, service.own_url()?)));
+    set.chain(own)
+        .filter_map(|(service, url)| Some((service.tool(), WebUrl::parse(url).ok()?.host().clone())))
+        .collect()
 }
 
 /// What a command line runs.

@@ -1,4 +1,6 @@
-//! What a call affects, as rules see it.
+//! What a call affects, as rules see it, and why a package manager asks a host.
+
+use crate::host::Host;
 
 /// Something that a call would affect, as rules see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +15,38 @@ pub enum Target {
     Shell(String),
     /// A host, as a name or an address.
     Host(String),
+    /// A branch of a remote repository.
+    Remote(RemoteBranch),
+    /// The network, without a word on which hosts.
+    Network,
     /// Any other name that a rule may contain, such as an agent.
     Name(String),
+}
+
+/// A branch of a remote repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteBranch {
+    /// The name of the remote.
+    pub remote: String,
+    /// The branch's short name there.
+    pub branch: String,
+    /// The host; `None` for a folder of this machine.
+    pub host: Option<Host>,
+    /// Why agents do not change the branch, unless a rule names it.
+    pub protected: Option<String>,
+    /// Whether commits of the user's would become known there.
+    pub publishes_users: bool,
+}
+
+/// Why a package manager asks a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registry {
+    /// It belongs to the registry that the manager asks unless it is told otherwise.
+    WellKnown,
+    /// A file of the project, which an agent can write, names it as a registry.
+    OfProject,
+    /// Neither.
+    Other,
 }
 
 impl Target {
@@ -22,7 +54,12 @@ impl Target {
     pub fn path(&self) -> Option<&str> {
         match self {
             Target::Path(path) | Target::Folder(path) => Some(path),
-            Target::Argv(_) | Target::Shell(_) | Target::Host(_) | Target::Name(_) => None,
+            Target::Argv(_)
+            | Target::Shell(_)
+            | Target::Host(_)
+            | Target::Remote(_)
+            | Target::Network
+            | Target::Name(_) => None,
         }
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::host::Host;
 use crate::tool_names::ToolTraits;
 
 fn rule(decision: RuleDecision, rule: &str) -> RuleText {
@@ -33,7 +34,7 @@ pub(super) fn tool_names() -> ToolNames {
     names
 }
 
-fn policy(rules: &[(RuleDecision, &str)]) -> Policy {
+pub(super) fn policy(rules: &[(RuleDecision, &str)]) -> Policy {
     Policy::new(&rules.iter().map(|(decision, text)| rule(*decision, text)).collect::<Vec<_>>(), &tool_names()).unwrap()
 }
 
@@ -224,11 +225,84 @@ fn hosts_match_label_by_label() {
         ("*.github.com", "evilgithub.com", false),
         ("github.com", "github.com.evil.org", false),
         ("git*.com", "github.com", true),
+        ("domain:github.com", "github.com", true),
+        ("domain:*.github.com", "api.github.com", true),
+        ("domain:*.github.com", "github.com", false),
+        ("domain:*", "github.com", true),
+        ("127.0.0.1", "0x7f.1", true),
+        ("127.0.0.1", "[::ffff:127.0.0.1]", true),
+        ("b\u{fc}cher.example", "xn--bcher-kva.example", true),
     ];
     for (pattern, host, expected) in table {
         let policy = policy(&[(Deny, &format!("web({pattern})"))]);
         let decision = judge(&policy, "web", Permission::NetworkAccess, Target::Host(host.to_owned()));
         assert_eq!(decision.starts_with("deny"), expected, "{pattern} {host}");
+    }
+}
+
+#[test]
+fn a_program_reaches_what_a_rule_about_the_network_allows() {
+    let judge = |rules: &[(RuleDecision, &str)], target: Target| {
+        let targets = [target];
+        let (permission, access) = (Permission::NetworkAccess, Access::Network.beside(Permission::CodeExecution));
+        let question = Question { tool: "run_shell_command", permission, access, targets: &targets };
+        policy(rules).decide(&Grant::of_tools(["run_shell_command"]), &question).rule().to_owned()
+    };
+    let host = |host: &str| Target::Host(host.to_owned());
+    type Row<'r> = (&'r [(RuleDecision, &'r str)], Target, &'r str);
+    let table: [Row<'_>; 17] = [
+        (&[], host("crates.io"), NETWORK_RULE),
+        (&[], Target::Network, NETWORK_RULE),
+        (&[(Allow, "Bash")], host("crates.io"), NETWORK_RULE),
+        (&[(Allow, "Bash(crates.io)")], host("crates.io"), NETWORK_RULE),
+        (&[(Allow, "grep(crates.io)")], host("crates.io"), NETWORK_RULE),
+        (&[(Allow, "Bash(domain:crates.io)")], host("Crates.IO."), "allow:Bash(domain:crates.io)"),
+        (&[(Allow, "Bash(domain:crates.io)")], host("static.crates.io"), NETWORK_RULE),
+        (&[(Allow, "network_access(*.crates.io)")], host("static.crates.io"), "allow:network_access(*.crates.io)"),
+        (&[(Allow, "network_access(*.crates.io)")], host("*.Crates.io"), "allow:network_access(*.crates.io)"),
+        (&[(Allow, "network_access(*.crates.io)")], host("*.a.crates.io"), "allow:network_access(*.crates.io)"),
+        (&[(Allow, "network_access(*.crates.io)")], host("*.io"), NETWORK_RULE),
+        (&[(Allow, "network_access(a.crates.io)")], host("*.crates.io"), NETWORK_RULE),
+        (&[(Deny, "network_access(*.crates.io)")], host("*.crates.io"), "deny:network_access(*.crates.io)"),
+        (&[(Allow, "network_access(*.crates.io)")], Target::Network, NETWORK_RULE),
+        (&[(Allow, "network_access")], Target::Network, "allow:network_access"),
+        (&[(Allow, "network_access"), (Deny, "Bash(domain:a.org)")], host("a.org"), "deny:Bash(domain:a.org)"),
+        (&[(Allow, "network_access"), (Ask, "network_access(*.org)")], host("a.org"), "ask:network_access(*.org)"),
+    ];
+    for (rules, target, expected) in table {
+        assert_eq!(judge(rules, target.clone()), expected, "{rules:?} {target:?}");
+    }
+    // Nor does a rule about a command name a host of the user's own network.
+    let (printer, address) = (Host::parse("printer").unwrap(), "192.168.1.9".parse().unwrap());
+    for (rule, may) in [("Bash(printer)", false), ("Bash(domain:printer)", true)] {
+        let refused = policy(&[(Allow, rule)]).refuse_address("run_shell_command", &printer, address);
+        assert_eq!(refused.is_none(), may, "{rule}");
+    }
+}
+
+#[test]
+fn consent_to_hosts_covers_none_that_another_rule_asks_about() {
+    let covers = |rules: &[(RuleDecision, &str)], named: &str, host: &str| {
+        let (named, host) = (HostPattern::parse(named).unwrap(), Host::parse(host).unwrap());
+        let targets = [Target::Host(host.to_string())];
+        let (permission, access) = (Permission::NetworkAccess, Access::Network);
+        let question = Question { tool: "run_shell_command", permission, access, targets: &targets };
+        policy(rules).consent_covers(&question, &named, &host)
+    };
+    type Row<'r> = (&'r [(RuleDecision, &'r str)], &'r str, &'r str, bool);
+    let table: [Row<'_>; 9] = [
+        (&[], "*.github.com", "api.github.com", true),
+        (&[], "*.github.com", "github.com", false),
+        (&[(Ask, "network_access(api.github.com)")], "*.github.com", "api.github.com", false),
+        (&[(Ask, "Bash(domain:api.github.com)")], "*.github.com", "api.github.com", false),
+        (&[(Ask, "network_access(api.github.com)")], "*.github.com", "raw.github.com", true),
+        (&[(Ask, "network_access(api.github.com)")], "api.github.com", "api.github.com", true),
+        (&[(Ask, "network_access(*.github.com)")], "*.github.com", "api.github.com", true),
+        (&[(Ask, "network_access")], "*.github.com", "api.github.com", true),
+        (&[(Ask, "grep(api.github.com)")], "*.github.com", "api.github.com", true),
+    ];
+    for (rules, named, host, expected) in table {
+        assert_eq!(covers(rules, named, host), expected, "{rules:?} {named} {host}");
     }
 }
 

@@ -3,6 +3,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use super::*;
+use crate::event::HeldIntegration;
 
 const KEY: &str = "sk-proj-aZ3/9+Qx_7\"Lm\\Tn0pWvB5uYk2RdE8sHcJ4";
 
@@ -214,8 +215,8 @@ fn values_are_redacted_in_texts_and_names() {
 #[test]
 fn what_cannot_be_without_a_secret_is_not_kept_with_it() {
     let redactor = redactor("integration.held-by-nobody-at-all");
-    let (checkout, commit) = ("integration.held-by-nobody-at-all".to_owned(), "1".into());
-    let refused = redactor.all_of(crate::Event::IntegrationHeld { checkout, commit }).unwrap_err();
+    let held = HeldIntegration { checkout: "integration.held-by-nobody-at-all".to_owned(), commit: "1".into() };
+    let refused = redactor.all_of(crate::Event::IntegrationHeld(held)).unwrap_err();
     let (fields, secret) = ("type`, `checkout".to_owned(), "KEY".to_owned());
     assert_eq!(refused, RedactionError::Fixed { fields, secret });
     assert!(!refused.to_string().contains("nobody"), "{refused}");

@@ -79,11 +79,11 @@ pub enum RequestRefused {
         dependents: Vec<TaskId>,
     },
     /// The work of the task is part of another task's.
-    #[error("the work of {task} is part of that of {parent}, which spawned it; drop {parent} instead")]
+    #[error("{task} cannot be dropped alone, since its work is part of that of {parent}")]
     WithinParent {
         /// The task that was to be dropped.
         task: TaskId,
-        /// The agent that spawned it.
+        /// The highest agent above it whose work contains its own.
         parent: TaskId,
     },
     /// The agent that spawned the task has ended without success, so nothing would take its work.

@@ -17,8 +17,9 @@ impl RunState {
     pub fn base_check(&self) -> Option<&str> {
         let command = self.settings.verify.as_deref()?;
         let is_wanted = self.settings.verify_base && self.settings.merge != MergeMode::None;
-        let is_open = self.base_result == BaseResult::Unknown && !self.tasks().any(|record| record.attempt() > 0);
-        (is_wanted && is_open && !self.workable().is_empty()).then_some(command)
+        let has_begun = || self.tasks().any(|record| record.attempt() > 0);
+        let is_open = is_wanted && self.base_result == BaseResult::Unknown && self.to_work_on().next().is_some();
+        (is_open && !has_begun()).then_some(command)
     }
 
     /// Returns how the check of the base has failed, or `None` if it has not.

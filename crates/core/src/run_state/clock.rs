@@ -1,11 +1,11 @@
 //! The time of a run and of its tasks, and what stops it: sleep, pauses and models that do not answer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agenda::List;
 use crate::event::{Event, Recorded};
 use crate::ids::TaskId;
-use crate::run_state::{Outage, RunState};
+use crate::run_state::{Outage, RunState, TaskRecord};
 
 impl RunState {
     /// Records since when a model does not answer.
@@ -14,15 +14,13 @@ impl RunState {
             && let Some(record) = self.tasks.get_mut(task)
         {
             let (since_ms, error) = (fact.ts_ms, error.clone());
-            Arc::make_mut(record).begin_outage(Outage { since_ms, error, turn: *turn });
+            record.begin_outage(Outage { since_ms, error, turn: *turn });
         }
     }
 
     /// Ends all outages: the process whose agents waited has ended.
     pub(super) fn end_outages(&mut self) {
-        for record in self.tasks.values_mut().filter(|record| record.outage().is_some()) {
-            Arc::make_mut(record).end_outage();
-        }
+        self.tasks.change_if(|record| record.outage().is_some(), TaskRecord::end_outage);
     }
 
     /// Records for a failed task whether the run had any time left.
@@ -31,7 +29,7 @@ impl RunState {
         if let Event::TaskFailed { task, .. } = event
             && let Some(record) = self.tasks.get_mut(task)
         {
-            Arc::make_mut(record).note_time(is_over);
+            record.note_time(is_over);
         }
     }
 
@@ -42,18 +40,15 @@ impl RunState {
             other => other.task(),
         };
         let now = self.worked_ms();
-        if let Some(record) = task.and_then(|task| self.tasks.get_mut(task))
-            && record.is_count_due()
-        {
-            Arc::make_mut(record).count_work(now);
+        if let Some(record) = task.and_then(|task| self.tasks.get_mut_if(task, TaskRecord::is_count_due)) {
+            record.count_work(now);
         }
     }
 
     /// Reports whether the run's time stands still: agents wait for models that do not answer, and nothing else is
     /// done.
     pub fn stands_still(&self) -> bool {
-        let is_out = self.tasks.values().any(|record| record.outage().is_some());
-        is_out && self.merges.current().is_none() && !self.tasks.values().any(|record| record.is_at_work())
+        self.is_any(List::Silent) && self.merges.current().is_none() && !self.is_any(List::AtWork)
     }
 
     /// Returns the milliseconds in which a process worked on the run, up to its newest event.

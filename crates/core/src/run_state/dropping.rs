@@ -1,10 +1,9 @@
 //! Dropping tasks: deciding which, and what remains of them in the state.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::dropped_tasks::DroppedTasks;
-use crate::ids::TaskId;
+use crate::ids::{AgentId, TaskId};
 use crate::illegal::Illegal;
 use crate::request::RequestRefused;
 use crate::run_state::{RunState, TaskRecord};
@@ -23,7 +22,8 @@ impl RunState {
         if record.is_given_up() && record.merged().is_empty() {
             return Err(RequestRefused::NothingToDrop { task: task.clone(), state: record.state() });
         }
-        if let Some(parent) = record.merged().last().and_then(|merged| merged.into.agent()) {
+        // A later attempt that went into the result would not take the earlier ones with it.
+        if let Some(parent) = self.holders(record).last() {
             return Err(RequestRefused::WithinParent { task: task.clone(), parent: parent.clone() });
         }
         let begun = |id: &TaskId| self.task(id).is_some_and(|record| record.attempt() > 0 && !record.left_nothing());
@@ -39,6 +39,19 @@ impl RunState {
         let mut seen = BTreeSet::new();
         dropped.retain(|id| seen.insert(id.clone()));
         Ok(dropped)
+    }
+
+    /// Returns the agents whose work contains an attempt of a task, from the one that it was merged into upwards.
+    pub(crate) fn holders<'s>(&'s self, record: &'s TaskRecord) -> impl Iterator<Item = &'s AgentId> {
+        let of = |record: &'s TaskRecord| record.merged().iter().find_map(|merged| merged.into.agent());
+        // At most as many steps as there are tasks, in case a parent is its own ancestor.
+        std::iter::successors(of(record), move |agent| self.task(agent).and_then(of)).take(self.tasks.len())
+    }
+
+    /// Returns what has to be dropped to take a task's work out of the result: the task, or the agent whose work
+    /// contains it.
+    pub fn to_be_dropped<'s>(&'s self, task: &'s TaskId) -> &'s TaskId {
+        self.task(task).and_then(|record| self.holders(record).last()).unwrap_or(task)
     }
 
     /// Returns the tasks whose work was rejected after it was merged, and is still part of the result.
@@ -57,16 +70,20 @@ impl RunState {
         if let Some(unknown) = tasks.iter().find(|task| self.task(task).is_none()) {
             return Err(Illegal::NoTask(unknown.clone()));
         }
-        for (id, record) in &mut self.tasks {
-            let record = Arc::make_mut(record);
-            if tasks.contains(id) {
-                record.drop_work();
-                self.budget.release(id);
-                self.budget.let_go(id);
-                self.money.release(id);
-            } else {
-                record.replace_merges(merges);
-            }
+        self.tasks.change_if(
+            |_| true,
+            |record| {
+                if tasks.contains(&record.task.id) {
+                    record.drop_work();
+                } else {
+                    record.replace_merges(merges);
+                }
+            },
+        );
+        for id in tasks {
+            self.budget.release(id);
+            self.budget.let_go(id);
+            self.money.release(id);
         }
         // A merge into the previous result would bring the dropped work back.
         self.merges.restart();

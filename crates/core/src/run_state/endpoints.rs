@@ -2,9 +2,7 @@
 //!
 //! Such a task keeps its work and its attempt. Only a resumption ends its wait, since only the user can mend the cause.
 
-use std::sync::Arc;
-
-use crate::run_state::RunState;
+use crate::run_state::{RunState, TaskRecord};
 use crate::wait::{RejectingEndpoint, Wait};
 
 impl RunState {
@@ -27,8 +25,6 @@ impl RunState {
 
     /// Ends the waits for endpoints: whoever resumes the run may have mended the key or the account.
     pub(super) fn ask_endpoints_again(&mut self) {
-        for record in self.tasks.values_mut().filter(|record| record.rejecting_endpoint().is_some()) {
-            Arc::make_mut(record).ask_again();
-        }
+        self.tasks.change_if(|record| record.rejecting_endpoint().is_some(), TaskRecord::ask_again);
     }
 }

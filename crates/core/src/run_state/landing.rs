@@ -3,7 +3,8 @@
 use crate::event::RunStatus;
 use crate::ids::Oid;
 use crate::illegal::Illegal;
-use crate::run_state::{Landing, LandingOutcome, RunState};
+use crate::run_state::{Landing, LandingOutcome, RunState, TaskRecord, TaskState};
+use crate::work_step::LandingConcern;
 
 impl Landing {
     /// Decides what has become of the landing, from its branch's tip, whether that contains it, and the run's result.
@@ -42,6 +43,19 @@ impl RunState {
             && self.status == RunStatus::Succeeded
             && !self.is_landed()
             && self.taken_back.as_ref() != Some(&self.integration)
+    }
+
+    /// Returns what the user should know about a task when the run is landed, or `None`.
+    pub fn landing_concern(&self, record: &TaskRecord) -> Option<LandingConcern> {
+        if record.is_rejected_in_result() && self.is_in_result(record) {
+            Some(LandingConcern::RejectedInResult)
+        } else if record.is_stale() && self.is_in_result(record) {
+            Some(LandingConcern::BuiltOnRejected)
+        } else if !record.state().is_merged() && record.state() != TaskState::Cancelled {
+            Some(LandingConcern::NotInResult)
+        } else {
+            self.held_by(record).cloned().map(LandingConcern::HeldBy)
+        }
     }
 
     /// Applies the start of a landing.

@@ -4,8 +4,7 @@
 //! spawned it while that agent waits for others: it has no worker then, so no file moves under a running command. Once
 //! the parent itself is merged, its children go where it went.
 
-use std::sync::Arc;
-
+use crate::agenda::List;
 use crate::event::Event;
 use crate::hand_over::HandOver;
 use crate::ids::{AgentId, Oid, TaskId};
@@ -14,7 +13,6 @@ use crate::merge_target::MergeTarget;
 use crate::run_state::{RunState, TaskRecord};
 use crate::settings::MergeMode;
 use crate::task_state::TaskState;
-use crate::wait::Wait;
 
 impl RunState {
     /// Returns the branch that a task's work is merged into.
@@ -42,13 +40,10 @@ impl RunState {
     }
 
     /// Reports whether a branch takes work now: an agent's only while the agent waits for others.
-    fn takes_work(&self, target: &MergeTarget) -> bool {
+    pub(crate) fn takes_work(&self, target: &MergeTarget) -> bool {
         match target {
             MergeTarget::Integration => self.settings.merge != MergeMode::None,
-            MergeTarget::Agent(agent) => {
-                let wait = self.task(agent).and_then(TaskRecord::wait);
-                matches!(wait, Some(Wait::Agents { .. } | Wait::Children))
-            }
+            MergeTarget::Agent(agent) => self.task(agent).is_some_and(TaskRecord::takes_work),
         }
     }
 
@@ -62,6 +57,15 @@ impl RunState {
         // What is merged into another agent's work is reviewed with that.
         let is_of_run = self.settings.merge == MergeMode::Review && self.merge_target(record).is_integration();
         is_of_run || record.task.review_required
+    }
+
+    /// Reports whether a person's review of a task's finished work is due and has not been asked for.
+    pub(super) fn needs_new_review(&self, record: &TaskRecord) -> bool {
+        record.state() == TaskState::Verified
+            && self.needs_review(record)
+            && !self.is_held(record)
+            && !self.stays_unmerged(record)
+            && self.approved_work(record).is_none()
     }
 
     /// Returns the commit of a task whose work has every approval that it needs.
@@ -109,13 +113,13 @@ impl RunState {
         }
         merges.next(&Situation {
             settings: &self.settings,
-            candidate: self.tasks().find_map(|record| self.candidate(record)),
+            candidate: self.listed(List::Candidate).find_map(|record| self.candidate(record)),
             current: merges.current().and_then(|task| self.task(task)),
         })
     }
 
     /// Returns a task's work if it may be merged now.
-    fn candidate(&self, record: &TaskRecord) -> Option<Candidate> {
+    pub(super) fn candidate(&self, record: &TaskRecord) -> Option<Candidate> {
         let commit = self.approved_work(record)?.clone();
         let into = self.merge_target(record);
         let target = self.tip_of(&into).filter(|_| self.takes_work(&into))?.clone();
@@ -128,13 +132,15 @@ impl RunState {
         match &into {
             MergeTarget::Integration => self.integration = commit.clone(),
             MergeTarget::Agent(agent) => {
+                let files = self.task(task).and_then(TaskRecord::compared).map_or(&[][..], |work| &work.files);
+                let tests = files.iter().filter(|file| file.changes_test()).cloned().collect();
                 if let Some(parent) = self.tasks.get_mut(agent) {
-                    Arc::make_mut(parent).take_in(commit);
+                    parent.take_in(commit, tests);
                 }
             }
         }
         if let Some(record) = self.tasks.get_mut(task) {
-            Arc::make_mut(record).note_target(into);
+            record.note_target(into);
         }
     }
 
@@ -149,14 +155,27 @@ impl RunState {
         newest.is_some_and(|merged| merged.into.is_integration())
     }
 
+    /// Returns the agent that has ended without success and keeps a task's merged work out of the result, since it was
+    /// merged into that agent's.
+    pub fn held_by(&self, record: &TaskRecord) -> Option<&AgentId> {
+        let mut at = self.task(&record.task.id).filter(|record| record.state().is_merged())?;
+        // At most as many steps as there are tasks, in case a parent is its own ancestor.
+        for _ in 0..self.tasks.len() {
+            at = self.task(at.merged().last()?.into.agent()?)?;
+            if !at.state().is_merged() {
+                return at.state().is_settled().then_some(&at.task.id);
+            }
+        }
+        None
+    }
+
     /// Returns the agents that an agent has spawned, whose work is to be merged into its own and has not been merged,
     /// or given up.
     pub fn open_children<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a TaskRecord> {
         let is_open = move |record: &&TaskRecord| {
-            let is_child = record.parent.as_ref() == Some(agent) && !record.state().is_settled();
-            is_child && self.merge_target(record).agent() == Some(agent)
+            !record.state().is_settled() && self.merge_target(record).agent() == Some(agent)
         };
-        self.tasks().filter(is_open)
+        self.children(agent).filter(is_open)
     }
 
     /// Decides what happens when an agent hands its work over.
@@ -180,11 +199,8 @@ impl RunState {
 
     /// Returns the ends of tasks whose work nothing takes any more, once no worker is active for them.
     pub(super) fn abandoned(&self) -> impl Iterator<Item = Event> {
-        self.tasks().filter_map(|record| {
-            let has_worker = matches!(record.state(), TaskState::Running | TaskState::Committed);
-            if has_worker || record.state().is_settled() || self.merges.current() == Some(&record.task.id) {
-                return None;
-            }
+        let is_free = |record: &&TaskRecord| self.merges.current() != Some(&record.task.id);
+        self.listed(List::Abandoned).filter(is_free).filter_map(|record| {
             let parent = self.lost_parent(record)?;
             let kept = match record.branch() {
                 Some(branch) => format!("; its work is kept on the branch {branch}"),

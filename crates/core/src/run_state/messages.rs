@@ -133,7 +133,7 @@ impl RunState {
             others.filter(|record| fits(record)).map(|record| Receiver::Agent(record.task.id.clone())).collect()
         };
         match (address, from.agent()) {
-            (Address::Agent(agent), _) => vec![Receiver::Agent(agent.clone())],
+            (Address::Agent(agent), _) => vec![Receiver::Agent(self.agent_named(agent).clone())],
             (Address::User, _) => vec![Receiver::User],
             (Address::Parent, Some(agent)) => vec![parent_of(agent).cloned().map_or(Receiver::User, Receiver::Agent)],
             (Address::Parent | Address::Siblings, None) => Vec::new(),

@@ -1,7 +1,5 @@
 //! The last report of an agent that has reached a limit: whether it is due, and what may be spent on it.
 
-use std::sync::Arc;
-
 use crate::budget::{Amount, Reservation};
 use crate::event::{Event, FailureCause};
 use crate::ids::TaskId;
@@ -43,7 +41,7 @@ impl RunState {
     pub(super) fn count_checks(&mut self, task: &TaskId, event: &Event) {
         let changes_files = |tool: &str| self.settings.tools.tool(tool).is_none_or(|traits| traits.changes_files);
         if let Some(record) = self.tasks.get_mut(task) {
-            Arc::make_mut(record).count_checks(event, changes_files, self.settings.verify.as_deref());
+            record.count_checks(event, changes_files, self.settings.verify.as_deref());
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::admission::SpawnRefused;
 use crate::authority::Authority;
-use crate::child::{AgentHandle, AskedChild, PARENTS_TOOLS, SpawnDecision};
+use crate::child::{AgentHandle, AskedChild, MAX_SPAWNED_PER_RUN, PARENTS_TOOLS, SpawnDecision};
 use crate::child_id::child_id;
 use crate::event::Event;
 use crate::ids::CallOfTurn;
@@ -31,8 +31,8 @@ impl RunState {
         if let Some(parent) = &asked.parent {
             self.check_parent(parent)?;
         }
-        let authority = self.authority_of_child(&asked)?;
-        let tokens = self.tokens_of_child(&asked)?;
+        let authority = self.authority_of_child(&id, &asked)?;
+        let tokens = self.tokens_of_child(&asked, &authority)?;
         let AskedChild { parent, call, task, base, context, .. } = asked;
         let task = Box::new(Task { id, tokens, ..task });
         let spawn = Some(Box::new(SpawnRecord { call, base, authority, context }));
@@ -60,13 +60,22 @@ impl RunState {
         }
     }
 
-    /// Reports whether an agent may have children at all, by the limits of the run and by its depth.
-    pub fn may_have_children(&self, agent: &AgentId) -> bool {
-        self.settings.max_children_per_agent > 0 && self.depth(agent) < self.settings.max_depth
+    /// Returns why an agent may have no children at all, by the limits of the run and by its depth; `None` if it may.
+    pub fn bars_children(&self, agent: &AgentId) -> Option<SpawnRefused> {
+        self.bars_children_at(agent, self.depth(agent))
+    }
+
+    fn bars_children_at(&self, agent: &AgentId, depth: u32) -> Option<SpawnRefused> {
+        let limit = self.settings.max_depth;
+        if self.settings.max_children_per_agent == 0 {
+            Some(SpawnRefused::NoSpawning)
+        } else {
+            (depth >= limit).then(|| SpawnRefused::TooDeep { parent: agent.clone(), limit })
+        }
     }
 
     /// Returns the depth of an agent: a task of the plan, or a child of the run, is one below the run itself.
-    fn depth(&self, agent: &AgentId) -> u32 {
+    pub fn depth(&self, agent: &AgentId) -> u32 {
         let ancestors = std::iter::successors(Some(agent), |at| self.task(at)?.parent.as_ref());
         // At most as many steps as there are tasks, in case a parent is its own ancestor.
         u32::try_from(ancestors.take(self.tasks.len() + 1).count()).unwrap_or(u32::MAX)
@@ -76,13 +85,12 @@ impl RunState {
     fn spawned_by(&self, parent: Option<&AgentId>, call: Option<&CallOfTurn>) -> Option<&TaskRecord> {
         let (parent, call) = (parent?, call?);
         let is_spawned = |record: &&TaskRecord| record.spawn.as_ref().is_some_and(|it| it.call.as_ref() == Some(call));
-        self.tasks().filter(|record| record.parent.as_ref() == Some(parent)).find(is_spawned)
+        self.children(parent).find(is_spawned)
     }
 
     /// Returns the id that a program has chosen, or one made of the task's words.
     fn id_of_child(&self, asked: &AskedChild) -> Result<TaskId, SpawnRefused> {
-        let keys: BTreeSet<String> = self.schedule.tasks().map(|known| TaskId::key(known.as_str())).collect();
-        let is_taken = |id: &TaskId| keys.contains(&TaskId::key(id.as_str()));
+        let is_taken = |id: &TaskId| self.schedule.has_key_of(id);
         let Some(id) = &asked.id else { return Ok(child_id(&asked.task.title, is_taken)) };
         if let Some(reason) = TaskId::refusal(id.as_str()) {
             return Err(SpawnRefused::BadId { id: id.to_string(), reason });
@@ -96,25 +104,29 @@ impl RunState {
         if record.state().is_settled() || record.is_stopping() {
             return Err(SpawnRefused::ParentEnded { parent: parent.clone() });
         }
+        if let Some(barred) = self.bars_children(parent) {
+            return Err(barred);
+        }
         let limit = self.settings.max_children_per_agent;
-        if self.tasks().filter(|record| record.parent.as_ref() == Some(parent)).count() >= limit {
+        if self.children(parent).filter(|child| !self.is_at_rest(child)).count() >= limit {
             return Err(SpawnRefused::TooMany { parent: parent.clone(), limit });
         }
-        if !self.may_have_children(parent) {
-            return Err(SpawnRefused::TooDeep { parent: parent.clone(), limit: self.settings.max_depth });
+        let limit = MAX_SPAWNED_PER_RUN;
+        if self.agenda.spawned() >= limit {
+            return Err(SpawnRefused::TooManyInRun { limit });
         }
         Ok(())
     }
 
     /// Returns what a child may do: what its role and its parent both may, and of that no more than is asked for.
-    fn authority_of_child(&self, asked: &AskedChild) -> Result<Authority, SpawnRefused> {
+    fn authority_of_child(&self, id: &AgentId, asked: &AskedChild) -> Result<Authority, SpawnRefused> {
         let parent = asked.parent.as_ref().and_then(|parent| self.task(parent));
         let recorded = parent.and_then(|parent| parent.spawn.as_ref()).map(|spawn| &spawn.authority);
         let of_parent = recorded.or(asked.of_parents_role.as_ref().filter(|_| parent.is_some()));
         let mut authority = of_parent.map_or_else(|| asked.of_role.clone(), |above| asked.of_role.meet(above));
         let depth = asked.parent.as_ref().map_or(0, |parent| self.depth(parent)) + 1;
-        if depth >= self.settings.max_depth || self.settings.max_children_per_agent == 0 {
-            authority.grant.tools.retain(|tool| !PARENTS_TOOLS.contains(&tool.as_str()));
+        if let Some(barred) = self.bars_children_at(id, depth) {
+            authority.grant.withhold(&PARENTS_TOOLS, &barred.to_string());
         }
         if let Some(wanted) = &asked.tools {
             narrow(&mut authority, wanted)?;
@@ -135,11 +147,16 @@ impl RunState {
     }
 
     /// Returns the budget of a child: what is asked for, but no more than its ancestors and the run have left.
-    fn tokens_of_child(&self, asked: &AskedChild) -> Result<Option<u64>, SpawnRefused> {
+    fn tokens_of_child(&self, asked: &AskedChild, authority: &Authority) -> Result<Option<u64>, SpawnRefused> {
         let Some(parent) = &asked.parent else { return Ok(asked.task.tokens) };
+        // A request reserves its input and its maximum reply.
+        let least = LEAST_CONTEXT_TOKENS.saturating_add(u64::from(authority.limits.max_output_tokens));
+        if let Some(tokens) = asked.task.tokens.filter(|tokens| *tokens < least) {
+            return Err(SpawnRefused::SmallBudget { tokens, least });
+        }
         let Some(left) = self.budget.left_for_children(parent) else { return Ok(asked.task.tokens) };
-        if left < LEAST_CONTEXT_TOKENS {
-            return Err(SpawnRefused::NoBudget { parent: parent.clone(), left, least: LEAST_CONTEXT_TOKENS });
+        if left < least {
+            return Err(SpawnRefused::NoBudget { parent: parent.clone(), left, least });
         }
         Ok(asked.task.tokens.map(|tokens| tokens.min(left)))
     }

@@ -1,7 +1,9 @@
 //! What the run spends: reservations and settlements of tokens and money.
 
+use std::sync::Arc;
+
 use crate::budget::{Amount, Reservation};
-use crate::event::Event;
+use crate::event::{Event, ReturnCause};
 use crate::ids::TaskId;
 use crate::price::Cost;
 use crate::run_state::reporting::both;
@@ -34,8 +36,9 @@ impl RunState {
     /// Changes the limits of the run, and forgets what the process that has ended had reserved: new workers repeat its
     /// requests.
     pub(super) fn raise_budgets(&mut self, tokens: Option<u64>, micro_usd: Option<u64>) {
-        self.settings.budget_tokens = tokens.or(self.settings.budget_tokens);
-        self.settings.budget_micro_usd = micro_usd.or(self.settings.budget_micro_usd);
+        let settings = Arc::make_mut(&mut self.settings);
+        settings.budget_tokens = tokens.or(settings.budget_tokens);
+        settings.budget_micro_usd = micro_usd.or(settings.budget_micro_usd);
         self.budget.limit_run(self.settings.budget_tokens);
         self.money.limit_run(self.settings.budget_micro_usd);
         self.budget.release_all();
@@ -65,6 +68,11 @@ impl RunState {
 
     /// Counts what a task reserves and spends.
     pub(super) fn count_spending(&mut self, task: &TaskId, event: &Event) {
+        if let Event::TaskReturned { cause: ReturnCause::Retried, .. } = event
+            && let Some(tokens) = self.task(task).and_then(|record| record.task.tokens)
+        {
+            self.budget.renew(task, tokens);
+        }
         // The last request is paid for from what was held for it, so the hold ends before the tokens are reserved.
         self.hold_for_report(task);
         match event {
@@ -81,6 +89,15 @@ impl RunState {
             Event::ModelReplied { usage, micro_usd, .. } => {
                 self.budget.settle(task, usage.total());
                 self.money.settle(task, micro_usd.unwrap_or_default());
+            }
+            Event::SearchRequested(asked) => {
+                self.budget.reserve(task, asked.reserved_tokens);
+                self.money.reserve(task, asked.reserved_micro_usd.unwrap_or_default());
+            }
+            // One that was counted as cut off is not counted again.
+            Event::SearchEnded(ended) if self.budget.has_reserved(task) => {
+                self.budget.settle(task, ended.usage.total());
+                self.money.settle(task, ended.micro_usd.unwrap_or_default());
             }
             Event::ModelCut { tokens, micro_usd, .. } => {
                 self.budget.settle(task, *tokens);

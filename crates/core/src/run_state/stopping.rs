@@ -3,9 +3,10 @@
 //! A request to stop an agent is an event, so it outlives the process, and it holds for all its descendants from that
 //! moment: a child that it is about to spawn is refused. Each of them is cancelled as soon as no worker works on it.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use crate::admission::StopRefused;
+use crate::agenda::List;
 use crate::child::{KeptWork, TerminateDecision};
 use crate::event::Event;
 use crate::ids::{AgentId, CallOfTurn, TaskId};
@@ -30,7 +31,7 @@ impl RunState {
             return Ok(TerminateDecision::Over);
         }
         if !self.is_ancestor(by, agent) {
-            return Err(self.not_its_descendant(by, agent));
+            return Err(self.may_not_stop(by, agent));
         }
         let open: Vec<TaskId> = self.subtree(agent).filter(|record| is_open(record)).map(id_of).collect();
         if open.is_empty() {
@@ -52,7 +53,7 @@ impl RunState {
     /// Returns the agents that are to be cancelled now, with those that a worker may still work on. Those with a merge
     /// in progress are not among them.
     pub fn stopping(&self) -> impl Iterator<Item = &TaskId> {
-        let stopping = self.tasks().filter(|record| record.is_stopping()).map(|record| &record.task.id);
+        let stopping = self.listed(List::Stopping).map(|record| &record.task.id);
         stopping.filter(|task| !self.is_merging(task))
     }
 
@@ -75,7 +76,7 @@ impl RunState {
         let concerned: Vec<TaskId> = self.subtree(&request.task).map(id_of).collect();
         for id in concerned {
             if let Some(record) = self.tasks.get_mut(&id) {
-                Arc::make_mut(record).request_stop(request);
+                record.request_stop(request);
             }
         }
         Ok(())
@@ -88,14 +89,28 @@ impl RunState {
         is_target || self.merges.current() == Some(task)
     }
 
-    /// Returns an agent and all its descendants.
-    fn subtree<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a TaskRecord> {
-        self.tasks().filter(move |record| record.task.id == *agent || self.is_ancestor(agent, &record.task.id))
+    /// Returns an agent and all its descendants, in the order of the plan, then of addition.
+    fn subtree(&self, agent: &AgentId) -> impl Iterator<Item = &TaskRecord> {
+        let mut found = BTreeMap::new();
+        let mut open: Vec<&TaskRecord> = self.task(agent).into_iter().collect();
+        while let Some(record) = open.pop() {
+            if let Some(place) = self.schedule.place(&record.task.id)
+                && found.insert(place, record).is_none()
+            {
+                open.extend(self.children(&record.task.id));
+            }
+        }
+        found.into_values()
     }
 
-    fn not_its_descendant(&self, by: &AgentId, agent: &AgentId) -> StopRefused {
+    fn may_not_stop(&self, by: &AgentId, agent: &AgentId) -> StopRefused {
         let own = self.subtree(by).filter(|record| record.task.id != *by).map(id_of).collect();
-        StopRefused { agent: agent.clone(), own }
+        let agent = agent.clone();
+        if self.task(&agent).is_some() {
+            StopRefused::NotBelow { agent, own }
+        } else {
+            StopRefused::Unknown { agent, own }
+        }
     }
 }
 

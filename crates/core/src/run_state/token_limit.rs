@@ -11,12 +11,17 @@ impl RunState {
         self.tasks().find(|record| record.task.goal)
     }
 
+    /// Returns the agent that a name stands for: the agent of the goal for [`ROOT_AGENT`], unless a task has that name.
+    pub(super) fn agent_named<'s>(&'s self, name: &'s AgentId) -> &'s AgentId {
+        let root = || self.goal().filter(|_| name.as_str() == ROOT_AGENT && self.task(name).is_none());
+        root().map_or(name, |goal| &goal.task.id)
+    }
+
     /// Returns the maximum size of a request of an agent, in tokens; its role and its model may narrow it further.
     ///
     /// The root is also found by the name [`ROOT_AGENT`], unless a task has it.
     pub fn token_limit(&self, agent: &AgentId) -> u64 {
-        let named = || self.goal().filter(|_| agent.as_str() == ROOT_AGENT);
-        match self.task(agent).or_else(named) {
+        match self.task(self.agent_named(agent)) {
             Some(record) => self.settings.token_limit_of(&record.task, record.model()),
             None if agent.as_str() == ROOT_AGENT => self.settings.root_context_tokens,
             None => self.settings.context_tokens,

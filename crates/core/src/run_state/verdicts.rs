@@ -4,7 +4,6 @@
 //! its approval of exactly these trees. The approval of a person counts as well.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::event::{Event, ReturnCause};
 use crate::ids::{Oid, TaskId};
@@ -123,8 +122,7 @@ impl RunState {
     }
 
     /// Returns a task's progress for the schedule.
-    pub(super) fn progress(&self, id: &TaskId) -> Progress {
-        let Some(record) = self.task(id) else { return Progress::Waiting };
+    pub(super) fn progress(&self, record: &TaskRecord) -> Progress {
         match record.state() {
             TaskState::Pending => Progress::Waiting,
             // Nothing is merged in this mode, so work that has passed its check is complete.
@@ -143,22 +141,22 @@ impl RunState {
         match event {
             Event::AgentSpawned { task, .. } => {
                 let shown = self.work_under_review(task);
-                if let Some(record) = self.tasks.get_mut(task).filter(|record| record.task.verdict) {
-                    Arc::make_mut(record).show_work(shown);
+                if let Some(record) = self.tasks.get_mut_if(task, |record| record.task.verdict) {
+                    record.show_work(shown);
                 }
             }
             Event::TaskReturned { task, .. } => {
                 let reviewers: Vec<TaskId> = self.schedule.reviewers(task).cloned().collect();
                 for reviewer in reviewers {
-                    let ended = |record: &&mut Arc<TaskRecord>| record.state().is_merged() && !record.was_done();
-                    if let Some(record) = self.tasks.get_mut(&reviewer).filter(ended) {
-                        Arc::make_mut(record).await_new_work();
+                    let ended = |record: &TaskRecord| record.state().is_merged() && !record.was_done();
+                    if let Some(record) = self.tasks.get_mut_if(&reviewer, ended) {
+                        record.await_new_work();
                     }
                 }
             }
             Event::MessageDelivered { to, expired: false, .. } => {
-                if let Some(record) = self.tasks.get_mut(to).filter(|record| record.given_verdict().is_some()) {
-                    Arc::make_mut(record).withdraw_verdict();
+                if let Some(record) = self.tasks.get_mut_if(to, |record| record.given_verdict().is_some()) {
+                    record.withdraw_verdict();
                 }
             }
             _ => {}

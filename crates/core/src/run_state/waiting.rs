@@ -1,8 +1,9 @@
 //! Waiting for other agents: whether an agent may, when its wait is over, and when its deadline passes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::agenda::List;
 use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 use crate::event::Event;
 use crate::ids::{AgentId, CallHash, CallOfTurn, TaskId};
@@ -37,11 +38,21 @@ impl RunState {
         }
         let held_up = self.held_up_by(waiter, &asked.ids);
         if !held_up.is_empty() {
-            return Err(WaitRefused::Cycle(held_up));
+            return Err(self.asked_by_another(waiter).unwrap_or(WaitRefused::Cycle(held_up)));
         }
         let CallOfTurn { turn, call } = asked.of.clone();
         let waiting = Event::AgentWaiting { task: waiter.clone(), turn, call_id: call, wait };
         Ok(WaitDecision::Waits(Box::new(waiting)))
+    }
+
+    /// Returns the question of an agent that waits for the answer of this one.
+    fn asked_by_another(&self, waiter: &TaskId) -> Option<WaitRefused> {
+        self.tasks().find_map(|record| match record.wait()? {
+            Wait::Message { to: Receiver::Agent(asked), question, .. } if asked == waiter => {
+                Some(WaitRefused::Asked { asker: record.task.id.clone(), question: *question })
+            }
+            _ => None,
+        })
     }
 
     fn check_named(&self, waiter: &TaskId, ids: &[TaskId]) -> Result<(), WaitRefused> {
@@ -123,6 +134,11 @@ impl RunState {
         self.messages_for(waiter).next().is_some()
     }
 
+    /// Reports whether an agent's wait for others is over, or will be once the merge into its branch has ended.
+    fn will_wake(&self, task: &TaskId) -> bool {
+        self.is_woken(task) || self.has_message(task)
+    }
+
     /// Reports whether a merge into an agent's branch is in progress.
     fn is_merged_into(&self, agent: &TaskId) -> bool {
         self.merges.target().and_then(MergeTarget::agent) == Some(agent)
@@ -155,7 +171,8 @@ impl RunState {
         if self.stands_still() {
             return None;
         }
-        let waits = self.tasks().filter_map(|record| Some((record.wait()?.until_ms()?, &record.task.id)));
+        let waiting = self.listed(List::Waiting);
+        let waits = waiting.filter_map(|record| Some((record.wait()?.until_ms()?, &record.task.id)));
         let waits = waits.filter(|(_, task)| !self.is_merged_into(task));
         let of_wait = waits.min().map(|(until_ms, task)| {
             let left = Duration::from_millis(until_ms.saturating_sub(self.worked_ms()));
@@ -192,7 +209,7 @@ impl RunState {
         // A decision about a call is itself the event that ends the wait for it, and so is a resumption.
         let waits = |record: &&TaskRecord| record.wait().is_some_and(|wait| !wait.has_own_end());
         let ends = |record: &&TaskRecord| self.is_woken(&record.task.id) || self.is_stranded(record);
-        let woken = self.tasks().filter(waits).filter(ends);
+        let woken = self.listed(List::Waiting).filter(waits).filter(ends);
         woken.map(|record| Event::AgentWoken { task: record.task.id.clone(), timed_out: false })
     }
 
@@ -201,7 +218,7 @@ impl RunState {
     /// over never starts.
     fn is_stranded(&self, record: &TaskRecord) -> bool {
         let Some(Wait::Agents { ids, .. }) = record.wait() else { return false };
-        if self.tasks().any(|record| self.can_go_on(record)) {
+        if self.can_any_go_on() {
             return false;
         }
         let waits_itself = |id: &AgentId| self.task(id).is_some_and(|record| record.wait().is_some());
@@ -211,7 +228,7 @@ impl RunState {
     /// Returns those of the agents that cannot come to rest while the waiter waits, even if everything else ends well.
     pub(super) fn held_up_by(&self, waiter: &TaskId, ids: &[TaskId]) -> Vec<AgentId> {
         let mut supposed: BTreeMap<&TaskId, Progress> =
-            self.tasks().map(|record| (&record.task.id, self.progress(&record.task.id))).collect();
+            self.tasks().map(|record| (&record.task.id, self.progress(record))).collect();
         loop {
             let ended = self.would_end(waiter, &supposed);
             if ended.is_empty() {
@@ -226,14 +243,15 @@ impl RunState {
     /// Returns the tasks that would end next if the progress were as supposed, and how.
     fn would_end(&self, waiter: &TaskId, supposed: &BTreeMap<&TaskId, Progress>) -> Vec<(&TaskId, Progress)> {
         let of = |id: &TaskId| supposed.get(id).copied().unwrap_or(Progress::Waiting);
-        let (ready, skipped) = (self.schedule.ready(of), self.schedule.skipped(of));
+        let ready: BTreeSet<TaskId> = self.schedule.ready(of).into_iter().collect();
+        let skipped: BTreeMap<TaskId, TaskId> = self.schedule.skipped(of).into_iter().collect();
         let end = |record: &TaskRecord| {
             let id = &record.task.id;
             match of(id) {
                 _ if id == waiter => None,
                 Progress::Merged | Progress::Failed => None,
                 Progress::Waiting if ready.contains(id) => Some(Progress::Merged),
-                Progress::Waiting => skipped.iter().any(|(task, _)| task == id).then_some(Progress::Failed),
+                Progress::Waiting => skipped.contains_key(id).then_some(Progress::Failed),
                 Progress::Held => {
                     let reviewers = self.waits_for_verdict_of(record);
                     let is_merged = !self.stays_unmerged(record)
@@ -243,10 +261,10 @@ impl RunState {
                 Progress::Active | Progress::Parked => {
                     let is_free = match record.wait() {
                         Some(Wait::Agents { ids, until_ms }) => {
-                            until_ms.is_some() || self.is_woken(id) || ids.iter().all(|id| is_rest(of(id)))
+                            until_ms.is_some() || self.will_wake(id) || ids.iter().all(|id| is_rest(of(id)))
                         }
                         Some(Wait::Children) => {
-                            self.is_woken(id) || self.open_children(id).all(|child| is_rest(of(&child.task.id)))
+                            self.will_wake(id) || self.open_children(id).all(|child| is_rest(of(&child.task.id)))
                         }
                         Some(Wait::Message { to: Receiver::Agent(asked), until_ms, .. }) => {
                             until_ms.is_some() || self.is_woken(id) || is_rest(of(asked))

@@ -1,9 +1,12 @@
 //! A task's branch and its worktree.
 
+use serde::{Deserialize, Serialize};
+
+use crate::compared_work::ChangedPath;
 use crate::ids::Oid;
 
 /// A merge that was written into an agent's worktree; its conflicting files follow from its two sides.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repair {
     /// The integration branch's tip at that moment.
     pub onto: Oid,
@@ -12,7 +15,7 @@ pub struct Repair {
 }
 
 /// A snapshot of a task's worktree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The number of the snapshot within its task, from 1.
     pub number: u32,
@@ -21,7 +24,7 @@ pub struct Snapshot {
 }
 
 /// A task's branch, and the worktree that it is checked out in.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Branch {
     /// The branch's short name.
     pub(super) name: String,
@@ -37,10 +40,14 @@ pub(super) struct Branch {
     pub(super) worktree: Worktree,
     /// The commit of the newest snapshot since the branch was last restarted.
     pub(super) kept: Option<Oid>,
+    /// The newest snapshot, as long as the branch's tip may lack some of its files.
+    pub(super) unfinished: Option<Oid>,
     /// The commit whose files the worktree still has, although work has been merged into the branch since.
     pub(super) behind: Option<Oid>,
     /// Whether the work of other agents was merged into the branch.
     pub(super) has_childrens_work: bool,
+    /// The existing tests that this work changes or deletes.
+    pub(super) childrens_tests: Vec<ChangedPath>,
     /// The newest snapshot.
     pub(super) snapshot: Option<Snapshot>,
     /// The paths that git could not store in the newest snapshot that became the tip.
@@ -48,7 +55,7 @@ pub(super) struct Branch {
 }
 
 /// The state of a task's worktree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Worktree {
     /// It has to be created.
     Missing,
@@ -69,8 +76,10 @@ impl Branch {
             repair: None,
             worktree: Worktree::Missing,
             kept: None,
+            unfinished: None,
             behind: None,
             has_childrens_work: false,
+            childrens_tests: Vec::new(),
             snapshot: None,
             left_out: Vec::new(),
         }
@@ -79,23 +88,37 @@ impl Branch {
     /// Makes the next attempt start at a commit, whatever the branch contains.
     pub(super) fn restart(&mut self, base: &Oid) {
         (self.base, self.tip) = (base.clone(), base.clone());
-        (self.onto, self.repair, self.kept) = (None, None, None);
+        (self.onto, self.repair) = (None, None);
+        (self.kept, self.unfinished) = (None, None);
         self.has_childrens_work = false;
+        self.childrens_tests.clear();
         self.lose_worktree();
     }
 
-    /// Records that the worktree is gone; the next one begins with the branch's tip.
+    /// Records that the worktree is gone; the next one begins with the newest files that are known.
     pub(super) fn lose_worktree(&mut self) {
         (self.worktree, self.behind) = (Worktree::Missing, None);
     }
 
-    /// Makes a merge of another agent's work the branch's tip. The worktree's files have to follow.
-    pub(super) fn take_in(&mut self, commit: &Oid) {
+    /// Makes a merge of another agent's work, which changes these tests, the branch's tip. The worktree's files have to
+    /// follow.
+    pub(super) fn take_in(&mut self, commit: &Oid, tests: Vec<ChangedPath>) {
         if self.worktree != Worktree::Missing && self.behind.is_none() {
             self.behind = Some(self.tip.clone());
         }
         self.tip = commit.clone();
+        // The worktree was committed before.
+        self.unfinished = None;
         self.has_childrens_work = true;
+        self.childrens_tests.extend(tests);
+    }
+
+    /// Records a snapshot beside the branch.
+    pub(super) fn keep(&mut self, commit: &Oid) {
+        // Files that are behind the tip would take back what was merged into it.
+        if self.behind.is_none() {
+            self.unfinished = Some(commit.clone());
+        }
     }
 
     /// Records that the worktree's setup has run, that the commit that work was returned onto is merged into it, or
@@ -128,7 +151,7 @@ impl Branch {
     /// Makes a snapshot the branch's tip.
     pub(super) fn advance(&mut self, commit: &Oid, left_out: &[String]) {
         self.tip = commit.clone();
-        self.onto = None;
+        (self.onto, self.unfinished) = (None, None);
         self.left_out = left_out.to_vec();
     }
 }

@@ -6,7 +6,7 @@ use crate::illegal::Illegal;
 use crate::task::Task;
 
 impl Started {
-    /// Applies the start or the end of a call.
+    /// Applies the start or the end of a call, or what was decided during it.
     pub(super) fn apply_call(&mut self, event: &Event, task: &Task) -> Result<(), Illegal> {
         match event {
             Event::ToolStarted { call_id, tool, cache, .. } => {
@@ -19,7 +19,8 @@ impl Started {
                 }
                 Ok(())
             }
-            Event::ToolFinished { call_id, outcome, .. } => {
+            Event::ToolFinished { call_id, outcome, resource_usage, .. } => {
+                self.command_cpu_ms += resource_usage.command_cpu_ms();
                 if let Some(open_calls) = self.stage.open_calls_mut() {
                     open_calls.remove(call_id);
                 }

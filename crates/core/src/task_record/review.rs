@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::mem;
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::ReturnCause;
 use crate::ids::{Oid, TaskId};
 use crate::verdict::{ReviewVerdict, VerdictKind};
 
 /// The state of a reviewing task's review; empty for any other task.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Review {
     /// The newest verdict.
     pub(super) newest: Option<ReviewVerdict>,

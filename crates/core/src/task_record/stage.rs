@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::{Event, FailureCause, ReturnCause};
 use crate::ids::{CallId, CallOfTurn, Oid, TaskId};
 use crate::task::TaskStatus;
@@ -12,7 +14,7 @@ use crate::wait::{EndedWait, Wait};
 const LEFT_OUT: &str = "it is optional, and the run leaves out optional tasks";
 
 /// The stage of a task without an attempt.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Unstarted {
     /// Waits for its dependencies.
     Pending,
@@ -30,7 +32,7 @@ pub(super) enum Unstarted {
 }
 
 /// The stage of a task with an attempt.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Stage {
     /// It reviews other tasks, and waits for their new work.
     Pending,
@@ -84,7 +86,7 @@ pub(super) enum Stage {
 }
 
 /// An end without success that is possible at any time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum End {
     /// It failed.
     Failed {
@@ -107,7 +109,7 @@ pub(super) enum End {
 }
 
 /// Work that was handed over.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Work {
     /// The commit with the work.
     pub(super) commit: Oid,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::mem;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::branch::{Branch, Snapshot};
 use super::review::Review;
@@ -22,19 +22,18 @@ use crate::task::Task;
 use crate::task_state::{TaskState, Verify};
 
 /// A time in which the model of an agent does not answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
     /// When it was noticed, in Unix milliseconds.
     pub since_ms: u64,
     /// Why the request failed.
     pub error: String,
     /// The agent's request number.
-    #[serde(skip)]
     pub turn: u32,
 }
 
 /// A model that took over from another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakeOver {
     /// `provider/model` of the one before.
     pub from: String,
@@ -47,22 +46,21 @@ pub struct TakeOver {
 }
 
 /// An attempt whose work was merged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergedAttempt {
     /// Its number.
     pub attempt: u32,
     /// The branch that it was merged into.
-    #[serde(skip_serializing_if = "MergeTarget::is_integration")]
+    #[serde(default, skip_serializing_if = "MergeTarget::is_integration")]
     pub into: MergeTarget,
     /// The commit on that branch that merged it.
     pub commit: Oid,
     /// The commit with its work, which was merged.
-    #[serde(skip)]
     pub work: Oid,
 }
 
 /// The data of a task since its first attempt.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Started {
     /// The newest attempt.
     pub(super) attempt: Attempt,
@@ -90,6 +88,8 @@ pub(super) struct Started {
     pub(super) asked: Option<Asked>,
     /// How many of its calls were answered with a stored result, across attempts.
     pub(super) replayed_calls: u64,
+    /// The processor time of its commands in milliseconds, across attempts.
+    pub(super) command_cpu_ms: u64,
     /// The last tool that it started, for the display.
     pub(super) last_tool: Option<String>,
     /// The agent's final report.
@@ -103,7 +103,7 @@ pub(super) struct Started {
 }
 
 /// The newest attempt at a task.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attempt {
     /// Its number, from 1.
     pub(super) number: u32,
@@ -122,7 +122,7 @@ pub(super) struct Attempt {
 }
 
 /// A request whose end is not recorded.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Asked {
     /// Its number.
     pub(super) turn: u32,
@@ -133,7 +133,7 @@ pub(super) struct Asked {
 }
 
 /// Counters of an attempt.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tally {
     /// How often the work was returned.
     pub(super) rounds: u32,
@@ -149,7 +149,7 @@ pub(super) struct Tally {
 }
 
 /// The report of an agent that has reached a limit.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct LastReport {
     /// The limit.
     pub(super) limit: ReachedLimit,
@@ -158,7 +158,7 @@ pub(super) struct LastReport {
 }
 
 /// The time worked on an attempt, measured in the run's own working time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Clock {
     /// Milliseconds before the current worker began.
     before_ms: u64,
@@ -210,6 +210,7 @@ impl Started {
             requested: None,
             asked: None,
             replayed_calls: 0,
+            command_cpu_ms: 0,
             last_tool: None,
             summary: String::new(),
             review: Review::default(),
@@ -272,6 +273,40 @@ impl Started {
             | Event::ContextCompacted { .. }
             | Event::BudgetWaited { .. }
             | Event::ModelWaiting { .. } => self.require_running(),
+            Event::ModelRequested { .. }
+            | Event::ModelReplied { .. }
+            | Event::ModelCut { .. }
+            | Event::ModelSwitched { .. }
+            | Event::ModelFailed { .. }
+            | Event::SearchRequested(_)
+            | Event::SearchEnded(_) => self.apply_request(seq, event),
+            Event::WorktreeLost { .. } => {
+                self.branch.lose_worktree();
+                Ok(())
+            }
+            Event::SnapshotTaken { number, commit, tree, on_branch, left_out, .. } => {
+                self.branch.kept = Some(commit.clone());
+                self.branch.snapshot = Some(Snapshot { number: *number, tree: tree.clone() });
+                if *on_branch {
+                    self.branch.advance(commit, left_out);
+                    self.attempt.tally.deletions_told = false;
+                } else {
+                    self.branch.keep(commit);
+                }
+                Ok(())
+            }
+            Event::ToolStarted { .. } | Event::ToolFinished { .. } => self.apply_call(event, task),
+            // It may be recorded after the end of a call that was interrupted.
+            Event::EgressDecided(_) => Ok(()),
+            _ if event.is_of_wait() => self.apply_wait(event),
+            Event::ReportDue(_) | Event::ReportGiven(_) | Event::WorkCompared(_) => self.apply_report(event),
+            _ => self.apply_outcome(event, task),
+        }
+    }
+
+    /// Applies an event of a request to a model.
+    fn apply_request(&mut self, seq: u64, event: &Event) -> Result<(), Illegal> {
+        match event {
             Event::ModelRequested { turn, parts, reserved_tokens, reserved_micro_usd, .. } => {
                 self.require_running()?;
                 self.require_request_allowed()?;
@@ -280,6 +315,20 @@ impl Started {
                 // While no model answers, the same request is sent to each of them in turn.
                 self.attempt.outage.take_if(|outage| outage.turn != *turn);
                 self.asked = Some(Asked { turn: *turn, tokens: *reserved_tokens, micro_usd: *reserved_micro_usd });
+                Ok(())
+            }
+            Event::SearchRequested(of) => {
+                self.require_running()?;
+                self.asked =
+                    Some(Asked { turn: of.turn, tokens: of.reserved_tokens, micro_usd: of.reserved_micro_usd });
+                Ok(())
+            }
+            Event::SearchEnded(ended) => {
+                // One that was counted as cut off is not counted again.
+                if self.asked.take().is_some() {
+                    self.usage.add(ended.usage);
+                    self.cost.add(ended.micro_usd);
+                }
                 Ok(())
             }
             Event::ModelCut { micro_usd, .. } => {
@@ -299,12 +348,7 @@ impl Started {
                 Ok(())
             }
             Event::ModelFailed { .. } => {
-                self.attempt.outage = None;
-                self.asked = None;
-                Ok(())
-            }
-            Event::WorktreeLost { .. } => {
-                self.branch.lose_worktree();
+                (self.attempt.outage, self.asked) = (None, None);
                 Ok(())
             }
             Event::ModelReplied { turn, usage, micro_usd, .. } => {
@@ -316,19 +360,7 @@ impl Started {
                 self.cost.add(*micro_usd);
                 Ok(())
             }
-            Event::SnapshotTaken { number, commit, tree, on_branch, left_out, .. } => {
-                self.branch.kept = Some(commit.clone());
-                self.branch.snapshot = Some(Snapshot { number: *number, tree: tree.clone() });
-                if *on_branch {
-                    self.branch.advance(commit, left_out);
-                    self.attempt.tally.deletions_told = false;
-                }
-                Ok(())
-            }
-            Event::ToolStarted { .. } | Event::ToolFinished { .. } => self.apply_call(event, task),
-            _ if event.is_of_wait() => self.apply_wait(event),
-            Event::ReportDue(_) | Event::ReportGiven(_) | Event::WorkCompared(_) => self.apply_report(event),
-            _ => self.apply_outcome(event, task),
+            _ => Ok(()),
         }
     }
 

@@ -12,8 +12,8 @@ use orchestrate_core::policy::Grant;
 use orchestrate_core::run_state::{ApprovalDecision, AskedWait, WaitDecision};
 use orchestrate_core::{
     AgentFact, AgentLimits, AgentLoop, Authority, BlobId, CallHash, CallId, CallOfTurn, Finish, Message, ModelRequest,
-    RequestHash, RequestParts, RequestedChange, ReviewVerdict, RunSettings, RunState, Step, TaskId, ToolAnswer,
-    ToolCall, VerdictKind,
+    RequestHash, RequestParts, RequestedChange, ReviewVerdict, RunSettings, RunState, SameAgain, Step, TaskId,
+    ToolAnswer, ToolCall, VerdictKind,
 };
 use serde_json::Value;
 
@@ -451,7 +451,13 @@ fn answer_to(arguments: &Value) -> Outgoing {
 }
 
 fn answer(call: &CallId, text: &str) -> ToolAnswer {
-    ToolAnswer { call_id: call.clone(), text: text.to_owned(), note: text.to_owned(), is_error: text != OK }
+    ToolAnswer {
+        call_id: call.clone(),
+        text: text.to_owned(),
+        note: text.to_owned(),
+        is_error: text != OK,
+        same_again: if text == INTERRUPTED { SameAgain::Stopped } else { SameAgain::Repeats },
+    }
 }
 
 pub(crate) fn started(task: &TaskId, (turn, call): (u32, &CallId)) -> Event {

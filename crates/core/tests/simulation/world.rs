@@ -16,6 +16,9 @@ use crate::ledger::Ledger;
 use crate::random::Random;
 use crate::scenario::Scenario;
 
+/// How often the lists that the run's state keeps are compared with those of all records: once in this many events.
+const AGENDA_EVERY: u64 = 5;
+
 /// The branch with the result.
 pub(crate) const INTEGRATION: &str = "integration";
 
@@ -109,9 +112,18 @@ impl World {
             let applied = self.state.borrow_mut().apply(&fact);
             self.journal.borrow_mut().push(fact.clone());
             applied.unwrap();
+            self.require_current_agenda();
             self.ledger.borrow_mut().note(self, &fact.event);
         }
         count
+    }
+
+    /// Requires that the lists which are kept are those of all records.
+    fn require_current_agenda(&self) {
+        let state = self.state.borrow();
+        if state.seq.is_multiple_of(AGENDA_EVERY) {
+            assert_eq!(*state, state.with_new_agenda(), "a list is not that of the records");
+        }
     }
 
     /// Does something in the repository.

@@ -1,16 +1,15 @@
 //! Pushing a result to the user's remote, and opening a pull request there.
 //!
-//! Git pushes from a room (see [`crate::repo::scratch_repo`]) to the remote's address, with the user's own
-//! configuration alone: a program for connecting or for passwords that only the repository's configuration names is
-//! not run.
+//! What is pushed, and how, is in [`crate::remote::exchange`].
 
-use std::path::Path;
-
+use orchestrate_core::host::GitAddress;
 use orchestrate_core::{Oid, shell_word};
 
 use crate::error::GitError;
 use crate::land::handle::Landing;
-use crate::repo::refs::branch_ref;
+use crate::remote::exchange::{RemoteBranch, Terms};
+use crate::remote::failure::RemoteError;
+use crate::repo::program::TIMEOUT;
 use crate::repo::scratch_repo::Room;
 
 /// A remote of the repository.
@@ -18,8 +17,8 @@ use crate::repo::scratch_repo::Room;
 pub struct Remote {
     /// Its name.
     pub name: String,
-    /// Its address for pushing.
-    pub address: String,
+    /// Its address for pushing, as git would use it.
+    pub address: GitAddress,
 }
 
 /// A request to merge one branch of a remote into another.
@@ -84,41 +83,29 @@ impl Landing<'_> {
     /// Returns the remote that git would push a branch to.
     ///
     /// # Errors
-    /// [`GitError::NoRemote`].
+    /// [`GitError::NoRemote`]; [`RemoteError::Unusable`] if its address is refused, or is a folder of this repository,
+    /// whose hooks may have come with it.
     pub fn push_remote(&self, branch: &str) -> Result<Remote, GitError> {
-        let found = self.repo.shared.configuration.push_remote(branch);
-        let (name, address) = found.ok_or_else(|| GitError::NoRemote { branch: branch.to_owned() })?;
+        let name = self.repo.shared.configuration.push_remote(branch);
+        let address = self.repo.remotes().address_of_result(&name)?;
+        let address = address.ok_or_else(|| GitError::NoRemote { branch: branch.to_owned() })?;
         Ok(Remote { name, address })
     }
 
     /// Pushes a commit to a branch of a remote, which is only ever moved forward.
     ///
     /// # Errors
-    /// [`GitError::NotPushed`]; also for a remote that is a folder of this repository, whose hooks may have come with
-    /// it.
+    /// [`GitError::NotPushed`].
     pub fn push(&self, remote: &Remote, commit: &Oid, branch: &str) -> Result<(), GitError> {
-        let refused = |reason: &str| GitError::NotPushed { remote: remote.name.clone(), reason: reason.to_owned() };
-        if self.is_own_folder(&self.resolved(remote)) {
-            return Err(refused("its address is a folder of this repository"));
-        }
-        let room = Room::new()?;
-        let update = format!("{commit}:{}", branch_ref(branch));
-        let objects = self.repo.common_dir().join("objects");
-        let args = ["--quiet".to_owned(), "--no-verify".to_owned(), "--".to_owned(), self.resolved(remote), update];
-        let ended = self.repo.program.run_push(&room, &objects, args)?;
-        if ended.code == 0 {
-            return Ok(());
-        }
-        Err(refused(ended.stderr.trim()))
-    }
-
-    fn is_own_folder(&self, address: &str) -> bool {
-        let path = Path::new(address.strip_prefix("file://").unwrap_or(address));
-        let Ok(real) = path.canonicalize() else { return false };
-        [self.repo.workdir(), self.repo.common_dir()]
-            .iter()
-            .filter_map(|own| own.canonicalize().ok())
-            .any(|own| real.starts_with(own))
+        let refused = |reason: String| GitError::NotPushed { remote: remote.name.clone(), reason };
+        let remotes = self.repo.remotes();
+        let to = RemoteBranch { remote: &remote.name, address: &remote.address, branch };
+        let pushed = remotes.push(to, commit, Terms { timeout: TIMEOUT, is_attended: true });
+        pushed.map(drop).map_err(|error| match error {
+            GitError::Remote(RemoteError::Failed { cause, said, .. }) if said.is_empty() => refused(cause.to_string()),
+            GitError::Remote(RemoteError::Failed { said, .. }) => refused(said),
+            other => other,
+        })
     }
 
     /// Opens a pull request with the program for the remote's server, and returns what it printed, or `None` if that
@@ -127,13 +114,13 @@ impl Landing<'_> {
     /// # Errors
     /// [`GitError::Forge`].
     pub fn open_request(&self, remote: &Remote, request: &PullRequest) -> Result<Option<String>, GitError> {
-        let found = Forge::of(&remote.address).iter().find_map(|forge| {
+        let found = Forge::of(remote.address.as_str()).iter().find_map(|forge| {
             let program = self.repo.program.find_forge(forge.program())?;
             Some((forge, program))
         });
         let Some((forge, program)) = found else { return Ok(None) };
         let mut arguments = forge.arguments(request);
-        arguments.extend(["--repo".to_owned(), remote.address.clone()]);
+        arguments.extend(["--repo".to_owned(), remote.address.to_string()]);
         // Not in the checkout: these programs start git there, which may run what the repository's configuration names.
         let room = Room::new()?;
         let ended = self.repo.program.run_forge(&program, room.work_tree(), &arguments)?;
@@ -147,16 +134,6 @@ impl Landing<'_> {
 
     /// Returns the command lines that open a pull request, one for each program that may fit the remote's server.
     pub fn request_commands(&self, remote: &Remote, request: &PullRequest) -> Vec<String> {
-        Forge::of(&remote.address).iter().map(|forge| forge.command_line(request)).collect()
-    }
-
-    /// Returns a remote's address; a relative path counts from the user's checkout.
-    fn resolved(&self, remote: &Remote) -> String {
-        let address = &remote.address;
-        let is_path = !address.contains("://") && !address.split('/').next().unwrap_or_default().contains(':');
-        match is_path && !address.starts_with('~') {
-            true => self.repo.workdir().join(address).display().to_string(),
-            false => address.clone(),
-        }
+        Forge::of(remote.address.as_str()).iter().map(|forge| forge.command_line(request)).collect()
     }
 }

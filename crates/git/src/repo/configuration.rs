@@ -8,11 +8,12 @@
 //! Git itself gets less: settings are passed by value to a process that finds no configuration (`program.rs`).
 //! A setting that only the repository's own configuration has is never passed if it names a program.
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::MemfdFlags;
@@ -54,6 +55,9 @@ const SIGNING: [&str; 7] = [
     "gpg.x509.program",
     "user.signingkey",
 ];
+/// The ends of the settings by which the beginnings of addresses are replaced, for all uses and for pushing.
+const INSTEAD_OF: &str = ".insteadof";
+const PUSH_INSTEAD_OF: &str = ".pushinsteadof";
 /// The setting that asks for signed commits.
 const SIGN: &str = "commit.gpgsign";
 
@@ -246,14 +250,90 @@ impl Configuration {
         names.map(|name| (format!("hook.{name}.enabled"), OsString::from("false"))).collect()
     }
 
-    /// Returns the remote that git would push a branch to, and its address, if both are configured.
-    pub(crate) fn push_remote(&self, branch: &str) -> Option<(String, String)> {
+    /// Returns the name of the remote that git would push a branch to.
+    pub(crate) fn push_remote(&self, branch: &str) -> String {
         let own =
             [format!("branch.{branch}.pushremote"), "remote.pushdefault".to_owned(), format!("branch.{branch}.remote")];
         let text = |key: &str| String::from_utf8(self.value(key)?.value.clone()?).ok();
-        let name = own.iter().find_map(|key| text(key)).unwrap_or_else(|| "origin".to_owned());
-        let address = text(&format!("remote.{name}.pushurl")).or_else(|| text(&format!("remote.{name}.url")))?;
-        Some((name, address))
+        own.iter().find_map(|key| text(key)).unwrap_or_else(|| "origin".to_owned())
+    }
+
+    /// Lists the remotes that have an address, sorted.
+    pub(crate) fn remotes(&self) -> Vec<String> {
+        let named = |entry: &Entry| {
+            let key = std::str::from_utf8(&entry.key).ok()?.strip_prefix("remote.")?;
+            let name = key.strip_suffix(".url").or_else(|| key.strip_suffix(".pushurl"))?;
+            Some(name.to_owned())
+        };
+        let names: BTreeSet<String> = self.entries.iter().filter_map(named).collect();
+        names.into_iter().collect()
+    }
+
+    /// Lists the addresses of a remote, as git would use them: with their beginnings replaced as configured.
+    pub(crate) fn remote_addresses(&self, name: &str, is_for_push: bool) -> Vec<String> {
+        let replaced = |address: String| self.replaced(&address, INSTEAD_OF).unwrap_or(address);
+        let for_all = self.texts(&format!("remote.{name}.url"));
+        if !is_for_push {
+            return for_all.into_iter().map(replaced).collect();
+        }
+        let for_push = self.texts(&format!("remote.{name}.pushurl"));
+        if !for_push.is_empty() {
+            return for_push.into_iter().map(replaced).collect();
+        }
+        let for_push = |address: String| self.replaced(&address, PUSH_INSTEAD_OF).unwrap_or_else(|| replaced(address));
+        for_all.into_iter().map(for_push).collect()
+    }
+
+    /// Reports whether an address, not only its beginning, is configured to be replaced.
+    pub(crate) fn replaces_whole(&self, address: &str) -> bool {
+        let is_whole = |entry: &Entry| {
+            let is_about = [INSTEAD_OF, PUSH_INSTEAD_OF].iter().any(|kind| entry.key.ends_with(kind.as_bytes()));
+            is_about && entry.value.as_deref() == Some(address.as_bytes())
+        };
+        self.entries.iter().any(is_whole)
+    }
+
+    /// Returns an address with its beginning replaced, by the setting with the longest one.
+    fn replaced(&self, address: &str, kind: &str) -> Option<String> {
+        let mut longest: Option<(&str, &str)> = None;
+        for entry in &self.entries {
+            let base =
+                std::str::from_utf8(&entry.key).ok().and_then(|key| key.strip_prefix("url.")?.strip_suffix(kind));
+            let begin = entry.value.as_deref().and_then(|value| std::str::from_utf8(value).ok());
+            let (Some(base), Some(begin)) = (base, begin) else { continue };
+            if address.starts_with(begin) && longest.is_none_or(|(_, other)| begin.len() > other.len()) {
+                longest = Some((base, begin));
+            }
+        }
+        let (base, begin) = longest?;
+        Some(format!("{base}{}", address.strip_prefix(begin)?))
+    }
+
+    /// Returns the values of a key that may have several; an empty one removes those before it.
+    fn texts(&self, key: &str) -> Vec<String> {
+        let of_key = self.entries.iter().filter(|entry| entry.key == key.as_bytes());
+        let mut texts: Vec<String> = Vec::new();
+        for text in of_key.filter_map(|entry| String::from_utf8(entry.value.clone()?).ok()) {
+            match text.as_str() {
+                "" => texts.clear(),
+                _ => texts.push(text),
+            }
+        }
+        texts
+    }
+
+    /// Reports whether the repository's own configuration names a program for passwords, which has no effect.
+    pub(crate) fn ignores_helper(&self) -> bool {
+        let is_helper =
+            |key: &[u8]| key == b"core.askpass" || key.starts_with(b"credential.") && key.ends_with(b".helper");
+        self.entries.iter().any(|entry| {
+            entry.is_own && is_helper(&entry.key) && entry.value.as_deref().is_some_and(|value| !value.is_empty())
+        })
+    }
+
+    /// Returns the command by which the user's own configuration starts ssh.
+    pub(crate) fn users_ssh(&self) -> Option<OsString> {
+        self.users_value("core.sshcommand")?.handed_over()
     }
 
     /// Returns the folder that `core.hooksPath` names, if it is set.
@@ -290,6 +370,11 @@ impl Entry {
         let (below, value) = (below.unwrap_or_default(), value.unwrap_or_default());
         [b"[", section, &below, b"]\n\t", name, &value, b"\n"].concat()
     }
+}
+
+/// Returns a setting in the syntax of a configuration file.
+pub(crate) fn text_of(key: &str, value: &OsStr) -> Vec<u8> {
+    Entry { is_own: true, key: key.as_bytes().to_vec(), value: Some(value.as_bytes().to_vec()) }.text()
 }
 
 /// Escapes a text for use between quotation marks.

@@ -22,12 +22,14 @@ use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::scratch_repo::Room;
 use crate::repo::version::{OLDEST, Version};
 
-/// The protocols by which git pushes; any other one is a program that an address names.
-const PUSH_PROTOCOLS: &str = "https:http:ssh:git:file";
+/// What keeps ssh from asking, and from waiting for a host that does not answer.
+const SILENT: &str = " -o BatchMode=yes -o ConnectTimeout=30";
+/// The protocols by which git reaches remotes; any other one is a program that an address names.
+const REMOTE_PROTOCOLS: &str = "https:http:ssh:git:file";
 
 /// The time limit for one git process. An index of 100,000 files is written in seconds, so a
 /// process that takes longer hangs.
-const TIMEOUT: Duration = Duration::from_secs(600);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(600);
 /// The time limit for reading the configuration, which is a few small files. If it is exceeded, one
 /// of them is a pipe or is on a file system that does not respond.
 const CONFIGURATION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -191,6 +193,24 @@ pub(crate) struct Run<'a> {
     pub(crate) outlives: Option<&'a Held>,
 }
 
+/// How git reaches a server.
+#[derive(Debug)]
+pub(crate) struct Reach<'a> {
+    /// The folder of the objects that are sent, and to which those that come are added.
+    pub(crate) objects: &'a Path,
+    /// Folders of other objects that there are, as git lists them.
+    pub(crate) borrowed: Option<OsString>,
+    /// The maximum size of a file that is written; `None` for no limit.
+    pub(crate) file_bytes: Option<u64>,
+    /// The file that says where the history ends, in a clone that has only a part of it.
+    pub(crate) shallow: Option<&'a Path>,
+    pub(crate) timeout: Duration,
+    /// Whether the user is there; if not, nothing may ask.
+    pub(crate) is_attended: bool,
+    /// The command by which the user's configuration starts ssh.
+    pub(crate) ssh: Option<OsString>,
+}
+
 /// How a git process ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -280,17 +300,53 @@ impl Program {
         ended(&run.current_dir(checkout), "hook run")
     }
 
-    /// Runs git in a room with the user's configuration alone, to reach a server.
-    pub(crate) fn run_push(
+    /// Runs git in a room with the user's configuration alone, to reach a server; returns `None` if it was not done in
+    /// time.
+    pub(crate) fn run_reach(
         &self,
         room: &Room,
-        objects: &Path,
-        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<Ended, GitError> {
-        let run = self.as_user(&self.path).env("GIT_DIR", room.git_dir()).env("GIT_TERMINAL_PROMPT", "0");
-        let run = run.env("GIT_ALLOW_PROTOCOL", PUSH_PROTOCOLS);
-        let run = run.env("GIT_OBJECT_DIRECTORY", objects).env("LC_ALL", "C").arg("push").args(args);
-        ended(&run.current_dir(room.work_tree()), "push")
+        reach: &Reach<'_>,
+        command: &str,
+        args: &[&str],
+    ) -> Result<Option<Ended>, GitError> {
+        let mut run = self.as_user(&self.path).timeout(reach.timeout).env("GIT_DIR", room.git_dir());
+        run = run.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", REMOTE_PROTOCOLS);
+        run = run.env("GIT_OBJECT_DIRECTORY", reach.objects).env("LC_ALL", "C");
+        if let Some(borrowed) = &reach.borrowed {
+            run = run.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", borrowed);
+        }
+        if let Some(bytes) = reach.file_bytes {
+            run = run.file_bytes(bytes);
+        }
+        if let Some(shallow) = reach.shallow {
+            run = run.env("GIT_SHALLOW_FILE", shallow);
+        }
+        if !reach.is_attended {
+            // A window that asks for a password would stay open. An empty GIT_ASKPASS also stands before core.askPass.
+            run = run.env("GIT_ASKPASS", "").env("SSH_ASKPASS", "").env("GCM_INTERACTIVE", "never");
+            if let Some(ssh) = self.silent_ssh(reach.ssh.as_deref()) {
+                run = run.env("GIT_SSH_COMMAND", ssh);
+            }
+        }
+        let output = run.arg(command).args(args).current_dir(room.work_tree()).output();
+        match output {
+            Err(SandboxError::TrustedTimeout { .. }) => Ok(None),
+            output => of_output(output, command).map(Some),
+        }
+    }
+
+    /// Returns the command that starts ssh without any question, if it is ssh that the user has set.
+    fn silent_ssh(&self, configured: Option<&OsStr>) -> Option<OsString> {
+        let variable = |name: &str| self.environment.path(name).map(PathBuf::into_os_string);
+        let command = variable("GIT_SSH_COMMAND").or_else(|| configured.map(OsStr::to_owned));
+        let command = match (command, variable("GIT_SSH")) {
+            (Some(command), _) => command,
+            (None, Some(_)) => return None,
+            (None, None) => "ssh".into(),
+        };
+        let program = command.to_string_lossy().split_whitespace().next().map(str::to_owned)?;
+        let is_ssh = Path::new(&program).file_name() == Some(OsStr::new("ssh"));
+        is_ssh.then(|| [command, SILENT.into()].into_iter().collect())
     }
 
     /// Finds a program that opens pull requests, in the trusted folders of the search path.
@@ -440,7 +496,12 @@ impl Ended {
 
 /// Runs a git process until it ends, with any exit code.
 fn ended(trusted: &Trusted, command: &str) -> Result<Ended, GitError> {
-    let output = understood(trusted.output(), command)?;
+    of_output(trusted.output(), command)
+}
+
+/// Converts the output of a git process that has ended, with any exit code.
+fn of_output(output: Result<TrustedOutput, SandboxError>, command: &str) -> Result<Ended, GitError> {
+    let output = understood(output, command)?;
     let failed = |reason: String| GitError::Program { command: command.to_owned(), reason };
     let code = output.status.code().ok_or_else(|| failed(format!("it ended with {}", output.status)))?;
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -16,7 +16,7 @@ use crate::repo::retry;
 const LOG_MESSAGE: &str = "orchestrate";
 
 /// The folders of the refs of runs.
-const OUR_REFS: [&str; 2] = ["refs/heads/orchestrate/", "refs/orchestrate/"];
+pub(crate) const OUR_REFS: [&str; 2] = ["refs/heads/orchestrate/", "refs/orchestrate/"];
 
 /// A ref and its target.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

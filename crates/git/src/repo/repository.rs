@@ -25,6 +25,7 @@ use crate::repo::retry;
 use crate::repo::scratch_repo::Room;
 use crate::store::bounds;
 use crate::store::bounds::Excess;
+use crate::store::tree_files::ListedTrees;
 
 /// The folder of the branches of runs, which git cannot create beside a branch of that name.
 const BRANCHES: &str = "orchestrate";
@@ -62,6 +63,7 @@ pub(crate) struct Shared {
     synced: Mutex<BTreeMap<PathBuf, Oid>>,
     /// The lengths of blobs that were asked for.
     pub(crate) blob_lengths: Arc<BlobLengths>,
+    pub(crate) listed_trees: ListedTrees,
 }
 
 /// The lengths of blobs, by their id. An id names the same bytes for ever.
@@ -182,6 +184,7 @@ impl Repo {
             room: Mutex::default(),
             synced: Mutex::default(),
             blob_lengths: Arc::default(),
+            listed_trees: ListedTrees::default(),
         };
         Ok(Repo { shared: Arc::new(shared), program: Arc::new(program) })
     }

@@ -27,6 +27,8 @@ use crate::store::openat;
 const PREFIX: &str = "orchestrate-room-";
 /// How often a room is recreated because a sweep removed it just before it was locked; more is not a coincidence.
 const TRIES: usize = 8;
+/// What every room has configured.
+const CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 /// The name of the file with the attributes of a folder.
 const ATTRIBUTES: &[u8] = b".gitattributes";
 /// The files in a git directory that determine which files git ignores, and how it writes files.
@@ -73,7 +75,7 @@ impl Room {
         }
         let room = Room { folder, work_tree, _own: own };
         room.write("HEAD", b"ref: refs/heads/integration\n")?;
-        room.write("config", b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n")?;
+        room.write("config", CONFIG)?;
         Ok(room)
     }
 
@@ -103,9 +105,20 @@ impl Room {
 
     /// Writes a message for git to read, and returns its path.
     pub(crate) fn leave_message(&self, text: &str) -> Result<PathBuf, GitError> {
-        let name = "message";
+        self.leave("message", text)
+    }
+
+    /// Writes a file of this name for git to read, and returns its path.
+    pub(crate) fn leave(&self, name: &str, text: &str) -> Result<PathBuf, GitError> {
         self.write(name, text.as_bytes())?;
         Ok(self.folder.join(name))
+    }
+
+    /// Sets what git finds configured in the room, by settings in the syntax of its files; of two values for one
+    /// key, the later counts.
+    pub(crate) fn configure(&self, settings: impl Iterator<Item = Vec<u8>>) -> Result<(), GitError> {
+        let text: Vec<u8> = std::iter::once(CONFIG.to_vec()).chain(settings).flatten().collect();
+        self.write("config", &text)
     }
 
     /// Returns the room's git directory.

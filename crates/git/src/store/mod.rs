@@ -14,4 +14,5 @@ pub(crate) mod recorded;
 pub(crate) mod sample;
 pub(crate) mod snapshot;
 pub(crate) mod stage;
+pub(crate) mod tree_files;
 pub(crate) mod walk;

@@ -10,6 +10,7 @@ use crate::error::GitError;
 use crate::repo::repository::{Identity, ours, theirs, tree_of};
 use crate::store::handle::Store;
 use crate::store::openat::path_of;
+use crate::store::tree_files::RegularFile;
 
 /// The most links in a chain that are followed; a longer chain is taken for a circle.
 const MOST_LINKS: usize = 8;
@@ -44,11 +45,19 @@ impl Store<'_> {
     /// # Errors
     /// If the commit is missing.
     pub fn log(&self, tip: &Oid, limit: usize) -> Result<Vec<CommitInfo>, GitError> {
+        self.log_without(tip, &[], limit)
+    }
+
+    /// The same without what other commits contain.
+    pub(crate) fn log_without(&self, tip: &Oid, without: &[&Oid], limit: usize) -> Result<Vec<CommitInfo>, GitError> {
         let handle = self.repo.handle()?;
         let failed = || GitError::library(format!("read the history of {tip}"));
         let mut walk = handle.revwalk().map_err(failed())?;
         walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME).map_err(failed())?;
         walk.push(theirs(tip)?).map_err(failed())?;
+        for known in without {
+            walk.hide(theirs(known)?).map_err(failed())?;
+        }
         walk.take(limit)
             .map(|oid| Ok(commit_info(&handle.find_commit(oid.map_err(failed())?).map_err(failed())?)))
             .collect()
@@ -180,6 +189,28 @@ impl Store<'_> {
             }
         }
         Ok(files)
+    }
+
+    /// Lists the regular files of a commit (or tree), in no particular order; neither links nor submodules are among
+    /// them.
+    ///
+    /// # Errors
+    /// If the commit or the content of a file is missing.
+    pub fn regular_files(&self, treeish: &Oid) -> Result<Vec<RegularFile>, GitError> {
+        let handle = self.repo.handle()?;
+        let tree = tree_of(&handle, treeish)?.id();
+        let listed = self.repo.shared.listed_trees.files(&handle, tree);
+        listed.map_err(GitError::library(format!("list the files of {treeish}")))
+    }
+
+    /// Reads a content by its id.
+    ///
+    /// # Errors
+    /// If it is missing.
+    pub fn read_content(&self, content: &Oid) -> Result<Vec<u8>, GitError> {
+        let handle = self.repo.handle()?;
+        let failed = GitError::library(format!("read {content}"));
+        Ok(handle.find_blob(theirs(content)?).map_err(failed)?.content().to_vec())
     }
 
     /// Lists the folders directly in a folder of a commit (or tree). Empty if there is no such folder.

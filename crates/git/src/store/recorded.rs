@@ -5,13 +5,15 @@
 //! so a file of the blob's length has the blob's bytes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use git2::{Index, ObjectType};
+use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::repo::repository::{BlobLengths, Repo};
+use crate::repo::repository::{BlobLengths, Repo, ours};
 use crate::store::handle::Store;
 use crate::worktree::worktrees::Worktree;
 
@@ -35,8 +37,22 @@ pub struct Stamp {
 #[derive(Debug)]
 pub struct RecordedContents {
     repo: Repo,
-    files: HashMap<Vec<u8>, (git2::Oid, IndexStamp)>,
+    /// In the order of the index, so that a walk over the files finds them one after the other in memory.
+    files: Vec<Recorded>,
+    /// The places of the files by the hashes of their paths. A path only finds a file: its bytes follow from its
+    /// metadata, so that another path with the same hash would do no harm.
+    places: HashMap<u64, u32>,
+    hasher: RandomState,
     index_time: (i64, i64),
+}
+
+/// What is recorded of a file.
+#[derive(Debug)]
+struct Recorded {
+    id: git2::Oid,
+    stamp: IndexStamp,
+    /// The id as it is shown, and the length of its blob, once they were asked for; `None` if it cannot be read.
+    shown: OnceLock<Option<(Oid, u64)>>,
 }
 
 /// The part of a file's metadata that an index keeps.
@@ -60,16 +76,19 @@ impl Store<'_> {
         let index_time = index_time(&path)?;
         let index = Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
         let regular = index.iter().filter(|entry| REGULAR.contains(&entry.mode));
-        let files = regular.map(|entry| {
+        let (hasher, mut places) = (RandomState::new(), HashMap::with_capacity(index.len()));
+        let files = regular.zip(0..).map(|(entry, place)| {
+            places.insert(hasher.hash_one(entry.path.as_slice()), place);
             let stamp = IndexStamp {
                 inode: entry.ino,
                 size: entry.file_size,
                 modified: (entry.mtime.seconds(), entry.mtime.nanoseconds()),
                 changed: (entry.ctime.seconds(), entry.ctime.nanoseconds()),
             };
-            (entry.path, (entry.id, stamp))
+            Recorded { id: entry.id, stamp, shown: OnceLock::new() }
         });
-        Ok(RecordedContents { repo: self.repo.clone(), files: files.collect(), index_time })
+        let files = files.collect();
+        Ok(RecordedContents { repo: self.repo.clone(), files, places, hasher, index_time })
     }
 
     /// Returns when the worktree's index was written, so that it need not be read again while this stays the same.
@@ -84,10 +103,15 @@ impl Store<'_> {
 
 impl RecordedContents {
     /// Returns the id of a file's bytes, or `None` if only reading the file shows it.
-    pub fn id(&self, path: &str, stamp: &Stamp) -> Option<String> {
-        let (id, recorded) = self.files.get(path.as_bytes())?;
-        let is_unchanged = *recorded == IndexStamp::of(stamp) && stamp.modified < self.index_time;
-        (is_unchanged && self.length(*id)? == stamp.size).then(|| id.to_string())
+    pub fn id(&self, path: &str, stamp: &Stamp) -> Option<Oid> {
+        let place = self.places.get(&self.hasher.hash_one(path.as_bytes()))?;
+        let recorded = self.files.get(usize::try_from(*place).ok()?)?;
+        if recorded.stamp != IndexStamp::of(stamp) || stamp.modified >= self.index_time {
+            return None;
+        }
+        // A walk over a whole worktree asks about each file of it.
+        let shown = recorded.shown.get_or_init(|| Some((ours(recorded.id), self.length(recorded.id)?)));
+        shown.as_ref().filter(|(_, length)| *length == stamp.size).map(|(id, _)| id.clone())
     }
 
     /// Returns the length of a blob, or `None` if it cannot be read.
@@ -117,8 +141,8 @@ impl IndexStamp {
 }
 
 /// Returns the id that git gives these bytes, or `None` if they cannot have one.
-pub fn blob_id(bytes: &[u8]) -> Option<String> {
-    git2::Oid::hash_object(ObjectType::Blob, bytes).ok().map(|id| id.to_string())
+pub fn blob_id(bytes: &[u8]) -> Option<Oid> {
+    git2::Oid::hash_object(ObjectType::Blob, bytes).ok().map(ours)
 }
 
 fn index_of(worktree: &Worktree) -> std::path::PathBuf {

@@ -12,6 +12,7 @@ pub(crate) mod on_files;
 pub(crate) mod reconcile;
 pub(crate) mod reset;
 pub(crate) mod shown;
+pub(crate) mod shown_refs;
 pub(crate) mod stand_in;
 pub(crate) mod uncommitted;
 pub(crate) mod unfinished;

@@ -140,7 +140,10 @@ fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
 
 /// Reports whether git finished creating an entry.
 pub(crate) fn is_whole(entry: &Path) -> bool {
-    ["commondir", "gitdir", "HEAD"].iter().all(|name| entry.join(name).metadata().is_ok_and(|meta| meta.len() > 0))
+    // Older git first writes a HEAD of zeros, and then sets it to the branch or the commit.
+    let is_set = |head: Vec<u8>| head.trim_ascii_end().iter().any(|byte| *byte != b'0');
+    ["commondir", "gitdir"].iter().all(|name| entry.join(name).metadata().is_ok_and(|meta| meta.len() > 0))
+        && std::fs::read(entry.join("HEAD")).is_ok_and(is_set)
 }
 
 fn remove_locks(folder: &Path, removed: &mut Vec<PathBuf>) -> Result<(), GitError> {

@@ -1,18 +1,15 @@
 //! The files of the repository's git directory that an agent's commands can see: an allow list.
 //!
 //! Files that are not listed here may contain secrets (credentials, keys, fetched URLs, settings of
-//! submodules) or belong to another agent. The configuration is shown unchanged only if every setting is
-//! known to contain no secret and to name no program; otherwise a plain one is shown in its place. A sandbox
-//! tier that cannot replace a file then shows no configuration, and git works through a stand-in: see
-//! [`crate::worktree::stand_in`].
+//! submodules) or belong to another agent. Of the refs, some are shown: see [`crate::worktree::shown_refs`]. The
+//! configuration is shown unchanged only if every setting is known to contain no secret and to name no program;
+//! otherwise a plain one is shown in its place. In a sandbox tier that cannot replace files, git works through a
+//! stand-in: see [`crate::worktree::stand_in`].
 
 use std::path::{Path, PathBuf};
 
-use orchestrate_sandbox::{Content, Mask};
-
 /// What git reads in the common directory to show commits and files.
-pub(crate) const COMMON: [&str; 8] =
-    ["HEAD", "objects", "refs", "packed-refs", "shallow", "info/exclude", "info/attributes", "info/grafts"];
+pub(crate) const COMMON: [&str; 6] = ["HEAD", "objects", "shallow", "info/exclude", "info/attributes", "info/grafts"];
 /// What git reads in its own directory for the agent's worktree.
 pub(crate) const OF_WORKTREE: [&str; 10] = [
     "HEAD",
@@ -28,7 +25,7 @@ pub(crate) const OF_WORKTREE: [&str; 10] = [
 ];
 
 /// The configuration that is shown in place of one that may contain secrets or name programs.
-pub(crate) const PLAIN_CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
+const PLAIN_CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 /// Settings without secrets or programs, in lower case as libgit2 returns them.
 const HARMLESS: [&str; 20] = [
     "core.repositoryformatversion",
@@ -64,15 +61,8 @@ pub(crate) fn shown(common_dir: &Path, admin_dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the configuration to be shown.
-pub(crate) fn config(common_dir: &Path) -> Mask {
-    let path = common_dir.join("config");
-    let bytes = harmless(&path).unwrap_or_else(|| PLAIN_CONFIG.to_vec());
-    Mask { path, content: Content::File(bytes) }
-}
-
-/// Reports whether the configuration is shown as it is.
-pub(crate) fn is_harmless_config(common_dir: &Path) -> bool {
-    harmless(&common_dir.join("config")).is_some()
+pub(crate) fn config(common_dir: &Path) -> Vec<u8> {
+    harmless(&common_dir.join("config")).unwrap_or_else(|| PLAIN_CONFIG.to_vec())
 }
 
 /// Returns the bytes of a configuration if all its settings may be shown.
@@ -120,7 +110,7 @@ mod tests {
     fn shows(text: &str) -> bool {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config"), text).unwrap();
-        config(folder.path()).content == Content::File(text.as_bytes().to_vec())
+        config(folder.path()) == text.as_bytes()
     }
 
     #[test]

@@ -29,7 +29,8 @@ use crate::worktree::checkout::Checkout;
 use crate::worktree::handle::Worktrees;
 use crate::worktree::reconcile;
 use crate::worktree::shown;
-use crate::worktree::stand_in;
+use crate::worktree::shown_refs::ShownRefs;
+use crate::worktree::stand_in::StandInFor;
 
 /// The maximum size of the files that are compared; each contains one path.
 const POINTER_BYTES: u64 = 8 << 10;
@@ -95,15 +96,22 @@ impl Worktree {
     /// The `.git` file is read-only, and of git's directories only the files that git needs to read
     /// are visible (`shown.rs`). A sandbox tier that cannot mask a file inside a writable folder
     /// leaves `.git` writable, so nothing relies on the mask: see [`Worktree::verify_untampered`].
-    /// If the configuration must not be shown there, git's reading commands get a plain one (`stand_in.rs`).
+    ///
+    /// The refs are those of now, and of those of runs only the worktree's own branch (`shown_refs.rs`). A tier that
+    /// cannot replace files hides the refs and the configuration; git's reading commands find them in a git directory
+    /// of the job's own (`stand_in.rs`).
     pub fn view(&self) -> View {
         let common_dir = self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir);
-        let masks = vec![Mask { path: self.path.join(".git"), content: Content::ReadOnly }, shown::config(common_dir)];
-        let optional = shown::shown(common_dir, &self.admin_dir);
-        let is_hidden = !shown::is_harmless_config(common_dir);
-        let stand_in = is_hidden.then(|| stand_in::of(&self.path, common_dir, &self.admin_dir));
+        let (config, refs) = (shown::config(common_dir), ShownRefs::read(common_dir, self.branch()));
+        let mut masks = refs.masks(common_dir);
+        masks.push(Mask { path: self.path.join(".git"), content: Content::ReadOnly });
+        masks.push(Mask { path: common_dir.join("config"), content: Content::File(config.clone()) });
+        let mut optional = shown::shown(common_dir, &self.admin_dir);
+        // With it, programs that do not use git itself find their commit in every tier.
+        optional.extend(refs.own_file().map(|file| common_dir.join(file)));
+        let stand_in = StandInFor { worktree: &self.path, common_dir, admin_dir: &self.admin_dir }.with(config, &refs);
         let (writable, composed) = (vec![self.path.clone()], vec![common_dir.to_owned()]);
-        View::Host(HostView { writable, optional, composed, masks, stand_in, ..HostView::default() })
+        View::Host(HostView { writable, optional, composed, masks, stand_in: Some(stand_in), ..HostView::default() })
     }
 
     /// Removes the configuration that git copies from the user's checkout if worktrees may have their own

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use orchestrate_git::{GitError, Loss, SnapshotRules};
-use orchestrate_sandbox::View;
+use orchestrate_sandbox::{StandInFile, View};
 
 use crate::support::{Fixture, write_files};
 
@@ -85,23 +85,28 @@ fn a_file_that_is_stored_nowhere_is_not_replaced() {
     }
 }
 
-/// Only if the configuration must not be shown, git's reading commands need a git directory of their own.
+/// In a tier that cannot replace files, git's reading commands have a git directory of their own.
 #[test]
-fn a_configuration_that_is_not_shown_has_a_stand_in() {
+fn a_stand_in_has_what_may_be_shown() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
-    let has_stand_in = || {
+    fixture.git(&["branch", "orchestrate/r-test01/T2"]);
+    let stand_in = || {
         let View::Host(view) = worktree.view();
-        view.stand_in.is_some()
+        let files = view.stand_in.unwrap().files;
+        let content = |name: &str| {
+            let file = files.iter().find(|(path, _)| path.ends_with(name)).map(|(_, file)| file);
+            let Some(StandInFile::Bytes(bytes)) = file else { panic!("{name}: {file:?}") };
+            String::from_utf8(bytes.clone()).unwrap()
+        };
+        (content("git-dir/config"), content("git-dir/packed-refs"))
     };
-    assert!(!has_stand_in());
+    let (config, refs) = stand_in();
+    assert_eq!(config, std::fs::read_to_string(fixture.project().join(".git/config")).unwrap());
+    let tip = fixture.tip("main");
+    assert_eq!(refs, format!("{tip} refs/heads/main\n{tip} refs/heads/orchestrate/r-test01/T1\n"));
     fixture.git(&["config", "credential.helper", "!echo password=secret"]);
-    assert!(has_stand_in());
-    let View::Host(view) = worktree.view();
-    let shown = format!("{:?}", view.stand_in);
-    assert!(
-        !shown.contains("secret")
-            && shown.contains("packed") == worktree.admin_dir().join("../../packed-refs").exists()
-    );
+    let (config, again) = stand_in();
+    assert_eq!((config.contains("secret"), again), (false, refs));
 }

@@ -17,5 +17,6 @@ mod names;
 mod patterns;
 mod refs;
 mod refuse;
+mod remote;
 mod snapshot;
 mod worktree;

@@ -163,6 +163,23 @@ fn a_worktree_that_was_killed_while_git_made_it_is_made_again() {
     }
 }
 
+/// Older git creates an entry with a HEAD of zeros, and sets it to the branch in a process of its own.
+#[test]
+fn a_worktree_that_was_killed_before_git_set_its_head_is_made_again() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let spec = fixture.spec("T1");
+    let entry = fixture.project().join(".git/worktrees/T1");
+    let (gitdir, pointer) = (format!("{}/.git\n", spec.path.display()), format!("gitdir: {}\n", entry.display()));
+    let head = format!("{}\n", "0".repeat(40));
+    let made = [("locked", spec.lock_reason.as_str()), ("gitdir", &gitdir), ("commondir", "../..\n"), ("HEAD", &head)];
+    write_files(&entry, &made);
+    write_files(&spec.path, &[(".git", &pointer)]);
+    let worktree = repo.worktrees().add(&spec).unwrap();
+    assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "1\n");
+    assert_eq!(worktree.branch(), spec.branch.as_deref());
+}
+
 #[test]
 fn a_worktree_that_was_killed_before_it_had_files_is_filled() {
     let fixture = Fixture::new(&[("a", "1\n")]);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use orchestrate_core::event::HeldIntegration;
 use orchestrate_core::request::{Request, RequestRefused, StopLevel};
 use orchestrate_core::{Event, Redactor, Secret};
 use orchestrate_journal::{Batch, Journal, JournalError, Received, Store};
@@ -137,9 +138,8 @@ fn a_fact_that_a_secret_cannot_be_taken_out_of_is_refused() {
     let folder = tempdir().unwrap();
     let store = store(folder.path()).redacting(Redactor::new([Secret::new("PASSPHRASE", PASSPHRASE)]));
     let journal = Journal::create(&store, &run(), started()).unwrap();
-    let held =
-        Event::IntegrationHeld { checkout: format!("/home/{PASSPHRASE}"), commit: "1".repeat(40).as_str().into() };
-    let refused = journal.append_blocking(held).unwrap_err();
+    let held = HeldIntegration { checkout: format!("/home/{PASSPHRASE}"), commit: "1".repeat(40).as_str().into() };
+    let refused = journal.append_blocking(Event::IntegrationHeld(held)).unwrap_err();
     let told = refused.to_string();
     assert!(matches!(refused, JournalError::Secret(_)) && told.contains("PASSPHRASE") && told.contains("`checkout`"));
     assert!(!told.contains("nobody"), "{told}");

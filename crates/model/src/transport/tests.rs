@@ -26,7 +26,7 @@ const MESSAGES: &str = concat!(
     "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 );
 
-fn environment(url: &str) -> Environment {
+fn pairs(url: &str) -> [(String, String); 4] {
     [
         ("OPENAI_BASE_URL", format!("{url}/v1")),
         ("OPENAI_API_KEY", "sk-0a1b2c3d4e".to_owned()),
@@ -34,8 +34,10 @@ fn environment(url: &str) -> Environment {
         ("ANTHROPIC_API_KEY", "ant-secret".to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
-    .into_iter()
-    .collect()
+}
+
+fn environment(url: &str) -> Environment {
+    pairs(url).into_iter().collect()
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -380,4 +382,77 @@ fn a_dropped_request_closes_its_connection() {
         assert_eq!(remote.complete(&first, &mut |_| {}).await.unwrap().text, "Hé漢🦀");
     });
     assert!(seen.load(Ordering::Relaxed));
+}
+
+/// Lets the endpoint of a model search, and returns the reply with what was asked.
+fn search(name: &str, answer: Answer) -> (Result<SearchReply, ModelError>, Vec<crate::test_server::Asked>) {
+    let server = TestServer::start(vec![answer]);
+    let gemini = [("GOOGLE_GEMINI_BASE_URL", server.url.clone()), ("GEMINI_API_KEY", "gem-0a1b2c3d".to_owned())];
+    let gemini = gemini.map(|(name, value)| (name.to_owned(), value));
+    let environment = gemini.into_iter().chain(pairs(&server.url)).collect();
+    let name = ModelName::parse(name).unwrap();
+    let model = Models::new(environment, None).open(&name, &[]).unwrap();
+    let query = "a query".to_owned();
+    let found = block_on(model.search(&SearchRequest { model: name.to_string(), query }));
+    (found, server.asked())
+}
+
+#[test]
+fn an_endpoint_searches_with_its_own_tool_and_key() {
+    let json = |body: serde_json::Value| Answer::new(200, "content-type: application/json\r\n", body.to_string());
+    let page =
+        json!({"type": "url_citation", "start_index": 0, "url": "https://a.example/sk-0a1b2c3d4e", "title": "A"});
+    let openai = json!({"output": [{"type": "web_search_call"}, {"type": "message", "content": [
+        {"type": "output_text", "text": "the key is sk-0a1b2c3d4e", "annotations": [page]}]}]});
+    let gemini = json!({"candidates": [{"content": {"parts": [{"text": "x"}]}}]});
+    let table = [
+        ("openai/m", openai, "POST /v1/responses HTTP/1.1", "authorization: Bearer sk-0a1b2c3d4e"),
+        ("anthropic/m", json!({"content": []}), "POST /v1/messages HTTP/1.1", "x-api-key: ant-secret"),
+        ("gemini/m", gemini, "POST /v1beta/models/m:generateContent HTTP/1.1", "x-goog-api-key: gem-0a1b2c3d"),
+    ];
+    for (name, body, line, key) in table {
+        let (found, asked) = search(name, json(body));
+        let found = found.unwrap();
+        let [asked] = asked.as_slice() else { panic!("{asked:?}") };
+        assert_eq!(asked.line, line);
+        let keys: Vec<&String> = asked
+            .headers
+            .iter()
+            .filter(|header| header.contains("sk-") || header.contains("secret") || header.contains("gem-"))
+            .collect();
+        assert_eq!(keys, [key], "{name}");
+        if name == "openai/m" {
+            assert_eq!(found.text, "the key is [redacted:OPENAI_API_KEY]");
+            assert_eq!(found.results[0].url, "https://a.example/[redacted:OPENAI_API_KEY]");
+        }
+    }
+}
+
+#[test]
+fn an_endpoint_without_a_search_says_which_setting_to_change() {
+    let setting =
+        "the user can choose another service in `tools.web_requests.search_service`: searxng, brave or tavily";
+    let (found, asked) = search("ollama/m", Answer::default());
+    let error = found.unwrap_err();
+    assert!(error.to_string().ends_with(setting) && error.is_without_search() && asked.is_empty(), "{error}");
+    let (found, _) = search("openai/m", Answer::new(404, "", "no such path"));
+    let error = found.unwrap_err();
+    assert!(error.to_string().ends_with(setting) && error.to_string().contains("(HTTP 404): no such path"), "{error}");
+}
+
+#[test]
+fn a_search_that_fails_is_not_repeated() {
+    for (answer, is_retryable, has_begun) in [
+        (Answer::new(503, "", "later"), true, false),
+        (Answer::new(200, "content-type: text/html\r\n", "<p>a portal"), true, true),
+        (Answer::new(400, "", "this model has no web_search"), false, false),
+    ] {
+        let (found, asked) = search("openai/m", answer);
+        let error = found.unwrap_err();
+        assert_eq!(
+            (error.is_retryable(), error.had_begun_to_answer(), asked.len()),
+            (is_retryable, has_begun, 1),
+            "{error}"
+        );
+    }
 }

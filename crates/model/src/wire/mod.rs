@@ -12,10 +12,12 @@ mod content;
 pub(crate) mod fault;
 pub(crate) mod messages;
 mod reader;
+mod search;
 pub(crate) mod sse;
 
 pub(crate) use content::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, OnDelta};
 pub(crate) use reader::{Protocol, Reader};
+pub(crate) use search::SearchApi;
 
 #[cfg(test)]
 mod tests;

@@ -117,6 +117,8 @@ pub enum FindingCode {
     NoStatus,
     /// A repository in which no run would start.
     RepositoryRefused,
+    /// A tier of the sandbox that is demanded and does not start.
+    SandboxRefused,
 }
 
 /// A line that looks like a task but is not, with the reason.

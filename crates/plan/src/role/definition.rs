@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use orchestrate_core::Address;
 use orchestrate_core::policy::{Grant, Permission, Policy};
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::{Address, MapChoice};
 
 /// The maximum size of a role file: far more than a prompt needs.
 pub const MAX_ROLE_BYTES: usize = 64 * 1024;
@@ -52,6 +52,9 @@ pub struct Role {
     pub permissions: Option<BTreeSet<Permission>>,
     /// What its agents may send messages to; `None` means everybody in the run, and the user.
     pub channels: Option<Vec<Address>>,
+    /// Whether its agents get a map of the repository, and how large; `None` means as the run says.
+    #[serde(default)]
+    pub map: Option<MapChoice>,
     /// Permission rules from a `permission` map.
     pub rules: Vec<RuleText>,
     /// The keys that this version does not know, with their values.
@@ -252,6 +255,7 @@ impl Role {
             strict_hand_back: false,
             permissions: None,
             channels: None,
+            map: None,
             rules: Vec::new(),
             unknown: Map::new(),
         }

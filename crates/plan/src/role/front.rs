@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use orchestrate_core::Address;
 use orchestrate_core::policy::{Permission, Rule};
 use orchestrate_core::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, RuleDecision, RuleText};
 use orchestrate_core::tool_names::ToolNames;
+use orchestrate_core::{Address, MapChoice};
 use serde_json::{Map, Value};
 
 use super::definition::{Role, RoleError, RoleWarning};
@@ -28,6 +28,7 @@ enum Key {
     MaxTurns,
     Permission,
     Channels,
+    Map,
     Metadata,
     /// Whether the role is switched off.
     Disabled,
@@ -55,6 +56,7 @@ const KEYS: &[(&str, Key)] = &[
     ("steps", Key::MaxTurns),
     ("permission", Key::Permission),
     ("channels", Key::Channels),
+    ("map", Key::Map),
     ("metadata", Key::Metadata),
     ("disable", Key::Disabled),
     ("disabled", Key::Disabled),
@@ -106,6 +108,9 @@ const SETTINGS: &[&str] = &[
 
 /// What `channels` lists.
 const CHANNELS: &str = "a list of `parent`, `children`, `siblings`, `role:NAME`, `all`, `user` and ids of tasks";
+
+/// What `map` is.
+const MAP: &str = "on, off or a number of tokens";
 
 /// Parses front matter into a role.
 pub(super) struct Reader<'a> {
@@ -170,6 +175,7 @@ impl<'a> Reader<'a> {
             Key::MaxTurns => role.max_turns = Some(self.require(number(value), key, "a number of turns")?),
             Key::Permission => self.rules(role, key, value)?,
             Key::Channels => role.channels = Some(self.require(channels(value), key, CHANNELS)?),
+            Key::Map => role.map = Some(self.require(map_choice(value), key, MAP)?),
             Key::Metadata => self.metadata(role, key, value)?,
             Key::Disabled if *value == Value::Bool(true) => return Err(RoleError::Disabled(self.role.to_owned())),
             Key::Kind if *value == "remote" => return Err(RoleError::Remote(self.role.to_owned())),
@@ -375,6 +381,15 @@ fn channels(value: &Value) -> Option<Vec<Address>> {
     let named = list(value)?;
     let is_named = |name: &String| !name.is_empty() && name != "role:";
     named.iter().all(is_named).then(|| named.iter().map(|name| Address::from(name.as_str())).collect())
+}
+
+/// Parses whether there is a map, and how large; YAML takes some of the words for truth values.
+fn map_choice(value: &Value) -> Option<MapChoice> {
+    match (truth(value), value.as_str().map(str::trim)) {
+        (Some(true), _) | (_, Some("on")) => Some(MapChoice::On),
+        (Some(false), _) | (_, Some("off")) => Some(MapChoice::Off),
+        _ => number(value).map(MapChoice::Tokens),
+    }
 }
 
 fn unique(names: Vec<String>) -> Vec<String> {

@@ -1,10 +1,10 @@
 //! Tests of parsing role files, and checks of the shipped roles.
 
 use super::*;
-use orchestrate_core::Address;
 use orchestrate_core::policy::Permission;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::tool_names::ToolTraits;
+use orchestrate_core::{Address, MapChoice};
 
 /// Some tools, with the names and families that the files of these tests use.
 fn tool_names() -> ToolNames {
@@ -56,7 +56,7 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_key_is_read() {
-    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nchannels: [parent, \"role:tester\"]\r\nmodel: openai/x\r\nfallback: [openai/b, ollama/c]\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-delivers: report\r\n  orchestrate-nothing-to-do: \"true\"\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
+    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nchannels: [parent, \"role:tester\"]\r\nmap: 2000\r\nmodel: openai/x\r\nfallback: [openai/b, ollama/c]\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-delivers: report\r\n  orchestrate-nothing-to-do: \"true\"\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
     let expected = Role {
         name: "builder".to_owned(),
         description: "Builds.".to_owned(),
@@ -73,10 +73,32 @@ fn every_key_is_read() {
         strict_hand_back: false,
         permissions: Some([Permission::FileRead, Permission::CodeExecution].into()),
         channels: Some(vec![Address::Parent, Address::Role("tester".to_owned())]),
+        map: Some(MapChoice::Tokens(2_000)),
         rules: Vec::new(),
         unknown: serde_json::Map::new(),
     };
     assert_eq!(read(text), (expected, Vec::new()));
+}
+
+#[test]
+fn a_map_is_on_off_or_of_a_size() {
+    let table = [
+        ("map: on", Some(MapChoice::On)),
+        ("map: true", Some(MapChoice::On)),
+        ("map: off", Some(MapChoice::Off)),
+        ("map: \"off\"", Some(MapChoice::Off)),
+        ("map: 500", Some(MapChoice::Tokens(500))),
+        ("map:", None),
+        ("", None),
+    ];
+    for (line, expected) in table {
+        let (role, warnings) = read(&format!("---\n{line}\n---\nx\n"));
+        assert_eq!((role.map, warnings), (expected, Vec::new()), "{line}");
+    }
+    for line in ["map: much", "map: -1", "map: [on]", "map: 0"] {
+        let error = parse("helper", &format!("---\n{line}\n---\nx\n")).unwrap_err();
+        assert!(error.to_string().ends_with("`map` expects on, off or a number of tokens"), "{error}");
+    }
 }
 
 #[test]

@@ -99,12 +99,17 @@ fn come_first_when_memory_ends() -> Result<(), String> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(step("hide the supervisor's memory"))
 }
 
+/// How much more processor time than all together each process may use before the kernel ends it.
+const CPU_HEADROOM_SECONDS: u64 = 2;
+
 fn step<E: std::fmt::Display>(name: &'static str) -> impl FnOnce(E) -> String {
     move |cause| format!("{name}: {cause}")
 }
 
 fn limits(spec: &Spec) -> Vec<(Resource, u64)> {
     let mut limits = vec![(Resource::Core, 0)];
+    // Of each process alone: a second line behind the sum, which is checked only now and then.
+    limits.extend(spec.cpu.map(|cpu| (Resource::Cpu, cpu.as_secs().saturating_add(CPU_HEADROOM_SECONDS))));
     limits.extend(spec.file_bytes.map(|bytes| (Resource::Fsize, bytes)));
     if let Some(most) = spec.processes.map(u64::from) {
         match spec.confinement {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::memory::{NAMELESS, has_descriptors_waiting, has_exited, until_visible};
 use super::protocol::Spec;
-use crate::disk_usage::Account;
+use crate::disk_usage::{Account, Over, Space};
 use crate::sys;
 
 /// The kernel's unit of `st_blocks` (stat(2)).
@@ -26,7 +26,7 @@ const LEAST_PER_FILE: u64 = 4096;
 /// again at once.
 const SHARE: u64 = 16;
 /// How far jobs that start with full folders may exceed the limit, so that they can free space.
-const TO_WORK_WITH: u64 = 16 << 20;
+const TO_WORK_WITH: Space = Space { bytes: 16 << 20, files: 1 << 10 };
 /// The minimum interval between scans, in running time of jobs, while the file system shows no need
 /// for one.
 const NOW_AND_THEN: Duration = Duration::from_secs(5);
@@ -41,22 +41,22 @@ pub(super) struct Disk {
     folders: Vec<PathBuf>,
     /// The folder among them that is removed with the job.
     scratch: Option<PathBuf>,
-    most: u64,
+    most: Space,
     account: Account,
     /// What they held at the start; `None` if that was not measured.
-    at_start: Option<u64>,
-    /// The growth in the account at the start; 0 after a scan.
-    grown_before: u64,
+    at_start: Option<Space>,
+    /// The growth in the account at the start; nothing after a scan.
+    grown_before: Space,
     /// The start of the running time that the account does not contain yet.
     since: Instant,
     /// The free space when the account's balance was computed.
-    free_at_balance: BTreeMap<u64, u64>,
+    free_at_balance: BTreeMap<u64, Space>,
 }
 
 impl Disk {
     /// Starts with the account of the previous job, and scans if there is none or it may be over
     /// the limit.
-    pub(super) fn new(spec: &Spec, most: u64) -> Self {
+    pub(super) fn new(spec: &Spec, most: Space) -> Self {
         let folders: Vec<PathBuf> = spec.disk_folders.iter().map(PathBuf::from).collect();
         let free_at_balance = free(&folders);
         let mut disk = Self {
@@ -65,51 +65,52 @@ impl Disk {
             folders,
             most,
             at_start: None,
-            grown_before: 0,
+            grown_before: Space::default(),
             since: Instant::now(),
             free_at_balance,
         };
         disk.note();
         disk.grown_before = disk.account.grown;
-        if spec.disk_known.is_none() || disk.account.bound() > most {
+        if spec.disk_known.is_none() || disk.account.bound().over(most).is_some() {
             disk.at_start = Some(disk.look(std::iter::empty()));
         }
         disk
     }
 
-    /// Reports whether the job started without any space, so that it may only free some.
+    /// Reports whether the job started without space for a single byte, so that it may only free some.
     pub(super) fn has_no_room(&self) -> bool {
-        self.at_start.is_some_and(|held| held >= self.most.saturating_add(TO_WORK_WITH))
+        self.at_start.is_some_and(|held| held.bytes >= self.most.plus(TO_WORK_WITH).bytes)
     }
 
-    /// Reports whether the folders hold too much, including unlinked files that these processes
+    /// Returns what the folders hold too much of, including unlinked files that these processes
     /// hold.
-    pub(super) fn is_over(&mut self, processes: impl Iterator<Item = i32>) -> bool {
+    pub(super) fn is_over(&mut self, processes: impl Iterator<Item = i32>) -> Option<Over> {
         self.note();
-        let may_be_over = self.account.bound() > self.most;
-        let has_grown = self.account.grown >= self.most / SHARE || self.rested() >= self.account.look * REST;
+        let may_be_over = self.account.bound().over(self.most).is_some();
+        let grown = self.account.grown;
+        let has_grown = grown.bytes >= self.most.bytes / SHARE
+            || grown.files >= self.most.files / SHARE
+            || self.rested() >= self.account.look * REST;
         let has_to_look = self.is_time() || may_be_over && has_grown;
         if !has_to_look {
-            return false;
+            return None;
         }
-        let full = self.at_start.filter(|held| *held > self.most);
-        let allowed = full.map_or(self.most, |held| held.max(self.most.saturating_add(TO_WORK_WITH)));
-        self.look(processes) > allowed
+        let allowed = self.at_start.map_or(self.most, |held| held.allowed_from(self.most, TO_WORK_WITH));
+        self.look(processes).over(allowed)
     }
 
-    /// Reports whether a job that has ended leaves too much, and more than there was at its start.
-    pub(super) fn ends_over(&mut self) -> bool {
+    /// Returns what a job that has ended leaves too much of, and more than there was at its start.
+    pub(super) fn ends_over(&mut self) -> Option<Over> {
         self.note();
         // Other processes may have freed as much in the meantime.
-        self.account.grown =
-            self.account.grown.max(self.grown_before.saturating_add(sys::used_by_children().written_bytes));
-        if self.account.bound() <= self.most && !self.is_time() {
-            return false;
+        let written = Space { bytes: sys::used_by_children().written_bytes, files: 0 };
+        self.account.grown = self.account.grown.max(self.grown_before.plus(written));
+        if self.account.bound().over(self.most).is_none() && !self.is_time() {
+            return None;
         }
         let scratch = self.scratch.take();
         self.folders.retain(|folder| Some(folder) != scratch.as_ref());
-        let held = self.look(std::iter::empty());
-        held > self.most && self.at_start.is_none_or(|before| held > before)
+        self.look(std::iter::empty()).left_over(self.most, self.at_start)
     }
 
     /// Returns the account for the next job.
@@ -131,20 +132,20 @@ impl Disk {
     /// because other processes may have caused them.
     fn note(&mut self) {
         let now = free(&self.folders);
-        let lost = now.iter().map(|(device, room)| self.account.free.get(device).unwrap_or(room).saturating_sub(*room));
-        self.account.grown = self.account.grown.saturating_add(lost.sum());
+        let lost = now.iter().map(|(device, room)| self.account.free.get(device).unwrap_or(room).minus(*room));
+        self.account.grown = lost.fold(self.account.grown, Space::plus);
         self.account.free = now;
     }
 
     /// Returns what the folders can hold at most, provided that only these jobs have used their
     /// file systems.
-    fn balance(&self) -> u64 {
-        let sum = |free: &BTreeMap<u64, u64>| free.values().sum::<u64>();
-        (self.account.balance.saturating_add(sum(&self.free_at_balance))).saturating_sub(sum(&free(&self.folders)))
+    fn balance(&self) -> Space {
+        let sum = |free: &BTreeMap<u64, Space>| free.values().copied().fold(Space::default(), Space::plus);
+        self.account.balance.plus(sum(&self.free_at_balance)).minus(sum(&free(&self.folders)))
     }
 
     /// Scans the folders and returns what they hold.
-    fn look(&mut self, processes: impl Iterator<Item = i32>) -> u64 {
+    fn look(&mut self, processes: impl Iterator<Item = i32>) -> Space {
         let begun = Instant::now();
         let devices = free(&self.folders);
         let mut in_folders = Found::default();
@@ -157,28 +158,28 @@ impl Disk {
         };
         let found = until_visible(inspect, |found| found.hides && !in_folders.hides);
         // If something could not be scanned, all that the file system has lost is counted.
-        let held = if found.hides { found.bytes.max(self.balance()) } else { found.bytes };
-        (self.since, self.grown_before) = (Instant::now(), 0);
-        self.account =
-            Account { held, grown: 0, balance: held, free: devices, rested: Duration::ZERO, look: begun.elapsed() };
+        let held = if found.hides { found.held.max(self.balance()) } else { found.held };
+        (self.since, self.grown_before) = (Instant::now(), Space::default());
+        self.account = Account { held, balance: held, free: devices, look: begun.elapsed(), ..Account::default() };
         self.free_at_balance.clone_from(&self.account.free);
         held
     }
 }
 
-/// Returns the free space on the file systems of some folders, for bytes and for inodes, by device.
-fn free(folders: &[PathBuf]) -> BTreeMap<u64, u64> {
+/// Returns the free space on the file systems of some folders, by device; a file takes some bytes, too. A file system
+/// that makes room for files as needed has none that is free.
+fn free(folders: &[PathBuf]) -> BTreeMap<u64, Space> {
     let room = |folder: &PathBuf| {
         let found = rustix::fs::statvfs(folder).ok()?;
         let bytes = found.f_bfree * found.f_frsize + found.f_ffree * LEAST_PER_FILE;
-        Some((folder.symlink_metadata().ok()?.dev(), bytes))
+        Some((folder.symlink_metadata().ok()?.dev(), Space { bytes, files: found.f_ffree }))
     };
     folders.iter().filter_map(room).collect()
 }
 
 #[derive(Clone, Default)]
 struct Found {
-    bytes: u64,
+    held: Space,
     /// Files with several names or without one that were counted, by device and inode number.
     counted: BTreeSet<(u64, u64)>,
     /// Whether something could not be scanned.
@@ -197,7 +198,9 @@ impl Found {
             };
             // Build tools give large files several names.
             let is_new = found.is_dir() || found.nlink() < 2 || self.counted.insert((found.dev(), found.ino()));
-            self.bytes += if is_new { (found.blocks() * BLOCK).max(LEAST_PER_FILE) } else { 0 };
+            if is_new {
+                self.count((found.blocks() * BLOCK).max(LEAST_PER_FILE));
+            }
             if !found.is_dir() {
                 continue;
             }
@@ -209,7 +212,7 @@ impl Found {
     }
 
     /// Adds the unlinked files that a process has open or mapped.
-    fn add_nameless(&mut self, pid: i32, devices: &BTreeMap<u64, u64>) {
+    fn add_nameless(&mut self, pid: i32, devices: &BTreeMap<u64, Space>) {
         if has_exited(pid) {
             return;
         }
@@ -228,12 +231,17 @@ impl Found {
         }
     }
 
-    fn add_unlinked(&mut self, found: std::io::Result<Metadata>, devices: &BTreeMap<u64, u64>) {
+    fn count(&mut self, bytes: u64) {
+        self.held = self.held.plus(Space { bytes, files: 1 });
+    }
+
+    fn add_unlinked(&mut self, found: std::io::Result<Metadata>, devices: &BTreeMap<u64, Space>) {
         match found {
             Ok(found) => {
                 let is_ours = found.nlink() == 0 && devices.contains_key(&found.dev());
-                let is_new = is_ours && self.counted.insert((found.dev(), found.ino()));
-                self.bytes += if is_new { found.blocks() * BLOCK } else { 0 };
+                if is_ours && self.counted.insert((found.dev(), found.ino())) {
+                    self.count(found.blocks() * BLOCK);
+                }
             }
             Err(error) => self.missed(&error),
         }

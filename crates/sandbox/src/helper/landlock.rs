@@ -65,7 +65,7 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
         .handle_access(all)
         .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
         .map_err(text)?;
-    if spec.confinement == Confinement::Fallback && spec.network == Network::None {
+    if spec.confinement == Confinement::Fallback && spec.network != Network::Host {
         ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST)).map_err(text)?;
     }
     let mut created = ruleset.create().map_err(text)?;

@@ -8,18 +8,15 @@
 //! Deliberately absent: changes of the owner, and the bits that make a program run as its owner or
 //! group. No build needs them.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-};
 
 use super::attributes::Asked;
+use crate::descriptors;
 use crate::sys::{self, Call};
 
 /// The supervisor's end, which receives every call and answers it.
@@ -30,27 +27,15 @@ pub(super) struct Modes {
 
 /// Sends the listener from the confined child to the supervisor.
 pub(super) fn hand_over(listener: &OwnedFd, supervisor: &UnixStream) -> Result<(), String> {
-    let fds = [listener.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(&fds));
-    rustix::net::sendmsg(supervisor, &[IoSlice::new(b"m")], &mut control, SendFlags::empty())
-        .map(drop)
-        .map_err(|errno| format!("hand over the listener for modes: {errno}"))
+    let sent = descriptors::send(supervisor, b"m", listener.as_fd());
+    sent.map(drop).map_err(|cause| format!("hand over the listener for modes: {cause}"))
 }
 
 impl Modes {
     /// Receives the listener that [`hand_over`] sent.
     pub(super) fn take(child: &UnixStream, roots: Vec<PathBuf>) -> io::Result<Self> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        rustix::net::recvmsg(child, &mut [IoSliceMut::new(&mut [0])], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-        let rights = control.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
-            _ => None,
-        });
-        let listener = rights.ok_or(io::ErrorKind::UnexpectedEof)?;
-        Ok(Self { listener, roots })
+        let (_, listener) = descriptors::receive(child, &mut [0])?;
+        Ok(Self { listener: listener.ok_or(io::ErrorKind::UnexpectedEof)?, roots })
     }
 
     pub(super) fn listener(&self) -> BorrowedFd<'_> {

@@ -7,11 +7,14 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk_usage::Account;
+use crate::descriptors;
+use crate::disk_usage::{Account, Space};
 use crate::job::{Network, Usage};
 use crate::tier::Confinement;
 
@@ -32,10 +35,12 @@ pub(crate) struct Spec {
     /// The number of the user's threads a moment ago, if the kernel counts them together with the
     /// job's; otherwise 0.
     pub(crate) tasks_of_user: u64,
+    /// The processor time that all processes may use together.
+    pub(crate) cpu: Option<Duration>,
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) file_bytes: Option<u64>,
-    /// How many bytes the folders below may hold together.
-    pub(crate) disk_bytes: Option<u64>,
+    /// What the folders below may hold together.
+    pub(crate) disk: Option<Space>,
     /// Their known usage from the previous job.
     pub(crate) disk_known: Option<Account>,
     /// The folders on a disk that the job may write to.
@@ -72,7 +77,8 @@ impl Order {
 /// The progress of a job, sent to the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// The program is about to run, confined. Without a later report, the supervisor was killed.
+    /// The program is about to run, confined. Without a later report, the supervisor was killed. The socket of
+    /// [`Network::Proxy`] is sent beside it.
     Starting,
     /// The program was not found.
     NotFound,
@@ -90,15 +96,30 @@ pub(crate) enum Report {
     Signalled(i32),
     /// The job had too many processes; none of them is left.
     TooManyProcesses,
+    /// The job used too much processor time; none of its processes is left.
+    TooMuchCpu,
     /// The job held too much memory; none of its processes is left.
     TooMuchMemory,
     /// The job wrote too much; none of its processes is left, but its files are.
     TooMuchDisk,
+    /// The job made too many files; as above.
+    TooManyFiles,
 }
 
 /// Sends a report. The socket delivers it even if this process ends at once.
 pub(super) fn report(mut control: &UnixStream, report: &Report) -> io::Result<()> {
+    control.write_all(&line(report)?)
+}
+
+/// Sends a report with a descriptor beside it.
+pub(super) fn report_with(mut control: &UnixStream, report: &Report, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let line = line(report)?;
+    let sent = descriptors::send(control, &line, descriptor)?;
+    control.write_all(line.get(sent..).unwrap_or_default())
+}
+
+fn line(report: &Report) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');
-    control.write_all(&line)
+    Ok(line)
 }

@@ -247,7 +247,7 @@ impl RulesOfTier {
             _ => {
                 refused.insert(libc::SYS_unshare, any(bits(0, NAMESPACES))?);
                 // The namespace of a network also holds the abstract sockets of the host.
-                let local = if network == Network::None || scoped { Some(libc::AF_UNIX) } else { None };
+                let local = if network != Network::Host || scoped { Some(libc::AF_UNIX) } else { None };
                 refused.insert(libc::SYS_socket, other_families(local)?);
                 if network == Network::Host {
                     refused.insert(libc::SYS_socketpair, unconnectable_pairs()?);
@@ -326,7 +326,7 @@ fn refuse_in_fallback(refused: &mut Rules, network: Network, signals_scoped: boo
 /// because those of the host could be reached by their names.
 fn refuse_network(refused: &mut Rules, network: Network) -> Result<(), String> {
     match network {
-        Network::None => {
+        Network::None | Network::Proxy => {
             refused.extend(NETWORK_CALLS.iter().copied().map(always));
             // A datagram may name its destination.
             refused.insert(libc::SYS_sendto, any([when_pointer(4)])?);
@@ -483,6 +483,7 @@ mod tests {
         for (confinement, network, scoped) in [
             (full, Network::None, true),
             (full, Network::Host, false),
+            (full, Network::Proxy, false),
             (fallback, Network::None, true),
             (fallback, Network::None, false),
             (fallback, Network::Host, true),

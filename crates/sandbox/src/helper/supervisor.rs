@@ -17,8 +17,11 @@ use super::guardian::{self, Half};
 use super::measure::Peak;
 use super::modes::Modes;
 use super::poll_set::Awaited;
-use super::protocol::{Order, Report, Spec, report};
+use super::protocol::{Order, Report, Spec, report, report_with};
 use super::{memory, tree};
+use crate::disk_usage::Over;
+use crate::egress;
+use crate::job::Network;
 use crate::sys::{self, PreparedProgram};
 use crate::tier::Confinement;
 
@@ -65,22 +68,33 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
             Half::Supervisor(guardian) => Some(guardian),
         },
     };
-    // Reported before the start: after it, the program may have run and this process been killed.
-    let told = report(&control, &Report::Starting);
-    let mut disk = spec.disk_bytes.map(|most| Disk::new(&spec, most));
+    // Before the start: after it, the program may have run and this process been killed.
+    let announced = announce(&spec, &control);
+    let mut disk = spec.disk.map(|most| Disk::new(&spec, most));
     if disk.as_ref().is_some_and(Disk::has_no_room) {
         spec.file_bytes = Some(0);
     }
     let mut peak = Peak::default();
-    let end = match told.ok().map(|()| start(&spec, &control)) {
-        Some(Ok((program, modes))) => {
+    let end = match announced.and_then(|()| start(&spec, &control).map_err(End::NotStarted)) {
+        Ok((program, modes)) => {
             let watched = Watched { program, modes: modes.as_ref(), guardian };
             supervise(&spec, &control, &watched, disk.as_mut(), &mut peak)
         }
-        Some(Err(failed)) => End::NotStarted(failed),
-        None => End::CoordinatorGone,
+        Err(end) => end,
     };
     finish(&spec, &control, end, Measured { disk, peak })
+}
+
+/// Reports the start, and hands out the socket that leads out of this namespace if the job has one.
+fn announce(spec: &Spec, control: &UnixStream) -> Result<(), End> {
+    let told = if spec.network == Network::Proxy {
+        let failed = |cause| End::NotStarted(Some(Report::Failed(format!("make the socket of the proxy: {cause}"))));
+        let listener = egress::listen().map_err(failed)?;
+        report_with(control, &Report::Starting, listener.as_fd())
+    } else {
+        report(control, &Report::Starting)
+    };
+    told.map_err(|_| End::CoordinatorGone)
 }
 
 /// Starts the program; returns `Err(None)` if the child has already reported what failed.
@@ -164,7 +178,7 @@ fn supervise(
     mut disk: Option<&mut Disk>,
     peak: &mut Peak,
 ) -> End {
-    let limited = spec.processes.is_some() || spec.memory_bytes.is_some() || spec.disk_bytes.is_some();
+    let limited = spec.cpu.is_some() || spec.processes.is_some() || spec.memory_bytes.is_some() || spec.disk.is_some();
     let tick = if limited { WATCH } else { IDLE };
     let mut look_again = Instant::now() + WATCH;
     let Ok(program_end) = rustix::process::pidfd_open(watched.program, PidfdFlags::empty()) else {
@@ -217,7 +231,10 @@ fn supervise(
 }
 
 fn over_limit(spec: &Spec, usage: tree::Usage, disk: Option<&mut Disk>) -> Option<Report> {
-    let tree::Usage { tasks, resident_bytes, processes } = usage;
+    let tree::Usage { tasks, resident_bytes, cpu, processes } = usage;
+    if spec.cpu.is_some_and(|most| cpu > most) {
+        return Some(Report::TooMuchCpu);
+    }
     if spec.processes.is_some_and(|most| tasks > u64::from(most)) {
         return Some(Report::TooManyProcesses);
     }
@@ -227,7 +244,14 @@ fn over_limit(spec: &Spec, usage: tree::Usage, disk: Option<&mut Disk>) -> Optio
     if spec.memory_bytes.is_some_and(is_over) {
         return Some(Report::TooMuchMemory);
     }
-    disk.is_some_and(|disk| disk.is_over(processes.into_keys())).then_some(Report::TooMuchDisk)
+    disk.and_then(|disk| disk.is_over(processes.into_keys())).map(full)
+}
+
+fn full(over: Over) -> Report {
+    match over {
+        Over::Bytes => Report::TooMuchDisk,
+        Over::Files => Report::TooManyFiles,
+    }
 }
 
 /// What was measured of a job while it ran.
@@ -268,13 +292,16 @@ fn finish(spec: &Spec, control: &UnixStream, end: End, measured: Measured) -> io
 /// Reports the usage of the job's folders. A program that ended above the disk limit counts as
 /// ended by it.
 fn settle(control: &UnixStream, end: End, mut disk: Disk) -> End {
-    let is_over = match &end {
-        End::Program(status) => disk.ends_over() || disk.has_no_room() && wrote_too_much(*status),
-        _ => false,
+    let over = match &end {
+        End::Program(status) => {
+            let left = disk.ends_over();
+            left.or_else(|| (disk.has_no_room() && wrote_too_much(*status)).then_some(Over::Bytes))
+        }
+        _ => None,
     };
     // The coordinator may have ended.
     let _ = report(control, &Report::Holds(disk.account()));
-    if is_over { End::Over(Report::TooMuchDisk) } else { end }
+    over.map_or(end, |over| End::Over(full(over)))
 }
 
 /// Reports whether the program, or the last one that a shell ran, exceeded the maximum size of a

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
+use crate::sys;
+
 /// How long the first pass of killing waits before the next; each later one waits twice as long.
 const FIRST_PASS: Duration = Duration::from_millis(1);
 /// The longest wait between two passes: no constant search for processes that hang in the kernel
@@ -22,6 +24,8 @@ pub(super) struct Usage {
     pub(super) tasks: u64,
     /// Resident memory; pages shared by several processes count for each of them.
     pub(super) resident_bytes: u64,
+    /// The processor time of those that live, and of all that they or this process have waited for.
+    pub(super) cpu: Duration,
     /// Resident memory in bytes, by process id.
     pub(super) processes: BTreeMap<i32, u64>,
 }
@@ -84,11 +88,13 @@ pub(super) fn kill_all(patience: Duration) {
 pub(super) fn usage() -> Usage {
     let page = rustix::param::page_size() as u64;
     let family = family_by_children().unwrap_or_else(descendants);
-    let mut usage = Usage::default();
+    let mut usage = Usage { cpu: sys::used_by_children().cpu, ..Usage::default() };
+    let ticks = rustix::param::clock_ticks_per_second().max(1);
     for (pid, stat) in family {
         let resident = stat.resident_pages * page;
         usage.tasks += stat.threads;
         usage.resident_bytes += resident;
+        usage.cpu += Duration::from_millis(stat.cpu_ticks.saturating_mul(1_000) / ticks);
         usage.processes.insert(pid, resident);
     }
     usage
@@ -98,6 +104,8 @@ pub(super) fn usage() -> Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     parent: i32,
+    /// The processor time of the process and of the children that it has waited for, its own and the kernel's.
+    cpu_ticks: u64,
     threads: u64,
     resident_pages: u64,
 }
@@ -108,7 +116,12 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let mut fields = fields.split_ascii_whitespace().skip(1);
     Some(Stat {
         parent: fields.next()?.parse().ok()?,
-        threads: fields.nth(15)?.parse().ok()?,
+        cpu_ticks: {
+            let own = fields.nth(9)?.parse::<u64>().ok()?;
+            let others = fields.by_ref().take(3).filter_map(|ticks| ticks.parse::<u64>().ok());
+            others.fold(own, u64::saturating_add)
+        },
+        threads: fields.nth(2)?.parse().ok()?,
         resident_pages: fields.nth(3)?.parse().ok()?,
     })
 }
@@ -181,7 +194,8 @@ mod tests {
     #[test]
     fn parses_stat_with_a_hostile_name() {
         let text = "42 (a) R 1 (b) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 999 12345 678 184 1 1";
-        assert_eq!(parse_stat(text), Some(Stat { parent: 7, threads: 3, resident_pages: 678 }));
+        let stat = Stat { parent: 7, cpu_ticks: 5 + 6 + 7 + 8, threads: 3, resident_pages: 678 };
+        assert_eq!(parse_stat(text), Some(stat));
         assert_eq!(parse_stat(""), None);
     }
 }

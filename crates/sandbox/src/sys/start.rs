@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Resource, Rlimit};
 
 /// The size of the child's stack: it calls a few functions, none of them deeply.
 const STACK_BYTES: usize = 64 << 10;
@@ -42,6 +42,8 @@ pub(crate) struct Program {
     pub(crate) own_group: bool,
     /// This process, if the child is to die with the calling thread; `None` if it is to outlive it.
     pub(crate) dies_with: Option<Pid>,
+    /// The maximum size of a file that it writes, at which it is ended; `None` for the limit of this process.
+    pub(crate) file_bytes: Option<u64>,
 }
 
 /// The data that the child reads from our memory, and the error that it stores there.
@@ -124,7 +126,7 @@ fn fail(error: &io::Error, errno: &AtomicI32) -> ! {
 
 /// Prepares the child and executes the program; only makes system calls, and allocates no memory.
 fn execute(order: &Order<'_>) -> io::Error {
-    let Program { path, directory, streams, own_group, dies_with, .. } = order.program;
+    let Program { path, directory, streams, own_group, dies_with, file_bytes, .. } = order.program;
     let done = |result: c_int| if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) };
     let prepare = || {
         if *own_group {
@@ -137,6 +139,10 @@ fn execute(order: &Order<'_>) -> io::Error {
             if rustix::process::getppid() != Some(parent) {
                 return Err(io::Error::from_raw_os_error(libc::ESRCH));
             }
+        }
+        if let Some(most) = *file_bytes {
+            let most = rustix::process::getrlimit(Resource::Fsize).maximum.map_or(most, |hard| hard.min(most));
+            rustix::process::setrlimit(Resource::Fsize, Rlimit { current: Some(most), maximum: Some(most) })?;
         }
         for (number, stream) in (0..).zip(streams) {
             // SAFETY: both are open; what the child's own table had under this number is its to replace.
@@ -267,6 +273,7 @@ mod tests {
             streams: [null(), null(), null()],
             own_group: true,
             dies_with,
+            file_bytes: None,
         };
         let child = start(&program).map_err(|error| error.raw_os_error())?;
         rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty()).unwrap();

@@ -33,12 +33,16 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let mut all: Vec<Named> = vec![
         ("shared_pages_count_once", shared_pages_count_once),
         ("the_kernel_kills_a_command_first", the_kernel_kills_a_command_first),
+        ("processor_time_is_bounded", processor_time_is_bounded),
+        ("processor_time_of_processes_that_ended_counts", processor_time_of_processes_that_ended_counts),
         ("a_full_worktree_ends_the_command_alone", a_full_worktree_ends_the_command_alone),
         ("files_without_a_name_count", files_without_a_name_count),
         ("many_small_files_count", many_small_files_count),
         ("short_commands_add_up", short_commands_add_up),
         ("one_file_of_many_processes_counts_once", one_file_of_many_processes_counts_once),
         ("a_full_worktree_can_be_cleared", a_full_worktree_can_be_cleared),
+        ("too_many_files_end_the_command_alone", too_many_files_end_the_command_alone),
+        ("too_many_files_can_be_deleted", too_many_files_can_be_deleted),
     ];
     if confinement == Confinement::Full {
         all.push(("temporary_files_in_memory_count", temporary_files_in_memory_count));
@@ -109,6 +113,32 @@ fn the_kernel_kills_a_command_first(room: &Room) {
     assert_ne!(score(std::process::id().cast_signed()).trim(), "1000");
 }
 
+/// How much processor time a job may use; less than one computation of the probe takes twice.
+const CPU_LIMIT: Duration = Duration::from_millis(200);
+
+fn computes(room: &Room, script: &str) {
+    let compute = format!("'{}' {} compute end", own_program().display(), crate::probe::ARG);
+    let script = script.replace("COMPUTE", &compute);
+    let job = |cpu, then: &str| {
+        let job = room.sh(&format!("{script}; {then}"));
+        Job { limits: Limits { timeout: LONG, cpu, ..job.limits.clone() }, ..job }
+    };
+    let ended = room.run(&job(Some(CPU_LIMIT), "sleep 90"));
+    assert_eq!(ended.exit, Exit::CpuLimit, "{}{}", ended.stdout.text(), ended.stderr.text());
+    // The control: without the limit it gets through.
+    let control = room.run(&job(None, "true"));
+    assert_eq!(control.exit, Exit::Code(0), "{}", control.stderr.text());
+}
+
+fn processor_time_is_bounded(room: &Room) {
+    computes(room, "COMPUTE & COMPUTE & wait");
+}
+
+/// No process alone uses much.
+fn processor_time_of_processes_that_ended_counts(room: &Room) {
+    computes(room, "COMPUTE; COMPUTE");
+}
+
 /// Held by tests that fill a disk, and for writing by one that hides what it fills: only the space that the file system
 /// has lost shows that, and what another test frees meanwhile would offset it.
 static DISK: RwLock<()> = RwLock::new(());
@@ -136,6 +166,37 @@ fn files_without_a_name_count(room: &Room) {
 
 fn many_small_files_count(room: &Room) {
     fills(room, "mkdir -p many; cd many; for i in $(seq 16000); do : > $i; done");
+}
+
+const FILES_LIMIT: u64 = 500;
+
+fn run_with_files(room: &Room, script: &str, most: Option<u64>) -> Exit {
+    let job = limited(room.sh(script), None, None);
+    room.run(&Job { limits: Limits { disk_files: most, ..job.limits.clone() }, ..job }).exit
+}
+
+/// Neither folders nor links count differently.
+fn too_many_files_end_the_command_alone(room: &Room) {
+    let _beside = beside_others_on_disk();
+    for way in ["touch $(seq 600)", "mkdir -p $(seq 600)", "for i in $(seq 600); do ln -s nowhere $i; done"] {
+        let script = |then: &str| format!("mkdir d; cd d; {way}; {then}");
+        assert_eq!(run_with_files(room, &script("sleep 90"), Some(FILES_LIMIT)), Exit::FilesLimit, "{way}");
+        assert_eq!(run_with_files(room, "rm -r d", Some(FILES_LIMIT)), Exit::Code(0));
+        // The control: without the limit it gets through.
+        assert_eq!(run_with_files(room, &script("true"), None), Exit::Code(0));
+        assert_eq!(run_with_files(room, "rm -r d", None), Exit::Code(0));
+    }
+}
+
+/// Names of one file are no files.
+fn too_many_files_can_be_deleted(room: &Room) {
+    let _beside = beside_others_on_disk();
+    let run = |script: &str| run_with_files(room, script, Some(FILES_LIMIT));
+    assert_eq!(run("touch a; for i in $(seq 600); do ln a $i; done"), Exit::Code(0));
+    assert_eq!(run_with_files(room, "rm *; touch $(seq 600)", None), Exit::Code(0));
+    assert_eq!(run("touch $(seq 601 1700)"), Exit::FilesLimit);
+    assert_eq!(run("rm $(seq 50)"), Exit::Code(0));
+    assert_eq!(run("rm *; touch less"), Exit::Code(0));
 }
 
 /// Above the limit, commands that only free space still run; one that continues to write does not.

@@ -17,6 +17,7 @@ mod inodes;
 mod lifetime;
 mod limits;
 mod probe;
+mod proxied;
 mod rank;
 mod refused;
 mod support;
@@ -63,6 +64,7 @@ fn trials() -> Vec<Trial> {
     for (confinement, name, usable) in tiers {
         let mut tests = Vec::new();
         tests.extend(refused::tests(confinement));
+        tests.extend(proxied::tests(confinement));
         tests.extend(inodes::tests(confinement));
         tests.extend(view::tests(confinement));
         tests.extend(lifetime::tests(confinement));

@@ -40,6 +40,11 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         "abstract" => abstract_outside(room, Network::Host, name),
         _ => socket_outside(room, Network::Host, name),
     });
+    if confinement == Confinement::Full {
+        add("behind_a_proxy", &NETWORK, |room, name| network(room, Network::Proxy, name));
+        add("behind_a_proxy", &["abstract"], |room, name| abstract_outside(room, Network::Proxy, name));
+        add("behind_a_proxy", &SOCKETS, |room, name| socket_outside(room, Network::Proxy, name));
+    }
     add("sockets_outside", &["abstract"], |room, name| abstract_outside(room, Network::None, name));
     add("processes_outside", &PROCESSES, process_outside);
     add("sockets_outside", &SOCKETS, |room, name| socket_outside(room, Network::None, name));

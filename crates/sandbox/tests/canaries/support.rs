@@ -75,10 +75,18 @@ impl Room {
         self.probe_with(Network::None, args)
     }
 
+    /// Returns the job of a probe.
+    pub(crate) fn probe_job(&self, args: &[&str]) -> Job {
+        self.job(own_program(), &[&[crate::probe::ARG], args].concat())
+    }
+
     /// Runs a probe in the same way, with a network.
     pub(crate) fn probe_with(&self, network: Network, args: &[&str]) -> (bool, String) {
-        let args: Vec<&str> = [&[crate::probe::ARG], args].concat();
-        let finished = self.run(&Job { network, ..self.job(own_program(), &args) });
+        let finished = match network {
+            // A proxy that accepts nothing.
+            Network::Proxy => self.sandbox.run_proxied(&self.probe_job(args), &Cancel::new(), drop).unwrap(),
+            _ => self.run(&Job { network, ..self.probe_job(args) }),
+        };
         let said = finished.stdout.text() + &finished.stderr.text();
         match finished.exit {
             Exit::Code(0) => (true, said),

@@ -113,7 +113,8 @@ impl Tool for GetAgentStatus {
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let OneAgent { agent_id } = read(arguments)?;
         let status = context.services().agents.status(&agent_id).await?;
-        Ok(Answer::new(describe(&status), json!(status)))
+        let goes_on = status.info.liveness != Liveness::IdleDone;
+        Ok(Answer { goes_on, ..Answer::new(describe(&status), json!(status)) })
     }
 }
 
@@ -131,9 +132,10 @@ impl Tool for ListActiveAgents {
 
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
         let agents = context.services().agents.active().await?;
-        let lines: Vec<String> = agents.iter().map(in_one_line).collect();
+        let lines: Vec<String> = agents.iter().map(at_work).collect();
         let text = if lines.is_empty() { "no agent is active".to_owned() } else { lines.join("\n") };
-        Ok(Answer::new(text, json!(agents)))
+        let goes_on = agents.iter().any(|agent| agent.agent_id != *context.agent());
+        Ok(Answer { goes_on, ..Answer::new(text, json!(agents)) })
     }
 }
 
@@ -219,9 +221,8 @@ impl EndedAgentsWait {
 
 /// Describes an agent with its report.
 fn describe(status: &AgentStatus) -> String {
-    let AgentStatus { info, attempt, turns, tokens, last_tool, summary, error, hand_back, messages } = status;
-    let tool = last_tool.as_deref().map(|tool| format!(", last tool {tool}")).unwrap_or_default();
-    let work = format!("attempt {attempt}, {turns} turns, {tokens} tokens{tool}");
+    let AgentStatus { info, attempt, tokens, summary, error, hand_back, messages } = status;
+    let work = format!("attempt {attempt}, {} turns, {tokens} tokens{}", info.turns, last_tool(info));
     let texts = [("report", summary), ("error", error)];
     let texts = texts.into_iter().filter_map(|(name, text)| Some(format!("{name}: {}", text.as_ref()?)));
     let messages =
@@ -258,6 +259,16 @@ pub(super) fn held_against(hand_back: &HandBack) -> Vec<String> {
 fn in_one_line(info: &AgentInfo) -> String {
     let AgentInfo { agent_id, title, state, liveness, .. } = info;
     format!("{agent_id} ({title}): {}, {}", state.as_str(), words(liveness))
+}
+
+/// Describes in one line what an agent is doing that has not ended.
+fn at_work(info: &AgentInfo) -> String {
+    let line = in_one_line(info);
+    if info.turns == 0 { line } else { format!("{line}; turn {}{}", info.turns, last_tool(info)) }
+}
+
+fn last_tool(info: &AgentInfo) -> String {
+    info.last_tool.as_deref().map(|tool| format!(", last tool {tool}")).unwrap_or_default()
 }
 
 fn words(liveness: &Liveness) -> String {

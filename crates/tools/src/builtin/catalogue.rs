@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use orchestrate_core::tool_names::ToolNames;
 
-use super::{agents, aggregate, children, exec, files, git, names, plan, programs, react, skill, todo, verdict};
+use super::{
+    agents, aggregate, analysis, children, exec, files, git, names, plan, programs, react, skill, todo, verdict, web,
+};
 use crate::error::ToolsError;
 use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
@@ -45,6 +47,7 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("run_linter", programs::RunLinter),
     built_in!("run_type_checker", programs::RunTypeChecker),
     built_in!("run_formatter", programs::RunFormatter),
+    built_in!("install_package", programs::InstallPackage),
     built_in!("create_virtual_environment", programs::CreateVirtualEnvironment),
     built_in!("git_status", git::GitStatus),
     built_in!("git_diff", git::GitDiff),
@@ -55,6 +58,20 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("git_branch", git::GitBranch),
     built_in!("git_checkout", git::GitCheckout),
     built_in!("git_merge", git::GitMerge),
+    built_in!("git_push", git::GitPush),
+    built_in!("git_pull", git::GitPull),
+    built_in!("analyze_code_structure", analysis::AnalyzeCodeStructure),
+    built_in!("analyze_performance", analysis::AnalyzePerformance),
+    built_in!("analyze_dependencies", analysis::AnalyzeDependencies),
+    built_in!("find_code_patterns", analysis::FindCodePatterns),
+    built_in!("find_similar_code", analysis::FindSimilarCode),
+    built_in!("measure_code_complexity", analysis::MeasureCodeComplexity),
+    built_in!("web_search", web::WebSearch),
+    built_in!("fetch_url", web::FetchUrl),
+    built_in!("parse_documentation", web::ParseDocumentation),
+    built_in!("search_stackoverflow", web::SearchStackOverflow),
+    built_in!("search_github", web::SearchGithub),
+    built_in!("fetch_api_docs", web::FetchApiDocs),
     built_in!("todo_write", todo::TodoWrite),
     built_in!("react", react::React),
     built_in!("read_plan", plan::ReadPlan),
@@ -142,7 +159,8 @@ mod tests {
             ("TodoWrite", Some("todo_write")),
             ("Edit", Some("update_file")),
             ("Git_Status", Some("git_status")),
-            ("WebFetch", None),
+            ("WebFetch", Some("fetch_url")),
+            ("WebSearch", Some("web_search")),
         ];
         for (name, expected) in table {
             assert_eq!(resolved(name).as_deref(), expected, "{name}");
@@ -177,7 +195,7 @@ mod tests {
     fn tools_are_found_by_category_and_by_words() {
         let registry = builtin_tools(&|_| None).unwrap();
         let names = |tools: Vec<&Arc<dyn Tool>>| tools.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
-        let git = "git_add git_branch git_checkout git_commit git_diff git_log git_merge git_stash git_status";
+        let git = "git_add git_branch git_checkout git_commit git_diff git_log git_merge git_pull git_push git_stash git_status";
         assert_eq!(names(registry.tools(Some(&Category::GIT))).join(" "), git);
         assert_eq!(names(registry.search("SANDBOX")), ["run_python", "run_shell_command"]);
         assert_eq!(registry.nearest("read_fil"), ["read_file", "read_skill", "read_plan"]);

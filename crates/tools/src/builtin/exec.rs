@@ -1,9 +1,13 @@
 //! `run_shell_command`: runs a command line in the sandbox; the exit code follows the output.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::policy::{Target, git_subcommands};
+use orchestrate_core::egress::EgressDecision;
+use orchestrate_core::host::HostPattern;
+use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::{Access, Target, git_subcommands};
 use orchestrate_core::shell_word;
 use orchestrate_sandbox::{Exit, Finished};
 use serde::Deserialize;
@@ -19,6 +23,7 @@ use crate::error::ToolError;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::results::ExecutionResult;
+use crate::services::DecidedHosts;
 use crate::template::CommandTemplate;
 use crate::tool::{Tool, Wrap};
 
@@ -33,7 +38,15 @@ const GIT_TOOLS: &[(&str, &str)] = &[
     ("restore", "git_checkout"),
     ("reset", "git_checkout"),
     ("merge", "git_merge"),
+    ("pull", "git_pull"),
 ];
+
+/// Maximum number of hosts that a call names: a person has to read them.
+const MAX_DOMAINS: usize = 20;
+/// Maximum number of refused hosts that a result names.
+const MAX_REFUSALS: usize = 10;
+/// The name of the tool.
+const NAME: &str = "run_shell_command";
 
 /// The `run_shell_command` tool.
 pub(super) struct RunShellCommand(pub(super) Prompt);
@@ -50,6 +63,9 @@ struct Arguments {
     cwd: String,
     #[serde(default)]
     network: bool,
+    /// The hosts that the command needs.
+    #[serde(default)]
+    domains: Vec<String>,
 }
 
 #[async_trait]
@@ -66,7 +82,13 @@ impl Tool for RunShellCommand {
             return vec![Effect::on(Target::Argv(words))];
         }
         let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
-        vec![Effect::on(Target::Shell(command.to_owned()))]
+        let mut effects = vec![Effect::on(Target::Shell(command.to_owned()))];
+        if arguments.get("network").and_then(Value::as_bool).unwrap_or_default() {
+            let named: Vec<Target> = domains(arguments).map(|domain| Target::Host(domain.to_owned())).collect();
+            let targets = if named.is_empty() { vec![Target::Network] } else { named };
+            effects.extend(targets.into_iter().map(|target| Effect { access: Access::Network, target }));
+        }
+        effects
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
@@ -74,22 +96,23 @@ impl Tool for RunShellCommand {
         match command {
             "" => Err(invalid("`command` is empty")),
             _ if command.contains('\0') => Err(invalid("`command` contains a NUL byte")),
-            _ => Ok(()),
+            _ => validate_domains(arguments),
         }
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
-        if arguments.network {
-            let reason = "commands have no network, and none can be granted yet; work with what is in the worktree \
-                and in the toolchain's caches, and leave `network` out";
-            return Err(ToolError::denied("built-in:no-network", reason));
-        }
         let advice = git_advice(&arguments.command);
+        let named = arguments.network.then(|| patterns(&arguments.domains));
         let command = command(arguments);
         let timeout = command.time_limit(context.limits());
-        let finished = context.start(command).await?.map_err(|error| ToolError::not_started(&error))?;
-        answer(&finished, timeout, advice)
+        let Some(named) = named else {
+            let finished = context.start(command).await?.map_err(|error| ToolError::not_started(&error))?;
+            return answer(&finished, timeout, advice);
+        };
+        let (finished, decided) = context.start_proxied(command, NAME, named).await?;
+        let finished = finished.map_err(|error| ToolError::not_started(&error))?;
+        with_egress(answer(&finished, timeout, advice), &decided)
     }
 }
 
@@ -100,6 +123,63 @@ impl Wrap for RunShellCommand {
         let line = argv.iter().map(shell_word).collect::<Vec<_>>().join(" ");
         Ok(json!({"command": line, "argv": argv, "cwd": "", "network": false}))
     }
+}
+
+fn domains(arguments: &Value) -> impl Iterator<Item = &str> {
+    arguments.get("domains").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn validate_domains(arguments: &Value) -> Result<(), ToolError> {
+    let is_networked = arguments.get("network").and_then(Value::as_bool).unwrap_or_default();
+    match domains(arguments).count() {
+        0 => Ok(()),
+        _ if !is_networked => Err(invalid("`domains` has no effect without `network`")),
+        1..=MAX_DOMAINS => {
+            let is_none = |domain: &&str| HostPattern::parse(domain).is_none();
+            let explain = |domain: &str| {
+                let domain = shown(domain);
+                invalid(&format!("`{domain}` in `domains` is no host; write it as `example.org`, or `*.example.org`"))
+            };
+            domains(arguments).find(is_none).map_or(Ok(()), |domain| Err(explain(domain)))
+        }
+        _ => Err(invalid(&format!("`domains` has more than {MAX_DOMAINS} hosts"))),
+    }
+}
+
+fn patterns(domains: &[String]) -> Vec<HostPattern> {
+    domains.iter().filter_map(|domain| HostPattern::parse(domain)).collect()
+}
+
+/// Adds to a result which hosts were refused, and to its data all that was decided.
+fn with_egress(result: Result<Answer, ToolError>, hosts: &DecidedHosts) -> Result<Answer, ToolError> {
+    let decided = hosts.all();
+    let notes: String = refusals(&decided, &hosts.unreached()).iter().flat_map(|note| ["\n", note.as_str()]).collect();
+    match result {
+        Ok(mut answer) => {
+            answer.text.push_str(&notes);
+            if let Some(data) = answer.data.as_object_mut().filter(|_| !decided.is_empty()) {
+                data.insert("egress".to_owned(), json!(decided));
+            }
+            Ok(answer)
+        }
+        Err(ToolError::Timeout { seconds, partial, notes: of_call }) => {
+            Err(ToolError::Timeout { seconds, partial: format!("{partial}{notes}"), notes: of_call })
+        }
+        other => other,
+    }
+}
+
+/// Words what was refused, and what could not be reached, one line each.
+pub(super) fn refusals(decided: &[EgressDecision], unreached: &BTreeSet<String>) -> Vec<String> {
+    let refused = decided.iter().filter(|decision| !decision.allowed);
+    let note = |EgressDecision { asked, rule, reason, .. }: &EgressDecision| {
+        format!("[the network refused {asked} (rule {rule}): {}]", reason.as_deref().unwrap_or_default())
+    };
+    let mut notes: Vec<String> = refused.clone().take(MAX_REFUSALS).map(note).collect();
+    let more = refused.count().saturating_sub(MAX_REFUSALS);
+    notes.extend((more > 0).then(|| format!("[and {more} more hosts]")));
+    notes.extend(unreached.iter().take(MAX_REFUSALS).map(|what| format!("[could not be reached: {what}]")));
+    notes
 }
 
 /// Returns the command to run.
@@ -118,7 +198,8 @@ fn git_advice(command: &str) -> Option<String> {
     let mut advice: Vec<String> =
         tools.map(|(subcommand, tool)| format!("use the tool `{tool}` instead of `git {subcommand}`")).collect();
     if subcommands.contains("push") {
-        advice.push("`git push` is not for agents: your branch is merged for you when you finish".to_owned());
+        let own = "your branch is merged for you when you finish; only the tool `git_push`, if you have it, pushes it";
+        advice.push(own.to_owned());
     }
     (!advice.is_empty())
         .then(|| format!("[in your worktree, commands cannot change what git stores: {}]", advice.join("; ")))
@@ -134,7 +215,7 @@ pub(super) fn answer(finished: &Finished, timeout: Duration, advice: Option<Stri
         None => text,
     };
     let exit_code = match finished.exit {
-        Exit::TimedOut => return Err(ToolError::Timeout { seconds: timeout.as_secs(), partial: text }),
+        Exit::TimedOut => return Err(ToolError::timeout(timeout.as_secs(), text)),
         Exit::Cancelled => {
             return Err(ToolError::Interrupted("the command was killed".to_owned()));
         }
@@ -145,9 +226,18 @@ pub(super) fn answer(finished: &Finished, timeout: Duration, advice: Option<Stri
         Exit::MemoryLimit => {
             format!("{}; `command_memory_mib` or `tools.code_execution.memory_limit_mb` sets the limit", finished.exit)
         }
+        Exit::CpuLimit => format!(
+            "{}; `tools.code_execution.cpu_seconds` sets it for a command, `tools.code_execution.agent_cpu_seconds` for \
+             all of an agent",
+            finished.exit
+        ),
         Exit::DiskLimit => format!(
             "{}; delete what is not needed (commands that only free space still run); `worktree_mib` sets \
             the limit",
+            finished.exit
+        ),
+        Exit::FilesLimit => format!(
+            "{}; delete what is not needed (commands that only delete files still run); `worktree_files` sets the limit",
             finished.exit
         ),
         exit => exit.to_string(),
@@ -159,6 +249,7 @@ pub(super) fn answer(finished: &Finished, timeout: Duration, advice: Option<Stri
         stdout,
         stderr,
         duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+        egress: Vec::new(),
     };
     Ok(Answer {
         footer: Some(format!("[{how}, {seconds:.1} s]")),

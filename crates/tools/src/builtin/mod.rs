@@ -2,6 +2,7 @@
 
 mod agents;
 mod aggregate;
+mod analysis;
 mod arguments;
 mod catalogue;
 mod children;
@@ -16,6 +17,7 @@ mod react;
 mod skill;
 mod todo;
 mod verdict;
+mod web;
 
 pub use catalogue::{Overrides, builtin_tools, unknown_parameters};
 pub(crate) use names::families_of;

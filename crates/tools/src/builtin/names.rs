@@ -4,10 +4,25 @@ use orchestrate_core::policy::Permission;
 use orchestrate_core::tool_names::ToolNames;
 
 /// Tools that only read files.
-const READING: &[&str] = &["read_file", "grep", "search_files", "list_directory", "get_file_info"];
+const READING: &[&str] = &[
+    "read_file",
+    "grep",
+    "search_files",
+    "list_directory",
+    "get_file_info",
+    "analyze_code_structure",
+    "analyze_performance",
+    "analyze_dependencies",
+    "find_code_patterns",
+    "find_similar_code",
+    "measure_code_complexity",
+];
 /// Tools that edit files.
 const EDITING: &[&str] =
     &["update_file", "write_file", "append_file", "apply_patch", "delete_file", "copy_file", "move_file"];
+
+/// Tools that read any page that they are told to.
+const FETCHING: &[&str] = &["fetch_url", "parse_documentation"];
 
 /// Names that stand for every tool that reads files.
 const READING_FAMILIES: &[&str] = &["Read", "read"];
@@ -30,6 +45,10 @@ pub(super) fn add_to(names: &mut ToolNames) {
     }
     for name in EDITING_FAMILIES {
         names.add_family(name, EDITING);
+    }
+    // A rule about fetching a page holds for every tool that fetches what it is told to.
+    for name in ["WebFetch", "webfetch", "web_fetch"] {
+        names.add_family(name, FETCHING);
     }
     names.add_list("edit", &["update_file", "write_file"]);
     names.add_list("search", &["grep", "search_files"]);

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use orchestrate_core::Oid;
 use rustix::fs::fstat;
 use sha2::{Digest as _, Sha256};
 
@@ -36,7 +37,7 @@ pub(crate) fn fingerprint(
     let mut digest = Digest(Sha256::new());
     if let Ok(opened) = files.open(path) {
         let Some(id) = read(opened.file, &opened.path, None, contents) else { return Ok(None) };
-        digest.add(&["file", &opened.path, &id]);
+        digest.add(&["file", &opened.path, id.as_str()]);
         return Ok(Some(digest.end()));
     }
     let directory = files.directory(path)?;
@@ -94,20 +95,20 @@ impl Look<'_> {
         let (mut digest, mut times) = (Digest(Sha256::new()), Vec::new());
         for entry in entries {
             let content = match (self.seen, entry.kind) {
-                (AnswersFrom::Contents, EntryKind::File) => self.content(entry)?,
+                (AnswersFrom::Contents | AnswersFrom::AllContents, EntryKind::File) => Some(self.content(entry)?),
                 (AnswersFrom::Names, EntryKind::File | EntryKind::Link | EntryKind::Other) => {
                     times.push(self.files.modified(&entry.stamp()?));
-                    String::new()
+                    None
                 }
-                _ => String::new(),
+                _ => None,
             };
-            digest.add(&[kind(entry.kind), &entry.path, &content]);
+            digest.add(&[kind(entry.kind), &entry.path, content.as_ref().map_or("", Oid::as_str)]);
         }
         Some(Batch { first, digest: digest.end(), times })
     }
 
     /// Returns the id of a file's content.
-    fn content(&self, entry: &Entry) -> Option<String> {
+    fn content(&self, entry: &Entry) -> Option<Oid> {
         let stamp = entry.stamp()?;
         self.contents.known(&entry.path, &stamp).or_else(|| {
             let (file, _) = self.files.open_found(&entry.path).ok()?;
@@ -118,7 +119,7 @@ impl Look<'_> {
 
 /// Reads a file to find the id of its content; `None` if it changes meanwhile, is not the expected one, or is too
 /// large.
-fn read(mut file: FileReader, path: &str, expected: Option<&FileStamp>, contents: &dyn FileContents) -> Option<String> {
+fn read(mut file: FileReader, path: &str, expected: Option<&FileStamp>, contents: &dyn FileContents) -> Option<Oid> {
     let stamp = FileStamp::of(&fstat(&file).ok()?);
     if expected.is_some_and(|expected| *expected != stamp) || stamp.size > MAX_READ_BYTES {
         return None;

@@ -19,7 +19,7 @@ impl Files {
         let (path, is_folder) = match &effect.target {
             Target::Path(path) => (path, false),
             Target::Folder(path) => (path, true),
-            Target::Argv(_) | Target::Shell(_) | Target::Host(_) | Target::Name(_) => return Ok(()),
+            _ => return Ok(()),
         };
         let files = self.accessed(effect.access);
         match files.foresee_path(path, is_folder, effect.access == Access::Delete) {

@@ -35,6 +35,9 @@ impl Files {
 
     /// Adds the rules of a directory, which has ignore files of these names.
     pub(super) fn rules_of(&self, directory: &str, above: Option<Arc<Rules>>, names: &[&str]) -> Option<Arc<Rules>> {
+        if names.is_empty() {
+            return above;
+        }
         let mut builder = GitignoreBuilder::new("");
         let mut any = false;
         for name in names {

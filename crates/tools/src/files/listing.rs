@@ -1,18 +1,15 @@
 //! Lists the directories of a walk: what is in them, without what ignore files exclude and what rules hide.
 
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use orchestrate_core::git_path::is_git_name;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Target;
 use orchestrate_sandbox::Cancel;
-use rustix::fs::{AtFlags, FileType, RawDir, statat};
 
-use super::entry::{Entry, EntryKind, kind};
+use super::directories::Name;
+use super::entry::{Entry, EntryKind};
 use super::ignore_rules::{IGNORE_FILES, Rules};
 use super::open::{Files, failure};
 use crate::error::ToolError;
@@ -25,8 +22,6 @@ const MAX_DEPTH: usize = 128;
 const MAX_ENTRIES: usize = 1_000_000;
 /// Number of ignored paths that a summary names.
 const TOLD_IGNORED: usize = 8;
-/// The bytes of names that are read from a directory at a time.
-const NAMES_BYTES: usize = 32 << 10;
 
 /// The limits of a walk.
 #[derive(Clone, Debug)]
@@ -98,10 +93,12 @@ impl<'w> Listing<'w> {
             Err(ToolError::Retry(_) | ToolError::Denied { .. } | ToolError::File { .. }) => return Ok(listed),
             Err(error) => return Err(error),
         };
-        let found = entries(path, &opened)?;
-        let rules = if self.honours_rules { self.rules(directory, &found) } else { None };
-        for entry in found {
-            self.count()?;
+        let names = self.files.directories().names(&opened, MAX_ENTRIES).map_err(|errno| failure(path, errno))?;
+        let rules = if self.honours_rules { self.rules(directory, &names) } else { None };
+        listed.entries.reserve_exact(names.len());
+        self.count(names.len())?;
+        for Name { name, kind } in names.iter() {
+            let entry = Entry::new(join(path, name), *kind, &opened);
             let is_directory = entry.kind == EntryKind::Directory;
             if rules.as_ref().is_some_and(|rules| rules.ignores(&entry.path, is_directory)) {
                 listed.left_out.leave_out(&entry.path);
@@ -119,11 +116,8 @@ impl<'w> Listing<'w> {
         Ok(listed)
     }
 
-    fn rules(&self, directory: &Pending, found: &[Entry]) -> Option<Arc<Rules>> {
-        let is_there = |name: &&&str| {
-            let path = join(&directory.path, name);
-            found.binary_search_by(|entry| entry.path.cmp(&path)).is_ok()
-        };
+    fn rules(&self, directory: &Pending, found: &[Name]) -> Option<Arc<Rules>> {
+        let is_there = |name: &&&str| found.binary_search_by(|entry| (*entry.name).cmp(name)).is_ok();
         let names: Vec<&str> = IGNORE_FILES.iter().filter(is_there).copied().collect();
         self.files.rules_of(&directory.path, directory.above.clone(), &names)
     }
@@ -136,9 +130,11 @@ impl<'w> Listing<'w> {
         })
     }
 
-    fn count(&self) -> Result<(), ToolError> {
+    /// Counts the entries of a directory.
+    fn count(&self, entries: usize) -> Result<(), ToolError> {
         self.limits.check()?;
-        if self.seen.fetch_add(1, Ordering::Relaxed) >= MAX_ENTRIES { Err(too_broad()) } else { Ok(()) }
+        let seen = self.seen.fetch_add(entries, Ordering::Relaxed);
+        if seen.saturating_add(entries) > MAX_ENTRIES { Err(too_broad()) } else { Ok(()) }
     }
 }
 
@@ -154,7 +150,12 @@ impl WalkLimits {
         if self.cancel.is_cancelled() {
             return Err(ToolError::Interrupted("the search was cancelled".to_owned()));
         }
-        if Instant::now() > self.deadline { Err(too_broad()) } else { Ok(()) }
+        if self.is_over() { Err(too_broad()) } else { Ok(()) }
+    }
+
+    /// Reports whether the time of the walk is over.
+    pub(crate) fn is_over(&self) -> bool {
+        Instant::now() > self.deadline
     }
 }
 
@@ -191,35 +192,4 @@ impl WalkSummary {
         }
         if notes.is_empty() { None } else { Some(format!("[left out: {}]", notes.join("; "))) }
     }
-}
-
-/// Returns all entries of a directory, ordered by name.
-fn entries(path: &str, directory: &Arc<OwnedFd>) -> Result<Vec<Entry>, ToolError> {
-    let mut buffer = [MaybeUninit::uninit(); NAMES_BYTES];
-    let mut names = RawDir::new(directory, &mut buffer);
-    let mut entries = Vec::new();
-    while let Some(found) = names.next() {
-        let found = found.map_err(|errno| failure(path, errno))?;
-        // Tool calls are JSON and cannot name a file whose name is not UTF-8.
-        let Ok(name) = found.file_name().to_str() else { continue };
-        if name == "." || name == ".." || is_git_name(name) {
-            continue;
-        }
-        let Some(file_type) = type_of(directory, name, found.file_type()) else { continue };
-        entries.push(Entry::new(join(path, name), kind(file_type), directory));
-        if entries.len() >= MAX_ENTRIES {
-            break;
-        }
-    }
-    entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-    Ok(entries)
-}
-
-/// Returns the type of an entry, which some file systems do not list; `None` if it is gone.
-fn type_of(directory: &OwnedFd, name: &str, listed: FileType) -> Option<FileType> {
-    if listed != FileType::Unknown {
-        return Some(listed);
-    }
-    let stat = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(FileType::from_raw_mode(stat.st_mode))
 }

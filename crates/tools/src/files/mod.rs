@@ -7,6 +7,7 @@
 //! so no call hangs on a pipe or a device. All operations block; tools call them through
 //! [`crate::ToolContext::blocking`].
 
+mod directories;
 mod entry;
 mod fingerprint;
 mod foreseen;
@@ -16,6 +17,7 @@ mod metadata;
 mod open;
 mod parallel;
 mod text;
+mod trigrams;
 mod walk;
 mod write;
 
@@ -25,7 +27,9 @@ pub use listing::{WalkLimits, WalkSummary};
 pub use metadata::Metadata;
 pub use open::{FileReader, Files, OpenFile};
 pub(crate) use parallel::Visitor;
+pub(crate) use text::binary_kind;
 pub use text::{Decoded, Encoding};
+pub(crate) use trigrams::{Required, SeenTrigrams, Trigrams};
 pub use walk::Flow;
 pub(crate) use walk::walk_order;
 pub use write::{Expect, TEMPORARY_PREFIX, Written};

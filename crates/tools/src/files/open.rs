@@ -12,12 +12,13 @@ use orchestrate_core::policy::Access;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlink};
 use rustix::io::Errno;
 
+use super::directories::Directories;
 use crate::contents::FileStamp;
 use crate::error::{PERMISSION_DENIED, ToolError};
 use crate::guard::PathGuard;
 use crate::meter::Meter;
 use crate::path;
-use crate::scope::WorktreeScope;
+use crate::scope::{CallScope, WorktreeScope};
 use crate::shape::size;
 
 /// Maximum number of attempts to open a path while concurrent renames disturb its resolution (`EAGAIN`).
@@ -32,6 +33,7 @@ pub struct Files {
     max_bytes: u64,
     checked_out: i128,
     meter: Meter,
+    directories: Arc<Directories>,
 }
 
 /// A regular file, opened for reading.
@@ -69,9 +71,12 @@ impl AsFd for FileReader {
 }
 
 impl Files {
-    pub(crate) fn new(worktree: &WorktreeScope, guard: PathGuard, max_bytes: u64, meter: Meter) -> Files {
-        let (root, checked_out) = (Arc::clone(&worktree.root), worktree.checked_out);
-        Files { root, worktree: worktree.path.clone(), guard, max_bytes, checked_out, meter }
+    /// Returns the files of a scope's worktree for one call.
+    pub(crate) fn of_call(scope: &CallScope, guard: PathGuard, meter: Meter) -> Files {
+        let WorktreeScope { root, path, checked_out, .. } = &*scope.worktree;
+        let (root, worktree, directories) = (Arc::clone(root), path.clone(), scope.shared.value());
+        let (max_bytes, checked_out) = (scope.limits.file_bytes, *checked_out);
+        Files { root, worktree, guard, max_bytes, checked_out, meter, directories }
     }
 
     /// Opens the files of a checkout, for looking at what a call would open.
@@ -83,7 +88,8 @@ impl Files {
         let root = openat(CWD, path, flags, Mode::empty());
         let root = Arc::new(root.map_err(|errno| failure(&path.to_string_lossy(), errno))?);
         let worktree = path.to_owned();
-        Ok(Files { root, worktree, guard, max_bytes: 0, checked_out: 0, meter: Meter::default() })
+        let (meter, directories) = (Meter::default(), Arc::default());
+        Ok(Files { root, worktree, guard, max_bytes: 0, checked_out: 0, meter, directories })
     }
 
     /// Returns the same files, judged by the rules about another kind of access.
@@ -211,6 +217,10 @@ impl Files {
     pub fn modified(&self, stamp: &FileStamp) -> i128 {
         let (seconds, nanoseconds) = stamp.modified;
         (i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)).max(self.checked_out)
+    }
+
+    pub(super) fn directories(&self) -> &Directories {
+        &self.directories
     }
 
     pub(super) fn meter(&self) -> &Meter {

@@ -5,7 +5,8 @@
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, available_parallelism, panicking, scope};
 
 use super::entry::Entry;
@@ -14,8 +15,11 @@ use super::open::Files;
 use super::walk::Flow;
 use crate::error::ToolError;
 
-/// Maximum number of threads of one search: other agents search too.
-const MAX_THREADS: usize = 4;
+/// Maximum number of threads that help one search besides its own.
+const MAX_HELPERS: usize = 3;
+/// The threads that help searches now. All searches of the program share one processor less than there are: twenty
+/// agents that search at once gain nothing from more threads than their own.
+static HELPERS: AtomicUsize = AtomicUsize::new(0);
 /// The number of entries that are visited together: few enough to share a directory of large files between threads.
 const BATCH: usize = 32;
 
@@ -43,17 +47,20 @@ impl Files {
         let first = Task::List(listing.start(start)?);
         let pool = Pool { listing, limits, tasks: Mutex::new(Tasks::of(first)), changed: Condvar::new() };
         let worker = || Worker { visitor: visitor(), left_out: Vec::new() };
+        let help = |seat: Seat| {
+            let mut helper = worker();
+            self.meter().timed(|| pool.run(&mut helper));
+            drop(seat);
+            helper
+        };
+        let help = &help;
         let workers = scope(|scope| {
             let mut own = worker();
             pool.run_one(&mut own);
-            let help = || {
-                let mut helper = worker();
-                self.meter().timed(|| pool.run(&mut helper));
-                helper
-            };
             // With fewer threads than wanted, it only takes longer.
+            let seats = std::iter::from_fn(Seat::take).take(pool.wanted());
             let helpers: Vec<_> =
-                (1..pool.threads()).filter_map(|_| Builder::new().spawn_scoped(scope, help).ok()).collect();
+                seats.filter_map(|seat| Builder::new().spawn_scoped(scope, move || help(seat)).ok()).collect();
             pool.run(&mut own);
             let helped = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
             std::iter::once(own).chain(helped).collect::<Vec<_>>()
@@ -195,9 +202,9 @@ impl Pool<'_> {
         }
     }
 
-    /// Returns how many threads are useful.
-    fn threads(&self) -> usize {
-        if self.tasks().next.is_empty() { 1 } else { available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS) }
+    /// Returns how many other threads are useful.
+    fn wanted(&self) -> usize {
+        if self.tasks().next.is_empty() { 0 } else { MAX_HELPERS }
     }
 
     /// Fails if a task has failed.
@@ -221,5 +228,40 @@ impl Drop for Running<'_, '_> {
         if tasks.running == 0 || tasks.is_over {
             self.0.wake(&tasks);
         }
+    }
+}
+
+/// The right to be a thread that helps.
+struct Seat;
+
+impl Seat {
+    /// Takes one, if there is one left.
+    fn take() -> Option<Seat> {
+        static SEATS: OnceLock<usize> = OnceLock::new();
+        let seats = *SEATS.get_or_init(|| available_parallelism().map_or(1, NonZero::get) - 1);
+        let taken = HELPERS.fetch_add(1, Ordering::Relaxed);
+        let seat = Seat;
+        if taken < seats { Some(seat) } else { None }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        HELPERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_searches_share_the_threads_that_help() {
+        let most = available_parallelism().unwrap().get() - 1;
+        let takes = || std::iter::from_fn(Seat::take).take(100).collect::<Vec<_>>();
+        let first = takes();
+        // Other tests search as well.
+        assert!(first.len() <= most, "{}", first.len());
+        assert!(first.len() + takes().len() <= most);
     }
 }

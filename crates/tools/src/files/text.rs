@@ -154,7 +154,7 @@ fn guessed(bytes: &[u8]) -> Encoding {
 }
 
 /// Returns a description of a binary file, recognised by its first bytes or by a zero byte; `None` for text.
-fn binary_kind(bytes: &[u8]) -> Option<String> {
+pub(crate) fn binary_kind(bytes: &[u8]) -> Option<String> {
     const KINDS: &[(&[u8], &str)] = &[
         (b"\x89PNG", "a PNG image"),
         (b"\xff\xd8\xff", "a JPEG image"),

@@ -25,7 +25,7 @@ const FILES: &[(&str, &str)] = files![
     "aliases/read_many_files" "aliases/replace" "aliases/run_command" "aliases/send_message" "aliases/shell"
     "aliases/str_replace" "aliases/task-tool" "aliases/todo" "aliases/update_plan" "aliases/view" "aliases/web"
     "aliases/web_fetch" "aliases/write_todos"
-    "glob" "grep" "ls"
+    "WebFetch" "glob" "grep" "ls"
 ];
 
 /// Adds the shipped files; aliases of tools that do not exist are names that roles and rules may have.

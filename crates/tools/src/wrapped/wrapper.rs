@@ -17,8 +17,8 @@ use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
-use crate::template::CommandTemplate;
-use crate::tool::{Category, Programs, Tool, Wrapping};
+use crate::template::{ARGUMENTS, CommandTemplate};
+use crate::tool::{Category, Programs, Tool, Wrap, Wrapping};
 
 /// A tool that hands its calls to another one.
 pub(super) struct WrappedTool {
@@ -71,6 +71,10 @@ pub(super) fn require_callable(wrapper: &Wrapper, wrapped: &dyn Tool, line: u32)
     let (tool, schema) = (wrapped.name(), wrapped.schema());
     let known = schema.get("properties").and_then(Value::as_object);
     let Some(known) = known.filter(|_| wrapper.command.is_none()) else { return Ok(()) };
+    let is_words = |wrapper: &Wrapper| wrapper.parameters.iter().all(|parameter| parameter.name == ARGUMENTS);
+    if is_words(wrapper) && wrapped.as_wrap().is_some_and(Wrap::takes_words) {
+        return Ok(());
+    }
     let own = |name: &str| own_name(name, |own| known.contains_key(own)).map(str::to_owned);
     for parameter in &wrapper.parameters {
         let name = &parameter.name;

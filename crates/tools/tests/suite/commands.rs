@@ -5,9 +5,9 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use orchestrate_core::policy::Grant;
+use orchestrate_core::policy::{Grant, Permission};
 use orchestrate_core::settings::RuleDecision;
-use orchestrate_sandbox::Sandbox;
+use orchestrate_sandbox::{Confinement, Sandbox};
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{Answer, Category, Command, ExecutionResult, ToolContext, ToolError, ToolRegistry};
 use serde_json::json;
@@ -41,6 +41,7 @@ pub(crate) async fn a_failing_command_keeps_its_output(harness: ToolHarness) {
         stdout: "why\n".to_owned(),
         stderr: String::new(),
         duration_ms: result.duration_ms,
+        egress: Vec::new(),
     };
     assert_eq!(result, expected);
     let ends = harness.recorder.ends();
@@ -96,12 +97,83 @@ pub(crate) async fn a_command_starts_inside_the_worktree_only(harness: ToolHarne
     assert_eq!(fs::read_to_string(secret).unwrap(), "outside");
 }
 
-pub(crate) async fn the_network_is_refused(harness: ToolHarness) {
-    let output = harness.call("run_shell_command", json!({"command": "touch a", "network": true})).await;
-    let expected = "Denied: Security validation failed: commands have no network, and none can be granted yet; work \
-        with what is in the worktree and in the toolchain's caches, and leave `network` out";
-    assert_eq!(said(&output), expected);
+/// Rules and settings of the user's for the network.
+fn with_network(mut harness: ToolHarness) -> ToolHarness {
+    let rules = [(RuleDecision::Allow, "network_access(*.org)"), (RuleDecision::Deny, "network_access(evil.org)")];
+    harness.scope.policy = policy(&rules);
+    harness.limit(&orchestrate_core::ToolSettings::default());
+    harness
+}
+
+pub(crate) async fn the_network_is_asked_for_by_its_hosts(harness: ToolHarness) {
+    let harness = with_network(harness);
+    let asked = "needs approval for `*.crates.io`, which nobody can give in this run; do without the call; the user can \
+                 allow it with a rule such as `network_access(HOST)`";
+    let listed = "the rule `tools.web_requests.allowed_domains` needs approval";
+    let table = [
+        (json!({"network": true}), "the rule `built-in:network` needs approval"),
+        (json!({"network": true, "domains": ["crates.io"]}), listed),
+        // Listed for the tools of the web, which does not say that a program may send there.
+        (json!({"network": true, "domains": ["docs.python.org", "api.github.com"]}), "built-in:network"),
+        (json!({"network": true, "domains": ["example.org", "*.crates.io"]}), asked),
+        (json!({"network": true, "domains": ["example.org", "EVIL.org."]}), "the rule `deny:network_access(evil.org)`"),
+        (json!({"domains": ["example.org"]}), "`domains` has no effect without `network`"),
+        (
+            json!({"network": true, "domains": ["https://example.org/"]}),
+            "`https://example.org/` in `domains` is no host",
+        ),
+        (json!({"network": true, "domains": ["*"]}), "`*` in `domains` is no host"),
+        (json!({"network": true, "domains": [""]}), "`` in `domains` is no host"),
+        (json!({"network": true, "domains": vec!["example.org"; 21]}), "`domains` has more than 20 hosts"),
+    ];
+    for (mut arguments, expected) in table {
+        arguments["command"] = json!("touch a");
+        let output = harness.call("run_shell_command", arguments.clone()).await;
+        assert!(said(&output).contains(expected), "{arguments}: {}", said(&output));
+    }
+    let role = Grant { permissions: [Permission::CodeExecution].into(), ..Grant::clone(&harness.scope.grant) };
+    let mut harness = harness;
+    harness.scope.grant = Arc::new(role);
+    let networked = json!({"command": "touch a", "network": true, "domains": ["example.org"]});
+    let output = harness.call("run_shell_command", networked).await;
+    assert!(said(&output).contains("does not grant `run_shell_command` (network_access)"), "{}", said(&output));
     assert!(!harness.path().join("a").exists());
+}
+
+pub(crate) async fn only_the_full_tier_has_a_network(harness: ToolHarness) {
+    let is_full = harness.scope.sandbox.confinement() == Confinement::Full;
+    let harness = with_network(harness);
+    let networked = json!({"command": "touch a; echo $https_proxy", "network": true, "domains": ["example.org"]});
+    let output = harness.call("run_shell_command", networked).await;
+    if !is_full {
+        assert!(said(&output).contains("give a program the network in the"), "{}", said(&output));
+        assert_eq!(output.denied_by.as_deref(), Some("built-in:no-egress"));
+        assert!(!harness.path().join("a").exists());
+        return;
+    }
+    assert!(output.success && output.text().starts_with("http://127.0.0.1:3128\n"), "{}", output.text());
+    let refused = "\n[the network refused http://localhost/ (rule tools.web_requests.allowed_domains): the rule \
+        `tools.web_requests.allowed_domains` needs approval for `localhost`; name that host in `domains` of a call, which \
+        can ask for it]\n[the network refused http://api.github.com/ (rule built-in:network): ";
+    assert!(output.text().contains(refused), "{}", output.text());
+    let result: ExecutionResult = serde_json::from_value(output.data).unwrap();
+    let decided: Vec<(bool, Option<String>)> =
+        result.egress.into_iter().map(|made| (made.allowed, made.host)).collect();
+    // The last one is listed for the tools of the web, as shipped, and neither the call nor a rule names it.
+    let expected = [(true, "example.org"), (false, "localhost"), (false, "api.github.com")];
+    assert_eq!(decided, expected.map(|(allowed, host)| (allowed, Some(host.to_owned()))));
+}
+
+/// What it has sent cannot be taken back, although the worktree is as it was.
+pub(crate) async fn a_command_with_a_network_is_not_run_again(harness: ToolHarness) {
+    if harness.scope.sandbox.confinement() != Confinement::Full {
+        return;
+    }
+    let mut harness = with_network(harness);
+    harness.scope.limits.command_timeout = Duration::from_secs(1);
+    let networked = json!({"command": "sleep 600", "network": true, "domains": ["example.org"]});
+    let output = harness.call("run_shell_command", networked).await;
+    assert_eq!((said(&output).as_str(), output.recovered), ("Timeout: timed out after 1 s", Vec::new()));
 }
 
 pub(crate) async fn a_cancelled_command_is_interrupted(harness: ToolHarness) {

@@ -10,6 +10,8 @@ use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{Answer, Category, Tool, ToolContext, ToolError, builtin_tools};
 use serde_json::{Value, json};
 
+use super::web;
+
 /// Returns each tool's name, arguments that succeed, and arguments that name something that does not exist.
 fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
     let missing = |path: &str| Some(json!({ "path": path }));
@@ -40,23 +42,6 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
         ("run_formatter", json!({"files": ["src/lib.rs"]}), Some(json!({"files": ["nowhere"]}))),
         ("grep", json!({"pattern": "one"}), Some(json!({"pattern": "one", "path": "nowhere"}))),
         ("run_shell_command", json!({"command": "true"}), Some(json!({"command": "true", "cwd": "nowhere"}))),
-        ("git_status", json!({}), None),
-        ("git_diff", json!({}), None),
-        ("git_log", json!({"limit": 1}), None),
-        ("git_commit", json!({"message": "Begin"}), Some(json!({"message": "nothing"}))),
-        ("git_add", json!({"files": ["a.txt"]}), Some(json!({"files": ["nowhere"]}))),
-        ("git_stash", json!({}), Some(json!({"action": "pop"}))),
-        (
-            "git_branch",
-            json!({"action": "create", "branch_name": "try"}),
-            Some(json!({"action": "delete", "branch_name": "nowhere"})),
-        ),
-        (
-            "git_checkout",
-            json!({"branch_or_commit": "HEAD", "paths": ["a.txt"]}),
-            Some(json!({"branch_or_commit": "nowhere"})),
-        ),
-        ("git_merge", json!({"branch": "T2"}), Some(json!({"branch": "nowhere"}))),
         ("react", json!({"action": "think", "note": "first this"}), None),
         ("todo_write", json!({"items": [{"content": "Begin", "status": "in_progress"}]}), None),
         ("read_plan", json!({"section": "Goal"}), Some(json!({"section": "nowhere"}))),
@@ -81,6 +66,48 @@ fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
         ("list_active_agents", json!({}), None),
         ("wait_for_agents", json!({"agent_ids": ["T2"], "timeout": 5}), Some(json!({"agent_ids": ["T9"]}))),
         ("aggregate_agent_results", json!({"agent_ids": ["T2", "T3"]}), Some(json!({"agent_ids": ["T9"]}))),
+    ]
+}
+
+/// Returns the same of the tools for git.
+fn git_specimens() -> Vec<(&'static str, Value, Option<Value>)> {
+    vec![
+        ("git_status", json!({}), None),
+        ("git_diff", json!({}), None),
+        ("git_log", json!({"limit": 1}), None),
+        ("git_commit", json!({"message": "Begin"}), Some(json!({"message": "nothing"}))),
+        ("git_add", json!({"files": ["a.txt"]}), Some(json!({"files": ["nowhere"]}))),
+        ("git_stash", json!({}), Some(json!({"action": "pop"}))),
+        (
+            "git_branch",
+            json!({"action": "create", "branch_name": "try"}),
+            Some(json!({"action": "delete", "branch_name": "nowhere"})),
+        ),
+        (
+            "git_checkout",
+            json!({"branch_or_commit": "HEAD", "paths": ["a.txt"]}),
+            Some(json!({"branch_or_commit": "nowhere"})),
+        ),
+        ("git_merge", json!({"branch": "T2"}), Some(json!({"branch": "nowhere"}))),
+        ("git_push", json!({"branch": "try/one"}), Some(json!({"remote": "nowhere"}))),
+        ("git_pull", json!({"remote": "origin"}), Some(json!({"remote": "nowhere"}))),
+    ]
+}
+
+/// Returns the same of the tools that understand code.
+fn analysis_specimens() -> Vec<(&'static str, Value, Option<Value>)> {
+    let missing = |path: &str| Some(json!({ "path": path }));
+    vec![
+        ("analyze_code_structure", json!({"path": "src/lib.rs"}), missing("nowhere")),
+        ("analyze_dependencies", json!({"path": "src"}), missing("nowhere")),
+        ("find_code_patterns", json!({"pattern": "fn $F() { }"}), Some(json!({"pattern": "f()", "path": "nowhere"}))),
+        ("analyze_performance", json!({"profiling_data": "main;work 3"}), missing("nowhere")),
+        (
+            "find_similar_code",
+            json!({"code_snippet": "fn f(a: u8) -> u8 { if a > 1 { g(a, 2) } else { h(a) } }"}),
+            Some(json!({"code_snippet": "f()", "path": "."})),
+        ),
+        ("measure_code_complexity", json!({"files": ["src/lib.rs"]}), Some(json!({"files": ["nowhere"]}))),
     ]
 }
 
@@ -114,16 +141,21 @@ fn lists(path: &str) -> Vec<Value> {
 fn prepare(harness: &ToolHarness) -> io::Result<()> {
     harness.put("Cargo.toml", "[package]\nname = \"sums\"\nedition = \"2021\"\n")?;
     harness.put("src/lib.rs", "#[test]\nfn adds() {}\n")?;
+    web::put_pages(harness);
     harness.put("a.txt", "one\ntwo\n")
 }
 
 pub(crate) async fn every_built_in_tool_conforms(harness: ToolHarness) {
     let registry = builtin_tools(&|_| None).unwrap();
-    let specimens = specimens();
-    // Those are tried where Python is installed.
-    let of_python: Vec<&str> = python_specimens().iter().map(|(name, ..)| *name).collect();
+    let mut specimens = specimens();
+    specimens.extend(git_specimens());
+    specimens.extend(analysis_specimens());
+    specimens.extend(web::specimens());
+    // Those are tried where Python is installed, and where a program can be led to a proxy.
+    let python = python_specimens();
+    let elsewhere: Vec<&str> = python.iter().map(|(name, ..)| *name).chain(["install_package"]).collect();
     let names: Vec<&str> = registry.tools(None).iter().map(|tool| tool.name()).collect();
-    let names: Vec<&str> = names.into_iter().filter(|name| !of_python.contains(name)).collect();
+    let names: Vec<&str> = names.into_iter().filter(|name| !elsewhere.contains(name)).collect();
     let mut tried: Vec<&str> = specimens.iter().map(|(name, ..)| *name).collect();
     tried.sort_unstable();
     assert_eq!(names, tried, "every tool is tried");
@@ -132,6 +164,15 @@ pub(crate) async fn every_built_in_tool_conforms(harness: ToolHarness) {
 
 /// Checks these tools.
 pub(crate) async fn conforms(harness: &ToolHarness, specimens: Vec<(&'static str, Value, Option<Value>)>) {
+    conforms_with(harness, specimens, &prepare).await;
+}
+
+/// Checks these tools in a worktree with other files.
+pub(crate) async fn conforms_with(
+    harness: &ToolHarness,
+    specimens: Vec<(&'static str, Value, Option<Value>)>,
+    prepare: &dyn Fn(&ToolHarness) -> io::Result<()>,
+) {
     let registry = builtin_tools(&|_| None).unwrap();
     let mut faults = Vec::new();
     for (name, valid, missing) in specimens {
@@ -139,10 +180,10 @@ pub(crate) async fn conforms(harness: &ToolHarness, specimens: Vec<(&'static str
         let no_paths = |_: &str| Vec::new();
         let naming_path: &dyn Fn(&str) -> Vec<Value> = match name {
             "apply_patch" => &patches,
-            "run_linter" | "run_type_checker" | "run_formatter" => &lists,
+            "run_linter" | "run_type_checker" | "run_formatter" | "measure_code_complexity" => &lists,
             _ => &no_paths,
         };
-        let specimen = Specimen { tool, valid, missing, naming_path, prepare: &prepare };
+        let specimen = Specimen { tool, valid, missing, naming_path, prepare };
         let found = check(&specimen, &harness.scope.sandbox).await.unwrap();
         faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));
     }

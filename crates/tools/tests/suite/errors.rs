@@ -69,7 +69,7 @@ pub(crate) async fn the_checks_come_in_their_order(mut harness: ToolHarness) {
 pub(crate) async fn every_class_of_failure_passes_unchanged(_: ToolHarness) {
     let denied = ToolError::Denied { reason: "no".to_owned(), rule: "r".to_owned() };
     let file = ToolError::File { path: "p".to_owned(), reason: "the disk is full".to_owned() };
-    let timeout = ToolError::Timeout { seconds: 3, partial: "half".to_owned() };
+    let timeout = ToolError::Timeout { seconds: 3, partial: "half".to_owned(), notes: String::new() };
     let table = [
         (ToolError::Retry("again".to_owned()), "Retry: again", "ERROR: again"),
         (ToolError::TooBroad("less".to_owned()), "Execution: less", "ERROR: less"),

@@ -18,7 +18,7 @@ fn network() -> ToolError {
 }
 
 fn timeout(seconds: u64) -> ToolError {
-    ToolError::Timeout { seconds, partial: "so far".to_owned() }
+    ToolError::Timeout { seconds, partial: "so far".to_owned(), notes: String::new() }
 }
 
 fn unavailable() -> ToolError {

@@ -97,9 +97,92 @@ pub(crate) async fn an_edit_keeps_line_ends_and_mark(harness: ToolHarness) {
     assert_eq!(said(&harness.call("update_file", edit.clone()).await), "ok: created b");
     let expected = "Retry: `old` is empty, which creates a new file, but b exists; pass the text to replace";
     assert_eq!(said(&harness.call("update_file", edit).await), expected);
+}
+
+/// Only errors that were not there before are named, wherever they are, and nothing is refused.
+pub(crate) async fn syntax_errors_that_a_change_introduced_are_named(harness: ToolHarness) {
+    let code = "fn one() {\n    f(1);\n}\n\nfn two( {}\n";
+    harness.put("a.rs", code).unwrap();
+    let update = |old: &str, new: &str| json!({"path": "a.rs", "old": old, "new": new});
+    // The error in the last line was there before, and moves.
+    let output = harness.call("update_file", update("    f(1);\n", "    f(1);\n    g(2);\n")).await;
+    assert_eq!(said(&output), "ok: updated a.rs: 1 replacement, line 2");
+    assert!(output.data.get("syntax_errors").is_none(), "{}", output.data);
+    let output = harness.call("update_file", update("g(2);", "let x = );")).await;
+    if cfg!(feature = "grammars") {
+        let note = "warning: the change introduced a syntax error:\na.rs:3:13: unexpected `)`: let x = );";
+        assert_eq!(said(&output), format!("ok: updated a.rs: 1 replacement, line 3\n{note}"));
+        let error = json!({"line": 3, "column": 13, "message": "unexpected `)`", "text": "let x = );"});
+        assert_eq!(output.data["syntax_errors"], json!([{"path": "a.rs", "errors": {"first": [error], "total": 1}}]));
+    }
+    assert!(harness.content("a.rs").unwrap().contains("let x = );"));
+    let output = harness.call("update_file", update("let x = );", "let x = 1;")).await;
+    assert_eq!(said(&output), "ok: updated a.rs: 1 replacement, line 3");
     harness.put("c.json", "{\"a\": 1}").unwrap();
     let output = harness.call("update_file", json!({"path": "c.json", "old": "1}", "new": "1"})).await;
-    assert!(output.text().contains("warning: the file is no longer valid JSON"), "{}", output.text());
+    let note = "warning: the change introduced a syntax error:\nc.json:1:7: EOF while parsing an object: {\"a\": 1";
+    assert_eq!(said(&output), format!("ok: updated c.json: 1 replacement, line 1\n{note}"));
+    let output = harness.call("write_file", json!({"path": "d.json", "content": "{\n  // on\n  \"a\": 1\n}\n"})).await;
+    assert_eq!(said(&output), "ok: created d.json (21 B)");
+}
+
+/// Through every tool that writes text, in each of the languages.
+pub(crate) async fn every_language_and_tool_names_syntax_errors(harness: ToolHarness) {
+    let table = [
+        ("a.c", "int f(void) { return 1; }\n", "int f(void) { return (; }\n"),
+        ("a.cpp", "class A { int f(); };\n", "class A { int f(; };\n"),
+        ("a.go", "package a\n\nfunc f() {}\n", "package a\n\nfunc f( {}\n"),
+        ("a.java", "class A { void f() {} }\n", "class A { void f( {} }\n"),
+        ("a.js", "function f() {}\n", "function f( {}\n"),
+        ("a.py", "def f():\n    return 1\n", "def f(:\n    return 1\n"),
+        ("a.rs", "fn f() {}\n", "fn f( {}\n"),
+        ("a.sh", "if true; then echo; fi\n", "if true; then echo; )\n"),
+        ("a.ts", "function f(a: number) {}\n", "function f(a: ) {}\n"),
+        ("a.tsx", "const a = <b>c</b>;\n", "const a = <b>c</b;\n"),
+    ];
+    for (path, good, bad) in table {
+        let write = |content: &str| json!({"path": path, "content": content});
+        let output = harness.call("write_file", write(bad)).await;
+        let note = "\nwarning: the change introduced";
+        let is_named = said(&output).contains(note) && said(&output).contains(&format!("\n{path}:"));
+        assert_eq!(is_named, cfg!(feature = "grammars"), "{path}: {}", said(&output));
+        let again = harness.call("write_file", write(bad)).await;
+        let good_again = harness.call("write_file", write(good)).await;
+        for output in [again, good_again] {
+            assert!(output.success && !said(&output).contains("warning"), "{path}: {}", said(&output));
+        }
+        let lines = |mark: char, text: &str| text.lines().map(|line| format!("{mark}{line}\n")).collect::<String>();
+        let hunk = format!("@@\n{}{}", lines('-', good), lines('+', bad));
+        let patch = format!(
+            "*** Begin Patch\n*** Update File: {path}\n{hunk}*** Add File: new/{path}\n{}*** End Patch",
+            lines('+', good)
+        );
+        let output = harness.call("apply_patch", json!({"patch": patch})).await;
+        let said = said(&output);
+        assert!(said.starts_with(&format!("ok: updated {path}\ncreated new/{path}")), "{said}");
+        assert_eq!(said.contains(note), cfg!(feature = "grammars"), "{said}");
+        assert!(!said.contains(&format!("\nnew/{path}:")), "{said}");
+    }
+    // A file that moves has the errors that it had.
+    let patch = "*** Begin Patch\n*** Update File: a.rs\n*** Move to: b.rs\n@@\n-fn f( {}\n+fn g() {}\n+fn f( {}\n*** End Patch";
+    let output = harness.call("apply_patch", json!({"patch": patch})).await;
+    assert_eq!(said(&output), "ok: moved a.rs to b.rs");
+}
+
+/// A file that is too large, or no text of a language, is written without a word.
+pub(crate) async fn what_is_too_large_to_check_is_written_all_the_same(harness: ToolHarness) {
+    let large = "fn f( {}\n".repeat(200_000);
+    let many = "fn f( {}\n\n".repeat(40);
+    for (path, content, expected) in [
+        ("large.rs", large.as_str(), "ok: created large.rs (1 MB)"),
+        ("notes.txt", "fn f( {}", "ok: created notes.txt (8 B)"),
+    ] {
+        let output = harness.call("write_file", json!({"path": path, "content": content})).await;
+        assert_eq!(said(&output), expected);
+    }
+    let output = harness.call("write_file", json!({"path": "many.rs", "content": many})).await;
+    assert!(said(&output).lines().count() <= 8, "{}", said(&output));
+    assert_eq!(said(&output).contains("syntax errors"), cfg!(feature = "grammars"), "{}", said(&output));
 }
 
 pub(crate) async fn an_edit_of_a_file_that_changed_is_refused(harness: ToolHarness) {

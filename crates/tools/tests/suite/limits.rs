@@ -1,13 +1,16 @@
 //! Tests of the settings of tools, through the executor: what they forbid, ask about and cap.
 
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use orchestrate_core::ToolSettings;
-use orchestrate_tools::CallOutcome;
+use orchestrate_core::{CallId, ToolCall, ToolSettings};
+use orchestrate_sandbox::{Exit, Sandbox};
 use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tools::{AgentCpu, Answer, CallOutcome, Category, Command, ToolContext, ToolError, ToolRegistry};
 use serde_json::{Value, json};
 
+use crate::probe::probe;
 use crate::support::said;
 
 /// The values of the reference, as it writes them.
@@ -186,6 +189,65 @@ pub(crate) async fn a_configured_size_holds_for_every_tool_that_reads_or_writes_
     assert_eq!(said(&line), "Retry: line 1 of large.txt has more than 1 MB; read it with run_shell_command");
     let wide = harness.call("read_file", json!({"path": "log.txt", "encoding": "utf-16"})).await;
     assert_eq!(said(&wide), "Retry: log.txt has 1 MB, too much to be read in utf-16le");
+}
+
+/// Two processes that never end.
+const BUSY: &str = "(while :; do :; done) & while :; do :; done";
+
+pub(crate) async fn a_command_and_an_agent_have_their_processor_time(mut harness: ToolHarness) {
+    let busy = json!({"command": BUSY, "timeout": 60});
+    harness.scope.limits.command_cpu = Some(Duration::from_millis(300));
+    let ended = harness.call("run_shell_command", busy.clone()).await;
+    assert!(said(&ended).contains("killed: processor time limit; `tools.code_execution.cpu_seconds`"), "{ended:?}");
+    // What the agent has left counts for all its commands together.
+    harness.scope.limits.command_cpu = None;
+    harness.scope.agent_cpu = AgentCpu::rest(Duration::from_millis(300));
+    let ended = harness.call("run_shell_command", busy).await;
+    assert!(said(&ended).contains("`tools.code_execution.agent_cpu_seconds` for all of an agent"), "{ended:?}");
+    harness.scope.agent_cpu = AgentCpu::rest(Duration::ZERO);
+    let refused = harness.call("run_shell_command", json!({"command": "true"})).await;
+    assert!(said(&refused).contains("have used all its processor time"), "{}", said(&refused));
+    // The control: what runs no program goes on, and a command runs where there is time.
+    assert!(harness.call("list_directory", json!({})).await.success);
+    harness.scope.agent_cpu = AgentCpu::rest(Duration::from_secs(60));
+    assert!(harness.call("run_shell_command", json!({"command": "true"})).await.success);
+}
+
+/// Two calls, and a call of two commands: what one has used, the other does not have.
+pub(crate) async fn commands_share_the_rest_of_their_agents_processor_time(mut harness: ToolHarness) {
+    let rest = Duration::from_millis(300);
+    let busy = json!({"command": BUSY, "timeout": 60});
+    harness.scope.agent_cpu = AgentCpu::rest(rest);
+    let calls = ["one", "other"].map(|id| ToolCall {
+        id: CallId::new(id),
+        name: "run_shell_command".to_owned(),
+        arguments: busy.clone(),
+    });
+    let [one, other] = &calls;
+    let outcomes: [CallOutcome; 2] =
+        tokio::join!(harness.executor.call(one, &harness.scope), harness.executor.call(other, &harness.scope)).into();
+    let ends = outcomes.map(|outcome| match outcome {
+        CallOutcome::Done(output) => said(&output),
+        other => unreachable!("{other:?}"),
+    });
+    let count = |words: &str| ends.iter().filter(|end| end.contains(words)).count();
+    assert_eq!((count("killed: processor time limit"), count("have used all its processor time")), (1, 1), "{ends:?}");
+
+    let mut registry = ToolRegistry::new();
+    registry.register(Arc::new(probe(|context| Box::pin(two_busy_commands(context)))), Category::EXEC).unwrap();
+    let mut of_two = ToolHarness::new(registry, Sandbox::clone(&harness.scope.sandbox)).unwrap();
+    of_two.scope.agent_cpu = AgentCpu::rest(rest);
+    let output = of_two.call("probe", json!({})).await;
+    assert!(said(&output).contains("have used all its processor time"), "{output:?}");
+    assert!(of_two.recorder.ends()[0].resource_usage.cpu_ms >= 300, "{output:?}");
+}
+
+async fn two_busy_commands(context: &ToolContext) -> Result<Answer, ToolError> {
+    let busy = || Command { timeout: Some(Duration::from_secs(60)), ..Command::new(["sh", "-c", BUSY]) };
+    let first = context.run(busy()).await?;
+    assert_eq!(first.exit, Exit::CpuLimit);
+    let second = context.run(busy()).await?;
+    Ok(Answer::new(second.exit.to_string(), json!({})))
 }
 
 pub(crate) async fn a_command_is_cut_off_at_the_configured_time_and_memory(mut harness: ToolHarness) {

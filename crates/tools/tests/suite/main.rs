@@ -7,9 +7,11 @@
 #![expect(clippy::disallowed_methods, reason = "tests look at the files from outside the tools")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+mod analysis;
 mod approvals;
 mod commands;
 mod conformance;
+mod dependencies;
 mod documents;
 mod errors;
 mod failures;
@@ -17,6 +19,7 @@ mod files;
 mod hostile;
 mod leftovers;
 mod limits;
+mod packages;
 mod permission_check;
 mod permissions;
 mod plugins;
@@ -24,9 +27,11 @@ mod probe;
 mod programs;
 mod records;
 mod registry;
+mod remotes;
 mod replay;
 mod search;
 mod support;
+mod web;
 mod wrapped;
 
 use std::process::ExitCode;
@@ -45,6 +50,14 @@ macro_rules! confined_cases {
     ($($module:ident: $($name:ident)*;)*) => {
         vec![$($(
             support::confined(concat!(stringify!($module), "::", stringify!($name)), |stand| Box::pin($module::$name(stand)))
+        ),*),*]
+    };
+}
+
+macro_rules! full_tier_cases {
+    ($($module:ident: $($name:ident)*;)*) => {
+        vec![$($(
+            support::of_full_tier(concat!(stringify!($module), "::", stringify!($name)), |stand| Box::pin($module::$name(stand)))
         ),*),*]
     };
 }
@@ -80,10 +93,12 @@ fn main() -> ExitCode {
         hostile: nothing_and_a_dot_name_the_root;
         permission_check: a_call_is_decided_as_by_the_executor a_choice_that_rules_judge_differently_is_not_known
             words_that_a_tool_does_not_take_are_explained;
-        limits: a_command_is_cut_off_at_the_configured_time_and_memory;
+        limits: a_command_and_an_agent_have_their_processor_time
+            commands_share_the_rest_of_their_agents_processor_time a_command_is_cut_off_at_the_configured_time_and_memory;
         commands: the_exit_code_comes_last a_failing_command_keeps_its_output a_command_out_of_time_shows_what_it_said
             a_long_output_is_cut_and_kept the_environment_is_not_inherited a_command_starts_inside_the_worktree_only
-            the_network_is_refused a_cancelled_command_is_interrupted;
+            the_network_is_asked_for_by_its_hosts a_command_with_a_network_is_not_run_again
+            a_cancelled_command_is_interrupted;
         wrapped: one_value_fills_one_word_and_is_no_option a_wrapper_without_a_command_calls_the_wrapped_tool
             a_program_that_is_absent_is_named rules_hold_for_program_and_arguments a_role_has_a_wrapper_only_if_it_may_run_it
             shipped_and_strange_wrappers_conform;
@@ -92,8 +107,12 @@ fn main() -> ExitCode {
         commands: what_a_command_used_is_recorded a_strangers_command_that_cannot_end_is_an_error;
     });
     trials.extend(cases_of_tiers! {
-        commands: what_a_command_used_is_recorded a_strangers_tool_runs_a_command;
+        commands: what_a_command_used_is_recorded a_strangers_tool_runs_a_command only_the_full_tier_has_a_network;
+        packages: packages_are_installed_in_the_full_tier_alone;
         wrapped: the_example_of_the_reference_finds_the_files nothing_is_split_or_interpreted a_wrapper_cannot_leave_the_sandbox;
+    });
+    trials.extend(full_tier_cases! {
+        packages: a_registry_that_wants_a_password_is_for_the_user a_project_says_which_manager_installs the_tool_for_packages_conforms;
     });
     trials.extend(confined_cases! {
         programs: a_project_without_tests_is_told_so arguments_that_look_like_options_are_refused
@@ -133,9 +152,16 @@ fn main() -> ExitCode {
 /// Returns the tests that start no confined process.
 fn unconfined_trials() -> Vec<Trial> {
     cases! {
+        analysis: a_file_and_a_folder_are_outlined code_is_found_by_its_structure
+            functions_are_measured_the_hardest_first code_that_resembles_a_snippet_is_found what_is_not_understood_is_said an_analysis_has_limits
+            rules_hold_for_analysed_files a_kept_result_is_that_of_the_file agents_share_what_they_analysed
+            the_hottest_functions_of_a_profile_are_found benchmarks_are_found_below_their_folder what_is_no_profile_is_said;
         approvals: deny_goes_before_everything asking_parks_until_a_person_decides asking_is_refusing_without_a_person
             an_approval_fits_one_call_only a_call_that_the_system_forbids_waits_for_a_person_the_second_time;
         conformance: every_built_in_tool_conforms violations_are_found;
+        dependencies: a_project_and_its_parts_are_shown what_is_not_understood_is_said_and_not_fatal an_analysis_has_limits_and_bounds
+            rules_and_ignore_files_hold installed_packages_are_not_the_projects_own
+            only_what_a_manifest_lacks_is_called_undeclared;
         documents: a_model_is_told_what_a_tool_says_of_itself file_tools_work_off_the_threads_of_the_runtime
             the_tools_of_a_run_share_values an_agent_keeps_notes;
         errors: an_unknown_tool_is_answered_with_the_nearest_names arguments_that_do_not_fit_are_explained
@@ -146,7 +172,8 @@ fn unconfined_trials() -> Vec<Trial> {
             a_configured_tool_answers_for_one_that_cannot a_class_out_of_order_is_refused_until_a_call_succeeds;
         files: a_file_is_read_in_numbered_pages a_long_page_is_recorded_once what_is_no_text_is_refused_with_its_type
             writing_makes_directories_and_keeps_the_mode a_file_is_written_in_the_encoding_that_is_asked_for
-            an_edit_keeps_line_ends_and_mark
+            an_edit_keeps_line_ends_and_mark syntax_errors_that_a_change_introduced_are_named
+            every_language_and_tool_names_syntax_errors what_is_too_large_to_check_is_written_all_the_same
             an_edit_of_a_file_that_changed_is_refused what_was_seen_survives_a_resume edits_side_by_side_are_both_made
             deleting_keeps_what_was_there_and_is_recorded text_is_appended_in_the_files_own_encoding
             files_are_copied_and_moved_but_replace_nothing the_facts_of_a_file_are_told a_patch_changes_every_file_or_none
@@ -159,11 +186,15 @@ fn unconfined_trials() -> Vec<Trial> {
         limits: every_tool_that_touches_files_keeps_to_the_allowed_kinds
             a_configured_size_holds_for_every_tool_that_reads_or_writes_content the_reference_profile_holds
             a_forbidden_path_is_closed_under_every_name forbidden_files_are_neither_shown_nor_put_back_by_git;
+        packages: what_is_no_package_is_refused a_call_that_installs_is_asked_about;
         permissions: each_covers_the_tools_of_the_reference a_grant_needs_tool_and_permission;
         plugins: a_plugins_tools_are_like_built_in_ones a_project_rewords_a_plugins_tool
             what_cannot_be_used_is_refused_by_its_name a_tool_that_panics_hangs_or_lies_fails_alone
             a_tool_that_never_ends_is_stopped_with_its_agent calls_that_never_end_are_not_made_again_and_again
             a_plugin_conforms a_closed_sandbox_starts_no_program;
+        remotes: the_user_sees_what_is_pushed_and_exactly_that_is
+            commits_of_the_user_are_not_published_unasked rules_decide_about_hosts_and_branches
+            a_name_is_no_address_no_option_and_no_refspec a_server_that_is_away_stops_no_other_git_tool;
         registry: a_strangers_tool_is_found_by_name_category_and_words;
         records: a_start_is_recorded_before_the_effect aliases_are_recorded_under_their_own_names
             a_dropped_caller_leaves_no_call_open a_runtime_that_ends_records_interrupted a_long_result_is_cut_and_kept
@@ -171,12 +202,20 @@ fn unconfined_trials() -> Vec<Trial> {
             calls_are_logged_without_secrets what_files_a_call_read_and_wrote_is_recorded
             the_processor_time_of_a_tool_is_recorded figures_are_kept_for_each_tool one_tool_serves_many_agents;
         replay: an_answer_is_replayed_while_nothing_that_it_follows_from_changes
-            another_rule_limit_or_argument_is_another_call only_answers_that_follow_from_files_are_replayed
+            an_analysis_is_replayed_until_a_file_changes another_rule_limit_or_argument_is_another_call only_answers_that_follow_from_files_are_replayed
             a_result_with_a_secret_is_not_stored;
         search: a_listing_honours_ignore_files_and_says_so files_are_found_by_glob_newest_first
+            a_second_question_reads_only_what_may_match_or_has_changed
             text_is_found_with_its_lines a_search_that_is_too_broad_says_so what_a_rule_denies_is_not_shown
             a_cancelled_search_ends many_files_are_answered_in_order context_ends_with_the_last_hit_that_is_shown
             encodings_and_binary_files_are_known_in_small_and_large_files;
+        web: a_page_is_fetched_as_markdown a_page_has_other_forms what_cannot_be_read_is_explained
+            a_host_that_is_away_stops_no_other a_host_that_nobody_can_approve_is_named a_long_page_is_cut_and_says_so
+            hosts_are_asked_about a_redirect_is_decided_again a_request_ends_with_its_agent
+            a_page_of_documentation_has_its_parts the_chosen_service_searches
+            the_models_endpoint_searches a_denied_host_is_left_out_of_what_is_found
+            a_search_of_a_service_that_is_another_one_fails questions_and_repositories_are_found
+            the_documentation_of_a_library_is_found;
         wrapped: a_name_has_two_forms arguments_must_be_an_array_of_strings;
     }
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use orchestrate_core::policy::{Grant, Permission, Policy};
+use orchestrate_core::settings::RuleDecision;
 use orchestrate_tools::builtin_tools;
 use orchestrate_tools::harness::ToolHarness;
 use serde_json::{Value, json};
 
-use crate::support::said;
+use crate::support::{policy, said};
+use crate::web::put_pages;
 
 /// The permissions with the tools that the reference names, each with a call.
 fn covered() -> Vec<(Permission, &'static str, Value)> {
@@ -28,6 +30,9 @@ fn covered() -> Vec<(Permission, &'static str, Value)> {
         (Permission::CodeExecution, "run_python", json!({"code": "1"})),
         (Permission::GitOperations, "git_status", json!({})),
         (Permission::GitOperations, "git_commit", json!({"message": "m"})),
+        (Permission::GitOperations, "git_push", json!({})),
+        (Permission::NetworkAccess, "web_search", json!({"query": "q"})),
+        (Permission::NetworkAccess, "fetch_url", json!({"url": "https://page.example/"})),
         (Permission::AgentMessage, "send_message_to_agent", json!({"agent_id": "T2", "message": "m"})),
         (Permission::AgentMessage, "get_agent_status", json!({"agent_id": "T2"})),
         (Permission::AgentMessage, "list_active_agents", json!({})),
@@ -40,6 +45,9 @@ fn covered() -> Vec<(Permission, &'static str, Value)> {
 
 pub(crate) async fn each_covers_the_tools_of_the_reference(mut harness: ToolHarness) {
     harness.put("a", "x").unwrap();
+    put_pages(&harness);
+    // The user is asked about it otherwise.
+    harness.scope.policy = policy(&[(RuleDecision::Allow, "git_push")]);
     let tools = builtin_tools(&|_| None).unwrap();
     let granting = |permissions: BTreeSet<Permission>| {
         let of_all = Grant::of_tools(tools.tools(None).iter().map(|tool| tool.name()));

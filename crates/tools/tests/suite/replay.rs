@@ -115,6 +115,25 @@ pub(crate) async fn an_answer_is_replayed_while_nothing_that_it_follows_from_cha
     }
 }
 
+pub(crate) async fn an_analysis_is_replayed_until_a_file_changes(mut harness: ToolHarness) {
+    project(&mut harness);
+    let root = harness.path().to_owned();
+    for (tool, arguments) in [
+        ("analyze_code_structure", json!({"path": "src"})),
+        // What imports the named folder may be outside of it.
+        ("analyze_dependencies", json!({"path": "docs"})),
+        ("find_code_patterns", json!({"pattern": "fn $F() -> $T { $$$ }"})),
+        ("measure_code_complexity", json!({"files": ["src/lib.rs"]})),
+    ] {
+        put(&root, "src/lib.rs", &format!("pub fn {tool}() -> u8 {{\n    42\n}}\n"));
+        let first = replays(&mut harness, tool, &arguments, "first").await;
+        let again = replays(&mut harness, tool, &arguments, "again").await;
+        put(&root, "src/lib.rs", "pub fn changed() -> u8 {\n    42\n}\n");
+        let changed = replays(&mut harness, tool, &arguments, "changed").await;
+        assert_eq!((first, again, changed), (false, true, false), "{tool}");
+    }
+}
+
 pub(crate) async fn another_rule_limit_or_argument_is_another_call(mut harness: ToolHarness) {
     project(&mut harness);
     let (tool, all) = ("grep", json!({"pattern": "answer"}));

@@ -1,10 +1,15 @@
 //! Tests of listing and searching.
 
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use orchestrate_core::Oid;
+use orchestrate_core::cache::CacheMode;
 use orchestrate_core::settings::RuleDecision::Deny;
 use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tools::{FileContents, FileStamp, ReplayService, Replayable};
 use serde_json::json;
 
 use crate::support::{policy, said};
@@ -186,4 +191,65 @@ pub(crate) async fn a_cancelled_search_ends(harness: ToolHarness) {
     let (output, ()) = tokio::join!(call, stop);
     let said = said(&output);
     assert!(said.starts_with("Interrupted: interrupted: ") || said == "ok: no matches", "{said}");
+}
+
+/// Replays no call, and says that these files have the bytes with these ids.
+#[derive(Clone, Default)]
+struct Ids(BTreeMap<&'static str, &'static str>);
+
+impl FileContents for Ids {
+    fn known(&self, path: &str, _: &FileStamp) -> Option<Oid> {
+        self.0.get(path).map(|id| Oid::new(*id))
+    }
+
+    fn read(&self, _: &FileStamp, _: &[u8]) -> Option<Oid> {
+        None
+    }
+}
+
+impl ReplayService for Ids {
+    fn mode(&self, _: &str) -> CacheMode {
+        CacheMode::Off
+    }
+
+    fn basis(&self) -> &str {
+        ""
+    }
+
+    fn contents(&self) -> Option<Arc<dyn FileContents>> {
+        Some(Arc::new(self.clone()))
+    }
+
+    fn key(&self, _: &Replayable) -> String {
+        String::new()
+    }
+
+    fn find(&self, _: &Replayable) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn store(&self, _: &Replayable, _: &[u8]) {}
+}
+
+pub(crate) async fn a_second_question_reads_only_what_may_match_or_has_changed(mut harness: ToolHarness) {
+    let long = "a line without the word\n".repeat(6_000);
+    for (path, content) in [("a", "apples\n"), ("b", "pears\n"), ("long", &*format!("{long}plums\n")), ("wide", "")] {
+        harness.put(path, content).unwrap();
+    }
+    std::fs::write(harness.path().join("wide"), b"\xff\xfep\0l\0u\0m\0s\0\n\0").unwrap();
+    harness.scope.services.replay = Arc::new(Ids([("a", "1"), ("b", "2"), ("long", "3"), ("wide", "4")].into()));
+    assert_eq!(files_with(&harness, "apples").await, "ok: a");
+    assert_eq!(files_with(&harness, "plums").await, "ok: long\nwide");
+    // It is said to be the same, so it is not read again: what was searched before answers.
+    harness.put("b", "plums\n").unwrap();
+    harness.put("long", "plums plums\n").unwrap();
+    assert_eq!(files_with(&harness, "(?i)PLUMS").await, "ok: long\nwide");
+    assert_eq!(files_with(&harness, "pl.ms").await, "ok: b\nlong\nwide");
+    harness.scope.services.replay = Arc::new(Ids([("a", "1"), ("b", "5"), ("long", "3")].into()));
+    assert_eq!(files_with(&harness, "plums").await, "ok: b\nlong\nwide");
+    assert_eq!(files_with(&harness, "apples|pears").await, "ok: a");
+}
+
+async fn files_with(harness: &ToolHarness, pattern: &str) -> String {
+    said(&harness.call("grep", json!({"pattern": pattern, "mode": "files"})).await)
 }

@@ -64,12 +64,13 @@ struct Tier {
     need: &'static str,
 }
 
+const FULL: Tier = Tier {
+    name: "full",
+    confinement: Confinement::Full,
+    need: "the full sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)",
+};
 const TIERS: [Tier; 2] = [
-    Tier {
-        name: "full",
-        confinement: Confinement::Full,
-        need: "the full sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)",
-    },
+    FULL,
     Tier {
         name: "fallback",
         confinement: Confinement::Fallback,
@@ -94,13 +95,19 @@ pub(crate) fn confined(name: &'static str, test: fn(ToolHarness) -> Test) -> Tri
 
 /// Creates a test of commands for each of the two tiers; one that does not work here is ignored as in [`confined`].
 pub(crate) fn of_tiers(name: &'static str, test: fn(ToolHarness) -> Test) -> Vec<Trial> {
-    let trial = |tier: Tier| {
-        Trial::ignorable_test(format!("{name}::{}", tier.name), move || match tier.sandbox() {
-            Ok(sandbox) => run(test, sandbox).map(|()| Completion::Completed),
-            Err(reason) => not_run(&format!("{}: {reason}", tier.need)),
-        })
-    };
-    TIERS.map(trial).into()
+    TIERS.map(|tier| of_tier(name, tier, test)).into()
+}
+
+/// Creates a test of commands for the full tier alone.
+pub(crate) fn of_full_tier(name: &'static str, test: fn(ToolHarness) -> Test) -> Trial {
+    of_tier(name, FULL, test)
+}
+
+fn of_tier(name: &'static str, tier: Tier, test: fn(ToolHarness) -> Test) -> Trial {
+    Trial::ignorable_test(format!("{name}::{}", tier.name), move || match tier.sandbox() {
+        Ok(sandbox) => run(test, sandbox).map(|()| Completion::Completed),
+        Err(reason) => not_run(&format!("{}: {reason}", tier.need)),
+    })
 }
 
 /// Ignores a test that lacks something, or fails it with `ORCHESTRATE_REQUIRE=all`.

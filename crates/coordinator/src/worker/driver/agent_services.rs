@@ -15,22 +15,28 @@ use orchestrate_core::invisible::shown;
 use orchestrate_core::run_state::{AskedWait, Receipt, SpawnRefused};
 use orchestrate_core::task::Work;
 use orchestrate_core::{
-    AgentHandle, AgentId, AgentInfo, AgentStatus, CallId, CallOfTurn, Oid, Redactor, RequestedChange, ReviewVerdict,
-    Task, TaskId,
+    AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, CallOfTurn, Oid, Redactor, RequestedChange,
+    ReviewVerdict, Task, TaskId,
 };
 use orchestrate_tools::{
     AgentService, AgentsWait, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder,
-    ChildRequest, EndSlot, EndedAgentsWait, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitService,
-    GitStashResult, GitStatus, MergeResult, OutgoingMessage, PageRange, PlanService, ReplayService, ReviewService,
-    ServiceError, Services, ShownDiff, ShowsPath, SkillService, StashAction, ToolOutput,
+    ChildRequest, EgressService, EndSlot, EndedAgentsWait, GitBranchResult, GitChange, GitCheckoutResult, GitCommit,
+    GitPullResult, GitPushResult, GitService, GitStashResult, GitStatus, MergeResult, OutgoingMessage, PageRange,
+    PlanService, PullPlan, PushPlan, RemoteTerms, ReplayService, ReviewService, SearchService, ServiceError, Services,
+    ShownDiff, ShowsPath, SkillService, StashAction, ToolOutput, WebService,
 };
 
 use super::call_end::{CallOf, finished};
 use super::replays::Replays;
 use crate::error::CoordinatorError;
+use crate::link::requests::{
+    CallSlot, EndCall, Facts, ForeseeChild, GiveVerdict, ListActiveAgents, ReadAgentStatus, ReadBlobs, ReadPlan,
+    ReadSkill, SendMessage, SpawnChild, StartCall, TakesWorkAt, TerminateAgent, WaitForAgents,
+};
+use crate::link::worker_link::WorkerLink;
 use crate::run::codec::value_bytes;
 use crate::run::new_child::NewChild;
-use crate::worker::worker_link::JournalSlot;
+use crate::run::web::Web;
 use crate::worker::workplace::Workplace;
 
 /// The services of one agent's tools.
@@ -59,12 +65,12 @@ impl AgentServices {
         self.replays.close();
     }
 
-    fn workplace(&self) -> Result<Arc<Workplace>, ServiceError> {
+    pub(super) fn workplace(&self) -> Result<Arc<Workplace>, ServiceError> {
         let workplace = self.workplace.lock().unwrap_or_else(PoisonError::into_inner).clone();
         workplace.ok_or_else(|| ServiceError::Failed("the agent that made the call has ended".to_owned()))
     }
 
-    /// Takes the error that prevented recording the start or end of a call, if there was one.
+    /// Takes the error that prevented recording the start or end of a call, or what it did, if there was one.
     ///
     /// The agent must not continue then: a reply to an unrecorded result could never be replayed.
     pub(super) fn lost(&self) -> Option<CoordinatorError> {
@@ -72,21 +78,28 @@ impl AgentServices {
     }
 }
 
-/// The first failure to record a call's start or end.
+/// The first failure to record a call's start, its end, or what it did to the run.
 #[derive(Clone, Default)]
-struct Lost(Arc<Mutex<Option<CoordinatorError>>>);
+pub(super) struct Lost(Arc<Mutex<Option<CoordinatorError>>>);
 
 impl Lost {
     /// Stores the failure for the driver, and words it for the tool.
-    fn note(&self, error: CoordinatorError) -> ServiceError {
+    pub(super) fn note(&self, error: CoordinatorError) -> ServiceError {
         let told = service_error(&error);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         told
     }
+
+    /// Fails if there is one. A call that is not recorded now is made again by the next process; its result would say
+    /// that it failed, which is not known.
+    fn require_none(&self) -> Result<(), ServiceError> {
+        let lost = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.as_ref().map_or(Ok(()), |error| Err(service_error(error)))
+    }
 }
 
 /// Returns the services of an agent's calls.
-pub(super) fn services(desk: &Arc<AgentServices>) -> Services {
+pub(super) fn services(desk: &Arc<AgentServices>, web: &Arc<Web>, search: Arc<dyn SearchService>) -> Services {
     Services {
         git: Arc::clone(desk) as Arc<dyn GitService>,
         agents: Arc::clone(desk) as Arc<dyn AgentService>,
@@ -96,6 +109,9 @@ pub(super) fn services(desk: &Arc<AgentServices>) -> Services {
         recorder: Arc::clone(desk) as Arc<dyn CallRecorder>,
         artifacts: Arc::clone(desk) as Arc<dyn ArtifactStore>,
         replay: Arc::clone(&desk.replays) as Arc<dyn ReplayService>,
+        web: Arc::clone(web) as Arc<dyn WebService>,
+        search,
+        egress: Arc::clone(desk) as Arc<dyn EgressService>,
     }
 }
 
@@ -106,55 +122,73 @@ fn service_error(error: &CoordinatorError) -> ServiceError {
 #[async_trait]
 impl GitService for AgentServices {
     async fn status(&self) -> Result<GitStatus, ServiceError> {
-        self.workplace()?.git.status().await.map_err(|error| service_error(&error))
+        self.workplace()?.files.status().await.map_err(|error| service_error(&error))
     }
 
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError> {
-        self.workplace()?.git.ignores(path.into()).await.map_err(|error| service_error(&error))
+        self.workplace()?.files.ignores(path.into()).await.map_err(|error| service_error(&error))
     }
 
     async fn keep_before(&self) -> Result<Oid, ServiceError> {
-        self.workplace()?.git.keep_before().await
+        self.workplace()?.files.keep_before().await
     }
 
     async fn changes_since(&self, commit: &Oid) -> Result<Vec<GitChange>, ServiceError> {
-        self.workplace()?.git.changes_since(commit).await
+        self.workplace()?.files.changes_since(commit).await
     }
 
     async fn diff(&self, staged: bool, shows: ShowsPath) -> Result<ShownDiff, ServiceError> {
-        self.workplace()?.git.diff(staged, shows).await.map_err(|error| service_error(&error))
+        self.workplace()?.files.diff(staged, shows).await.map_err(|error| service_error(&error))
     }
 
     async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError> {
-        self.workplace()?.git.log(limit).await.map_err(|error| service_error(&error))
+        self.workplace()?.files.log(limit).await.map_err(|error| service_error(&error))
     }
 
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError> {
         let workplace = self.workplace()?;
-        workplace.git.commit_selected(message, &workplace.policy).await
+        workplace.files.commit_selected(message, &workplace.policy).await
     }
 
     async fn add(&self, files: &[String]) -> Result<Vec<GitChange>, ServiceError> {
-        self.workplace()?.git.add(files).await
+        self.workplace()?.files.add(files).await
     }
 
     async fn branch(&self, action: BranchAction, name: Option<&str>) -> Result<GitBranchResult, ServiceError> {
-        self.workplace()?.git.branch(action, name.unwrap_or_default()).await
+        self.workplace()?.files.branch(action, name.unwrap_or_default()).await
     }
 
     async fn checkout(&self, revision: &str, paths: &[String]) -> Result<GitCheckoutResult, ServiceError> {
         let workplace = self.workplace()?;
-        workplace.git.checkout(revision, paths, &workplace.policy).await
+        workplace.files.checkout(revision, paths, &workplace.policy).await
     }
 
     async fn stash(&self, action: StashAction) -> Result<GitStashResult, ServiceError> {
         let workplace = self.workplace()?;
-        workplace.git.stash(action, &workplace.policy).await
+        workplace.files.stash(action, &workplace.policy).await
     }
 
     async fn merge(&self, branch: &str) -> Result<MergeResult, ServiceError> {
         let workplace = self.workplace()?;
-        workplace.git.merge(branch, &workplace.policy).await
+        workplace.files.merge(branch, &workplace.policy).await
+    }
+
+    async fn foresee_push(&self, remote: &str, branch: Option<&str>) -> Result<PushPlan, ServiceError> {
+        self.workplace()?.files.foresee_push(remote, branch).await
+    }
+
+    async fn push(&self, plan: &PushPlan, terms: RemoteTerms) -> Result<GitPushResult, ServiceError> {
+        let workplace = self.workplace()?;
+        workplace.files.push(plan, terms, &workplace.policy).await
+    }
+
+    async fn foresee_pull(&self, remote: &str, branch: Option<&str>) -> Result<PullPlan, ServiceError> {
+        self.workplace()?.files.foresee_pull(remote, branch).await
+    }
+
+    async fn pull(&self, plan: &PullPlan, terms: RemoteTerms) -> Result<GitPullResult, ServiceError> {
+        let workplace = self.workplace()?;
+        workplace.files.pull(plan, terms, &workplace.policy).await
     }
 }
 
@@ -162,59 +196,63 @@ impl GitService for AgentServices {
 impl AgentService for AgentServices {
     async fn send_message(&self, message: OutgoingMessage) -> Result<Option<Receipt>, ServiceError> {
         let OutgoingMessage { call, message } = message;
-        let of = CallOfTurn { turn: self.turn()?, call };
-        let sent = self.workplace()?.link.send(of, message).await.map_err(|error| self.lost.note(error))?;
+        let call = CallOfTurn { turn: self.turn().await?, call };
+        let sent =
+            self.workplace()?.link.ask(SendMessage { call, message }).await.map_err(|error| self.lost.note(error))?;
         sent.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
     async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError> {
-        let (workplace, turn) = (self.workplace()?, self.turn()?);
+        let (workplace, turn) = (self.workplace()?, self.turn().await?);
         let mut new = new_child(&workplace.host.redactor, turn, child);
-        let foreseen = workplace.link.foresee_child(new.clone()).map_err(ServiceError::from)?;
+        let foreseen = workplace.link.ask(ForeseeChild { child: new.clone() }).await.map_err(ServiceError::from)?;
         if let Some(child) = foreseen.map_err(|why| refused(&why))? {
             return Ok(child);
         }
         let reports = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
         // The files of an agent that delivers a report are not part of any result.
         let base = if reports {
-            workplace.git.tip().await?.0
+            workplace.files.tip().await?.0
         } else {
-            workplace.git.commit_for_child(&workplace.policy).await?
+            workplace.files.commit_for_child(&workplace.policy).await?
         };
         new.base = Some(base);
-        workplace.link.spawn(new).await.map_err(|error| self.lost.note(error))?.map_err(|why| refused(&why))
+        let spawned = workplace.link.ask(SpawnChild { child: new }).await.map_err(|error| self.lost.note(error))?;
+        spawned.map_err(|why| refused(&why))
     }
 
     async fn terminate(&self, call: &CallId, agent: &AgentId) -> Result<Option<Vec<KeptWork>>, ServiceError> {
-        let of = CallOfTurn { turn: self.turn()?, call: call.clone() };
-        let ended = self.workplace()?.link.terminate(of, agent.clone()).await.map_err(|error| self.lost.note(error))?;
+        let call = CallOfTurn { turn: self.turn().await?, call: call.clone() };
+        let asked = TerminateAgent { call, agent: agent.clone() };
+        let ended = self.workplace()?.link.ask(asked).await.map_err(|error| self.lost.note(error))?;
         ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
     async fn status(&self, agent: &AgentId) -> Result<AgentStatus, ServiceError> {
-        self.workplace()?.link.agent_status(agent).map_err(ServiceError::Invalid)
+        let status = self.workplace()?.link.ask(ReadAgentStatus { agent: agent.clone() }).await?;
+        status.map_err(ServiceError::Invalid)
     }
 
     async fn active(&self) -> Result<Vec<AgentInfo>, ServiceError> {
-        Ok(self.workplace()?.link.active_agents())
+        Ok(self.workplace()?.link.ask(ListActiveAgents {}).await?)
     }
 
     async fn aggregate(&self, agents: &[AgentId], shows: ShowsPath) -> Result<AggregatedResults, ServiceError> {
-        let found = self.workplace()?.git.aggregate(agents, shows).await.map_err(|error| service_error(&error))?;
+        let found = self.workplace()?.files.aggregate(agents, shows).await.map_err(|error| service_error(&error))?;
         found.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError> {
         let AgentsWait { call, agents, timeout_seconds } = wait;
-        let of = CallOfTurn { turn: self.turn()?, call };
+        let of = CallOfTurn { turn: self.turn().await?, call };
         let asked = AskedWait { of, ids: agents, timeout: timeout_seconds.map(Duration::from_secs) };
         let workplace = self.workplace()?;
         let reports = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
         // The files of an agent that delivers a report are not part of any result.
-        if !reports && workplace.link.takes_work_at(&asked.of)? {
-            workplace.git.commit_before_merges(&workplace.policy).await?;
+        if !reports && workplace.link.ask(TakesWorkAt { call: asked.of.clone() }).await? {
+            workplace.files.commit_before_merges(&workplace.policy).await?;
         }
-        let ended = workplace.link.wait(asked).await.map_err(|error| self.lost.note(error))?;
+        let ended = workplace.link.ask(WaitForAgents { wait: asked }).await.map_err(|error| self.lost.note(error))?;
         ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
@@ -239,7 +277,7 @@ fn new_child(redactor: &Redactor, turn: u32, child: ChildRequest) -> NewChild {
 #[async_trait]
 impl PlanService for AgentServices {
     async fn read(&self, section: Option<&str>) -> Result<String, ServiceError> {
-        let text = self.workplace()?.link.plan().await.map_err(|error| service_error(&error))?;
+        let text = self.workplace()?.link.ask(ReadPlan {}).await.map_err(|error| service_error(&error))?;
         let text = text.ok_or_else(|| ServiceError::Invalid("this run has no plan".to_owned()))?;
         let Some(heading) = section else { return Ok(text) };
         let headings = |headings: Vec<String>| {
@@ -253,7 +291,8 @@ impl PlanService for AgentServices {
 #[async_trait]
 impl SkillService for AgentServices {
     async fn read(&self, name: &str, file: Option<&str>) -> Result<String, ServiceError> {
-        let text = self.workplace()?.link.skill(name, file).await.map_err(|error| service_error(&error))?;
+        let asked = ReadSkill { name: name.to_owned(), file: file.map(str::to_owned) };
+        let text = self.workplace()?.link.ask(asked).await.map_err(|error| service_error(&error))?;
         text.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
@@ -267,70 +306,77 @@ impl ReviewService for AgentServices {
         let redacted = |change: RequestedChange| RequestedChange { text: redactor.owned(change.text), ..change };
         let changes = changes.into_iter().map(redacted).collect();
         let comment = comment.map(|comment| redactor.owned(comment));
-        let given = workplace.link.give_verdict(ReviewVerdict { verdict, changes, comment }).await;
-        given.map_err(|error| service_error(&error))?.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+        let verdict = ReviewVerdict { verdict, changes, comment };
+        let given = workplace.link.ask(GiveVerdict { verdict }).await;
+        given.map_err(|error| self.lost.note(error))?.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
 
 #[async_trait]
 impl CallRecorder for AgentServices {
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError> {
+        self.lost.require_none()?;
         let workplace = self.workplace()?;
-        let link = &workplace.link;
-        // The slot is reserved first: the end must be recordable whatever happens after the start.
-        let place = link.keep_place().await.map_err(|error| self.lost.note(error))?;
-        link.record(vec![self.start_of(record)?]).await.map_err(|error| self.lost.note(error))?;
-        let (task, turn) = (workplace.task().clone(), self.turn()?);
-        Ok(Box::new(KeptPlace { place, lost: self.lost.clone(), tool: record.tool.clone(), task, turn }))
+        let (turn, link) = (self.turn().await?, workplace.link.clone());
+        let started = StartCall { started: start_of(record, workplace.task(), turn) };
+        let slot = link.ask(started).await.map_err(|error| self.lost.note(error))?;
+        let of = CallOf { task: workplace.task().clone(), turn, tool: record.tool.clone() };
+        Ok(Box::new(KeptSlot { link, slot, lost: self.lost.clone(), of }))
     }
 
     async fn not_run(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
-        let (started, turn) = (self.start_of(record)?, self.turn()?);
-        let task = self.workplace()?.task().clone();
-        let of = CallOf { task, turn, tool: record.tool.clone() };
-        let facts = |result| vec![started, finished(&end, of, result)];
-        let recorded = self.workplace()?.link.record_with(bytes_of(&end)?, facts).await;
+        self.lost.require_none()?;
+        let (workplace, turn) = (self.workplace()?, self.turn().await?);
+        let started = start_of(record, workplace.task(), turn);
+        let of = CallOf { task: workplace.task().clone(), turn, tool: record.tool.clone() };
+        let mut facts = Facts::naming(bytes_of(&end)?, |result| finished(&end, of, result));
+        facts.events.insert(0, started);
+        let recorded = workplace.link.record(facts).await;
         recorded.map_err(|error| self.lost.note(error))
     }
 }
 
 impl AgentServices {
-    fn turn(&self) -> Result<u32, ServiceError> {
-        Ok(self.workplace()?.link.task().map_err(|error| service_error(&error))?.turns())
+    /// Returns where failures to record are noted.
+    pub(super) fn losses(&self) -> Lost {
+        self.lost.clone()
     }
 
-    fn start_of(&self, record: &CallRecord) -> Result<Event, ServiceError> {
-        Ok(Event::ToolStarted {
-            task: self.workplace()?.task().clone(),
-            turn: self.turn()?,
-            call_id: record.call.clone(),
-            tool: record.tool.clone(),
-            arguments: record.arguments.clone(),
-            writes: record.writes.clone(),
-            deletes: record.deletes.clone(),
-            cache: record.cache.clone(),
-            rule: record.decision.as_ref().map_or_else(String::new, |decision| decision.rule().to_owned()),
-        })
+    pub(super) async fn turn(&self) -> Result<u32, ServiceError> {
+        Ok(self.workplace()?.link.task().await.map_err(|error| service_error(&error))?.turns())
+    }
+}
+
+fn start_of(record: &CallRecord, task: &TaskId, turn: u32) -> Event {
+    Event::ToolStarted {
+        task: task.clone(),
+        turn,
+        call_id: record.call.clone(),
+        tool: record.tool.clone(),
+        arguments: record.arguments.clone(),
+        writes: record.writes.clone(),
+        deletes: record.deletes.clone(),
+        cache: record.cache.clone(),
+        rule: record.decision.as_ref().map_or_else(String::new, |decision| decision.rule().to_owned()),
     }
 }
 
 /// The journal slot reserved for the end of one call.
-struct KeptPlace {
-    place: JournalSlot,
+struct KeptSlot {
+    link: WorkerLink,
+    slot: CallSlot,
     lost: Lost,
-    tool: String,
-    task: TaskId,
-    turn: u32,
+    of: CallOf,
 }
 
-impl EndSlot for KeptPlace {
+impl EndSlot for KeptSlot {
     fn finished(self: Box<Self>, end: ToolOutput) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
         let bytes = match bytes_of(&end) {
             Ok(bytes) => bytes,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
-        let Self { place, lost, tool, task, turn } = *self;
-        let durable = place.record(bytes, |result| finished(&end, CallOf { task, turn, tool }, result));
+        let Self { link, slot, lost, of } = *self;
+        let durable = link.ask(EndCall { slot, end: Facts::naming(bytes, |result| finished(&end, of, result)) });
         Box::pin(async move { durable.await.map_err(|error| lost.note(error)) })
     }
 }
@@ -344,7 +390,9 @@ fn bytes_of(end: &ToolOutput) -> Result<Vec<u8>, ServiceError> {
 impl ArtifactStore for AgentServices {
     async fn put(&self, bytes: Vec<u8>) -> Result<Artifact, ServiceError> {
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        let blob = self.workplace()?.link.put_blob(bytes).await.map_err(|error| service_error(&error))?;
+        let blob = BlobId::of(&bytes);
+        let stored = Facts { events: Vec::new(), blobs: vec![bytes.into()] };
+        self.workplace()?.link.record(stored).await.map_err(|error| service_error(&error))?;
         let mut artifacts = self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
         let artifact = Artifact { handle: format!("a{}", artifacts.len() + 1), blob, bytes: size };
         artifacts.push(artifact.clone());
@@ -359,7 +407,9 @@ impl ArtifactStore for AgentServices {
         let Some(blob) = blob else {
             return Err(ServiceError::Invalid(format!("this agent has no artifact '{handle}'")));
         };
-        let bytes = self.workplace()?.link.blob(&blob).map_err(|error| service_error(&error))?;
-        Ok(ArtifactPage::of(&bytes, range))
+        let blobs = self.workplace()?.link.ask(ReadBlobs { ids: vec![blob.clone()] }).await;
+        let blobs = blobs.map_err(|error| service_error(&error))?;
+        let bytes = blobs.get(&blob).map_err(|error| ServiceError::Failed(error.to_string()))?;
+        Ok(ArtifactPage::of(bytes, range))
     }
 }

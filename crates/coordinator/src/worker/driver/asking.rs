@@ -133,7 +133,7 @@ impl Asking {
         let (out, patience) = why;
         let (task, error) = (workplace.task().clone(), out.error.clone());
         let waited = self.since.map_or(Duration::ZERO, |since| since.elapsed());
-        workplace.link.tell(Retry { task, error, attempt: 1, wait, waited, patience: Some(patience) });
+        workplace.link.notify(Retry { task, error, attempt: 1, wait, waited, patience: Some(patience) });
         tokio::select! {
             () = tokio::time::sleep(wait) => true,
             () = workplace.shutdown.reached(ShutdownLevel::Stop) => false,
@@ -166,7 +166,7 @@ pub(super) async fn complete(
                 let _ = outage.try_send((error.clone(), wait));
             }
             if !lasts || leaves_after.is_none() {
-                workplace.link.tell(Retry { task, error, attempt, wait, waited, patience });
+                workplace.link.notify(Retry { task, error, attempt, wait, waited, patience });
             }
         }
     };
@@ -210,7 +210,7 @@ pub(super) async fn complete(
 
 /// Records that an agent waits for an answer, unless that is recorded already.
 pub(super) async fn note_outage(workplace: &Workplace, turn: u32, error: String) -> Result<(), CoordinatorError> {
-    if workplace.link.task()?.outage().is_some() {
+    if workplace.link.task().await?.outage().is_some() {
         return Ok(());
     }
     workplace.link.record(vec![Event::ModelWaiting { task: workplace.task().clone(), turn, error }]).await

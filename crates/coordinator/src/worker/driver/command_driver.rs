@@ -14,11 +14,12 @@ use serde_json::json;
 use super::agent_driver::{AgentDriver, DriverEnd};
 use super::call_end::{CallOf, finished};
 use crate::error::CoordinatorError;
+use crate::link::requests::{Facts, ReadBlobs, ReadHistory};
+use crate::link::worker_link::WorkerLink;
 use crate::merge::checks::CheckResult;
 use crate::run::codec::value_bytes;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::faulty_work::with_failing_lines;
-use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
 /// The name of the command among the tool calls.
@@ -33,12 +34,12 @@ pub(crate) struct CommandDriver {
 impl AgentDriver for CommandDriver {
     async fn drive(&mut self, workplace: &Workplace) -> Result<DriverEnd, CoordinatorError> {
         let link = &workplace.link;
-        let record = link.task()?;
+        let record = link.task().await?;
         for call in record.open_calls() {
             self.record_end(workplace, call, None).await?;
         }
         if record.tip() != record.base() {
-            return Ok(DriverEnd::Finished(link.read(last_output).await?));
+            return Ok(DriverEnd::Finished(last_output(link).await?));
         }
         let call = CallId::new(format!("run-{}-{}", record.attempt(), record.returns()));
         let started = Event::ToolStarted {
@@ -74,7 +75,7 @@ impl CommandDriver {
         let end = result.map_or_else(|| ToolOutput::interrupted(call), |result| output_of(call, result));
         let of = CallOf { task: workplace.task().clone(), turn: 0, tool: TOOL.to_owned() };
         let fact = |result| finished(&end, of, result);
-        workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await
+        workplace.link.record(Facts::naming(value_bytes(&end, "tool result")?, fact)).await
     }
 }
 
@@ -98,13 +99,14 @@ fn output_of(call: &CallId, result: &CheckResult) -> ToolOutput {
 }
 
 /// Returns the output of the command whose result is the branch's tip.
-fn last_output(link: &WorkerLink) -> Result<String, CoordinatorError> {
-    let mut results = link.history()?.into_iter().filter_map(|fact| match fact.event {
+async fn last_output(link: &WorkerLink) -> Result<String, CoordinatorError> {
+    let mut results = link.ask(ReadHistory {}).await?.into_iter().filter_map(|fact| match fact.event {
         Event::ToolFinished { result, outcome: ToolOutcome::Ok, .. } => Some(result),
         _ => None,
     });
     let Some(result) = results.next_back() else { return Ok(String::new()) };
-    let end: ToolOutput = link.blob_value(&result, "tool result")?;
+    let blobs = link.ask(ReadBlobs { ids: vec![result.clone()] }).await?;
+    let end: ToolOutput = blobs.value(&result, "tool result")?;
     Ok(cut(end.body.trim(), EVIDENCE_BYTES))
 }
 

@@ -9,6 +9,7 @@ use super::asking::{Answer, complete, failed};
 use super::loop_driver::LoopDriver;
 use super::spending::{Due, announce};
 use crate::error::CoordinatorError;
+use crate::link::requests::ReachLimit;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::worker::workplace::Workplace;
 
@@ -26,7 +27,7 @@ impl LoopDriver {
             DriverEnd::Failed(cause, text) if cause.asks_for_report() => (cause, text),
             other => return Ok(Some(other)),
         };
-        match workplace.link.reach_limit(cause, &text).await? {
+        match workplace.link.ask(ReachLimit { cause, message: text.clone() }).await? {
             Some(limit) => {
                 self.agent.apply(AgentFact::ReportDue { limit })?;
                 Ok(None)

@@ -14,22 +14,26 @@ use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::model_fallback::Failure;
 use orchestrate_core::policy::{Grant, Permission};
 use orchestrate_core::run_state::ApprovalDecision;
+use orchestrate_core::tool_settings::WebRequests;
 use orchestrate_core::{
     AgentFact, AgentLoop, CallHash, CallId, ModelReply, ModelRequest, RequestChain, ReviewVerdict, ToolCall,
 };
 use orchestrate_sandbox::Cancel;
-use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, Notes, ReadLedger, ToolOutput};
+use orchestrate_tools::{AgentCpu, Approval, CallLimits, CallOutcome, CallScope, Notes, ReadLedger, ToolOutput};
 
 use super::agent_driver::{AgentDriver, DriverEnd};
 use super::agent_services::{AgentServices, services};
+use super::ask_approval::ask_approval;
 use super::asking::{Answer, Asking, Out, complete, note_outage};
 use super::call_end::{CallOf, finished};
-use super::replay::replay;
+use super::native_search::NativeSearch;
+use super::replay::{named_blobs, replay};
 use super::spending::{Due, announce, price_of};
 use crate::error::CoordinatorError;
+use crate::link::requests::{DeliverMessages, Facts, ReadBlobs, ReadDecisions, ReadHistory, ReadTaint};
+use crate::run::blocking::blocking;
 use crate::run::codec::value_bytes;
 use crate::run::shutdown::ShutdownLevel;
-use crate::worker::worker_link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
 /// The minimum size of a result, however many calls a turn has: a message, and the mark of what is left out.
@@ -54,6 +58,8 @@ pub(crate) struct LoopDriver {
     asking: Asking,
     /// The tools that may answer instead of others.
     alternatives: Arc<BTreeMap<String, String>>,
+    /// What the user lets tools do on the web.
+    web: Arc<WebRequests>,
 }
 
 impl Drop for LoopDriver {
@@ -66,18 +72,20 @@ impl LoopDriver {
     /// Restores an agent from its recorded events; calls whose end was not observed are recorded as interrupted.
     pub(crate) async fn open(workplace: &Workplace) -> Result<Self, CoordinatorError> {
         let (link, assignment) = (&workplace.link, &workplace.assignment);
-        let record = link.task()?;
+        let record = link.task().await?;
         let Some(role) = &assignment.role else {
             return Err(CoordinatorError::UnknownTask { run: assignment.run.clone(), task: assignment.agent.clone() });
         };
+        let mut facts = link.ask(ReadHistory {}).await?;
         if !record.open_calls().is_empty() {
-            let facts = link.read(WorkerLink::history).await?;
             for call in record.open_calls() {
                 close_interrupted(workplace, call, (record.turns(), tool_of(call, &facts))).await?;
             }
+            facts = link.ask(ReadHistory {}).await?;
         }
         let agent = AgentLoop::new(role.spec.clone(), &workplace.assignment.tools);
-        let replayed = link.read(move |link| replay(link, agent, &link.history()?)).await?;
+        let blobs = link.ask(ReadBlobs { ids: named_blobs(&facts) }).await?;
+        let replayed = blocking("the replay of an agent", move || replay(agent, &facts, &blobs)).await?;
         Ok(Self {
             asking: Asking::new(replayed.agent.spec().models()),
             agent: replayed.agent,
@@ -87,6 +95,7 @@ impl LoopDriver {
             desk: AgentServices::new(workplace, record.agent(), replayed.artifacts),
             grant: Arc::new(role.grant.clone()),
             alternatives: Arc::new(assignment.tool_settings.alternatives.clone()),
+            web: Arc::new(assignment.tool_settings.web_requests.clone()),
         })
     }
 
@@ -96,7 +105,7 @@ impl LoopDriver {
         if !self.agent.can_hear() {
             return Ok(());
         }
-        for envelope in workplace.link.deliver().await? {
+        for envelope in workplace.link.ask(DeliverMessages {}).await? {
             self.agent.apply(AgentFact::Delivered { text: envelope.render() })?;
         }
         Ok(())
@@ -141,7 +150,7 @@ impl LoopDriver {
         let micro_usd = price_of(workplace, &request.model).map(|price| price.cost(reply.usage));
         let (task, usage, stop) = (workplace.task().clone(), reply.usage, reply.stop.clone());
         let replied = |reply| Event::ModelReplied { task, turn, reply, usage, micro_usd, stop };
-        workplace.link.record_with(value_bytes(&reply, "model reply")?, replied).await?;
+        workplace.link.record(Facts::naming(value_bytes(&reply, "model reply")?, replied)).await?;
         self.agent.apply(AgentFact::Replied { reply })?;
         Ok(())
     }
@@ -187,7 +196,7 @@ impl LoopDriver {
                 return Ok(Some(DriverEnd::Interrupted));
             }
             let cancel = Cancel::new();
-            let scope = self.scope(workplace, cancel.clone());
+            let scope = self.scope(workplace, cancel.clone()).await?;
             let running = workplace.host.executor.call(&call, &scope);
             let outcome = workplace.shutdown.guard(&cancel, running).await;
             if let Some(error) = self.desk.lost() {
@@ -200,7 +209,7 @@ impl LoopDriver {
                 CallOutcome::NeedsApproval { call: hash, tool, arguments, rule } => {
                     // As it would run, under the tool's own name: the hash covers exactly that.
                     let asking = ToolCall { id: call.id, name: tool, arguments };
-                    workplace.link.ask(asking, hash, rule).await?;
+                    ask_approval(workplace, asking, hash, rule).await?;
                     return Ok(Some(DriverEnd::Parked));
                 }
                 CallOutcome::Waits => return Ok(Some(DriverEnd::Parked)),
@@ -210,36 +219,45 @@ impl LoopDriver {
     }
 
     /// Returns the verdict with which the agent has ended, as its report.
-    fn verdict(&self, workplace: &Workplace) -> Result<Option<String>, CoordinatorError> {
+    async fn verdict(&self, workplace: &Workplace) -> Result<Option<String>, CoordinatorError> {
         // Every call of the reply has its result first.
         if !workplace.assignment.task.verdict || !self.agent.can_hear() {
             return Ok(None);
         }
-        Ok(workplace.link.task()?.given_verdict().map(ReviewVerdict::report))
+        Ok(workplace.link.task().await?.given_verdict().map(ReviewVerdict::report))
     }
 
-    fn scope(&self, workplace: &Workplace, cancel: Cancel) -> CallScope {
+    /// Returns the model in use.
+    fn model(&self) -> &str {
+        self.agent.spec().model(self.agent.model_in_use()).map_or("", |(name, _)| name)
+    }
+
+    async fn scope(&self, workplace: &Workplace, cancel: Cancel) -> Result<CallScope, CoordinatorError> {
         let assignment = &workplace.assignment;
-        CallScope {
+        let search = NativeSearch::new(Arc::clone(&self.desk), self.model());
+        Ok(CallScope {
             run: assignment.run.clone(),
             agent: assignment.agent.clone(),
             attempt: assignment.attempt,
             turn: self.agent.turns(),
             grant: Arc::clone(&self.grant),
             policy: Arc::clone(&workplace.policy),
-            approvals: Arc::new(approvals(workplace)),
+            taint: Arc::new(workplace.link.ask(ReadTaint {}).await?),
+            approvals: Arc::new(approvals(workplace).await?),
             ask_parks: assignment.limits.ask_parks,
             worktree: Arc::clone(&workplace.scope),
             sandbox: Arc::clone(&workplace.host.sandbox),
             limits: CallLimits::of(&assignment.tool_settings),
+            agent_cpu: AgentCpu::of(&assignment.tool_settings, workplace.link.task().await?.command_cpu_ms()),
             alternatives: Arc::clone(&self.alternatives),
+            web: Arc::clone(&self.web),
             cancel,
-            services: services(&self.desk),
+            services: services(&self.desk, &workplace.host.web, Arc::new(search)),
             ledger: self.ledger.clone(),
             notes: self.notes.clone(),
             shared: workplace.host.shared.clone(),
             result_tokens: result_tokens(self.agent.context_tokens(), self.agent.calls_of_reply()),
-        }
+        })
     }
 }
 
@@ -251,7 +269,7 @@ impl AgentDriver for LoopDriver {
                 return Ok(DriverEnd::Interrupted);
             }
             self.deliver_messages(workplace).await?;
-            if let Some(report) = self.verdict(workplace)? {
+            if let Some(report) = self.verdict(workplace).await? {
                 return Ok(DriverEnd::Finished(report));
             }
             let ended = match self.agent.next_step(&*workplace.host.counter.current()) {
@@ -296,13 +314,13 @@ fn result_tokens(context_tokens: u64, calls: usize) -> u64 {
 }
 
 /// Returns the user's decisions on this agent's calls.
-fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
-    let decided =
-        workplace.link.approval_decisions().into_iter().map(|(call, ApprovalDecision { allowed, message })| {
-            let reason = message.unwrap_or_else(|| "the user denied it".to_owned());
-            (call, if allowed { Approval::Approved } else { Approval::Rejected { reason } })
-        });
-    decided.collect()
+async fn approvals(workplace: &Workplace) -> Result<BTreeMap<CallHash, Approval>, CoordinatorError> {
+    let decisions = workplace.link.ask(ReadDecisions {}).await?;
+    let decided = decisions.into_iter().map(|(call, ApprovalDecision { allowed, message })| {
+        let reason = message.unwrap_or_else(|| "the user denied it".to_owned());
+        (call, if allowed { Approval::Approved } else { Approval::Rejected { reason } })
+    });
+    Ok(decided.collect())
 }
 
 /// Returns the name of the tool that a call used.
@@ -322,13 +340,13 @@ async fn close_interrupted(
 ) -> Result<(), CoordinatorError> {
     let runs_programs =
         workplace.assignment.tools.tool(&tool).is_some_and(|traits| traits.permission == CODE_EXECUTION);
-    let undo = if runs_programs { workplace.git.undo_of_command().await? } else { None };
+    let undo = if runs_programs { workplace.files.undo_of_command().await? } else { None };
     let end = ToolOutput::interrupted(call);
     let footer = std::iter::once(end.footer.clone()).chain(undo).collect::<Vec<_>>().join("\n");
     let end = ToolOutput { footer, ..end };
     let of = CallOf { task: workplace.task().clone(), turn, tool };
     let fact = |result| finished(&end, of, result);
-    workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await
+    workplace.link.record(Facts::naming(value_bytes(&end, "tool result")?, fact)).await
 }
 
 /// Returns how an agent's end ends the driver's work.

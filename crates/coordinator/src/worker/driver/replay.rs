@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::{AgentFact, AgentLoop, ModelReply, RequestChain};
+use orchestrate_core::{AgentFact, AgentLoop, BlobId, ModelReply, RequestChain};
 use orchestrate_tools::{Notes, ReadLedger, ToolOutput};
 
 use crate::error::CoordinatorError;
-use crate::worker::worker_link::WorkerLink;
+use crate::link::blobs::Blobs;
 
 /// An agent restored from its events.
 pub(crate) struct Replayed {
@@ -23,12 +23,19 @@ pub(crate) struct Replayed {
     pub(crate) artifacts: Vec<orchestrate_tools::Artifact>,
 }
 
+/// Returns the blobs that a replay of these events reads.
+pub(crate) fn named_blobs(facts: &[Recorded]) -> Vec<BlobId> {
+    let named = facts.iter().filter_map(|recorded| match &recorded.event {
+        Event::ModelReplied { reply, .. } => Some(reply),
+        Event::ToolFinished { result, .. } => Some(result),
+        Event::TaskReturned { text, .. } => Some(text),
+        _ => None,
+    });
+    named.cloned().collect()
+}
+
 /// Replays a task's events into a new loop of its agent.
-pub(crate) fn replay(
-    link: &WorkerLink,
-    mut agent: AgentLoop,
-    facts: &[Recorded],
-) -> Result<Replayed, CoordinatorError> {
+pub(crate) fn replay(mut agent: AgentLoop, facts: &[Recorded], blobs: &Blobs) -> Result<Replayed, CoordinatorError> {
     let mut messages: BTreeMap<(Sender, u64), &Envelope> = BTreeMap::new();
     let mut ends: Vec<ToolOutput> = Vec::new();
     let mut requests = RequestChain::default();
@@ -43,6 +50,7 @@ pub(crate) fn replay(
                     agent.apply(AgentFact::Delivered { text: envelope.render() })?;
                 }
             }
+            Event::AgentWaiting { .. } => agent.apply(AgentFact::Waits)?,
             Event::ReportDue(due) => agent.apply(AgentFact::ReportDue { limit: due.limit.clone() })?,
             Event::ModelRequested { parts, .. } => {
                 if agent.is_at_limit() {
@@ -52,11 +60,11 @@ pub(crate) fn replay(
                 followed.map_err(|error| CoordinatorError::underivable(&recorded.run_id, recorded.seq, error))?;
             }
             Event::ModelReplied { reply, .. } => {
-                let reply: ModelReply = link.blob_value(reply, "model reply")?;
+                let reply: ModelReply = blobs.value(reply, "model reply")?;
                 agent.apply(AgentFact::Replied { reply })?;
             }
             Event::ToolFinished { result, .. } => {
-                let end: ToolOutput = link.blob_value(result, "tool result")?;
+                let end: ToolOutput = blobs.value(result, "tool result")?;
                 agent.apply(AgentFact::ToolEnded { answer: end.to_answer() })?;
                 ends.push(end);
             }
@@ -64,7 +72,7 @@ pub(crate) fn replay(
                 if cause.is_new_attempt() {
                     agent.apply(AgentFact::AttemptStarted)?;
                 }
-                let text = String::from_utf8_lossy(&link.blob(text)?).into_owned();
+                let text = String::from_utf8_lossy(blobs.get(text)?).into_owned();
                 agent.apply(AgentFact::Returned { cause: *cause, text })?;
             }
             Event::ModelSwitched { to, .. } => agent.apply(AgentFact::ModelSwitched { model: to.clone() })?,

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use orchestrate_cache::Identity;
+use orchestrate_core::Oid;
 use orchestrate_core::cache::{CacheKey, CacheMode, ContentHash, NO_COMMIT, Phase, agent_name};
 use orchestrate_tools::{FileContents, FileStamp, ReplayService, Replayable};
 use serde_json::json;
@@ -11,7 +12,7 @@ use serde_json::json;
 use crate::run::results::Results;
 use crate::worker::workplace::Workplace;
 use crate::worktree::contents::GitContents;
-use crate::worktree::git_link::GitLink;
+use crate::worktree::workspace::Workspace;
 
 /// How many digits of a commit's id are in a key.
 const COMMIT_DIGITS: usize = 7;
@@ -20,7 +21,7 @@ const COMMIT_DIGITS: usize = 7;
 pub(super) struct Replays {
     results: Arc<Results>,
     /// `None` once the agent has ended.
-    git: Mutex<Option<GitLink>>,
+    files: Mutex<Option<Workspace>>,
     agent: String,
     commit: String,
     basis: String,
@@ -35,7 +36,7 @@ impl Replays {
         let basis = json!([assignment.rules, assignment.tool_settings, grant, program()]);
         Self {
             results: Arc::clone(&workplace.host.results),
-            git: Mutex::new(Some(workplace.git.clone())),
+            files: Mutex::new(Some(workplace.files.clone())),
             agent: agent_name([role, None, None]),
             commit: assignment.base.as_str().chars().take(COMMIT_DIGITS).collect(),
             basis: basis.to_string(),
@@ -45,7 +46,7 @@ impl Replays {
 
     /// Releases the run; nothing is known of files afterwards.
     pub(super) fn close(&self) {
-        self.git.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Returns by what the result of a call is found. The digest covers the content of all that the tool could see, so
@@ -63,15 +64,15 @@ impl Replays {
     }
 
     fn recorded(&self) -> Option<Arc<GitContents>> {
-        let git = self.git.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-        let written = git.index_written().ok()?;
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let written = files.index_written().ok()?;
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((time, contents)) = recorded.as_ref()
             && *time == written
         {
             return Some(Arc::clone(contents));
         }
-        let contents = Arc::new(git.contents().ok()?);
+        let contents = Arc::new(files.contents().ok()?);
         *recorded = Some((written, Arc::clone(&contents)));
         Some(contents)
     }
@@ -111,11 +112,11 @@ struct Contents {
 }
 
 impl FileContents for Contents {
-    fn known(&self, path: &str, stamp: &FileStamp) -> Option<String> {
+    fn known(&self, path: &str, stamp: &FileStamp) -> Option<Oid> {
         self.recorded.known(path, stamp).or_else(|| self.results.content(stamp))
     }
 
-    fn read(&self, stamp: &FileStamp, bytes: &[u8]) -> Option<String> {
+    fn read(&self, stamp: &FileStamp, bytes: &[u8]) -> Option<Oid> {
         let id = GitContents::id_of(bytes)?;
         self.results.remember(stamp, &id);
         Some(id)

@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use orchestrate_core::budget::{Amount, Reservation, Unit};
 use orchestrate_core::context::{TokenCounter, request_tokens};
 use orchestrate_core::event::{Event, FailureCause};
-use orchestrate_core::{AgentLoop, ModelRequest, Price, RequestChain};
+use orchestrate_core::{AgentLoop, DividedRequest, ModelRequest, Price, RequestChain};
 use orchestrate_model::{Delta, ModelError};
 
 use super::agent_driver::DriverEnd;
 use crate::error::CoordinatorError;
+use crate::link::requests::{AwaitBudget, ReadLimits, Reserve};
 use crate::run::shutdown::ShutdownLevel;
-use crate::worker::worker_link::Announced;
 use crate::worker::workplace::Workplace;
 
 /// An agent's request that is due.
@@ -68,17 +68,18 @@ impl Arrived {
 /// it is not to be sent.
 pub(super) async fn announce(workplace: &Workplace, due: &mut Due<'_>) -> Result<Option<DriverEnd>, CoordinatorError> {
     let (link, request) = (&workplace.link, due.request);
-    if due.agent.is_none() && link.task()?.has_asked_for_report() {
+    if due.agent.is_none() && link.task().await?.has_asked_for_report() {
         return Ok(Some(DriverEnd::Interrupted));
     }
     let divided = due.requests.divide(request);
     let divided = divided.map_err(|source| CoordinatorError::Recorded { what: "model request", source })?;
     let price = price_of(workplace, &request.model);
-    if price.is_none() && link.is_cost_limited() {
+    let limited = link.ask(ReadLimits {}).await?;
+    if price.is_none() && limited.money {
         let error = ModelError::NoPrice { model: request.model.clone() };
         return Ok(Some(DriverEnd::Failed(FailureCause::Cost, error.to_string())));
     }
-    if link.is_capped() {
+    if limited.tokens || limited.money {
         // An upper bound that is several times too large would block others that share the budget.
         workplace.host.counter.wait().await?;
     }
@@ -88,8 +89,7 @@ pub(super) async fn announce(workplace: &Workplace, due: &mut Due<'_>) -> Result
         let output = u64::from(request.max_output_tokens);
         let micro_usd = price.map(|price| price.most(input, output));
         let amount = Amount { tokens: input.saturating_add(output), micro_usd };
-        let (turn, model) = (request.origin.turn, request.model.clone());
-        let refusal = match link.reserve(Announced { turn, model, request: divided.clone(), amount }).await? {
+        let refusal = match link.ask(reservation(request, &divided, amount)).await? {
             Ok(seq) => {
                 let followed = due.requests.follow(seq, &divided.parts);
                 followed.map_err(|error| CoordinatorError::underivable(&workplace.assignment.run, seq, error))?;
@@ -111,10 +111,22 @@ pub(super) async fn announce(workplace: &Workplace, due: &mut Due<'_>) -> Result
                 return Ok(Some(DriverEnd::Failed(cause, exhausted.to_string())));
             }
             Reservation::Fits | Reservation::Waits => tokio::select! {
-                decided = link.until_decided(amount) => decided?,
+                decided = link.ask(AwaitBudget { amount }) => decided?,
                 () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Some(DriverEnd::Interrupted)),
             },
         }
+    }
+}
+
+/// Returns the request for the budgets that a request to a model needs.
+fn reservation(request: &ModelRequest, divided: &DividedRequest, amount: Amount) -> Reserve {
+    Reserve {
+        turn: request.origin.turn,
+        model: request.model.clone(),
+        request: divided.hash.clone(),
+        parts: divided.parts.clone(),
+        new: divided.new.iter().map(|part| part.clone().into_bytes().into()).collect(),
+        amount,
     }
 }
 

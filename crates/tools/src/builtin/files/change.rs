@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::{effect, encoding, refuse_stale, say_if_ignored};
+use super::syntax::{Changed, say_if_broken};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
@@ -37,9 +38,10 @@ impl Tool for WriteFile {
         let arguments: WriteArguments = read(arguments)?;
         let bytes = encoding(arguments.encoding.as_deref())?.encode(&arguments.content)?;
         let ledger = context.ledger().clone();
-        let answer = context.blocking(move |files, _| write(files, &ledger, &arguments.path, &bytes)).await?;
+        let (answer, changed) = context.blocking(move |files, _| write(files, &ledger, &arguments.path, bytes)).await?;
         let new = created(&answer);
-        Ok(say_if_ignored(context, answer, new).await)
+        let answer = say_if_ignored(context, answer, new).await;
+        Ok(say_if_broken(context, answer, vec![changed]).await)
     }
 }
 
@@ -99,21 +101,25 @@ fn created(answer: &Answer) -> Vec<String> {
     path.map(str::to_owned).into_iter().collect()
 }
 
-fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result<Answer, ToolError> {
+fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: Vec<u8>) -> Result<(Answer, Changed), ToolError> {
     let _turn = ledger.exclusively();
-    match files.read(path) {
-        Ok((old, content)) => refuse_stale(ledger, &old.path, &content)?,
+    let before = match files.read(path) {
+        Ok((old, content)) => {
+            refuse_stale(ledger, &old.path, &content)?;
+            Some(content)
+        }
         // An existing file that cannot be compared with the version last seen is not overwritten.
         Err(error) if files.open(path).is_ok() => return Err(error),
-        Err(_) => {}
-    }
-    let written = files.write(path, bytes, Expect::Any)?;
-    let seen = SeenFile::holding(&written.path, bytes);
+        Err(_) => None,
+    };
+    let written = files.write(path, &bytes, Expect::Any)?;
+    let seen = SeenFile::holding(&written.path, &bytes);
     ledger.note(&seen);
     let verb = if written.created { "created" } else { "replaced" };
     let text = format!("{verb} {} ({})", shown(&written.path), size(bytes.len() as u64));
     let data = json!({"path": written.path, "bytes": bytes.len(), "created": written.created});
-    Ok(Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) })
+    let answer = Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) };
+    Ok((answer, Changed { path: written.path, before, after: bytes }))
 }
 
 /// The `delete_file` tool, which keeps the content of a deleted file as an artifact.

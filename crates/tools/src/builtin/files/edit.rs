@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::refuse_stale;
+use super::syntax::{Changed, say_if_broken};
 use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::error::ToolError;
@@ -48,37 +49,35 @@ impl Tool for UpdateFile {
             return Err(invalid("`new` is the same as `old`: nothing would change"));
         }
         let ledger = context.ledger().clone();
-        context.blocking(move |files, _| update(files, &ledger, &arguments)).await
+        let (answer, changed) = context.blocking(move |files, _| update(files, &ledger, &arguments)).await?;
+        Ok(say_if_broken(context, answer, vec![changed]).await)
     }
 }
 
-fn update(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<Answer, ToolError> {
+fn update(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<(Answer, Changed), ToolError> {
     let _turn = ledger.exclusively();
     let path = &arguments.path;
     if arguments.old.is_empty() {
         return create(files, ledger, arguments);
     }
-    let (file, bytes) = files.read(path)?;
-    refuse_stale(ledger, &file.path, &bytes)?;
-    let before = Decoded::detect(path, &bytes)?;
-    before.require_reversible(path, &bytes)?;
+    let (file, old) = files.read(path)?;
+    refuse_stale(ledger, &file.path, &old)?;
+    let before = Decoded::detect(path, &old)?;
+    before.require_reversible(path, &old)?;
     let edit = Edit::find(&before, arguments)?;
-    let after = before.text.replace(&edit.old, &edit.new);
-    let bytes = before.encode(&after)?;
+    let bytes = before.encode(&before.text.replace(&edit.old, &edit.new))?;
     let written = files.write(path, &bytes, Expect::Any)?;
     let seen = SeenFile::holding(&written.path, &bytes);
     ledger.note(&seen);
     let lines = list(&edit.lines);
     let many = if edit.lines.len() == 1 { "" } else { "s" };
-    let mut text = format!("updated {}: {} replacement{many}, line {lines}", shown(&written.path), edit.lines.len());
-    if let Some(problem) = new_syntax_error(&written.path, &before.text, &after) {
-        text.push_str(&format!("\nwarning: {problem}"));
-    }
+    let text = format!("updated {}: {} replacement{many}, line {lines}", shown(&written.path), edit.lines.len());
     let data = json!({"path": written.path, "replacements": edit.lines.len(), "lines": edit.lines});
-    Ok(Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) })
+    let answer = Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) };
+    Ok((answer, Changed { path: written.path, before: Some(old), after: bytes }))
 }
 
-fn create(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<Answer, ToolError> {
+fn create(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<(Answer, Changed), ToolError> {
     let written = files.write(&arguments.path, arguments.new.as_bytes(), Expect::Nothing);
     let written = written.map_err(|error| match error {
         ToolError::Retry(_) => ToolError::Retry(format!(
@@ -91,7 +90,8 @@ fn create(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<A
     ledger.note(&seen);
     let text = format!("created {}", shown(&written.path));
     let data = json!({"path": written.path, "created": true});
-    Ok(Answer { seen: vec![seen], written_bytes: arguments.new.len() as u64, ..Answer::new(text, data) })
+    let answer = Answer { seen: vec![seen], written_bytes: arguments.new.len() as u64, ..Answer::new(text, data) };
+    Ok((answer, Changed { path: written.path, before: None, after: arguments.new.clone().into_bytes() }))
 }
 
 /// A replacement that matches the file, with the line numbers of its matches.
@@ -170,16 +170,6 @@ fn not_found(path: &str, text: &str, old: &str) -> String {
     format!("{intro}; the lines most similar to its first line are:\n{}", shown.join("\n"))
 }
 
-/// Returns the syntax error that an edit introduced into a well-formed file. Only JSON is checked,
-/// since its parser is available.
-fn new_syntax_error(path: &str, before: &str, after: &str) -> Option<String> {
-    let check = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).err();
-    if !path.ends_with(".json") || check(before).is_some() {
-        return None;
-    }
-    check(after).map(|error| format!("the file is no longer valid JSON: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,15 +220,5 @@ mod tests {
             Err("`old` was not found in f (0 matches), and no line resembles its first line; read the file again"
                 .to_owned())
         );
-    }
-
-    #[test]
-    fn a_syntax_error_that_the_edit_made_is_told() {
-        assert_eq!(
-            new_syntax_error("a.json", "{}", "{"),
-            Some("the file is no longer valid JSON: EOF while parsing an object at line 1 column 1".to_owned())
-        );
-        assert_eq!(new_syntax_error("a.json", "{", "{{"), None);
-        assert_eq!(new_syntax_error("a.txt", "{}", "{"), None);
     }
 }

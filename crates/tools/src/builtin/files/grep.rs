@@ -1,6 +1,7 @@
 //! `grep`: searches the worktree's files with ripgrep's engines, within limits of time and hits.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -17,10 +18,14 @@ use super::super::arguments::read;
 use super::super::facts::facts;
 use super::list::{below, path_glob, require_pattern, walk_limits};
 use crate::arguments::invalid;
+use crate::contents::{FileContents, FileStamp};
 use crate::context::ToolContext;
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
-use crate::files::{Entry, EntryKind, FileReader, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_order};
+use crate::files::{
+    Entry, EntryKind, FileReader, Files, Flow, Required, SeenTrigrams, Trigrams, Visitor, WalkLimits, WalkSummary,
+    walk_order,
+};
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
@@ -42,6 +47,8 @@ const PATTERN_BYTES: usize = 4 << 20;
 /// The size in bytes from which on a file is searched in parts. It must be the searcher's own: in so much of a slice it
 /// looks for zero bytes.
 const WHOLE_BYTES: usize = 64 << 10;
+/// Maximum size of a file whose trigrams are kept, in bytes; larger ones are hardly sources.
+const MAX_INDEXED_BYTES: u64 = 1 << 20;
 /// What stands around the number of a line with a match.
 const HIT: char = ':';
 /// What stands around the number of a line of context.
@@ -96,6 +103,7 @@ impl Tool for Grep {
             mode: arguments.mode,
             limits: walk_limits(context, true),
             hits: AtomicUsize::new(0),
+            known: Known::of(context, &arguments.pattern),
         };
         context.blocking(move |files, _| search.run(files, &arguments.path)).await
     }
@@ -118,6 +126,33 @@ struct Search {
     limits: WalkLimits,
     /// The number of matching lines that all threads have found so far.
     hits: AtomicUsize,
+    /// `None` if every file has to be read.
+    known: Option<Known>,
+}
+
+/// What earlier searches found out about the files.
+struct Known {
+    required: Required,
+    contents: Arc<dyn FileContents>,
+    seen: Arc<SeenTrigrams>,
+    /// Whether no file was searched before.
+    is_first: bool,
+}
+
+impl Known {
+    fn of(context: &ToolContext, pattern: &str) -> Option<Known> {
+        let required = Required::by(pattern)?;
+        let contents = context.services().replay.contents()?;
+        let seen = context.shared().value::<SeenTrigrams>();
+        let is_first = seen.is_empty();
+        Some(Known { required, contents, seen, is_first })
+    }
+
+    /// Reports whether it is certain that the pattern does not match in a file.
+    fn rules_out(&self, entry: &Entry) -> bool {
+        let trigrams = || self.seen.find(&self.contents.known(&entry.path, &entry.stamp()?)?);
+        !self.is_first && trigrams().is_some_and(|trigrams| !trigrams.may_match(&self.required))
+    }
 }
 
 impl Search {
@@ -125,7 +160,8 @@ impl Search {
         match files.open(path) {
             Ok(opened) => {
                 let mut seeker = Seeker::new(self, files, "");
-                seeker.file(&opened.path, opened.file, opened.size)?;
+                let (path, mut file) = (opened.path, opened.file);
+                seeker.file(&path, &mut file, opened.size)?;
                 Ok(seeker.found.answer(self.mode, &WalkSummary::default()))
             }
             // It may be a directory.
@@ -170,6 +206,10 @@ struct Seeker<'s> {
     searcher: Searcher,
     /// The beginning of a file, which is all of most files.
     buffer: Vec<u8>,
+    /// How much of the buffer is of the file.
+    length: usize,
+    /// What follows in a file whose trigrams are kept.
+    rest: Vec<u8>,
     found: Found,
 }
 
@@ -179,10 +219,11 @@ impl Visitor for Seeker<'_> {
             let wanted = |glob: &GlobSet| glob.is_match(below(self.directory, &entry.path));
             if entry.kind == EntryKind::File
                 && self.search.glob.as_ref().is_none_or(wanted)
+                && !self.search.known.as_ref().is_some_and(|known| known.rules_out(entry))
                 // A file that has been deleted, or that is not readable, has no hits.
                 && let Ok((file, stamp)) = self.files.open_found(&entry.path)
             {
-                self.file(&entry.path, file, stamp.size)?;
+                self.indexed(&entry.path, file, &stamp)?;
             }
         }
         Ok(Flow::Continue)
@@ -198,10 +239,27 @@ impl<'s> Seeker<'s> {
             .heap_limit(Some(HEAP_BYTES))
             .build();
         let (matcher, buffer) = (search.matcher.clone(), vec![0; WHOLE_BYTES]);
-        Seeker { search, files, directory, matcher, searcher, buffer, found: Found::default() }
+        let found = Found::default();
+        Seeker { search, files, directory, matcher, searcher, buffer, length: 0, rest: Vec::new(), found }
     }
 
-    fn file(&mut self, path: &str, file: FileReader, size: u64) -> Result<(), ToolError> {
+    /// Searches a file, and keeps its trigrams for the next search.
+    fn indexed(&mut self, path: &str, mut file: FileReader, stamp: &FileStamp) -> Result<(), ToolError> {
+        self.file(path, &mut file, stamp.size)?;
+        let read = self.buffer.get(..self.length).unwrap_or_default();
+        // A file that changed while it was read is not the one with this id.
+        let is_whole = || (read.len() + self.rest.len()) as u64 == stamp.size && FileStamp::now(&file) == Some(*stamp);
+        if let Some(known) = &self.search.known
+            && let Some(id) = known.contents.known(path, stamp)
+            && is_whole()
+            && let Some(trigrams) = Trigrams::of([read, &self.rest])
+        {
+            known.seen.keep(id, trigrams);
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &str, file: &mut FileReader, size: u64) -> Result<(), ToolError> {
         let hits = FileHits { path: path.to_owned(), ..FileHits::default() };
         let mut sink = LineSink { shows_lines: self.search.mode == Mode::Content, file: hits, binary: false };
         let result = self.content(file, size, &mut sink);
@@ -215,14 +273,19 @@ impl<'s> Seeker<'s> {
         Ok(())
     }
 
-    fn content(&mut self, mut file: FileReader, size: u64, sink: &mut LineSink) -> io::Result<()> {
-        let length = fill(&mut self.buffer, &mut file, size)?;
-        let (matcher, begin) = (&self.matcher, self.buffer.get(..length).unwrap_or_default());
-        if length < self.buffer.len() {
+    fn content(&mut self, file: &mut FileReader, size: u64, sink: &mut LineSink) -> io::Result<()> {
+        self.rest.clear();
+        self.length = fill(&mut self.buffer, file, size)?;
+        let (matcher, begin) = (&self.matcher, self.buffer.get(..self.length).unwrap_or_default());
+        if self.length < self.buffer.len() {
             return self.searcher.search_slice(matcher, begin, sink);
         }
+        if size <= MAX_INDEXED_BYTES {
+            file.by_ref().take(MAX_INDEXED_BYTES).read_to_end(&mut self.rest)?;
+        }
         let Search { limits: WalkLimits { deadline, cancel, .. }, .. } = self.search;
-        let reader = LimitedReader { inner: begin.chain(file), deadline: *deadline, cancel };
+        let reader =
+            LimitedReader { inner: begin.chain(self.rest.as_slice()).chain(file), deadline: *deadline, cancel };
         self.searcher.search_reader(matcher, reader, sink)
     }
 }

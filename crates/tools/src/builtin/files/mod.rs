@@ -10,6 +10,7 @@ mod large;
 mod list;
 mod patch;
 mod read;
+mod syntax;
 
 pub(super) use change::{AppendFile, CreateDirectory, DeleteFile, WriteFile};
 pub(super) use copy::{CopyFile, MoveFile};

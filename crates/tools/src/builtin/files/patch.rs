@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::{refuse_stale, say_if_ignored};
+use super::syntax::{Changed, say_if_broken};
 use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
@@ -96,11 +97,12 @@ impl Tool for ApplyPatch {
             let steps = plan(files, &ledger, &patch)?;
             let answer = carry_out(files, &steps)?;
             answer.seen.iter().for_each(|seen| ledger.note(seen));
-            let new = steps.into_iter().filter_map(|step| step.creates());
-            Ok((Answer { artifacts, ..answer }, new.collect()))
+            let new: Vec<String> = steps.iter().filter_map(Step::creates).collect();
+            Ok((Answer { artifacts, ..answer }, new, changed(steps)))
         };
-        let (answer, new) = context.blocking(work).await?;
-        Ok(say_if_ignored(context, answer, new).await)
+        let (answer, new, changed) = context.blocking(work).await?;
+        let answer = say_if_ignored(context, answer, new).await;
+        Ok(say_if_broken(context, answer, changed).await)
     }
 }
 
@@ -146,12 +148,30 @@ enum Step {
 
 impl Step {
     /// Returns the path of the file that it creates.
-    fn creates(self) -> Option<String> {
+    fn creates(&self) -> Option<String> {
         match self {
-            Step::Create { path, .. } | Step::Move { path, .. } => Some(path),
+            Step::Create { path, .. } | Step::Move { path, .. } => Some(path.clone()),
             Step::Replace { .. } | Step::Delete { .. } => None,
         }
     }
+}
+
+/// Returns the files that the steps have written, with what they held before; that of a file that has moved is held by
+/// the step that deletes it, behind the one that creates it.
+fn changed(steps: Vec<Step>) -> Vec<Changed> {
+    let (mut changed, mut moved) = (Vec::new(), None);
+    for step in steps {
+        match step {
+            Step::Create { path, new } => changed.push(Changed { path, before: None, after: new }),
+            Step::Replace { path, old, new } => changed.push(Changed { path, before: Some(old.bytes), after: new }),
+            Step::Move { path, new, .. } => moved = Some((path, new)),
+            Step::Delete { old, is_moved: true, .. } => {
+                changed.extend(moved.take().map(|(path, after)| Changed { path, before: Some(old.bytes), after }))
+            }
+            Step::Delete { .. } => {}
+        }
+    }
+    changed
 }
 
 /// Computes every file's new content, without changing anything.

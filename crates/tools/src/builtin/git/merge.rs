@@ -54,7 +54,8 @@ impl Tool for GitMerge {
     }
 }
 
-fn text(result: &MergeResult) -> String {
+/// Words the result of a merge.
+pub(super) fn text(result: &MergeResult) -> String {
     let (name, other) = (shown(&result.branch), short(result.other.as_str()));
     if !result.conflicts.is_empty() {
         let mut lines = vec![format!(

@@ -1,10 +1,11 @@
-//! Tools for the agent's own branch, carried out by the coordinator.
+//! Tools for the agent's own branch, here and in remote repositories, carried out by the coordinator.
 
 mod branch;
 mod commit;
 mod merge;
 mod paths;
 mod read;
+mod remote;
 mod stash;
 mod wording;
 
@@ -12,4 +13,5 @@ pub(super) use branch::{GitBranch, GitCheckout};
 pub(super) use commit::{GitAdd, GitCommit};
 pub(super) use merge::GitMerge;
 pub(super) use read::{GitDiff, GitLog, GitStatus};
+pub(super) use remote::{GitPull, GitPush};
 pub(super) use stash::GitStash;

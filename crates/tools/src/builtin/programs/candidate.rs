@@ -162,15 +162,20 @@ impl<R> Chosen<R> {
 
     async fn run_one(&self, context: &ToolContext, argv: &[String]) -> Result<Ran, ToolError> {
         let timeout = context.limits().max_command_timeout;
-        let Some(finished) = start(context, argv, self.candidate.variables, &[], timeout).await? else {
-            let program = argv.first().map_or("", String::as_str);
-            return Err(ToolError::Absent(format!("`{program}` is not installed where commands run")));
-        };
+        let finished = start(context, argv, self.candidate.variables, &[], timeout).await?;
+        self.ran(argv, &finished.ok_or_else(|| absent(argv))?, timeout)
+    }
+
+    /// Returns what a command of this program did.
+    ///
+    /// # Errors
+    /// `Timeout` with the end of its output, `Interrupted` if cancelled.
+    pub(super) fn ran(&self, argv: &[String], finished: &Finished, timeout: Duration) -> Result<Ran, ToolError> {
         let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
         match finished.exit {
             Exit::TimedOut => {
                 let partial = tail(&both(&stdout, &stderr)).to_owned();
-                return Err(ToolError::Timeout { seconds: timeout.as_secs(), partial });
+                return Err(ToolError::timeout(timeout.as_secs(), partial));
             }
             Exit::Cancelled => return Err(ToolError::Interrupted("the program was killed".to_owned())),
             _ => {}
@@ -203,6 +208,11 @@ impl Ran {
     }
 }
 
+fn absent(argv: &[String]) -> ToolError {
+    let program = argv.first().map_or("", String::as_str);
+    ToolError::Absent(format!("`{program}` is not installed where commands run"))
+}
+
 /// Runs one command in the worktree's root with this standard input; `None` if the program does not exist there.
 pub(super) async fn start(
     context: &ToolContext,
@@ -211,17 +221,21 @@ pub(super) async fn start(
     stdin: &[u8],
     timeout: Duration,
 ) -> Result<Option<Finished>, ToolError> {
-    let command = Command {
-        stdin: stdin.to_vec(),
-        env: VARIABLES.iter().chain(variables).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        timeout: Some(timeout),
-        kept_output_bytes: KEPT_REPORT_BYTES,
-        ..Command::new(argv)
-    };
+    let command = Command { stdin: stdin.to_vec(), ..command(argv, variables, timeout) };
     match context.start(command).await? {
         Ok(finished) => Ok(Some(finished)),
         Err(SandboxError::ProgramNotFound { .. } | SandboxError::NotExecutable { .. }) => Ok(None),
         Err(error) => Err(ToolError::not_started(&error)),
+    }
+}
+
+/// Returns a command as this runs it, in the worktree's root.
+pub(super) fn command(argv: &[String], variables: &[(&str, &str)], timeout: Duration) -> Command {
+    Command {
+        env: VARIABLES.iter().chain(variables).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        timeout: Some(timeout),
+        kept_output_bytes: KEPT_REPORT_BYTES,
+        ..Command::new(argv)
     }
 }
 

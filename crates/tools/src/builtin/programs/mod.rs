@@ -8,14 +8,17 @@ mod check;
 mod checkers;
 mod files;
 mod format;
+mod install;
 mod parse;
 mod products;
 mod project;
 mod python;
 mod run_tests;
 mod runners;
+mod states;
 
 pub(super) use check::{RunLinter, RunTypeChecker};
 pub(super) use format::RunFormatter;
+pub(super) use install::InstallPackage;
 pub(super) use python::{CreateVirtualEnvironment, RunPython};
 pub(super) use run_tests::RunTests;

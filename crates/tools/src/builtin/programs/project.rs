@@ -17,6 +17,7 @@ const MANIFEST_BYTES: u64 = 1 << 18;
 const LISTED: &[&str] = &["", "src", "test", "tests", "__tests__", "build"];
 /// Files that git may ignore, and those in folders that are not listed.
 const MARKS: &[&str] = &[
+    ".yarn/cache",
     ".config/nextest.toml",
     ".venv/bin/python",
     ".venv/bin/ruff",

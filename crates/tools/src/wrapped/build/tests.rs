@@ -84,7 +84,7 @@ fn what_is_wrong_is_left_out_and_the_rest_is_added() {
             &["@name a\n@wrapped reed_file\n"],
             &["Error: 0:2: Wrapped tool 'reed_file' not found; similar tools: `read_file`"],
         ),
-        (&["@name a\n@wrapped web_fetch\n"], &["Error: 0:2: Wrapped tool 'fetch_url' not found"]),
+        (&["@name a\n@wrapped no_such_tool\n"], &["Error: 0:2: Wrapped tool 'no_such_tool' not found"]),
         (
             &["@name a\n@wrapped read_file\n@param path {string} [required] x\n"],
             &["Error: 0:2: Tool 'read_file' is not wrappable"],

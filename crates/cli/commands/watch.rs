@@ -1,0 +1,83 @@
+//! `watch`: shows live what another process does on a run, until it no longer works on it, and then the run's state.
+
+use orchestrate_core::request::Purpose;
+use orchestrate_core::{Recorded, RunId, RunState};
+use orchestrate_journal::Store;
+use tokio::time::MissedTickBehavior;
+
+use crate::args::WatchArgs;
+use crate::commands::status;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::follow::display::{Display, Format, Style};
+use crate::follow::live::TICK;
+use crate::follow::run;
+use crate::follow::signals::Signals;
+use crate::show::output;
+
+/// How many events are read at once.
+const FACTS_AT_ONCE: usize = 512;
+
+/// How the user stopped watching, or what the run did.
+enum Watched {
+    /// No process works on the run any more; with whether standard output is still read.
+    ToItsEnd(bool),
+    /// A signal came, which stands for this exit code; the run goes on.
+    Left(u8),
+}
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &WatchArgs) -> Result<u8, CommandError> {
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
+    let format = if arguments.json.json { Format::StreamJson } else { Format::Text };
+    let style = Style { format, quiet: false, verbose: arguments.verbose, terminal: context.terminal };
+    let watched = run::runtime()?.block_on(watch(&store, &run, style))?;
+    match (watched, format) {
+        (Watched::Left(exit_code), _) => {
+            output::note(&format!("run {run} goes on; `orchestrate stop {run}` stops it"));
+            Ok(exit_code)
+        }
+        (Watched::ToItsEnd(false), _) => Ok(0),
+        (Watched::ToItsEnd(true), Format::StreamJson) => {
+            let standing = store.standing(&run)?;
+            let last = run::last_line(&standing.report(), standing.state.updated_ms, standing.state.seq);
+            output::json(&last).map(|()| 0)
+        }
+        (Watched::ToItsEnd(true), _) => status::show(context, (&store, &run), false).map(|()| 0),
+    }
+}
+
+/// Shows the events that are recorded from now on, while a process works on the run.
+async fn watch(store: &Store, run: &RunId, style: Style) -> Result<Watched, CommandError> {
+    let mut signals = Signals::listen()?;
+    let mut display = Display::new(style);
+    let mut state = store.state(run)?;
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        // In this order: a working process records its events before it releases the run.
+        let is_live = store.lease(run)?.is_some_and(|holder| holder.purpose == Purpose::Run);
+        let facts = catch_up(store, &mut state)?;
+        display.facts(&facts);
+        if !is_live && facts.is_empty() {
+            return Ok(Watched::ToItsEnd(display.end()?));
+        }
+        display.state(&state);
+        tokio::select! {
+            _ = ticks.tick() => display.tick(),
+            request = signals.next() => {
+                display.end()?;
+                return Ok(Watched::Left(request.exit_code));
+            }
+        }
+    }
+}
+
+/// Reads the next events and applies them to the state.
+fn catch_up(store: &Store, state: &mut RunState) -> Result<Vec<Recorded>, CommandError> {
+    let facts = store.events(&state.run_id, state.seq, FACTS_AT_ONCE)?;
+    for fact in &facts {
+        state.apply(fact).map_err(|error| CommandError::internal(error.to_string()))?;
+    }
+    Ok(facts)
+}

@@ -1,0 +1,12 @@
+//! Finds code by its structure: a pattern is code of the language in which `$NAME` stands for one node and `$$$NAME`
+//! for any number of them.
+//!
+//! A name that stands twice stands for the same code. Comments and commas are not compared, nor tokens without a name
+//! that only the code has.
+
+mod compile;
+mod find;
+mod model;
+
+pub(crate) use compile::attempts;
+pub use model::{Capture, Pattern, PatternMatch};

@@ -1,0 +1,35 @@
+//! The formats of profiles.
+
+use serde::{Deserialize, Serialize};
+
+/// What wrote a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProfileFormat {
+    /// Folded stacks: `main;work;sort 42`.
+    Folded,
+    /// What `perf script` prints.
+    PerfScript,
+    /// A profile in the format of pprof, compressed or not.
+    Pprof,
+    /// What cProfile writes, or the table that it prints.
+    Cprofile,
+    /// Estimates or samples of criterion, or the messages of cargo-criterion.
+    Criterion,
+    /// The page that `cargo build --timings` writes, or its messages.
+    CargoTimings,
+}
+
+impl ProfileFormat {
+    /// Returns the name for users.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProfileFormat::Folded => "folded stacks",
+            ProfileFormat::PerfScript => "perf script",
+            ProfileFormat::Pprof => "pprof",
+            ProfileFormat::Cprofile => "cProfile",
+            ProfileFormat::Criterion => "criterion",
+            ProfileFormat::CargoTimings => "cargo timings",
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Finds out in which format a profile is, and reads it.
+
+use std::borrow::Cow;
+use std::io::Read as _;
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::damage::{Damage, check};
+use super::format::ProfileFormat;
+use super::model::PerformanceAnalysis;
+use super::{benchmarks, cprofile, pprof, text, timings};
+use crate::error::CodeError;
+use crate::source::Stop;
+
+/// Maximum size of a profile in bytes, compressed or not.
+const MAX_BYTES: usize = 64 << 20;
+/// How a file compressed by gzip begins.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// The number of bytes that are looked at to tell a text from binary data.
+const LOOKED_AT: usize = 4_096;
+/// The size of the pieces that are decompressed between questions whether to stop.
+const PIECE: usize = 1 << 20;
+
+impl PerformanceAnalysis {
+    /// Reads a profile in whatever format it is.
+    ///
+    /// # Errors
+    /// [`CodeError::UnknownProfile`] if it is in none that is known, [`CodeError::Profile`] if it is damaged, and
+    /// [`CodeError::Stopped`] if `stop` said so.
+    pub fn of(profile: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
+        if profile.len() > MAX_BYTES {
+            return Err(CodeError::LargeProfile(MAX_BYTES >> 20));
+        }
+        if profile.starts_with(&GZIP) {
+            // Only profiles of pprof are usually compressed.
+            let content = decompressed(profile, stop).map_err(|damage| damage.of(ProfileFormat::Pprof))?;
+            return of_content(&content, stop);
+        }
+        of_content(profile, stop)
+    }
+
+    /// Reads the files of a folder of criterion, by their paths.
+    ///
+    /// # Errors
+    /// As [`PerformanceAnalysis::of`].
+    pub fn of_benchmarks(files: &[(String, Vec<u8>)], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
+        benchmarks::of_files(files, stop).map_err(|damage| damage.of(ProfileFormat::Criterion))
+    }
+}
+
+fn decompressed(bytes: &[u8], stop: Stop<'_>) -> Result<Vec<u8>, Damage> {
+    let mut content = Vec::new();
+    let mut decoder = MultiGzDecoder::new(bytes);
+    loop {
+        check(stop)?;
+        let before = content.len();
+        let piece = decoder.by_ref().take(PIECE as u64).read_to_end(&mut content);
+        piece.map_err(|error| Damage::At(format!("what gzip compressed, after {before} bytes: {error}")))?;
+        if content.len() == before {
+            return Ok(content);
+        }
+        if content.len() > MAX_BYTES {
+            return Err(Damage::At(format!("it decompresses to more than {} MB", MAX_BYTES >> 20)));
+        }
+    }
+}
+
+fn of_content(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
+    if is_binary(bytes) {
+        return of_binary(bytes, stop);
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    };
+    of_text(text.trim_start_matches('\u{feff}'), stop)
+}
+
+/// Reports whether bytes that no text has are among the first.
+fn is_binary(bytes: &[u8]) -> bool {
+    let is_strange = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
+    bytes.iter().take(LOOKED_AT).any(is_strange)
+}
+
+fn of_binary(bytes: &[u8], stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
+    match bytes.first() {
+        // A table as `marshal` writes it, which may be one that is referred to.
+        Some(b'{' | 0xfb) => cprofile::statistics(bytes, stop).map_err(|damage| damage.of(ProfileFormat::Cprofile)),
+        _ if pprof::is_begin(bytes) => pprof::read(bytes, stop).map_err(|damage| damage.of(ProfileFormat::Pprof)),
+        _ => Err(CodeError::UnknownProfile),
+    }
+}
+
+fn of_text(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, CodeError> {
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    let (format, found) = if timings::is_page(text) {
+        (ProfileFormat::CargoTimings, timings::page(text, stop))
+    } else if is_json && timings::has_messages(text) {
+        (ProfileFormat::CargoTimings, timings::messages(text, stop))
+    } else if is_json && benchmarks::is_criterion(text) {
+        (ProfileFormat::Criterion, benchmarks::read(text, stop))
+    } else if cprofile::has_table(text) {
+        (ProfileFormat::Cprofile, cprofile::table(text, stop))
+    } else if text::is_perf_script(text) {
+        (ProfileFormat::PerfScript, text::perf_script(text, stop))
+    } else {
+        let found = text::folded(text, stop).map_err(|damage| damage.of(ProfileFormat::Folded))?;
+        return found.ok_or(CodeError::UnknownProfile);
+    };
+    found.map_err(|damage| damage.of(format))
+}

@@ -1,0 +1,79 @@
+//! A text with its syntax tree.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
+
+use crate::error::{CodeError, MAX_SOURCE_BYTES};
+use crate::language::Language;
+
+/// Reports whether to stop, such as after a deadline. It is asked often, so it must be quick.
+pub type Stop<'s> = &'s (dyn Fn() -> bool + Sync);
+
+/// A text with its syntax tree. Text that is not valid in the language has a tree too, with errors in it.
+pub struct Source<'t> {
+    language: Language,
+    text: &'t str,
+    tree: Tree,
+}
+
+thread_local! {
+    /// The parser of this thread, whose memory serves one text after the other.
+    static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
+}
+
+impl<'t> Source<'t> {
+    /// Parses a text.
+    ///
+    /// # Errors
+    /// [`CodeError`] if there is no grammar, the text is too large or no text, or `stop` said so.
+    pub fn parse(language: Language, text: &'t str, stop: Stop<'_>) -> Result<Source<'t>, CodeError> {
+        if text.len() > MAX_SOURCE_BYTES {
+            return Err(CodeError::TooLarge(MAX_SOURCE_BYTES as u64));
+        }
+        if text.contains('\0') {
+            return Err(CodeError::Binary);
+        }
+        let grammar = language.grammar().ok_or(CodeError::NotBuilt(language))?;
+        let mut progress = |_: &ParseState| if stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        let options = ParseOptions::new().progress_callback(&mut progress);
+        let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
+        let tree = PARSER.with_borrow_mut(|parser| {
+            parser.set_language(&grammar).map_err(|_| CodeError::NotBuilt(language))?;
+            let tree = parser.parse_with_options(&mut read, None, Some(options));
+            // One that was stopped would otherwise go on with this text.
+            parser.reset();
+            tree.ok_or(CodeError::Stopped)
+        })?;
+        Ok(Source { language, text, tree })
+    }
+
+    /// Returns the language.
+    pub fn language(&self) -> Language {
+        self.language
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
+    pub(crate) fn grammar(&self) -> tree_sitter::LanguageRef<'_> {
+        self.tree.language()
+    }
+
+    pub(crate) fn root(&self) -> Node<'_> {
+        self.tree.root_node()
+    }
+
+    /// Reports whether the text is not valid somewhere.
+    pub fn has_error(&self) -> bool {
+        self.root().has_error()
+    }
+
+    /// Returns the text of a node.
+    pub(crate) fn text_of(&self, node: Node<'_>) -> &'t str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,100 @@
+//! What files declare.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::language::Language;
+use crate::syntax_errors::SyntaxErrors;
+
+/// The structure of one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeStructure {
+    /// The language that it was read in.
+    pub language: Language,
+    /// The number of lines.
+    pub lines: usize,
+    /// What it declares, in its order.
+    pub items: Vec<Item>,
+    /// Where it is not valid; what is around these places may be missing.
+    pub syntax_errors: SyntaxErrors,
+}
+
+/// Something that a file declares.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// What it is.
+    pub kind: ItemKind,
+    /// The name, without that of what it is in.
+    pub name: String,
+    /// The names of what it is in, from the outermost, joined by `.`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
+    /// How many items it is in.
+    #[serde(skip)]
+    pub depth: usize,
+    /// The number of the first line, from 1.
+    pub line: usize,
+    /// The number of the last line.
+    pub end_line: usize,
+    /// Who may use it.
+    pub visibility: Visibility,
+    /// The declaration without its body, on one line.
+    pub signature: String,
+    /// The first paragraph of its documentation, on one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doc: Option<String>,
+}
+
+/// What an item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ItemKind {
+    /// A module, a namespace or a package.
+    Module,
+    /// A class.
+    Class,
+    /// A record of fields.
+    Struct,
+    /// A union of fields.
+    Union,
+    /// An enumeration.
+    Enum,
+    /// A trait.
+    Trait,
+    /// An interface.
+    Interface,
+    /// An implementation of a type's functions.
+    Impl,
+    /// Another name of a type, or a concept.
+    Type,
+    /// A function, or the declaration of one.
+    Function,
+    /// A function of a type.
+    Method,
+    /// What creates a value of a class.
+    Constructor,
+    /// A constant.
+    Constant,
+    /// A variable of a module.
+    Variable,
+    /// A macro.
+    Macro,
+}
+
+/// Who may use an item, in words of its language: `public`, `private`, `protected`, `package`, `pub(crate)`, or
+/// `inherited` from the trait that it belongs to.
+pub type Visibility = Cow<'static, str>;
+
+impl CodeStructure {
+    /// Returns about how many bytes of memory it holds.
+    pub fn memory(&self) -> usize {
+        let texts = |item: &Item| {
+            let [within, doc] = [&item.within, &item.doc].map(|text| text.as_ref().map_or(0, String::len));
+            item.name.len() + item.signature.len() + item.visibility.len() + within + doc
+        };
+        let errors = self.syntax_errors.first.iter().map(|error| size_of_val(error) + error.message.len());
+        let items = self.items.iter().map(|item| size_of_val(item) + texts(item));
+        size_of_val(self) + items.sum::<usize>() + errors.sum::<usize>()
+    }
+}

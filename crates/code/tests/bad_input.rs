@@ -1,0 +1,91 @@
+//! Bad input: no text, no end, no bottom.
+
+#![cfg(feature = "grammars")]
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use orchestrate_code::{CodeError, CodeStructure, Complexity, Language, MAX_SOURCE_BYTES, Pattern, Source};
+
+const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
+
+/// After so many questions whether to stop, a parser stops: some recover from errors in quadratic time.
+const MAX_ASKED: usize = 5_000;
+
+/// Runs every analysis, unless parsing takes too long.
+fn analyze(language: Language, text: &str) {
+    let asked = AtomicUsize::new(0);
+    let stop = || asked.fetch_add(1, Ordering::Relaxed) > MAX_ASKED;
+    let source = match Source::parse(language, text, &stop) {
+        Ok(source) => source,
+        Err(error) => return assert_eq!((error, language), (CodeError::Stopped, Language::Shell)),
+    };
+    CodeStructure::of(&source, NEVER).unwrap();
+    Complexity::of(&source, NEVER).unwrap();
+    if let Ok(pattern) = Pattern::parse(language, "f($X)", NEVER) {
+        pattern.find(&source, NEVER).unwrap();
+    }
+}
+
+#[test]
+fn deep_nesting_overflows_no_stack() {
+    const DEPTH: usize = 3_000;
+    for language in Language::ALL {
+        for (open, close) in [("(", ")"), ("{", "}"), ("[", "]"), ("if (a) {", "}"), ("f(", ")"), ("!", "")] {
+            let text = format!("x = {}1{}", open.repeat(DEPTH), close.repeat(DEPTH));
+            analyze(language, &text);
+            // Without its end.
+            analyze(language, &open.repeat(DEPTH));
+        }
+    }
+}
+
+#[test]
+fn what_is_no_code_is_no_error() {
+    let noise: String = (0..5_000_u32).map(|number| char::from(b' ' + (number * number % 93) as u8)).collect();
+    let minified = format!("x=1;{}", "function f(a){return a?f(a-1):0};".repeat(2_000));
+    for language in Language::ALL {
+        for text in ["", "\n", "\u{feff}", "\u{fffd}é漢\u{202e}", "'", "\"\"\"", "/*", &noise, &minified] {
+            analyze(language, text);
+        }
+    }
+}
+
+#[test]
+fn a_text_is_neither_binary_nor_too_large() {
+    let large = " ".repeat(MAX_SOURCE_BYTES + 1);
+    for (text, expected) in [("fn f() {}\0", CodeError::Binary), (&large, CodeError::TooLarge(16 << 20))] {
+        assert_eq!(Source::parse(Language::Rust, text, NEVER).err(), Some(expected));
+    }
+}
+
+#[test]
+fn whatever_takes_long_can_be_stopped() {
+    let text = "fn f() { if a { b(1, 2) } }\n".repeat(20_000);
+    for language in Language::ALL {
+        assert_eq!(Source::parse(language, &text, &|| true).err(), Some(CodeError::Stopped), "{language}");
+    }
+    let asked = AtomicUsize::new(0);
+    let counted = || {
+        asked.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    let source = Source::parse(Language::Rust, &text, &counted).unwrap();
+    assert!(asked.load(Ordering::Relaxed) > 100);
+    assert_eq!(CodeStructure::of(&source, &|| true).err(), Some(CodeError::Stopped));
+    assert_eq!(Complexity::of(&source, &|| true).err(), Some(CodeError::Stopped));
+    let pattern = Pattern::parse(Language::Rust, "b($$$A)", NEVER).unwrap();
+    assert_eq!(pattern.find(&source, &|| true).err(), Some(CodeError::Stopped));
+    assert_eq!(pattern.find(&source, NEVER).unwrap().len(), 10_000);
+}
+
+/// A pattern that could match in many ways takes no exponential time.
+#[test]
+fn many_variables_take_no_exponential_time() {
+    let arguments = "a, ".repeat(2_000);
+    let text = format!("fn f() {{ g({arguments}b) }}");
+    let source = Source::parse(Language::Rust, &text, NEVER).unwrap();
+    let many: Vec<String> = (0..20).map(|number| format!("$$$A{number}, a")).collect();
+    let pattern = Pattern::parse(Language::Rust, &format!("g({}, c)", many.join(", ")), NEVER).unwrap();
+    assert_eq!(pattern.find(&source, NEVER).unwrap(), []);
+}

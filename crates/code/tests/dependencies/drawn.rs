@@ -1,0 +1,140 @@
+//! The graph of a small project of each ecosystem.
+
+use std::fmt::Write as _;
+
+use orchestrate_code::{DependencyGraph, ImportTarget};
+
+use crate::project::{NEVER, graph};
+
+/// Each project with its graph.
+macro_rules! samples {
+    ($($name:literal)*) => {
+        [$((
+            $name,
+            include_str!(concat!("samples/", $name, ".project")),
+            include_str!(concat!("samples/", $name, ".graph")),
+        )),*]
+    };
+}
+
+/// Returns a graph as text.
+fn drawn(graph: &DependencyGraph) -> String {
+    let mut text = String::new();
+    for package in &graph.packages {
+        let name = package.name.as_deref().unwrap_or("-");
+        let version = package.version.as_deref().unwrap_or("-");
+        let workspace = package.workspace.as_deref().unwrap_or("-");
+        writeln!(text, "package {} {name} {version} of {workspace}", package.manifest).unwrap();
+        for one in &package.dependencies {
+            let extra = [&one.alias, &one.requirement, &one.group, &one.target, &one.own];
+            let extra = extra.map(|extra| extra.as_deref().unwrap_or("-").to_owned()).join(" | ");
+            let optional = if one.optional { " optional" } else { "" };
+            let (kind, used) = (one.kind.name(), one.imported_by);
+            writeln!(text, "  {} {} {kind}{optional} {:?} | {extra} | {used}", one.line, one.name, one.source).unwrap();
+        }
+    }
+    for module in &graph.modules {
+        let package = module.package.as_deref().unwrap_or("-");
+        writeln!(text, "module {} in {package}, imported by {}", module.path, module.imported_by).unwrap();
+        for import in &module.imports {
+            let (mark, to) = match &import.to {
+                ImportTarget::Module(path) => ("", path),
+                ImportTarget::Package(name) => ("package ", name),
+                ImportTarget::Standard(name) => ("standard ", name),
+            };
+            let file = import.file.as_deref().map(|file| format!("{file}:")).unwrap_or_default();
+            writeln!(text, "  {file}{} {} {mark}{to}", import.line, import.kind.name()).unwrap();
+        }
+    }
+    for one in &graph.external {
+        let declared: Vec<String> = one.declared.iter().map(|one| format!("{}:{}", one.manifest, one.line)).collect();
+        let (ecosystem, used) = (one.ecosystem.name(), one.imported_by);
+        writeln!(text, "external {ecosystem} {} {used} [{}]", one.name, declared.join(", ")).unwrap();
+    }
+    for one in &graph.cycles {
+        let steps: Vec<String> = one.steps.iter().map(|step| format!("{}:{}", step.from, step.line)).collect();
+        writeln!(text, "cycle {} of {}", steps.join(" > "), one.members.len()).unwrap();
+    }
+    for one in &graph.package_cycles {
+        writeln!(text, "package cycle {}", one.manifests.join(" > ")).unwrap();
+    }
+    for one in &graph.unused {
+        let perhaps = one.perhaps.as_deref().unwrap_or("-");
+        writeln!(text, "unused {}:{} {} {}: {perhaps}", one.manifest, one.line, one.name, one.kind.name()).unwrap();
+    }
+    for one in &graph.undeclared {
+        writeln!(text, "undeclared {} {} {}:{} {}", one.ecosystem.name(), one.name, one.file, one.line, one.files)
+            .unwrap();
+    }
+    for one in &graph.unresolved {
+        writeln!(text, "nowhere {}:{} {}", one.file, one.line, one.target).unwrap();
+    }
+    for one in &graph.invalid {
+        writeln!(text, "invalid {} {}", one.path, one.error).unwrap();
+    }
+    text
+}
+
+#[test]
+fn the_graph_of_each_ecosystem_is_as_drawn() {
+    let mut others = String::new();
+    for (name, text, expected) in samples!("c" "cargo" "go" "java" "node" "python" "workspaces") {
+        let found = drawn(&graph(text, NEVER).unwrap());
+        if found != expected {
+            write!(others, "=== {name}.graph\n{found}").unwrap();
+        }
+    }
+    assert!(others.is_empty(), "not as drawn:\n{others}");
+}
+
+#[test]
+fn a_part_has_what_imports_it_from_outside() {
+    let text = include_str!("samples/python.project");
+    let part = graph(text, NEVER).unwrap().within("src/my_app/models");
+    let modules: Vec<&str> = part.modules.iter().map(|module| module.path.as_str()).collect();
+    assert_eq!(modules, ["src/my_app/models/__init__.py", "src/my_app/models/user.py"]);
+    let importers: Vec<String> =
+        part.importers.iter().map(|one| format!("{}:{} {}", one.from, one.line, one.to)).collect();
+    let core = "src/my_app/core.py";
+    let expected = [
+        format!("{core}:4 src/my_app/models/__init__.py"),
+        format!("{core}:5 src/my_app/models/user.py"),
+        "tests/test_core.py:3 src/my_app/models/__init__.py".to_owned(),
+    ];
+    assert_eq!(importers, expected);
+    assert_eq!(part.unresolved.len(), 1);
+    assert_eq!(part.cycles.len(), 1);
+    // A file of Go belongs to the module that its folder is.
+    let text = include_str!("samples/go.project");
+    let part = graph(text, NEVER).unwrap().within("internal/model/model.go");
+    assert_eq!(part.modules.len(), 1);
+    assert_eq!(part.modules[0].path, "internal/model");
+    assert_eq!(part.importers[0].from, "internal/store/store.go");
+    let part = graph(text, NEVER).unwrap().within("main.go");
+    assert_eq!(part.modules[0].path, ".");
+}
+
+/// What is for tests ends with its item, so that what follows closes a circle.
+#[test]
+fn what_follows_code_for_tests_is_not_for_tests() {
+    let table = [
+        ("#[cfg(test)]\nmod tests { use super::x; }", 1),
+        ("#[cfg(test)]\nmod tests { mod inner { use std::fs; } }\n#[cfg(test)]\nmod others {}", 1),
+        ("#[cfg(feature = \"latest\")]", 1),
+        ("#[cfg(feature = \"test\")]", 1),
+        ("#[cfg(latest)]", 1),
+        ("#[cfg(not(test))]", 1),
+        ("#[cfg(not(any(unix, test)))]", 1),
+        ("#[cfg_attr(test, allow(unused))]", 1),
+        ("#[cfg(test)]", 0),
+        ("#[cfg(all(not(unix), test))]", 0),
+        ("#[cfg(all(feature = \")(not(\", test))]", 0),
+    ];
+    for (before, cycles) in table {
+        let text = format!(
+            "=== Cargo.toml\n[package]\nname = \"a\"\nversion = \"1\"\n=== src/lib.rs\nmod a;\nmod b;\n\
+             === src/a.rs\n{before}\nuse crate::b::x;\n=== src/b.rs\nuse crate::a::y;\n"
+        );
+        assert_eq!(graph(&text, NEVER).unwrap().cycles.len(), cycles, "{before}");
+    }
+}

@@ -1,0 +1,80 @@
+//! The structure of a sample of each language.
+
+#![cfg(feature = "grammars")]
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+#[path = "samples/table.rs"]
+mod samples;
+
+use orchestrate_code::{CodeStructure, Language, Source};
+
+use samples::SAMPLES;
+
+fn structure(path: &str, text: &str) -> CodeStructure {
+    let language = Language::of_file(path, text).unwrap();
+    let source = Source::parse(language, text, &|| false).unwrap();
+    CodeStructure::of(&source, &|| false).unwrap()
+}
+
+/// Returns one line for each item.
+fn outline(path: &str, text: &str) -> String {
+    let structure = structure(path, text);
+    assert_eq!(structure.syntax_errors.total, 0, "{:?}", structure.syntax_errors);
+    let lines = structure.items.iter().map(|item| {
+        let doc = item.doc.as_deref().map(|doc| format!(" // {doc}")).unwrap_or_default();
+        let within = item.within.as_deref().map(|within| format!("{within}.")).unwrap_or_default();
+        let (kind, visibility) = (serde_json::to_value(item.kind).unwrap(), &item.visibility);
+        let kind = kind.as_str().unwrap();
+        format!("{}-{} {visibility} {kind} {within}{}: {}{doc}\n", item.line, item.end_line, item.name, item.signature)
+    });
+    lines.collect()
+}
+
+#[test]
+fn the_items_of_each_language_are_found() {
+    let found: Vec<String> =
+        SAMPLES.iter().map(|(path, text)| format!("=== {path}\n{}", outline(path, text))).collect();
+    assert_eq!(found.join("\n"), include_str!("samples/structure.txt"));
+}
+
+/// A file that is being edited still has most of its structure.
+#[test]
+fn what_is_around_a_syntax_error_is_found() {
+    let table = [
+        ("a.rs", "fn one() {}\nfn two( {\nfn three() {}\n", "three"),
+        ("a.py", "def one():\n    x = = 1\n\ndef three():\n    pass\n", "three"),
+        ("a.js", "function one() { let = ; }\nfunction three() {}\n", "three"),
+        ("a.go", "package a\nfunc one() { x := }\nfunc three() {}\n", "three"),
+        ("A.java", "class A { void one() { int = 3; } void three() {} }", "three"),
+        ("a.c", "int one() { int = 3; }\nint three() { return 1; }\n", "three"),
+    ];
+    for (path, text, name) in table {
+        let structure = structure(path, text);
+        assert!(structure.syntax_errors.total > 0, "{path}");
+        assert!(structure.syntax_errors.first[0].line <= 2, "{path}: {:?}", structure.syntax_errors);
+        assert!(structure.items.iter().any(|item| item.name == name), "{path}: {:?}", structure.items);
+    }
+}
+
+#[test]
+fn a_syntax_error_has_its_place() {
+    let table = [
+        ("a.rs", "fn f() { let x = ; }\n", 1),
+        ("a.rs", "fn f() {\n    g(1\n}\n", 2),
+        ("a.py", "x = (\n", 1),
+        ("a.ts", "let x: = 3;\n", 1),
+    ];
+    for (path, text, line) in table {
+        let errors = structure(path, text).syntax_errors;
+        assert_eq!(errors.first.first().map(|error| error.line), Some(line), "{path} {text}: {errors:?}");
+        assert!(!errors.first[0].message.is_empty());
+    }
+}
+
+#[test]
+fn names_that_an_export_lists_are_public() {
+    let text = "function a() {}\nfunction b() {}\nexport { a };\nexports.c = function () {};\n";
+    let items = structure("a.js", text).items;
+    let shown: Vec<(&str, &str)> = items.iter().map(|item| (item.name.as_str(), &*item.visibility)).collect();
+    assert_eq!(shown, [("a", "public"), ("b", "private"), ("exports.c", "public")]);
+}

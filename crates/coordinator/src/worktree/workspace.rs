@@ -1,0 +1,88 @@
+//! The files at a worker: one agent's worktree and branch, and all git operations on them, on the agent's behalf.
+//!
+//! They are on the worker's machine, with a repository of its own. What the run knows and records passes through the
+//! worker's link.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use orchestrate_core::event::Event;
+use orchestrate_core::{Oid, TaskRecord};
+use orchestrate_git::Worktree;
+use orchestrate_tools::{ViewSource, WorktreeScope};
+
+use crate::error::CoordinatorError;
+use crate::link::requests::ReadBranches;
+use crate::link::worker_link::WorkerLink;
+use crate::run::host::Host;
+use crate::worktree::own_refs::OwnRefs;
+use crate::worktree::run_branches::RunBranches;
+use crate::worktree::worktrees;
+
+/// One agent's worktree and branch.
+#[derive(Clone)]
+pub(crate) struct Workspace {
+    pub(super) host: Arc<Host>,
+    pub(super) link: WorkerLink,
+    pub(super) worktree: Arc<Worktree>,
+}
+
+impl Workspace {
+    /// Opens the worktree of a started task, recreating a directory that was deleted by hand.
+    pub(crate) async fn open(host: &Arc<Host>, link: &WorkerLink) -> Result<Self, CoordinatorError> {
+        let record = link.task().await?;
+        if worktrees::is_lost(host, &link.run, &record).await? {
+            // Its setup and merges have to be repeated.
+            link.record(vec![Event::WorktreeLost { task: link.agent.clone() }]).await?;
+        }
+        let worktree = worktrees::open(host, &link.run, &record).await?;
+        let opened = Arc::clone(&worktree);
+        host.git(move |repo| repo.worktrees().require_finished(&opened)).await?;
+        Ok(Self { host: Arc::clone(host), link: link.clone(), worktree })
+    }
+
+    /// Returns the folder of the worktree.
+    pub(crate) fn path(&self) -> &Path {
+        self.worktree.path()
+    }
+
+    /// Returns the scope of the tools.
+    pub(crate) fn scope(&self) -> Result<WorktreeScope, CoordinatorError> {
+        let path = self.worktree.path().to_owned();
+        let root = self.worktree.root().try_clone_to_owned();
+        let root = root.map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+        let since_1970 = self.index_written()?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let checked_out = i128::try_from(since_1970.as_nanos()).unwrap_or(i128::MAX);
+        Ok(WorktreeScope { path, root: Arc::new(root), view: self.view(), checked_out })
+    }
+
+    /// Returns what makes the view of the worktree's processes.
+    pub(crate) fn view(&self) -> ViewSource {
+        let worktree = Arc::clone(&self.worktree);
+        ViewSource::new(move || worktree.view())
+    }
+
+    /// Returns when git's index of the worktree was last written.
+    pub(crate) fn index_written(&self) -> Result<SystemTime, CoordinatorError> {
+        Ok(self.host.repo.store().index_written(&self.worktree)?)
+    }
+
+    /// Returns the names of the agent's own refs.
+    pub(super) fn own_refs(&self) -> OwnRefs {
+        OwnRefs::of(&self.link.run, &self.link.agent)
+    }
+
+    /// Returns the branches of the run.
+    pub(super) async fn branches(&self) -> Result<RunBranches, CoordinatorError> {
+        self.link.ask(ReadBranches {}).await
+    }
+
+    /// Returns the task's record and its branch's tip.
+    pub(super) async fn record(&self) -> Result<(TaskRecord, Oid), CoordinatorError> {
+        let missing = || CoordinatorError::UnknownTask { run: self.link.run.clone(), task: self.link.agent.clone() };
+        let record = self.link.task().await?;
+        let tip = record.tip().cloned().ok_or_else(missing)?;
+        Ok((record, tip))
+    }
+}

@@ -1,0 +1,59 @@
+//! The tool `google_search` of Gemini's own protocol, with which it grounds its answers.
+//!
+//! The addresses of its pages lead through a redirect of the provider's; their titles are the hosts of the pages.
+//! Source: the page "Grounding with Google Search" of the provider's documentation.
+
+use orchestrate_core::Usage;
+use orchestrate_core::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
+use serde_json::{Value, json};
+
+use super::pages::{INSTRUCTIONS, Pages, items, number, text};
+
+pub(super) fn body(request: &SearchRequest) -> Value {
+    json!({
+        "systemInstruction": {"parts": [{"text": INSTRUCTIONS}]},
+        "contents": [{"role": "user", "parts": [{"text": request.query}]}],
+        "tools": [{"google_search": {}}],
+        "generationConfig": {"maxOutputTokens": MAX_OUTPUT_TOKENS},
+    })
+}
+
+pub(super) fn reply(body: &Value) -> Option<SearchReply> {
+    let usage = usage(body);
+    let blocked = text(body, "/promptFeedback/blockReason");
+    if !blocked.is_empty() {
+        return Some(SearchReply {
+            usage,
+            failure: Some(format!("the query was blocked: {blocked}")),
+            ..SearchReply::default()
+        });
+    }
+    let candidate = body.pointer("/candidates/0")?;
+    let parts =
+        items(candidate, "/content/parts").iter().filter(|part| part.get("thought") != Some(&Value::Bool(true)));
+    let answer: String = parts.map(|part| text(part, "/text")).collect();
+    let chunks = items(candidate, "/groundingMetadata/groundingChunks");
+    let mut pages = Pages::default();
+    for chunk in chunks {
+        pages.add(text(chunk, "/web/uri"), text(chunk, "/web/title"), "");
+    }
+    for support in items(candidate, "/groundingMetadata/groundingSupports") {
+        for index in items(support, "/groundingChunkIndices") {
+            let index = index.as_u64().and_then(|index| usize::try_from(index).ok());
+            let Some(chunk) = index.and_then(|index| chunks.get(index)) else { continue };
+            pages.add(text(chunk, "/web/uri"), text(chunk, "/web/title"), text(support, "/segment/text"));
+        }
+    }
+    let queries = items(candidate, "/groundingMetadata/webSearchQueries").len();
+    let searches = u64::try_from(queries).unwrap_or(u64::MAX);
+    Some(SearchReply { text: answer.trim().to_owned(), results: pages.0, usage, searches, failure: None })
+}
+
+fn usage(body: &Value) -> Usage {
+    let of = |key: &str| number(body, &format!("/usageMetadata/{key}"));
+    Usage {
+        input_tokens: of("promptTokenCount").saturating_add(of("toolUsePromptTokenCount")),
+        cached_tokens: of("cachedContentTokenCount"),
+        output_tokens: of("candidatesTokenCount").saturating_add(of("thoughtsTokenCount")),
+    }
+}

@@ -1,0 +1,61 @@
+//! The server tool `web_search` of Anthropic's Messages.
+//!
+//! The version of 2025-03-05 is asked for, which all models have; later ones add a filter by a program, which needs
+//! another tool. Source: the page "Web search tool" of the provider's documentation.
+
+use orchestrate_core::Usage;
+use orchestrate_core::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
+use serde_json::{Value, json};
+
+use super::pages::{INSTRUCTIONS, Pages, items, number, text};
+
+pub(super) fn body(request: &SearchRequest, model: &str) -> Value {
+    json!({
+        "model": model,
+        "max_tokens": MAX_OUTPUT_TOKENS,
+        "system": INSTRUCTIONS,
+        "messages": [{"role": "user", "content": request.query}],
+        "tools": [{"type": "web_search_20250305", "name": "web_search", "max_uses": 1}],
+    })
+}
+
+pub(super) fn reply(body: &Value) -> Option<SearchReply> {
+    let (mut pages, mut answer, mut failure) = (Pages::default(), String::new(), None);
+    for block in body.get("content")?.as_array()? {
+        match text(block, "/type") {
+            "web_search_tool_result" => {
+                for page in items(block, "/content") {
+                    pages.add(text(page, "/url"), text(page, "/title"), "");
+                }
+                let code = text(block, "/content/error_code");
+                if !code.is_empty() {
+                    failure = Some(code.to_owned());
+                }
+            }
+            // What is said before the results is no answer.
+            "server_tool_use" => answer.clear(),
+            "text" => {
+                answer.push_str(text(block, "/text"));
+                for cited in items(block, "/citations") {
+                    pages.add(text(cited, "/url"), text(cited, "/title"), text(cited, "/cited_text"));
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(SearchReply {
+        text: answer.trim().to_owned(),
+        results: pages.0,
+        usage: usage(body),
+        searches: number(body, "/usage/server_tool_use/web_search_requests"),
+        failure,
+    })
+}
+
+/// Returns the usage; `input_tokens` excludes what is read from the cache and written to it.
+fn usage(body: &Value) -> Usage {
+    let of = |key: &str| number(body, &format!("/usage/{key}"));
+    let cached = of("cache_read_input_tokens");
+    let input_tokens = of("input_tokens").saturating_add(of("cache_creation_input_tokens")).saturating_add(cached);
+    Usage { input_tokens, cached_tokens: cached, output_tokens: of("output_tokens") }
+}

@@ -1,0 +1,103 @@
+//! `analyze_dependencies`: what a project, or a part of it, depends on.
+
+use async_trait::async_trait;
+use orchestrate_code::{DependencyGraph, Language, Manifest};
+use orchestrate_core::invisible::shown;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use super::dependency_report::report;
+use super::project::Gathered;
+
+use crate::code_files::Surveyor;
+use crate::context::ToolContext;
+use crate::effect::AnswersFrom;
+use crate::error::ToolError;
+use crate::files::Files;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+
+/// The `analyze_dependencies` tool.
+pub(crate) struct AnalyzeDependencies(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(default)]
+    path: String,
+}
+
+#[async_trait]
+impl Tool for AnalyzeDependencies {
+    facts!("analyze_dependencies", ANALYSIS, FileRead, paths["path"]);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn names_folders(&self) -> bool {
+        true
+    }
+
+    /// What a part of a project imports, and what imports it, may be anywhere in it.
+    fn answers_from(&self) -> AnswersFrom {
+        AnswersFrom::AllContents
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { path } = read(arguments)?;
+        let surveyor = Surveyor::of(context);
+        context
+            .blocking(move |files, _| {
+                analyze(files, &path, &surveyor).map_err(|error| match error {
+                    ToolError::TooBroad(_) if surveyor.limits.is_over() => out_of_time(&surveyor),
+                    error => error,
+                })
+            })
+            .await
+    }
+}
+
+/// Returns the error of an analysis that ran out of time, which a narrower path would not save.
+fn out_of_time(surveyor: &Surveyor) -> ToolError {
+    let keeps = surveyor.replay.contents().is_some();
+    let again = if keeps { "what it has read is kept, so call it again, or if that ends so as well, " } else { "" };
+    ToolError::TooBroad(format!(
+        "the analysis of the whole project, which any path needs, ran out of time; {again}look for imports with grep"
+    ))
+}
+
+fn analyze(files: &Files, path: &str, surveyor: &Surveyor) -> Result<Answer, ToolError> {
+    let path = match files.open(path) {
+        Ok(opened) => {
+            if Language::of_path(&opened.path).is_none() && !Manifest::is_named(&opened.path) {
+                let reason = "neither a manifest nor code in a language that is understood";
+                return Err(ToolError::Retry(format!("{}: {reason}", shown(&opened.path))));
+            }
+            opened.path
+        }
+        // It may be a directory.
+        Err(ToolError::File { .. }) => files.directory(path)?,
+        Err(error) => return Err(error),
+    };
+    let mut gathered = Gathered::of(files, surveyor)?;
+    if let Some((_, error)) = gathered.left_out.iter().find(|(other, _)| *other == path) {
+        return Err(ToolError::Retry(format!("{}: {error}", shown(&path))));
+    }
+    if let Some(error) = gathered.no_imports.as_ref().filter(|_| Language::of_path(&path).is_some()) {
+        return Err(ToolError::Absent(error.to_string()));
+    }
+    let project = std::mem::take(&mut gathered.project);
+    let stop = || surveyor.limits.check().is_err();
+    let graph = match DependencyGraph::of(project, &stop) {
+        Ok(graph) => graph.within(&path),
+        Err(error) => {
+            // The limit that stopped it says why.
+            surveyor.limits.check()?;
+            return Err(ToolError::Retry(error.to_string()));
+        }
+    };
+    Ok(report(graph, &gathered.notes()))
+}

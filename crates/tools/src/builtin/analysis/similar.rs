@@ -1,0 +1,122 @@
+//! `find_similar_code`: finds code that resembles a snippet.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use orchestrate_code::{CodeError, CodeFingerprints, Language, SimilarCode, Snippet, Source, Stop};
+use orchestrate_core::invisible::shown;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use crate::arguments::invalid;
+use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
+use crate::context::ToolContext;
+use crate::effect::AnswersFrom;
+use crate::error::ToolError;
+use crate::files::WalkLimits;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+
+/// Maximum number of places to show.
+const MAX_SHOWN: usize = 50;
+/// The least resemblance that is reported, in percent: below it, only idioms are shared.
+const MIN_SIMILARITY: usize = 60;
+
+/// The `find_similar_code` tool.
+pub(crate) struct FindSimilarCode(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    code_snippet: String,
+    #[serde(default)]
+    path: String,
+}
+
+#[async_trait]
+impl Tool for FindSimilarCode {
+    facts!("find_similar_code", ANALYSIS, FileRead, paths["path"]);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn names_folders(&self) -> bool {
+        true
+    }
+
+    fn answers_from(&self) -> AnswersFrom {
+        AnswersFrom::Contents
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { code_snippet, path } = read(arguments)?;
+        let surveyor = Surveyor::of(context);
+        context
+            .blocking(move |files, _| {
+                let snippet = snippet(&code_snippet, &surveyor.limits)?;
+                surveyor.survey(files, &[path], &|file| regions(&snippet, file)).map(answer)
+            })
+            .await
+    }
+}
+
+impl FileAnalysis for CodeFingerprints {
+    fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeFingerprints, CodeError> {
+        CodeFingerprints::of(source, stop)
+    }
+
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+}
+
+/// Returns the regions of a file that resemble a snippet, if there are any. Only a file that may have some is read.
+fn regions(snippet: &Snippet, file: &CodeFile<'_>) -> Result<Option<Vec<SimilarCode>>, CodeError> {
+    let fingerprints: Option<Arc<CodeFingerprints>> = file.analysis()?;
+    if fingerprints.is_none_or(|fingerprints| !snippet.may_be_in(&fingerprints, MIN_SIMILARITY)) {
+        return Ok(None);
+    }
+    let Some((language, text)) = file.code()? else { return Ok(None) };
+    let stop = || file.is_stopped();
+    let found = snippet.find(&Source::parse(language, text, &stop)?, MIN_SIMILARITY, &stop)?;
+    Ok(if found.is_empty() { None } else { Some(found) })
+}
+
+fn snippet(code: &str, limits: &WalkLimits) -> Result<Snippet, ToolError> {
+    let stop = || limits.check().is_err();
+    Snippet::parse(code, &Language::ALL, &stop).map_err(|error| match error {
+        CodeError::NotBuilt(_) => ToolError::Absent(error.to_string()),
+        CodeError::Stopped => limits.check().err().unwrap_or(ToolError::Interrupted(error.to_string())),
+        _ => invalid(&format!("`code_snippet`: {error}")),
+    })
+}
+
+fn answer(survey: Survey<Vec<SimilarCode>>) -> Answer {
+    let notes = survey.notes();
+    let mut found: Vec<(String, SimilarCode)> = Vec::new();
+    for (path, regions) in survey.found {
+        found.extend(regions.into_iter().map(|region| (path.clone(), region)));
+    }
+    // Those that are equally like keep the order of a walk.
+    found.sort_by_key(|(_, region)| std::cmp::Reverse((region.similarity, region.names)));
+    let total = found.len();
+    found.truncate(MAX_SHOWN);
+    let mut lines: Vec<String> = found.iter().map(line).collect();
+    if total == 0 {
+        lines.push("no similar code".to_owned());
+    }
+    if total > found.len() {
+        lines.push(format!("[the likest {} of {total}; name a folder or a file for others]", found.len()));
+    }
+    lines.extend(notes);
+    let data: Vec<Value> = found.iter().map(|(path, region)| json!({"path": path, "region": region})).collect();
+    Answer::new(lines.join("\n"), json!({"similar": data, "total": total}))
+}
+
+fn line((path, region): &(String, SimilarCode)) -> String {
+    let SimilarCode { line, end_line, similarity, names } = region;
+    format!("{}:{line}-{end_line}: structure {similarity} %, names {names} %", shown(path))
+}

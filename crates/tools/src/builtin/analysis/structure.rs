@@ -1,0 +1,112 @@
+//! `analyze_code_structure`: the modules, types and functions of a file, or of the files below a folder.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use orchestrate_code::{CodeError, CodeStructure, Item, Source, Stop};
+use orchestrate_core::invisible::shown;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use crate::code_files::{FileAnalysis, Survey, Surveyor};
+use crate::context::ToolContext;
+use crate::effect::AnswersFrom;
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+
+/// Maximum number of items that one answer lists: more than any agent reads.
+const MAX_ITEMS: usize = 1_000;
+/// Maximum number of files that one answer lists.
+const MAX_FILES: usize = 1_000;
+
+/// The `analyze_code_structure` tool.
+pub(crate) struct AnalyzeCodeStructure(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+}
+
+#[async_trait]
+impl Tool for AnalyzeCodeStructure {
+    facts!("analyze_code_structure", ANALYSIS, FileRead, paths["path"]);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn names_folders(&self) -> bool {
+        true
+    }
+
+    fn answers_from(&self) -> AnswersFrom {
+        AnswersFrom::Contents
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { path } = read(arguments)?;
+        let surveyor = Surveyor::of(context);
+        context
+            .blocking(move |files, _| {
+                surveyor.survey(files, &[path], &|file| file.analysis()).map(|survey| answer(&survey))
+            })
+            .await
+    }
+}
+
+impl FileAnalysis for CodeStructure {
+    fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<CodeStructure, CodeError> {
+        CodeStructure::of(source, stop)
+    }
+
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+}
+
+fn answer(survey: &Survey<Arc<CodeStructure>>) -> Answer {
+    let notes = survey.notes();
+    let files = survey.found.len();
+    let items: usize = survey.found.iter().map(|(_, structure)| structure.items.len()).sum();
+    let (mut lines, mut data, mut room) = (Vec::new(), Vec::new(), MAX_ITEMS);
+    for (path, structure) in survey.found.iter().take(MAX_FILES) {
+        lines.push(heading(path, structure));
+        // A file is listed whole or not at all.
+        let is_listed = structure.items.len() <= room || files == 1;
+        let listed = structure.items.get(..if is_listed { MAX_ITEMS.min(structure.items.len()) } else { 0 });
+        let listed = listed.unwrap_or_default();
+        lines.extend(listed.iter().map(line));
+        room = room.saturating_sub(listed.len());
+        let CodeStructure { language, lines, syntax_errors, .. } = &**structure;
+        let structure = json!({"language": language, "lines": lines, "items": listed, "syntax_errors": syntax_errors});
+        data.push(json!({"path": path, "is_listed": is_listed, "structure": structure}));
+    }
+    if files == 0 {
+        lines.push("no file in a language that is understood".to_owned());
+    }
+    let listed = MAX_ITEMS - room;
+    if listed < items {
+        lines.push(format!("[{listed} of {items} items in {files} files; name a folder or a file for the rest]"));
+    }
+    lines.extend(notes);
+    Answer::new(lines.join("\n"), json!({"files": data, "items": items}))
+}
+
+fn heading(path: &str, structure: &CodeStructure) -> String {
+    let CodeStructure { language, lines, items, syntax_errors } = structure;
+    let errors = match syntax_errors.first.first() {
+        Some(first) => format!(", {} syntax errors, the first in line {}", syntax_errors.total, first.line),
+        None => String::new(),
+    };
+    format!("{} ({language}, {lines} lines, {} items{errors})", shown(path), items.len())
+}
+
+fn line(item: &Item) -> String {
+    let indent = "  ".repeat(item.depth + 1);
+    let doc = item.doc.as_deref().map(|doc| format!("  // {doc}")).unwrap_or_default();
+    shown(&format!("{}-{}{indent}{}{doc}", item.line, item.end_line, item.signature))
+}

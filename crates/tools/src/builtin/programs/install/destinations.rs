@@ -1,0 +1,70 @@
+//! Decides where a package manager may connect.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use orchestrate_core::host::{Host, WebUrl};
+use orchestrate_core::policy::{Decision, Grant, Policy, Registry};
+use orchestrate_core::web::{Destinations, WebFailure};
+
+use crate::context::ToolContext;
+
+/// The tool under which rules name hosts.
+const TOOL: &str = "install_package";
+
+/// Judges the connections of one call.
+pub(super) struct Registries {
+    policy: Arc<Policy>,
+    grant: Grant,
+    well_known: Vec<Host>,
+    of_project: Vec<Host>,
+}
+
+impl Registries {
+    /// Creates what judges the connections of a call, by the hosts of the registry that its package manager asks by
+    /// itself, and those that the project names.
+    pub(super) fn new(context: &ToolContext, well_known: &[&str], of_project: Vec<Host>) -> Registries {
+        let mut grant = Grant::clone(&context.scope().grant);
+        // A role that lists a wrapper need not list the wrapped tool.
+        grant.tools.insert(TOOL.to_owned());
+        let well_known = well_known.iter().filter_map(|host| Host::parse(host).ok()).collect();
+        Registries { policy: Arc::clone(&context.scope().policy), grant, well_known, of_project }
+    }
+
+    /// Reports whether a host belongs to one of the registries.
+    pub(super) fn knows(&self, host: &Host) -> bool {
+        self.well_known.contains(host) || self.of_project.contains(host)
+    }
+
+    fn kind(&self, host: &Host) -> Registry {
+        match (self.well_known.contains(host), self.of_project.contains(host)) {
+            (true, _) => Registry::WellKnown,
+            (_, true) => Registry::OfProject,
+            _ => Registry::Other,
+        }
+    }
+}
+
+impl Destinations for Registries {
+    fn admit(&self, url: &WebUrl) -> Result<String, WebFailure> {
+        let host = url.host();
+        let rule = admitted(self.policy.decide_registry(&self.grant, TOOL, host, self.kind(host)))?;
+        self.policy.refuse_port(TOOL, host, url.port()).map_or(Ok(rule), admitted)
+    }
+
+    fn admit_address(&self, host: &Host, address: IpAddr) -> Result<(), WebFailure> {
+        self.policy.refuse_address(TOOL, host, address).map_or(Ok(()), |decision| admitted(decision).map(drop))
+    }
+}
+
+/// Returns the rule that allows it. Nobody can be asked while a package manager runs.
+fn admitted(decision: Decision) -> Result<String, WebFailure> {
+    match decision {
+        Decision::Allow { rule } => Ok(rule),
+        Decision::Deny { rule, reason } => Err(WebFailure::Refused { rule, reason }),
+        Decision::Ask { rule } => {
+            let reason = format!("the rule `{rule}` asks about it");
+            Err(WebFailure::Refused { rule, reason })
+        }
+    }
+}

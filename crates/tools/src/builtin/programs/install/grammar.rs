@@ -1,0 +1,259 @@
+//! Names and versions of packages, by the grammar of each registry: what else a package manager would read, such as an
+//! address, a path, a repository or an option, is refused before any runs.
+
+use orchestrate_core::invisible::shown;
+use serde::Deserialize;
+
+/// Maximum length of a name, which is npm's; the other registries take no longer ones.
+const MAX_NAME: usize = 214;
+/// Maximum length of a version.
+const MAX_VERSION: usize = 128;
+/// Endings of files that package managers install instead of a package of that name.
+const ARCHIVES: [&str; 14] =
+    [".zip", ".whl", ".egg", ".tar", ".tgz", ".gz", ".tbz", ".bz2", ".txz", ".xz", ".tlz", ".lz", ".lzma", ".crate"];
+/// Names of npm that stand for something else.
+const RESERVED_BY_NPM: [&str; 2] = ["node_modules", "favicon.ico"];
+/// What stands for a version of a module of Go beside one: the newest, the newest that is compatible, the newest patch.
+const QUERIES_OF_GO: [&str; 3] = ["latest", "upgrade", "patch"];
+
+/// What has a registry and a grammar of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Ecosystem {
+    Python,
+    JavaScript,
+    Rust,
+    Go,
+}
+
+/// A package that is asked for, in the words of a package manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Requested {
+    /// The name without extras.
+    pub(super) name: String,
+    /// The one word that names it with its version.
+    pub(super) word: String,
+}
+
+impl Ecosystem {
+    /// Every ecosystem.
+    pub(super) const ALL: [Ecosystem; 4] = [Ecosystem::Python, Ecosystem::JavaScript, Ecosystem::Rust, Ecosystem::Go];
+
+    /// Reads a name and a version.
+    ///
+    /// # Errors
+    /// Says what such a name or version looks like.
+    pub(super) fn read(self, package: &str, version: Option<&str>) -> Result<Requested, String> {
+        let (name, extras) = match self {
+            Ecosystem::Python => without_extras(package).unwrap_or((package, "")),
+            _ => (package, ""),
+        };
+        let is_archive = |text: &str| ARCHIVES.iter().any(|ending| text.to_ascii_lowercase().ends_with(ending));
+        let is_name = |name: &str| match self {
+            Ecosystem::Python => is_name_of_python(name),
+            Ecosystem::JavaScript => is_name_of_npm(name),
+            Ecosystem::Rust => is_name_of_cargo(name),
+            Ecosystem::Go => is_module_of_go(name),
+        };
+        if name.len() > MAX_NAME || is_archive(name) || !is_name(name) {
+            return Err(self.refuse_name(package));
+        }
+        let version = version.filter(|version| !matches!(*version, "" | "*"));
+        let refuse = |version: &str| format!("`{}` is no version here; {}", shown(version), self.versions());
+        if let Some(version) = version
+            && (version.len() > MAX_VERSION || is_archive(version))
+        {
+            return Err(refuse(version));
+        }
+        let word = self.word(name, extras, version).ok_or_else(|| refuse(version.unwrap_or_default()))?;
+        Ok(Requested { name: name.to_owned(), word })
+    }
+
+    /// Returns the word for a package manager; `None` if the version is none.
+    fn word(self, name: &str, extras: &str, version: Option<&str>) -> Option<String> {
+        let Some(version) = version else {
+            return Some(match self {
+                Ecosystem::Go => format!("{name}@latest"),
+                _ => format!("{name}{extras}"),
+            });
+        };
+        match self {
+            Ecosystem::Python if version == "latest" => Some(format!("{name}{extras}")),
+            Ecosystem::Python => Some(format!("{name}{extras}{}", specifiers_of_python(version)?)),
+            Ecosystem::JavaScript => {
+                let is_known = is_tag(version) || comparators(version, ' ', OPERATORS_OF_NPM).is_some();
+                is_known.then(|| format!("{name}@{version}"))
+            }
+            Ecosystem::Rust if version == "latest" => Some(name.to_owned()),
+            Ecosystem::Rust => {
+                let all = comparators(version, ',', OPERATORS_OF_CARGO)?;
+                Some(format!("{name}@{}", all.join(",")))
+            }
+            Ecosystem::Go => {
+                let bare = version.strip_prefix('v').unwrap_or(version);
+                match QUERIES_OF_GO.contains(&version) {
+                    true => Some(format!("{name}@{version}")),
+                    false => is_semantic(bare).then(|| format!("{name}@v{bare}")),
+                }
+            }
+        }
+    }
+
+    fn refuse_name(self, package: &str) -> String {
+        let example = match self {
+            Ecosystem::Python => "requests or requests[socks]",
+            Ecosystem::JavaScript => "react or @types/node",
+            Ecosystem::Rust => "serde",
+            Ecosystem::Go => "golang.org/x/text",
+        };
+        format!(
+            "`{}` is no name of a package at a registry of {}, such as {example}; addresses, paths, repositories and \
+            options are not installed, and a version goes into `version`",
+            shown(package),
+            self.language()
+        )
+    }
+
+    fn versions(self) -> &'static str {
+        match self {
+            Ecosystem::Python => "name one such as 1.4.2, or a range such as >=1.4,<2",
+            Ecosystem::JavaScript => "name one such as 1.4.2, a range such as ^1.4 or a tag such as next",
+            Ecosystem::Rust => "name one such as 1.4.2, which stands for all that are compatible, or =1.4.2",
+            Ecosystem::Go => "name one such as v1.4.2, or latest, upgrade or patch",
+        }
+    }
+
+    /// Returns the name of the language.
+    pub(super) fn language(self) -> &'static str {
+        match self {
+            Ecosystem::Python => "Python",
+            Ecosystem::JavaScript => "JavaScript",
+            Ecosystem::Rust => "Rust",
+            Ecosystem::Go => "Go",
+        }
+    }
+
+    /// Reports whether two spellings name one package.
+    pub(super) fn is_same(self, left: &str, right: &str) -> bool {
+        let plain = |name: &str| match self {
+            Ecosystem::Python => {
+                let lower = name.to_ascii_lowercase();
+                lower.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+            }
+            Ecosystem::Rust => name.to_ascii_lowercase().replace('_', "-"),
+            Ecosystem::JavaScript | Ecosystem::Go => name.to_owned(),
+        };
+        plain(left) == plain(right)
+    }
+}
+
+/// Splits `name[extra,other]`, whose extras choose further packages of the same registry.
+fn without_extras(package: &str) -> Option<(&str, &str)> {
+    let start = package.find('[')?;
+    let (name, extras) = package.split_at_checked(start)?;
+    let listed = extras.strip_prefix('[')?.strip_suffix(']')?;
+    listed.split(',').all(is_name_of_python).then_some((name, extras))
+}
+
+fn is_name_of_python(name: &str) -> bool {
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let is_outside = |c: char| c.is_ascii_alphanumeric();
+    name.starts_with(is_outside) && name.ends_with(is_outside) && name.chars().all(is_inside)
+}
+
+fn is_name_of_npm(name: &str) -> bool {
+    let is_part = |part: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '~');
+        part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(is_plain)
+    };
+    match name.strip_prefix('@') {
+        Some(scoped) => scoped.split_once('/').is_some_and(|(scope, name)| is_part(scope) && is_part(name)),
+        None => is_part(name) && !RESERVED_BY_NPM.contains(&name),
+    }
+}
+
+fn is_name_of_cargo(name: &str) -> bool {
+    const LONGEST: usize = 64;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    name.len() <= LONGEST && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_plain)
+}
+
+/// A path below a host's name, which never begins or ends with a dot in any of its parts.
+fn is_module_of_go(path: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~');
+    let is_part = |part: &str| {
+        let ends = part.starts_with(['.', '-']) || part.ends_with('.');
+        !part.is_empty() && !ends && part.chars().all(is_plain)
+    };
+    let Some((host, _)) = path.split_once('/') else { return false };
+    let is_host = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    host.contains('.') && host.chars().all(is_host) && path.split('/').all(is_part)
+}
+
+/// Returns the specifiers for a version or a range, as <https://peps.python.org/pep-0440/> has them.
+fn specifiers_of_python(version: &str) -> Option<String> {
+    const OPERATORS: [&str; 7] = ["~=", "==", "!=", "<=", ">=", "<", ">"];
+    let one = |text: &str| {
+        let text = text.trim();
+        let operator = OPERATORS.into_iter().find(|operator| text.starts_with(operator)).unwrap_or_default();
+        let number = text.strip_prefix(operator)?.trim();
+        let takes_all = matches!(operator, "" | "==" | "!=");
+        let prefix = number.strip_suffix(".*").filter(|_| takes_all).unwrap_or(number);
+        let operator = if operator.is_empty() { "==" } else { operator };
+        is_version_of_python(prefix).then(|| format!("{operator}{number}"))
+    };
+    version.split(',').map(one).collect::<Option<Vec<_>>>().map(|all| all.join(","))
+}
+
+fn is_version_of_python(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '!' | '+' | '-' | '_');
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(is_plain)
+        && !text.ends_with(['.', '-', '+', '!'])
+}
+
+const OPERATORS_OF_NPM: &[&str] = &["^", "~", ">=", "<=", ">", "<", "="];
+const OPERATORS_OF_CARGO: &[&str] = &["^", "~", ">=", "<=", ">", "<", "="];
+
+/// Returns the comparators of a range, without the spaces around them; `None` if one is none.
+fn comparators<'v>(range: &'v str, separator: char, operators: &[&str]) -> Option<Vec<&'v str>> {
+    let is_one = |text: &&str| {
+        let operator = operators.iter().find(|operator| text.starts_with(**operator)).copied().unwrap_or_default();
+        text.strip_prefix(operator).is_some_and(is_partial)
+    };
+    let all: Vec<&str> = range.split(separator).map(str::trim).collect();
+    all.iter().all(is_one).then_some(all)
+}
+
+/// Reports whether a text is a version of one to three numbers, the last of which may be a wildcard.
+fn is_partial(text: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+    let parts: Vec<&str> = text.split('.').collect();
+    let is_short = parts.len() <= 3
+        && parts.first().is_some_and(|first| is_number(first))
+        && parts.iter().skip(1).all(|part| is_number(part) || matches!(*part, "*" | "x"));
+    is_short || is_semantic(text)
+}
+
+/// Reports whether a text is a version as <https://semver.org/> has it.
+fn is_semantic(text: &str) -> bool {
+    let (text, build) = text.split_once('+').map_or((text, None), |(text, build)| (text, Some(build)));
+    let (numbers, before) = text.split_once('-').map_or((text, None), |(text, before)| (text, Some(before)));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+    let is_word = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-');
+    let is_words = |words: &str| words.split('.').all(is_word);
+    numbers.split('.').count() == 3
+        && numbers.split('.').all(is_number)
+        && [before, build].into_iter().flatten().all(is_words)
+}
+
+/// Reports whether a text is a name that npm gives to versions.
+fn is_tag(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    // `v1` and `x` are ranges.
+    let is_range = text.trim_start_matches('v').split('.').all(|part| part == "x" || part.parse::<u64>().is_ok());
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_plain) && !is_range
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Registries that want a password or a token: no job is given those of the user, so what a project needs from such a
+//! registry is for the user to install.
+
+use super::super::candidate::Ran;
+
+/// What package managers say to a registry that wants to know the user: pip, uv, npm, pnpm, yarn, cargo and go.
+const WANTED: [&str; 14] = [
+    "401 Unauthorized",
+    "401 Client Error",
+    "401 Error",
+    "Credentials not correct",
+    "Missing credentials",
+    "lack of valid authentication credentials",
+    "code E401",
+    "FETCH_401",
+    "ENEEDAUTH",
+    "Invalid authentication",
+    "YN0041",
+    "requires authentication",
+    "no token found",
+    "could not read Username",
+];
+/// The keys of a project's files whose values are passwords and tokens.
+const KEYS: [&str; 6] = ["_authToken", "_auth", "_password", "npmAuthToken", "npmAuthIdent", "token"];
+
+/// Reports whether a package manager failed because a registry wants to know the user.
+pub(super) fn is_wanted(ran: &Ran) -> bool {
+    let says = |said: &&str| ran.stdout.contains(said) || ran.stderr.contains(said);
+    ran.run.exit_code != Some(0) && WANTED.iter().any(says)
+}
+
+/// Reports whether a file with settings of a package manager names a login for a registry.
+pub(super) fn is_named_in(text: &str) -> bool {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';']));
+    lines.into_iter().any(|line| {
+        let key = line.split(['=', ':', ' ']).map(str::trim).find(|word| KEYS.contains(word));
+        let of_scope = line.split('=').next().and_then(|key| key.rsplit(':').next()).map(str::trim);
+        key.is_some() || of_scope.is_some_and(|key| KEYS.contains(&key)) || has_login(line)
+    })
+}
+
+/// Reports whether a line has an address with a user or a password.
+fn has_login(line: &str) -> bool {
+    line.split("://")
+        .skip(1)
+        .any(|rest| rest.split(['/', ' ', '"', '\'']).next().is_some_and(|host| host.contains('@')))
+}
+
+/// Returns what an agent is told: nothing, unless a registry wants a login or a file names one.
+pub(super) fn hint(is_wanted: bool, file: Option<&str>) -> Option<String> {
+    let why = match (is_wanted, file) {
+        (false, None) => return None,
+        (true, None) => "a registry wants a password or a token".to_owned(),
+        (_, Some(file)) => format!("`{file}` names a registry with a password or a token"),
+    };
+    Some(format!(
+        "{why}, and no job is given one, whether it is in the project or in the user's `~/.npmrc`, `pip.conf`, `.netrc` or \
+         variables: this registry cannot be used here. Do without the package, or say in your report that the user has to \
+         install it in the checkout, from which `.worktreeinclude` brings `.venv` or `node_modules` into worktrees"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_name_a_login() {
+        let table = [
+            ("//npm.corp.example/:_authToken=${NPM_TOKEN}", true),
+            ("_auth = abc", true),
+            ("npmAuthToken: \"${TOKEN}\"", true),
+            ("--index-url https://user:password@pypi.corp.example/simple", true),
+            ("url = \"https://token@pypi.corp.example/simple/\"", true),
+            ("token = \"secret\"", true),
+            ("registry=https://npm.corp.example/", false),
+            ("# //npm.corp.example/:_authToken=x", false),
+            ("@scope:registry=https://npm.corp.example/@scope", false),
+            ("always-auth=true", false),
+            ("requests==2.0  # by me@corp.example", false),
+        ];
+        for (line, expected) in table {
+            assert_eq!(is_named_in(&format!("a=b\n{line}\n")), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_without_a_login() {
+        assert_eq!(hint(false, None), None);
+        assert!(hint(true, None).is_some_and(|hint| hint.starts_with("a registry wants a password or a token, and")));
+        assert!(hint(false, Some(".npmrc")).is_some_and(|hint| hint.starts_with("`.npmrc` names a registry")));
+    }
+}

@@ -1,0 +1,83 @@
+use super::*;
+
+fn texts(files: &[(&'static str, &str)]) -> Texts {
+    files.iter().map(|(name, text)| (*name, (*text).to_owned())).collect()
+}
+
+fn downloads(sharing: Sharing, before: &Texts, after: &Texts, packages: &[(&str, &str)]) -> Vec<Download> {
+    let packages: Packages =
+        packages.iter().map(|(name, version)| ((*name).to_owned(), [(*version).to_owned()].into())).collect();
+    let indexes = Indexes { index: Some("https://a.example/simple/".to_owned()), extra: Vec::new() };
+    sharing.downloads(&Wanted { lists: [before, after], packages: &packages, indexes: &indexes })
+}
+
+fn said(download: &Download) -> Vec<String> {
+    download.commands.iter().map(|command| command.join(" ").replace(ANY_PIP, "PIP")).collect()
+}
+
+#[test]
+fn wheels_are_downloaded_by_the_systems_interpreter() {
+    let found =
+        downloads(Sharing::Wheels, &Texts::new(), &Texts::new(), &[("greeting", "1.0"), ("-r", "1"), ("x", "--y")]);
+    let [download] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(
+        said(download),
+        ["python3 -c PIP download --no-deps --only-binary :all: --no-input --no-cache-dir \
+             --disable-pip-version-check --progress-bar off --index-url https://a.example/simple/ -- greeting==1.0"]
+    );
+    assert!(downloads(Sharing::Wheels, &Texts::new(), &Texts::new(), &[]).is_empty());
+}
+
+#[test]
+fn of_a_lock_file_of_npm_only_names_and_versions_count() {
+    let before = texts(&[("package-lock.json", r#"{"packages": {"node_modules/old": {"version": "1.0.0"}}}"#)]);
+    let after = r#"{"packages": {"": {"version": "9.9.9"}, "lib": {"version": "8.8.8"},
+        "node_modules/a": {"version": "1.0.0", "resolved": "http://evil.example/a.tgz"},
+        "node_modules/a/node_modules/@s/b": {"version": "2.0.0"},
+        "node_modules/c": {"version": "3.0.0", "name": "other"},
+        "node_modules/d": {"version": "1.0.0", "resolved": "git+ssh://evil.example/d"},
+        "node_modules/e": {"version": "file:../e"}, "node_modules/f": {"resolved": "lib", "link": true},
+        "node_modules/--cache": {"version": "1.0.0"}}}"#;
+    let settings = "registry = https://a.example/npm/\n@s:registry=https://b.example/\n//a.example/:_authToken=x\n\
+        registry=https://me:pw@a.example/\nnode-options=--require ./x.js\ncache=/tmp/x\n";
+    let found = downloads(Sharing::Npm, &before, &texts(&[("package-lock.json", after), (".npmrc", settings)]), &[]);
+    let [download] = found.as_slice() else { panic!("{found:?}") };
+    let files = [(".npmrc", "registry=https://a.example/npm/\n@s:registry=https://b.example/\n".to_owned())];
+    assert_eq!(download.files, files);
+    assert_eq!(said(download), ["npm cache add --ignore-scripts -- @s/b@2.0.0 a@1.0.0 old@1.0.0 other@3.0.0"]);
+}
+
+#[test]
+fn cargo_gets_a_manifest_of_our_own_and_no_program_to_run() {
+    let lock = "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"1.0.0+x\"\n\
+        source = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"00\"\n\n\
+        [[package]]\nname = \"own\"\nversion = \"0.1.0\"\n\n[[package]]\nname = \"b\"\nversion = \"2.0.0\"\n\
+        source = \"git+https://evil.example/b\"\n\n[[package]]\nname = \"c\"\nversion = \"1 }\\n[build]\"\n\
+        source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
+    let settings = "[build]\nrustc-wrapper = \"./evil\"\n[source.crates-io]\nreplace-with = \"m\" \n[source.m]\n\
+        registry = \"sparse+https://a.example/\"\ndirectory = \"/etc\"\nregistry = \"\"\"\n[registries.m]\n\
+        credential-provider = \"./evil\"\n[source.\"x\"] # [build]\nregistry = \"no\"\n";
+    let list = texts(&[("Cargo.lock", lock), (".cargo/config.toml", settings)]);
+    let found = downloads(Sharing::Cargo, &list, &list, &[]);
+    let [download] = found.as_slice() else { panic!("{found:?}") };
+    let text = |name: &str| download.files.iter().find(|(file, _)| *file == name).map(|(_, text)| text.as_str());
+    let manifest = format!("{MANIFEST}p1 = {{ package = \"a\", version = \"=1.0.0\", default-features = false }}\n");
+    assert_eq!(text("Cargo.toml"), Some(manifest.as_str()));
+    assert_eq!(text("Cargo.lock"), Some(lock));
+    let sources = "[source.crates-io]\nreplace-with = \"m\"\n[source.m]\nregistry = \"sparse+https://a.example/\"\n";
+    assert_eq!(text(".cargo/config.toml"), Some(sources));
+    assert_eq!(said(download), ["cargo fetch"]);
+    // Work of other agents begins with what was there before.
+    let older = texts(&[("Cargo.lock", &lock.replace("\"1.0.0+x\"", "\"0.9.0\""))]);
+    assert_eq!(downloads(Sharing::Cargo, &older, &list, &[]).len(), 2);
+    assert_eq!(downloads(Sharing::Cargo, &Texts::new(), &list, &[]).len(), 1);
+}
+
+#[test]
+fn go_downloads_what_its_own_lists_say() {
+    let list = texts(&[("go.mod", "module own\n"), ("go.sum", "a v1 h1:x\n")]);
+    let found = downloads(Sharing::Go, &Texts::new(), &list, &[]);
+    let files = vec![("go.mod", "module own\n".to_owned()), ("go.sum", "a v1 h1:x\n".to_owned())];
+    assert_eq!(found, [Download { files, commands: vec![words(&["go", "mod", "download"])] }]);
+    assert!(downloads(Sharing::Go, &Texts::new(), &texts(&[("go.mod", "module own\n")]), &[]).is_empty());
+}

@@ -1,0 +1,221 @@
+//! The tool itself: from the call to what was installed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use orchestrate_core::host::Host;
+use orchestrate_core::policy::Target;
+use orchestrate_sandbox::{Cancel, Confinement};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::super::arguments::read;
+use super::super::super::facts::facts;
+use super::super::candidate::{choose, first_of};
+use super::super::products::IGNORE_ALL;
+use super::super::project::Project;
+use super::super::states::{States, changed, states};
+use super::answer::{Installed, answer};
+use super::destinations::Registries;
+use super::grammar::{Ecosystem, Requested};
+use super::listing::{Packages, changes, text};
+use super::managers::{Install, Manager, ecosystems, managers};
+use super::registries::{self, Indexes, Registry};
+use super::running::Running;
+use super::sharing::{Sharing, Texts, Wanted};
+use crate::arguments::invalid;
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+use crate::files::{Expect, Files};
+use crate::output::Answer;
+use crate::path::join;
+use crate::prompt::Prompt;
+use crate::tool::{Programs, Tool};
+
+/// The `install_package` tool.
+pub(crate) struct InstallPackage(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    package: String,
+    version: Option<String>,
+    language: Option<Ecosystem>,
+}
+
+/// What a call asks for, in a project.
+struct Plan {
+    ecosystem: Ecosystem,
+    requested: Requested,
+    registries: Vec<Registry>,
+    indexes: Indexes,
+    /// The file that names a login for a registry.
+    login: Option<&'static str>,
+    managers: Vec<Manager>,
+}
+
+#[async_trait]
+impl Tool for InstallPackage {
+    facts!("install_package", EXEC, CodeExecution);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
+        let arguments: Arguments = read(arguments.clone())?;
+        let plan = Plan::of(&arguments, &Project::look(project, &Cancel::default())?, project)?;
+        Ok(first_of(&plan.managers))
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        let arguments: Arguments = read(arguments.clone())?;
+        let known = arguments.language.map_or(Ecosystem::ALL.to_vec(), |language| vec![language]);
+        let read: Vec<_> = known.into_iter().map(|ecosystem| arguments.read(ecosystem)).collect();
+        match read.iter().any(Result::is_ok) {
+            true => Ok(()),
+            false => Err(invalid(&read.into_iter().find_map(Result::err).unwrap_or_default())),
+        }
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let package = arguments.get("package").and_then(Value::as_str).unwrap_or_default();
+        vec![Effect::on(Target::Name(package.to_owned()))]
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        require_egress(context)?;
+        let arguments: Arguments = read(arguments)?;
+        let plan =
+            context.blocking(move |files, cancel| Plan::of(&arguments, &Project::look(files, cancel)?, files)).await?;
+        let chosen = choose(context, plan.managers).await?;
+        let hosts = registries::hosts(&plan.registries);
+        let registries = Arc::new(Registries::new(context, chosen.candidate.report.hosts, hosts));
+        let before = Seen::now(context, &chosen.candidate.report).await?;
+        let mut manager = Running::new(context, &chosen, Arc::clone(&registries));
+        let (ran, from_source) = manager.install().await?;
+        keep_from_git(context, chosen.candidate.report.makes, before.is_kept_from_git).await?;
+        let after = Seen::now(context, &chosen.candidate.report).await?;
+        let foreign = after.lock_hosts.iter().filter(|host| !registries.knows(host)).cloned().collect();
+        let mut installed = Installed {
+            ecosystem: plan.ecosystem,
+            requested: plan.requested,
+            has: after.packages.keys().cloned().collect(),
+            packages: changes(&before.packages, &after.packages),
+            changed: changed(&before.states, &after.states),
+            from_source,
+            shared: None,
+            note: chosen.candidate.report.note,
+            egress: Vec::new(),
+            unreached: BTreeSet::new(),
+            login: plan.login,
+            foreign,
+        };
+        if let (Some(sharing), None) = (chosen.candidate.report.shares, installed.fault(&ran)) {
+            let wanted = installed.wanted(&after.packages);
+            let (lists, indexes) = ([&before.lists, &after.lists], &plan.indexes);
+            let downloads = sharing.downloads(&Wanted { lists, packages: &wanted, indexes });
+            installed.shared = manager.share(downloads).await?.map(|shared| shared.map(|()| sharing));
+        }
+        (installed.egress, installed.unreached) = (manager.egress, manager.unreached);
+        Ok(answer(&ran, installed))
+    }
+}
+
+impl Arguments {
+    fn read(&self, ecosystem: Ecosystem) -> Result<Requested, String> {
+        ecosystem.read(&self.package, self.version.as_deref())
+    }
+
+    /// Chooses among the ecosystems of a project.
+    fn ecosystem(&self, project: &Project) -> Result<Ecosystem, ToolError> {
+        let of_project = ecosystems(project);
+        if let Some(language) = self.language {
+            return Ok(language);
+        }
+        let fits = |ecosystem: &Ecosystem| self.read(*ecosystem).is_ok();
+        match of_project.iter().copied().filter(fits).collect::<Vec<_>>().as_slice() {
+            [one] => Ok(*one),
+            [] if of_project.is_empty() => Err(ToolError::Retry(
+                "found no project of Python, JavaScript, Rust or Go in the worktree's root; create its manifest first, \
+                or say which `language` the package is for"
+                    .to_owned(),
+            )),
+            [] => {
+                let refusal = of_project.first().and_then(|ecosystem| self.read(*ecosystem).err());
+                Err(invalid(&refusal.unwrap_or_default()))
+            }
+            several => {
+                let names: Vec<&str> = several.iter().map(|ecosystem| ecosystem.language()).collect();
+                Err(invalid(&format!("this project is one of {}; say which with `language`", names.join(" and "))))
+            }
+        }
+    }
+}
+
+impl Plan {
+    fn of(arguments: &Arguments, project: &Project, files: &Files) -> Result<Plan, ToolError> {
+        let ecosystem = arguments.ecosystem(project)?;
+        let requested = arguments.read(ecosystem).map_err(|refusal| invalid(&refusal))?;
+        let registries = registries::registries(files, ecosystem);
+        let indexes = Indexes::of(&registries);
+        let managers = managers(project, ecosystem, &requested, &indexes).map_err(ToolError::Retry)?;
+        let login = registries::with_login(files, ecosystem);
+        Ok(Plan { ecosystem, requested, registries, indexes, login, managers })
+    }
+}
+
+/// Only the full tier can lead a program to the proxy and nowhere else.
+fn require_egress(context: &ToolContext) -> Result<(), ToolError> {
+    let tier = context.scope().sandbox.confinement();
+    if tier == Confinement::Full {
+        return Ok(());
+    }
+    let reason = format!(
+        "a package manager needs a network that leads to its registries alone, which this machine's sandbox cannot \
+        give: {tier}; work with what is installed, or ask the user to add the package"
+    );
+    Err(ToolError::denied("built-in:no-network", reason))
+}
+
+/// What is compared before and after.
+struct Seen {
+    packages: Packages,
+    states: States,
+    lock_hosts: Vec<Host>,
+    /// The files that list what other jobs need.
+    lists: Texts,
+    /// Whether git ignores what is in the folder that the manager makes, or there is none yet.
+    is_kept_from_git: bool,
+}
+
+impl Seen {
+    async fn now(context: &ToolContext, install: &Install) -> Result<Seen, ToolError> {
+        let (listing, makes) = (install.listing, install.makes);
+        let lists = install.shares.map_or(&[][..], Sharing::lists);
+        let look = move |files: &Files, cancel: &Cancel| {
+            let exists = makes.is_some_and(|folder| files.metadata(folder).is_ok());
+            let packages = listing.packages(files, cancel)?;
+            let lists: Texts = lists.iter().map(|path| (*path, text(files, path))).collect();
+            Ok((packages, states(files, cancel)?, (listing.hosts(files), lists), exists))
+        };
+        let (packages, states, (lock_hosts, lists), exists) = context.blocking(look).await?;
+        let is_kept_from_git = match makes {
+            Some(folder) if exists => context.services().git.ignores(&join(folder, "x")).await?,
+            _ => true,
+        };
+        Ok(Seen { packages, states, lock_hosts, lists, is_kept_from_git })
+    }
+}
+
+/// Makes git ignore what is in a folder that the manager has made, unless the project keeps such a folder in git.
+async fn keep_from_git(context: &ToolContext, makes: Option<&'static str>, was_kept: bool) -> Result<(), ToolError> {
+    let Some(folder) = makes.filter(|_| was_kept) else { return Ok(()) };
+    let exists = context.blocking(move |files, _| Ok(files.metadata(folder).is_ok())).await?;
+    if !exists || context.services().git.ignores(&join(folder, "x")).await? {
+        return Ok(());
+    }
+    let path = join(folder, ".gitignore");
+    context.blocking(move |files, _| files.write(&path, IGNORE_ALL, Expect::Any)).await.map(drop)
+}

@@ -1,0 +1,241 @@
+//! `fetch_api_docs`: the documentation of a library at the registry of its language.
+
+use async_trait::async_trait;
+use orchestrate_core::web::{WebResponse, WebServiceName};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use super::page::{ACCEPT, Readable, readable};
+use super::request::{Web, effects_of_services, hosts_of, json as json_of, text};
+use crate::arguments::invalid;
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+use crate::files::Files;
+use crate::html::Style;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+use crate::web_results::APIDocumentation;
+
+/// The registries, each with what may stand before a library's name, and with the files of projects that use it.
+const REGISTRIES: [(WebServiceName, &[&str], &[&str]); 4] = [
+    (WebServiceName::DocsRs, &["rust", "crate", "cargo", "docs.rs"], &["Cargo.toml"]),
+    (WebServiceName::Pypi, &["python", "pypi", "pip"], &["pyproject.toml", "requirements.txt", "setup.py"]),
+    (WebServiceName::Npm, &["npm", "javascript", "js", "typescript", "node"], &["package.json"]),
+    (WebServiceName::GoPackages, &["go", "golang", "pkg.go.dev"], &["go.mod"]),
+];
+/// Maximum length of a library's name and of a version.
+const MAX_NAME: usize = 214;
+
+/// The `fetch_api_docs` tool.
+pub(crate) struct FetchApiDocs(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    library: String,
+    version: Option<String>,
+}
+
+/// A library whose documentation is wanted.
+struct Library<'a> {
+    name: &'a str,
+    version: Option<&'a str>,
+}
+
+#[async_trait]
+impl Tool for FetchApiDocs {
+    facts!("fetch_api_docs", WEB, NetworkAccess);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        let given = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "@/._-+~^*=:".contains(c);
+        let is_name = |text: &str| text.len() <= MAX_NAME && text.chars().all(is_plain) && !text.contains("..");
+        match (registry_of(given("library")), is_name(given("library")), is_name(given("version"))) {
+            ((_, ""), ..) => Err(invalid("`library` is empty")),
+            (_, false, _) => Err(invalid("`library` is a name such as serde, npm:react or golang.org/x/net")),
+            (_, _, false) => Err(invalid("`version` is one such as 1.2.3")),
+            _ => Ok(()),
+        }
+    }
+
+    fn effects(&self, arguments: &Value) -> Vec<Effect> {
+        let library = arguments.get("library").and_then(Value::as_str).unwrap_or_default();
+        effects_of_services(&candidates(library))
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { library, version } = read(arguments)?;
+        let (named, name) = registry_of(&library);
+        let version = version.as_deref().filter(|version| !matches!(*version, "" | "latest"));
+        let library_of = Library { name, version };
+        let services = match named {
+            Some(service) => vec![service],
+            None => of_project(context, candidates(&library)).await?,
+        };
+        let web = Web::new(context, "fetch_api_docs", hosts_of(&services), None);
+        let mut not_found = Vec::new();
+        for service in services {
+            match documentation(&web, service, &library_of).await {
+                Ok(found) => return Ok(answer(&found)),
+                Err(ToolError::Retry(reason)) => not_found.push(reason),
+                Err(other) => return Err(other),
+            }
+        }
+        let advice = "name its registry if it is another one, as rust:, python:, npm: or go: before the name";
+        Err(ToolError::Retry(format!("{}; {advice}", not_found.join("; "))))
+    }
+}
+
+/// Splits a library's name from its registry, if that is named, or follows from the name.
+fn registry_of(library: &str) -> (Option<WebServiceName>, &str) {
+    if let Some((before, name)) = library.split_once(':')
+        && let Some((service, ..)) = REGISTRIES.iter().find(|(_, names, _)| names.contains(&before))
+    {
+        return (Some(*service), name);
+    }
+    let is_module = library.split_once('/').is_some_and(|(host, _)| host.contains('.') && !host.starts_with('@'));
+    match library {
+        scoped if scoped.starts_with('@') => (Some(WebServiceName::Npm), library),
+        _ if is_module => (Some(WebServiceName::GoPackages), library),
+        _ => (None, library),
+    }
+}
+
+/// Returns the registries that may have a library.
+fn candidates(library: &str) -> Vec<WebServiceName> {
+    match registry_of(library) {
+        (Some(service), _) => vec![service],
+        (None, _) => vec![WebServiceName::DocsRs, WebServiceName::Pypi, WebServiceName::Npm],
+    }
+}
+
+/// Puts the registries that the project uses first, and leaves out the others if there is any.
+async fn of_project(context: &ToolContext, all: Vec<WebServiceName>) -> Result<Vec<WebServiceName>, ToolError> {
+    let used = all.clone();
+    let used = context.blocking(move |files: &Files, _: &_| Ok(used_by(files, used))).await?;
+    Ok(if used.is_empty() { all } else { used })
+}
+
+fn used_by(files: &Files, all: Vec<WebServiceName>) -> Vec<WebServiceName> {
+    let is_used = |service: &WebServiceName| {
+        let of = REGISTRIES.iter().filter(|(of, ..)| of == service);
+        of.flat_map(|(.., manifests)| manifests.iter()).any(|manifest| files.open(manifest).is_ok())
+    };
+    all.into_iter().filter(is_used).collect()
+}
+
+async fn documentation(
+    web: &Web<'_>,
+    service: WebServiceName,
+    library: &Library<'_>,
+) -> Result<APIDocumentation, ToolError> {
+    match service {
+        WebServiceName::Pypi => pypi(web, library).await,
+        WebServiceName::Npm => npm(web, library).await,
+        WebServiceName::GoPackages => go(web, library).await,
+        _ => docs_rs(web, library).await,
+    }
+}
+
+/// `/<crate>/<version>/<crate with underscores>/` is the page of the crate, as <https://docs.rs/about/redirections>
+/// says; `latest` is the last version.
+async fn docs_rs(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, ToolError> {
+    let (base, version) = (web.service(WebServiceName::DocsRs)?, library.version.unwrap_or("latest"));
+    let page = library.name.replace('-', "_");
+    let url = base.below([library.name, version, page.as_str()]).below_folder();
+    let response = web.ask(WebServiceName::DocsRs, url, ACCEPT, None).await?;
+    of_page(&response, WebServiceName::DocsRs, library)
+}
+
+/// `/<module>[@<version>]` is the page of a package, as <https://pkg.go.dev/about> says.
+async fn go(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, ToolError> {
+    let base = web.service(WebServiceName::GoPackages)?;
+    let version = library.version.map(|version| format!("@{version}")).unwrap_or_default();
+    let path = format!("{}{version}", library.name);
+    let response = web.ask(WebServiceName::GoPackages, base.below(path.split('/')), ACCEPT, None).await?;
+    of_page(&response, WebServiceName::GoPackages, library)
+}
+
+fn of_page(
+    response: &WebResponse,
+    service: WebServiceName,
+    library: &Library<'_>,
+) -> Result<APIDocumentation, ToolError> {
+    let Readable { title: summary, content, .. } = readable(response, Style::Markdown)?;
+    Ok(APIDocumentation {
+        library: library.name.to_owned(),
+        registry: service.as_str().to_owned(),
+        version: library.version.map(str::to_owned),
+        url: response.url.to_string(),
+        summary,
+        content,
+    })
+}
+
+/// `/pypi/<name>[/<version>]/json` → `{"info": {"name", "version", "summary", "description", "package_url",
+/// "docs_url", "project_urls"}}`, as <https://docs.pypi.org/api/json/> says.
+async fn pypi(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, ToolError> {
+    let base = web.service(WebServiceName::Pypi)?.below(["pypi", library.name]);
+    let url = base.below(library.version.into_iter().chain(["json"]));
+    let response = web.ask(WebServiceName::Pypi, url, "application/json", None).await?;
+    let value = json_of(&response)?;
+    let info = value.get("info").cloned().unwrap_or_default();
+    let url = of_urls(&info, "project_urls").or_else(|| Some(text(&info, "docs_url")).filter(|url| !url.is_empty()));
+    Ok(APIDocumentation {
+        library: library.name.to_owned(),
+        registry: WebServiceName::Pypi.as_str().to_owned(),
+        version: Some(text(&info, "version")).filter(|version| !version.is_empty()),
+        url: url.unwrap_or_else(|| text(&info, "package_url")),
+        summary: text(&info, "summary"),
+        content: text(&info, "description"),
+    })
+}
+
+/// Returns the address of the documentation among a project's own.
+fn of_urls(info: &Value, field: &str) -> Option<String> {
+    let urls = info.get(field)?.as_object()?;
+    let named = |name: &str| urls.iter().find(|(key, _)| key.to_lowercase().contains(name)).map(|(_, url)| url);
+    named("doc").or_else(|| named("home"))?.as_str().map(str::to_owned)
+}
+
+/// `/<name>` → `{"name", "description", "dist-tags": {"latest"}, "readme", "homepage"}`, and `/<name>/<version>` → the
+/// manifest of one version, as <https://github.com/npm/registry/blob/main/docs/REGISTRY-API.md> says. A package's page
+/// may be too large, as it lists all versions; a manifest is small, but seldom has the text.
+async fn npm(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, ToolError> {
+    let base = web.service(WebServiceName::Npm)?.below([library.name]);
+    let manifest = base.below([library.version.unwrap_or("latest")]);
+    let manifest = json_of(&web.ask(WebServiceName::Npm, manifest, "application/json", None).await?)?;
+    let mut content = text(&manifest, "readme");
+    if content.is_empty() {
+        let package = web.ask(WebServiceName::Npm, base, "application/json", None).await?;
+        content = if package.is_cut { String::new() } else { text(&json_of(&package)?, "readme") };
+    }
+    let url = Some(text(&manifest, "homepage")).filter(|url| !url.is_empty());
+    Ok(APIDocumentation {
+        library: library.name.to_owned(),
+        registry: WebServiceName::Npm.as_str().to_owned(),
+        version: Some(text(&manifest, "version")).filter(|version| !version.is_empty()),
+        url: url.unwrap_or_else(|| format!("https://www.npmjs.com/package/{}", library.name)),
+        summary: text(&manifest, "description"),
+        content,
+    })
+}
+
+fn answer(found: &APIDocumentation) -> Answer {
+    let APIDocumentation { library, registry, version, url, summary, content } = found;
+    let version = version.as_deref().unwrap_or("latest");
+    let content = if content.trim().is_empty() { "(the registry has no text)" } else { content.trim_end() };
+    let text = format!("{library} {version} ({registry})\n{summary}\n{url}\n\n{content}");
+    Answer::new(text, json!(found))
+}

@@ -1,0 +1,177 @@
+//! Makes the requests of a call, and classifies what comes back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use orchestrate_core::host::{Host, WebUrl};
+use orchestrate_core::policy::Target;
+use orchestrate_core::web::{WebFailure, WebRequest, WebResponse, WebServiceName};
+use serde_json::Value;
+
+use crate::arguments::invalid;
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+
+/// The time limit of a request that asks for no other, as in the reference.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum number of characters of a server's own words in an error.
+const SAID: usize = 200;
+
+/// Makes the requests of one call of a tool.
+pub(super) struct Web<'a> {
+    context: &'a ToolContext,
+    tool: &'static str,
+    /// The hosts that the call names.
+    named: Vec<Host>,
+    timeout: Duration,
+}
+
+impl<'a> Web<'a> {
+    /// Creates what makes the requests of a call that names these hosts; `timeout` is what the call asks for.
+    pub(super) fn new(context: &'a ToolContext, tool: &'static str, named: Vec<Host>, timeout: Option<u64>) -> Web<'a> {
+        let limits = context.limits();
+        let asked = timeout.map_or(TIMEOUT, Duration::from_secs).saturating_mul(limits.time_factor);
+        Web { context, tool, named, timeout: asked.min(limits.max_web_timeout) }
+    }
+
+    /// Returns the address of a service: the user's, or its own.
+    pub(super) fn service(&self, service: WebServiceName) -> Result<WebUrl, ToolError> {
+        let set = self.context.web().services.get(&service).map(String::as_str);
+        let url = set.or(service.own_url()).ok_or_else(|| {
+            ToolError::Absent(format!(
+                "`{0}` has no address of its own; the user can set it in `tools.web_requests.services` as `{0}=URL`",
+                service.as_str()
+            ))
+        })?;
+        WebUrl::parse(url).map_err(|error| ToolError::Absent(format!("the address of `{}`: {error}", service.as_str())))
+    }
+
+    /// Asks a service, with its key.
+    pub(super) async fn ask(
+        &self,
+        service: WebServiceName,
+        url: WebUrl,
+        accept: &'static str,
+        json: Option<Value>,
+    ) -> Result<WebResponse, ToolError> {
+        let credential = service.credential();
+        self.send(WebRequest { credential, json, ..self.request(url, accept) }).await
+    }
+
+    /// Fetches a page.
+    pub(super) async fn get(&self, url: WebUrl, accept: &'static str) -> Result<WebResponse, ToolError> {
+        self.send(self.request(url, accept)).await
+    }
+
+    fn request(&self, url: WebUrl, accept: &'static str) -> WebRequest {
+        let max_bytes = self.context.limits().web_response_bytes;
+        WebRequest { url, accept, credential: None, json: None, timeout: self.timeout, max_bytes }
+    }
+
+    async fn send(&self, request: WebRequest) -> Result<WebResponse, ToolError> {
+        let asked = request.url.clone();
+        let guard = Arc::new(self.context.host_guard(self.tool, self.named.clone()));
+        let web = Arc::clone(&self.context.services().web);
+        let answered = tokio::select! {
+            answered = web.fetch(request, guard) => answered,
+            () = self.context.cancel().cancelled() => {
+                return Err(ToolError::Interrupted("the request was given up".to_owned()));
+            }
+        };
+        let response = answered.map_err(|failure| error_of(failure, &asked))?;
+        self.context.meter().add_read(response.body.len() as u64);
+        require_success(response)
+    }
+}
+
+/// Parses the address that a call names.
+///
+/// # Errors
+/// `Retry` if it is none.
+pub(super) fn address(arguments: &Value, field: &str) -> Result<WebUrl, ToolError> {
+    let text = arguments.get(field).and_then(Value::as_str).unwrap_or_default();
+    WebUrl::parse(text).map_err(|error| invalid(&format!("`{field}`: {error}")))
+}
+
+/// Returns the effect of a call that names an address. What names none is refused before it is judged.
+pub(super) fn effect_of_address(arguments: &Value, field: &str) -> Vec<Effect> {
+    let named = address(arguments, field).ok();
+    named.map(|url| Effect::on(Target::Host(url.host().to_string()))).into_iter().collect()
+}
+
+/// Returns the effects of a call that asks services at their own addresses.
+pub(super) fn effects_of_services(services: &[WebServiceName]) -> Vec<Effect> {
+    hosts_of(services).into_iter().map(|host| Effect::on(Target::Host(host.to_string()))).collect()
+}
+
+/// Returns the hosts at which services have their own addresses.
+pub(super) fn hosts_of(services: &[WebServiceName]) -> Vec<Host> {
+    let own = services.iter().filter_map(|service| WebUrl::parse(service.own_url()?).ok());
+    own.map(|url| url.host().clone()).collect()
+}
+
+/// Parses a service's answer.
+///
+/// # Errors
+/// `Network` if it is no JSON: something else answers at that address.
+pub(super) fn json(response: &WebResponse) -> Result<Value, ToolError> {
+    let failed =
+        |why: &str| ToolError::Network(format!("{} does not answer as that service does: {why}", response.url));
+    if response.is_cut {
+        return Err(failed("the answer is larger than `tools.web_requests.max_response_size_mb` allows"));
+    }
+    serde_json::from_slice(&response.body).map_err(|error| failed(&error.to_string()))
+}
+
+/// Returns the text of a field; empty if there is none.
+pub(super) fn text(value: &Value, field: &str) -> String {
+    value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Returns the items of a field that is a list.
+///
+/// # Errors
+/// `Network` if it is none: something else answers at that address.
+pub(super) fn items<'v>(value: &'v Value, field: &str, url: &WebUrl) -> Result<&'v [Value], ToolError> {
+    let items = value.pointer(field).and_then(Value::as_array);
+    items.map(Vec::as_slice).ok_or_else(|| {
+        let field = field.trim_start_matches('/').replace('/', ".");
+        ToolError::Network(format!("{url} does not answer as that service does: there is no list `{field}`"))
+    })
+}
+
+/// Returns a text of HTML as plain text in one line, with its entities decoded.
+pub(super) fn plain(html: &str) -> String {
+    let page = crate::html::Page::parse(html);
+    page.line_of_all()
+}
+
+fn require_success(response: WebResponse) -> Result<WebResponse, ToolError> {
+    let WebResponse { url, status, retry_after, body, .. } = &response;
+    if (200..300).contains(status) {
+        return Ok(response);
+    }
+    let said: String = plain(&String::from_utf8_lossy(body)).chars().take(SAID).collect();
+    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+    let text = format!("{url} answers with status {status}{said}");
+    Err(match status {
+        408 | 425 | 429 | 500.. => {
+            let later = retry_after.map(|seconds| format!("; it asks to wait {seconds} s")).unwrap_or_default();
+            ToolError::Network(format!("{text}{later}"))
+        }
+        _ => ToolError::Retry(text),
+    })
+}
+
+fn error_of(failure: WebFailure, url: &WebUrl) -> ToolError {
+    match failure {
+        WebFailure::Refused { rule, reason } => ToolError::Denied { reason, rule },
+        WebFailure::UnknownHost(_) => ToolError::Retry(format!("{failure}; check the address {url}")),
+        WebFailure::Unreachable(text) => ToolError::Network(text),
+        WebFailure::Timeout { seconds } => ToolError::timeout(seconds, String::new()),
+        WebFailure::Malformed(text) => ToolError::Execution(text),
+        WebFailure::NoKey { .. } => ToolError::Absent(format!("{}: {failure}", url.host())),
+        WebFailure::Unavailable(text) => ToolError::Unavailable(text),
+    }
+}

@@ -1,0 +1,200 @@
+//! `web_search`: asks the search service that the user has chosen.
+
+use async_trait::async_trait;
+use orchestrate_core::host::{Host, WebUrl};
+use orchestrate_core::model_search::SearchResult;
+use orchestrate_core::web::WebServiceName;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use super::request::{Web, items, json as json_of, plain, text};
+use crate::context::ToolContext;
+use crate::effect::Effect;
+use crate::error::ToolError;
+use crate::guard::HostGuard;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::search_service::{FoundByModel, Search};
+use crate::tool::Tool;
+
+/// The number of results that are returned unless a call asks for others, as in the reference.
+const RESULTS: usize = 10;
+/// The number of results that Brave returns at most.
+const MOST_RESULTS: usize = 20;
+/// The host through which Gemini leads to the pages that it has found, whose titles are the hosts of the pages.
+const REDIRECTING: &str = "vertexaisearch.cloud.google.com";
+/// What is accepted.
+const ACCEPT: &str = "application/json";
+
+/// What a search has found.
+struct Found {
+    /// The answer that was made of it, with whose it is.
+    answer: Option<String>,
+    results: Vec<SearchResult>,
+    /// How many results were left out, because a rule denies their hosts.
+    left_out: usize,
+}
+
+/// The `web_search` tool.
+pub(crate) struct WebSearch(pub(crate) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    query: String,
+    num_results: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for WebSearch {
+    facts!("web_search", WEB, NetworkAccess);
+
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    /// None of its own: its host is the user's choice, and is decided about when it is asked.
+    fn effects(&self, _: &Value) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { query, num_results } = read(arguments)?;
+        let count = num_results.unwrap_or(RESULTS).clamp(1, MOST_RESULTS);
+        let service = context.web().search_service.ok_or_else(|| {
+            ToolError::Absent(
+                "no search service is chosen; the user can choose one in `tools.web_requests.search_service`: searxng, \
+                 brave, tavily or model (the search of the model's own endpoint)"
+                    .to_owned(),
+            )
+        })?;
+        let found = match service {
+            WebServiceName::Model => by_model(context, query).await?,
+            service => Found { answer: None, results: ask(context, service, &query, count).await?, left_out: 0 },
+        };
+        let found = found.without_denied(&context.host_guard("web_search", Vec::new())).cut(count);
+        Ok(Answer::new(found.worded(), json!(found.results)))
+    }
+}
+
+/// Asks a service for pages.
+async fn ask(
+    context: &ToolContext,
+    service: WebServiceName,
+    query: &str,
+    count: usize,
+) -> Result<Vec<SearchResult>, ToolError> {
+    let web = Web::new(context, "web_search", Vec::new(), None);
+    let base = web.service(service)?;
+    match service {
+        WebServiceName::Brave => brave(&web, &base, query, count).await,
+        WebServiceName::Tavily => tavily(&web, &base, query, count).await,
+        _ => searxng(&web, &base, query).await,
+    }
+}
+
+/// Lets the endpoint of the agent's model search, and answer.
+async fn by_model(context: &ToolContext, query: String) -> Result<Found, ToolError> {
+    let search = Search {
+        call: context.call().clone(),
+        query,
+        timeout: context.limits().max_web_timeout,
+        cancel: context.cancel().clone(),
+    };
+    let FoundByModel { model, reply } = context.services().search.search(search).await?;
+    let results: Vec<SearchResult> = reply.results.iter().filter_map(of_endpoint).collect();
+    match reply.failure {
+        Some(why) if results.is_empty() => Err(ToolError::Execution(format!("the search of {model} failed: {why}"))),
+        _ => {
+            let answer = reply.text.trim();
+            let from = if results.is_empty() { "without any page" } else { "from the pages below" };
+            let answer = (!answer.is_empty()).then(|| format!("answer of {model}, {from}:\n{answer}\n"));
+            Ok(Found { answer, results, left_out: 0 })
+        }
+    }
+}
+
+/// Returns a page that an endpoint names, in one form; `None` if its address leads to no page.
+fn of_endpoint(result: &SearchResult) -> Option<SearchResult> {
+    let url = WebUrl::parse(&result.url).ok()?;
+    let title = if result.title.is_empty() { url.host().to_string() } else { plain(&result.title) };
+    Some(SearchResult { title, url: url.to_string(), snippet: plain(&result.snippet) })
+}
+
+impl Found {
+    /// Leaves out the results whose hosts a rule denies, and an answer that was made of them as well.
+    fn without_denied(self, guard: &HostGuard) -> Found {
+        let all = self.results.len();
+        let is_shown = |result: &SearchResult| !host_of(result).is_some_and(|host| guard.denies(&host));
+        let results: Vec<SearchResult> = self.results.into_iter().filter(is_shown).collect();
+        let left_out = all - results.len();
+        Found { answer: self.answer.filter(|_| left_out == 0), results, left_out }
+    }
+
+    fn cut(mut self, count: usize) -> Found {
+        self.results.truncate(count);
+        self
+    }
+
+    fn worded(&self) -> String {
+        let one = |(at, result): (usize, &SearchResult)| {
+            format!("{}. {}\n   {}\n   {}", at + 1, result.title, result.url, result.snippet)
+        };
+        let listed = self.results.iter().enumerate().map(one);
+        let left_out = format!("(left out, since a rule denies their hosts: {})", self.left_out);
+        let left_out = (self.left_out > 0).then_some(left_out);
+        let nothing = (self.results.is_empty() && self.left_out == 0).then(|| "(nothing found)".to_owned());
+        self.answer.clone().into_iter().chain(listed).chain(nothing).chain(left_out).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Returns the host of a page.
+fn host_of(result: &SearchResult) -> Option<Host> {
+    let url = WebUrl::parse(&result.url).ok()?;
+    let host = url.host().clone();
+    if host.to_string() == REDIRECTING { Host::parse(&result.title).ok().or(Some(host)) } else { Some(host) }
+}
+
+/// `GET /search?q=…&format=json` → `{"results": [{"title", "url", "content"}]}`, as
+/// <https://docs.searxng.org/dev/search_api.html> says.
+async fn searxng(web: &Web<'_>, base: &WebUrl, query: &str) -> Result<Vec<SearchResult>, ToolError> {
+    let url = base.below(["search"]).with_query([("q", query), ("format", "json")]);
+    let answer = web.ask(WebServiceName::Searxng, url, ACCEPT, None).await?;
+    results(items(&json_of(&answer)?, "/results", &answer.url)?, "content")
+}
+
+/// `GET /res/v1/web/search?q=…&count=…` → `{"web": {"results": [{"title", "url", "description"}]}}`, as
+/// <https://api-dashboard.search.brave.com/app/documentation/web-search/get-started> says. Without results, there is no
+/// `web`.
+async fn brave(web: &Web<'_>, base: &WebUrl, query: &str, count: usize) -> Result<Vec<SearchResult>, ToolError> {
+    let count = count.to_string();
+    let url = base.below(["res", "v1", "web", "search"]).with_query([("q", query), ("count", &count)]);
+    let answer = web.ask(WebServiceName::Brave, url, ACCEPT, None).await?;
+    let value = json_of(&answer)?;
+    match value.get("web") {
+        None if value.get("type").is_some_and(|kind| kind == "search") => Ok(Vec::new()),
+        _ => results(items(&value, "/web/results", &answer.url)?, "description"),
+    }
+}
+
+/// `POST /search {"query", "max_results"}` → `{"results": [{"title", "url", "content"}]}`, as
+/// <https://docs.tavily.com/documentation/api-reference/endpoint/search> says.
+async fn tavily(web: &Web<'_>, base: &WebUrl, query: &str, count: usize) -> Result<Vec<SearchResult>, ToolError> {
+    let asked = json!({"query": query, "max_results": count});
+    let answer = web.ask(WebServiceName::Tavily, base.below(["search"]), ACCEPT, Some(asked)).await?;
+    results(items(&json_of(&answer)?, "/results", &answer.url)?, "content")
+}
+
+/// Reads results, of which titles and snippets may be HTML; those that lead to no page are left out.
+fn results(items: &[Value], snippet: &str) -> Result<Vec<SearchResult>, ToolError> {
+    let read = |item: &Value| {
+        let url = WebUrl::parse(&text(item, "url")).ok()?.to_string();
+        Some(SearchResult { title: plain(&text(item, "title")), url, snippet: plain(&text(item, snippet)) })
+    };
+    Ok(items.iter().filter_map(read).collect())
+}

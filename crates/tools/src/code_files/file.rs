@@ -1,0 +1,150 @@
+//! One file of code, which is read only if it has to be.
+
+use std::io::Read as _;
+use std::sync::{Arc, OnceLock};
+
+use orchestrate_code::{CodeError, Language, LanguageHint, MAX_SOURCE_BYTES, Source};
+use rustix::fs::fstat;
+
+use super::cache::{AnalysisCache, FileAnalysis, FileVersion};
+use crate::contents::{FileContents, FileStamp};
+use crate::files::{Decoded, Entry, Files, WalkLimits};
+
+/// Maximum size of a file whose first line may name its language, in bytes.
+const MAX_SCRIPT_BYTES: u64 = 256 << 10;
+
+/// Where the files of one survey are, and what is known of them.
+pub(crate) struct Place<'p> {
+    pub(super) files: &'p Files,
+    pub(super) limits: &'p WalkLimits,
+    pub(super) cache: &'p AnalysisCache,
+    /// `None` if nothing is known of the contents of files, so that no result is kept.
+    pub(super) contents: Option<Arc<dyn FileContents>>,
+}
+
+impl Place<'_> {
+    /// Returns a file that a walk has found; `None` if it cannot be code, or is gone.
+    ///
+    /// # Errors
+    /// [`CodeError::TooLarge`] of one whose name says that it is code.
+    pub(crate) fn file<'p>(&'p self, entry: &'p Entry) -> Result<Option<CodeFile<'p>>, CodeError> {
+        let Some(hint) = LanguageHint::of_path(&entry.path) else { return Ok(None) };
+        let Some(stamp) = entry.stamp() else { return Ok(None) };
+        match hint {
+            LanguageHint::FirstLine if stamp.size > MAX_SCRIPT_BYTES => Ok(None),
+            LanguageHint::Named(_) | LanguageHint::Header if stamp.size > max_bytes(self.files) => {
+                Err(CodeError::TooLarge(max_bytes(self.files)))
+            }
+            _ => Ok(Some(CodeFile::found(self, &entry.path, hint, &stamp))),
+        }
+    }
+}
+
+/// A file that may be code.
+pub(crate) struct CodeFile<'p> {
+    place: &'p Place<'p>,
+    path: &'p str,
+    hint: LanguageHint,
+    /// Whether the call names it.
+    is_asked_for: bool,
+    /// The version, if it is known without reading the file.
+    known: Option<FileVersion>,
+    read: OnceLock<Option<Content>>,
+}
+
+/// What was read from a file.
+struct Content {
+    text: Result<String, CodeError>,
+    /// The version, unless the file changed meanwhile.
+    version: Option<FileVersion>,
+}
+
+impl<'p> CodeFile<'p> {
+    /// Creates a file that a walk has found with this metadata.
+    fn found(place: &'p Place<'p>, path: &'p str, hint: LanguageHint, stamp: &FileStamp) -> CodeFile<'p> {
+        let content = place.contents.as_ref().and_then(|contents| contents.known(path, stamp));
+        let known = content.map(|content| FileVersion { content, hint });
+        CodeFile { place, path, hint, is_asked_for: false, known, read: OnceLock::new() }
+    }
+
+    /// Creates a file that was read already.
+    pub(super) fn of_text(place: &'p Place<'p>, path: &'p str, text: String) -> CodeFile<'p> {
+        let hint = LanguageHint::of_path(path).unwrap_or(LanguageHint::FirstLine);
+        let read = OnceLock::from(Some(Content { text: Ok(text), version: None }));
+        CodeFile { place, path, hint, is_asked_for: true, known: None, read }
+    }
+
+    /// Returns how its language is found out.
+    pub(crate) fn hint(&self) -> LanguageHint {
+        self.hint
+    }
+
+    /// Reports whether it is worth a note if it is not understood: its name, or the call itself, says that it is code.
+    pub(super) fn is_expected(&self) -> bool {
+        self.is_asked_for || self.hint != LanguageHint::FirstLine
+    }
+
+    /// Reports whether the call has to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.place.limits.check().is_err()
+    }
+
+    /// Returns what an analysis finds in it; `None` if the file is gone, or cannot be read.
+    ///
+    /// # Errors
+    /// As [`CodeFile::code`], and those of the analysis.
+    pub(crate) fn analysis<T: FileAnalysis>(&self) -> Result<Option<Arc<T>>, CodeError> {
+        let found = self.known.as_ref().and_then(|version| self.place.cache.find(version));
+        if let Some(found) = found {
+            return found.map(Some);
+        }
+        let Some(content) = self.content() else { return Ok(None) };
+        let stop = || self.is_stopped();
+        let compute = || {
+            let (language, text) = content.code(self.hint)?;
+            T::of(&Source::parse(language, text, &stop)?, &stop)
+        };
+        match &content.version {
+            Some(version) => self.place.cache.get_or_compute(version, &stop, compute).map(Some),
+            None => Ok(Some(Arc::new(compute()?))),
+        }
+    }
+
+    /// Returns its language and its text; `None` if the file is gone, or cannot be read.
+    ///
+    /// # Errors
+    /// [`CodeError::Binary`] and [`CodeError::UnknownLanguage`].
+    pub(crate) fn code(&self) -> Result<Option<(Language, &str)>, CodeError> {
+        self.content().map(|content| content.code(self.hint)).transpose()
+    }
+
+    fn content(&self) -> Option<&Content> {
+        self.read.get_or_init(|| self.read()).as_ref()
+    }
+
+    fn read(&self) -> Option<Content> {
+        let Place { files, contents, .. } = self.place;
+        let (mut file, stamp) = files.open_found(self.path).ok()?;
+        let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0).min(MAX_SOURCE_BYTES));
+        file.by_ref().take(max_bytes(files)).read_to_end(&mut bytes).ok()?;
+        let is_same = bytes.len() as u64 == stamp.size && FileStamp::of(&fstat(&file).ok()?) == stamp;
+        let contents = contents.as_ref().filter(|_| is_same);
+        let id =
+            contents.and_then(|contents| contents.known(self.path, &stamp).or_else(|| contents.read(&stamp, &bytes)));
+        let version = id.map(|content| FileVersion { content, hint: self.hint });
+        let text = Decoded::detect(self.path, &bytes).map(|decoded| decoded.text).map_err(|_| CodeError::Binary);
+        Some(Content { text, version })
+    }
+}
+
+impl Content {
+    fn code(&self, hint: LanguageHint) -> Result<(Language, &str), CodeError> {
+        let text = self.text.as_ref().map_err(CodeError::clone)?;
+        hint.language(text).map(|language| (language, text.as_str())).ok_or(CodeError::UnknownLanguage)
+    }
+}
+
+/// Returns the maximum size of a file that is analysed, in bytes.
+fn max_bytes(files: &Files) -> u64 {
+    files.max_bytes().min(MAX_SOURCE_BYTES as u64)
+}

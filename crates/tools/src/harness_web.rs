@@ -1,0 +1,150 @@
+//! A web for tests of tools: pages by their addresses, and what was asked of them.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use orchestrate_core::host::WebUrl;
+use orchestrate_core::web::{Destinations, WebFailure, WebRequest, WebResponse};
+
+use crate::error::ServiceError;
+use crate::search_service::{FoundByModel, Search, SearchService};
+use crate::services::WebService;
+
+/// Pages in memory; every other address answers with status 404. It asks about hosts and addresses as the real one
+/// does, with one global address for all hosts.
+#[derive(Debug, Default)]
+pub struct FakeWeb {
+    pages: Mutex<BTreeMap<String, Answer>>,
+    asked: Mutex<Vec<WebRequest>>,
+    /// What the endpoint of the agent's model finds.
+    found: Mutex<Option<Result<FoundByModel, ServiceError>>>,
+    /// What it was asked for.
+    queries: Mutex<Vec<String>>,
+}
+
+/// What an address answers with.
+#[derive(Clone, Debug)]
+enum Answer {
+    Page(WebResponse),
+    Redirect(WebUrl),
+    Failure(WebFailure),
+    /// Never.
+    Nothing,
+}
+
+impl FakeWeb {
+    /// Adds a page. A text that is no address is none, so nothing leads to it.
+    pub fn put(&self, url: &str, content_type: &str, body: impl Into<Vec<u8>>) {
+        self.answer(url, 200, content_type, body);
+    }
+
+    /// Adds an answer with a status.
+    pub fn answer(&self, url: &str, status: u16, content_type: &str, body: impl Into<Vec<u8>>) {
+        let Ok(url) = WebUrl::parse(url) else { return };
+        let page = WebResponse {
+            url: url.clone(),
+            status,
+            content_type: Some(content_type.to_owned()),
+            retry_after: None,
+            coding: None,
+            body: body.into(),
+            is_cut: false,
+            was_kept: false,
+        };
+        lock(&self.pages).insert(url.to_string(), Answer::Page(page));
+    }
+
+    /// Lets one address lead to another one.
+    pub fn redirect(&self, from: &str, to: &str) {
+        if let (Ok(from), Ok(to)) = (WebUrl::parse(from), WebUrl::parse(to)) {
+            lock(&self.pages).insert(from.to_string(), Answer::Redirect(to));
+        }
+    }
+
+    /// Lets an address fail.
+    pub fn fail(&self, url: &str, failure: WebFailure) {
+        if let Ok(url) = WebUrl::parse(url) {
+            lock(&self.pages).insert(url.to_string(), Answer::Failure(failure));
+        }
+    }
+
+    /// Lets an address never answer.
+    pub fn hang(&self, url: &str) {
+        if let Ok(url) = WebUrl::parse(url) {
+            lock(&self.pages).insert(url.to_string(), Answer::Nothing);
+        }
+    }
+
+    /// Lets the endpoint of the agent's model answer each search with this.
+    pub fn let_model_find(&self, found: Result<FoundByModel, ServiceError>) {
+        *lock(&self.found) = Some(found);
+    }
+
+    /// Returns all queries for the endpoint of the agent's model so far.
+    pub fn queries(&self) -> Vec<String> {
+        lock(&self.queries).clone()
+    }
+
+    /// Returns all requests so far.
+    pub fn asked(&self) -> Vec<WebRequest> {
+        lock(&self.asked).clone()
+    }
+
+    fn find(&self, url: &WebUrl) -> Option<Answer> {
+        lock(&self.pages).get(url.as_str()).cloned()
+    }
+}
+
+#[async_trait]
+impl WebService for FakeWeb {
+    async fn fetch(&self, request: WebRequest, destinations: Arc<dyn Destinations>) -> Result<WebResponse, WebFailure> {
+        let (mut url, max_bytes) = (request.url.clone(), request.max_bytes);
+        lock(&self.asked).push(request);
+        loop {
+            destinations.admit(&url)?;
+            let address = url.host().address().unwrap_or(Ipv4Addr::new(1, 1, 1, 1).into());
+            destinations.admit_address(url.host(), address)?;
+            match self.find(&url) {
+                Some(Answer::Page(page)) => return Ok(cut(page, max_bytes)),
+                Some(Answer::Redirect(to)) => url = to,
+                Some(Answer::Failure(failure)) => return Err(failure),
+                Some(Answer::Nothing) => return std::future::pending().await,
+                None => return Ok(not_found(url)),
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl SearchService for FakeWeb {
+    async fn search(&self, search: Search) -> Result<FoundByModel, ServiceError> {
+        lock(&self.queries).push(search.query);
+        let none = || Err(ServiceError::Absent("the model has no search".to_owned()));
+        lock(&self.found).clone().unwrap_or_else(none)
+    }
+}
+
+fn cut(page: WebResponse, max_bytes: u64) -> WebResponse {
+    let max = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    let is_cut = page.body.len() > max;
+    WebResponse { body: page.body.into_iter().take(max).collect(), is_cut, ..page }
+}
+
+fn not_found(url: WebUrl) -> WebResponse {
+    WebResponse {
+        url,
+        status: 404,
+        content_type: Some("text/plain".to_owned()),
+        retry_after: None,
+        coding: None,
+        body: b"Not Found".to_vec(),
+        is_cut: false,
+        was_kept: false,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,436 @@
+//! A part of a page as Markdown, in one pass over its nodes.
+
+use orchestrate_core::host::WebUrl;
+
+use super::main_part::Part;
+use super::tag::Tag;
+use super::tree::{Kind, NodeId, Page};
+
+/// Maximum number of columns of a table; a wider one arranges a page.
+const MAX_COLUMNS: usize = 30;
+/// Maximum depth of lists and quotes whose lines are set in.
+const MAX_INDENTS: usize = 16;
+
+/// How much of a page's form is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Markdown.
+    Markdown,
+    /// The text alone, without addresses of links and marks of emphasis.
+    Text,
+}
+
+/// Returns a part of a page at an address as Markdown.
+pub(crate) fn markdown(page: &Page, part: Part, base: &WebUrl, style: Style) -> String {
+    let mut writer = Writer::new(page, part, base, style);
+    writer.walk();
+    let text = writer.out.trim().to_owned();
+    if text.is_empty() { text } else { format!("{text}\n") }
+}
+
+/// Returns the language that the classes of a block of code name.
+pub(crate) fn language(page: &Page, id: NodeId) -> Option<String> {
+    let end = page.node(id).map_or(id, |node| node.end);
+    let is_name = |name: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '#' | '_' | '.');
+        !name.is_empty() && name.len() <= 20 && name.chars().all(is_plain)
+    };
+    let prefixed = |class: &str| {
+        let of = ["language-", "lang-", "highlight-source-", "brush:"];
+        let name = of.iter().find_map(|prefix| class.strip_prefix(prefix))?;
+        is_name(name).then(|| name.to_ascii_lowercase())
+    };
+    // Names that generators of documentation use as they are.
+    let bare = |class: &str| {
+        matches!(
+            class,
+            "rust"
+                | "python"
+                | "go"
+                | "java"
+                | "c"
+                | "cpp"
+                | "javascript"
+                | "typescript"
+                | "json"
+                | "bash"
+                | "shell"
+                | "toml"
+                | "yaml"
+                | "html"
+                | "css"
+                | "sql"
+        )
+        .then(|| class.to_owned())
+    };
+    let classes =
+        (id..end.min(id + 3)).filter_map(|at| page.attributes(at)).map(|attributes| attributes.class.as_str());
+    let mut words = classes.flat_map(str::split_whitespace);
+    words.clone().find_map(prefixed).or_else(|| words.find_map(bare))
+}
+
+/// An element that is open.
+struct Open {
+    id: NodeId,
+    /// The node after it.
+    end: NodeId,
+    /// Where its text begins, once it has any.
+    start: Option<usize>,
+}
+
+struct Writer<'p> {
+    page: &'p Page,
+    part: Part,
+    base: &'p WebUrl,
+    style: Style,
+    out: String,
+    /// What each line begins with, by the lists and quotes around it.
+    indents: Vec<String>,
+    /// The mark of a list's item that stands on the next line.
+    mark: Option<String>,
+    /// The open lists, each with the number of the next item if it has numbers.
+    lists: Vec<Option<usize>>,
+    /// The line ends that come before the next text.
+    line_ends: usize,
+    has_space: bool,
+    /// The mark of a heading whose text comes next.
+    heading: Option<String>,
+    /// The elements that are open.
+    open: Vec<Open>,
+}
+
+impl<'p> Writer<'p> {
+    fn new(page: &'p Page, part: Part, base: &'p WebUrl, style: Style) -> Writer<'p> {
+        Writer {
+            page,
+            part,
+            base,
+            style,
+            out: String::new(),
+            indents: Vec::new(),
+            mark: None,
+            lists: Vec::new(),
+            line_ends: 0,
+            has_space: false,
+            heading: None,
+            open: Vec::new(),
+        }
+    }
+
+    fn walk(&mut self) {
+        let mut id = self.part.start;
+        while id < self.part.end {
+            self.leave_until(id);
+            let Some(node) = self.page.node(id) else { break };
+            let end = node.end;
+            match node.kind {
+                Kind::Text(start, to) => self.text(self.page.text(start, to)),
+                Kind::Element(_) if self.part.leaves_out(self.page, id) => {
+                    id = end;
+                    continue;
+                }
+                Kind::Element(tag) => {
+                    if self.leaf(id, tag) {
+                        id = end;
+                        continue;
+                    }
+                    self.enter(id, tag);
+                    self.open.push(Open { id, end, start: None });
+                }
+            }
+            id += 1;
+        }
+        self.leave_until(self.part.end);
+    }
+
+    /// Leaves the elements that end before a node.
+    fn leave_until(&mut self, id: NodeId) {
+        while let Some(open) = self.open.pop_if(|open| open.end <= id) {
+            self.leave(open.id, open.start);
+        }
+    }
+
+    /// Writes an element as a whole, if it is one that is; returns whether it was.
+    fn leaf(&mut self, id: NodeId, tag: Tag) -> bool {
+        match tag {
+            Tag::Preformatted => self.code_block(id),
+            Tag::Code => self.code(id),
+            Tag::Break => self.line_ends = self.line_ends.max(1),
+            Tag::Rule => {
+                self.separate(2);
+                self.inline("---");
+                self.separate(2);
+            }
+            Tag::Image => self.image(id),
+            Tag::Table => return self.table(id),
+            _ => return false,
+        }
+        true
+    }
+
+    fn enter(&mut self, id: NodeId, tag: Tag) {
+        match tag {
+            Tag::Heading(level) => {
+                self.separate(2);
+                if self.style == Style::Markdown {
+                    self.heading = Some(format!("{} ", "#".repeat(usize::from(level))));
+                }
+            }
+            Tag::List | Tag::NumberedList => {
+                self.separate(if self.lists.is_empty() { 2 } else { 1 });
+                self.lists.push((tag == Tag::NumberedList).then_some(1));
+            }
+            Tag::Item => {
+                self.separate(1);
+                let mark = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        *number += 1;
+                        format!("{}. ", *number - 1)
+                    }
+                    _ => "- ".to_owned(),
+                };
+                self.indent(&" ".repeat(mark.len()));
+                self.mark = Some(mark);
+            }
+            Tag::Quote => {
+                self.separate(2);
+                self.indent("> ");
+            }
+            Tag::Definition => {
+                self.separate(1);
+                self.indent("  ");
+            }
+            Tag::Term | Tag::Row => self.separate(1),
+            Tag::Strong | Tag::Emphasis | Tag::Anchor | Tag::Inline => {}
+            tag if tag.is_block() => self.separate(if self.is_in_item(id) { 1 } else { 2 }),
+            _ => {}
+        }
+    }
+
+    fn leave(&mut self, id: NodeId, start: Option<usize>) {
+        let Some(tag) = self.page.tag(id) else { return };
+        match tag {
+            Tag::Heading(_) => {
+                self.heading = None;
+                self.separate(2);
+            }
+            Tag::List | Tag::NumberedList => {
+                self.lists.pop();
+                self.separate(if self.lists.is_empty() { 2 } else { 1 });
+            }
+            Tag::Item => {
+                self.indents.pop();
+                self.mark = None;
+                self.separate(1);
+            }
+            Tag::Quote => {
+                self.indents.pop();
+                self.separate(2);
+            }
+            Tag::Definition => {
+                self.indents.pop();
+                self.separate(1);
+            }
+            Tag::Strong => self.wrap(start, "**", "**"),
+            Tag::Emphasis => self.wrap(start, "*", "*"),
+            Tag::Anchor => self.link(id, start),
+            Tag::Cell => self.has_space = true,
+            Tag::Term | Tag::Row => self.separate(1),
+            tag if tag.is_block() => self.separate(if self.is_in_item(id) { 1 } else { 2 }),
+            _ => {}
+        }
+    }
+
+    /// Reports whether a block that is no paragraph stands directly in an item, which then has it on the next line.
+    fn is_in_item(&self, id: NodeId) -> bool {
+        let around = self.open.iter().rev().map(|open| open.id).find(|open| *open != id);
+        around.and_then(|around| self.page.tag(around)) == Some(Tag::Item)
+    }
+
+    fn indent(&mut self, indent: &str) {
+        // Every element that pushes pops again, so what is too deep is set in by nothing.
+        let indent = if self.indents.len() < MAX_INDENTS { indent } else { "" };
+        self.indents.push(indent.to_owned());
+    }
+
+    fn separate(&mut self, line_ends: usize) {
+        self.line_ends = self.line_ends.max(line_ends);
+        self.has_space = false;
+    }
+
+    fn text(&mut self, text: &str) {
+        let mut words = text.split_whitespace();
+        self.has_space |= text.starts_with(char::is_whitespace);
+        let Some(first) = words.next() else { return };
+        self.inline(first);
+        for word in words {
+            self.out.push(' ');
+            self.out.push_str(word);
+        }
+        self.has_space = text.ends_with(char::is_whitespace);
+    }
+
+    /// Writes a text without line ends.
+    fn inline(&mut self, text: &str) {
+        self.begin();
+        self.out.push_str(text);
+    }
+
+    /// Writes what has to stand before the next text.
+    fn begin(&mut self) {
+        if self.out.is_empty() || self.line_ends > 0 {
+            if !self.out.is_empty() {
+                self.out.push('\n');
+                if self.line_ends > 1 {
+                    let outer = self.indents.concat();
+                    self.out.push_str(outer.trim_end());
+                    self.out.push('\n');
+                }
+            }
+            self.begin_line();
+        } else if self.has_space && !self.out.ends_with(char::is_whitespace) {
+            self.out.push(' ');
+        }
+        self.line_ends = 0;
+        self.has_space = false;
+        if let Some(heading) = self.heading.take() {
+            self.out.push_str(&heading);
+        }
+        let at = self.out.len();
+        for open in self.open.iter_mut().rev().take_while(|open| open.start.is_none()) {
+            open.start = Some(at);
+        }
+    }
+
+    fn begin_line(&mut self) {
+        match (self.mark.take(), self.indents.split_last()) {
+            (Some(mark), Some((_, outer))) => {
+                outer.iter().for_each(|indent| self.out.push_str(indent));
+                self.out.push_str(&mark);
+            }
+            _ => self.indents.iter().for_each(|indent| self.out.push_str(indent)),
+        }
+    }
+
+    fn code_block(&mut self, id: NodeId) {
+        let code = self.page.raw_text(id);
+        let code = code.trim_matches('\n').trim_end();
+        if code.is_empty() {
+            return;
+        }
+        let fence = fence(code, 3);
+        self.separate(2);
+        self.inline(&format!("{fence}{}", language(self.page, id).unwrap_or_default()));
+        for line in code.lines().chain([fence.as_str()]) {
+            self.out.push('\n');
+            self.begin_line();
+            self.out.push_str(line);
+        }
+        self.separate(2);
+    }
+
+    fn code(&mut self, id: NodeId) {
+        let code = self.page.line(id);
+        if code.is_empty() {
+            return;
+        }
+        let fence = if self.style == Style::Text { String::new() } else { fence(&code, 1) };
+        let gap = if fence.len() > 1 { " " } else { "" };
+        self.inline(&format!("{fence}{gap}{code}{gap}{fence}"));
+    }
+
+    fn image(&mut self, id: NodeId) {
+        let Some(attributes) = self.page.attributes(id) else { return };
+        let text = attributes.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.is_empty() || self.style == Style::Text {
+            return;
+        }
+        match self.base.join(&attributes.address) {
+            Ok(address) if !attributes.address.is_empty() => self.inline(&format!("![{text}]({address})")),
+            _ => self.inline(&text),
+        }
+    }
+
+    /// Writes a table of texts; returns false for one that arranges other blocks.
+    fn table(&mut self, id: NodeId) -> bool {
+        if self.style == Style::Text || self.arranges(id) {
+            return false;
+        }
+        let rows = self.rows(id);
+        let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+        if !(2..=MAX_COLUMNS).contains(&columns) {
+            return false;
+        }
+        self.separate(2);
+        for (at, row) in rows.iter().enumerate() {
+            let cells = row.iter().cloned().chain(std::iter::repeat_n(String::new(), columns - row.len()));
+            let line = format!("| {} |", cells.collect::<Vec<_>>().join(" | "));
+            if at > 0 {
+                self.separate(1);
+            }
+            self.inline(&line);
+            if at == 0 {
+                self.separate(1);
+                self.inline(&format!("|{}", "---|".repeat(columns)));
+            }
+        }
+        self.separate(2);
+        true
+    }
+
+    /// Returns the texts of a table's cells.
+    fn rows(&self, id: NodeId) -> Vec<Vec<String>> {
+        let end = self.page.node(id).map_or(id, |node| node.end);
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for within in id..end {
+            match self.page.tag(within) {
+                Some(Tag::Row) => rows.push(Vec::new()),
+                Some(Tag::Cell) => {
+                    if let Some(row) = rows.last_mut() {
+                        row.push(self.page.line(within).replace('|', "\\|"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        rows.retain(|row| !row.is_empty());
+        rows
+    }
+
+    /// Reports whether a table holds blocks that do not fit into a line.
+    fn arranges(&self, id: NodeId) -> bool {
+        let end = self.page.node(id).map_or(id, |node| node.end);
+        let is_large = |tag: Option<Tag>| {
+            matches!(tag, Some(Tag::Table | Tag::Preformatted | Tag::List | Tag::NumberedList | Tag::Heading(_)))
+        };
+        (id + 1..end).any(|within| is_large(self.page.tag(within)))
+    }
+
+    /// Puts marks around the text since a place, unless it is empty or several lines.
+    fn wrap(&mut self, start: Option<usize>, before: &str, after: &str) {
+        let Some(start) = start.filter(|_| self.style == Style::Markdown) else { return };
+        let text = self.out.get(start..).unwrap_or_default();
+        if text.is_empty() || text.contains('\n') || text.starts_with(before) {
+            return;
+        }
+        self.out.insert_str(start, before);
+        self.out.push_str(after);
+    }
+
+    fn link(&mut self, id: NodeId, start: Option<usize>) {
+        let Some(attributes) = self.page.attributes(id) else { return };
+        if attributes.address.is_empty() || attributes.address.starts_with('#') {
+            return;
+        }
+        if let Ok(address) = self.base.join(&attributes.address) {
+            self.wrap(start, "[", &format!("]({address})"));
+        }
+    }
+}
+
+/// Returns marks around code that are longer than any within it.
+fn fence(code: &str, least: usize) -> String {
+    let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let length = if longest >= least { longest + 1 } else { least };
+    "`".repeat(length)
+}

@@ -1,0 +1,159 @@
+//! Pages as people and programs write them, honest and hostile.
+
+use std::time::{Duration, Instant};
+
+use orchestrate_core::host::WebUrl;
+
+use super::tree::Page;
+use super::{Style, main_part, markdown, outline};
+
+fn base() -> WebUrl {
+    WebUrl::parse("https://page.example/a/b").unwrap()
+}
+
+fn read(html: &str) -> String {
+    let page = Page::parse(html);
+    markdown(&page, main_part(&page), &base(), Style::Markdown)
+}
+
+#[test]
+fn elements_have_their_marks() {
+    let table = [
+        ("plain &amp; &lt;simple&gt; &#233;", "plain & <simple> é\n"),
+        ("<p>one<p>two", "one\n\ntwo\n"),
+        ("<h1>A</h1><h3>B</h3>c", "# A\n\n### B\n\nc\n"),
+        ("a<br>b<hr>c", "a\nb\n\n---\n\nc\n"),
+        ("<b>x</b><i>y</i> <strong> z </strong>", "**x***y* **z**\n"),
+        (
+            "<a href=c>x</a>, <a href='#d'>y</a>, <a href='javascript:alert(1)'>z</a>",
+            "[x](https://page.example/a/c), y, z\n",
+        ),
+        ("<a href=/c><b>x</b> y</a>", "[**x** y](https://page.example/c)\n"),
+        ("<a href=/c></a><b></b><h2></h2>x", "x\n"),
+        ("<a href=/c><div>x</div><div>y</div></a>", "x\n\ny\n"),
+        ("<ul><li>a<li>b<ul><li>c</ul><li>d</ul>e", "- a\n- b\n  - c\n- d\n\ne\n"),
+        ("<ol><li>a</li><li>b<p>more</p></li></ol>", "1. a\n2. b\n   more\n"),
+        ("<ul><li><a href=/c>x</a></li></ul>", "- [x](https://page.example/c)\n"),
+        ("<ul><li></li><li>a</li></ul>", "- a\n"),
+        ("<blockquote><p>a</p><p>b</p></blockquote>c", "> a\n>\n> b\n\nc\n"),
+        ("<dl><dt>a<dd>b<dt>c<dd>d</dl>", "a\n  b\nc\n  d\n"),
+        ("use <code>a | b</code> and <code>`c`</code>", "use `a | b` and `` `c` ``\n"),
+        ("<pre>a\n  <b>b</b>\n</pre>", "```\na\n  b\n```\n"),
+        ("<pre><code class='hljs language-rust'>```</code></pre>", "````rust\n```\n````\n"),
+        ("<pre class='rust rust-example-rendered'><code>x</code></pre>", "```rust\nx\n```\n"),
+        ("<ul><li>a<pre>x\ny</pre></ul>", "- a\n\n  ```\n  x\n  y\n  ```\n"),
+        ("<table><tr><th>a<th>b<tr><td>1|2<td>3</table>", "| a | b |\n|---|---|\n| 1\\|2 | 3 |\n"),
+        ("<table><tr><td>one</table>", "one\n"),
+        ("<table><tr><td><h2>x</h2></td><td>y</td></tr></table>", "## x\n\ny\n"),
+        ("<img src=c.png alt='a  cat'><img src=d.png>", "![a cat](https://page.example/a/c.png)\n"),
+        ("a <span>b</span>c<script>x</script> <style>y</style>d", "a bc d\n"),
+        ("a<div hidden>b<div>c</div>d</div>e<p aria-hidden=true>f</p>g", "a\n\ne\n\ng\n"),
+        ("a<svg><title>b</title><text>c</text></svg>d<button>e</button>", "ad\n"),
+        ("<!-- a --><![CDATA[b]]>c", "c\n"),
+        ("a < b & c &nosuch; </nosuch>d", "a < b & c &nosuch; d\n"),
+        ("<textarea><p>x</textarea>y", "y\n"),
+        ("", ""),
+    ];
+    for (html, expected) in table {
+        assert_eq!(read(html), expected, "{html}");
+    }
+}
+
+#[test]
+fn the_main_part_is_what_people_read() {
+    let around = |inner: &str| {
+        format!("<body><header>Site</header><nav>a b c</nav>{inner}<aside>ads</aside><footer>imprint</footer></body>")
+    };
+    let table = [
+        (around("<main><p>text</p><aside>note</aside></main>"), "text\n\nnote\n"),
+        (around("<div role=main>text</div>"), "text\n"),
+        (around("<article><header><h1>T</h1></header>text</article>"), "# T\n\ntext\n"),
+        (around("<article>one</article><article>two</article>"), "one\n\ntwo\n"),
+        (around("<div>text</div>"), "text\n"),
+        // An element that holds next to nothing is not what people read.
+        (
+            around(&format!("<main>.</main><div>{}</div>", "word ".repeat(50))),
+            &format!(".\n\n{}\n", "word ".repeat(50).trim()),
+        ),
+    ];
+    for (html, expected) in &table {
+        assert_eq!(read(html), *expected, "{html}");
+    }
+}
+
+#[test]
+fn an_outline_is_a_tree() {
+    let html =
+        "<h2 id=a>A<a href='#a'>¶</a></h2><h4>B</h4><h3>C</h3><h1>D</h1><pre>x</pre><a href=c>c</a><a href=c>again</a>";
+    let page = Page::parse(html);
+    let found = outline(&page, main_part(&page), &base());
+    let names = |headings: &[super::Heading]| headings.iter().map(|heading| heading.text.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&found.headings), ["A", "D"]);
+    assert_eq!(
+        (names(&found.headings[0].children), found.headings[0].anchor.as_deref()),
+        (vec!["B".into(), "C".into()], Some("a"))
+    );
+    assert_eq!(found.code, [(None, "x".to_owned())]);
+    assert_eq!(found.links, [("c".to_owned(), "https://page.example/a/c".to_owned())]);
+}
+
+/// Pages of a quarter of a mebibyte that are deep, wide or open without end.
+#[test]
+fn a_hostile_page_takes_time_like_its_length() {
+    let pieces = [
+        "<div>",
+        "<p>",
+        "<a href=x>",
+        "<b><i>",
+        "<ul><li>",
+        "<table><tr><td>",
+        "<blockquote>",
+        "<pre>",
+        "</div>",
+        "<main>",
+        "<article>x",
+        "<header>",
+        "<h1>x",
+        "<svg>",
+        "<script>",
+        "<!--",
+        "<a ",
+        "&",
+        "&amp;",
+        "<",
+        "\u{0}",
+        "<li>",
+        "<td>x",
+        "<nav>",
+        "<title>",
+        "<select><option>",
+        "<div hidden>",
+        "<dl><dt>x<dd>",
+        "<h1><h2><h3>",
+        "`",
+        "<code>`</code>",
+        "<div id=x class=y>z",
+        "]]>",
+        "<a href=x>y</a>",
+    ];
+    let started = Instant::now();
+    for piece in pieces {
+        let html = piece.repeat((1 << 18) / piece.len());
+        let page = Page::parse(&html);
+        let part = main_part(&page);
+        let text = markdown(&page, part, &base(), Style::Markdown);
+        assert!(text.len() < 16 << 20, "{piece}: {}", text.len());
+        outline(&page, part, &base());
+    }
+    // Unoptimised; what is not linear takes hours.
+    assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
+}
+
+#[test]
+fn what_is_deeper_than_can_be_kept_is_still_read() {
+    let depth = 10_000;
+    let html = format!("{}x{}y", "<div>".repeat(depth), "</div>".repeat(depth));
+    assert_eq!(read(&html), "x\n\ny\n");
+    let html = format!("{}x{}y", "<blockquote>".repeat(depth), "</blockquote>".repeat(depth));
+    assert!(read(&html).ends_with("x\n\ny\n"));
+}

@@ -1,0 +1,315 @@
+//! The tree of a page. A node stands before all nodes within it, so loops over nodes go from the outside in.
+
+use std::convert::Infallible;
+
+use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
+use html5gum::{Span, Tokenizer};
+
+use super::tag::{Tag, is_void};
+
+/// Maximum depth of elements; what is deeper counts as being there, as browsers have it.
+const MAX_DEPTH: usize = 256;
+/// Maximum number of nodes of a page, about ten times those of the longest pages that people write. Whatever follows is
+/// left out.
+const MAX_NODES: usize = 400_000;
+/// Maximum length of an attribute in bytes; longer ones hold data, not addresses.
+const MAX_ATTRIBUTE: usize = 8 << 10;
+/// How many nodes after the begin of a block of code may name its language by their classes.
+const NAMING_NODES: usize = 2;
+
+/// The number of a node.
+pub(crate) type NodeId = usize;
+
+/// A page that has been read.
+#[derive(Default)]
+pub(crate) struct Page {
+    nodes: Vec<Node>,
+    text: String,
+    title: String,
+    is_cut: bool,
+}
+
+/// An element or a text of a page.
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
+    /// The first node that is not within this one.
+    pub(crate) end: NodeId,
+    attributes: Option<Box<Attributes>>,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An element.
+    Element(Tag),
+    /// A text, by its place in the texts of the page.
+    Text(usize, usize),
+}
+
+/// The attributes that are used, each on the elements on which it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Attributes {
+    /// Where a link leads, or an image is.
+    pub(crate) address: String,
+    /// The text that stands for an image.
+    pub(crate) text: String,
+    /// The classes at the begin of a block of code, which name its language.
+    pub(crate) class: String,
+    /// The name by which a link leads to a heading.
+    pub(crate) id: String,
+    /// Whether the page says that this is its main part.
+    pub(crate) is_main: bool,
+    /// Whether the page hides it.
+    pub(crate) is_hidden: bool,
+}
+
+impl Page {
+    /// Reads a page.
+    pub(crate) fn parse(html: &str) -> Page {
+        let mut builder = Builder::default();
+        let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
+            builder.take(&event);
+            None
+        });
+        emitter.naively_switch_states(true);
+        // Reading a text cannot fail.
+        let _ = Tokenizer::new_with_emitter(html, emitter).finish();
+        builder.finish()
+    }
+
+    /// Returns the title that the page states, in one line.
+    pub(crate) fn title(&self) -> String {
+        self.title.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Reports whether the page has more nodes than were read.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Returns the number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns a node.
+    pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(id)
+    }
+
+    /// Returns the tag of an element; `None` for a text.
+    pub(crate) fn tag(&self, id: NodeId) -> Option<Tag> {
+        match self.nodes.get(id)?.kind {
+            Kind::Element(tag) => Some(tag),
+            Kind::Text(..) => None,
+        }
+    }
+
+    /// Returns the attributes of an element that has any.
+    pub(crate) fn attributes(&self, id: NodeId) -> Option<&Attributes> {
+        self.nodes.get(id)?.attributes.as_deref()
+    }
+
+    /// Returns a text by its place.
+    pub(crate) fn text(&self, start: usize, end: usize) -> &str {
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// Returns the text within a node as it is written.
+    pub(crate) fn raw_text(&self, id: NodeId) -> String {
+        let Some(node) = self.nodes.get(id) else { return String::new() };
+        let mut text = String::new();
+        for within in self.nodes.get(id..node.end).unwrap_or_default() {
+            match within.kind {
+                Kind::Text(start, end) => text.push_str(self.text(start, end)),
+                Kind::Element(Tag::Break) => text.push('\n'),
+                Kind::Element(_) => {}
+            }
+        }
+        text
+    }
+
+    /// Returns all texts of the page in one line.
+    pub(crate) fn line_of_all(&self) -> String {
+        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the text within a node in one line.
+    pub(crate) fn line(&self, id: NodeId) -> String {
+        self.raw_text(id).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// An element that is open.
+struct Open {
+    id: NodeId,
+    tag: Tag,
+    name: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Builder {
+    page: Page,
+    open: Vec<Open>,
+    /// How many open elements are deeper than the maximum.
+    beyond: usize,
+    /// The element whose content is skipped, and how many elements of its name are open within it.
+    skipped: Option<(Vec<u8>, usize)>,
+    in_title: bool,
+    /// The last block of code.
+    code: Option<NodeId>,
+    name: Vec<u8>,
+    tag: Tag,
+    attribute: Vec<u8>,
+    attributes: Attributes,
+    has_attributes: bool,
+}
+
+impl Builder {
+    fn take(&mut self, event: &CallbackEvent<'_>) {
+        match event {
+            CallbackEvent::OpenStartTag { name } => {
+                self.name = name.to_vec();
+                self.tag = Tag::named(name);
+                self.attributes = Attributes::default();
+                self.has_attributes = false;
+            }
+            CallbackEvent::AttributeName { name } => {
+                self.attribute.clear();
+                self.attribute.extend_from_slice(name);
+                self.attribute(b"");
+            }
+            CallbackEvent::AttributeValue { value } => self.attribute(value),
+            CallbackEvent::CloseStartTag { self_closing } => self.start(*self_closing),
+            CallbackEvent::EndTag { name } => self.end(name),
+            CallbackEvent::String { value } => self.text(value),
+            CallbackEvent::Comment { .. } | CallbackEvent::Doctype { .. } | CallbackEvent::Error(_) => {}
+        }
+    }
+
+    fn attribute(&mut self, value: &[u8]) {
+        if value.len() > MAX_ATTRIBUTE {
+            return;
+        }
+        let text = || String::from_utf8_lossy(value).into_owned();
+        let names_language = || {
+            let after = self.code.map(|code| self.page.nodes.len() - code);
+            self.tag == Tag::Preformatted || after.is_some_and(|after| after <= NAMING_NODES)
+        };
+        // A page has far more attributes than are used, most of them classes.
+        match (self.attribute.as_slice(), self.tag) {
+            (b"href", Tag::Anchor) | (b"src", Tag::Image) => self.attributes.address = text(),
+            (b"alt", Tag::Image) => self.attributes.text = text(),
+            (b"class", _) if names_language() => self.attributes.class = text(),
+            (b"id", Tag::Heading(_)) => self.attributes.id = text(),
+            (b"role", _) if value == b"main" => self.attributes.is_main = true,
+            (b"hidden", _) => self.attributes.is_hidden = true,
+            (b"aria-hidden", _) if value == b"true" => self.attributes.is_hidden = true,
+            _ => return,
+        }
+        self.has_attributes = true;
+    }
+
+    fn start(&mut self, self_closing: bool) {
+        let name = std::mem::take(&mut self.name);
+        let tag = self.tag;
+        if let Some((skipped, depth)) = &mut self.skipped {
+            *depth += usize::from(*skipped == name && !self_closing);
+            return;
+        }
+        let is_hidden = self.has_attributes && self.attributes.is_hidden && !is_void(&name);
+        if tag == Tag::Skipped || is_hidden {
+            if tag.is_block() {
+                // Nothing of it is shown, but what is before it and what is after it stay apart.
+                self.push(Kind::Element(Tag::Block));
+            }
+            self.skipped = (!self_closing || tag != Tag::Skipped).then_some((name, 0));
+            return;
+        }
+        self.in_title = tag == Tag::Title && self.page.title.is_empty();
+        self.end_implied(tag);
+        let Some(id) = self.push(Kind::Element(tag)) else { return };
+        if tag == Tag::Preformatted {
+            self.code = Some(id);
+        }
+        if self.has_attributes
+            && let Some(node) = self.page.nodes.get_mut(id)
+        {
+            node.attributes = Some(Box::new(std::mem::take(&mut self.attributes)));
+        }
+        if is_void(&name) {
+            return;
+        }
+        match self.open.len() < MAX_DEPTH {
+            true => self.open.push(Open { id, tag, name }),
+            false => self.beyond += 1,
+        }
+    }
+
+    /// Ends the elements that a start tag ends without their own end tags.
+    fn end_implied(&mut self, tag: Tag) {
+        let within = self.open.iter().rposition(|open| open.tag.is_boundary()).map_or(0, |at| at + 1);
+        let is_ended = |open: &Open| tag.ends(open.tag);
+        if let Some(at) = self.open.get(within..).and_then(|open| open.iter().position(is_ended)) {
+            self.close_from(within + at);
+        }
+    }
+
+    fn end(&mut self, name: &[u8]) {
+        if let Some((skipped, depth)) = &mut self.skipped {
+            if skipped == name {
+                match depth.checked_sub(1) {
+                    Some(less) => *depth = less,
+                    None => self.skipped = None,
+                }
+            }
+            return;
+        }
+        self.in_title = false;
+        if self.beyond > 0 {
+            self.beyond -= 1;
+            return;
+        }
+        if let Some(at) = self.open.iter().rposition(|open| open.name == name) {
+            self.close_from(at);
+        }
+    }
+
+    fn close_from(&mut self, at: usize) {
+        let end = self.page.nodes.len();
+        for open in self.open.drain(at.min(self.open.len())..) {
+            if let Some(node) = self.page.nodes.get_mut(open.id) {
+                node.end = end;
+            }
+        }
+    }
+
+    fn text(&mut self, value: &[u8]) {
+        if self.skipped.is_some() {
+            return;
+        }
+        let text = String::from_utf8_lossy(value);
+        if self.in_title {
+            self.page.title.push_str(&text);
+            return;
+        }
+        let start = self.page.text.len();
+        self.page.text.push_str(&text);
+        self.push(Kind::Text(start, self.page.text.len()));
+    }
+
+    fn push(&mut self, kind: Kind) -> Option<NodeId> {
+        let id = self.page.nodes.len();
+        if id >= MAX_NODES {
+            self.page.is_cut = true;
+            return None;
+        }
+        self.page.nodes.push(Node { kind, end: id + 1, attributes: None });
+        Some(id)
+    }
+
+    fn finish(mut self) -> Page {
+        self.close_from(0);
+        self.page
+    }
+}

@@ -1,0 +1,136 @@
+//! `install_package` at the tool's face: what is refused before a package manager runs, and what one leaves behind.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+
+use orchestrate_core::settings::RuleDecision;
+use orchestrate_sandbox::Confinement;
+use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tools::{CallOutcome, InstallResults, PackageChange};
+use serde_json::{Value, json};
+
+use crate::conformance::conforms_with;
+use crate::support::{policy, said};
+
+/// A program in the place of pip, which installs `greeting` as pip records it.
+const PIP: &str = "#!/bin/sh\ncase \"$*\" in *--version*) echo pip 1.0; exit;; esac\n\
+    mkdir -p .venv/lib/python3/site-packages/greeting-1.0.dist-info\necho done\n";
+
+fn put_pip(harness: &ToolHarness) -> io::Result<()> {
+    harness.put(".venv/bin/python", PIP)?;
+    harness.put(".venv/.gitignore", "*\n")?;
+    std::fs::set_permissions(harness.path().join(".venv/bin/python"), std::fs::Permissions::from_mode(0o755))
+}
+
+fn specimen() -> (&'static str, Value, Option<Value>) {
+    ("install_package", json!({"package": "greeting"}), Some(json!({"package": "../greeting"})))
+}
+
+/// Allows every call that installs.
+fn allow(harness: &mut ToolHarness) {
+    harness.scope.policy = policy(&[(RuleDecision::Allow, "install_package")]);
+}
+
+pub(crate) async fn what_is_no_package_is_refused(mut harness: ToolHarness) {
+    allow(&mut harness);
+    for package in ["", "-r", "./a", "https://evil.example/a.whl", "git+https://evil.example/a", "a b", "a@1.0"] {
+        let output = harness.call("install_package", json!({"package": package})).await;
+        assert!(said(&output).starts_with("Retry: ") && said(&output).contains("is no name of a package"), "{package}");
+    }
+    for (version, language) in [("file:../a", None), ("1.0", Some("go")), ("--pre", Some("python"))] {
+        let arguments = json!({"package": "a", "version": version, "language": language});
+        let output = harness.call("install_package", arguments).await;
+        assert!(said(&output).starts_with("Retry: "), "{version}: {}", said(&output));
+    }
+}
+
+pub(crate) async fn a_call_that_installs_is_asked_about(mut harness: ToolHarness) {
+    let output = harness.call("install_package", json!({"package": "greeting"})).await;
+    assert!(said(&output).contains("the rule `built-in:packages` needs approval"), "{}", said(&output));
+    harness.scope.ask_parks = true;
+    let outcome = harness.outcome("install_package", json!({"package": "greeting"})).await;
+    assert!(matches!(outcome, CallOutcome::NeedsApproval { rule, .. } if rule == "built-in:packages"));
+    harness.scope.policy =
+        policy(&[(RuleDecision::Allow, "install_package(greet*)"), (RuleDecision::Deny, "install_package(evil)")]);
+    let outcome = harness.outcome("install_package", json!({"package": "other"})).await;
+    assert!(matches!(outcome, CallOutcome::NeedsApproval { .. }));
+    let output = harness.call("install_package", json!({"package": "evil"})).await;
+    assert_eq!(output.denied_by.as_deref(), Some("deny:install_package(evil)"));
+    // Nothing keeps this sandbox's programs from the network, so it is refused for that reason.
+    let output = harness.call("install_package", json!({"package": "greeting"})).await;
+    assert_eq!(output.denied_by.as_deref(), Some("built-in:no-network"), "{}", said(&output));
+}
+
+pub(crate) async fn packages_are_installed_in_the_full_tier_alone(mut harness: ToolHarness) {
+    allow(&mut harness);
+    put_pip(&harness).unwrap();
+    let output = harness.call("install_package", json!({"package": "Greeting"})).await;
+    if harness.scope.sandbox.confinement() != Confinement::Full {
+        assert_eq!(output.denied_by.as_deref(), Some("built-in:no-network"));
+        assert!(said(&output).contains("fallback (landlock, seccomp)"), "{}", said(&output));
+        return;
+    }
+    let results: InstallResults = serde_json::from_value(output.data.clone()).unwrap();
+    let added = PackageChange { name: "greeting".to_owned(), added: vec!["1.0".to_owned()], removed: Vec::new() };
+    assert_eq!((results.packages, results.package.as_str()), (vec![added], "Greeting"), "{}", output.text());
+    assert_eq!((results.run.program.as_str(), results.run.version.as_str()), ("pip", "1.0"));
+    assert!(output.success && results.changed.is_empty() && !results.from_source, "{}", output.text());
+    assert!(output.text().starts_with("installed: greeting 1.0\n"), "{}", output.text());
+    // The harness's proxy is asked for two hosts, which belong to no registry.
+    assert!(output.text().contains("(rule built-in:registry): `example.org` is no registry that the user allows"));
+    assert!(results.egress.iter().all(|decision| !decision.allowed), "{:?}", results.egress);
+    let output = harness.call("install_package", json!({"package": "other"})).await;
+    let expected = "the command ended well, but `other` is not among what is installed";
+    assert_eq!((output.success, output.error.as_deref()), (false, Some(expected)));
+}
+
+pub(crate) async fn a_registry_that_wants_a_password_is_for_the_user(mut harness: ToolHarness) {
+    allow(&mut harness);
+    put_pip(&harness).unwrap();
+    let failing = PIP.replace("echo done", "echo 'ERROR: HTTP error 401 Client Error: Unauthorized' >&2; exit 1");
+    let hint = "no job is given one, whether it is in the project or in the user's `~/.npmrc`";
+    let install = async |harness: &ToolHarness| harness.call("install_package", json!({"package": "other"})).await;
+    let output = install(&harness).await;
+    assert!(!output.success && !output.text().contains(hint), "{}", output.text());
+    harness.put(".venv/bin/python", &failing).unwrap();
+    let output = install(&harness).await;
+    assert!(
+        output.text().contains(&format!("[a registry wants a password or a token, and {hint}")),
+        "{}",
+        output.text()
+    );
+    put_pip(&harness).unwrap();
+    harness.put("requirements.txt", "--index-url https://me:secret-4711@pypi.corp.example/simple\n").unwrap();
+    let output = install(&harness).await;
+    let named = format!("[`requirements.txt` names a registry with a password or a token, and {hint}");
+    assert!(output.text().contains(&named) && !output.text().contains("secret-4711"), "{}", output.text());
+}
+
+pub(crate) async fn a_project_says_which_manager_installs(mut harness: ToolHarness) {
+    allow(&mut harness);
+    let call = |arguments: Value| harness.call("install_package", arguments);
+    let output = call(json!({"package": "a"})).await;
+    assert!(
+        said(&output).starts_with("Retry: found no project of Python, JavaScript, Rust or Go"),
+        "{}",
+        said(&output)
+    );
+    harness.put("Cargo.toml", "").unwrap();
+    harness.put("package.json", "{}").unwrap();
+    harness.put("poetry.lock", "").unwrap();
+    harness.put("pyproject.toml", "").unwrap();
+    let output = call(json!({"package": "a"})).await;
+    assert!(
+        said(&output).contains("one of Rust and Python and JavaScript; say which with `language`"),
+        "{}",
+        said(&output)
+    );
+    let output = call(json!({"package": "a", "language": "python"})).await;
+    assert!(said(&output).starts_with("Retry: this project has poetry.lock, and `poetry add`"), "{}", said(&output));
+    let output = call(json!({"package": "a/b"})).await;
+    assert!(said(&output).contains("is no name of a package"), "{}", said(&output));
+}
+
+pub(crate) async fn the_tool_for_packages_conforms(harness: ToolHarness) {
+    conforms_with(&harness, vec![specimen()], &put_pip).await;
+}

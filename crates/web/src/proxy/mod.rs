@@ -1,0 +1,17 @@
+//! The proxy of a program: `CONNECT` and plain HTTP/1.1, each request decided and recorded on its own.
+//!
+//! The program is not trusted: what it sends is bounded in size, number and time, and a tunnel has to begin with TLS
+//! that asks for the very host that was decided about. What is inside a tunnel is not seen. That nothing goes past the
+//! proxy is the sandbox's work.
+
+mod client;
+mod forward;
+mod head;
+mod judge;
+mod serve;
+mod tunnel;
+
+pub use judge::{Egress, Recording};
+
+#[cfg(test)]
+mod tests;

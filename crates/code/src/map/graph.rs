@@ -90,8 +90,10 @@ impl<'f> Names<'f> {
     /// leads to its own file.
     fn edges(&self, from: usize, file: &MappedFile<'f>, see: &mut dyn FnMut(&Target, u64)) {
         let Some(tags) = file.tags else { return };
+        // A name without a weight leads nowhere: thousands of files may declare `new`, each of which uses it as well.
+        let weighed = |name: &str| self.0.get(name).filter(|declared| declared.weight > 0);
         for (name, count) in &tags.references {
-            let Some(declared) = self.0.get(name.as_str()) else { continue };
+            let Some(declared) = weighed(name) else { continue };
             let weight = declared.weight * (u64::from(*count) * HUNDREDTHS).isqrt();
             for target in &declared.files {
                 let is_own = target.0 == from;
@@ -99,7 +101,7 @@ impl<'f> Names<'f> {
             }
         }
         for definition in tags.definitions.iter().filter(|definition| !definition.name.is_empty()) {
-            let declared = self.0.get(definition.name.as_str());
+            let declared = weighed(&definition.name);
             let Some(declared) = declared.filter(|declared| declared.users == 0) else {
                 continue;
             };
@@ -226,4 +228,36 @@ fn share(weight: u64, total: u64) -> u64 {
 /// Returns a share of a rank.
 pub(super) fn flow(rank: u64, share: u64) -> u64 {
     rank.saturating_mul(share) / WHOLE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tags::{Definition, Tags};
+    use super::*;
+
+    /// Every file declares `new` and uses it, so that each two of them would have an edge.
+    #[test]
+    fn a_name_that_too_many_files_declare_leads_nowhere() {
+        let definition = |name: &str| {
+            let (name, signature) = (name.to_owned(), String::new());
+            Definition { name, line: 1, parent: None, private: false, signature }
+        };
+        let tags = Tags {
+            definitions: vec![definition("new"), definition("unused")],
+            references: BTreeMap::from([("new".to_owned(), 1)]),
+        };
+        let edges = |count: usize| {
+            let paths: Vec<String> = (0..count).map(|number| format!("f{number}.rs")).collect();
+            let files: Vec<MappedFile<'_>> = paths.iter().map(|path| MappedFile { path, tags: Some(&tags) }).collect();
+            let names = Names::of(&files, &Words::of(""));
+            let mut edges = 0_usize;
+            for (from, file) in files.iter().enumerate() {
+                names.edges(from, file, &mut |_, _| edges += 1);
+            }
+            edges
+        };
+        // To each file that declares `new`, and to the file itself for what nothing uses.
+        assert_eq!(edges(MAX_FILES), MAX_FILES * (MAX_FILES + 1));
+        assert_eq!(edges(MAX_FILES + 1), 0);
+    }
 }

@@ -53,7 +53,9 @@ fn deep_manifests_overflow_no_stack() {
         ("pom.xml", "<a>".repeat(DEPTH)),
         ("go.mod", "(".repeat(DEPTH)),
         ("build.gradle", "api('".repeat(DEPTH)),
-        ("CMakeLists.txt", "find_package(".repeat(1_000)),
+        ("CMakeLists.txt", "(".repeat(DEPTH)),
+        ("CMakeLists.txt", "find_package(".repeat(DEPTH)),
+        ("CMakeLists.txt", format!("{}find_package(a)", "project(b) ".repeat(DEPTH))),
         ("requirements.txt", "[".repeat(DEPTH)),
         ("setup.cfg", "[".repeat(DEPTH)),
         ("setup.py", format!("setup(install_requires={})", nested("[", "]"))),
@@ -67,6 +69,40 @@ fn deep_manifests_overflow_no_stack() {
         // Whether it is read or refused, the process goes on.
         let _ = Manifest::read(path, &text).map(|manifest| manifest.dependencies.len());
     }
+}
+
+/// The place of each is found without another look at all that is before it, and each is compared with no other one.
+#[test]
+fn many_declarations_take_little_time() {
+    const COUNT: usize = 20_000;
+    let all = |one: &dyn Fn(usize) -> String| (0..COUNT).map(one).collect::<String>();
+    let maven =
+        |number: usize| format!("<dependency><groupId>g</groupId><artifactId>a{number}</artifactId></dependency>");
+    let pom = format!("<project>\n<dependencies>{}</dependencies>\n</project>", all(&maven));
+    let cmake = format!("project(p)\n{}", all(&|number| format!("find_package(A{number} 1 REQUIRED) ")));
+    let wanted = all(&|number| format!("\"a{number}\","));
+    let sources = all(&|number| format!("a{number}.path = \"a\"\n"));
+    let python = format!("[project]\ndependencies = [{wanted}]\n[tool.uv.sources]\n{sources}");
+    for (path, text) in [("pom.xml", pom), ("CMakeLists.txt", cmake), ("pyproject.toml", python)] {
+        let found = Manifest::read(path, &text).unwrap().dependencies;
+        assert_eq!(found.len(), COUNT, "{path}");
+        assert!(found.iter().all(|one| one.line == 2), "{path}");
+    }
+}
+
+/// Wherever in its line a command stands; nor is the word after a variable a name.
+#[test]
+fn comments_and_variables_of_cmake_declare_nothing() {
+    let text = "  # project(a) find_package(B)\nproject (c\n  CXX) find_package( D 2.1\n  REQUIRED )\n\
+        Find_Package\n(E)\nfind_package(${F} 3)\nproject(${G} VERSION 1)\n";
+    let manifest = Manifest::read("CMakeLists.txt", text).unwrap();
+    assert_eq!(manifest.name.as_deref(), Some("c"));
+    let found: Vec<(&str, usize, Option<&str>, bool)> = manifest
+        .dependencies
+        .iter()
+        .map(|one| (one.name.as_str(), one.line, one.requirement.as_deref(), one.optional))
+        .collect();
+    assert_eq!(found, [("D", 3, Some("2.1"), false), ("E", 6, None, true)]);
 }
 
 #[test]

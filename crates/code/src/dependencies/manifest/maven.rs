@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node};
 
+use super::lines::Lines;
 use super::model::{Dependency, DependencyKind, Ecosystem, Manifest, ManifestError, Settings};
 
 /// Reads a `pom.xml`.
@@ -12,7 +13,7 @@ pub(super) fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
         let line = usize::try_from(error.pos().row).unwrap_or(1);
         ManifestError { line, message: error.to_string() }
     })?;
-    let project = document.root_element();
+    let (project, lines) = (document.root_element(), Lines::of(text));
     let properties = properties(project);
     let own = |name: &str| {
         let parent = || child(project, "parent").and_then(|parent| text_of(parent, name));
@@ -32,8 +33,7 @@ pub(super) fn read(path: &str, text: &str) -> Result<Manifest, ManifestError> {
             Some("provided" | "system") => DependencyKind::Build,
             _ => DependencyKind::Runtime,
         };
-        let line = usize::try_from(document.text_pos_at(node.range().start).row).unwrap_or(1);
-        let mut found = Dependency::new(name.clone(), kind, line);
+        let mut found = Dependency::new(name.clone(), kind, lines.at(node.range().start));
         let version = text_of(node, "version").map(|version| expand(&version, &properties));
         found.requirement = version.or_else(|| managed.get(&name).cloned());
         found.optional = text_of(node, "optional").is_some_and(|optional| optional == "true");

@@ -1,5 +1,7 @@
 //! `pyproject.toml`, `requirements.txt` and `setup.cfg`.
 
+use std::collections::HashMap;
+
 use toml::de::{DeTable, DeValue};
 
 use super::lines::Lines;
@@ -107,11 +109,12 @@ impl Reader<'_> {
 
     /// Reads from where uv takes what is declared elsewhere.
     fn sources(&mut self, sources: Option<&DeTable<'_>>) {
-        for (name, _, value) in sources.map(entries).unwrap_or_default() {
-            let Some(table) = value.as_table() else { continue };
-            let same = |found: &&mut Dependency| normalized(&found.name) == normalized(name);
-            for found in self.found.iter_mut().filter(same) {
-                found.source = source(table);
+        let sources = sources.map(entries).unwrap_or_default().into_iter();
+        let sources: HashMap<String, DependencySource> =
+            sources.filter_map(|(name, _, value)| Some((normalized(name), source(value.as_table()?)))).collect();
+        for found in &mut self.found {
+            if let Some(source) = sources.get(&normalized(&found.name)) {
+                found.source = source.clone();
             }
         }
     }

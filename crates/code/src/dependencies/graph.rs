@@ -25,7 +25,7 @@ impl DependencyGraph {
     /// [`CodeError::Stopped`] if `stop` said so.
     pub fn of(mut project: ProjectFiles, stop: Stop<'_>) -> Result<DependencyGraph, CodeError> {
         project.code.sort_by(|(left, _), (right, _)| left.cmp(right));
-        let workspaces = link(&mut project.manifests);
+        let workspaces = link(&mut project.manifests, stop)?;
         let index = Index::new(&project);
         let mut builder = Builder::new(&index);
         let resolver = Resolver::new(&index, stop)?;
@@ -271,7 +271,7 @@ impl<'p> Builder<'p> {
         let manifests = &self.index.project.manifests;
         let used: HashSet<(usize, usize)> = self.users.keys().copied().collect();
         let files = self.index.project.code.iter().map(|(path, imports)| (path.as_str(), imports.language));
-        let unused = Usage { manifests, used: &used, files: files.collect() }.unused();
+        let unused = Usage { manifests, used: &used, files: files.collect() }.unused(stop)?;
         self.unresolved.sort_by(|left, right| (&left.file, left.line).cmp(&(&right.file, right.line)));
         Ok(DependencyGraph {
             modules,

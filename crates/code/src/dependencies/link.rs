@@ -8,12 +8,18 @@ use super::manifest::{
 };
 use super::place::{folder_of, is_within, join, matches, parent};
 use super::project::folder;
+use crate::error::CodeError;
+use crate::source::Stop;
 
 /// Maximum number of dependencies that stand in Gradle's catalogs: each script may name the same large bundle.
 const MAX_FROM_CATALOGS: usize = 100_000;
 
 /// Completes manifests, and returns for each the workspace that it is a member of.
-pub(super) fn link(manifests: &mut [Manifest]) -> Vec<Option<String>> {
+///
+/// # Errors
+/// [`CodeError::Stopped`] if `stop` said so.
+pub(super) fn link(manifests: &mut [Manifest], stop: Stop<'_>) -> Result<Vec<Option<String>>, CodeError> {
+    let go_on = || if stop() { Err(CodeError::Stopped) } else { Ok(()) };
     manifests.sort_by(|left, right| left.path.cmp(&right.path));
     inherit(manifests);
     Catalogs::of(manifests).look_up(manifests);
@@ -23,6 +29,7 @@ pub(super) fn link(manifests: &mut [Manifest]) -> Vec<Option<String>> {
         let (path, ecosystem) = (path.clone(), *ecosystem);
         dependencies.sort_by_key(|dependency| dependency.line);
         for dependency in dependencies {
+            go_on()?;
             // A package may test itself by its own path, but not be what a registry has under its name.
             let by_path = matches!(dependency.source, DependencySource::Path(_));
             let own = packages.find(ecosystem, dependency).filter(|own| by_path || *own != path);
@@ -30,9 +37,10 @@ pub(super) fn link(manifests: &mut [Manifest]) -> Vec<Option<String>> {
         }
     }
     let workspaces: Vec<Workspace> = manifests.iter().filter_map(Workspace::of).collect();
-    let member = |manifest: &Manifest| {
+    let member = |manifest: &Manifest| -> Result<Option<String>, CodeError> {
+        go_on()?;
         let mut around = workspaces.iter().filter(|workspace| workspace.has(manifest)).map(|one| one.path.clone());
-        manifest.name.as_ref().and_then(|_| around.next_back())
+        Ok(manifest.name.as_ref().and_then(|_| around.next_back()))
     };
     manifests.iter().map(member).collect()
 }

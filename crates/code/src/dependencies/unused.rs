@@ -6,7 +6,9 @@ use super::manifest::{Dependency, DependencyKind, Ecosystem, Manifest, NpmSettin
 use super::model::UnusedDependency;
 use super::place::is_within;
 use super::project::folder;
+use crate::error::CodeError;
 use crate::language::Language;
+use crate::source::Stop;
 
 /// Packages of npm whose programs have another name.
 const PROGRAMS: [(&str, &str); 12] = [
@@ -76,14 +78,21 @@ pub(super) struct Usage<'u> {
 
 impl Usage<'_> {
     /// Returns the dependencies that are not used.
-    pub(super) fn unused(&self) -> Vec<UnusedDependency> {
+    ///
+    /// # Errors
+    /// [`CodeError::Stopped`] if `stop` said so.
+    pub(super) fn unused(&self, stop: Stop<'_>) -> Result<Vec<UnusedDependency>, CodeError> {
         let mut unused = Vec::new();
         for (manifest, number) in self.manifests.iter().zip(0..) {
             if !self.has_code(manifest) {
                 continue;
             }
-            for (dependency, place) in manifest.dependencies.iter().zip(0..) {
-                let is_used = self.used.contains(&(number, place)) || self.has_twin(number, dependency);
+            let used = self.used_names(number, manifest);
+            for dependency in &manifest.dependencies {
+                if stop() {
+                    return Err(CodeError::Stopped);
+                }
+                let is_used = used.contains(dependency.known_as());
                 if is_used || is_elsewhere(manifest, dependency) || self.is_named(manifest, dependency) {
                     continue;
                 }
@@ -96,7 +105,15 @@ impl Usage<'_> {
                 });
             }
         }
-        unused
+        Ok(unused)
+    }
+
+    /// Returns the names of the dependencies of a manifest that are imported. The same package may be declared for
+    /// another platform or purpose as well, which is then used, too.
+    fn used_names<'m>(&self, number: usize, manifest: &'m Manifest) -> HashSet<&'m str> {
+        let places = manifest.dependencies.iter().zip(0..);
+        let used = places.filter(|(_, place)| self.used.contains(&(number, *place)));
+        used.map(|(dependency, _)| dependency.known_as()).collect()
     }
 
     /// Reports whether imports of the files that a manifest is for are known. Which package of Java brings a type is
@@ -113,13 +130,6 @@ impl Usage<'_> {
             };
             fits && is_within(path, place)
         })
-    }
-
-    /// Reports whether the same package is used that is declared for another platform or purpose as well.
-    fn has_twin(&self, manifest: usize, dependency: &Dependency) -> bool {
-        let all = self.manifests.get(manifest).map(|manifest| manifest.dependencies.as_slice()).unwrap_or_default();
-        let mut twins = all.iter().zip(0..).filter(|(other, _)| other.known_as() == dependency.known_as());
-        twins.any(|(_, number)| self.used.contains(&(manifest, number)))
     }
 
     /// Reports whether something else than an import names a dependency.

@@ -248,6 +248,27 @@ fn whatever_takes_long_can_be_stopped() {
     }
 }
 
+/// Nor is each of many dependencies compared with all others, and joining them can be stopped.
+#[cfg(feature = "grammars")]
+#[test]
+fn many_dependencies_take_little_time_and_can_be_stopped() {
+    const COUNT: usize = 20_000;
+    let dependencies: Vec<String> = (0..COUNT).map(|number| format!("\"d{number}\": \"1\"")).collect();
+    let manifest = format!("{{\"name\": \"a\", \"dependencies\": {{{}}}}}", dependencies.join(", "));
+    let files = vec![("package.json".to_owned(), manifest), ("a.js".to_owned(), "import 'd7';\n".to_owned())];
+    let asked = AtomicUsize::new(0);
+    let count = |most: usize| {
+        asked.store(0, Relaxed);
+        graph_of(&files, &|| asked.fetch_add(1, Relaxed) >= most)
+    };
+    assert_eq!(count(usize::MAX).unwrap().unused.len(), COUNT - 1);
+    let all = asked.load(Relaxed);
+    assert!(all > 2 * COUNT, "asked {all} times");
+    for most in [all / 4, all / 2, all - COUNT / 2] {
+        assert_eq!(count(most).unwrap_err(), orchestrate_code::CodeError::Stopped, "{most} of {all}");
+    }
+}
+
 /// Without grammars, manifests are read all the same.
 #[cfg(not(feature = "grammars"))]
 #[test]

@@ -138,3 +138,13 @@ fn what_follows_code_for_tests_is_not_for_tests() {
         assert_eq!(graph(&text, NEVER).unwrap().cycles.len(), cycles, "{before}");
     }
 }
+
+/// The word `package` may be a part of a name, as in `com.android.packageinstaller`.
+#[test]
+fn a_package_of_java_may_have_any_name() {
+    let text = "=== a/A.java\n@Deprecated package com.acme . packages.core;\npublic class A { }\n\
+        === b/B.java\npackage com.acme;\nimport com.acme.packages.core.A;\nclass B { A a; }\n";
+    let graph = graph(text, NEVER).unwrap();
+    let imports: Vec<&ImportTarget> = graph.modules[1].imports.iter().map(|import| &import.to).collect();
+    assert_eq!(imports, [&ImportTarget::Module("a/A.java".to_owned())]);
+}

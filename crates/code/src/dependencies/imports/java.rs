@@ -3,15 +3,15 @@
 use tree_sitter::Node;
 
 use super::collector::{Collector, line};
-use crate::walk::Step;
+use crate::walk::{Step, named_children};
 
 /// Looks at a node.
 pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
     match node.kind() {
         "package_declaration" => {
-            let text = collector.text(node);
-            let name = text.rsplit_once("package").map_or("", |(_, name)| name);
-            collector.found.package = Some(compact(name));
+            // Annotations may stand before the name.
+            let name = named_children(node).into_iter().rfind(|child| child.kind().ends_with("identifier"));
+            collector.found.package = name.map(|name| compact(collector.text(name)));
             Step::Over
         }
         "import_declaration" => {

@@ -148,3 +148,16 @@ fn a_package_of_java_may_have_any_name() {
     let imports: Vec<&ImportTarget> = graph.modules[1].imports.iter().map(|import| &import.to).collect();
     assert_eq!(imports, [&ImportTarget::Module("a/A.java".to_owned())]);
 }
+
+/// Packages for browsers have names of modules of Node.js; those that are declared are used.
+#[test]
+fn a_declared_package_comes_before_a_module_of_node() {
+    let text = "=== package.json\n{\"name\": \"a\", \"dependencies\": {\"buffer\": \"6\", \"events\": \"3\"}}\n\
+        === a.js\nimport 'buffer/';\nimport E from 'events';\nimport 'util';\nimport 'node:events';\n";
+    let graph = graph(text, NEVER).unwrap();
+    let imports: Vec<&ImportTarget> = graph.modules[0].imports.iter().map(|import| &import.to).collect();
+    let package = |name: &str| ImportTarget::Package(name.to_owned());
+    let standard = |name: &str| ImportTarget::Standard(name.to_owned());
+    assert_eq!(imports, [&package("buffer"), &package("events"), &standard("util"), &standard("events")]);
+    assert_eq!(graph.unused, []);
+}

@@ -78,15 +78,23 @@ impl<'p> NodeModules<'p> {
         if let Some(found) = self.own_name(file, target).or_else(|| self.configured(file, target)) {
             return found;
         }
-        if standard::is_of_node(target) {
+        let name = package_name(target);
+        // Bundlers take `buffer` and `events` from packages of these names, if there are such.
+        if standard::is_of_node(target) && !self.is_declared(file, name) {
             return Found::Standard(target.trim_start_matches("node:").to_owned());
         }
-        let name = package_name(target);
         if let Some(package) = self.packages.get(name) {
             let rest = target.get(name.len()..).unwrap_or_default().trim_start_matches('/');
             return self.inside(*package, rest);
         }
         if is_package_name(name) { Found::Package(name.to_owned()) } else { Found::Missing }
+    }
+
+    /// Reports whether a manifest around a file declares a package.
+    fn is_declared(&self, file: &str, name: &str) -> bool {
+        let above = self.index.manifests_above(Ecosystem::Npm, file);
+        let mut manifests = above.into_iter().filter_map(|number| self.index.manifest(number));
+        manifests.any(|manifest| manifest.dependencies.iter().any(|one| one.known_as() == name))
     }
 
     /// Returns the file that a path without its ending is.

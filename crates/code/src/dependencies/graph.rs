@@ -271,7 +271,8 @@ impl<'p> Builder<'p> {
         let manifests = &self.index.project.manifests;
         let used: HashSet<(usize, usize)> = self.users.keys().copied().collect();
         let files = self.index.project.code.iter().map(|(path, imports)| (path.as_str(), imports.language));
-        let unused = Usage { manifests, used: &used, files: files.collect() }.unused(stop)?;
+        let paths = &self.index.project.paths;
+        let unused = Usage { manifests, used: &used, files: files.collect(), paths }.unused(stop)?;
         self.unresolved.sort_by(|left, right| (&left.file, left.line).cmp(&(&right.file, right.line)));
         Ok(DependencyGraph {
             modules,

@@ -66,6 +66,9 @@ const TOOLS: [&str; 36] = [
 ];
 const TOOL: &str = "a tool or a plugin, which need no import";
 const TYPES: &str = "types, which need no import";
+/// The endings of files with scripts of JavaScript that are not read.
+const COMPONENTS: [&str; 4] = [".astro", ".mdx", ".svelte", ".vue"];
+const OF_COMPONENTS: &str = "imported by a component (Astro, MDX, Svelte, Vue), whose script is not read";
 
 /// What is known of the use of dependencies.
 pub(super) struct Usage<'u> {
@@ -74,6 +77,8 @@ pub(super) struct Usage<'u> {
     pub(super) used: &'u HashSet<(usize, usize)>,
     /// The files of code with their languages.
     pub(super) files: Vec<(&'u str, Language)>,
+    /// The paths of all files.
+    pub(super) paths: &'u [String],
 }
 
 impl Usage<'_> {
@@ -87,7 +92,7 @@ impl Usage<'_> {
             if !self.has_code(manifest) {
                 continue;
             }
-            let used = self.used_names(number, manifest);
+            let (used, has_components) = (self.used_names(number, manifest), self.has_components(manifest));
             for dependency in &manifest.dependencies {
                 if stop() {
                     return Err(CodeError::Stopped);
@@ -101,7 +106,7 @@ impl Usage<'_> {
                     line: dependency.line,
                     name: dependency.name.clone(),
                     kind: dependency.kind,
-                    perhaps: perhaps(manifest, dependency).map(str::to_owned),
+                    perhaps: perhaps(manifest, dependency, has_components).map(str::to_owned),
                 });
             }
         }
@@ -130,6 +135,13 @@ impl Usage<'_> {
             };
             fits && is_within(path, place)
         })
+    }
+
+    /// Reports whether files that are not read may import what a `package.json` declares.
+    fn has_components(&self, manifest: &Manifest) -> bool {
+        let is_component = |path: &str| COMPONENTS.iter().any(|ending| path.ends_with(ending));
+        let mut components = self.paths.iter().filter(|path| is_component(path));
+        manifest.ecosystem == Ecosystem::Npm && components.any(|path| is_within(path, folder(manifest)))
     }
 
     /// Reports whether something else than an import names a dependency.
@@ -196,10 +208,11 @@ fn is_program(settings: &NpmSettings, name: &str) -> bool {
 }
 
 /// Returns why a dependency may be needed without being imported.
-fn perhaps(manifest: &Manifest, dependency: &Dependency) -> Option<&'static str> {
+fn perhaps(manifest: &Manifest, dependency: &Dependency, has_components: bool) -> Option<&'static str> {
+    let of_components = if has_components { Some(OF_COMPONENTS) } else { None };
     match &manifest.settings {
         Settings::Cargo(_) => of_cargo(dependency),
-        Settings::Npm(_) => of_npm(dependency),
+        Settings::Npm(_) => of_npm(dependency).or(of_components),
         Settings::Python(_) | Settings::Requirements { .. } => of_python(dependency),
         _ => None,
     }

@@ -161,3 +161,17 @@ fn a_declared_package_comes_before_a_module_of_node() {
     assert_eq!(imports, [&package("buffer"), &package("events"), &standard("util"), &standard("events")]);
     assert_eq!(graph.unused, []);
 }
+
+/// The script of a component is not read, so what only it imports may be used.
+#[test]
+fn what_a_component_may_import_is_only_perhaps_unused() {
+    let package = "package.json\n{\"name\": \"a\", \"dependencies\": {\"axios\": \"1\"}}\n";
+    let component = "<script>\nimport axios from 'axios';\n</script>\n";
+    let of_components = Some("imported by a component (Astro, MDX, Svelte, Vue), whose script is not read");
+    for (path, expected) in [("web/src/App.vue", of_components), ("web/src/App.txt", None), ("App.vue", None)] {
+        let text = format!("=== web/{package}=== web/src/main.js\nimport './App.vue';\n=== {path}\n{component}");
+        let graph = graph(&text, NEVER).unwrap();
+        let unused: Vec<_> = graph.unused.iter().map(|one| (one.name.as_str(), one.perhaps.as_deref())).collect();
+        assert_eq!(unused, [("axios", expected)], "{path}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Joins the manifests of a project: what members inherit of their workspace, and which dependencies are packages of
 //! the same project.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::manifest::{
@@ -32,7 +33,7 @@ pub(super) fn link(manifests: &mut [Manifest], stop: Stop<'_>) -> Result<Vec<Opt
             go_on()?;
             // A package may test itself by its own path, but not be what a registry has under its name.
             let by_path = matches!(dependency.source, DependencySource::Path(_));
-            let own = packages.find(ecosystem, dependency).filter(|own| by_path || *own != path);
+            let own = packages.find(&path, ecosystem, dependency).filter(|own| by_path || *own != path);
             dependency.own = own.map(str::to_owned);
         }
     }
@@ -205,17 +206,11 @@ impl Packages {
         packages
     }
 
-    /// Returns the manifest of the package that a dependency is.
-    fn find(&self, ecosystem: Ecosystem, dependency: &Dependency) -> Option<&str> {
+    /// Returns the manifest of the package that a dependency of the manifest at `from` is.
+    fn find(&self, from: &str, ecosystem: Ecosystem, dependency: &Dependency) -> Option<&str> {
         let named = || self.by_name.get(&(ecosystem, comparable(ecosystem, &dependency.name)));
         let found = match &dependency.source {
-            DependencySource::Path(path) if ecosystem == Ecosystem::Gradle => {
-                let ending = format!("/{path}");
-                let mut places = self.by_folder.iter().filter(|((other, folder), _)| {
-                    *other == ecosystem && (folder == path || folder.ends_with(&ending))
-                });
-                places.next().map(|(_, manifest)| manifest)
-            }
+            DependencySource::Path(path) if ecosystem == Ecosystem::Gradle => self.of_gradle(from, path),
             DependencySource::Path(path) => self.by_folder.get(&(ecosystem, path.clone())).or_else(named),
             DependencySource::Workspace => named(),
             // A registry may have another package of the same name, except where the names are those of the project.
@@ -223,6 +218,21 @@ impl Packages {
             DependencySource::Registry | DependencySource::Git(_) | DependencySource::Url(_) => None,
         };
         found.map(String::as_str)
+    }
+
+    /// Returns the manifest of the project of Gradle with a path. Its root is not known, since only code says it, so of
+    /// several builds the one that has most folders in common with the manifest at `from` is meant.
+    fn of_gradle(&self, from: &str, path: &str) -> Option<&String> {
+        let ending = format!("/{path}");
+        let is_place = |folder: &str| folder == path || folder.ends_with(&ending);
+        let common =
+            |folder: &str| folder.split('/').zip(from.split('/')).take_while(|(one, other)| one == other).count();
+        let places =
+            self.by_folder.iter().filter(|((other, folder), _)| *other == Ecosystem::Gradle && is_place(folder));
+        let nearest = places.min_by(|((_, left), _), ((_, right), _)| {
+            (Reverse(common(left)), left.len(), left).cmp(&(Reverse(common(right)), right.len(), right))
+        });
+        nearest.map(|(_, manifest)| manifest)
     }
 }
 

@@ -175,3 +175,25 @@ fn what_a_component_may_import_is_only_perhaps_unused() {
         assert_eq!(unused, [("axios", expected)], "{path}");
     }
 }
+
+/// Several builds in one repository have projects of the same paths; each is one of the build that names it.
+#[test]
+fn a_project_of_gradle_is_one_of_the_same_build() {
+    let builds = ["", "a/", "b/", "c/d/", "c/e/"];
+    let build =
+        |folder: &str| format!("=== {folder}core/build.gradle\n=== {folder}app/build.gradle\napi project(':core')\n");
+    let graph = graph(&builds.map(build).concat(), NEVER).unwrap();
+    let own = graph.packages.iter().filter_map(|package| {
+        let own = package.dependencies.first()?.own.as_deref()?;
+        Some((package.manifest.as_str(), own))
+    });
+    let own: Vec<(&str, &str)> = own.collect();
+    let expected = [
+        ("a/app/build.gradle", "a/core/build.gradle"),
+        ("app/build.gradle", "core/build.gradle"),
+        ("b/app/build.gradle", "b/core/build.gradle"),
+        ("c/d/app/build.gradle", "c/d/core/build.gradle"),
+        ("c/e/app/build.gradle", "c/e/core/build.gradle"),
+    ];
+    assert_eq!(own, expected);
+}

@@ -197,3 +197,23 @@ fn a_project_of_gradle_is_one_of_the_same_build() {
     ];
     assert_eq!(own, expected);
 }
+
+/// A project may have a `queue.py` or a package `test`, which Python finds first; a folder of files alone it does not.
+#[test]
+fn a_module_of_python_may_have_the_name_of_a_standard_one() {
+    let text = "=== app.py\nimport queue\nfrom test.helpers import x\nimport json\nimport logging.handlers\n\
+        === queue.py\n\n=== test/__init__.py\n\n=== test/helpers.py\nimport queue, select\n=== test/select.py\n\n\
+        === json/x.py\nimport json\n";
+    let graph = graph(text, NEVER).unwrap();
+    let imports = |path: &str| {
+        let module = graph.modules.iter().find(|module| module.path == path).unwrap();
+        module.imports.iter().map(|import| import.to.clone()).collect::<Vec<_>>()
+    };
+    let module = |path: &str| ImportTarget::Module(path.to_owned());
+    let standard = |name: &str| ImportTarget::Standard(name.to_owned());
+    let of_app = [module("queue.py"), module("test/helpers.py"), standard("json"), standard("logging")];
+    assert_eq!(imports("app.py"), of_app);
+    // Beside the package `test`, not in it.
+    assert_eq!(imports("test/helpers.py"), [module("queue.py"), standard("select")]);
+    assert_eq!(imports("json/x.py"), [standard("json")]);
+}

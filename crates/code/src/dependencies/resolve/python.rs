@@ -67,15 +67,15 @@ impl<'p> Modules<'p> {
             };
         }
         let top = target.split('.').next().unwrap_or_default();
-        if standard::is_of_python(top) {
+        let homes = self.homes.get(top).map(Vec::as_slice).unwrap_or_default();
+        let roots = if homes.is_empty() { Vec::new() } else { self.roots(file) };
+        // Python looks beside the outermost package of a file first; a mere folder there hides no other module.
+        let is_own = roots.first().is_some_and(|root| self.is_file(root, top));
+        if standard::is_of_python(top) && !is_own {
             return vec![Found::Standard(top.to_owned())];
         }
-        let homes = self.homes.get(top).map(Vec::as_slice).unwrap_or_default();
-        if !homes.is_empty() {
-            let roots = self.roots(file);
-            if let Some(home) = roots.iter().find(|root| homes.contains(&root.as_str())) {
-                return self.below(home, target, import, false);
-            }
+        if let Some(home) = roots.iter().find(|root| homes.contains(&root.as_str())) {
+            return self.below(home, target, import, false);
         }
         // What is imported from a shared package, such as `google.cloud`, tells of which distribution it is.
         let mut names = import.names.iter().filter(|name| *name != "*");
@@ -118,6 +118,11 @@ impl<'p> Modules<'p> {
             None => {}
         }
         found
+    }
+
+    /// Reports whether a module in a folder has a file.
+    fn is_file(&self, folder: &str, name: &str) -> bool {
+        matches!(join(folder, name).and_then(|base| self.step(&base)), Some(Step::File(_)))
     }
 
     /// Returns what a path without its ending is.

@@ -73,8 +73,18 @@ fn a_syntax_error_has_its_place() {
 
 #[test]
 fn names_that_an_export_lists_are_public() {
-    let text = "function a() {}\nfunction b() {}\nexport { a };\nexports.c = function () {};\n";
-    let items = structure("a.js", text).items;
-    let shown: Vec<(&str, &str)> = items.iter().map(|item| (item.name.as_str(), &*item.visibility)).collect();
-    assert_eq!(shown, [("a", "public"), ("b", "private"), ("exports.c", "public")]);
+    let table: [(&str, &[&str]); 6] = [
+        ("function a() {}\nfunction b() {}\nexport { a };\nexports.c = function () {};\n", &["a", "exports.c"]),
+        ("const a = () => 1;\nclass b {}\nexport default a;\n", &["a"]),
+        ("function a() {}\nfunction b() {}\nfunction c() {}\nmodule.exports = { a, d: c, e() {} };\n", &["a", "c"]),
+        ("class a {}\nfunction b() {}\nexports = module.exports = a;\n", &["a"]),
+        ("function a() {}\nfunction b() {}\nmodule.exports.x = a;\nother.exports.x = b;\n", &["a"]),
+        ("function a() {}\nfunction b() { module.exports = a; }\n", &[]),
+    ];
+    for (text, expected) in table {
+        let items = structure("a.js", text).items;
+        let public: Vec<&str> =
+            items.iter().filter(|item| item.visibility == "public").map(|item| item.name.as_str()).collect();
+        assert_eq!(public, expected, "{text}");
+    }
 }

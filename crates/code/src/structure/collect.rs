@@ -11,7 +11,7 @@ use crate::error::CodeError;
 use crate::language::Language;
 use crate::source::{Source, Stop};
 use crate::syntax_errors::SyntaxErrors;
-use crate::walk::{Step, Visitor, walk};
+use crate::walk::{Step, Visitor, named_children, walk};
 
 /// Maximum number of characters of a signature and of a name.
 const MAX_SIGNATURE: usize = 240;
@@ -69,7 +69,7 @@ struct Collector<'s, 't> {
     code_to: Option<usize>,
     /// The byte at which an export ends.
     exported_to: usize,
-    /// The names that an export lists.
+    /// The names that exports list.
     exports: HashSet<&'t str>,
 }
 
@@ -146,13 +146,40 @@ impl<'t> Collector<'_, 't> {
                     scope.access = Some(access);
                 }
             }
-            "export_statement" => self.exported_to = node.end_byte(),
+            "export_statement" => {
+                self.exported_to = node.end_byte();
+                // What `export default` exports may stand elsewhere.
+                self.export(node.child_by_field_name("value"));
+            }
+            "assignment_expression" => {
+                let target = node.child_by_field_name("left").map(|left| self.source.text_of(left)).unwrap_or_default();
+                if ecmascript::is_export(target) {
+                    self.export(node.child_by_field_name("right"));
+                }
+            }
             "export_specifier" => {
                 if let Some(name) = node.child_by_field_name("name") {
                     self.exports.insert(self.source.text_of(name));
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Notes the names that a value exports: itself, or those in an object.
+    fn export(&mut self, value: Option<Node<'_>>) {
+        let mut value = value;
+        // As in `exports = module.exports = name`.
+        while let Some(assignment) = value.filter(|value| value.kind() == "assignment_expression") {
+            value = assignment.child_by_field_name("right");
+        }
+        let Some(value) = value else { return };
+        let all = if value.kind() == "object" { named_children(value) } else { vec![value] };
+        for named in all {
+            let named = named.child_by_field_name("value").unwrap_or(named);
+            if matches!(named.kind(), "identifier" | "shorthand_property_identifier") {
+                self.exports.insert(self.source.text_of(named));
+            }
         }
     }
 

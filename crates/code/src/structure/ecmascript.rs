@@ -68,8 +68,13 @@ fn assigned<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     if !node.child_by_field_name("right").is_some_and(is_function) || target.contains(char::is_whitespace) {
         return Found::Nothing;
     }
-    let exported = target.starts_with("exports.") || target.starts_with("module.exports");
-    Draft::new(ItemKind::Function, target, if exported { PUBLIC } else { PRIVATE }).into()
+    Draft::new(ItemKind::Function, target, if is_export(target) { PUBLIC } else { PRIVATE }).into()
+}
+
+/// Reports whether what is assigned to a target is exported, as modules of CommonJS do.
+pub(super) fn is_export(target: &str) -> bool {
+    let target = target.strip_prefix("module.").unwrap_or(target);
+    target == "exports" || target.starts_with("exports.")
 }
 
 fn member<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {

@@ -55,7 +55,7 @@ pub(crate) async fn a_file_and_a_folder_are_outlined(harness: ToolHarness) {
     // A file of many items is cut, and a folder leaves out files that have no room.
     harness.put("src/lib.rs", "fn f() {}\n".repeat(1_500)).unwrap();
     let output = harness.call("analyze_code_structure", json!({"path": "src/lib.rs"})).await;
-    let cut = "[1000 of 1500 items in 1 files; name a folder or a file for the rest]";
+    let cut = "[the first 1000 of 1500 items; read the file for the rest]";
     assert!(said(&output).ends_with(cut), "{}", said(&output));
     let output = harness.call("analyze_code_structure", json!({"path": "src"})).await;
     assert!(said(&output).ends_with("[2 of 1502 items in 2 files; name a folder or a file for the rest]"));
@@ -76,7 +76,7 @@ pub(crate) async fn code_is_found_by_its_structure(harness: ToolHarness) {
     assert_eq!(said(&output), format!("ok: no matches (the pattern was read as rust)\n{LEFT_OUT}"));
     harness.put("src/many.rs", format!("fn f() {{ {} }}", "g(1); ".repeat(300))).unwrap();
     let output = harness.call("find_code_patterns", json!({"pattern": "g($A)", "path": "src/many.rs"})).await;
-    let cut = "[the first 200 of 300 matches in 1 files; name a folder or a file]";
+    let cut = "[the first 200 of 300 matches in one file; narrow the pattern]";
     assert!(said(&output).ends_with(cut), "{}", said(&output));
     let table = [
         (json!({"pattern": "$X"}), "`pattern` has to be one whole expression, statement or declaration"),

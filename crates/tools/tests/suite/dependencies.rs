@@ -49,8 +49,8 @@ pub(crate) async fn a_project_and_its_parts_are_shown(harness: ToolHarness) {
         importing most modules:\n      2  src/page/main.ts\n\
         external packages:\n  lodash (npm), not declared, 1 module\n  react (npm) ^18, package.json:5, 1 module\n  \
         unused (npm) 1, package.json:6, 0 modules\n\
-        imports:\n  src/cart.ts ← src/total.ts:1, react:2, lodash:3\n  \
-        src/page/main.ts ← src/cart.ts:1, src/total.ts:2 (type)\n  src/total.ts ← src/cart.ts:1\n\
+        imports:\n  src/cart.ts → src/total.ts:1, react:2, lodash:3\n  \
+        src/page/main.ts → src/cart.ts:1, src/total.ts:2 (type)\n  src/total.ts → src/cart.ts:1\n\
         [left out: 1 ignored (dist)]";
     assert_eq!(said(&output), whole);
     let graph = &output.data["graph"];
@@ -104,7 +104,7 @@ pub(crate) async fn what_is_not_understood_is_said_and_not_fatal(harness: ToolHa
     assert!(text.contains("invalid manifests:\n  Cargo.toml:3 "), "{text}");
     assert!(text.contains("  app/pyproject.toml:1 "), "{text}");
     assert!(text.contains("[1 files not analysed: zero.py: not a text]"), "{text}");
-    assert!(text.contains("latin.py ← yaml:2") && text.contains("4 modules"), "{text}");
+    assert!(text.contains("latin.py → yaml:2") && text.contains("4 modules"), "{text}");
     let output = harness.call(TOOL, json!({"path": "zero.py"})).await;
     assert_eq!(said(&output), "Retry: zero.py: not a text");
 }

@@ -249,7 +249,7 @@ fn imports(module: &Module) -> String {
     let shown = module.imports.iter().filter(|import| !matches!(import.to, ImportTarget::Standard(_)));
     let shown: Vec<String> =
         shown.map(|import| format!("{}:{}{}", target(&import.to), import.line, kind(import.kind))).collect();
-    format!("{} ← {}", module.path, listed(shown.iter()))
+    format!("{} → {}", module.path, listed(shown.iter()))
 }
 
 /// Returns what is not known of the ecosystems in a graph.

@@ -134,7 +134,11 @@ fn answer(survey: Survey<Vec<PatternMatch>>, patterns: &BTreeMap<Language, Patte
         lines.push(format!("no matches (the pattern was read as {})", languages.join(", ")));
     }
     if total > data.len() {
-        lines.push(format!("[the first {} of {total} matches in {files} files; name a folder or a file]", data.len()));
+        lines.push(if files == 1 {
+            format!("[the first {} of {total} matches in one file; narrow the pattern]", data.len())
+        } else {
+            format!("[the first {} of {total} matches in {files} files; name a folder or a file]", data.len())
+        });
     }
     lines.extend(notes);
     Answer::new(lines.join("\n"), json!({"matches": data, "total": total}))

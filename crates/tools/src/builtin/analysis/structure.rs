@@ -90,7 +90,11 @@ fn answer(survey: &Survey<Arc<CodeStructure>>) -> Answer {
     }
     let listed = MAX_ITEMS - room;
     if listed < items {
-        lines.push(format!("[{listed} of {items} items in {files} files; name a folder or a file for the rest]"));
+        lines.push(if files == 1 {
+            format!("[the first {listed} of {items} items; read the file for the rest]")
+        } else {
+            format!("[{listed} of {items} items in {files} files; name a folder or a file for the rest]")
+        });
     }
     lines.extend(notes);
     Answer::new(lines.join("\n"), json!({"files": data, "items": items}))

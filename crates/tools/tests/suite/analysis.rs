@@ -61,6 +61,18 @@ pub(crate) async fn a_file_and_a_folder_are_outlined(harness: ToolHarness) {
     assert!(said(&output).ends_with("[2 of 1502 items in 2 files; name a folder or a file for the rest]"));
 }
 
+/// Where the signature does not say it, the outline says who may use an item.
+pub(crate) async fn an_outline_says_what_is_public(harness: ToolHarness) {
+    let classes = "class A {\npublic:\n    int f();\nprivate:\n    int g();\n};\n";
+    harness.put("a.cpp", classes).unwrap();
+    harness.put("a.ts", "export function f() {}\nfunction g() {}\n").unwrap();
+    let output = harness.call("analyze_code_structure", json!({"path": "."})).await;
+    let outline = "a.cpp (c++, 6 lines, 3 items)\n1-6  class A  [public]\n3-3    int f()  [public]\n\
+        5-5    int g()  [private]\na.ts (typescript, 2 lines, 2 items)\n1-1  function f()  [public]\n\
+        2-2  function g()  [private]";
+    assert_eq!(said(&output), format!("ok: {outline}"));
+}
+
 pub(crate) async fn code_is_found_by_its_structure(harness: ToolHarness) {
     project(&harness);
     let output = harness.call("find_code_patterns", json!({"pattern": "$X.unwrap()"})).await;

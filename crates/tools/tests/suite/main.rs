@@ -152,7 +152,7 @@ fn main() -> ExitCode {
 /// Returns the tests that start no confined process.
 fn unconfined_trials() -> Vec<Trial> {
     cases! {
-        analysis: a_file_and_a_folder_are_outlined code_is_found_by_its_structure
+        analysis: a_file_and_a_folder_are_outlined an_outline_says_what_is_public code_is_found_by_its_structure
             functions_are_measured_the_hardest_first code_that_resembles_a_snippet_is_found what_is_not_understood_is_said an_analysis_has_limits
             rules_hold_for_analysed_files a_kept_result_is_that_of_the_file agents_share_what_they_analysed
             the_hottest_functions_of_a_profile_are_found benchmarks_are_found_below_their_folder what_is_no_profile_is_said;

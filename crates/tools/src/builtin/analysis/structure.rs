@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_code::{CodeError, CodeStructure, Item, Source, Stop};
+use orchestrate_code::{CodeError, CodeStructure, Item, Language, Source, Stop};
 use orchestrate_core::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn answer(survey: &Survey<Arc<CodeStructure>>) -> Answer {
         let is_listed = structure.items.len() <= room || files == 1;
         let listed = structure.items.get(..if is_listed { MAX_ITEMS.min(structure.items.len()) } else { 0 });
         let listed = listed.unwrap_or_default();
-        lines.extend(listed.iter().map(line));
+        lines.extend(listed.iter().map(|item| line(item, structure.language)));
         room = room.saturating_sub(listed.len());
         let CodeStructure { language, lines, syntax_errors, .. } = &**structure;
         let structure = json!({"language": language, "lines": lines, "items": listed, "syntax_errors": syntax_errors});
@@ -109,8 +109,15 @@ fn heading(path: &str, structure: &CodeStructure) -> String {
     format!("{} ({language}, {lines} lines, {} items{errors})", shown(path), items.len())
 }
 
-fn line(item: &Item) -> String {
+fn line(item: &Item, language: Language) -> String {
     let indent = "  ".repeat(item.depth + 1);
+    let visibility = if is_said_elsewhere(language) { format!("  [{}]", item.visibility) } else { String::new() };
     let doc = item.doc.as_deref().map(|doc| format!("  // {doc}")).unwrap_or_default();
-    shown(&format!("{}-{}{indent}{}{doc}", item.line, item.end_line, item.signature))
+    shown(&format!("{}-{}{indent}{}{visibility}{doc}", item.line, item.end_line, item.signature))
+}
+
+/// Reports whether an export or an access specifier, rather than the signature, says who may use an item. In all other
+/// languages a modifier or the name does.
+fn is_said_elsewhere(language: Language) -> bool {
+    matches!(language, Language::Cpp | Language::JavaScript | Language::Tsx | Language::TypeScript)
 }

@@ -88,3 +88,15 @@ fn names_that_an_export_lists_are_public() {
         assert_eq!(public, expected, "{text}");
     }
 }
+
+#[test]
+fn a_comment_documents_the_constant_of_python_below_it() {
+    let text = "# The most.\nLIMIT = 3\nOTHER = 4  # Of this line.\nLAST = 5\n\n# Apart.\n\nALONE = 6\n\n\n\
+        class A:\n    FIRST = 0\n    # The least.\n    LEAST: int = 1\n";
+    let items = structure("a.py", text).items;
+    let docs: Vec<(&str, Option<&str>)> = items.iter().map(|item| (item.name.as_str(), item.doc.as_deref())).collect();
+    let (limit, least) = (Some("The most."), Some("The least."));
+    let without = ["OTHER", "LAST", "ALONE", "A", "FIRST"].map(|name| (name, None));
+    let expected: Vec<_> = [("LIMIT", limit)].into_iter().chain(without).chain([("LEAST", least)]).collect();
+    assert_eq!(docs, expected);
+}

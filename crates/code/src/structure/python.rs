@@ -9,18 +9,9 @@ use super::{ItemKind, Visibility};
 /// Returns what a node is.
 pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     match node.kind() {
-        "module"
-        | "block"
-        | "if_statement"
-        | "elif_clause"
-        | "else_clause"
-        | "try_statement"
-        | "except_clause"
-        | "finally_clause"
-        | "with_statement"
-        | "expression_statement"
-        | "ERROR" => Found::Inside,
-        "decorated_definition" => Found::Wrapper,
+        "module" | "block" | "if_statement" | "elif_clause" | "else_clause" | "try_statement" | "except_clause"
+        | "finally_clause" | "with_statement" | "ERROR" => Found::Inside,
+        "decorated_definition" | "expression_statement" => Found::Wrapper,
         "decorator" => Found::Annotation,
         "comment" => Found::Comment,
         "class_definition" => {

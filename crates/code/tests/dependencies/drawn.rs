@@ -217,3 +217,25 @@ fn a_module_of_python_may_have_the_name_of_a_standard_one() {
     assert_eq!(imports("test/helpers.py"), [module("queue.py"), standard("select")]);
     assert_eq!(imports("json/x.py"), [standard("json")]);
 }
+
+/// The root of a library may have any name, whichever other targets there are.
+#[test]
+fn a_library_of_cargo_is_where_its_manifest_says() {
+    let package = |name: &str, more: &str| format!("[package]\nname = \"{name}\"\nversion = \"1\"\n{more}");
+    for root in ["source/store.rs", "src/libstore.rs", "src/lib.rs"] {
+        let user = package("user", "[dependencies]\nstore = { path = \"../store\" }\n");
+        let store =
+            package("store", &format!("[lib]\npath = \"{root}\"\n[[bin]]\nname = \"b\"\npath = \"bin/lib.rs\"\n"));
+        let text = format!(
+            "=== user/Cargo.toml\n{user}=== user/src/lib.rs\nuse store::open;\n=== store/Cargo.toml\n{store}\
+             === store/{root}\npub fn open() {{}}\n=== store/bin/lib.rs\nfn main() {{ store::open(); }}\n"
+        );
+        let graph = graph(&text, NEVER).unwrap();
+        let library = ImportTarget::Module(format!("store/{root}"));
+        for path in ["user/src/lib.rs", "store/bin/lib.rs"] {
+            let module = graph.modules.iter().find(|module| module.path == path).unwrap();
+            let imports: Vec<&ImportTarget> = module.imports.iter().map(|import| &import.to).collect();
+            assert_eq!(imports, [&library], "{path} of {root}");
+        }
+    }
+}

@@ -82,7 +82,7 @@ fn settings(root: &DeTable<'_>, lines: &Lines) -> CargoSettings {
     }
     if let Some(library) = table(root, &["lib"]) {
         settings.library = text(library, "name");
-        settings.roots.extend(text(library, "path"));
+        settings.library_root = text(library, "path");
     }
     for kind in ["bin", "test", "bench", "example"] {
         let targets = root.get(kind).and_then(|value| value.get_ref().as_array());

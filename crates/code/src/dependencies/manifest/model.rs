@@ -216,8 +216,10 @@ impl Settings {
 pub(crate) struct CargoSettings {
     /// The name of the library in code.
     pub(crate) library: Option<String>,
+    /// The root of the library, if it names one.
+    pub(crate) library_root: Option<String>,
     pub(crate) is_2015: bool,
-    /// The roots of targets that it names.
+    /// The roots of other targets that it names.
     pub(crate) roots: Vec<String>,
     pub(crate) build: Option<String>,
     pub(crate) is_workspace: bool,

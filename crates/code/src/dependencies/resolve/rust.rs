@@ -132,14 +132,11 @@ impl<'p> Crates<'p> {
             let dependencies = manifest.dependencies.iter().map(|one| (ident(one.known_as()), one.own.clone()));
             self.dependencies.insert(number, dependencies.collect());
             let folder = folder(manifest);
-            let library = settings.roots.first().filter(|_| settings.library.is_some() || !settings.roots.is_empty());
-            for (named, is_library) in [("src/lib.rs", true), ("src/main.rs", false), ("build.rs", false)] {
+            let library = settings.library_root.as_deref().unwrap_or("src/lib.rs");
+            let others = settings.build.iter().chain(&settings.roots).map(|path| (path.as_str(), false));
+            let usual = [(library, true), ("src/main.rs", false), ("build.rs", false)];
+            for (named, is_library) in usual.into_iter().chain(others) {
                 roots.extend(join(folder, named).map(|path| (number, path, is_library)));
-            }
-            roots.extend(settings.build.iter().filter_map(|path| Some((number, join(folder, path)?, false))));
-            for path in &settings.roots {
-                let is_library = library == Some(path) && path.ends_with("lib.rs");
-                roots.extend(join(folder, path).map(|path| (number, path, is_library)));
             }
         }
         for (path, _) in &self.index.project.code {

@@ -152,7 +152,10 @@ fn near_change(
             continue;
         }
         let mut inner = Vec::new();
-        for child in (0..node.child_count()).filter_map(|index| node.child(index)) {
+        for child in node.children(&mut node.walk()) {
+            if stop() {
+                return Err(CodeError::Stopped);
+            }
             inner.extend(spots(source, child, stop)?.into_iter().map(|spot| spot.error));
         }
         inner.retain(|error| rows.distance(error.line.saturating_sub(1)) == 0);

@@ -177,6 +177,7 @@ fn cognitive_complexity_means_the_same_in_each_language() {
         (Language::Cpp, "void f() { if (a) {} else if (b) { if (c) {} } else {} }", 5),
         (Language::Shell, "f() { if a; then :; elif b; then if c; then :; fi; else :; fi; }", 5),
         // An operator costs one wherever another begins.
+        (Language::Cpp, "int A::f() { return f() + A::f(); }", 1),
         (Language::Rust, "fn f() { a && b && c || d || e && f; }", 3),
         (Language::Python, "def f():\n return a and b and c or d or e and f\n", 3),
         (Language::Java, "class A { void f() { x = a && !(b && c) && (d && e); } }", 2),

@@ -238,10 +238,11 @@ fn a_folder_of_criterion_is_read() {
         file("parse/small/new/benchmark.json", "{\"group_id\":\"parse\",\"full_id\":\"parse: small\"}"),
         file("parse/large/new/sample.json", SAMPLES),
         file("odd/new/benchmark.json", "{\"full_id\":\"odd\"}"),
+        file("killed/new/estimates.json", "{\"mean\":"),
     ];
     let analysis = PerformanceAnalysis::of_benchmarks(&files, NEVER).unwrap();
     assert_eq!(functions(&analysis), [("parse: small", 12_500, 12_500), ("parse/large", 10_000, 10_000)]);
-    assert_eq!(analysis.left_out.unread, 1);
+    assert_eq!(analysis.left_out.unread, 2);
     let error = |files: &[(String, Vec<u8>)]| PerformanceAnalysis::of_benchmarks(files, NEVER).unwrap_err().to_string();
     let prefix = "the profile was taken for one of criterion and cannot be read: ";
     assert_eq!(error(&[]), format!("{prefix}it holds no time of a benchmark"));

@@ -255,8 +255,10 @@ impl<'n> Meter<'_, '_, 'n> {
             None if node.child_by_field_name("object").is_some_and(|object| object.kind() != "this") => return false,
             None => self.field(node, "name"),
         };
-        let before = called.strip_suffix(function.name);
-        !function.name.is_empty() && before.is_some_and(|before| SELF.contains(&before))
+        // Code of C++ that is outside of its type is named with it, and calls itself without.
+        let own = function.name.rsplit("::").next().unwrap_or_default();
+        let before = called.strip_suffix(own);
+        !own.is_empty() && (called == function.name || before.is_some_and(|before| SELF.contains(&before)))
     }
 
     /// Counts the first row of a function for the one around it, as lizard does.

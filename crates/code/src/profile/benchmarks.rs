@@ -66,14 +66,22 @@ pub(super) fn read(text: &str, stop: Stop<'_>) -> Result<PerformanceAnalysis, Da
     analysis(benchmarks, unread)
 }
 
-/// Reads the files of a folder of criterion, by their paths.
+/// Reads the files of a folder of criterion, by their paths. One that is damaged, as a killed benchmark leaves it, is
+/// counted, unless no other one has a time.
 pub(super) fn of_files(files: &[(String, Vec<u8>)], stop: Stop<'_>) -> Result<PerformanceAnalysis, Damage> {
     let mut benchmarks: BTreeMap<&str, (Option<String>, Option<u64>)> = BTreeMap::new();
+    let (mut damaged, mut first_damage) = (0, None);
     for (path, bytes) in files {
         check(stop)?;
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
-        let measured: Measured =
-            serde_json::from_slice(bytes).map_err(|error| Damage::At(format!("{path}: {error}")))?;
+        let measured: Measured = match serde_json::from_slice(bytes) {
+            Ok(measured) => measured,
+            Err(error) => {
+                damaged += 1;
+                first_damage.get_or_insert_with(|| Damage::At(format!("{path}: {error}")));
+                continue;
+            }
+        };
         let (name, time) = benchmarks.entry(folder).or_default();
         if file == "benchmark.json" {
             *name = measured.full_id;
@@ -86,7 +94,11 @@ pub(super) fn of_files(files: &[(String, Vec<u8>)], stop: Stop<'_>) -> Result<Pe
         let name = name.unwrap_or_else(|| name_of(folder).to_owned());
         Some((name, time?))
     });
-    analysis(named.collect(), unread)
+    let named: Vec<(String, u64)> = named.collect();
+    match first_damage {
+        Some(damage) if named.is_empty() => Err(damage),
+        _ => analysis(named, unread + damaged),
+    }
 }
 
 /// Returns the name of a benchmark whose files are in a folder such as `target/criterion/parse/small/new`.

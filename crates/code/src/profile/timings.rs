@@ -15,6 +15,8 @@ const HEADING: &str = "const UNIT_DATA = ";
 /// What names a message.
 const MESSAGE: &str = "\"timing-info\"";
 const MEASURE: Measure<'_> = Measure("time of building", "nanoseconds");
+/// Maximum number of units of the path that is shown; builds with longer ones are not known.
+const MAX_PATH: usize = 200;
 const NANOSECONDS: f64 = 1e9;
 
 /// A unit of the page.
@@ -105,7 +107,8 @@ fn critical_path(units: &[Unit], total: u64) -> Option<HotPath> {
         unit = before;
         path.push(unit);
     }
-    let names: Vec<String> = path.iter().rev().map(|unit| unit.name()).collect();
+    // The last units of the path are those that the build ended with.
+    let names: Vec<String> = path.iter().take(MAX_PATH).rev().map(|unit| unit.name()).collect();
     let value = path.iter().fold(0_u64, |sum, unit| sum.saturating_add(whole(unit.duration * NANOSECONDS)));
     Some(HotPath::new(names.iter().map(String::as_str), value, total))
 }

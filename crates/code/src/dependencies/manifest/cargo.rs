@@ -76,7 +76,9 @@ fn dependency(key: &str, value: &DeValue<'_>, kind: DependencyKind, line: usize)
 fn settings(root: &DeTable<'_>, lines: &Lines) -> CargoSettings {
     let mut settings = CargoSettings::default();
     if let Some(package) = table(root, &["package"]) {
-        settings.is_2015 = text(package, "edition").is_some_and(|edition| edition == "2015");
+        // Without an edition, a package is of 2015; an inherited one is taken for a later one.
+        let edition = text(package, "edition");
+        settings.is_2015 = !package.contains_key("edition") || edition.is_some_and(|edition| edition == "2015");
         settings.build = text(package, "build");
         settings.inherits_version = table(package, &["version"]).is_some_and(|version| flag(version, "workspace"));
     }

@@ -113,6 +113,36 @@ impl GitAddress {
     pub fn login(&self) -> Option<&Login> {
         self.login.as_ref()
     }
+
+    /// Reports whether two addresses name one repository, as far as they show it: by two protocols, the same path at
+    /// the same host; by one, only if they are equal.
+    ///
+    /// ```
+    /// use orchestrate_core::host::GitAddress;
+    /// let web = GitAddress::parse("https://github.com/a/b").unwrap();
+    /// assert!(web.names_repository_of(&GitAddress::parse("git@github.com:a/b.git").unwrap()));
+    /// ```
+    pub fn names_repository_of(&self, other: &GitAddress) -> bool {
+        let is_same_host = self.host().is_some() && self.host() == other.host();
+        let by_two_protocols = self.protocol() != other.protocol() && self.path() == other.path();
+        self.text == other.text || (is_same_host && by_two_protocols)
+    }
+
+    /// Returns the protocol; an address without one means ssh.
+    fn protocol(&self) -> &str {
+        self.text.split_once("://").map_or("ssh", |(protocol, _)| protocol)
+    }
+
+    /// Returns the path at the host in one form: servers take each with and without its ending.
+    fn path(&self) -> &str {
+        let is_bracketed = self.text.starts_with('[') || self.text.contains("@[");
+        let path = match self.text.split_once("://") {
+            Some((_, rest)) => rest.split_once('/'),
+            None => self.text.split_once(if is_bracketed { "]:" } else { ":" }),
+        };
+        let path = path.map_or("", |(_, path)| path).trim_matches('/');
+        path.strip_suffix(".git").unwrap_or(path)
+    }
 }
 
 impl fmt::Display for GitAddress {
@@ -360,6 +390,26 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(parsed(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn one_repository_may_have_an_address_for_each_protocol() {
+        let table = [
+            ("https://github.com/a/b", "https://me@GitHub.com/a/b", true),
+            ("https://github.com/a/b.git", "git@github.com:a/b", true),
+            ("ssh://git@github.com/a/b", "https://github.com/a/b/", true),
+            ("me@[::1]:a", "http://[::1]/a.git", true),
+            ("https://github.com/a/b", "git@github.com:me/b", false),
+            ("https://github.com/a/b", "git@gitlab.com:a/b", false),
+            ("https://github.com:8443/a", "https://github.com/a", false),
+            ("/srv/a.git", "/srv/a.git", true),
+            ("/srv/a.git", "/srv/b.git", false),
+        ];
+        for (one, other, expected) in table {
+            let [one, other] = [one, other].map(|text| GitAddress::parse(text).unwrap());
+            assert_eq!(one.names_repository_of(&other), expected, "{one} {other}");
+            assert_eq!(other.names_repository_of(&one), expected, "{other} {one}");
         }
     }
 

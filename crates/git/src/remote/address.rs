@@ -78,17 +78,33 @@ impl Remotes<'_> {
     }
 
     /// Lists the commits that a push of `tip` would publish: those that the last fetch of the user's did not find at
-    /// the remote, or all if there was none.
+    /// the remote, or all if there was none, or if it was from another repository than the one that is pushed to.
     ///
     /// # Errors
-    /// If a commit is missing.
+    /// If a commit is missing, or the configuration cannot be read.
     pub fn unpushed(&self, remote: &str, tip: &Oid, base: &Oid, limit: usize) -> Result<Unpushed, GitError> {
-        let there = self.repo.refs_below(&format!("refs/remotes/{remote}/"))?;
+        let there = match self.is_pushed_elsewhere(remote)? {
+            true => Vec::new(),
+            false => self.repo.refs_below(&format!("refs/remotes/{remote}/"))?,
+        };
         let there: Vec<&Oid> = there.iter().map(|entry| &entry.target).collect();
         let store = self.repo.store();
         let since_base = store.log_without(tip, &[there.as_slice(), &[base]].concat(), limit)?;
         let below_base = store.log_without(base, &there, limit)?;
         Ok(Unpushed { since_base, below_base })
+    }
+
+    /// Reports whether a remote is pushed to another repository than it is fetched from (`pushurl`): what a fetch has
+    /// found says nothing of what is there.
+    fn is_pushed_elsewhere(&self, remote: &str) -> Result<bool, GitError> {
+        let repo = self.repo;
+        let configuration = Configuration::of_repository(&repo.program, &repo.shared.git_dir, repo.workdir())?;
+        let first = |is_for_push| configuration.remote_addresses(remote, is_for_push).into_iter().next();
+        let (fetched, pushed) = (first(false), first(true));
+        let parsed = |address: Option<&str>| address.and_then(|address| GitAddress::parse(address).ok());
+        let both = parsed(fetched.as_deref()).zip(parsed(pushed.as_deref()));
+        let is_same = fetched == pushed || both.is_some_and(|(one, other)| one.names_repository_of(&other));
+        Ok(!is_same)
     }
 
     /// Checks an address whose beginning has been replaced as configured.

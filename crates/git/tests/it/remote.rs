@@ -415,3 +415,21 @@ fn what_a_push_would_publish_is_listed() {
     fixture.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
     assert_eq!(repo.remotes().noted_default_branch("origin").unwrap().as_deref(), Some("main"));
 }
+
+#[test]
+fn what_was_fetched_from_elsewhere_is_not_where_a_push_leads() {
+    let (fixture, _) = with_remote();
+    let base = fixture.tip("main");
+    let own = commit_on(&fixture, &base, "own");
+    fixture.git(&["update-ref", "refs/remotes/origin/main", base.as_str()]);
+    let published = || {
+        let found = fixture.repo().remotes().unpushed("origin", &own, &base, 10).unwrap();
+        (found.since_base.len(), found.below_base.len())
+    };
+    assert_eq!(published(), (1, 0));
+    fixture.git(&["config", "remote.origin.pushurl", "git@github.com:me/public.git"]);
+    assert_eq!(published(), (1, 1));
+    // Another way to the same repository.
+    fixture.git(&["config", "remote.origin.url", "https://github.com/me/public"]);
+    assert_eq!(published(), (1, 0));
+}

@@ -10,6 +10,9 @@ use super::tree::{Kind, NodeId, Page};
 const MAX_COLUMNS: usize = 30;
 /// Maximum depth of lists and quotes whose lines are set in.
 const MAX_INDENTS: usize = 16;
+/// Maximum size of all addresses in full in bytes: at a long address, a short page could have many links that each
+/// become as long. Those behind the limit stay as they are written.
+const MAX_ADDRESSES: usize = 4 << 20;
 
 /// How much of a page's form is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +100,8 @@ struct Writer<'p> {
     heading: Option<String>,
     /// The elements that are open.
     open: Vec<Open>,
+    /// How many bytes of addresses in full may still be written.
+    addresses_left: usize,
 }
 
 impl<'p> Writer<'p> {
@@ -114,6 +119,7 @@ impl<'p> Writer<'p> {
             has_space: false,
             heading: None,
             open: Vec::new(),
+            addresses_left: MAX_ADDRESSES,
         }
     }
 
@@ -345,9 +351,21 @@ impl<'p> Writer<'p> {
         if text.is_empty() || self.style == Style::Text {
             return;
         }
-        match self.base.join(&attributes.address) {
-            Ok(address) if !attributes.address.is_empty() => self.inline(&format!("![{text}]({address})")),
-            _ => self.inline(&text),
+        match self.address(&attributes.address) {
+            Some(address) => self.inline(&format!("![{text}]({address})")),
+            None => self.inline(&text),
+        }
+    }
+
+    /// Returns where a link leads, or an image is; `None` if that is no address.
+    fn address(&mut self, written: &str) -> Option<String> {
+        let address = self.base.join(written).ok().filter(|_| !written.is_empty())?;
+        match self.addresses_left.checked_sub(address.as_str().len()) {
+            Some(left) => {
+                self.addresses_left = left;
+                Some(address.to_string())
+            }
+            None => Some(written.to_owned()),
         }
     }
 
@@ -400,10 +418,9 @@ impl<'p> Writer<'p> {
     /// Reports whether a table holds blocks that do not fit into a line.
     fn arranges(&self, id: NodeId) -> bool {
         let end = self.page.node(id).map_or(id, |node| node.end);
-        let is_large = |tag: Option<Tag>| {
-            matches!(tag, Some(Tag::Table | Tag::Preformatted | Tag::List | Tag::NumberedList | Tag::Heading(_)))
-        };
-        (id + 1..end).any(|within| is_large(self.page.tag(within)))
+        // Within the boundaries among them, a cell may contain other cells, whose text each of them would repeat.
+        let is_large = |tag: Tag| tag.is_boundary() || matches!(tag, Tag::Preformatted | Tag::Heading(_));
+        (id + 1..end).any(|within| self.page.tag(within).is_some_and(is_large))
     }
 
     /// Puts marks around the text since a place, unless it is empty or several lines.
@@ -419,10 +436,10 @@ impl<'p> Writer<'p> {
 
     fn link(&mut self, id: NodeId, start: Option<usize>) {
         let Some(attributes) = self.page.attributes(id) else { return };
-        if attributes.address.is_empty() || attributes.address.starts_with('#') {
+        if attributes.address.starts_with('#') {
             return;
         }
-        if let Ok(address) = self.base.join(&attributes.address) {
+        if let Some(address) = self.address(&attributes.address) {
             self.wrap(start, "[", &format!("]({address})"));
         }
     }

@@ -72,7 +72,7 @@ pub(crate) fn outline(page: &Page, part: Part, base: &WebUrl) -> Outline {
 
 fn heading(page: &Page, id: NodeId, level: u8) -> Option<Heading> {
     // Marks of links to the heading itself, as documentation has them.
-    let line = page.line(id);
+    let line = page.own_line(id);
     let text = line.trim_matches(['§', '¶', '#', '\u{a0}', ' ']).to_owned();
     let own = page.attributes(id).map(|attributes| attributes.id.clone()).filter(|id| !id.is_empty());
     (!text.is_empty()).then_some(Heading { level, text, anchor: own, children: Vec::new() })
@@ -83,7 +83,7 @@ fn link(page: &Page, id: NodeId, base: &WebUrl) -> Option<(String, String)> {
     if address.is_empty() || address.starts_with('#') {
         return None;
     }
-    let text = Some(page.line(id)).filter(|text| !text.is_empty())?;
+    let text = Some(page.own_line(id)).filter(|text| !text.is_empty())?;
     Some((text, base.join(address).ok()?.to_string()))
 }
 

@@ -45,6 +45,7 @@ fn elements_have_their_marks() {
         ("<table><tr><th>a<th>b<tr><td>1|2<td>3</table>", "| a | b |\n|---|---|\n| 1\\|2 | 3 |\n"),
         ("<table><tr><td>one</table>", "one\n"),
         ("<table><tr><td><h2>x</h2></td><td>y</td></tr></table>", "## x\n\ny\n"),
+        ("<table><tr><td><blockquote>x</blockquote><td>y</table>", "> x\n\ny\n"),
         ("<img src=c.png alt='a  cat'><img src=d.png>", "![a cat](https://page.example/a/c.png)\n"),
         ("a <span>b</span>c<script>x</script> <style>y</style>d", "a bc d\n"),
         ("a<div hidden>b<div>c</div>d</div>e<p aria-hidden=true>f</p>g", "a\n\ne\n\ng\n"),
@@ -147,6 +148,35 @@ fn a_hostile_page_takes_time_like_its_length() {
     }
     // Unoptimised; what is not linear takes hours.
     assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
+}
+
+/// A text within many open elements is part of one of them, and an address is not repeated without end.
+#[test]
+fn a_page_does_not_grow_by_being_read() {
+    fn letters(headings: &[super::Heading]) -> usize {
+        headings.iter().map(|heading| heading.text.len() + letters(&heading.children)).sum()
+    }
+    let text = "x ".repeat(1 << 18);
+    let pages = [
+        format!("{}{text}", "<a href=y>".repeat(200)),
+        format!("{}{text}", "<h1><blockquote>".repeat(100)),
+        format!("<table><tr>{}{text}", "<td><blockquote>".repeat(25)),
+        "<a href=y>z</a>".repeat(1 << 14),
+        "<img src=y alt=z>".repeat(1 << 14),
+    ];
+    let long = WebUrl::parse(&format!("https://page.example/{}/", "a".repeat(8_000))).unwrap();
+    for html in pages {
+        let page = Page::parse(&html);
+        let part = main_part(&page);
+        let found = outline(&page, part, &long);
+        let links: usize = found.links.iter().map(|(text, address)| text.len() + address.len()).sum();
+        let read = markdown(&page, part, &long, Style::Markdown).len() + links + letters(&found.headings);
+        assert!(read <= 4 * html.len() + (5 << 20), "{read} bytes of {}", html.len());
+    }
+    let nested = Page::parse("<a href=b>one <a href=c>two</a></a>");
+    let links = outline(&nested, main_part(&nested), &base()).links;
+    let address = |path: &str| format!("https://page.example/a/{path}");
+    assert_eq!(links, [("one".to_owned(), address("b")), ("two".to_owned(), address("c"))]);
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Page {
 
     /// Returns the title that the page states, in one line.
     pub(crate) fn title(&self) -> String {
-        self.title.split_whitespace().collect::<Vec<_>>().join(" ")
+        in_one_line(&self.title)
     }
 
     /// Reports whether the page has more nodes than were read.
@@ -117,9 +117,17 @@ impl Page {
 
     /// Returns the text within a node as it is written.
     pub(crate) fn raw_text(&self, id: NodeId) -> String {
-        let Some(node) = self.nodes.get(id) else { return String::new() };
+        self.raw_text_until(id, self.end(id))
+    }
+
+    /// Returns the first node that is not within this one.
+    fn end(&self, id: NodeId) -> NodeId {
+        self.nodes.get(id).map_or(id, |node| node.end)
+    }
+
+    fn raw_text_until(&self, id: NodeId, end: NodeId) -> String {
         let mut text = String::new();
-        for within in self.nodes.get(id..node.end).unwrap_or_default() {
+        for within in self.nodes.get(id..end).unwrap_or_default() {
             match within.kind {
                 Kind::Text(start, end) => text.push_str(self.text(start, end)),
                 Kind::Element(Tag::Break) => text.push('\n'),
@@ -131,13 +139,30 @@ impl Page {
 
     /// Returns all texts of the page in one line.
     pub(crate) fn line_of_all(&self) -> String {
-        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
+        in_one_line(&self.text)
     }
 
     /// Returns the text within a node in one line.
     pub(crate) fn line(&self, id: NodeId) -> String {
-        self.raw_text(id).split_whitespace().collect::<Vec<_>>().join(" ")
+        in_one_line(&self.raw_text(id))
     }
+
+    /// Returns the text of a link or a heading in one line, up to the next one within it: one that was not closed
+    /// contains all that follow, and each text belongs to one of them.
+    pub(crate) fn own_line(&self, id: NodeId) -> String {
+        let begins_next = |within: &NodeId| match self.tag(id) {
+            Some(Tag::Anchor) => self.tag(*within) == Some(Tag::Anchor),
+            Some(Tag::Heading(_)) => matches!(self.tag(*within), Some(Tag::Heading(_))),
+            _ => false,
+        };
+        let end = self.end(id);
+        let next = (id + 1..end).find(begins_next);
+        in_one_line(&self.raw_text_until(id, next.unwrap_or(end)))
+    }
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// An element that is open.

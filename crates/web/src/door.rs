@@ -12,6 +12,9 @@ use crate::kept::{KeptResponses, RequestKey};
 
 /// Maximum number of redirects of one request; real ones need two or three.
 const MAX_REDIRECTS: usize = 5;
+/// The rule that refuses a redirect. It is not the one that is against the redirect's host: that one may have asked
+/// about the call as well, and a call whose first request was sent would look like one that was never made.
+const REDIRECT: &str = "built-in:redirect";
 
 /// A key, as it stands in a request.
 pub struct Key {
@@ -146,11 +149,12 @@ impl Door {
     }
 }
 
-/// Words a refusal so that it names the redirect that it is about.
+/// Words a refusal so that it names the redirect that it is about, and the rule that is against it.
 fn of_redirect(failure: WebFailure, asked: &WebUrl, url: &WebUrl) -> WebFailure {
     match failure {
         WebFailure::Refused { rule, reason } if asked != url => {
-            WebFailure::Refused { rule, reason: format!("{asked} redirects to {url}: {reason}") }
+            let reason = format!("{asked} redirects to {url}: {reason} (rule {rule})");
+            WebFailure::Refused { rule: REDIRECT.to_owned(), reason }
         }
         other => other,
     }

@@ -210,6 +210,19 @@ fn each_redirect_is_asked_about() {
     }
 }
 
+/// The rule that is against the redirect may be the one by which the call was decided.
+#[test]
+fn a_redirect_that_is_refused_is_no_call_that_is_refused() {
+    let server = Server::start(vec![("/", redirects("http://evil.example/"))]);
+    let refusal = |url: WebUrl| match fetch(url) {
+        Err(WebFailure::Refused { rule, reason }) => (rule, reason.ends_with("evil.example is not allowed (rule r)")),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refusal(WebUrl::parse("http://evil.example/").unwrap()), ("r".to_owned(), false));
+    assert_eq!(refusal(server.url("/")), ("built-in:redirect".to_owned(), true));
+    assert_eq!(server.asked().len(), 1);
+}
+
 #[test]
 fn redirects_without_end_are_given_up() {
     let server = Server::start(vec![("/", redirects("/"))]);

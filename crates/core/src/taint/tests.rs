@@ -153,8 +153,7 @@ fn only_all_three_together_are_flagged_in_any_order() {
     let networked = call("T1", 5, "run_shell_command", &json!({"network": true}), "timed_out");
     let refused = call("T1", 6, "fetch_url", &none, "denied");
     // A redirect is refused after the first request; what decides about a call refuses it before.
-    let [redirected, undecided] =
-        ["built-in:private-address", "default"].map(|rule| denied_by("T1", 7, "fetch_url", rule));
+    let [redirected, undecided] = ["built-in:redirect", "default"].map(|rule| denied_by("T1", 7, "fetch_url", rule));
     let table: [(&[&Vec<Value>], &str, bool); 11] = [
         (&[&redirected], "OutsideText Egress", false),
         (&[&undecided], "", false),

@@ -6,6 +6,8 @@ use crate::ids::{CallId, TaskId};
 
 /// Maximum number of characters of what a program asked for.
 const MAX_ASKED: usize = 300;
+/// Maximum number of characters of a reason, which may repeat what was asked for at any length.
+const MAX_REASON: usize = 1_000;
 
 /// A decision of the proxy about one host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,7 +54,8 @@ impl EgressDecision {
 
     /// Creates the decision about what names no host.
     pub fn refused(asked: &str, rule: impl Into<String>, reason: impl Into<String>) -> EgressDecision {
-        let (rule, reason) = (rule.into(), Some(reason.into()));
+        let (rule, reason): (String, String) = (rule.into(), reason.into());
+        let reason = Some(crate::truncate(&reason, MAX_REASON));
         EgressDecision { asked: brief(asked), host: None, port: None, allowed: false, rule, reason }
     }
 
@@ -87,5 +90,14 @@ mod tests {
             assert_eq!(EgressDecision::refused(asked, "r", "why").asked, expected);
             assert_eq!(EgressDecision::allowed(asked, "h".to_owned(), 443, "r".to_owned()).asked, expected);
         }
+    }
+
+    #[test]
+    fn a_decision_is_bounded_whatever_was_asked_for() {
+        let long = "x".repeat(100_000);
+        let EgressDecision { asked, reason, .. } =
+            EgressDecision::refused(&long, "r", format!("`{long}` names no host"));
+        assert!(asked.chars().count() < 2 * MAX_ASKED);
+        assert!(reason.unwrap().chars().count() < 2 * MAX_REASON);
     }
 }

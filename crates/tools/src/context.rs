@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::agent_cpu::CpuTurn;
 use crate::command::Command;
+use crate::decided_hosts::DecidedHosts;
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::guard::{HostGuard, PathGuard};
@@ -24,7 +25,7 @@ use crate::notes::Notes;
 use crate::package_cache;
 use crate::permit::Permit;
 use crate::scope::{CallLimits, CallScope};
-use crate::services::{DecidedHosts, ProxiedProgram, Services, ShowsPath};
+use crate::services::{ProxiedProgram, Services, ShowsPath};
 use crate::shape;
 use crate::shared::SharedValues;
 

@@ -14,6 +14,7 @@ mod command;
 pub mod conformance;
 mod contents;
 mod context;
+mod decided_hosts;
 mod effect;
 mod error;
 mod executor;
@@ -60,6 +61,7 @@ pub use builtin::{Overrides, builtin_tools, unknown_parameters};
 pub use command::Command;
 pub use contents::{FileContents, FileStamp};
 pub use context::ToolContext;
+pub use decided_hosts::DecidedHosts;
 pub use effect::{AnswersFrom, Effect, Foreseen};
 pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
 pub use executor::Executor;
@@ -90,11 +92,11 @@ pub use scope::{Approval, CallLimits, CallScope, ViewSource, WorktreeScope};
 pub use search_service::{FoundByModel, Search, SearchService};
 pub use services::{
     AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ChildRequest,
-    ConflictHunk, DecidedHosts, EgressService, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange,
-    GitCheckoutResult, GitCommit, GitPullResult, GitPushResult, GitService, GitStash, GitStashResult, GitStatus,
-    MergeConflict, MergeResult, MergedWork, NoReplay, OutgoingMessage, PageRange, PlanService, ProxiedProgram,
-    PullPlan, PushPlan, PushState, RemoteTerms, ReplayService, Replayable, ReviewService, Services, ShownDiff,
-    ShowsPath, SkillService, StashAction, UsersCommits, WebService,
+    ConflictHunk, EgressService, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult,
+    GitCommit, GitPullResult, GitPushResult, GitService, GitStash, GitStashResult, GitStatus, MergeConflict,
+    MergeResult, MergedWork, NoReplay, OutgoingMessage, PageRange, PlanService, ProxiedProgram, PullPlan, PushPlan,
+    PushState, RemoteTerms, ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService,
+    StashAction, UsersCommits, WebService,
 };
 pub use shared::SharedValues;
 pub use template::CommandTemplate;

@@ -3,18 +3,16 @@
 //! The traits let git and agent tools reach the coordinator without a dependency cycle. A [`Services`]
 //! value belongs to one agent: no method takes the caller's name, so no tool can act for another agent.
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::TcpListener;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::cache::CacheMode;
 use orchestrate_core::child::KeptWork;
-use orchestrate_core::egress::EgressDecision;
 use orchestrate_core::event::CacheLookup;
 use orchestrate_core::message::Outgoing;
 use orchestrate_core::policy::Decision;
@@ -26,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::contents::FileContents;
+use crate::decided_hosts::DecidedHosts;
 use crate::error::ServiceError;
 use crate::output::{Artifact, ToolOutput};
 use crate::search_service::SearchService;
@@ -75,35 +74,6 @@ pub struct ProxiedProgram {
     pub destinations: Arc<dyn Destinations>,
     /// Gets each decision.
     pub decided: DecidedHosts,
-}
-
-/// What was decided about the hosts that a program asked for, and what of it could not be reached. Clones share it.
-#[derive(Clone, Debug, Default)]
-pub struct DecidedHosts {
-    decided: Arc<Mutex<Vec<EgressDecision>>>,
-    unreached: Arc<Mutex<BTreeSet<String>>>,
-}
-
-impl DecidedHosts {
-    /// Adds a decision.
-    pub fn push(&self, decision: EgressDecision) {
-        self.decided.lock().unwrap_or_else(PoisonError::into_inner).push(decision);
-    }
-
-    /// Returns all decisions so far.
-    pub fn all(&self) -> Vec<EgressDecision> {
-        self.decided.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Adds what may be reached and cannot, with the reason.
-    pub fn note_unreached(&self, what: String) {
-        self.unreached.lock().unwrap_or_else(PoisonError::into_inner).insert(what);
-    }
-
-    /// Returns what could not be reached so far, each once.
-    pub fn unreached(&self) -> BTreeSet<String> {
-        self.unreached.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
 }
 
 /// Requests to other hosts.

@@ -18,12 +18,12 @@ use super::facts::facts;
 use crate::arguments::invalid;
 use crate::command::Command;
 use crate::context::ToolContext;
+use crate::decided_hosts::DecidedHosts;
 use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::results::ExecutionResult;
-use crate::services::DecidedHosts;
 use crate::template::CommandTemplate;
 use crate::tool::{Tool, Wrap};
 

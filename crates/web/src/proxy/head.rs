@@ -12,6 +12,8 @@ use super::client::Client;
 /// Maximum size of a head in bytes, and number of its fields.
 const MAX_HEAD: usize = 16 << 10;
 const MAX_FIELDS: usize = 100;
+/// Maximum number of digits of a port: with zeros before it, one port would have a spelling for each request.
+const MAX_PORT_DIGITS: usize = 5;
 /// What a head ends with.
 const END: &[u8] = b"\r\n\r\n";
 
@@ -70,7 +72,7 @@ fn address(asked: &str) -> Result<WebUrl, String> {
     }
     let (host, port) = asked.rsplit_once(':').ok_or_else(no_port)?;
     let host = Host::parse(host).map_err(|error| error.to_string())?;
-    let is_number = !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+    let is_number = (1..=MAX_PORT_DIGITS).contains(&port.len()) && port.bytes().all(|digit| digit.is_ascii_digit());
     let port = port.parse::<u16>().ok().filter(|port| is_number && *port != 0).ok_or_else(no_port)?;
     WebUrl::parse(&format!("https://{host}:{port}/")).map_err(|error| error.to_string())
 }
@@ -90,6 +92,7 @@ mod tests {
             ("CONNECT github.com:+443 HTTP/1.1\r", "what `CONNECT` asks for"),
             ("CONNECT github.com:0 HTTP/1.1\r", "what `CONNECT` asks for"),
             ("CONNECT github.com:65536 HTTP/1.1\r", "what `CONNECT` asks for"),
+            ("CONNECT github.com:000443 HTTP/1.1\r", "what `CONNECT` asks for"),
             ("CONNECT github.com@evil.com:443 HTTP/1.1\r", "an address with a user or a password"),
             ("CONNECT evil.com#github.com:443 HTTP/1.1\r", "`evil.com#github.com` names no host"),
             ("CONNECT evil.com?x=.github.com:443 HTTP/1.1\r", "`evil.com?x=.github.com` names no host"),

@@ -40,7 +40,7 @@ impl EgressService for AgentServices {
 
 impl Egress for ProgramEgress {
     fn unreached(&self, asked: &str, failure: &WebFailure) {
-        self.decided.note_unreached(self.workplace.host.redactor.owned(format!("{asked}: {failure}")));
+        self.decided.note_unreached(&self.workplace.host.redactor.owned(format!("{asked}: {failure}")));
     }
 
     fn destinations(&self) -> &dyn Destinations {

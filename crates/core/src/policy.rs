@@ -269,8 +269,15 @@ impl Rule {
         let permission = Permission::named(name);
         let tools = if permission.is_some() { Vec::new() } else { names.in_rule(name) };
         let of_tools = tools.iter().filter_map(|tool| names.tool(tool)).map(|traits| traits.permission);
+        let permissions: BTreeSet<Permission> = permission.into_iter().chain(of_tools).collect();
+        let is_about_web = permissions.iter().eq([&Permission::NetworkAccess]);
+        if is_about_web && pattern.is_some_and(is_address) {
+            return Err(wrong(
+                "a rule about the web names a host, not an address or a port, as in `tool(domain:example.org)`",
+            ));
+        }
         let rule = Rule {
-            permissions: permission.into_iter().chain(of_tools).collect(),
+            permissions,
             id: format!("{}:{}", decision_word(text.decision), text.rule.trim()),
             decision: text.decision,
             tools,
@@ -330,6 +337,13 @@ impl Rule {
         };
         if strict { !targets.is_empty() && targets.iter().all(hit) } else { targets.iter().any(hit) }
     }
+}
+
+/// Reports whether a pattern is the address of a page, or a host with a port. No host matches it, so a rule with it
+/// would deny nothing.
+fn is_address(pattern: &str) -> bool {
+    let host = pattern.strip_prefix(DOMAIN).unwrap_or(pattern);
+    host.contains('/') || (host.matches(':').count() == 1 && HostPattern::parse(host).is_none())
 }
 
 /// Returns the line that makes a shell run exactly these words, so that one reader judges both.

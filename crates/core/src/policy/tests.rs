@@ -69,6 +69,39 @@ fn deny_goes_before_ask_and_ask_before_allow() {
 }
 
 #[test]
+fn a_rule_about_the_web_names_a_host_and_no_address() {
+    let mut names = tool_names();
+    let permission = Permission::NetworkAccess;
+    let traits =
+        ToolTraits { permission, is_default: false, changes_files: false, deletes_files: false, stays_in_view: false };
+    names.add("fetch_url", traits);
+    let read = |text: &str| Rule::parse(&rule(Deny, text), &names);
+    for text in [
+        "fetch_url(https://evil.org/*)",
+        "fetch_url(domain:https://evil.org)",
+        "fetch_url(evil.org/private)",
+        "fetch_url(evil.org:8080)",
+        "network_access(http://evil.org)",
+    ] {
+        let is_refused =
+            matches!(read(text), Err(PolicyError::Syntax { reason, .. }) if reason.contains("names a host"));
+        assert!(is_refused, "{text}");
+    }
+    for text in [
+        "fetch_url",
+        "fetch_url(evil.org)",
+        "fetch_url(domain:*.evil.org)",
+        "fetch_url(*evil*)",
+        "fetch_url([::1])",
+        "fetch_url(::1)",
+        "Bash(curl https://evil.org/*)",
+        "Read(/docs/**)",
+    ] {
+        assert!(read(text).is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn a_part_is_enough_to_deny_and_not_enough_to_allow() {
     let deny = policy(&[(Deny, "Bash(id)")]);
     for command in ["cat a; id", "a && id", "a | id", "a\nid", "$(id)", "`id`", "env X=1 id", "timeout 1 /usr/bin/id"] {

@@ -7,7 +7,7 @@ use orchestrate_core::Usage;
 use orchestrate_core::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
 use serde_json::{Value, json};
 
-use super::pages::{INSTRUCTIONS, Pages, items, number, text};
+use super::pages::{INSTRUCTIONS, Pages, ended_without_answer, items, number, text};
 
 pub(super) fn body(request: &SearchRequest) -> Value {
     json!({
@@ -46,7 +46,8 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
     }
     let queries = items(candidate, "/groundingMetadata/webSearchQueries").len();
     let searches = u64::try_from(queries).unwrap_or(u64::MAX);
-    Some(SearchReply { text: answer.trim().to_owned(), results: pages.0, usage, searches, failure: None })
+    let failure = ended_without_answer(&answer, text(candidate, "/finishReason"), "STOP");
+    Some(SearchReply { text: answer.trim().to_owned(), results: pages.0, usage, searches, failure })
 }
 
 fn usage(body: &Value) -> Usage {

@@ -7,7 +7,7 @@ use orchestrate_core::Usage;
 use orchestrate_core::model_search::{MAX_OUTPUT_TOKENS, SearchReply, SearchRequest};
 use serde_json::{Value, json};
 
-use super::pages::{INSTRUCTIONS, Pages, items, number, text};
+use super::pages::{INSTRUCTIONS, Pages, ended_without_answer, items, number, text};
 
 pub(super) fn body(request: &SearchRequest, model: &str) -> Value {
     json!({
@@ -43,6 +43,7 @@ pub(super) fn reply(body: &Value) -> Option<SearchReply> {
             _ => {}
         }
     }
+    let failure = failure.or_else(|| ended_without_answer(&answer, text(body, "/stop_reason"), "end_turn"));
     Some(SearchReply {
         text: answer.trim().to_owned(),
         results: pages.0,

@@ -38,6 +38,12 @@ impl Pages {
     }
 }
 
+/// Returns why a reply without an answer ended, unless for the usual reason; `None` if there is an answer.
+pub(super) fn ended_without_answer(answer: &str, reason: &str, usual: &str) -> Option<String> {
+    let is_odd = answer.trim().is_empty() && !reason.is_empty() && reason != usual;
+    is_odd.then(|| format!("the reply ended without an answer: {reason}"))
+}
+
 /// Returns a text; empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()

@@ -154,6 +154,30 @@ fn a_search_that_failed_is_none_without_results() {
     assert_eq!(SearchApi::Responses.reply(&body).unwrap().failure.as_deref(), Some("the search failed"));
 }
 
+/// A model may have thought, or searched, until it had no token left for an answer.
+#[test]
+fn a_reply_that_ended_without_an_answer_says_why() {
+    let failure = |api: SearchApi, body: &Value| api.reply(body).unwrap().failure;
+    let ended = |reason: &str| Some(format!("the reply ended without an answer: {reason}"));
+    let mut body = of_anthropic();
+    body["stop_reason"] = json!("max_tokens");
+    assert_eq!(failure(SearchApi::Messages, &body), None, "there is an answer");
+    body["content"] = json!([]);
+    assert_eq!(failure(SearchApi::Messages, &body), ended("max_tokens"));
+    body["stop_reason"] = json!("end_turn");
+    assert_eq!(failure(SearchApi::Messages, &body), None);
+    let mut body = of_openai();
+    body["status"] = json!("incomplete");
+    body["incomplete_details"] = json!({"reason": "max_output_tokens"});
+    assert_eq!(failure(SearchApi::Responses, &body), None, "there is an answer");
+    body["output"] = json!([{"type": "reasoning", "id": "rs_1", "summary": []}]);
+    assert_eq!(failure(SearchApi::Responses, &body), ended("max_output_tokens"));
+    for (reason, expected) in [("SAFETY", ended("SAFETY")), ("STOP", None)] {
+        let body = json!({"candidates": [{"finishReason": reason}], "usageMetadata": {"promptTokenCount": 3}});
+        assert_eq!(failure(SearchApi::Gemini, &body), expected);
+    }
+}
+
 #[test]
 fn what_is_no_reply_is_a_fault() {
     for api in [SearchApi::Messages, SearchApi::Responses, SearchApi::Gemini] {

@@ -14,7 +14,9 @@ use super::listing::Packages;
 use super::registries::Indexes;
 
 /// Packages in one command: so many names fit into it.
-const MAX_PACKAGES: usize = 5_000;
+const IN_COMMAND: usize = 5_000;
+/// Maximum number of packages: ten such commands.
+const MAX_PACKAGES: usize = 50_000;
 /// How a lock file of cargo names the registry that needs no name.
 const CRATES_IO: [&str; 2] =
     ["registry+https://github.com/rust-lang/crates.io-index", "sparse+https://index.crates.io/"];
@@ -124,8 +126,14 @@ fn each(wanted: &Wanted<'_>, download: fn(&Texts) -> Option<Download>) -> Vec<Do
 /// Returns the words that name packages, as far as their names and versions are such at a registry.
 fn named<'a>(ecosystem: Ecosystem, packages: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let words = packages.filter_map(|(name, version)| Some(ecosystem.read(name, Some(version)).ok()?.word));
-    let words: BTreeSet<String> = words.take(MAX_PACKAGES).collect();
-    words.into_iter().collect()
+    // Most are in both lists, so only different ones count.
+    let words: BTreeSet<String> = words.collect();
+    words.into_iter().take(MAX_PACKAGES).collect()
+}
+
+/// Returns the commands that begin with these words and name all packages.
+fn commands(begin: &[String], packages: &[String]) -> Vec<Vec<String>> {
+    packages.chunks(IN_COMMAND).map(|packages| [begin, packages].concat()).collect()
 }
 
 fn versions(packages: &Packages) -> impl Iterator<Item = (&str, &str)> {
@@ -142,9 +150,8 @@ fn wheels(wanted: &Wanted<'_>) -> Option<Download> {
     pip.extend(index.iter().flat_map(|url| option("--index-url", url)));
     pip.extend(extra.iter().flat_map(|url| option("--extra-index-url", url)));
     pip.push("--".to_owned());
-    let is_any = !named.is_empty();
-    pip.extend(named);
-    is_any.then(|| Download { files: Vec::new(), commands: vec![pip] })
+    let commands = commands(&pip, &named);
+    if commands.is_empty() { None } else { Some(Download { files: Vec::new(), commands }) }
 }
 
 /// Takes names and versions from the lock files: an address in one may lead anywhere.
@@ -158,11 +165,10 @@ fn of_npm(wanted: &Wanted<'_>) -> Option<Download> {
         (path.contains("node_modules/") && !is_elsewhere).then_some((name, text("version")?))
     });
     let named = named(Ecosystem::JavaScript, of_registry);
-    let is_any = !named.is_empty();
-    let command = words(&["npm", "cache", "add", "--ignore-scripts", "--"]).into_iter().chain(named).collect();
+    let commands = commands(&words(&["npm", "cache", "add", "--ignore-scripts", "--"]), &named);
     let [_, after] = wanted.lists;
     let settings = registries_of_npm(after.get(".npmrc").map_or("", String::as_str));
-    is_any.then(|| Download { files: vec![(".npmrc", settings)], commands: vec![command] })
+    (!commands.is_empty()).then(|| Download { files: vec![(".npmrc", settings)], commands })
 }
 
 /// Returns what settings of npm say about registries, without those that need a password.

@@ -48,6 +48,25 @@ fn of_a_lock_file_of_npm_only_names_and_versions_count() {
 }
 
 #[test]
+fn a_long_lock_file_of_npm_is_downloaded_whole() {
+    let lock = |names: &[String]| {
+        let one = |name: &String| format!("\"node_modules/{name}\": {{\"version\": \"1.0.0\"}}");
+        format!("{{\"packages\": {{{}}}}}", names.iter().map(one).collect::<Vec<_>>().join(", "))
+    };
+    let mut names: Vec<String> = (0..IN_COMMAND).map(|number| format!("p{number}")).collect();
+    let before = lock(&names);
+    // The one that was asked for is the last of all.
+    names.push("z".to_owned());
+    let after = lock(&names);
+    let [before, after] = [&before, &after].map(|lock| texts(&[("package-lock.json", lock.as_str())]));
+    let found = downloads(Sharing::Npm, &before, &after, &[("z", "1.0.0")]);
+    let [download] = found.as_slice() else { panic!("{}", found.len()) };
+    let sizes: Vec<usize> = download.commands.iter().map(|command| command.len() - 5).collect();
+    assert_eq!(sizes, [IN_COMMAND, 1]);
+    assert_eq!(download.commands[1].join(" "), "npm cache add --ignore-scripts -- z@1.0.0");
+}
+
+#[test]
 fn cargo_gets_a_manifest_of_our_own_and_no_program_to_run() {
     let lock = "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"1.0.0+x\"\n\
         source = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"00\"\n\n\

@@ -2,7 +2,8 @@
 //!
 //! The tables are IANA's special-purpose address registries, `iana-ipv4-special-registry` and
 //! `iana-ipv6-special-registry` below <https://www.iana.org/assignments/>, and the addresses besides link-local ones at
-//! which clouds answer their own machines (Azure, Alibaba, and Amazon over IPv6, as their manuals say).
+//! which clouds answer their own machines (Azure and Alibaba, and over IPv6 Amazon, Google, Oracle, Scaleway, Akamai
+//! and Alibaba, as their manuals say).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -42,9 +43,14 @@ const V6: [([u16; 8], u32, &str); 4] = [
 ];
 
 /// The other blocks that have a name; whatever else is outside 2000::/3 is not global either.
-const V6_LOCAL: [([u16; 8], u32, &str); 6] = [
+const V6_LOCAL: [([u16; 8], u32, &str); 11] = [
     ([0, 0, 0, 0, 0, 0, 0, 1], 128, THIS_MACHINE),
-    ([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128, CLOUDS_SERVICE),
+    ([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0], 32, CLOUDS_SERVICE),
+    ([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128, CLOUDS_SERVICE),
+    ([0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe], 128, CLOUDS_SERVICE),
+    ([0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42], 128, CLOUDS_SERVICE),
+    ([0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1], 128, CLOUDS_SERVICE),
+    ([0xfd00, 0x100, 0, 0, 0, 0, 0x100, 0x200], 128, CLOUDS_SERVICE),
     ([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7, PRIVATE_NETWORK),
     ([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10, "this link"),
     ([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10, PRIVATE_NETWORK),
@@ -161,6 +167,14 @@ mod tests {
             ("3fff:fff::1", "documentation"),
             ("5f00::1", "no global host"),
             ("fd00:ec2::254", "a cloud's service for its machines"),
+            // Amazon's agent that gives the programs of a cluster their keys.
+            ("fd00:ec2::23", "a cloud's service for its machines"),
+            ("fd20:ce::254", "a cloud's service for its machines"),
+            ("fd00:c1::a9fe:a9fe", "a cloud's service for its machines"),
+            ("fd00:42::42", "a cloud's service for its machines"),
+            ("fd00:a9fe:a9fe::1", "a cloud's service for its machines"),
+            ("fd00:100::100:200", "a cloud's service for its machines"),
+            ("fd00:42::43", "a private network"),
             ("fe80::1", "this link"),
             ("fec0::1", "a private network"),
             ("ff02::1", "groups"),
@@ -168,6 +182,18 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(used_for(text), Some(expected), "{text}");
         }
+    }
+
+    /// Whoever answers for a name that the user has listed chooses the address.
+    #[test]
+    fn no_name_leads_to_a_clouds_service() {
+        let over_v4 = V4.iter().filter(|(.., used_for)| *used_for == CLOUDS_SERVICE);
+        let over_v6 = V6_LOCAL.iter().filter(|(.., used_for)| *used_for == CLOUDS_SERVICE);
+        let over_v6 = over_v6.map(|(block, ..)| IpAddr::from(*block));
+        for address in over_v4.map(|(block, ..)| IpAddr::from(*block)).chain(over_v6) {
+            assert!(!may_lead_to("wiki.corp.example", address), "{address}");
+        }
+        assert!(may_lead_to("wiki.corp.example", "fd12:3456::1".parse().unwrap()));
     }
 
     #[test]

@@ -32,11 +32,15 @@ pub(super) fn is_wanted(ran: &Ran) -> bool {
 /// Reports whether a file with settings of a package manager names a login for a registry.
 pub(super) fn is_named_in(text: &str) -> bool {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';']));
-    lines.into_iter().any(|line| {
-        let key = line.split(['=', ':', ' ']).map(str::trim).find(|word| KEYS.contains(word));
-        let of_scope = line.split('=').next().and_then(|key| key.rsplit(':').next()).map(str::trim);
-        key.is_some() || of_scope.is_some_and(|key| KEYS.contains(&key)) || has_login(line)
-    })
+    lines.into_iter().any(|line| has_key(line) || has_login(line))
+}
+
+/// Reports whether a line gives one of the keys a value: whether the word before a sign that does so is one. The same
+/// word in a text, such as a description, is none.
+fn has_key(line: &str) -> bool {
+    let (before, _) = line.rsplit_once(['=', ':']).unwrap_or_default();
+    let is_key = |part: &str| part.trim_end().rsplit([' ', '{', ',']).next().is_some_and(|word| KEYS.contains(&word));
+    before.split(['=', ':']).any(is_key)
 }
 
 /// Reports whether a line has an address with a user or a password.
@@ -73,10 +77,14 @@ mod tests {
             ("--index-url https://user:password@pypi.corp.example/simple", true),
             ("url = \"https://token@pypi.corp.example/simple/\"", true),
             ("token = \"secret\"", true),
+            ("corp = { index = \"https://corp.example/\", token = \"secret\" }", true),
             ("registry=https://npm.corp.example/", false),
             ("# //npm.corp.example/:_authToken=x", false),
             ("@scope:registry=https://npm.corp.example/@scope", false),
             ("always-auth=true", false),
+            ("description = \"A token bucket\"", false),
+            ("requests==2.0  # needs a token", false),
+            ("keywords = ['token', 'auth']", false),
             ("requests==2.0  # by me@corp.example", false),
         ];
         for (line, expected) in table {

@@ -49,6 +49,11 @@ fn elements_have_their_marks() {
         ("<img src=c.png alt='a  cat'><img src=d.png>", "![a cat](https://page.example/a/c.png)\n"),
         ("a <span>b</span>c<script>x</script> <style>y</style>d", "a bc d\n"),
         ("a<div hidden>b<div>c</div>d</div>e<p aria-hidden=true>f</p>g", "a\n\ne\n\ng\n"),
+        // End tags may be left out.
+        ("<p hidden>a<p>b", "b\n"),
+        ("<section><div hidden>a</section>b", "b\n"),
+        ("<ul><li hidden>a<ul><li>b</ul>c<li>d</ul>e", "- d\n\ne\n"),
+        ("<div hidden><h1>a</h1><script>b</script><img src=c alt=d>e</div>f", "f\n"),
         ("a<svg><title>b</title><text>c</text></svg>d<button>e</button>", "ad\n"),
         ("<!-- a --><![CDATA[b]]>c", "c\n"),
         ("a < b & c &nosuch; </nosuch>d", "a < b & c &nosuch; d\n"),

@@ -167,7 +167,8 @@ fn in_one_line(text: &str) -> String {
 
 /// An element that is open.
 struct Open {
-    id: NodeId,
+    /// Its node; `None` if it is hidden.
+    id: Option<NodeId>,
     tag: Tag,
     name: Vec<u8>,
 }
@@ -180,6 +181,9 @@ struct Builder {
     beyond: usize,
     /// The element whose content is skipped, and how many elements of its name are open within it.
     skipped: Option<(Vec<u8>, usize)>,
+    /// The place among the open elements of the outermost one that the page hides. It ends as every other one does,
+    /// which may be without an end tag.
+    hidden: Option<usize>,
     in_title: bool,
     /// The last block of code.
     code: Option<NodeId>,
@@ -242,18 +246,35 @@ impl Builder {
             *depth += usize::from(*skipped == name && !self_closing);
             return;
         }
-        let is_hidden = self.has_attributes && self.attributes.is_hidden && !is_void(&name);
-        if tag == Tag::Skipped || is_hidden {
+        if tag == Tag::Skipped {
+            self.skipped = (!self_closing).then_some((name, 0));
+            return;
+        }
+        self.end_implied(tag);
+        let is_void = is_void(&name);
+        if self.hidden.is_none() && self.has_attributes && self.attributes.is_hidden && !is_void {
             if tag.is_block() {
                 // Nothing of it is shown, but what is before it and what is after it stay apart.
                 self.push(Kind::Element(Tag::Block));
             }
-            self.skipped = (!self_closing || tag != Tag::Skipped).then_some((name, 0));
+            self.hidden = Some(self.open.len());
+        }
+        let id = if self.hidden.is_some() { None } else { self.push(Kind::Element(tag)) };
+        if let Some(id) = id {
+            self.begin(id, tag);
+        }
+        if is_void {
             return;
         }
+        match self.open.len() < MAX_DEPTH {
+            true => self.open.push(Open { id, tag, name }),
+            false => self.beyond += 1,
+        }
+    }
+
+    /// Notes what is to be known of an element that is shown.
+    fn begin(&mut self, id: NodeId, tag: Tag) {
         self.in_title = tag == Tag::Title && self.page.title.is_empty();
-        self.end_implied(tag);
-        let Some(id) = self.push(Kind::Element(tag)) else { return };
         if tag == Tag::Preformatted {
             self.code = Some(id);
         }
@@ -261,13 +282,6 @@ impl Builder {
             && let Some(node) = self.page.nodes.get_mut(id)
         {
             node.attributes = Some(Box::new(std::mem::take(&mut self.attributes)));
-        }
-        if is_void(&name) {
-            return;
-        }
-        match self.open.len() < MAX_DEPTH {
-            true => self.open.push(Open { id, tag, name }),
-            false => self.beyond += 1,
         }
     }
 
@@ -302,15 +316,19 @@ impl Builder {
 
     fn close_from(&mut self, at: usize) {
         let end = self.page.nodes.len();
+        if self.hidden.is_some_and(|hidden| at <= hidden) {
+            self.hidden = None;
+        }
         for open in self.open.drain(at.min(self.open.len())..) {
-            if let Some(node) = self.page.nodes.get_mut(open.id) {
+            let Some(id) = open.id else { continue };
+            if let Some(node) = self.page.nodes.get_mut(id) {
                 node.end = end;
             }
         }
     }
 
     fn text(&mut self, value: &[u8]) {
-        if self.skipped.is_some() {
+        if self.skipped.is_some() || self.hidden.is_some() {
             return;
         }
         let text = String::from_utf8_lossy(value);

@@ -240,6 +240,13 @@ impl ModelError {
         matches!(self, Self::Truncated { .. } | Self::Malformed { .. } | Self::TooLarge { .. })
     }
 
+    /// Reports whether the endpoint may have worked on a request whose reply comes as a whole, and charge for it: the
+    /// reply was lost on the way, or a gateway has not waited for it.
+    pub fn may_be_charged_for(&self) -> bool {
+        let is_lost = matches!(self, Self::Unavailable { status: 0 | 502 | 504, .. });
+        is_lost || self.had_begun_to_answer()
+    }
+
     /// Reports whether the endpoint rejects all requests of this account.
     pub(crate) fn rejects_account(&self) -> bool {
         matches!(self, Self::Unauthorized { .. } | Self::QuotaExhausted { .. })

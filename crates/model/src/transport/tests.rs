@@ -442,16 +442,19 @@ fn an_endpoint_without_a_search_says_which_setting_to_change() {
 
 #[test]
 fn a_search_that_fails_is_not_repeated() {
-    for (answer, is_retryable, has_begun) in [
-        (Answer::new(503, "", "later"), true, false),
-        (Answer::new(200, "content-type: text/html\r\n", "<p>a portal"), true, true),
-        (Answer::new(400, "", "this model has no web_search"), false, false),
+    for (answer, is_retryable, has_begun, may_be_charged_for) in [
+        (Answer::new(503, "", "later"), true, false, false),
+        // The endpoint may have searched until the connection ended.
+        (Answer::default(), true, false, true),
+        (Answer::new(504, "", "the endpoint took too long"), true, false, true),
+        (Answer::new(200, "content-type: text/html\r\n", "<p>a portal"), true, true, true),
+        (Answer::new(400, "", "this model has no web_search"), false, false, false),
     ] {
         let (found, asked) = search("openai/m", answer);
         let error = found.unwrap_err();
         assert_eq!(
-            (error.is_retryable(), error.had_begun_to_answer(), asked.len()),
-            (is_retryable, has_begun, 1),
+            (error.is_retryable(), error.had_begun_to_answer(), error.may_be_charged_for(), asked.len()),
+            (is_retryable, has_begun, may_be_charged_for, 1),
             "{error}"
         );
     }

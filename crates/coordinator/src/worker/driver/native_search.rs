@@ -56,7 +56,7 @@ impl NativeSearch {
             answered = tokio::time::timeout(search.timeout, model.search(&request)) => match answered {
                 Ok(Ok(reply)) => Ok(reply),
                 Ok(Err(error)) => {
-                    let used = if error.had_begun_to_answer() { most } else { SearchUse::default() };
+                    let used = if error.may_be_charged_for() { most } else { SearchUse::default() };
                     Err(Unanswered { used, failure: failed(&error) })
                 }
                 // It is not made again unasked, since it would be paid for again.
@@ -118,12 +118,12 @@ fn given_up() -> ServiceError {
     ServiceError::Interrupted("the search was given up".to_owned())
 }
 
-/// Classifies an error by what can be done about it.
+/// Classifies an error by what can be done about it. What may have been paid for is not repeated unasked.
 fn failed(error: &ModelError) -> ServiceError {
     let text = format!("failed to {error}");
     if error.is_without_search() {
         ServiceError::Absent(text)
-    } else if error.is_outage() {
+    } else if error.is_outage() && !error.may_be_charged_for() {
         ServiceError::Unreachable(text)
     } else {
         ServiceError::Failed(text)

@@ -1,6 +1,6 @@
 //! The first plan on a user's own project, as `examples/own-project` shows it: a Python project of pyenv.
 
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use libtest_mimic::Failed;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Case, Home, ModelServer, Need, Outcome, Reply, Repository, Session, World, case, fail, record_if_asked, recorded,
-    transcript,
+    transcript, write_program,
 };
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/own-project/README.md");
@@ -91,8 +91,7 @@ fn pyenv(world: &World) -> Result<String, Failed> {
     std::fs::copy(&program, &copy)?;
     symlink(&library, version.join("lib").join(library.file_name().unwrap_or_default()))?;
     let shim = home.join(SHIMS).join("python3");
-    std::fs::write(&shim, format!("#!/bin/sh\nexec '{}' \"$@\"\n", copy.display()))?;
-    std::fs::set_permissions(&shim, std::fs::Permissions::from_mode(0o755))?;
+    write_program(&shim, &format!("#!/bin/sh\nexec '{}' \"$@\"\n", copy.display()))?;
     Ok(shim.display().to_string())
 }
 

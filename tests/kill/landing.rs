@@ -1,7 +1,6 @@
 //! Kills a landing, or the undoing of one: the user's checkout is as it was or as landed, and
 //! repeating the command completes it.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
@@ -10,7 +9,7 @@ use super::plays::Play;
 use super::scene::{Deed, FAILED, KILLED, PLAN, Scene};
 use super::{CHILD_ARGUMENT, NO_FAULT};
 use crate::person::look;
-use crate::support::{Case, Invocation, Outcome, Script, case, fail};
+use crate::support::{Case, Invocation, Outcome, Script, case, fail, write_program};
 
 /// Changes a file and adds one whose name comes later; deletes none that [`look`] reads.
 const TASKS: &str = "- [ ] T1 one (run: echo 1 > one.txt)\n- [ ] T2 two (run: echo 2 > kept.txt)\n";
@@ -178,8 +177,7 @@ fn program_of(run: &Landable, name: &str, script: &str) -> Result<PathBuf, Faile
     let folder = run.scene.world.home.path().join(name);
     std::fs::create_dir(&folder)?;
     let path = folder.join("git");
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    write_program(&path, &format!("#!/bin/sh\n{script}\n"))?;
     Ok(path)
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Failed;
 use orchestrate_sandbox::Confinement;
 
-use crate::support::{Case, Home, Need, Outcome, WITHOUT_BUBBLEWRAP, World, case, fail, sandboxed};
+use crate::support::{Case, Home, Need, Outcome, WITHOUT_BUBBLEWRAP, World, case, fail, sandboxed, write_program};
 
 /// Sets a umask that removes no permission, then executes the arguments.
 const OPEN: &str = "umask 000; exec \"$@\"";
@@ -40,8 +40,7 @@ fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str])
          find \"$GIT_DIR\" -printf '%m %y %p\\n' >> '{}';; esac\nexec git \"$@\"\n",
         noted.display()
     );
-    std::fs::write(bin.join("git"), script)?;
-    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755))?;
+    write_program(&bin.join("git"), &script)?;
     let search = std::env::var_os("PATH").unwrap_or_default();
     let search = std::env::join_paths(std::iter::once(bin).chain(std::env::split_paths(&search)))?;
     let without = format!("{WITHOUT_BUBBLEWRAP}; {OPEN}");

@@ -1,7 +1,6 @@
 //! What a user sees on a terminal and in lists: live lines that leave nothing behind, a coloured
 //! diff through the user's own pager, what each agent does, and which run a command refers to.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
@@ -10,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{
     COLUMNS, Case, Need, Outcome, ROWS, Rule, Script, WAITING, World, at, case, done, fail, sandboxed, says, until,
-    write,
+    write, write_program,
 };
 
 /// How long a command may take to start on a loaded machine.
@@ -121,8 +120,7 @@ fn long_work() -> Result<World, Failed> {
 }
 
 fn program(path: &std::path::Path, text: &str) -> Result<String, Failed> {
-    std::fs::write(path, text)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
+    write_program(path, text)?;
     Ok(path.display().to_string())
 }
 

@@ -1,6 +1,5 @@
 //! What agents push to remote repositories, and pull from them.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::git_server::{GitServer, PASSWORD, USER};
-use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, git, until};
+use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, git, until, write_program};
 
 /// A role with every tool that these tests use.
 const ROLE: &str = "---\nname: keeper\ndescription: Keeps files.\n\
@@ -103,9 +102,7 @@ fn at_remote(world: &World) -> Result<String, Failed> {
 /// Writes a program.
 fn program(path: &Path, script: &str) -> Outcome {
     std::fs::create_dir_all(path.parent().unwrap_or(path))?;
-    std::fs::write(path, format!("#!/bin/sh\n{script}\n"))?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
-    Ok(())
+    write_program(path, &format!("#!/bin/sh\n{script}\n"))
 }
 
 fn commits_are_pushed_once_the_user_agrees() -> Outcome {

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
 
-use super::{Home, Outcome, until};
+use super::{Home, Outcome, fail, until};
 
 /// How long the processes of a stopped run may take to end. Load makes that slower, so this is a
 /// limit, not a measurement.
@@ -48,10 +48,24 @@ pub(crate) fn seconds(folder: &Path, salt: u32) -> String {
 pub(crate) fn with_program(home: &Home, name: &str, script: &str) -> Result<String, Failed> {
     let folder = home.path().join("programs");
     std::fs::create_dir_all(&folder)?;
-    let path = folder.join(name);
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    write_program(&folder.join(name), &format!("#!/bin/sh\n{script}\n"))?;
     Ok(format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default()))
+}
+
+/// Writes an executable file.
+///
+/// A process of its own writes it. If this one did, a program that another test starts at that moment would have a copy
+/// of the open file until it is executed itself, and the kernel executes no file that is open for writing (ETXTBSY,
+/// execve(2)); on a loaded machine, that may last until the file is to be executed.
+pub(crate) fn write_program(path: &Path, text: &str) -> Outcome {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(path).stdin(Stdio::piped());
+    let mut shell = shell.spawn()?;
+    // The pipe is closed at the end of the statement, which ends the program.
+    let written = shell.stdin.take().map(|mut stdin| stdin.write_all(text.as_bytes()));
+    let status = shell.wait()?;
+    written.ok_or("the program has no standard input")??;
+    if status.success() { Ok(()) } else { fail(format!("{} could not be written: {status}", path.display())) }
 }
 
 /// Returns the path of the git program.

@@ -106,8 +106,12 @@ fn a_run_is_drawn_as_a_tree() -> Outcome {
     let (world, ran) = ran(PLAN, &script, &[], 0)?;
     let expected = ["T1", "├─ lead_below", "│  ├─ write_two", "│  └─ write_three", "└─ write_last_texts_that", "T2"];
     let status = world.types(&["status"], 0)?.stdout;
-    if names(&ran.stdout) != expected || names(&status) != expected {
-        return fail(format!("{}\n{status}", ran.stdout));
+    let review = world.types(&["review"], 0)?.stdout;
+    if names(&ran.stdout) != expected
+        || names(&status) != expected
+        || !names(&review).starts_with(&expected.map(str::to_owned))
+    {
+        return fail(format!("{}\n{status}\n{review}", ran.stdout));
     }
     let wide = status.lines().take(7).find(|line| line.chars().count() > 80);
     if let Some(wide) = wide {
@@ -118,6 +122,12 @@ fn a_run_is_drawn_as_a_tree() -> Outcome {
         &plain,
         &["\n  lead_below  ", "\n    write_two  ", "\n    write_three  ", "\n  write_last_texts_that  "],
     )?;
+    let entries = world.types(&["review", "--json"], 0)?.json()?;
+    let parents = entries.as_array().into_iter().flatten().map(|entry| json!([entry["task"], entry["parent"]]));
+    let parents: Vec<Value> = parents.collect();
+    if !parents.contains(&json!(["write_two", "lead_below"])) || !parents.contains(&json!(["T2", null])) {
+        return fail(entries);
+    }
     let report = world.types(&["status", "--json"], 0)?.json()?;
     let places = ["T1", "lead_below", "write_two", "T2"]
         .map(|id| json!([task(&report, id)["parent"], task(&report, id)["depth"]]));

@@ -1,4 +1,5 @@
-//! `review`: shows every branch of a run, or one with its diff, for the user to decide.
+//! `review`: shows every branch of a run, each below that of the agent that spawned it, or one with its diff, for the
+//! user to decide.
 
 use std::io::IsTerminal as _;
 
@@ -18,7 +19,8 @@ use crate::show::pager;
 use crate::show::patch;
 use crate::show::progress::{short, tokens};
 use crate::show::run_argument::Named;
-use crate::show::table::{self, STALE, aligned, check, cost, questions, standing};
+use crate::show::table::{self, MAX_ID_WIDTH, STALE, aligned, check, cost, questions, standing};
+use crate::show::tree::{self, Branches, Node, Row};
 
 /// The maximum number of characters of a line about what was handed back.
 const MAX_LINE_CHARS: usize = 500;
@@ -36,7 +38,9 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let entries = runs.review(&run)?;
     let Some(task) = task else {
         note_listed(&runs, (&run, &entries), arguments.json.json);
-        return if arguments.json.json { output::json(&entries) } else { list((&store, &run), &entries) }.map(|()| 0);
+        let branches = context.terminal.branches;
+        let is_json = arguments.json.json;
+        return if is_json { output::json(&entries) } else { list((&store, &run), &entries, branches) }.map(|()| 0);
     };
     let state = store.state(&run)?;
     let task = task_of(&state, task)?;
@@ -92,13 +96,14 @@ fn warn_unless_noted(noted: Result<(), CoordinatorError>) {
     }
 }
 
-fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry]) -> Result<(), CommandError> {
+fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry], branches: Branches) -> Result<(), CommandError> {
     if entries.is_empty() {
         return output::line(&format!("no task of run {run} has a branch yet"));
     }
     let named = Named::new(store, run)?;
     let mut rows = vec![HEAD.map(str::to_owned)];
-    rows.extend(entries.iter().map(row));
+    let nodes = entries.iter().map(|entry| Node { id: &entry.task, parent: entry.parent.as_ref(), item: entry });
+    rows.extend(tree::rows(&nodes.collect::<Vec<_>>(), branches).iter().map(cells));
     let state = store.state(run)?;
     let calls = state.open_approvals().map(|(call, _)| Action::Answer(call.clone()));
     let actions: Vec<Action> = calls.chain(entries.iter().flat_map(ReviewEntry::actions)).collect();
@@ -108,10 +113,11 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry]) -> Result<(), C
     output::result(&format!("{}{calls}{}{}", aligned(&rows), questions(asked), next::render(&next)))
 }
 
-fn row(entry: &ReviewEntry) -> [String; 8] {
+fn cells(row: &Row<&ReviewEntry>) -> [String; 8] {
+    let entry = row.item;
     let overlaps: Vec<&str> = entry.overlaps.iter().map(|other| other.task.as_str()).collect();
     [
-        output::one_line(entry.task.as_str(), 32),
+        tree::label(&row.branches, entry.task.as_str(), MAX_ID_WIDTH),
         standing(entry.state, entry.cause, entry.stale),
         check(entry.verify).to_owned(),
         size(entry),

@@ -35,7 +35,7 @@ const WIDTH: usize = 80;
 /// The blanks between two columns.
 const GAP: usize = 2;
 /// The maximum width of an id, with the branches before it.
-const MAX_ID_WIDTH: usize = 32;
+pub(crate) const MAX_ID_WIDTH: usize = 32;
 /// The minimum width of what an agent is doing: enough for the longest word, and some of what it waits for.
 const MIN_LIVENESS_WIDTH: usize = 14;
 /// The minimum width of the titles.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Serialize, Serializer};
 
 use crate::case_folding::folded_path;
-use crate::ids::{Oid, TaskId};
+use crate::ids::{AgentId, Oid, TaskId};
 use crate::invisible::shown;
 use crate::merge_target::MergeTarget;
 use crate::message::Envelope;
@@ -138,6 +138,9 @@ pub struct Overlap {
 pub struct ReviewEntry {
     /// The task.
     pub task: TaskId,
+    /// The agent that spawned it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentId>,
     /// Attempts begun.
     pub attempt: u32,
     /// The branch's short name.
@@ -275,6 +278,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
     }
     Some(ReviewEntry {
         task: record.task.id.clone(),
+        parent: record.parent.clone(),
         attempt: record.attempt(),
         branch: record.branch().map(str::to_owned)?,
         commit: record.commit().cloned(),

@@ -155,7 +155,15 @@ fn the_user_may_ask_to_finish() -> Outcome {
     let (world, model) = asking_the_user()?;
     world.types(&["run", "plan.md", "--model", &model], 3)?;
     says(&world.types(&["message", "T1", "[4711]", "--object"], 2)?, &["the message is JSON, but no object"])?;
-    says(&world.types(&["message", "nobody", "hello"], 2)?, &["there is no agent 'nobody' in this run"])?;
+    says(
+        &world.types(&["message", "nobody", "hello"], 2)?,
+        &["there is no agent 'nobody' in this run; the agents are: T1", "` shows what each of them does"],
+    )?;
+    says(&world.types(&["message", "T2", "hello"], 2)?, &["did you mean `T1`?"])?;
+    says(
+        &world.types(&["message", "T1", " "], 2)?,
+        &["the message is empty", "`orchestrate message TASK TEXT --run r-"],
+    )?;
     let object = ["message", "T1", r#"{"reason": "time is up"}"#, "--object", "--kind", "shutdown", "--deadline", "1h"];
     world.types(&object, 0)?;
     let heard = world.types(&["log", "T1", "--transcript"], 0)?.stdout;
@@ -164,6 +172,10 @@ fn the_user_may_ask_to_finish() -> Outcome {
         "(shutdown: begin nothing new",
         "\"reason\": \"time is up\"",
     ];
+    says(
+        &world.types(&["message", "T1", "hello"], 2)?,
+        &["agent 'T1' is merged and reads no more messages", "`orchestrate reject T1 -m TEXT --run r-"],
+    )?;
     let files = world.types(&["review", "T1", "--json"], 0)?.json()?;
     if told.iter().all(|text| heard.contains(text)) && at(&files, "/files/0/path")? == "rest.txt" {
         Ok(())

@@ -1,7 +1,7 @@
 //! `message`: sends a message to agents, which read it between two turns, or answers the question of one.
 
 use orchestrate_core::request::Request;
-use orchestrate_core::{Address, Body, RunState};
+use orchestrate_core::{Address, Body, RunState, TaskRecord};
 use serde_json::Value;
 
 use crate::args::MessageArgs;
@@ -15,7 +15,7 @@ pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, 
     let MessageArgs { kind, reply_to, deadline, .. } = *arguments;
     let (store, run) = context.find_run(arguments.run.as_deref())?;
     let state = store.state(&run)?;
-    let (to, body) = (address(&state, &arguments.to), body(arguments)?);
+    let (to, body) = (address(&state, &arguments.to)?, body(arguments)?);
     let request = Request::Message { to, body, kind, reply_to, deadline_seconds: deadline };
     // The same answer as the coordinator's, without taking over a run in vain.
     state
@@ -26,11 +26,15 @@ pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, 
 }
 
 /// Returns the typed address; the beginning of a task's id is enough.
-fn address(state: &RunState, typed: &str) -> Address {
-    match Address::from(typed) {
-        // What fits no task is refused later, with what to do.
-        Address::Agent(agent) => Address::Agent(task_of(state, agent.as_str()).unwrap_or(agent)),
-        address => address,
+fn address(state: &RunState, typed: &str) -> Result<Address, CommandError> {
+    let Address::Agent(agent) = Address::from(typed) else { return Ok(Address::from(typed)) };
+    let begins = |record: &TaskRecord| record.task.id.as_str().starts_with(agent.as_str());
+    match task_of(state, agent.as_str()) {
+        Ok(task) => Ok(Address::Agent(task)),
+        // It fits several tasks.
+        Err(error) if !agent.as_str().is_empty() && state.tasks().any(begins) => Err(error),
+        // What fits no task may be the name of the root; otherwise it is refused later, with what to do.
+        Err(_) => Ok(Address::Agent(agent)),
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use orchestrate_coordinator::{CoordinatorError, ResultRefusal};
 use orchestrate_core::request::{Holder, Purpose};
 use orchestrate_core::run_state::MessageRefused;
+use orchestrate_core::similar::nearest;
 use orchestrate_core::{Reopening, RequestRefused, RunId, TaskId, shell_word};
 use orchestrate_journal::JournalError;
 
@@ -162,11 +163,32 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
     }
 }
 
-/// Returns the hint for a message to an agent that reads none in its state.
+/// Returns the hint for a message of the user that is not sent.
 fn of_message(run: &RunId, refused: &MessageRefused) -> String {
     match refused {
+        MessageRefused::UnknownRecipient { to, known } => match nearest(to, known.split(", ")) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("`orchestrate status {run}` shows what each of them does"),
+        },
+        MessageRefused::NobodyThere { .. } => format!(
+            "write to a task by its id (`orchestrate status {run}` lists them), or to `role:NAME`, `children` or `all`"
+        ),
+        MessageRefused::NoAgent { to } => format!("`orchestrate log {run} {to}` shows what it does"),
         MessageRefused::BeingMerged { .. } => resuming(run),
         MessageRefused::ReadsNoMore { to, state } => reopen(run, to, state.reopening()),
+        MessageRefused::ByAll { .. } => format!(
+            "`orchestrate reject TASK -m TEXT --run {run}` returns work to its agent with a message, and `orchestrate retry` \
+             a task that did not succeed"
+        ),
+        MessageRefused::Empty => {
+            format!("type the text after the address: `orchestrate message TASK TEXT --run {run}`")
+        }
+        MessageRefused::TooLong { .. } => "divide it among several messages".to_owned(),
+        MessageRefused::MailboxFull { .. } => format!("`orchestrate status {run}` shows what it has not read"),
+        MessageRefused::NoSuchQuestion { .. } => {
+            format!("`orchestrate status {run}` shows the open questions; without `--reply-to` it is a message")
+        }
+        MessageRefused::NoAnswer => "omit `--kind`, which an answer does not need, or `--reply-to`".to_owned(),
         _ => format!("`orchestrate status {run}` shows its state"),
     }
 }
@@ -187,7 +209,29 @@ fn resuming(run: &RunId) -> String {
 
 #[cfg(test)]
 mod tests {
+    use orchestrate_core::run_state::TaskState;
+
     use super::*;
+
+    #[test]
+    fn a_message_that_is_not_sent_is_refused_with_what_to_do() {
+        let unknown = |to: &str| MessageRefused::UnknownRecipient { to: to.to_owned(), known: "T1, lead".to_owned() };
+        let of_state = |state| MessageRefused::ReadsNoMore { to: "T1".into(), state };
+        let table = [
+            (unknown("laed"), "did you mean `lead`?"),
+            (unknown("nobody"), "`orchestrate status r-abcdef` shows what each of them does"),
+            (
+                of_state(TaskState::Merged),
+                "`orchestrate reject T1 -m TEXT --run r-abcdef` returns its work with a message",
+            ),
+            (of_state(TaskState::Failed), "`orchestrate retry T1 -m TEXT --run r-abcdef` retries it with a message"),
+            (MessageRefused::Empty, "type the text after the address: `orchestrate message TASK TEXT --run r-abcdef`"),
+            (MessageRefused::NoAgent { to: "T1".into() }, "`orchestrate log r-abcdef T1` shows what it does"),
+        ];
+        for (refused, hint) in table {
+            assert_eq!(next_step(&"r-abcdef".into(), &RequestRefused::Message(refused)), hint);
+        }
+    }
 
     #[test]
     fn a_journal_that_cannot_be_used_is_refused_with_what_to_do() {

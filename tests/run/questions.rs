@@ -14,6 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("questions::one_agent_at_a_time_asks_and_answers", one_agent_at_a_time_asks_and_answers),
         case("questions::the_run_says_why_there_is_no_answer", the_run_says_why_there_is_no_answer),
         case("questions::a_question_that_nobody_reads_expires", a_question_that_nobody_reads_expires),
+        case("questions::a_question_to_the_user_expires", a_question_to_the_user_expires),
         case("questions::the_user_answers_from_the_shell", the_user_answers_from_the_shell),
         case("questions::the_user_may_answer_with_an_object_or_ask_to_finish", the_user_may_ask_to_finish),
         case("questions::everybody_is_told", everybody_is_told),
@@ -103,6 +104,22 @@ fn a_question_that_nobody_reads_expires() -> Outcome {
     played.require_told("T1", &["Agent T3 did not read your question 1 before its deadline."])?;
     let expired = played.pick(|event| matches!(event, Event::MessageExpired(_)).then_some(()));
     if expired.len() == 1 { Ok(()) } else { fail(played.story()) }
+}
+
+fn a_question_to_the_user_expires() -> Outcome {
+    let question = json!({"agent_id": "user", "message": "which port?", "wait": true, "deadline": 1});
+    let script = Script::default()
+        .rule(writes(Rule::task("T1").last_contains("The user did not answer your question 1"), "one.txt"))
+        .rule(send(Rule::task("T1").turn(1), &question))
+        .rule(done("T1"));
+    let played = World::plain()?.play("- [ ] T1 ask\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    played.require_told("T1", &["it will not be answered; the message that follows says why"])?;
+    let expired = played.pick(|event| match event {
+        Event::MessageExpired(expired) => Some(expired.to.as_str()),
+        _ => None,
+    });
+    if expired == ["user"] { Ok(()) } else { fail(played.story()) }
 }
 
 /// Returns a world with a plan whose only agent asks the user, and the option that chooses its model.

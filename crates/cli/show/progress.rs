@@ -263,7 +263,10 @@ fn message_detail(event: &Event) -> Option<String> {
         Event::QuestionUnanswered(UnansweredQuestion { from, to, sequence }) => {
             format!("{from}: {to} has ended without an answer to its question {sequence}")
         }
-        Event::MessageExpired(ExpiredMessage { from, to, sequence })
+        Event::MessageExpired(ExpiredMessage { from, to: Receiver::User, sequence }) => {
+            format!("{}: its question {sequence} to you was not answered before its deadline", sender(from))
+        }
+        Event::MessageExpired(ExpiredMessage { from, to: Receiver::Agent(to), sequence })
         | Event::MessageDelivered { from, to, sequence, expired: true } => {
             format!("{to}: message {sequence} from {} missed its deadline and was not delivered", sender(from))
         }

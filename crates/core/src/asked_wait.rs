@@ -50,7 +50,7 @@ pub enum Expiring {
         /// The milliseconds worked on the run at which it passes.
         until_ms: u64,
     },
-    /// A message that has not been delivered.
+    /// A message that has not been delivered, or a question that the user has not answered.
     Message {
         /// The sender.
         from: Sender,

@@ -454,7 +454,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         expired: bool,
     },
-    /// A message was not delivered before its deadline, and no longer is.
+    /// A message was not delivered before its deadline, and no longer is; or the user did not answer a question before.
     #[serde(rename = "message.expired")]
     MessageExpired(ExpiredMessage),
     /// The agent that was asked has ended, so nobody will answer.

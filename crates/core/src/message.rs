@@ -125,7 +125,8 @@ pub struct Outgoing {
     pub body: Body,
     /// The number of the receiver's question that it answers.
     pub reply_to: Option<u64>,
-    /// The seconds after which it must not be delivered, and its sender no longer waits.
+    /// The seconds after which it must not be delivered, and its sender no longer waits; a question to the user is then
+    /// closed.
     pub deadline_seconds: Option<u64>,
     /// Whether its sender waits for the answer.
     pub waits: bool,
@@ -142,14 +143,14 @@ pub struct Origin {
     pub channels: Option<Vec<Address>>,
 }
 
-/// A message that was not delivered before its deadline.
+/// A message that was not delivered before its deadline, or a question that the user did not answer before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExpiredMessage {
     /// The sender.
     pub from: Sender,
     /// The receiver.
-    pub to: AgentId,
+    pub to: Receiver,
     /// The sender's sequence number.
     pub sequence: u64,
 }

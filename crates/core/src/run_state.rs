@@ -325,8 +325,10 @@ impl RunState {
             Event::MessageDelivered { from, to, sequence, expired: false } => {
                 self.message_delivered(from, to, *sequence)
             }
-            Event::MessageDelivered { from, to, sequence, expired: true }
-            | Event::MessageExpired(ExpiredMessage { from, to, sequence }) => self.message_expired(from, to, *sequence),
+            Event::MessageDelivered { from, to, sequence, expired: true } => {
+                self.message_expired(from, &to.clone().into(), *sequence)
+            }
+            Event::MessageExpired(ExpiredMessage { from, to, sequence }) => self.message_expired(from, to, *sequence),
             Event::QuestionUnanswered(question) => self.question_unanswered(question),
             Event::ApprovalDecided { call, allowed, message, .. } => self.decided(call, *allowed, message.as_deref()),
             _ => self.apply_to_task(event),

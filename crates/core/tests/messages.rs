@@ -662,7 +662,7 @@ impl Play {
                     sent.entry((envelope.from.clone(), to.clone())).or_default().push(envelope.sequence);
                 }
                 Event::MessageDelivered { from, to, sequence, .. }
-                | Event::MessageExpired(ExpiredMessage { from, to, sequence }) => {
+                | Event::MessageExpired(ExpiredMessage { from, to: Receiver::Agent(to), sequence }) => {
                     read.entry((from.clone(), to.clone())).or_default().push(*sequence);
                 }
                 _ => {}

@@ -39,7 +39,7 @@ impl Event {
             // What an agent writes to the user is a part of its own story.
             Event::MessageSent { envelope } => envelope.to.agent().or(envelope.from.agent()),
             Event::MessageDelivered { to, .. } => Some(to),
-            Event::MessageExpired(expired) => Some(&expired.to),
+            Event::MessageExpired(expired) => expired.to.agent().or(expired.from.agent()),
             Event::QuestionUnanswered(question) => Some(&question.from),
             Event::TaskReady { task }
             | Event::AgentSpawned { task, .. }

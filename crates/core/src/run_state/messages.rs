@@ -278,8 +278,19 @@ impl RunState {
         Arc::make_mut(&mut self.mailboxes).deliver(from, to, sequence)
     }
 
-    pub(super) fn message_expired(&mut self, from: &Sender, to: &AgentId, sequence: u64) -> Result<(), Illegal> {
-        Arc::make_mut(&mut self.mailboxes).expire(from, to, sequence)
+    pub(super) fn message_expired(&mut self, from: &Sender, to: &Receiver, sequence: u64) -> Result<(), Illegal> {
+        let mailboxes = Arc::make_mut(&mut self.mailboxes);
+        match to {
+            Receiver::Agent(agent) => mailboxes.expire(from, agent, sequence),
+            // What the user is shown is read at once, so only the answer to a question can come too late.
+            Receiver::User => {
+                if mailboxes.close(from, to, sequence) {
+                    return Ok(());
+                }
+                let (asker, open) = (from.agent().map(ToString::to_string), String::new());
+                Err(MessageRefused::NoSuchQuestion { to: asker.unwrap_or_default(), open }.into())
+            }
+        }
     }
 
     pub(super) fn question_unanswered(&mut self, question: &UnansweredQuestion) -> Result<(), Illegal> {
@@ -329,18 +340,28 @@ impl RunState {
 
     /// Returns the events of a message whose deadline has passed; the sender of a question is told.
     pub(super) fn expired(&self, message: &Envelope) -> Vec<Event> {
-        let Envelope { from, to: Receiver::Agent(to), sequence, kind, .. } = message else { return Vec::new() };
+        let Envelope { from, to, sequence, kind, .. } = message;
         let expired = ExpiredMessage { from: from.clone(), to: to.clone(), sequence: *sequence };
-        let expired = Event::MessageExpired(expired);
-        let told = from.agent().filter(|_| *kind == MessageKind::Question).and_then(|asker| {
-            self.notice(asker, format!("Agent {to} did not read your question {sequence} before its deadline."))
-        });
-        std::iter::once(expired).chain(told).collect()
+        let what = match to {
+            Receiver::Agent(to) => format!("Agent {to} did not read"),
+            Receiver::User => "The user did not answer".to_owned(),
+        };
+        let asker = from.agent().filter(|_| *kind == MessageKind::Question);
+        let told =
+            asker.and_then(|asker| self.notice(asker, format!("{what} your question {sequence} before its deadline.")));
+        std::iter::once(Event::MessageExpired(expired)).chain(told).collect()
     }
 
-    /// Returns the undelivered message whose deadline passes next.
+    /// Returns the messages that may miss their deadlines: those that are undelivered, and the questions that the user
+    /// has not answered.
+    pub(super) fn outstanding(&self) -> impl Iterator<Item = &Envelope> {
+        self.unread().chain(self.questions_to_user().map(|(_, question)| question))
+    }
+
+    /// Returns the outstanding message whose deadline passes next.
     pub(super) fn next_deadline(&self) -> Option<(u64, &Envelope)> {
-        self.unread().filter_map(|message| Some((message.deadline?, message))).min_by_key(|(deadline, _)| *deadline)
+        let due = self.outstanding().filter_map(|message| Some((message.deadline?, message)));
+        due.min_by_key(|(deadline, _)| *deadline)
     }
 
     /// Returns the events that close the questions which nobody will answer, and tell the askers: the agent that was
@@ -407,4 +428,116 @@ impl RunState {
 
 fn milliseconds(seconds: u64) -> u64 {
     seconds.saturating_mul(SECOND_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Recorded, VERSION};
+    use crate::illegal::IllegalEvent;
+    use crate::settings::RunSettings;
+    use crate::task::Task;
+
+    /// A run whose only agent `a` is at work, with one event each second.
+    #[derive(Clone)]
+    struct Story(RunState);
+
+    impl Story {
+        fn new() -> Self {
+            let started = Event::RunStarted {
+                plan: None,
+                plan_source: None,
+                title: None,
+                settings: Box::new(RunSettings::default()),
+                base_commit: "base".into(),
+                base_branch: None,
+            };
+            let mut story = Self(RunState::begin(&recorded(1, started)).unwrap());
+            story.tell(Event::planned(Task { id: "a".into(), ..Task::default() }));
+            story.tell(Event::TaskReady { task: "a".into() });
+            story.tell(Event::AgentSpawned {
+                task: "a".into(),
+                attempt: 1,
+                agent: Some("implementer".to_owned()),
+                model: None,
+                branch: "orchestrate/r-abcdef/a".to_owned(),
+                base: "base".into(),
+                spec: None,
+            });
+            story
+        }
+
+        fn try_tell(&mut self, event: Event) -> Result<(), IllegalEvent> {
+            self.0.apply(&recorded(self.0.seq + 1, event))
+        }
+
+        fn tell(&mut self, event: Event) {
+            self.try_tell(event).unwrap();
+        }
+
+        /// Lets the agent send a message with its call of this name.
+        fn say(&mut self, call: &str, message: &Outgoing) -> Routed {
+            let call = Some(CallOfTurn { turn: 1, call: call.into() });
+            let origin = Origin { from: Sender::Agent("a".into()), call, channels: None };
+            let routed = self.0.decide_message(&origin, message).unwrap();
+            routed.events.iter().for_each(|event| self.tell(event.clone()));
+            routed
+        }
+
+        /// Lets the user send a message to the agent.
+        fn answer(&mut self, reply_to: Option<u64>) -> Result<(), MessageRefused> {
+            let answer = Outgoing { reply_to, ..Outgoing::new("a", "4711") };
+            let routed = self.0.decide_message(&Origin::user(), &answer)?;
+            routed.events.into_iter().for_each(|event| self.tell(event));
+            Ok(())
+        }
+
+        /// Lets the next deadline pass, and returns what the agent is told.
+        fn expire(&mut self) -> String {
+            let expiry = self.0.next_expiry().unwrap();
+            self.0.decide_expiry(&expiry).into_iter().for_each(|event| self.tell(event));
+            self.0.messages_for(&"a".into()).map(Envelope::render).collect()
+        }
+    }
+
+    fn recorded(seq: u64, event: Event) -> Recorded {
+        Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 1_000, v: VERSION, event }
+    }
+
+    fn question(waits: bool) -> Outgoing {
+        let (kind, deadline_seconds) = (Some(MessageKind::Question), Some(60));
+        Outgoing { kind, deadline_seconds, waits, ..Outgoing::new("user", "which port?") }
+    }
+
+    #[test]
+    fn a_question_that_the_user_does_not_answer_in_time_is_closed() {
+        const TOLD: &str = "The user did not answer your question 1 before its deadline.";
+        let expired = ExpiredMessage { from: Sender::Agent("a".into()), to: Receiver::User, sequence: 1 };
+        // An agent that has not waited is told as well as one that has.
+        for waits in [false, true] {
+            let mut story = Story::new();
+            assert_eq!(story.say("c1", &question(waits)).waits, waits);
+            let told = story.expire();
+            assert!(told.contains(TOLD), "{told}");
+            assert_eq!((story.0.questions_to_user().count(), story.0.next_deadline()), (0, None));
+            assert!(story.try_tell(Event::MessageExpired(expired.clone())).is_err());
+            assert!(matches!(story.answer(Some(1)), Err(MessageRefused::NoSuchQuestion { .. })));
+            let woken = Event::AgentWoken { task: "a".into(), timed_out: false };
+            assert_eq!(story.0.due_facts(), if waits { vec![woken.clone()] } else { Vec::new() });
+            if waits {
+                story.tell(woken);
+                assert_eq!(story.say("c1", &question(true)).receipt.question, Some(QuestionEnd::Closed));
+            }
+        }
+    }
+
+    #[test]
+    fn an_answered_question_and_one_of_an_agent_that_has_ended_do_not_expire() {
+        let mut story = Story::new();
+        story.say("c1", &question(false));
+        let mut ended = story.clone();
+        story.answer(Some(1)).unwrap();
+        ended.tell(Event::TaskMerged { task: "a".into(), commit: None, target: None, summary: None });
+        assert_eq!((story.0.next_expiry(), ended.0.next_expiry()), (None, None));
+    }
 }

@@ -183,10 +183,11 @@ impl RunState {
             let left = Duration::from_millis(deadline.saturating_sub(self.updated_ms));
             Expiry { of: Expiring::Message { from, to, sequence: message.sequence }, left }
         });
-        of_wait.into_iter().chain(of_message).min_by_key(|expiry| expiry.left)
+        // If both pass at once, the message comes first: its sender, which waits, is then told that it is closed.
+        of_message.into_iter().chain(of_wait).min_by_key(|expiry| expiry.left)
     }
 
-    /// Returns the events of a deadline that has passed; none if the wait is over, or the message delivered.
+    /// Returns the events of a deadline that has passed; none if the wait is over, or the message read or answered.
     pub fn decide_expiry(&self, expiry: &Expiry) -> Vec<Event> {
         match &expiry.of {
             Expiring::Wait { task, until_ms } => {
@@ -199,7 +200,7 @@ impl RunState {
             Expiring::Message { from, to, sequence } => {
                 let is_meant =
                     |message: &&Envelope| message.from == *from && message.to == *to && message.sequence == *sequence;
-                self.unread().find(is_meant).map(|message| self.expired(message)).unwrap_or_default()
+                self.outstanding().find(is_meant).map(|message| self.expired(message)).unwrap_or_default()
             }
         }
     }

@@ -105,15 +105,15 @@ impl Ledger {
     }
 
     fn deliver(&mut self, from: &Sender, to: &TaskId, sequence: u64) {
-        self.take(from, to, sequence);
+        self.take(from, &to.clone().into(), sequence);
         let newest = self.newest_delivered.insert((from.clone(), to.clone()), sequence).unwrap_or(0);
         assert!(newest < sequence, "message {sequence} from {from:?} to {to} came after {newest}");
     }
 
-    fn take(&mut self, from: &Sender, to: &TaskId, sequence: u64) {
-        let message = (from.clone(), Receiver::Agent(to.clone()), sequence);
+    fn take(&mut self, from: &Sender, to: &Receiver, sequence: u64) {
+        let message = (from.clone(), to.clone(), sequence);
         assert!(self.sent.contains(&message), "{message:?} was not sent");
-        assert!(self.taken.insert(message), "message {sequence} from {from:?} to {to} was delivered twice");
+        assert!(self.taken.insert(message), "message {sequence} from {from:?} to {to:?} was delivered twice");
     }
 
     /// Requires of a merge that the check passes, that nothing merged before is gone, and that nothing is merged twice.

@@ -220,6 +220,7 @@ fn the_stream_ends_with_the_json_object() -> Outcome {
         object.remove("approvals");
         object.remove("unread_messages");
         object.remove("questions");
+        object.remove("messages_to_user");
         object.remove("working");
         object.remove("worktrees");
         for (key, value) in object.iter() {

@@ -15,6 +15,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("questions::the_run_says_why_there_is_no_answer", the_run_says_why_there_is_no_answer),
         case("questions::a_question_that_nobody_reads_expires", a_question_that_nobody_reads_expires),
         case("questions::a_question_to_the_user_expires", a_question_to_the_user_expires),
+        case("questions::what_an_agent_tells_the_user_is_in_the_status", what_an_agent_tells_the_user),
         case("questions::the_user_answers_from_the_shell", the_user_answers_from_the_shell),
         case("questions::the_user_may_answer_with_an_object_or_ask_to_finish", the_user_may_ask_to_finish),
         case("questions::everybody_is_told", everybody_is_told),
@@ -120,6 +121,19 @@ fn a_question_to_the_user_expires() -> Outcome {
         _ => None,
     });
     if expired == ["user"] { Ok(()) } else { fail(played.story()) }
+}
+
+fn what_an_agent_tells_the_user() -> Outcome {
+    let world = World::with_plan("- [ ] T1 tell\n")?;
+    let script = Script::default()
+        .rule(send(Rule::task("T1").turn(1), &json!({"agent_id": "user", "message": "the port is 4711"})))
+        .rule(writes(Rule::task("T1").turn(2), "one.txt"))
+        .rule(done("T1"));
+    let model = world.script(&script)?;
+    world.types(&["run", "plan.md", "--model", &model], 0)?;
+    says(&world.types(&["status"], 0)?, &["T1 tells you: the port is 4711\n"])?;
+    let status = world.types(&["status", "--json"], 0)?.json()?;
+    if at(&status, "/messages_to_user/0/body")? == "the port is 4711" { Ok(()) } else { fail(status) }
 }
 
 /// Returns a world with a plan whose only agent asks the user, and the option that chooses its model.

@@ -54,6 +54,7 @@ pub(crate) fn show(context: &Context, (store, run): (&Store, &RunId), as_json: b
     working(&report, &state).filter(has_line).for_each(|record| text.push_str(&activity(record)));
     text.push_str(&table::calls(state.open_approvals()));
     text.push_str(&table::questions(state.questions_to_user()));
+    text.push_str(&table::messages_to_user(state.messages_to_user()));
     text.push_str(&worktrees::render(&worktrees));
     text.push_str(&table::unread(state.unread()));
     text.push_str(&next::render(&next::commands(Named::new(store, run)?, run, &report.actions(&state))));
@@ -123,6 +124,7 @@ fn with_what_waits(report: &Report, state: &RunState, worktrees: &[WorktreeSize]
         object.insert("working".to_owned(), working.collect());
         object.insert("worktrees".to_owned(), json!(worktrees));
         object.insert("questions".to_owned(), state.questions_to_user().map(|(_, question)| json!(question)).collect());
+        object.insert("messages_to_user".to_owned(), state.messages_to_user().map(|message| json!(message)).collect());
         object.insert("unread_messages".to_owned(), state.unread().map(|message| json!(message)).collect());
     }
     value

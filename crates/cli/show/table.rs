@@ -28,6 +28,8 @@ const MAX_ERROR_CHARS: usize = 500;
 
 /// The maximum number of a call's characters in a list; the others are counted.
 const MAX_CALL_CHARS: usize = 200;
+/// The maximum number of messages of an agent to the user in a list; the earlier ones are counted.
+const MAX_TOLD: usize = 3;
 const HEAD: [&str; 6] = ["TASK", "STATE", "COMMIT", "CHECK", "TOKENS", "COST"];
 const OPEN_HEAD: [&str; 5] = ["TASK", "STATE", "LIVENESS", "TOKENS", "COST"];
 /// The width of the table, as that of most terminals.
@@ -356,6 +358,24 @@ pub(crate) fn unread<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String
     messages.map(line).collect()
 }
 
+/// Renders what agents have told the user, the newest of each in a line; the others are counted.
+pub(crate) fn messages_to_user<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String {
+    let messages: Vec<&Envelope> = messages.collect();
+    let mut text = String::new();
+    for of_agent in messages.chunk_by(|one, next| one.from == next.from) {
+        let earlier = of_agent.len().saturating_sub(MAX_TOLD);
+        for Envelope { from, kind, body, .. } in of_agent.iter().skip(earlier) {
+            let (from, kind, body) = (sender(from), in_parentheses(*kind), body.to_string());
+            text.push_str(&format!("{from} tells you{kind}: {}\n", one_line(&body, MAX_CALL_CHARS)));
+        }
+        if let (Some(message), 1..) = (of_agent.first(), earlier) {
+            let of = sender(&message.from);
+            text.push_str(&format!("{of} has told you {earlier} more before; `log --messages` shows them\n"));
+        }
+    }
+    text
+}
+
 /// Renders the questions of agents to the user, each in full.
 pub(crate) fn questions<'m>(questions: impl Iterator<Item = (&'m AgentId, &'m Envelope)>) -> String {
     let shown = |(agent, question): (&AgentId, &Envelope)| {
@@ -367,7 +387,20 @@ pub(crate) fn questions<'m>(questions: impl Iterator<Item = (&'m AgentId, &'m En
 
 #[cfg(test)]
 mod tests {
+    use orchestrate_core::message::{Receiver, Sender};
+
     use super::*;
+
+    #[test]
+    fn only_the_newest_that_agents_have_told_the_user_is_shown() {
+        let of = |from: &str, number: u64| {
+            Envelope::note(number, Sender::Agent(from.into()), Receiver::User, format!("{number}"))
+        };
+        let messages: Vec<Envelope> = (1..=5).map(|number| of("T1", number)).chain([of("T2", 1)]).collect();
+        let expected = "T1 tells you: 3\nT1 tells you: 4\nT1 tells you: 5\n\
+                        T1 has told you 2 more before; `log --messages` shows them\nT2 tells you: 1\n";
+        assert_eq!(messages_to_user(messages.iter()), expected);
+    }
 
     #[test]
     fn the_wait_for_a_model_is_part_of_the_whole_time() {

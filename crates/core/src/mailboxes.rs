@@ -18,6 +18,8 @@ pub(crate) struct Mailboxes {
     sent: SharedMap<Sender, u64>,
     /// The unanswered questions of each sender to each receiver, oldest first.
     questions: SharedMap<(Sender, Receiver), Vec<Arc<Envelope>>>,
+    /// What each agent has told the user since the user wrote to it last, oldest first; no questions.
+    to_user: SharedMap<AgentId, Vec<Arc<Envelope>>>,
     /// The messages that each agent has sent by the calls of its newest turn.
     of_turn: SharedMap<AgentId, OfTurn>,
 }
@@ -53,6 +55,11 @@ impl Mailboxes {
     /// Returns all unanswered questions, by sender and receiver.
     pub(crate) fn all_questions(&self) -> impl Iterator<Item = &Envelope> {
         self.questions.values().flatten().map(Arc::as_ref)
+    }
+
+    /// Returns what the agents have told the user since the user wrote to them last, by agent, then oldest first.
+    pub(crate) fn to_user(&self) -> impl Iterator<Item = &Envelope> {
+        self.to_user.values().flatten().map(Arc::as_ref)
     }
 
     /// Reports whether a question waits for its answer.
@@ -98,10 +105,15 @@ impl Mailboxes {
                 if *from == Sender::User {
                     // The user has answered, so what the agent wrote before has been read.
                     self.acknowledge(&Sender::Agent(agent.clone()), &Receiver::User, None);
+                    self.to_user.remove(agent);
                 }
                 self.waiting.update(agent.clone(), |waiting| waiting.push(envelope));
             }
-            Receiver::User => {}
+            Receiver::User => {
+                if let Some(agent) = from.agent().filter(|_| envelope.kind != MessageKind::Question) {
+                    self.to_user.update(agent.clone(), |sent| sent.push(envelope));
+                }
+            }
         }
         Ok(())
     }

@@ -322,6 +322,12 @@ impl RunState {
         asked.filter_map(|question| Some((question.from.agent()?, question))).filter(move |(agent, _)| reads(agent))
     }
 
+    /// Returns what agents have told the user since the user wrote to them last, by agent, then oldest first. Their
+    /// questions are not among it.
+    pub fn messages_to_user(&self) -> impl Iterator<Item = &Envelope> {
+        self.mailboxes.to_user()
+    }
+
     /// Decides what an agent reads before its next request; what has expired is not delivered.
     pub fn decide_delivery(&self, agent: &AgentId) -> (Vec<Event>, Vec<Envelope>) {
         let (mut events, mut read) = (Vec::new(), Vec::new());
@@ -529,6 +535,21 @@ mod tests {
                 assert_eq!(story.say("c1", &question(true)).receipt.question, Some(QuestionEnd::Closed));
             }
         }
+    }
+
+    #[test]
+    fn what_an_agent_tells_the_user_is_kept_until_the_user_writes_to_it() {
+        let mut story = Story::new();
+        story.say("c1", &Outgoing::new("user", "hello"));
+        story.say("c2", &question(false));
+        story.say("c3", &Outgoing { kind: Some(MessageKind::StatusUpdate), ..Outgoing::new("user", "half of it") });
+        let told =
+            |story: &Story| story.0.messages_to_user().map(|message| message.body.to_string()).collect::<Vec<_>>();
+        assert_eq!(told(&story), ["hello", "half of it"]);
+        story.answer(None).unwrap();
+        assert_eq!(told(&story), [""; 0]);
+        story.say("c4", &Outgoing::new("user", "thanks"));
+        assert_eq!(told(&story), ["thanks"]);
     }
 
     #[test]

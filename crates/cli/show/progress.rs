@@ -178,6 +178,9 @@ fn question(run: &RunId, event: &Event) -> Option<String> {
                 kind => format!("{} tells you{}: {text}", sender(from), in_parentheses(*kind)),
             }
         }
+        Event::MessageExpired(ExpiredMessage { from, to: Receiver::User, sequence }) => {
+            format!("{}: its question {sequence} to you was not answered before its deadline", sender(from))
+        }
         _ => return None,
     })
 }
@@ -261,10 +264,7 @@ fn message_detail(event: &Event) -> Option<String> {
             format!("{}: message from {from}{kind}: {}", to.as_str(), one_line(&body.to_string(), WIDTH))
         }
         Event::QuestionUnanswered(UnansweredQuestion { from, to, sequence }) => {
-            format!("{from}: {to} has ended without an answer to its question {sequence}")
-        }
-        Event::MessageExpired(ExpiredMessage { from, to: Receiver::User, sequence }) => {
-            format!("{}: its question {sequence} to you was not answered before its deadline", sender(from))
+            format!("{from}: {to} will not answer its question {sequence}")
         }
         Event::MessageExpired(ExpiredMessage { from, to: Receiver::Agent(to), sequence })
         | Event::MessageDelivered { from, to, sequence, expired: true } => {
@@ -458,7 +458,7 @@ mod tests {
 
     #[test]
     fn facts_are_lines_and_most_only_when_asked_for() {
-        let table: [(Event, bool, Option<&str>); 5] = [
+        let table: [(Event, bool, Option<&str>); 7] = [
             (Event::TaskReady { task: "T1".into() }, false, None),
             (Event::TaskReady { task: "T1".into() }, true, Some("T1: ready")),
             (
@@ -480,6 +480,20 @@ mod tests {
                 Event::TaskCancelled { task: "T1".into(), message: "a\u{1b}[31m\nb".to_owned() },
                 false,
                 Some("T1: cancelled: a\\u{1b}[31m b"),
+            ),
+            (
+                Event::QuestionUnanswered(UnansweredQuestion { from: "T1".into(), to: "T2".into(), sequence: 1 }),
+                true,
+                Some("T1: T2 will not answer its question 1"),
+            ),
+            (
+                Event::MessageExpired(ExpiredMessage {
+                    from: Sender::Agent("T1".into()),
+                    to: Receiver::User,
+                    sequence: 1,
+                }),
+                false,
+                Some("T1: its question 1 to you was not answered before its deadline"),
             ),
         ];
         for (event, verbose, expected) in table {

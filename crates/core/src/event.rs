@@ -457,7 +457,7 @@ pub enum Event {
     /// A message was not delivered before its deadline, and no longer is; or the user did not answer a question before.
     #[serde(rename = "message.expired")]
     MessageExpired(ExpiredMessage),
-    /// The agent that was asked has ended, so nobody will answer.
+    /// The agent that was asked has ended, or cannot go on before the asker, so nobody will answer.
     #[serde(rename = "question.unanswered")]
     QuestionUnanswered(UnansweredQuestion),
     /// An agent has reached a limit: it makes one last request, without tools, and reports what it has.

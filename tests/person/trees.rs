@@ -14,6 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("trees::what_agents_wait_for_is_shown", what_agents_wait_for_is_shown),
         case("trees::work_within_a_parent_is_dropped_with_it", work_within_a_parent_is_dropped_with_it),
         case("trees::rejected_work_within_a_parent_names_what_to_drop", rejected_work_within_a_parent),
+        case("trees::a_rejection_of_a_childs_work_is_taken_back", a_rejection_is_taken_back),
         case("trees::work_of_an_ended_parent_is_not_in_the_result", work_of_an_ended_parent),
         case("trees::an_ended_agent_goes_on_with_the_work_below_it", an_ended_agent_goes_on),
         case("trees::a_dropped_child_lets_its_parent_go_on", a_dropped_child_lets_its_parent_go_on),
@@ -203,6 +204,21 @@ fn rejected_work_within_a_parent() -> Outcome {
     world.types(&["retry", "write_two", "-m", "again"], 0)?;
     world.types(&["land"], 0)?;
     if world.repository.show("main", "two.txt")? == "22" { Ok(()) } else { fail("the new work has not landed") }
+}
+
+/// The agent has nothing to change, and the user agrees.
+fn a_rejection_is_taken_back() -> Outcome {
+    let (world, _) = ran(PLAN, &two_children(), &[], 0)?;
+    let rejected = world.types(&["reject", "write_two", "-m", "No good."], 0)?;
+    says(&rejected, &["without changing a file after its work was rejected, which stays merged"])?;
+    says(&world.types(&["status"], 0)?, &["  orchestrate approve write_two\n", "  orchestrate drop T1\n"])?;
+    says(&world.types(&["approve", "write_two"], 0)?, &["write_two is approved at tree "])?;
+    let report = world.types(&["status", "--json"], 0)?.json()?;
+    if task(&report, "write_two")["state"] != "merged" {
+        return fail(report);
+    }
+    world.types(&["land"], 0)?;
+    if world.repository.show("main", "two.txt")? == "2" { Ok(()) } else { fail("the work has not landed") }
 }
 
 /// The parent fails its own check, with the work of one child; the other child has failed.

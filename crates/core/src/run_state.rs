@@ -381,7 +381,11 @@ impl RunState {
                 self.approvals.insert(call.clone(), Arc::new(asked));
             }
             Event::TaskReturned { .. } if before == TaskState::Merged => self.mark_stale(&id),
-            Event::TaskReturned { .. } | Event::ReviewApproved { .. } if before.is_settled() => self.unskip(&id),
+            Event::TaskReturned { .. } if before.is_settled() => self.unskip(&id),
+            Event::ReviewApproved { .. } if before.is_settled() => {
+                self.unskip(&id);
+                self.unmark_stale(&id);
+            }
             _ => {}
         }
         Ok(())
@@ -415,9 +419,21 @@ impl RunState {
 
     /// Marks all merged tasks that were built on this one as stale.
     fn mark_stale(&mut self, rejected: &TaskId) {
+        let attempt = self.task(rejected).map_or(0, TaskRecord::attempt);
         for id in self.schedule.dependents(rejected) {
             if let Some(record) = self.tasks.get_mut_if(&id, |record| record.state() == TaskState::Merged) {
-                record.mark_stale();
+                record.mark_stale(rejected, attempt);
+            }
+        }
+    }
+
+    /// Withdraws that the tasks built on this one are stale: the rejection of its newest merged work is withdrawn.
+    fn unmark_stale(&mut self, task: &TaskId) {
+        let newest = self.task(task).and_then(|record| record.merged().last());
+        let Some(attempt) = newest.map(|merged| merged.attempt) else { return };
+        for id in self.schedule.dependents(task) {
+            if let Some(record) = self.tasks.get_mut_if(&id, TaskRecord::is_stale) {
+                record.unmark_stale(task, attempt);
             }
         }
     }

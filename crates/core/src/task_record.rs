@@ -25,7 +25,7 @@ use crate::check_receipt::CheckReceipt;
 use crate::compared_work::{ChangedPath, ComparedWork};
 use crate::conversation::Usage;
 use crate::event::{Event, ReturnCause};
-use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
+use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid, TaskId};
 use crate::illegal::Illegal;
 use crate::merge_target::MergeTarget;
 use crate::price::Cost;
@@ -56,8 +56,8 @@ pub struct TaskRecord {
     stop: Option<StopRequest>,
     /// How often its work was returned in all attempts.
     returns: u32,
-    /// Whether it was built on work that was rejected after it was merged.
-    is_stale: bool,
+    /// The work that it was built on and that was rejected after it was merged: the tasks and their attempts.
+    stale_by: BTreeSet<(TaskId, u32)>,
     /// The task's progress.
     life: Life,
 }
@@ -75,7 +75,7 @@ impl TaskRecord {
     /// Creates the record of a task that has not started.
     pub fn new(task: Task, parent: Option<AgentId>) -> Self {
         let life = Life::Unstarted(Unstarted::of_box(task.status));
-        Self { task, parent, spawn: None, stop: None, returns: 0, is_stale: false, life }
+        Self { task, parent, spawn: None, stop: None, returns: 0, stale_by: BTreeSet::new(), life }
     }
 
     /// Creates the record of a child that has not started.
@@ -400,7 +400,7 @@ impl TaskRecord {
 
     /// Reports whether it was built on work that was rejected after it was merged.
     pub fn is_stale(&self) -> bool {
-        self.is_stale
+        !self.stale_by.is_empty()
     }
 
     /// Reports whether its box was ticked already in the plan.
@@ -477,9 +477,9 @@ impl TaskRecord {
         matches!(end, Some(End::Failed { out_of_time: true, .. }))
     }
 
-    /// Reports whether a rejection may be withdrawn: the agent has left the work as it was, which is on its branch,
-    /// has passed its check and is merged nowhere. This never holds for a command, even if it creates the same commit
-    /// again within a second; if it is retried, it hands over the new work.
+    /// Reports whether a rejection may be withdrawn: the agent has left the work as it was, which is merged, or is on
+    /// its branch and has passed its check. This never holds for a command, even if it creates the same commit again
+    /// within a second; if it is retried, it hands over the new work.
     pub fn may_take_rejection_back(&self) -> bool {
         self.started().is_some_and(|started| started.may_take_rejection_back(&self.task))
     }
@@ -524,7 +524,9 @@ impl TaskRecord {
                 let refusal = self.refusal();
                 let Life::Started(started) = &mut self.life else { return Err(refusal) };
                 started.apply(seq, event, &self.task)?;
-                self.is_stale &= !matches!(event, Event::TaskMerged { .. } | Event::NothingToDo { .. });
+                if matches!(event, Event::TaskMerged { .. } | Event::NothingToDo { .. }) {
+                    self.stale_by.clear();
+                }
                 Ok(())
             }
         }
@@ -618,7 +620,7 @@ impl TaskRecord {
 
     /// Removes its work from the result, and cancels it.
     pub(crate) fn drop_work(&mut self) {
-        self.is_stale = false;
+        self.stale_by.clear();
         match &mut self.life {
             Life::Started(started) => started.drop_work(),
             Life::Unstarted(unstarted) => *unstarted = Unstarted::Ended(End::Dropped),
@@ -635,9 +637,14 @@ impl TaskRecord {
         }
     }
 
-    /// Records that work it was built on was rejected.
-    pub(crate) fn mark_stale(&mut self) {
-        self.is_stale = true;
+    /// Records that work it was built on was rejected: an attempt of another task.
+    pub(crate) fn mark_stale(&mut self, task: &TaskId, attempt: u32) {
+        self.stale_by.insert((task.clone(), attempt));
+    }
+
+    /// Records that the rejection of that work was withdrawn.
+    pub(crate) fn unmark_stale(&mut self, task: &TaskId, attempt: u32) {
+        self.stale_by.remove(&(task.clone(), attempt));
     }
 
     /// Records the result of checking the tree of its work.

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::event::{Event, ReturnCause, RunStatus, UndoneLanding, VERSION};
+use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, UndoneLanding, VERSION};
 use orchestrate_core::report::outcome;
+use orchestrate_core::request::{Accepted, Decision, Request};
 use orchestrate_core::{
-    BlobId, DroppedTasks, MergeTarget, Oid, Recorded, RequestRefused, RunSettings, RunState, Task, TaskId, TaskState,
+    Action, BlobId, DroppedTasks, MergeTarget, Oid, Recorded, RequestRefused, RunSettings, RunState, Task, TaskId,
+    TaskState,
 };
 
 fn id(text: &str) -> TaskId {
@@ -121,4 +123,38 @@ fn a_rejection_stands_until_the_task_is_dropped() {
     let (target, commit) = (oid("c merge"), oid("b merge"));
     story.tell(Event::TasksDropped(DroppedTasks { tasks: vec![id("c")], target, commit, merges: BTreeMap::new() }));
     assert!(story.0.rejected_in_result().is_empty());
+}
+
+#[test]
+fn a_rejection_of_merged_work_that_changed_nothing_may_be_taken_back() {
+    let mut story = Story::merged();
+    let returned = |cause| Event::TaskReturned { task: id("a"), cause, text: BlobId::from("text"), onto: None };
+    let spawned = |attempt| Event::AgentSpawned {
+        task: id("a"),
+        attempt,
+        agent: Some("x".to_owned()),
+        model: None,
+        branch: "orchestrate/r/a".to_owned(),
+        base: oid("c merge"),
+        spec: None,
+    };
+    let failed = |cause| Event::TaskFailed { task: id("a"), cause, message: String::new() };
+    let is_offered = |story: &Story| story.0.actions(&id("a")).contains(&Action::Approve(id("a")));
+    // For another reason than that the agent has changed nothing, its new work may be wanted.
+    story.tell(returned(ReturnCause::Rejected));
+    story.tell(spawned(2));
+    story.tell(failed(FailureCause::Turns));
+    assert!(!is_offered(&story));
+    story.tell(returned(ReturnCause::Retried));
+    story.tell(spawned(3));
+    story.tell(failed(FailureCause::NoChanges));
+    let stale = |story: &Story| story.0.task(&id("b")).unwrap().is_stale();
+    assert_eq!((story.0.rejected_in_result(), stale(&story), is_offered(&story)), (vec![id("a")], true, true));
+    let approve = Request::Approve { task: id("a"), tree: oid("a tree") };
+    let Ok(Accepted { decision: Decision::Record(events), .. }) = story.0.decide(&approve) else { unreachable!() };
+    events.into_iter().for_each(|event| story.tell(event));
+    let record = story.0.task(&id("a")).unwrap();
+    assert_eq!((record.state(), record.commit(), stale(&story)), (TaskState::Merged, Some(&oid("a work")), false));
+    assert!(story.0.rejected_in_result().is_empty());
+    assert_eq!(outcome(&story.0), Some((RunStatus::Succeeded, 0)));
 }

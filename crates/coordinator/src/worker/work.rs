@@ -330,6 +330,12 @@ async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String)
             let said = cut(&summary, EVIDENCE_BYTES);
             let text = match &record.task.work {
                 Work::Run(_) => format!("the command repeated what was rejected; its output: {said}"),
+                Work::Agent(_) if record.rejection_stands() => {
+                    let merged = if record.merged().is_empty() { "" } else { ", which stays merged" };
+                    format!(
+                        "the agent ended without changing a file after its work was rejected{merged}; its report: {said}"
+                    )
+                }
                 Work::Agent(_) => format!("the agent ended without changing a file; its report: {said}"),
             };
             workplace.fail(FailureCause::NoChanges, text).await?;

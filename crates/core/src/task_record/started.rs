@@ -387,10 +387,15 @@ impl Started {
                 self.hand_on(Stage::AwaitingReview)
             }
             Event::ReviewApproved { tree, .. } => {
-                if !self.may_take_rejection_back(task) {
+                let takes_back = self.may_take_rejection_back(task);
+                if !takes_back {
                     self.require(&[TaskState::AwaitingReview, TaskState::Verified])?;
                 }
-                self.hand_on(|work| Stage::Verified { is_approved: work.tree == *tree, work })?;
+                let is_merged = takes_back && self.is_work_merged();
+                self.hand_on(|work| match is_merged {
+                    true => Stage::Merged(Some(work)),
+                    false => Stage::Verified { is_approved: work.tree == *tree, work },
+                })?;
                 self.rejection_stands = false;
                 Ok(())
             }
@@ -498,9 +503,15 @@ impl Started {
             Verify::Failed => false,
             Verify::None => task.verify.is_none(),
         };
-        let stands = |work: &Work| work.commit == self.branch.tip && is_green(work);
-        let is_own = !task.is_command() && self.merged.is_empty();
-        self.rejection_stands && is_unchanged && is_own && self.work().is_some_and(stands)
+        let stands = |work: &Work| work.commit == self.branch.tip && is_green(work) && self.merged.is_empty();
+        let is_kept = self.is_work_merged() || self.work().is_some_and(stands);
+        self.rejection_stands && is_unchanged && !task.is_command() && is_kept
+    }
+
+    /// Reports whether the newest work that was handed over is the one that was merged last.
+    fn is_work_merged(&self) -> bool {
+        let newest = self.work().map(|work| &work.commit);
+        newest.is_some() && self.merged.last().map(|merged| &merged.work) == newest
     }
 
     /// Returns the open calls of a working agent.

@@ -19,6 +19,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("merge_targets::three_levels_with_one_agent_at_a_time", three_levels_with_one_agent_at_a_time),
         case("merge_targets::a_parent_that_reports_hands_over_its_children", a_parent_that_reports_hands_on),
         case("merge_targets::a_file_of_a_person_is_not_lost", a_file_of_a_person_is_not_lost),
+        case("merge_targets::a_parent_that_ends_a_child_takes_the_work_of_another", a_parent_that_ends_a_child),
     ]
 }
 
@@ -254,4 +255,31 @@ fn a_file_of_a_person_is_not_lost() -> Outcome {
     }
     let message = played.report.tasks.first().and_then(|task| task.error.as_ref()).map(|error| error.message.as_str());
     if message.is_some_and(|message| message.contains("kept.txt")) { Ok(()) } else { fail(played.story()) }
+}
+
+/// The parent has changed a file since its children began, and has not committed it; one child has changed the same
+/// file, and is merged while the parent waits for the end of the other.
+fn a_parent_that_ends_a_child() -> Outcome {
+    let run = |rule: Rule, command: &str| rule.call("run_shell_command", &json!({ "command": command }));
+    let spawn = |rule: Rule, task: &str| rule.call("spawn_child_agent", &json!({ "task": task }));
+    let asks = |rule: Rule, whom: &str| {
+        rule.call("send_message_to_agent", &json!({"agent_id": whom, "message": "well?", "wait": true}))
+    };
+    let list = json!({"path": "list.txt", "content": "a\nb\nc\nd\ne\n"});
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("write_file", &list))
+        .rule(spawn(spawn(Rule::task("T1").turn(2), "Write two"), "Ask it"))
+        // With one agent at a time, the first child has finished, without an answer, once the parent goes on.
+        .rule(asks(Rule::task("T1").turn(3), "write_two"))
+        .rule(run(Rule::task("T1").turn(4), "sed -i s/a/A/ list.txt"))
+        .rule(Rule::task("T1").turn(5).call("terminate_agent", &json!({"agent_id": "ask"})))
+        .rule(done("T1"))
+        .rule(run(Rule::task("write_two").turn(1), "sed -i s/e/E/ list.txt"))
+        .rule(asks(Rule::task("ask").turn(1), "user"))
+        .rule(Rule::any().text("Done."));
+    let world = super::waits::world()?;
+    let played = world.play("- [ ] T1 lead (agent: lead)\n", &script, |settings| settings.run.max_agents = 1)?;
+    played.require(0, &[("T1", Merged), ("write_two", Merged), ("ask", TaskState::Cancelled)])?;
+    let text = world.merged(&played.report, "list.txt")?;
+    if text == "A\nb\nc\nd\nE" { Ok(()) } else { fail(text) }
 }

@@ -223,6 +223,7 @@ impl AgentService for AgentServices {
 
     async fn terminate(&self, call: &CallId, agent: &AgentId) -> Result<Option<Vec<KeptWork>>, ServiceError> {
         let call = CallOfTurn { turn: self.turn().await?, call: call.clone() };
+        self.commit_before_waiting(&call).await?;
         let asked = TerminateAgent { call, agent: agent.clone() };
         let ended = self.workplace()?.link.ask(asked).await.map_err(|error| self.lost.note(error))?;
         ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
@@ -246,13 +247,9 @@ impl AgentService for AgentServices {
         let AgentsWait { call, agents, timeout_seconds } = wait;
         let of = CallOfTurn { turn: self.turn().await?, call };
         let asked = AskedWait { of, ids: agents, timeout: timeout_seconds.map(Duration::from_secs) };
-        let workplace = self.workplace()?;
-        let reports = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
-        // The files of an agent that delivers a report are not part of any result.
-        if !reports && workplace.link.ask(TakesWorkAt { call: asked.of.clone() }).await? {
-            workplace.files.commit_before_merges(&workplace.policy).await?;
-        }
-        let ended = workplace.link.ask(WaitForAgents { wait: asked }).await.map_err(|error| self.lost.note(error))?;
+        self.commit_before_waiting(&asked.of).await?;
+        let waits = WaitForAgents { wait: asked };
+        let ended = self.workplace()?.link.ask(waits).await.map_err(|error| self.lost.note(error))?;
         ended.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 }
@@ -340,6 +337,18 @@ impl AgentServices {
     /// Returns where failures to record are noted.
     pub(super) fn losses(&self) -> Lost {
         self.lost.clone()
+    }
+
+    /// Commits the worktree before a call that waits for other agents: the work of children may be merged into the
+    /// branch meanwhile.
+    async fn commit_before_waiting(&self, of: &CallOfTurn) -> Result<(), ServiceError> {
+        let workplace = self.workplace()?;
+        let reports = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
+        // The files of an agent that delivers a report are not part of any result.
+        if !reports && workplace.link.ask(TakesWorkAt { call: of.clone() }).await? {
+            workplace.files.commit_before_merges(&workplace.policy).await?;
+        }
+        Ok(())
     }
 
     pub(super) async fn turn(&self) -> Result<u32, ServiceError> {

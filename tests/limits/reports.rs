@@ -6,6 +6,7 @@ use orchestrate_core::event::{Event, FailureCause};
 use orchestrate_core::{ModelRequest, ReachedLimit};
 use serde_json::json;
 
+use crate::run::waits;
 use crate::support::{Case, Outcome, Played, Rule, Script, World, case, done, fail, write};
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -15,6 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("reports::every_agent_of_a_run_out_of_tokens_stays_within_its_budget", run_out_of_tokens),
         case("reports::an_agent_out_of_time_reports", out_of_time),
         case("reports::the_agents_of_a_run_out_of_time_report", run_out_of_time),
+        case("reports::an_agent_that_waits_when_the_run_is_out_of_time_reports", waiting_out_of_time),
         case("reports::without_a_reply_there_is_no_second_request", without_a_reply),
         case("reports::an_agent_that_is_retried_can_report_again", retried),
     ]
@@ -142,6 +144,21 @@ fn run_out_of_time() -> Outcome {
     let played = World::lived_in()?.play(plan, &script, |settings| settings.run.timeout_ms = Some(2_000))?;
     for task in ["T1", "T2"] {
         played.require_failure(task, FailureCause::Timeout, "the run's time limit of 2 s is used up")?;
+        require_report(&played, task, FailureCause::Timeout)?;
+    }
+    Ok(())
+}
+
+/// Nothing but the end of its child lets the parent go on, and that comes with the end of the run's time.
+fn waiting_out_of_time() -> Outcome {
+    let script = Script::default()
+        .rule(Rule::task("T1").last_contains(LAST).text(REPORT))
+        .rule(Rule::task("T1").turn(1).call("spawn_child_agent", &json!({"task": "Write two"})))
+        .rule(Rule::task("T1").turn(2).call("wait_for_agents", &json!({"agent_ids": ["write_two"]})));
+    let (plan, script) = ("- [ ] T1 lead (agent: lead)\n", slow(script, "write_two"));
+    let played = waits::world()?.play(plan, &script, |settings| settings.run.timeout_ms = Some(6_000))?;
+    for task in ["T1", "write_two"] {
+        played.require_failure(task, FailureCause::Timeout, "the run's time limit of 6 s is used up")?;
         require_report(&played, task, FailureCause::Timeout)?;
     }
     Ok(())

@@ -433,21 +433,25 @@ async fn record_due(context: &RunContext) -> Result<bool, CoordinatorError> {
 async fn fail_what_is_left(context: Arc<RunContext>, shutdown: Shutdown) -> Result<(), CoordinatorError> {
     // The run is being stopped already, which does not concern the reports.
     let (own, kill) = (Shutdown::of_run(), shutdown.reached(ShutdownLevel::Kill));
-    let reported = report_what_is_left(&context, &own);
-    tokio::pin!(reported);
+    let failed = report_and_fail(&context, &own);
+    tokio::pin!(failed);
     tokio::select! {
-        reported = &mut reported => reported?,
-        () = kill => {
-            own.raise(ShutdownLevel::Kill);
-            reported.await?;
-        }
+        failed = &mut failed => return failed,
+        () = kill => own.raise(ShutdownLevel::Kill),
     }
+    failed.await
+}
+
+/// Lets agents report and fails their tasks, until none is left: an agent that waits for others goes on once these have
+/// failed, so it is among those that are left only then.
+async fn report_and_fail(context: &Arc<RunContext>, shutdown: &Shutdown) -> Result<(), CoordinatorError> {
     loop {
-        let had_due = record_due(&context).await?;
+        let had_due = record_due(context).await?;
+        report_what_is_left(context, shutdown).await?;
         let state = context.state();
         let left = left(&state);
         for task in &left {
-            task_end::time_out(&context, task, state.out_of_time().to_string()).await?;
+            task_end::time_out(context, task, state.out_of_time().to_string()).await?;
         }
         if left.is_empty() && !had_due {
             return Ok(());

@@ -90,7 +90,9 @@ pub(crate) async fn report_out_of_time(
 ) -> Result<(), CoordinatorError> {
     link.ask(ReachLimit { cause: FailureCause::Timeout, message: why.to_owned() }).await?;
     let record = link.task().await?;
-    if record.reached_limit().is_none() || record.next_work() != Some(WorkStep::Drive) {
+    // The report needs no files, so those of work that was merged meanwhile need not be brought for it.
+    let is_driven = matches!(record.next_work(), Some(WorkStep::Drive | WorkStep::BringFiles { .. }));
+    if record.reached_limit().is_none() || !is_driven {
         return Ok(());
     }
     let reported = async {

@@ -1,5 +1,6 @@
 //! Messages: who may send one to whom, which of them are delivered, and what becomes of questions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::admission::MessageRefused;
@@ -91,9 +92,12 @@ impl RunState {
         if outgoing.waits && receivers.len() > 1 {
             return Err(MessageRefused::OneAtATime { agents: receivers.len() });
         }
+        // Once for all receivers: an address may stand for all agents of the run.
+        let reachable = self.reachable(origin);
         let (mut sent, mut refused) = (Vec::new(), Vec::new());
         for to in receivers {
-            match self.envelope(origin, outgoing, &to) {
+            let allowed = check_channels(origin, reachable.as_ref(), &to);
+            match allowed.and_then(|()| self.envelope(origin, outgoing, &to)) {
                 Ok(envelope) => sent.push(Envelope { body: body.clone(), ..envelope }),
                 Err(why) => refused.push(NotSent { to, why }),
             }
@@ -111,7 +115,6 @@ impl RunState {
     /// Returns the message to one receiver, without its body.
     fn envelope(&self, origin: &Origin, outgoing: &Outgoing, to: &Receiver) -> Result<Envelope, MessageRefused> {
         let from = &origin.from;
-        self.check_channels(origin, to)?;
         self.check_receiver(from, to)?;
         let (kind, reply_to) = self.purpose(from, outgoing, to)?;
         if kind == MessageKind::Shutdown && !self.may_shut_down(from, to) {
@@ -149,13 +152,10 @@ impl RunState {
         record.agent().unwrap_or_else(|| self.role_of(&record.task))
     }
 
-    fn check_channels(&self, origin: &Origin, to: &Receiver) -> Result<(), MessageRefused> {
-        let Some(channels) = &origin.channels else { return Ok(()) };
-        if channels.iter().any(|channel| self.receivers(&origin.from, channel).contains(to)) {
-            return Ok(());
-        }
-        let channels = channels.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
-        Err(MessageRefused::NotInChannels { to: to.as_str().to_owned(), channels })
+    /// Returns those whom a sender's channels let it address; `None` for everybody.
+    fn reachable(&self, origin: &Origin) -> Option<BTreeSet<Receiver>> {
+        let channels = origin.channels.as_ref()?;
+        Some(channels.iter().flat_map(|channel| self.receivers(&origin.from, channel)).collect())
     }
 
     /// Reports whether a receiver takes another message from this sender.
@@ -430,6 +430,19 @@ impl RunState {
         let envelope = Envelope { kind: MessageKind::ErrorReport, ..Envelope::note(sequence, Sender::Run, to, text) };
         Some(Event::MessageSent { envelope })
     }
+}
+
+/// Refuses a receiver that is not among those whom the sender may address.
+fn check_channels(
+    origin: &Origin,
+    reachable: Option<&BTreeSet<Receiver>>,
+    to: &Receiver,
+) -> Result<(), MessageRefused> {
+    if reachable.is_none_or(|reachable| reachable.contains(to)) {
+        return Ok(());
+    }
+    let channels = origin.channels.iter().flatten().map(Address::to_string).collect::<Vec<_>>().join(", ");
+    Err(MessageRefused::NotInChannels { to: to.as_str().to_owned(), channels })
 }
 
 fn milliseconds(seconds: u64) -> u64 {

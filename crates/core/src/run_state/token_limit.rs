@@ -13,8 +13,11 @@ impl RunState {
 
     /// Returns the agent that a name stands for: the agent of the goal for [`ROOT_AGENT`], unless a task has that name.
     pub(super) fn agent_named<'s>(&'s self, name: &'s AgentId) -> &'s AgentId {
-        let root = || self.goal().filter(|_| name.as_str() == ROOT_AGENT && self.task(name).is_none());
-        root().map_or(name, |goal| &goal.task.id)
+        // Only for that name: finding the goal goes through all tasks.
+        if name.as_str() != ROOT_AGENT || self.task(name).is_some() {
+            return name;
+        }
+        self.goal().map_or(name, |goal| &goal.task.id)
     }
 
     /// Returns the maximum size of a request of an agent, in tokens; its role and its model may narrow it further.

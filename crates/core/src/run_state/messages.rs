@@ -452,7 +452,7 @@ fn milliseconds(seconds: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Recorded, VERSION};
+    use crate::event::{FailureCause, Recorded, VERSION};
     use crate::illegal::IllegalEvent;
     use crate::settings::RunSettings;
     use crate::task::Task;
@@ -548,6 +548,17 @@ mod tests {
                 assert_eq!(story.say("c1", &question(true)).receipt.question, Some(QuestionEnd::Closed));
             }
         }
+    }
+
+    #[test]
+    fn an_agent_that_waits_for_an_answer_can_report_at_a_limit() {
+        let mut story = Story::new();
+        story.say("c1", &question(true));
+        let due = story.0.decide_report(&"a".into(), FailureCause::Timeout, "no time is left").unwrap();
+        story.tell(due);
+        let record = story.0.task(&"a".into()).unwrap();
+        let limit = record.reached_limit().map(|limit| limit.cause);
+        assert_eq!((record.state(), limit), (TaskState::Running, Some(FailureCause::Timeout)));
     }
 
     #[test]

@@ -15,7 +15,7 @@ impl RunState {
         let record = self.task(task)?;
         let is_working = match record.state() {
             TaskState::Running => record.is_prepared(),
-            TaskState::Waiting => matches!(record.wait(), Some(Wait::Agents { .. })),
+            TaskState::Waiting => matches!(record.wait(), Some(Wait::Agents { .. } | Wait::Message { .. })),
             _ => false,
         };
         if record.is_command() || !is_working || !cause.asks_for_report() || record.reached_limit().is_some() {

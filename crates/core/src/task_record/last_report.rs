@@ -53,9 +53,10 @@ impl Started {
         }
     }
 
-    /// Ends a wait for other agents, whose call is not answered any more.
+    /// Ends a wait for other agents or a message, whose call is not answered any more.
     fn stop_waiting(&mut self) {
-        if let Stage::Waiting { wait: Wait::Agents { .. }, open_calls, .. } = &mut self.stage {
+        let Stage::Waiting { wait, open_calls, .. } = &mut self.stage else { return };
+        if matches!(wait, Wait::Agents { .. } | Wait::Message { .. }) {
             self.stage = Stage::Running { open_calls: mem::take(open_calls), waited: None };
         }
     }

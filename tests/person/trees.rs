@@ -187,7 +187,7 @@ fn work_within_a_parent_is_dropped_with_it() -> Outcome {
 fn rejected_work_within_a_parent() -> Outcome {
     let (world, _) = ran(PLAN, &two_children(), &[], 0)?;
     // Its agent changes nothing, so the rejection stands.
-    world.types(&["reject", "write_two", "-m", "No good."], 0)?;
+    world.types(&["reject", "write_two", "-m", "No good."], 3)?;
     let refused = world.types(&["land"], 3)?;
     says(
         &refused,
@@ -209,7 +209,7 @@ fn rejected_work_within_a_parent() -> Outcome {
 /// The agent has nothing to change, and the user agrees.
 fn a_rejection_is_taken_back() -> Outcome {
     let (world, _) = ran(PLAN, &two_children(), &[], 0)?;
-    let rejected = world.types(&["reject", "write_two", "-m", "No good."], 0)?;
+    let rejected = world.types(&["reject", "write_two", "-m", "No good."], 3)?;
     says(&rejected, &["without changing a file after its work was rejected, which stays merged"])?;
     says(&world.types(&["status"], 0)?, &["  orchestrate approve write_two\n", "  orchestrate drop T1\n"])?;
     says(&world.types(&["approve", "write_two"], 0)?, &["write_two is approved at tree "])?;

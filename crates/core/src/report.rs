@@ -389,9 +389,17 @@ impl Severity {
     }
 }
 
-/// Returns what a task contributes. An agent's child that did not succeed is a result for its parent, which then
-/// succeeds or does not.
+/// Returns what a task contributes. Rejected work that is part of the result is the user's to decide about, since it
+/// would be refused to land it.
 fn severity(state: &RunState, record: &TaskRecord) -> Severity {
+    let is_undecided = record.is_rejected_in_result() && state.is_in_result(record);
+    let least = if is_undecided { Severity::NeedsHuman } else { Severity::Fine };
+    severity_of_state(state, record).max(least)
+}
+
+/// Returns what the state of a task contributes. An agent's child that did not succeed is a result for its parent,
+/// which then succeeds or does not.
+fn severity_of_state(state: &RunState, record: &TaskRecord) -> Severity {
     match record.state() {
         TaskState::Failed | TaskState::Conflicted if record.parent.is_some() => Severity::Fine,
         TaskState::Merged | TaskState::NothingToDo | TaskState::Skipped | TaskState::Cancelled => Severity::Fine,

@@ -120,9 +120,13 @@ fn a_rejection_stands_until_the_task_is_dropped() {
     let (cause, text) = (ReturnCause::Rejected, BlobId::from("text"));
     story.tell(Event::TaskReturned { task: id("c"), cause, text, onto: None });
     assert_eq!(story.0.rejected_in_result(), [id("c")]);
+    let stopped = Event::TaskCancelled { task: id("c"), message: "stopped".to_owned() };
+    story.tell(stopped);
+    assert_eq!(outcome(&story.0), Some((RunStatus::NeedsHuman, 3)));
     let (target, commit) = (oid("c merge"), oid("b merge"));
     story.tell(Event::TasksDropped(DroppedTasks { tasks: vec![id("c")], target, commit, merges: BTreeMap::new() }));
     assert!(story.0.rejected_in_result().is_empty());
+    assert_eq!(outcome(&story.0), Some((RunStatus::Succeeded, 0)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! and access to the git directory. None succeeds, and no work is lost.
 
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
+use std::os::unix::fs::MetadataExt as _;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::ConfinementChoice;
@@ -11,7 +11,7 @@ use orchestrate_core::event::FailureCause;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, git, write};
+use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, git, write, write_program};
 
 pub(crate) fn cases() -> Vec<Case> {
     type Attack = fn(Confinement) -> Outcome;
@@ -175,9 +175,7 @@ fn a_program_in_the_repository_is_never_ours() -> Outcome {
     for folder in [world.repository.path().join("tools"), outside.clone()] {
         std::fs::create_dir_all(&folder)?;
         for name in ["git", "bwrap"] {
-            let path = folder.join(name);
-            std::fs::write(&path, &program)?;
-            std::fs::set_permissions(path, PermissionsExt::from_mode(0o755))?;
+            write_program(&folder.join(name), &program)?;
         }
     }
     let (linked, open) = (world.home.path().join("linked"), world.home.path().join("open"));

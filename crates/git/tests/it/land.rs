@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::Oid;
 use orchestrate_git::{GitError, Merge, Move, Repo};
 
-use crate::support::{Fixture, command, commit_spec, git_in, write_files};
+use crate::support::{Fixture, command, commit_spec, git_in, write_files, write_program};
 
 /// Creates a repository, and a commit on top of main that changes `a` and adds `new`.
 pub(crate) fn prepared() -> (Fixture, Repo, Move) {
@@ -427,8 +427,7 @@ fn files_that_cannot_go_back_are_told() {
     let (fixture, repo, landing) = prepared();
     let (lock, program) = (fixture.project().join(".git/refs/heads/main.lock"), fixture.path().join("smudge"));
     let text = format!("#!/bin/sh\n[ ! -e '{0}' ] || exit 1\n: > '{0}'\ncat\n", lock.display());
-    std::fs::write(&program, text).unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    write_program(&program, &text);
     write_files(&fixture.project(), &[(".git/info/attributes", "a filter=mine\n")]);
     fixture.configure("filter.mine.smudge", program.to_str().unwrap());
     fixture.configure("filter.mine.clean", "cat");

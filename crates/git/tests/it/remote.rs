@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use orchestrate_core::host::GitAddress;
 use orchestrate_git::{Direction, GitError, Pushed, RemoteBranch, RemoteError, RemoteFailure, Repo, Terms};
 use orchestrate_sandbox::Cancel;
 
-use crate::support::{Fixture, git_in, write_files};
+use crate::support::{Fixture, git_in, write_files, write_program};
 
 const SILENT: Terms = Terms { timeout: Duration::from_secs(60), is_attended: false };
 
@@ -61,8 +60,7 @@ fn cause(result: Result<impl std::fmt::Debug, GitError>) -> (RemoteFailure, Stri
 
 fn make_executable(path: &Path, script: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, script).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(path, script);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! A real repository in a temporary folder, and helpers to examine it.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use orchestrate_core::Oid;
 use orchestrate_git::{
@@ -47,8 +47,7 @@ impl Fixture {
     /// Creates a program that creates the canary and copies its input, and returns its path.
     pub(crate) fn planted(&self) -> PathBuf {
         let path = self.path().join("planted");
-        std::fs::write(&path, format!("#!/bin/sh\ntouch '{}'\ncat\n", self.canary().display())).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&path, &format!("#!/bin/sh\ntouch '{}'\ncat\n", self.canary().display()));
         path
     }
 
@@ -204,6 +203,17 @@ pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
             .env(format!("GIT_{who}_DATE"), "1700000000 +0000");
     }
     command
+}
+
+/// Writes an executable file, in a process of its own: a program that another test starts meanwhile would have a copy
+/// of a file that is open here until it is executed itself, and no file that is open for writing can be executed.
+pub(crate) fn write_program(path: &Path, text: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(path).stdin(Stdio::piped());
+    let mut shell = shell.spawn().unwrap();
+    let written = shell.stdin.take().map(|mut stdin| stdin.write_all(text.as_bytes()));
+    assert!(shell.wait().unwrap().success());
+    written.unwrap().unwrap();
 }
 
 pub(crate) fn make_pipe(path: &Path) {

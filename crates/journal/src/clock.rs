@@ -35,6 +35,7 @@ pub(crate) struct Timeline {
     clock: Clock,
     origin: u64,
     began: u64,
+    /// How long the machine had slept when it was last recorded.
     slept: u64,
 }
 
@@ -45,15 +46,15 @@ impl Timeline {
         Self { clock, origin: (clock.date)().max(newest), began: (clock.steady)(), slept: (clock.asleep)() }
     }
 
-    /// Returns how long the machine has slept since the last call, unless that is too short to matter.
-    pub(crate) fn slept(&mut self) -> Option<u64> {
-        let slept = (self.clock.asleep)();
-        let newly = slept.saturating_sub(self.slept);
-        let matters = newly >= LEAST_SLEEP_MS;
-        if matters {
-            self.slept = slept;
-        }
-        matters.then_some(newly)
+    /// Returns how long the machine has slept beyond what is recorded, unless that is too short to matter.
+    pub(crate) fn slept(&self) -> Option<u64> {
+        let newly = (self.clock.asleep)().saturating_sub(self.slept);
+        (newly >= LEAST_SLEEP_MS).then_some(newly)
+    }
+
+    /// Notes that a sleep is recorded, so that it is not recorded again.
+    pub(crate) fn note_slept(&mut self, slept_ms: u64) {
+        self.slept = self.slept.saturating_add(slept_ms);
     }
 
     /// Returns the current time in Unix milliseconds.

@@ -136,7 +136,8 @@ impl Writer {
         let mut scratch = Scratch::new(&self.run, self.timeline.now(), Some(Arc::clone(&self.state)));
         let mut to_write = Vec::new();
         let mut waiting = Vec::new();
-        if let Some(slept_ms) = self.timeline.slept() {
+        let slept = self.timeline.slept();
+        if let Some(slept_ms) = slept {
             // Before anything is decided: the time asleep does not count.
             match stage(&self.store, &mut scratch, Event::MachineSlept { slept_ms }.into()) {
                 Ok(staged) => to_write.push(staged),
@@ -158,6 +159,10 @@ impl Writer {
         }
         to_write.retain(|staged| !staged.is_empty());
         let written = self.write(&to_write, is_last);
+        if let (Ok(()), Some(slept_ms)) = (&written, slept) {
+            // Only now: a sleep whose fact was not written is recorded together with the next group.
+            self.timeline.note_slept(slept_ms);
+        }
         if let (Ok(()), Some(next)) = (&written, scratch.into_next()) {
             self.state = Arc::new(next);
             published.send_replace(Arc::clone(&self.state));

@@ -266,6 +266,35 @@ fn the_time_in_which_the_machine_sleeps_does_not_count() {
     assert_eq!(facts.len(), 4);
 }
 
+/// The group that would have recorded the night is refused as a whole.
+#[test]
+fn a_sleep_that_could_not_be_written_is_recorded_with_the_next_facts() {
+    static PASSED: AtomicU64 = AtomicU64::new(0);
+    static ASLEEP: AtomicU64 = AtomicU64::new(0);
+    const NIGHT: u64 = 8 * 3_600_000;
+    let steady = || PASSED.load(Ordering::Relaxed);
+    let clock = Clock { date: || crate::support::NOW, steady, asleep: || ASLEEP.load(Ordering::Relaxed) };
+    let folder = tempdir().unwrap();
+    let store = Store::open_with(folder.path(), clock).unwrap();
+    let journal = Journal::create(&store, &run(), vec![started(), added("T1")]).unwrap();
+    store.send(&run(), &Request::message("T1", "wait")).unwrap();
+    PASSED.fetch_add(5 + NIGHT, Ordering::Relaxed);
+    ASLEEP.fetch_add(NIGHT, Ordering::Relaxed);
+    let end = journal.append_last_if(|_| Ok::<_, ()>(Batch::from(finished())));
+    assert!(matches!(block_on(end), Err(JournalError::RequestOpen { .. })));
+    // The machine sleeps once more before anything is written.
+    PASSED.fetch_add(5 + NIGHT, Ordering::Relaxed);
+    ASLEEP.fetch_add(NIGHT, Ordering::Relaxed);
+    for task in ["T2", "T3"] {
+        journal.append_blocking(added(task)).unwrap();
+    }
+    assert_eq!(journal.state().worked_ms(), 10);
+    let facts = store.events(&run(), 2, 9).unwrap();
+    let slept: Vec<bool> = facts.iter().map(|fact| matches!(fact.event, Event::MachineSlept { .. })).collect();
+    assert_eq!(slept, [true, false, false]);
+    assert!(matches!(facts[0].event, Event::MachineSlept { slept_ms } if slept_ms == 2 * NIGHT), "{facts:?}");
+}
+
 #[test]
 fn runs_are_listed_newest_first_and_found_by_prefix() {
     let folder = tempdir().unwrap();

@@ -188,7 +188,9 @@ impl Command {
             words = words.iter().map(|word| word.replace("{}", &MANY.to_string())).collect();
             words.push(MANY.to_string());
         }
-        for at in 0..words.len() {
+        // What follows the last unknown part has none. The words of a long line are not joined anew from each of them.
+        let unknown = words.iter().rposition(|word| word.contains(is_mark)).map_or(0, |last| last + 1);
+        for at in 0..unknown {
             let Some((first, rest)) = words.get(at..).and_then(<[String]>::split_first) else { continue };
             let spelling = joined(programs::base_name(first), rest);
             if spelling.contains(is_mark) {
@@ -401,6 +403,15 @@ mod tests {
         }
         for text in ["[".repeat(20_000), "{a,".repeat(7_000), "\"".repeat(20_000)] {
             let _ = Command::read(&text);
+        }
+    }
+
+    #[test]
+    fn a_line_of_many_words_takes_no_time_beyond_its_length() {
+        // Each would take half a minute if the words behind each of its words were joined.
+        for (start, unknown) in [("z", 0), ("z $x", 1)] {
+            let text = format!("{start}{}", " a".repeat(32_000));
+            assert_eq!(Command::read(&text).unwrap().inner.len(), unknown, "{start}");
         }
     }
 }

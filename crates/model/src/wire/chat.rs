@@ -403,12 +403,15 @@ fn stop_reason(reason: Option<&str>, refused: bool, has_calls: bool) -> StopReas
     }
 }
 
+/// Returns the usage that a server tells. OpenAI counts reasoning in `completion_tokens`; xAI and Google, who bill it
+/// as output as well, count it in `total_tokens` only.
 fn usage(usage: &Value) -> Usage {
     let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    let input_tokens = number("/prompt_tokens");
     Usage {
-        input_tokens: number("/prompt_tokens"),
+        input_tokens,
         cached_tokens: number("/prompt_tokens_details/cached_tokens"),
-        output_tokens: number("/completion_tokens"),
+        output_tokens: number("/completion_tokens").max(number("/total_tokens").saturating_sub(input_tokens)),
     }
 }
 

@@ -323,6 +323,22 @@ fn chat_estimates_what_it_is_not_told_and_what_cannot_be() {
 }
 
 #[test]
+fn chat_counts_the_reasoning_that_only_the_total_contains() {
+    // As OpenAI, xAI and Google tell it; the last does not say how much was reasoning.
+    for told in [
+        json!({"prompt_tokens": 32, "completion_tokens": 103, "total_tokens": 135,
+            "completion_tokens_details": {"reasoning_tokens": 94}}),
+        json!({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 135,
+            "completion_tokens_details": {"reasoning_tokens": 94}}),
+        json!({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 135}),
+    ] {
+        let chunks = [delta(json!({"content": "done"})), finish("stop"), json!({"choices": [], "usage": told})];
+        let usage = chat(&chunks).unwrap().usage;
+        assert_eq!(usage, Usage { input_tokens: 32, cached_tokens: 0, output_tokens: 103 });
+    }
+}
+
+#[test]
 fn chat_reads_events_without_blank_lines_and_replies_without_a_stream() {
     let joined = format!("data:{}\ndata:{}\ndata: [DONE]\n", delta(json!({"content": "a"})), finish("stop"));
     assert_eq!(read(Protocol::ChatCompletions, joined.as_bytes()).unwrap().text, "a");

@@ -393,11 +393,17 @@ impl AgentLoop {
         self.attempt_turns += 1;
         self.returned = None;
         let ModelReply { text, tool_calls, stop, raw, .. } = reply;
-        if text.trim().is_empty() && tool_calls.is_empty() {
+        let is_empty = text.trim().is_empty() && tool_calls.is_empty();
+        if is_empty && stop != StopReason::MaxTokens {
             self.said_nothing(&stop);
             return Ok(());
         }
         self.empty_replies = 0;
+        if is_empty {
+            // All its tokens went into reasoning, which is no part of the conversation.
+            self.was_cut_off();
+            return Ok(());
+        }
         self.context.push(Message::Assistant { text: text.clone(), tool_calls: tool_calls.clone(), raw });
         if tool_calls.is_empty() {
             self.ended_turn(text, &stop);

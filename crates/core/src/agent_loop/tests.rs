@@ -79,6 +79,17 @@ fn replies_that_are_only_ever_cut_off_end_the_agent() {
 }
 
 #[test]
+fn a_reply_whose_tokens_all_went_into_reasoning_was_cut_off_and_not_empty() {
+    let cut = || reply("", &[], StopReason::MaxTokens);
+    let agent = after(vec![cut(), cut()]);
+    let Step::CallModel(request) = agent.next_step(&ByteBound) else { panic!("it ended") };
+    let Some(Message::User { text }) = request.messages.last() else { panic!("it was told nothing") };
+    assert!(text.contains("cut off"), "{text}");
+    let agent = after(vec![cut(), cut(), cut()]);
+    assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::CutOff));
+}
+
+#[test]
 fn the_calls_of_a_reply_are_counted_until_the_last_is_answered() {
     let mut agent = after(vec![reply("", &["a", "b"], StopReason::ToolCalls), ended("b")]);
     assert_eq!(agent.calls_of_reply(), 2);

@@ -1,9 +1,10 @@
 //! The size limit of a request to a model, and what is left out to stay within it.
 //!
 //! A request is measured by its *canonical rendering*: the system text, each tool and each message as one JSON text,
-//! counted in tokens of the o200k vocabulary and added up, plus [`PROTOCOL_MARGIN`] and [`PART_MARGIN`]s. That sum
-//! must not exceed the agent's limit when a request is sent. What to leave out is decided once, recorded as a
-//! [`Compaction`] and never recomputed, so that a resumed agent sends the same requests.
+//! counted in tokens of the o200k vocabulary and added up, plus [`PROTOCOL_MARGIN`] and [`PART_MARGIN`]s. A reply
+//! counts in the larger of the two forms in which it may be sent. That sum must not exceed the agent's limit when a
+//! request is sent. What to leave out is decided once, recorded as a [`Compaction`] and never recomputed, so that a
+//! resumed agent sends the same requests.
 //!
 //! Each message is counted once, however many requests contain it: what was counted is kept beside it.
 

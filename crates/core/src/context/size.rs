@@ -53,15 +53,20 @@ pub fn fixed_tokens(system: &str, tools: &[ToolSpec], counter: &dyn TokenCounter
     counter.count(system) + tools.iter().map(|tool| counter.count(&canonical(tool))).sum::<usize>()
 }
 
+/// Returns the tokens of a message; of a reply, those of the larger of its two forms. A provider gets its own blocks
+/// back, which repeat the text and the calls, and every other one the text and the calls alone.
+///
 /// Chat Completions nests the arguments of a call as JSON within a JSON string, so they are counted that way.
 pub(super) fn message_tokens(message: &Message, counter: &dyn TokenCounter) -> usize {
     let mut message = message.clone();
-    if let Message::Assistant { tool_calls, .. } = &mut message {
+    let mut in_blocks = 0;
+    if let Message::Assistant { tool_calls, raw, .. } = &mut message {
         for call in tool_calls {
             call.arguments = call.arguments.to_string().into();
         }
+        in_blocks = raw.take().map_or(0, |raw| counter.count(&canonical(&raw)));
     }
-    counter.count(&canonical(&message))
+    in_blocks.max(counter.count(&canonical(&message)))
 }
 
 /// Returns the number of a message's parts that a protocol frames: itself, its calls and its results.

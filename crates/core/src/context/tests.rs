@@ -1,7 +1,7 @@
 //! Tests of what is left out of a request, and of how its size is counted.
 
 use super::*;
-use crate::conversation::{ModelRequest, Origin};
+use crate::conversation::{ModelRequest, Origin, RawBlocks};
 use crate::ids::TaskId;
 
 struct Words;
@@ -308,6 +308,22 @@ fn a_message_is_counted_once_however_often_it_is_sent() {
         assert!(watched.take() <= 1, "turn {n}");
     }
     assert!(compactions > 5 && dropped > 1, "{compactions} {dropped}");
+}
+
+#[test]
+fn a_reply_counts_as_the_larger_of_the_two_forms_in_which_it_may_be_sent() {
+    let text = "word ".repeat(100);
+    let tokens = |raw: Option<RawBlocks>| {
+        message_tokens(&Message::Assistant { text: text.clone(), tool_calls: Vec::new(), raw }, &Words)
+    };
+    let blocks = |blocks| Some(RawBlocks { model: "anthropic/m".to_owned(), blocks });
+    let repeated = serde_json::json!({"type": "text", "text": text});
+    let thought = serde_json::json!({"type": "thinking", "thinking": "word ".repeat(30), "signature": "s"});
+    assert_eq!(tokens(None), 101);
+    assert_eq!(tokens(blocks(vec![repeated.clone()])), 101);
+    assert_eq!(tokens(blocks(vec![thought.clone(), repeated])), 131);
+    // A model that takes over gets the text without the blocks.
+    assert_eq!(tokens(blocks(vec![thought])), 101);
 }
 
 #[test]

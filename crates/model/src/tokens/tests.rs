@@ -56,11 +56,24 @@ fn writing_request() -> ModelRequest {
     }
 }
 
+/// Returns a conversation whose reply is sent as its own model wrote it, or without its reasoning.
+fn reasoning_request(by: &str) -> ModelRequest {
+    let text = "I read the next file, and then I write the other one.".repeat(20);
+    let blocks = vec![
+        json!({"type": "thinking", "thinking": "Which file is next?".repeat(20), "signature": "c2lnbmF0dXJl"}),
+        json!({"type": "text", "text": text}),
+    ];
+    let raw = Some(orchestrate_core::conversation::RawBlocks { model: by.to_owned(), blocks });
+    let messages = vec![Message::Assistant { text, tool_calls: Vec::new(), raw }];
+    ModelRequest { messages, ..request("openai/m") }
+}
+
 /// The bodies of both protocols are no larger than core's canonical rendering with its margins.
 #[test]
 fn bodies_stay_within_the_canonical_rendering_and_its_margin() {
-    for request in [request("openai/m"), working_request(), writing_request()] {
-        check_bodies(&request);
+    let reasoning = ["openai/m", "openai/other"].map(reasoning_request);
+    for request in [request("openai/m"), working_request(), writing_request()].iter().chain(&reasoning) {
+        check_bodies(request);
     }
 }
 

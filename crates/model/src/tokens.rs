@@ -21,6 +21,10 @@ static VOCABULARY: OnceLock<Result<CoreBPE, String>> = OnceLock::new();
 /// A cache of counts, shared by all agents, whose system texts and tools are the same.
 static COUNTED: LazyLock<Memo> = LazyLock::new(Memo::default);
 
+/// The size of the pieces in which a text is counted, in bytes. The tokenizer panics at a million blanks in a row,
+/// which a model may write. A longer text has at most a few tokens more than counted as a whole, one at each cut.
+const PIECE_BYTES: usize = 256 * 1024;
+
 /// Counts tokens exactly, with the o200k vocabulary.
 #[derive(Clone, Copy)]
 pub struct Tokenizer(&'static CoreBPE);
@@ -54,12 +58,20 @@ impl Tokenizer {
 
 impl TokenCounter for Tokenizer {
     fn count(&self, text: &str) -> usize {
-        COUNTED.count(text, |text| self.0.encode_ordinary(text).len())
+        COUNTED.count(text, |text| pieces(text).map(|piece| self.0.encode_ordinary(piece).len()).sum())
     }
 
     fn is_exact(&self) -> bool {
         true
     }
+}
+
+fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let (piece, rest) = text.split_at_checked(text.floor_char_boundary(PIECE_BYTES))?;
+        text = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 impl std::fmt::Debug for Tokenizer {

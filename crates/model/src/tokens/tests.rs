@@ -19,6 +19,20 @@ fn counting_becomes_exact() {
     }
 }
 
+#[test]
+fn a_text_of_any_length_is_counted() {
+    let tokenizer = Tokenizer::load().unwrap();
+    // The tokenizer itself panics at a million blanks in a row.
+    for text in [" ".repeat(1_200_000), format!("{}x", "\t".repeat(1_200_000)), "é".repeat(PIECE_BYTES)] {
+        let tokens = tokenizer.count(&text);
+        assert!((1..text.len()).contains(&tokens), "{tokens}");
+    }
+    assert_eq!(pieces(&"é".repeat(PIECE_BYTES)).count(), 2);
+    // All words but the first begin with the blank before them, and the last blank is a token.
+    let tokens = tokenizer.count(&"word ".repeat(100_000));
+    assert!((100_001..100_004).contains(&tokens), "{tokens}");
+}
+
 /// Returns a typical conversation of an agent: many tools, calls, and results with code in them.
 fn working_request() -> ModelRequest {
     let tool = |at: usize| orchestrate_core::ToolSpec {

@@ -103,22 +103,22 @@ struct Edit {
 }
 
 impl Edit {
-    /// Finds the old text exactly, or else with the file's own line ends. It must occur once,
-    /// unless `replace_all` is set.
+    /// Finds the old text exactly, or else with the file's own line ends, or, in a file of mixed ones, with the others.
+    /// It must occur once, unless `replace_all` is set.
     fn find(file: &Decoded, arguments: &Arguments) -> Result<Edit, ToolError> {
         let (old, new) = (&arguments.old, &arguments.new);
-        let as_file = |text: &str| {
-            let plain = text.replace("\r\n", "\n");
-            if file.has_crlf() { plain.replace('\n', "\r\n") } else { plain }
-        };
-        let (old, new) = if file.text.contains(old.as_str()) && !file.has_crlf() {
-            (old.clone(), new.clone())
-        } else {
-            (as_file(old), as_file(new))
+        let lf = |text: &str| text.replace("\r\n", "\n");
+        let crlf = |text: &str| lf(text).replace('\n', "\r\n");
+        // What has no line end itself is replaced with the file's own ones.
+        let mut ways = [(crlf(old), crlf(new)), (lf(old), lf(new)), (old.clone(), new.clone())];
+        if !file.has_crlf() {
+            ways.reverse();
+        }
+        let Some((old, new)) = ways.into_iter().find(|(old, _)| file.text.contains(old.as_str())) else {
+            return Err(ToolError::Retry(not_found(&arguments.path, &file.text, &arguments.old)));
         };
         let lines: Vec<usize> = positions(&file.text, &old);
         match lines.len() {
-            0 => Err(ToolError::Retry(not_found(&arguments.path, &file.text, &arguments.old))),
             1 => Ok(Edit { old, new, lines }),
             _ if arguments.replace_all => Ok(Edit { old, new, lines }),
             many => Err(ToolError::Retry(format!(
@@ -193,6 +193,17 @@ mod tests {
         assert_eq!(find("a\r\nb\r\n", "a\nb", "x\ny", false), Ok(expected));
         let expected = Edit { old: "a\nb".into(), new: "x\ny".into(), lines: vec![1] };
         assert_eq!(find("a\nb\n", "a\r\nb", "x\r\ny", false), Ok(expected));
+    }
+
+    #[test]
+    fn a_text_is_found_in_a_file_of_mixed_line_ends() {
+        // Mostly CRLF, and mostly LF; what is given has the line ends that `read_file` shows.
+        let expected = Edit { old: "b\nc".into(), new: "x\ny".into(), lines: vec![2] };
+        assert_eq!(find("a\r\nb\nc\r\n", "b\nc", "x\ny", false), Ok(expected));
+        let expected = Edit { old: "a\r\nb".into(), new: "x\r\ny".into(), lines: vec![1] };
+        assert_eq!(find("a\r\nb\nc\nd\n", "a\nb", "x\ny", false), Ok(expected));
+        let expected = Edit { old: "a".into(), new: "x\r\ny".into(), lines: vec![1] };
+        assert_eq!(find("a\r\nb\nc\r\n", "a", "x\ny", false), Ok(expected));
     }
 
     #[test]

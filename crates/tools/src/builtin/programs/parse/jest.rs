@@ -6,6 +6,10 @@ use super::place::{inside, places};
 use super::tally::Tally;
 use crate::results::TestErrorKind;
 
+/// How many times the output may be read in search of the report. Each object is read once with each one around it, and
+/// those of a report are nested less deeply; a test may print any number of them.
+const READINGS: usize = 16;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
@@ -60,9 +64,21 @@ pub(crate) fn read(stdout: &str, root: &str) -> Option<Tally> {
 
 /// Returns the last report: tests may print others before.
 fn report(stdout: &str) -> Option<Report> {
-    let starts = stdout.rmatch_indices("{\"").map(|(at, _)| at);
-    let from = starts.filter_map(|at| stdout.get(at..));
-    from.filter_map(|text| serde_json::Deserializer::from_str(text).into_iter().next()?.ok()).next()
+    let mut left = stdout.len().saturating_mul(READINGS);
+    for (at, _) in stdout.rmatch_indices("{\"") {
+        let text = stdout.get(at..)?;
+        match serde_json::Deserializer::from_str(text).into_iter().next()? {
+            Ok(report) => return Some(report),
+            Err(error) => left = left.checked_sub(position(text, &error))?,
+        }
+    }
+    None
+}
+
+/// Returns the number of bytes that were read before an error.
+fn position(text: &str, error: &serde_json::Error) -> usize {
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    lines.map(str::len).sum::<usize>() + error.column()
 }
 
 /// Leaves out the frames outside the project.

@@ -19,10 +19,11 @@ pub(crate) fn read(stdout: &str, stderr: &str, root: &str) -> Tally {
     let crashes = crashes(stderr);
     let lines: Vec<&str> = stdout.lines().collect();
     let mut tally = Tally::default();
+    let mut has_ends = true;
     let mut rest = lines.as_slice();
     while let Some((at, tests)) = rest.iter().enumerate().find_map(|(at, line)| Some((at, heading(line)?))) {
         let after = rest.get(at + 1..).unwrap_or_default();
-        let (program, length) = Program::read(after, tests, !crashes.is_empty());
+        let (program, length) = Program::read(after, tests, !crashes.is_empty(), &mut has_ends);
         program.add_to(&mut tally, root);
         if program.result.is_none() && crashes.is_empty() {
             tally.lose(TestErrorKind::Crash, "a test program", "its output ends before its result", None);
@@ -63,8 +64,9 @@ struct End<'a> {
 impl<'a> Program<'a> {
     /// Reads what follows the heading of a program with this number of tests, and returns the number of its lines.
     ///
-    /// Only where a program crashed can another one's heading follow without a result.
-    fn read(lines: &[&'a str], tests: usize, may_crash: bool) -> (Program<'a>, usize) {
+    /// Only where a program crashed can another one's heading follow without a result. Once no list of failures ends
+    /// in the rest of the output, none does further on, and none is looked for again.
+    fn read(lines: &[&'a str], tests: usize, may_crash: bool, has_ends: &mut bool) -> (Program<'a>, usize) {
         let mut program = Program::default();
         for (at, line) in lines.iter().enumerate() {
             if may_crash && heading(line).is_some() {
@@ -76,13 +78,14 @@ impl<'a> Program<'a> {
                 return (program, at + 1);
             }
             let after = lines.get(at + 1..).unwrap_or_default();
-            if *line == "failures:"
-                && let Some(end) = program.end(after, tests)
-            {
-                let length = at + 1 + end.at + end.names.len() + 3;
-                program.fail(after.get(..end.at).unwrap_or_default(), &end.names);
-                program.result = Some(end.counts);
-                return (program, length);
+            if *has_ends && *line == "failures:" {
+                if let Some(end) = program.end(after, tests) {
+                    let length = at + 1 + end.at + end.names.len() + 3;
+                    program.fail(after.get(..end.at).unwrap_or_default(), &end.names);
+                    program.result = Some(end.counts);
+                    return (program, length);
+                }
+                *has_ends = false;
             }
             program.note(line);
         }

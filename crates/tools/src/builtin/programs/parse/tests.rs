@@ -129,6 +129,21 @@ fn reports_are_found_among_other_lines() {
     }
 }
 
+/// Each of these would take minutes if it was read again from each place at which something may begin.
+#[test]
+fn a_report_is_read_in_time_of_its_length() {
+    let many = 50_000;
+    let (open, close) = ("{\"a\":".repeat(many), "}".repeat(many));
+    for text in [format!("{open}1{close}"), open] {
+        assert!(jest(&text, "/w").is_none());
+    }
+    let text = format!("running 1 test\n{}", "failures:\n".repeat(5 * many));
+    assert_eq!(libtest(&text, "", "/w").total(), 0);
+    let passed = |at: usize| format!("{{\"Action\":\"pass\",\"Package\":\"m\",\"Test\":\"Test{at}\"}}");
+    let lines: Vec<String> = (0..many).map(passed).collect();
+    assert_eq!(go(&lines.join("\n"), "m").passed, many);
+}
+
 #[test]
 fn a_report_that_cannot_be_read_is_named() {
     let cut = recorded!("surefire.xml").split("</testsuite>").next().unwrap();

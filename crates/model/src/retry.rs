@@ -82,6 +82,8 @@ impl<M: Model> Model for Retrying<M> {
             if error.is_outage() {
                 outage.get_or_insert_with(Instant::now);
             } else {
+                // It has answered, so the outage is over, and the next one has its own time.
+                outage = None;
                 broken += 1;
             }
             let waited = outage.map_or(Duration::ZERO, |since| since.elapsed());

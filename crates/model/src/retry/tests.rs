@@ -143,6 +143,15 @@ fn an_outage_of_any_length_within_the_patience_costs_nothing_but_time() {
 }
 
 #[test]
+fn an_outage_after_an_answer_is_waited_for_from_its_own_beginning() {
+    // Two outages of 25 minutes, with a reply between them that breaks.
+    let outage = || (0..5).map(|_| unavailable(503, Some(Duration::from_secs(300))));
+    let (waits, result) = run(outage().chain([truncated()]).chain(outage()).collect());
+    assert!(waits.iter().sum::<u128>() > PATIENCE.as_millis());
+    assert_eq!((waits.len(), result.unwrap()), (11, reply()));
+}
+
+#[test]
 fn an_account_that_is_rejected_is_not_asked_again_at_once() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {

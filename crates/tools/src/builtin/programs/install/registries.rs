@@ -154,13 +154,12 @@ fn names_registry(format: Format, heading: &str, key: &str) -> bool {
     }
 }
 
-/// Returns the addresses in a line. One with a user or a password is none: no job is given those.
+/// Returns the addresses in a line, one of each word. One with a user or a password is none: no job is given those.
 pub(super) fn addresses(line: &str) -> impl Iterator<Item = WebUrl> {
-    let starts = line.match_indices("http").map(|(start, _)| start);
-    let texts = starts.filter_map(|start| {
-        let rest = line.get(start..)?;
-        let end = rest.find(|c: char| c.is_whitespace() || "\"'`,;<>()[]{}".contains(c)).unwrap_or(rest.len());
-        rest.get(..end).filter(|url| url.starts_with("http://") || url.starts_with("https://"))
+    let words = line.split(|c: char| c.is_whitespace() || "\"'`,;<>()[]{}".contains(c));
+    let texts = words.filter_map(|word| {
+        let starts = [word.find("http://"), word.find("https://")];
+        word.get(starts.into_iter().flatten().min()?..)
     });
     texts.filter_map(|url| WebUrl::parse(url).ok()).collect::<Vec<_>>().into_iter()
 }
@@ -233,6 +232,15 @@ mod tests {
         }
         let many: String = (0..100).map(|number| format!("-i https://r{number}.example/\n")).collect();
         assert_eq!(found("requirements.txt", &many).len(), MAX_REGISTRIES);
+    }
+
+    #[test]
+    fn a_line_is_read_in_time_of_its_length() {
+        // It would take minutes to look for the end of the line from each of these beginnings.
+        let word = "https://a.example/".repeat(100_000);
+        assert!(addresses(&word).count() <= 1);
+        let line = format!("source = \"sparse+{word}\", url = 'https://b.example/'");
+        assert_eq!(addresses(&line).last(), WebUrl::parse("https://b.example/").ok());
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::path::join;
 pub(super) const IGNORE_FILES: &[&str] = &[".gitignore", ".ignore"];
 /// The number of bytes of an ignore file that are read; rules after them have no effect.
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
+/// What some editors write before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The ignore rules of a directory and of those above it, nearest first.
 pub(super) struct Rules {
@@ -42,10 +44,12 @@ impl Files {
         let mut any = false;
         for name in names {
             let Ok(opened) = self.open_unseen(&join(directory, name)) else { continue };
-            let mut text = String::new();
-            if opened.file.take(MAX_IGNORE_BYTES).read_to_string(&mut text).is_err() {
+            let mut bytes = Vec::new();
+            if opened.file.take(MAX_IGNORE_BYTES).read_to_end(&mut bytes).is_err() {
                 continue;
             }
+            // Like git: a line in another encoding costs no other line, and a mark before the first is none of it.
+            let text = String::from_utf8_lossy(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes));
             for line in text.lines() {
                 // An invalid pattern is skipped, as in git.
                 any |= builder.add_line(None, line).is_ok();

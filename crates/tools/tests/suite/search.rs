@@ -44,6 +44,13 @@ pub(crate) async fn a_listing_honours_ignore_files_and_says_so(harness: ToolHarn
     harness.put("empty/.ignore", "*\n").unwrap();
     let output = harness.call("list_directory", json!({"path": "empty"})).await;
     assert_eq!(said(&output), "ok: [left out: 1 ignored (empty/.ignore)]");
+    // Rules after a comment in Latin-1, and behind a byte order mark.
+    for (folder, rules) in [("latin", &b"# f\xfcr\nout/\n"[..]), ("marked", "\u{feff}out/\n".as_bytes())] {
+        harness.put(&format!("{folder}/.gitignore"), rules).unwrap();
+        harness.put(&format!("{folder}/out/a.txt"), "a\n").unwrap();
+        let output = harness.call("list_directory", json!({"path": folder})).await;
+        assert_eq!(output.data["ignored"], 1, "{folder}: {}", said(&output));
+    }
 }
 
 pub(crate) async fn files_are_found_by_glob_newest_first(harness: ToolHarness) {

@@ -55,6 +55,29 @@ fn the_box_of_a_group_is_ticked_with_the_last_of_its_tasks() {
 }
 
 #[test]
+fn a_group_loses_none_of_the_boxes_below_it() {
+    let source = "- [ ] 1 Setup\n  - [ ] 1.1 A\n  - Backend\n    - [ ] 1.2 B\n  - [] 1.3 C\n  - In Rust\n\
+                  - [ ] 2 Rest\n  - [ ] 2.1 D\n- [ ] 2.2 E\n";
+    reads(
+        source,
+        "\
+1.1 [todo] A | details Part of 1: Setup / In Rust
+1.2 [todo] B | details Part of 1: Setup / In Rust
+2.1 [todo] D | details Part of 2: Rest
+2.2 [todo] E | details Part of 2: Rest
+> 1.1: nothing comes before
+> 1.2: after 1.1: its number
+> 2.1: after 1.2: its number
+> 2.2: after 2.1: its number
+line 1: it groups the tasks below it
+line 5: an empty `[]` is not a box: write `[ ]`
+line 7: it groups the tasks after it
+",
+    );
+    written(source, &["2.2"], &source.replace("[ ] 2.2", "[x] 2.2"));
+}
+
+#[test]
 fn a_heading_is_the_task_and_the_boxes_below_it_are_its_criteria() {
     let stories = "\
 # PRD: Priority

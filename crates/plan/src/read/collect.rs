@@ -477,23 +477,43 @@ impl Walk<'_, '_> {
         let first = self.found.drafts.len();
         let is_phase = phase::of_heading(&id).is_some();
         self.sections.place.phase += usize::from(is_phase);
-        for child in item.blocks.iter().flat_map(items_of) {
-            let line = self.reader.first_line(child);
-            if let Some(mark) = self.box_of(&line.text) {
-                self.boxed(child, &line, mark, &own);
-            }
-        }
+        self.parts(item, &own);
         self.sections.place.phase += usize::from(is_phase);
         let leaves = first..self.found.drafts.len();
         self.found.groups.push(Group { id, mark: mark.at.map(|at| Mark::of_box(line.offset(at))), leaves });
     }
 
-    /// Reads a line that sums up the ones after it (`1` before `1.1`, `1.2`) as their group.
+    /// Reads the boxes below a group, also those below an item without a box. Its other items are remarks, which its
+    /// tasks are told.
+    fn parts(&mut self, item: &Item, own: &Inherited) {
+        for child in item.blocks.iter().flat_map(items_of) {
+            let line = self.reader.first_line(child);
+            match self.box_of(&line.text) {
+                Some(mark) => self.boxed(child, &line, mark, own),
+                None if self.is_no_remark(child) => self.unboxed(child, &line, false, own),
+                None => {}
+            }
+        }
+    }
+
+    /// Reports whether an item without a box is more than a remark: nearly a box, or above one.
+    fn is_no_remark(&self, item: &Item) -> bool {
+        odd_box(&self.reader.first_line(item).text).is_some() || self.is_above_box(item)
+    }
+
+    fn is_above_box(&self, item: &Item) -> bool {
+        let mut below = item.blocks.iter().flat_map(items_of);
+        below.any(|child| self.reader.boxed_line(child).is_some() || self.is_above_box(child))
+    }
+
+    /// Reads a line that sums up the ones after it (`1` before `1.1`, `1.2`) as their group; boxes below it are parts
+    /// of that, too.
     fn group_beside(&mut self, entry: &Entry<'_, '_>, children: &[Entry<'_, '_>], inherited: &Inherited, depth: usize) {
         let (Some(mark), Some(id)) = (entry.mark, entry.id()) else { return };
         let own = self.handed_down(entry.item, &entry.line, (mark, id), inherited);
         self.reader.findings.skip(entry.item.range.start, "it groups the tasks after it");
         let first = self.found.drafts.len();
+        self.parts(entry.item, &own);
         self.entries(children, &own, depth + 1);
         let leaves = first..self.found.drafts.len();
         let mark = mark.at.map(|at| Mark::of_box(entry.line.offset(at)));
@@ -523,7 +543,7 @@ impl Walk<'_, '_> {
             match block {
                 Block::List(items) => {
                     for plain in items {
-                        if self.reader.boxed_line(plain).is_none() {
+                        if self.reader.boxed_line(plain).is_none() && !self.is_no_remark(plain) {
                             self.reader.item_detail(plain, &mut own.attributes, &mut own.details);
                         }
                     }

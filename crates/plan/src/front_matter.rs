@@ -1,6 +1,6 @@
 //! The YAML between `---` lines at the head of a plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use orchestrate_core::settings::MergeMode;
@@ -120,8 +120,9 @@ pub(crate) fn read(
     }
     match serde_saphyr::from_str::<Map<String, Value>>(text) {
         Ok(map) => {
+            let lines = lines_of_keys(source, range.clone());
             for (key, value) in &map {
-                let (offset, line) = line_of(source, range.clone(), key);
+                let (offset, line) = lines.get(key.as_str()).copied().unwrap_or((range.start, ""));
                 front.lines.insert(key.clone(), source.line_of(offset));
                 FrontMatterKey { key, value, offset, line, known }.store(&mut front, findings);
             }
@@ -153,13 +154,15 @@ pub fn front_matter(text: &str) -> FrontMatter {
     split(&source).map_or_else(FrontMatter::default, |(range, _)| read(&source, range, &known, &mut findings))
 }
 
-/// Returns the offset and the text of a key's line.
-fn line_of<'a>(source: &'a Source<'_>, range: Range<usize>, key: &str) -> (usize, &'a str) {
-    let is_key = |line: &str| {
-        let line = line.trim_start_matches(['"', '\'']);
-        line.strip_prefix(key).is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
-    };
-    source.lines(range.clone()).find(|(_, line)| is_key(line)).unwrap_or((range.start, ""))
+/// Returns the offset and the text of the first line of each key.
+fn lines_of_keys<'a>(source: &Source<'a>, range: Range<usize>) -> HashMap<&'a str, (usize, &'a str)> {
+    let mut lines = HashMap::new();
+    for (offset, line) in source.lines(range) {
+        let Some((key, _)) = line.split_once(':') else { continue };
+        let key = key.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\'', ' ']);
+        lines.entry(key).or_insert((offset, line));
+    }
+    lines
 }
 
 /// A key of the front matter, with its value and its line.

@@ -66,6 +66,10 @@ const INPUTS: &[Input] = &[
         format!("[{{\"passes\": true, \"title\": \"x\", \"steps\": {}{}}}]", "[".repeat(n / 2), "]".repeat(n / 2))
     }),
     ("lines of JSON that end early", |n| format!("{{}}\n{}", "{\n".repeat(n / 2))),
+    ("front matter", |n| {
+        let keys: String = (0..n / 11).map(|at| format!("k{at}: 1\n")).collect();
+        format!("---\n{keys}---\n- [ ] T1 x\n")
+    }),
     ("a group of files", |n| group(n, &format!("files: {}", "a/b, ".repeat(200)))),
 ];
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use orchestrate_core::price::micro_usd;
 use orchestrate_core::settings::MergeMode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -58,6 +59,9 @@ pub enum Order {
     /// One task after another.
     Sequential,
 }
+
+/// What the budget in dollars expects.
+const DOLLARS: &str = "a number of dollars, with at most six decimals";
 
 /// Keys of other templates that are almost ours.
 const OTHER_KEYS: &[&str] = &["mode", "reviewer", "reviewed", "reviews"];
@@ -197,7 +201,7 @@ impl FrontMatterKey<'_> {
                 self.check(front.model.as_deref(), names::model, findings);
             }
             "budget_tokens" => front.budget_tokens = self.take(self.count(), "a number of tokens", findings),
-            "budget_usd" => front.budget_usd = self.take(self.dollars(), "a number of dollars", findings),
+            "budget_usd" => front.budget_usd = self.take(self.dollars(), DOLLARS, findings),
             "merge" => front.merge = self.take(self.word(), "auto, review or none", findings),
             "review" => front.review = self.take(self.review(), "`required` or `none`", findings).unwrap_or_default(),
             _ => {
@@ -261,8 +265,10 @@ impl FrontMatterKey<'_> {
         value::count(&self.text()?)
     }
 
+    /// Returns an amount that a budget can hold: any other one would not limit the run.
     fn dollars(&self) -> Option<f64> {
-        self.text()?.trim_start_matches('$').parse().ok().filter(|usd: &f64| usd.is_finite() && *usd > 0.0)
+        let usd: f64 = self.text()?.trim_start_matches('$').parse().ok()?;
+        (usd > 0.0 && micro_usd(&usd.to_string()).is_some()).then_some(usd)
     }
 
     fn review(&self) -> Option<bool> {
@@ -313,6 +319,18 @@ mod tests {
     fn a_slip_of_a_key_is_still_an_error() {
         for text in ["---\nverfy: make\n---\n- [ ] T1 a\n", "---\nbudget_token: 9\n---\n- [ ] T1 a\n"] {
             assert_eq!(parsed(text).1, [FindingCode::UnknownKey], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_budget_that_would_not_limit_is_an_error() {
+        for amount in ["3.3333333", "0.0000001", "1e300", "0", "-1", "inf", "nan"] {
+            let text = format!("---\nbudget_usd: {amount}\n---\n- [ ] T1 a\n");
+            assert_eq!(parsed(&text).1, [FindingCode::InvalidValue], "{text}");
+        }
+        for amount in ["2.5", "$0.000001", "\"10\""] {
+            let text = format!("---\nbudget_usd: {amount}\n---\n- [ ] T1 a\n");
+            assert!(parsed(&text).1.is_empty() && front_matter(&text).budget_usd.is_some(), "{text}");
         }
     }
 

@@ -42,6 +42,7 @@ const INPUTS: &[Input] = &[
     ("headings with boxes", |n| (0..n / 18).map(|at| format!("{} [ ] x\n\n", "#".repeat(1 + at % 6))).collect()),
     ("sections with files", |n| (0..n / 30).map(|at| format!("## S\n- [ ] x (files: a/{at})\n")).collect()),
     ("a table", |n| format!("Task | Status\n--- | ---\n{}", "x | done\n".repeat(n / 9))),
+    ("a wide table", |n| format!("Task | Status{}\n--- | ---\n{}", " | c".repeat(n / 8), "x\n".repeat(n / 4))),
     ("an ordered list", |n| format!("## Steps\n\n{}", "1. x\n".repeat(n / 5))),
     ("slugs", |n| (0..n / 26).map(|at| format!("- [ ] abcdefghijkl{}\n", at / 2)).collect()),
     ("no tasks", |n| "## Step\n\n- x\n".repeat(n / 13)),

@@ -113,7 +113,9 @@ pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<R
     let read = |(offset, line): &(usize, &str)| {
         let own = cells(*offset, line);
         let cell = |at: usize| own.get(at).cloned().filter(|cell| !cell.is_empty());
-        let others = (0..columns.len()).filter(|at| *at != title && *at != status && Some(*at) != id);
+        // A table may have many more columns than most of its rows have cells.
+        let width = columns.len().min(own.len());
+        let others = (0..width).filter(|at| *at != title && *at != status && Some(*at) != id);
         Some(Row {
             at: *offset,
             id: id.and_then(cell),

@@ -67,6 +67,18 @@ const INPUTS: &[Input] = &[
         format!("[{{\"passes\": true, \"title\": \"x\", \"steps\": {}{}}}]", "[".repeat(n / 2), "]".repeat(n / 2))
     }),
     ("lines of JSON that end early", |n| format!("{{}}\n{}", "{\n".repeat(n / 2))),
+    ("tasks below a long heading", |n| format!("## S {}\n\n{}", "x ".repeat(n / 4), "- [ ] a\n".repeat(n / 16))),
+    ("a list below a long heading", |n| format!("## Steps {}\n\n{}", "x ".repeat(n / 4), "1. x\n".repeat(n / 10))),
+    ("skipped below a long heading", |n| {
+        format!("# P\n\n## Notes {}\n\n{}", "x".repeat(n / 2), "- [ ] x\n".repeat(n / 16))
+    }),
+    ("a column with a long heading", |n| {
+        format!("Task | Status | {}\n--- | ---\n{}", "x".repeat(n / 2), "a | done | b\n".repeat(n / 26))
+    }),
+    ("a tag with a long name", |n| {
+        let tasks = list(n / 2, r#"{"id": "x", "title": "x", "status": "done"}"#);
+        format!("{{\"{}\": {{\"tasks\": {tasks}}}, \"b\": {{\"tasks\": []}}}}", "t".repeat(n / 2))
+    }),
     ("front matter", |n| {
         let keys: String = (0..n / 11).map(|at| format!("k{at}: 1\n")).collect();
         format!("---\n{keys}---\n- [ ] T1 x\n")

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::read::text::first_chars;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::invisible::is_invisible;
 
@@ -145,15 +146,6 @@ fn slug(key: &str) -> &str {
         TaskId::INTEGRATION => "integration_task",
         _ => words,
     }
-}
-
-fn first_chars(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    // Of ASCII, each byte is a character.
-    let ascii = text.get(..most).filter(|head| head.is_ascii());
-    ascii.unwrap_or_else(|| text.char_indices().nth(most).map_or(text, |(end, _)| text.get(..end).unwrap_or_default()))
 }
 
 /// Returns a title's words in lower case, joined by `_`: titles with the same key are the same to a reader. A mention

@@ -11,6 +11,7 @@ use crate::fields::attributes::Located;
 use crate::import::assemble::{BY_DEPENDENCIES, Contents};
 use crate::import::json::Json;
 use crate::import::record::{Format, Reader, Record};
+use orchestrate_core::ids::TaskId;
 use orchestrate_core::task::TaskStatus;
 
 /// What task-master writes for a finished task.
@@ -83,6 +84,13 @@ pub(crate) fn read<'a>(tags: &[Tag<'a>], reader: &mut Reader<'_, 'a>) -> Content
     let mut records = Vec::new();
     let mut open: Vec<(&str, usize, usize)> = Vec::new();
     for tag in tags {
+        // Each of its tasks repeats it, so it is refused before.
+        if tags.len() > 1 && tag.name.len() > TaskId::MAX_BYTES {
+            let message =
+                format!("a tag begins the ids of its tasks, so its name has at most {} bytes", TaskId::MAX_BYTES);
+            reader.findings.error(Pending::new(tag.offset, FindingCode::InvalidId, tag.name, message));
+            continue;
+        }
         let prefix = if tags.len() > 1 { format!("{}.", tag.name) } else { String::new() };
         let tasks: Vec<Task> = tag.tasks.iter().filter_map(|task| self::task(*task, &prefix, reader)).collect();
         let first = records.len();

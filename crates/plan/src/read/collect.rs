@@ -221,7 +221,7 @@ impl Walk<'_, '_> {
         } else if self.open_step.is_none() && heading::task(heading::after_mark(title)).is_some() {
             self.open_step = Some(OpenStep { at: text.start, level, drafts: self.found.drafts.len() });
         }
-        self.sections.open(level, title.to_owned(), text.start);
+        self.sections.open(level, title, text.start);
     }
 
     /// Records a heading `Task N` as skipped if its section is over and held no task.
@@ -597,7 +597,7 @@ impl Walk<'_, '_> {
         inline = Inline::new(self.reader.source, range.start + marks..range.end);
         let phase = phase::of_heading(&inline.text);
         if phase.is_some() {
-            self.sections.open(level, title.to_owned(), range.start);
+            self.sections.open(level, title, range.start);
         }
         let without_box = BoxMark {
             status: heading::status(&inline.text).unwrap_or_default(),

@@ -5,7 +5,12 @@ use crate::read::heading;
 use crate::read::phase;
 use crate::read::section::{self, Kind};
 use crate::read::task_line::Location;
+use crate::read::text;
 use orchestrate_core::task::TaskStatus;
+
+/// The maximum number of characters of a heading that are kept for what stands below it: each of its tasks repeats it,
+/// and so does each of its lines that is no task. A longer one is a paragraph.
+const MAX_HEADING_CHARS: usize = 200;
 
 /// The sections that the current place is in.
 #[derive(Default)]
@@ -41,9 +46,12 @@ pub(crate) struct OpenSection {
 
 impl Sections {
     /// Opens a section, and closes those that its heading ends.
-    pub(crate) fn open(&mut self, level: u8, title: String, at: usize) {
+    pub(crate) fn open(&mut self, level: u8, title: &str, at: usize) {
         self.open.retain(|open| open.level < level);
         let is_title = level == 1 && self.title.is_none();
+        let kind = if is_title { Kind::Work } else { section::kind(title) };
+        let status = heading::status(title);
+        let title = text::first_chars(title, MAX_HEADING_CHARS).to_owned();
         if is_title {
             self.title = Some(title.clone());
         }
@@ -59,8 +67,6 @@ impl Sections {
         }
         place.section_index += 1;
         place.section = Some(title.clone());
-        let kind = if is_title { Kind::Work } else { section::kind(&title) };
-        let status = heading::status(&title);
         self.open.push(OpenSection { level, title, kind, status, is_said: false, at });
     }
 

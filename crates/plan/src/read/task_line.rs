@@ -118,6 +118,9 @@ pub(crate) struct Steps {
     done: usize,
 }
 
+/// The maximum number of characters of a column's heading, which each row of the table repeats.
+const MAX_COLUMN_CHARS: usize = 200;
+
 /// The marks around the heading of a table's column.
 const MARKS: [char; 4] = ['*', '_', '`', ' '];
 
@@ -393,7 +396,7 @@ impl<'a> Reader<'_, 'a> {
 
     /// Parses a cell of a table's row: an attribute if its column is named like one, else a detail.
     pub(crate) fn cell(&mut self, column: &str, cell: Range<usize>, draft: &mut Draft) {
-        let column = column.trim_matches(MARKS);
+        let column = text::first_chars(column.trim_matches(MARKS), MAX_COLUMN_CHARS);
         let value = self.source.slice(cell.clone());
         let is_none = matches!(value, "-" | "–" | "—" | "n/a" | "N/A");
         let is_valid = |key: &Key| match key {

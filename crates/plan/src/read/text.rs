@@ -22,6 +22,16 @@ pub(crate) fn position(text: &str, is: impl Fn(char) -> bool) -> usize {
     text.len()
 }
 
+/// Returns the beginning of a text: at most this many characters.
+pub(crate) fn first_chars(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    // Of ASCII, each byte is a character.
+    let ascii = text.get(..most).filter(|head| head.is_ascii());
+    ascii.unwrap_or_else(|| text.char_indices().nth(most).map_or(text, |(end, _)| text.get(..end).unwrap_or_default()))
+}
+
 /// Returns the first word of a text, which is made of letters and digits, and what follows it.
 pub(crate) fn next_word(text: &str) -> Option<(&str, &str)> {
     let from = text.get(position(text, char::is_alphanumeric)..).filter(|from| !from.is_empty())?;

@@ -55,6 +55,19 @@ fn the_box_of_a_group_is_ticked_with_the_last_of_its_tasks() {
 }
 
 #[test]
+fn a_group_passes_only_short_lists_to_its_tasks() {
+    let parsed = |fields: usize| {
+        let files: String = (0..fields).map(|at| format!("  - files: {at}/{}\n", "a".repeat(1_000))).collect();
+        let (plan, errors) = read(&format!("- [ ] G\n{files}  - [ ] T1 x\n  - [ ] T2 y\n"), &KnownNames::default());
+        let files: Vec<usize> = plan.tasks.iter().map(|task| task.files.len()).collect();
+        (files, errors.into_iter().map(|error| (error.line, error.message)).collect::<Vec<_>>())
+    };
+    let message = "the dependencies and paths of this group are too long, since each of its tasks has them as well";
+    assert_eq!(parsed(10), (vec![10, 10], vec![]));
+    assert_eq!(parsed(20), (vec![0, 0], vec![(1, message.to_owned())]));
+}
+
+#[test]
 fn a_group_loses_none_of_the_boxes_below_it() {
     let source = "- [ ] 1 Setup\n  - [ ] 1.1 A\n  - Backend\n    - [ ] 1.2 B\n  - [] 1.3 C\n  - In Rust\n\
                   - [ ] 2 Rest\n  - [ ] 2.1 D\n- [ ] 2.2 E\n";

@@ -15,6 +15,7 @@ use crate::read::below;
 use crate::read::checkbox::{BoxMark, looks_like_box, odd_box, read_box};
 use crate::read::done;
 use crate::read::entry::Entry;
+use crate::read::handed_down;
 use crate::read::heading;
 use crate::read::note::Note;
 use crate::read::outline::{Block, Item, Opaque};
@@ -31,9 +32,6 @@ use orchestrate_core::task::TaskStatus;
 
 /// The maximum number of tasks in a plan: each has a branch, and more branches are not reviewed.
 pub(crate) const MAX_TASKS: usize = 10_000;
-
-/// The maximum number of characters that a group passes to each of its tasks: enough for its title and a few remarks.
-const MAX_HANDED_DOWN_CHARS: usize = 2_000;
 
 /// The maximum depth of groups among the items of one list (`1`, `1.1`, `1.1.1` one below the other).
 const MAX_GROUPS_BESIDE: usize = 4;
@@ -551,7 +549,8 @@ impl Walk<'_, '_> {
                 other => self.reader.block_detail(other, &mut own.details),
             }
         }
-        own.details = vec![shortened(&own.details.join("\n"))];
+        own.details = vec![handed_down::shortened(&own.details.join("\n"))];
+        handed_down::require_short(&mut own.attributes, item.range.start, self.reader.findings);
         own
     }
 
@@ -665,12 +664,4 @@ fn own_status(line: &Inline<'_>) -> Option<Mark> {
     let first = line.text.lines().next().unwrap_or_default();
     let place = status::place(first)?;
     done::mark(first.get(place.clone())?, line.offset(place.start))
-}
-
-/// Truncates the details that a group passes to each of its tasks, so that long ones do not multiply.
-pub(crate) fn shortened(detail: &str) -> String {
-    match detail.char_indices().nth(MAX_HANDED_DOWN_CHARS) {
-        Some((end, _)) => format!("{}…", detail.get(..end).unwrap_or_default()),
-        None => detail.to_owned(),
-    }
 }

@@ -5,6 +5,7 @@ pub(crate) mod checkbox;
 pub(crate) mod collect;
 pub(crate) mod done;
 pub(crate) mod entry;
+pub(crate) mod handed_down;
 pub(crate) mod heading;
 pub(crate) mod not_now;
 pub(crate) mod note;

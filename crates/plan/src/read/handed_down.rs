@@ -1,0 +1,34 @@
+//! What a group passes to each of its tasks, and how long that may be: a plan has up to ten thousand tasks, and each has
+//! a copy.
+
+use crate::check::finding::{FindingCode, Findings, Pending};
+use crate::fields::attributes::{Attributes, Located};
+
+/// The maximum number of characters of its remarks: enough for its title and a few of them.
+const MAX_REMARK_CHARS: usize = 2_000;
+
+/// The maximum size of its dependencies and paths, in bytes: enough for the longest value of one field.
+const MAX_LIST_BYTES: usize = 16 * 1024;
+
+/// Truncates the remarks that a group passes to each of its tasks.
+pub(crate) fn shortened(detail: &str) -> String {
+    match detail.char_indices().nth(MAX_REMARK_CHARS) {
+        Some((end, _)) => format!("{}…", detail.get(..end).unwrap_or_default()),
+        None => detail.to_owned(),
+    }
+}
+
+/// Refuses dependencies and paths of a group, with those of the groups around it, that are too long. They are dropped,
+/// so that the tasks have no copies of them.
+pub(crate) fn require_short(attributes: &mut Attributes, at: usize, findings: &mut Findings) {
+    let lists = attributes.depends.iter().chain(&attributes.likely_depends).chain(&attributes.files);
+    let bytes: usize = lists.map(|list| size_of::<Located>() + list.text.len()).sum();
+    if bytes <= MAX_LIST_BYTES {
+        return;
+    }
+    let message = "the dependencies and paths of this group are too long, since each of its tasks has them as well";
+    findings.error(Pending::new(at, FindingCode::InvalidValue, "", message));
+    attributes.depends.clear();
+    attributes.likely_depends.clear();
+    attributes.files.clear();
+}

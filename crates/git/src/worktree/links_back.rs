@@ -283,10 +283,22 @@ fn position(bytes: &[u8], start: usize, path: &[u8], ends: fn(Option<u8>) -> boo
     let windows = bytes.windows(path.len().max(1)).enumerate().skip(start);
     let begins = |at: usize| {
         let before = bytes.get(..at).unwrap_or_default();
-        before.last().is_none_or(|last| !is_of_name(*last) && *last != b'/') || ends_scheme(before)
+        ends_outside_path(before) || ends_scheme(before) || ends_option(before)
     };
     let mut found = windows.filter(|(_, window)| *window == path).map(|(at, _)| at);
     found.find(|at| begins(*at) && ends(bytes.get(at + path.len()).copied()))
+}
+
+/// Reports whether a path after these bytes is no part of a longer one.
+fn ends_outside_path(before: &[u8]) -> bool {
+    before.last().is_none_or(|last| !is_of_name(*last) && *last != b'/')
+}
+
+/// Reports whether a path after these bytes is the value of a compiler's option: `-I/usr/include`, `-isystem/usr`.
+fn ends_option(before: &[u8]) -> bool {
+    let letters = before.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let dash = before.get(..before.len() - letters).and_then(|before| before.strip_suffix(b"-"));
+    letters > 0 && dash.is_some_and(ends_outside_path)
 }
 
 /// Reports whether a path after these bytes is the path of a URL.
@@ -345,6 +357,9 @@ mod tests {
             (Kind::Text, "/home/u/my proj/home/u/my proj", "/state/T1/home/u/my proj"),
             (Kind::Text, "home = /home/u/my proj-2/bin", "home = /home/u/my proj-2/bin"),
             (Kind::Text, "/mnt/home/u/my proj/a", "/mnt/home/u/my proj/a"),
+            (Kind::Text, "rustflags = [\"-L/home/u/my proj/lib\"]", "rustflags = [\"-L/state/T1/lib\"]"),
+            (Kind::Text, "-isystem/home/u/my proj/a", "-isystem/state/T1/a"),
+            (Kind::Text, "x-I/home/u/my proj a/-I/home/u/my proj", "x-I/home/u/my proj a/-I/home/u/my proj"),
             (Kind::Text, "M = {'a': '/home/u/my proj/a', 'b': '/usr/b'}", "M = {'a': '/state/T1/a', 'b': '/usr/b'}"),
             (Kind::Text, r#"{"url": "file:///home/u/my%20proj"}"#, r#"{"url": "file:///state/T1"}"#),
             (
@@ -371,6 +386,7 @@ mod tests {
     fn what_cannot_be_replaced_is_refused_with_its_line() {
         let refused = [
             (Kind::Configured, "A=1\nSOURCE=/home/u/my proj\n", BackLink::Configured { line: 2 }),
+            (Kind::Configured, "A=1\nFLAGS=-I/home/u/my proj/include\n", BackLink::Configured { line: 2 }),
             (Kind::Text, "\n\n/home/u/my proj/a \u{0}", BackLink::NotText { line: 3 }),
             (Kind::Script, "#!/bin/sh\nx /home/u/my proj/a \u{0}", BackLink::NotText { line: 2 }),
         ];

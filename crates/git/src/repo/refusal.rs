@@ -197,6 +197,12 @@ pub enum BackLink {
         /// The line, from 1.
         line: usize,
     },
+    /// It is a link outside the checkout, behind a link that is copied.
+    #[error(", behind the link `{}`, leads into this checkout", shown_path(.through))]
+    LinkBehind {
+        /// The link that is copied, below the checkout.
+        through: PathBuf,
+    },
     /// It is committed.
     #[error(":{line} names this checkout by its absolute path")]
     Committed {
@@ -208,7 +214,7 @@ pub enum BackLink {
 impl BackLink {
     fn fix(&self) -> &'static str {
         match self {
-            Self::Behind { .. } => {
+            Self::Behind { .. } | Self::LinkBehind { .. } => {
                 "replace the link by a folder of its own, or create it in each worktree with `[worktree] setup`"
             }
             Self::Committed { .. } => "use a relative path there, and commit it",

@@ -152,7 +152,8 @@ impl Worktrees<'_> {
         }
     }
 
-    /// Refuses a link to a folder outside the checkout in which a file leads back into it: it cannot be changed there.
+    /// Refuses a link to a folder outside the checkout in which a file or a link leads back into it: it cannot be
+    /// changed there.
     fn require_nothing_behind(&self, relocation: &Relocation, link: &Path) -> Result<(), GitError> {
         let Ok(real) = self.repo.workdir().join(link).canonicalize() else { return Ok(()) };
         if !real.is_dir() || relocation.holds(&real) {
@@ -175,6 +176,9 @@ impl Worktrees<'_> {
                             let link = BackLink::Behind { through: link.to_owned(), line };
                             return Err(self.leads_back(path, link));
                         }
+                    }
+                    Ok(kind) if kind.is_symlink() && path.canonicalize().is_ok_and(|real| relocation.holds(&real)) => {
+                        return Err(self.leads_back(path, BackLink::LinkBehind { through: link.to_owned() }));
                     }
                     _ => {}
                 }

@@ -317,6 +317,21 @@ fn what_leads_back_from_behind_a_link_is_refused() {
     fixture.repo().require_ready().unwrap();
 }
 
+/// So is a link there, as `npm link` and `flit install --symlink` make them.
+#[test]
+fn a_link_back_from_behind_a_link_is_refused() {
+    let fixture = naming("modules.env\n");
+    let outside = fixture.path().join("shared");
+    write_files(&outside, &[("other/index.js", "")]);
+    symlink("other", outside.join("alias")).unwrap();
+    symlink(&outside, fixture.project().join("modules.env")).unwrap();
+    fixture.repo().require_ready().unwrap();
+    write_files(&outside, &[("@scope/other.js", "")]);
+    symlink(fixture.project(), outside.join("@scope/lib")).unwrap();
+    let link = BackLink::LinkBehind { through: "modules.env".into() };
+    require_refused(&fixture, &outside.join("@scope/lib"), link);
+}
+
 /// The user may name the checkout by a path with links.
 #[test]
 fn a_path_through_links_leads_into_the_worktree() {

@@ -28,6 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("verifier::what_a_passed_check_left_is_there_for_the_next", what_a_passed_check_left),
         case("verifier::what_a_stopped_check_left_is_gone", what_a_stopped_check_left),
         case("verifier::what_a_check_of_another_result_left_is_gone", what_a_check_of_another_result_left),
+        case("verifier::a_file_of_the_users_is_as_it_is_now", a_file_of_the_users_is_as_it_is_now),
     ]
 }
 
@@ -112,5 +113,21 @@ fn what_a_check_of_another_result_left() -> Outcome {
     world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
     world.repository.write("second.txt", "2\n")?;
     world.repository.commit_all("Second")?;
+    world.types(&["land"], 0).map(drop)
+}
+
+/// A passed check leaves the copies of ignored files, of which the user has changed one since: the next check must not
+/// pass, and be remembered for the changed file, with the old one.
+fn a_file_of_the_users_is_as_it_is_now() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write(".gitignore", "*.log\n")?;
+    world.repository.write(".worktreeinclude", "local.log\n")?;
+    world.repository.write("local.log", "old\n")?;
+    world.repository.write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
+    world.repository.commit_all("Plan")?;
+    world.types(&["run", "plan.md", "--verify", "test ! -e mine.txt || grep new local.log"], 0)?;
+    world.repository.write("mine.txt", "mine\n")?;
+    world.repository.commit_all("Mine")?;
+    world.repository.write("local.log", "new\n")?;
     world.types(&["land"], 0).map(drop)
 }

@@ -4,27 +4,36 @@
 //! those that its setup creates. It contains no work, so it is moved to another commit for each check.
 //!
 //! Ignored files stay from one check to the next, so that builds are quick, but only those left by a check that
-//! passed, of a commit that the next one contains. A check that failed, was stopped or killed, or belonged to an
-//! abandoned result leaves nothing: the worktree is recreated. A note in git's entry for the worktree, which no
-//! confined command can write, names the commit that passed; it is removed while a check runs.
+//! passed, of a commit that the next one contains, with the same of the user's ignored files. A check that failed, was
+//! stopped or killed, or belonged to an abandoned result leaves nothing: the worktree is recreated. A note in git's
+//! entry for the worktree, which no confined command can write, names the commit that passed and the fingerprint of the
+//! user's files that it saw; it is removed while a check runs.
 
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use orchestrate_core::{Oid, RunId, RunSettings};
+use orchestrate_core::{BlobId, Oid, RunId, RunSettings};
 use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
+use orchestrate_journal::Blob;
 
 use crate::merge::checks::ShellCommand;
 use crate::run::layout::Layout;
 
-/// The name of the note with the commit of the last check, if it passed.
+/// The name of the note of the last check, if it passed.
 const PASSED: &str = "orchestrate-passed";
 
 /// The verifier at a commit, ready for one check.
 pub(crate) struct Verifier {
     worktree: Worktree,
+    passes: Passed,
+}
+
+/// A check that passed, or would.
+struct Passed {
     commit: Oid,
+    /// The fingerprint of the user's files that are copied into the worktree.
+    included: BlobId,
 }
 
 /// Moves a run's verifier to a commit; creates it if it does not exist, and recreates it if it is unusable.
@@ -35,12 +44,15 @@ pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> 
         base: commit.clone(),
         lock_reason: format!("orchestrate {run} verifier"),
     };
+    // Before the files are copied: if one changes meanwhile, the next check finds it changed.
+    let included = Blob::new(repo.worktrees().included_fingerprint()?).id().clone();
+    let passes = Passed { commit: commit.clone(), included };
     let anew = || {
         repo.worktrees().discard(&spec.path, &layout.trash())?.delete()?;
         filled(repo, &spec)
     };
     let worktree = match repo.worktrees().open(&spec.path) {
-        Ok(last) if !take_note(&last)?.is_some_and(|passed| is_within(repo, &passed, commit)) => anew()?,
+        Ok(last) if !take_note(&last)?.is_some_and(|passed| is_reusable(repo, &passed, &passes)) => anew()?,
         _ => match filled(repo, &spec) {
             Err(error) if !matches!(error, GitError::Killed) => {
                 tracing::warn!(%error, "recreating the verifier");
@@ -49,7 +61,7 @@ pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> 
             filled => filled?,
         },
     };
-    Ok(Verifier { worktree, commit: commit.clone() })
+    Ok(Verifier { worktree, passes })
 }
 
 impl Verifier {
@@ -61,8 +73,10 @@ impl Verifier {
     /// Records that the check has passed, so that the next one may use the files that this one left.
     pub(crate) fn note_passed(self) -> Result<(), GitError> {
         let path = note(&self.worktree);
+        let Passed { commit, included } = &self.passes;
+        let text = format!("{}\n{}", commit.as_str(), included.as_str());
         let opened = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let written = opened.and_then(|mut note| note.write_all(self.commit.as_str().as_bytes()));
+        let written = opened.and_then(|mut note| note.write_all(text.as_bytes()));
         written.map_err(|source| GitError::Io { doing: "write", path, source })
     }
 }
@@ -71,20 +85,24 @@ fn note(worktree: &Worktree) -> PathBuf {
     worktree.admin_dir().join(PASSED)
 }
 
-/// Removes the note of the last check, and returns the commit in it, or `None` if that check did not pass.
-fn take_note(worktree: &Worktree) -> Result<Option<Oid>, GitError> {
+/// Removes the note of the last check, and returns what is in it, or `None` if that check did not pass.
+fn take_note(worktree: &Worktree) -> Result<Option<Passed>, GitError> {
     let path = note(worktree);
     let taken = std::fs::read_to_string(&path).and_then(|text| std::fs::remove_file(&path).map(|()| text));
+    let parsed = |text: &str| {
+        let (commit, included) = text.split_once('\n')?;
+        Some(Passed { commit: Oid::new(commit), included: BlobId::new(included) })
+    };
     match taken {
-        Ok(text) => Ok(Some(Oid::new(text))),
+        Ok(text) => Ok(parsed(&text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(GitError::Io { doing: "remove", path, source }),
     }
 }
 
-/// Reports whether a commit contains another; a commit that no longer exists is contained in none.
-fn is_within(repo: &Repo, older: &Oid, newer: &Oid) -> bool {
-    repo.contains(newer, older).unwrap_or(false)
+/// Reports whether a check may use what an earlier one left. A commit that no longer exists is contained in none.
+fn is_reusable(repo: &Repo, earlier: &Passed, next: &Passed) -> bool {
+    earlier.included == next.included && repo.contains(&next.commit, &earlier.commit).unwrap_or(false)
 }
 
 /// Creates a worktree, or takes it over, with the files of its commit and those that the project wants in each.

@@ -29,6 +29,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land_styles::what_new_commits_change_is_checked_again", what_new_commits_change_is_checked_again),
         case("land_styles::a_conflict_lands_nothing_in_any_style", a_conflict_lands_nothing_in_any_style),
         case("land_styles::only_new_work_lands_after_a_squash", only_new_work_lands_after_a_squash),
+        case("land_styles::work_that_the_branch_has_makes_no_commit", work_that_the_branch_has_makes_no_commit),
         case("land_styles::the_users_template_words_the_commit", the_users_template_words_the_commit),
         case("land_styles::the_identity_is_that_of_git_commit", the_identity_is_that_of_git_commit),
         case("land_styles::hooks_are_named_and_not_run", hooks_are_named_and_not_run),
@@ -150,6 +151,22 @@ fn only_new_work_lands_after_a_squash() -> Outcome {
         if world.repository.git(&["log", "-1", "--format=%b", "main"])?.contains("T2: two") {
             return fail("the message has a task that landed before");
         }
+    }
+    Ok(())
+}
+
+/// As after a pull request that the server has squashed, and a pull.
+fn work_that_the_branch_has_makes_no_commit() -> Outcome {
+    for style in ["--squash", "--rebase"] {
+        let world = ended(&[])?;
+        meanwhile(&world, "one", "1\n")?;
+        meanwhile(&world, "two", "2\n")?;
+        let before = world.repository.git(&["rev-parse", "main"])?;
+        let landed = world.types(&["land", style, "--json"], 0)?.json()?;
+        if *at(&landed, "/brought")? != "nothing" {
+            return fail(landed.to_string());
+        }
+        same(&world.repository.git(&["rev-parse", "main"])?, &before)?;
     }
     Ok(())
 }

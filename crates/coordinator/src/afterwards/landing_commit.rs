@@ -133,6 +133,9 @@ impl Course<'_> {
             LandStyle::Squash => (self.squash(from)?, Brought::Squash),
             LandStyle::Rebase => (self.rebase(from)?, Brought::Rebase),
         };
+        if commit == *from {
+            return Ok((commit, Brought::Nothing));
+        }
         // No task has this name: it is reserved for the merged branch.
         let prefix = format!("{}{}", run.keep_prefix(), TaskId::INTEGRATION);
         repo.keep(&format!("{prefix}/landing-{commit}"), &commit)?;
@@ -149,8 +152,12 @@ impl Course<'_> {
         self.commit(tree, parents, (wording.of_merge(self.message), trailers))
     }
 
+    /// Returns the tip itself if the branch has this work already: `git commit` makes no empty commit either.
     fn squash(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
         let (tree, since) = (self.merged_tree(from)?, self.landed_before(from)?);
+        if tree == self.runs.repo.tree_of(from)? {
+            return Ok(from.clone());
+        }
         let earlier = since.map(|since| self.tasks_in(&since)).transpose()?;
         let wording = Wording { state: self.state, since: earlier };
         self.commit(tree, vec![from.clone()], (wording.of_squash(self.message), wording.trailers()))

@@ -34,6 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land_styles::the_identity_is_that_of_git_commit", the_identity_is_that_of_git_commit),
         case("land_styles::hooks_are_named_and_not_run", hooks_are_named_and_not_run),
         case("land_styles::hooks_run_as_gits_own_on_request", hooks_run_as_gits_own_on_request),
+        case("land_styles::a_hook_runs_in_the_checkout_that_changed", a_hook_runs_in_the_checkout_that_changed),
         case("land_styles::hooks_check_each_commit_of_a_rebase", hooks_check_each_commit_of_a_rebase),
         case("land_styles::a_hook_that_lands_is_not_run", a_hook_that_lands_is_not_run),
         case("land_styles::a_landing_signs_its_commits", a_landing_signs_its_commits).needs(SSH_KEYGEN),
@@ -439,6 +440,18 @@ fn hooks_run_as_gits_own_on_request() -> Outcome {
     let refused = world.types(&["land", "--squash", "--hooks"], 3)?;
     says(&refused, &["failed to run the hook commit-msg: it ended with exit code 3", "no such ticket"])?;
     same(&world.repository.git(&["rev-parse", "main"])?, &before)
+}
+
+/// The branch is checked out in another worktree than the one in which `land` is typed.
+fn a_hook_runs_in_the_checkout_that_changed() -> Outcome {
+    let world = ended(&[])?;
+    let (log, linked) = (world.file("log"), world.file("linked"));
+    world.repository.git(&["switch", "-q", "-c", "other"])?;
+    world.repository.git(&["worktree", "add", "-q", &linked, "main"])?;
+    hook(&world, "post-merge", &format!("pwd -P >> {log}; cat one >> {log}"))?;
+    world.types(&["land", "--hooks"], 0)?;
+    let real = std::fs::canonicalize(&linked)?;
+    same(&std::fs::read_to_string(&log)?, &format!("{}\n1\n", real.display()))
 }
 
 /// The second commit is refused, so that nothing lands although the first was made.

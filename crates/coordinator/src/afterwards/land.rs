@@ -193,8 +193,11 @@ impl Archive {
                 POST_MERGE => is_safe && landed.checkout.is_some(),
                 name => MESSAGE_HOOKS.contains(&name),
             };
-            if skipped.contains(&POST_MERGE) && has_run(POST_MERGE) {
-                landed.warnings.extend(landing.run_post_merge(landed.brought == Brought::Squash)?);
+            if let Some(checkout) = &landed.checkout
+                && skipped.contains(&POST_MERGE)
+                && is_safe
+            {
+                landed.warnings.extend(landing.run_post_merge(checkout, landed.brought == Brought::Squash)?);
             }
             skipped.retain(|name| !has_run(name));
         }

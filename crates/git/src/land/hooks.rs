@@ -40,13 +40,13 @@ impl Landing<'_> {
         Ok(changed.iter().any(|path| places.iter().any(|place| path.starts_with(place))))
     }
 
-    /// Runs the hook for an updated checkout, and returns its complaint if it fails.
+    /// Runs the hook for an updated checkout, there, and returns its complaint if it fails.
     ///
     /// # Errors
     /// If git cannot be started.
-    pub fn run_post_merge(&self, is_squash: bool) -> Result<Option<String>, GitError> {
+    pub fn run_post_merge(&self, checkout: &Path, is_squash: bool) -> Result<Option<String>, GitError> {
         let squash = if is_squash { "1" } else { "0" };
-        let ended = self.repo.program.run_hook(self.repo.workdir(), [AFTERWARDS, "--", squash])?;
+        let ended = self.repo.program.run_hook(checkout, [AFTERWARDS, "--", squash])?;
         Ok((ended.code != 0).then(|| ended.failure(AFTERWARDS).to_string()))
     }
 

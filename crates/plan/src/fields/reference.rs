@@ -17,6 +17,9 @@ use orchestrate_core::similar::nearest;
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
 const MAX_SUGGESTIONS: usize = 20;
 
+/// What stands between two tasks of one list, as a word of its own.
+const CONNECTING: [&str; 8] = ["and", "plus", "then", "+", "/", "|", "→", "->"];
+
 /// The maximum length of a range: two ids and the separator between them.
 const MAX_RANGE_BYTES: usize = 160;
 
@@ -229,7 +232,7 @@ impl<'a> References<'a> {
             at = place + word.len();
             match self.piece(word).filter(|_| begins_with_task && prose.is_none()) {
                 Some(indices) => found.tasks.extend(indices),
-                None if word == "and" => {}
+                None if CONNECTING.contains(&word) => {}
                 None if is_id(word) && self.piece(word).is_none() => findings.error(self.unknown(offset + place, word)),
                 None => prose = prose.or(Some(place)),
             }
@@ -441,13 +444,16 @@ mod tests {
         let tasks: Vec<Name<'_>> = ids.iter().map(|id| name(id, None)).collect();
         let groups = [Group { id: "1".to_owned(), mark: None, leaves: 6..8 }];
         let references = References::new(&tasks, &groups);
-        let table: [(&str, &[usize]); 18] = [
+        let table: [(&str, &[usize]); 21] = [
             ("T001", &[0]),
             ("t001", &[0]),
             ("T1", &[0]),
             ("T001, T003", &[0, 2]),
             ("T001 and T003", &[0, 2]),
             ("T001 T003", &[0, 2]),
+            ("T001 + T003", &[0, 2]),
+            ("T001 then T002 (the tables)", &[0, 1]),
+            ("US-001 / T003", &[4, 2]),
             ("T001-T003", &[0, 1, 2]),
             ("T001–T010", &[0, 1, 2, 3]),
             ("T001-003", &[0, 1, 2]),

@@ -169,30 +169,34 @@ fn parts(sources: &Sources<'_>) -> Vec<Part> {
 /// Divides the plan's prose into what concerns the whole plan and what belongs to the sections of one task. Sections of
 /// other tasks are in neither.
 fn split_notes<'n>(notes: &'n [Note], tasks: &[&Task], task: &Task) -> (Vec<&'n Note>, Vec<&'n Note>) {
-    let own = enclosing(notes, task.line);
-    let others: Vec<Vec<usize>> =
-        tasks.iter().filter(|other| other.line > 0).map(|other| enclosing(notes, other.line)).collect();
+    // A task that is not in the plan's text has no line.
+    let mut lines: Vec<usize> = tasks.iter().map(|task| task.line).filter(|line| *line > 0).collect();
+    lines.sort_unstable();
+    let before = |line: usize| lines.partition_point(|known| *known < line);
     let (mut plan, mut section) = (Vec::new(), Vec::new());
-    for (at, note) in notes.iter().enumerate().filter(|(_, note)| !note.text.is_empty()) {
-        let is_of = |enclosing: &Vec<usize>| enclosing.contains(&at);
-        if others.iter().all(is_of) || !others.iter().any(is_of) {
+    for (note, end) in notes.iter().zip(ends(notes)).filter(|(note, _)| !note.text.is_empty()) {
+        let within = before(end).saturating_sub(before(note.line));
+        if within == lines.len() || within == 0 {
             plan.push(note);
-        } else if own.contains(&at) {
+        } else if (note.line..end).contains(&task.line) {
             section.push(note);
         }
     }
     (plan, section)
 }
 
-/// Returns the indices of the notes whose headings enclose a line, the outermost first; none for a task that is not in
-/// the plan's text.
-fn enclosing(notes: &[Note], line: usize) -> Vec<usize> {
-    let mut enclosing: Vec<usize> = Vec::new();
-    for (at, note) in notes.iter().enumerate().take_while(|(_, note)| note.line <= line) {
-        enclosing.retain(|open| notes.get(*open).is_some_and(|open| open.level < note.level));
-        enclosing.push(at);
+/// Returns for each note the line at which the section of its heading is over.
+fn ends(notes: &[Note]) -> Vec<usize> {
+    let mut ends = vec![usize::MAX; notes.len()];
+    // The sections that are not over, with their levels, the outermost first.
+    let mut open: Vec<(usize, u8)> = Vec::new();
+    for (at, note) in notes.iter().enumerate() {
+        while let Some((over, _)) = open.pop_if(|(_, level)| *level >= note.level) {
+            ends.iter_mut().skip(over).take(1).for_each(|end| *end = note.line);
+        }
+        open.push((at, note.level));
     }
-    if line == 0 { Vec::new() } else { enclosing }
+    ends
 }
 
 fn note_part(kind: &str, note: &Note) -> Part {
@@ -274,6 +278,21 @@ mod tests {
         let told = join(String::new(), parts(), Bound::new(1, true));
         assert_eq!(told, format!("{said} `read_plan` shows the plan and its sections.\n"));
         assert_eq!(join(String::new(), parts(), Bound::new(1, false)), format!("{said}\n"));
+    }
+
+    #[test]
+    fn the_sections_of_other_tasks_are_left_out() {
+        let text = "# Plan\n\nGoal.\n\n## One\n\nOf one.\n\n### Deep\n\nDeeper.\n\n- [ ] T1 a\n\n## Two\n\nOf two.\n\n\
+                    - [ ] T2 b\n\n## Notes\n\nOf all.\n";
+        let plan = orchestrate_plan::Plan::parse(text, &orchestrate_plan::KnownNames::default()).unwrap();
+        let tasks: Vec<&Task> = plan.tasks.iter().collect();
+        let split = |task: &Task| {
+            let (plan, section) = split_notes(&plan.notes, &tasks, task);
+            [plan, section].map(|notes| notes.into_iter().map(|note| note.text.clone()).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(split(tasks[0]), ["Goal. Of all.", "Of one. Deeper."]);
+        assert_eq!(split(tasks[1]), ["Goal. Of all.", "Of two."]);
+        assert_eq!(split(&Task { line: 0, ..tasks[0].clone() }), ["Goal. Of all.", ""]);
     }
 
     #[test]

@@ -42,11 +42,12 @@ enum Forge {
 }
 
 impl Forge {
-    /// Returns the programs to try for an address: the one of its server, or both if the server is unknown.
-    fn of(address: &str) -> &'static [Forge] {
-        match address {
-            address if address.contains("github") => &[Forge::GitHub],
-            address if address.contains("gitlab") => &[Forge::GitLab],
+    /// Returns the programs to try for an address: the one of its server, or both if the server is unknown. The path may
+    /// name another server, of which it is a mirror.
+    fn of(address: &GitAddress) -> &'static [Forge] {
+        match address.host().map(ToString::to_string).unwrap_or_default() {
+            host if host.contains("github") => &[Forge::GitHub],
+            host if host.contains("gitlab") => &[Forge::GitLab],
             _ => &[Forge::GitHub, Forge::GitLab],
         }
     }
@@ -114,7 +115,7 @@ impl Landing<'_> {
     /// # Errors
     /// [`GitError::Forge`].
     pub fn open_request(&self, remote: &Remote, request: &PullRequest) -> Result<Option<String>, GitError> {
-        let found = Forge::of(remote.address.as_str()).iter().find_map(|forge| {
+        let found = Forge::of(&remote.address).iter().find_map(|forge| {
             let program = self.repo.program.find_forge(forge.program())?;
             Some((forge, program))
         });
@@ -134,6 +135,26 @@ impl Landing<'_> {
 
     /// Returns the command lines that open a pull request, one for each program that may fit the remote's server.
     pub fn request_commands(&self, remote: &Remote, request: &PullRequest) -> Vec<String> {
-        Forge::of(remote.address.as_str()).iter().map(|forge| forge.command_line(request)).collect()
+        Forge::of(&remote.address).iter().map(|forge| forge.command_line(request)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_chooses_the_program() {
+        let table: [(&str, &[&str]); 5] = [
+            ("git@github.com:team/words.git", &["gh"]),
+            ("https://github.example.com/gitlab-tools/words", &["gh"]),
+            ("https://gitlab.com/team/github-mirror.git", &["glab"]),
+            ("ssh://git@code.example.com/github/words.git", &["gh", "glab"]),
+            ("/srv/gitlab/words.git", &["gh", "glab"]),
+        ];
+        for (address, expected) in table {
+            let forges = Forge::of(&GitAddress::parse(address).unwrap());
+            assert_eq!(forges.iter().map(|forge| forge.program()).collect::<Vec<_>>(), expected, "{address}");
+        }
     }
 }

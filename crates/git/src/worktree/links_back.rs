@@ -6,6 +6,7 @@
 //! that is exact: the file is text, and the path begins and ends where a name does. Anything else is refused. Programs
 //! that contain such a path in their own format are not searched.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -17,6 +18,8 @@ use crate::store::openat;
 const SHEBANG_BYTES: usize = 255;
 /// The maximum size of a file that is searched; of larger ones only scripts exist, whose first line counts.
 pub(crate) const MAX_SEARCHED: u64 = 8 << 20;
+/// The maximum length of a path that the system opens.
+const MAX_PATH: usize = 4_096;
 /// How many bytes of a file decide whether it is text.
 const HEAD: usize = 8 << 10;
 
@@ -88,13 +91,23 @@ impl Relocation {
         let mut names = vec![self.from.clone()];
         let Some(last) = self.from.file_name() else { return names };
         let needle = [b"/", last.as_bytes()].concat();
+        let mut tried = HashSet::new();
+        // Where the names and slashes before a place begin, as far as the bytes have been looked at.
+        let (mut start, mut seen) = (0, 0);
         for (at, _) in bytes.windows(needle.len()).enumerate().filter(|(_, window)| *window == needle) {
-            let (before, end) = (bytes.get(..at).unwrap_or_default(), at + needle.len());
-            let start = before.iter().rposition(|byte| !is_of_name(*byte) && *byte != b'/').map_or(0, |last| last + 1);
+            let end = at + needle.len();
+            let between = bytes.get(seen..at).unwrap_or_default();
+            if let Some(other) = between.iter().rposition(|byte| !is_of_name(*byte) && *byte != b'/') {
+                start = seen + other + 1;
+            }
+            seen = at;
+            if end - start > MAX_PATH || !is_end(bytes.get(end).copied()) {
+                continue;
+            }
             let name = Path::new(OsStr::from_bytes(bytes.get(start..end).unwrap_or_default()));
             // The path of a URL follows two slashes.
             let name = PathBuf::from_iter(name.components());
-            let is_new = name.is_absolute() && !names.contains(&name) && is_end(bytes.get(end).copied());
+            let is_new = name.is_absolute() && !names.contains(&name) && tried.insert(name.clone());
             if is_new && name.canonicalize().is_ok_and(|real| real == self.from) {
                 names.push(name);
             }
@@ -397,6 +410,15 @@ mod tests {
         assert_eq!(long.content(Kind::Script, b"#!/p/bin/python\n"), Err(BackLink::Shebang));
         let spaced = Relocation::new(Path::new("/p"), Path::new("/a b"));
         assert_eq!(spaced.content(Kind::Script, b"#!/p/bin/python\n"), Err(BackLink::Shebang));
+    }
+
+    /// A committed file can be one name from its beginning to its end.
+    #[test]
+    fn each_byte_is_looked_at_once() {
+        let text = "/p".repeat(1 << 19);
+        let relocation = Relocation::new(Path::new("/p"), Path::new("/T1"));
+        let expected = format!("/T1{}", text.strip_prefix("/p").unwrap());
+        assert!(relocation.content(Kind::Text, text.as_bytes()) == Ok(Relocated::Other(expected.into_bytes())));
     }
 
     #[test]

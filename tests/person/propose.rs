@@ -11,6 +11,7 @@ const PLAN: &str = "# Words\n\n- [ ] T1 one (run: touch one)\n";
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("propose::the_branch_is_pushed_and_the_request_opened", the_branch_is_pushed_and_the_request_opened),
+        case("propose::a_request_from_a_fork_goes_to_its_origin", a_request_from_a_fork_goes_to_its_origin),
         case("propose::without_a_program_the_commands_are_printed", without_a_program_the_commands_are_printed),
         case("propose::what_cannot_be_pushed_is_said", what_cannot_be_pushed_is_said),
         case("propose::a_repositorys_programs_do_not_push", a_repositorys_programs_do_not_push),
@@ -60,6 +61,18 @@ fn the_branch_is_pushed_and_the_request_opened() -> Outcome {
     }
     // The branch has not landed here.
     if world.repository.path().join("one").exists() { fail("it has landed") } else { Ok(()) }
+}
+
+fn a_request_from_a_fork_goes_to_its_origin() -> Outcome {
+    let (world, upstream) = (ended()?, "https://github.com/team/words");
+    world.repository.git(&["remote", "add", "upstream", upstream])?;
+    world.repository.git(&["config", "branch.main.remote", "upstream"])?;
+    let log = world.file("log");
+    let path = with_program(&world.home, "gh", &format!("printf '%s|' \"$@\" > {log}"))?;
+    world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?.exits(0)?;
+    require_pushed(&world)?;
+    let typed = std::fs::read_to_string(&log)?;
+    if typed.ends_with(&format!("|--repo|{upstream}|")) { Ok(()) } else { fail(typed) }
 }
 
 /// Returns a search path with git alone.

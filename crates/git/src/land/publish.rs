@@ -19,6 +19,8 @@ pub struct Remote {
     pub name: String,
     /// Its address for pushing, as git would use it.
     pub address: GitAddress,
+    /// The repository that the branch is fetched from, if that is another one: a pull request from a fork goes there.
+    pub upstream: Option<GitAddress>,
 }
 
 /// A request to merge one branch of a remote into another.
@@ -59,8 +61,13 @@ impl Forge {
         }
     }
 
-    fn arguments(self, request: &PullRequest) -> Vec<String> {
+    fn arguments(self, remote: &Remote, request: &PullRequest) -> Vec<String> {
         let PullRequest { head, base, title, body } = request;
+        let fork = remote.upstream.as_ref().map(|_| remote.address.path()).filter(|path| !path.is_empty());
+        let head = &match (self, fork.and_then(|path| path.split_once('/'))) {
+            (Forge::GitHub, Some((owner, _))) => format!("{owner}:{head}"),
+            _ => head.clone(),
+        };
         let (kind, options) = match self {
             Forge::GitHub => ("pr", ["--head", "--base", "--title", "--body"]),
             Forge::GitLab => ("mr", ["--source-branch", "--target-branch", "--title", "--description"]),
@@ -69,14 +76,26 @@ impl Forge {
         for (option, value) in options.into_iter().zip([head, base, title, body]) {
             arguments.extend([option.to_owned(), value.clone()]);
         }
-        // It would otherwise ask for confirmation.
-        arguments.extend(matches!(self, Forge::GitLab).then(|| "--yes".to_owned()));
+        if matches!(self, Forge::GitLab) {
+            arguments.extend(fork.into_iter().flat_map(|path| ["--head".to_owned(), path.to_owned()]));
+            // It would otherwise ask for confirmation.
+            arguments.push("--yes".to_owned());
+        }
         arguments
     }
 
-    fn command_line(self, request: &PullRequest) -> String {
-        let words = self.arguments(request).into_iter().map(shell_word);
-        std::iter::once(self.program().to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    fn command_line(self, remote: &Remote, request: &PullRequest) -> String {
+        let mut words = vec![self.program().to_owned()];
+        words.extend(self.arguments(remote, request));
+        words.extend(remote.upstream.iter().flat_map(|upstream| ["--repo".to_owned(), upstream.to_string()]));
+        words.into_iter().map(shell_word).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Remote {
+    /// Returns the address of the repository that a pull request is opened in.
+    fn merges_at(&self) -> &GitAddress {
+        self.upstream.as_ref().unwrap_or(&self.address)
     }
 }
 
@@ -90,7 +109,16 @@ impl Landing<'_> {
         let name = self.repo.shared.configuration.push_remote(branch);
         let address = self.repo.remotes().address_of_result(&name)?;
         let address = address.ok_or_else(|| GitError::NoRemote { branch: branch.to_owned() })?;
-        Ok(Remote { name, address })
+        let upstream = self.fetched_from(branch).filter(|upstream| !upstream.names_repository_of(&address));
+        Ok(Remote { name, address, upstream })
+    }
+
+    /// Returns the address at a server that a branch is fetched from.
+    fn fetched_from(&self, branch: &str) -> Option<GitAddress> {
+        let configuration = &self.repo.shared.configuration;
+        let address = configuration.remote_addresses(&configuration.fetch_remote(branch), false).into_iter().next()?;
+        // Git could not fetch from an address that is none.
+        GitAddress::parse(&address).ok().filter(|address| address.host().is_some())
     }
 
     /// Pushes a commit to a branch of a remote, which is only ever moved forward.
@@ -115,13 +143,13 @@ impl Landing<'_> {
     /// # Errors
     /// [`GitError::Forge`].
     pub fn open_request(&self, remote: &Remote, request: &PullRequest) -> Result<Option<String>, GitError> {
-        let found = Forge::of(&remote.address).iter().find_map(|forge| {
+        let found = Forge::of(remote.merges_at()).iter().find_map(|forge| {
             let program = self.repo.program.find_forge(forge.program())?;
             Some((forge, program))
         });
         let Some((forge, program)) = found else { return Ok(None) };
-        let mut arguments = forge.arguments(request);
-        arguments.extend(["--repo".to_owned(), remote.address.to_string()]);
+        let mut arguments = forge.arguments(remote, request);
+        arguments.extend(["--repo".to_owned(), remote.merges_at().to_string()]);
         // Not in the checkout: these programs start git there, which may run what the repository's configuration names.
         let room = Room::new()?;
         let ended = self.repo.program.run_forge(&program, room.work_tree(), &arguments)?;
@@ -135,7 +163,7 @@ impl Landing<'_> {
 
     /// Returns the command lines that open a pull request, one for each program that may fit the remote's server.
     pub fn request_commands(&self, remote: &Remote, request: &PullRequest) -> Vec<String> {
-        Forge::of(&remote.address).iter().map(|forge| forge.command_line(request)).collect()
+        Forge::of(remote.merges_at()).iter().map(|forge| forge.command_line(remote, request)).collect()
     }
 }
 
@@ -156,5 +184,24 @@ mod tests {
             let forges = Forge::of(&GitAddress::parse(address).unwrap());
             assert_eq!(forges.iter().map(|forge| forge.program()).collect::<Vec<_>>(), expected, "{address}");
         }
+    }
+
+    #[test]
+    fn a_request_from_a_fork_names_whose_branch_it_is() {
+        let address = |text: &str| GitAddress::parse(text).unwrap();
+        let [head, base, title, body] = ["work", "main", "Words", ""].map(str::to_owned);
+        let request = PullRequest { head, base, title, body };
+        let mut remote = Remote {
+            name: "origin".to_owned(),
+            address: address("git@github.com:me/words.git"),
+            upstream: Some(address("https://github.com/team/words")),
+        };
+        let line = |forge: Forge, remote: &Remote| forge.command_line(remote, &request);
+        let common = "--base main --title Words --body ''";
+        let expected = format!("gh pr create --head me:work {common} --repo https://github.com/team/words");
+        assert_eq!(line(Forge::GitHub, &remote).replace('\'', ""), expected.replace('\'', ""));
+        assert!(line(Forge::GitLab, &remote).contains(" --head me/words --yes --repo https://github.com/team/words"));
+        remote.upstream = None;
+        assert_eq!(line(Forge::GitHub, &remote), format!("gh pr create --head work {common}"));
     }
 }

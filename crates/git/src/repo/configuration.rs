@@ -258,6 +258,12 @@ impl Configuration {
         own.iter().find_map(|key| text(key)).unwrap_or_else(|| "origin".to_owned())
     }
 
+    /// Returns the name of the remote that git would fetch a branch from.
+    pub(crate) fn fetch_remote(&self, branch: &str) -> String {
+        let own = self.value(&format!("branch.{branch}.remote")).and_then(|entry| entry.value.clone());
+        own.and_then(|name| String::from_utf8(name).ok()).unwrap_or_else(|| "origin".to_owned())
+    }
+
     /// Lists the remotes that have an address, sorted.
     pub(crate) fn remotes(&self) -> Vec<String> {
         let named = |entry: &Entry| {

@@ -93,7 +93,7 @@ fn list(bytes: usize, record: &str) -> String {
 
 /// Creates a group whose tasks all inherit its attributes.
 fn group(bytes: usize, attributes: &str) -> String {
-    let tasks: String = (1..bytes / 16).map(|at| format!("  - [ ] [P] T{at} x\n")).collect();
+    let tasks: String = (1..bytes / 16).map(|at| format!("  - [ ] T{at} x\n")).collect();
     format!("- [ ] G ({attributes})\n{tasks}")
 }
 

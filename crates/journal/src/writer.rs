@@ -132,6 +132,9 @@ impl Writer {
 
     /// Decides, writes and publishes a group of jobs, and sends the results.
     fn commit(&mut self, group: Vec<Box<dyn Job>>, published: &watch::Sender<Arc<RunState>>) {
+        if group.is_empty() {
+            return;
+        }
         let is_last = group.iter().any(|job| job.is_last());
         let mut scratch = Scratch::new(&self.run, self.timeline.now(), Some(Arc::clone(&self.state)));
         let mut to_write = Vec::new();

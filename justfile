@@ -33,13 +33,13 @@ deny:
 advisories:
     cargo deny check advisories
 
-# Runs the tests; those whose external tool is missing are shown as ignored.
+# Runs the tests, for root with their files in memory; those whose external tool is missing are shown as ignored.
 test *ARGS:
-    cargo test {{ARGS}}
+    .ci/in-memory cargo test {{ARGS}}
 
 # Runs the tests, and fails if an external tool is missing.
 test-all *ARGS:
-    ORCHESTRATE_REQUIRE=all cargo test {{ARGS}}
+    ORCHESTRATE_REQUIRE=all .ci/in-memory cargo test {{ARGS}}
 
 # Runs the tests of the whole program one at a time, and prints the 40 slowest with their time and CPU time.
 durations *ARGS:

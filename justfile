@@ -78,6 +78,11 @@ maps:
 hostile:
     ORCHESTRATE_HOSTILE=all cargo test -q --test orchestrate table_of_attacks
 
+# Tests control groups in an emulated machine that boots this Linux image, as root and as an ordinary user.
+cgroups KERNEL *TESTS:
+    cargo test -p orchestrate-sandbox --test canaries --no-run
+    crates/sandbox/tests/canaries/cgroups.sh {{KERNEL}} {{TESTS}}
+
 # Follows users of public projects (cargo, Python, npm, pnpm, C, Go) in each tier; needs the network and their tools.
 field:
     ORCHESTRATE_FIELD=all cargo test --test orchestrate field::

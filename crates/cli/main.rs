@@ -22,7 +22,11 @@ use crate::show::terminal::Terminal;
 fn main() -> ExitCode {
     orchestrate_coordinator::run_helper_if_asked();
     report_panics();
-    ExitCode::from(shielded(work))
+    let code = shielded(work);
+    if let Err(error) = orchestrate_coordinator::leave_control_groups() {
+        show::output::warning(&format!("failed to {error}"));
+    }
+    ExitCode::from(code)
 }
 
 /// Runs `work`, and returns the exit code of a bug if it panics; the panic hook has then reported it.

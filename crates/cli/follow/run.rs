@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_coordinator::{Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel};
+use orchestrate_coordinator::{Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel, kernel_limits};
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK, Standing};
 use orchestrate_core::{Report, RunId, RunState, shell_word};
 use orchestrate_journal::Store;
@@ -82,7 +82,8 @@ pub(crate) fn log(style: Style) {
 pub(crate) fn tier(coordinator: &Coordinator, variables: &BTreeMap<String, String>) -> String {
     let demand = SandboxDemand::of(variables).filter(|demand| demand.is_strict);
     let demanded = demand.map(|demand| format!(", as {} demands", demand.by)).unwrap_or_default();
-    format!("sandbox tier: {}{demanded}", coordinator.confinement())
+    let groups = if kernel_limits().is_ok() { ", each command in a control group" } else { "" };
+    format!("sandbox tier: {}{groups}{demanded}", coordinator.confinement())
 }
 
 /// A run that has ended, with its report.

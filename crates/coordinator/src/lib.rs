@@ -41,8 +41,8 @@ pub use error::{BaseFailure, CoordinatorError, PlanPlace};
 pub use link::link_error::LinkError;
 pub use orchestrate_model::prices_date;
 pub use orchestrate_sandbox::{
-    Cancel, Captured, Confinement, Exit, Finished, Interrupts, Passed, SandboxError, Sink, pass_through,
-    protect_process, run_helper_if_asked,
+    Cancel, Captured, Confinement, Exit, Finished, Interrupts, Passed, SandboxError, Sink, kernel_limits,
+    leave_control_groups, pass_through, protect_process, run_helper_if_asked,
 };
 pub use orchestrate_tools::{
     Answer, Answered, Category, Command, Effect, ErrorKind, Plugin, PluginError, PluginId, Severity, SharedValues,

@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cancel::Cancel;
 use crate::capture::Capture;
+use crate::cgroups::{self, JobGroup};
 use crate::descriptors;
 use crate::disk_usage::Account;
 use crate::egress::ListenerSink;
@@ -56,6 +57,8 @@ struct Drive<'a> {
     child: Child,
     control: UnixStream,
     control_open: bool,
+    /// The control group of the program.
+    group: Option<JobGroup>,
     reported: Vec<u8>,
     /// Takes the socket of the proxy; `None` once it has, or if there is none to take.
     proxy: &'a mut Option<ListenerSink>,
@@ -91,7 +94,7 @@ fn run_once(
     proxy: &mut Option<ListenerSink>,
 ) -> Result<Finished, SandboxError> {
     let started = Instant::now();
-    let Launched { mut child, control, folders, _scratch } = launch::launch(tier, job)?;
+    let Launched { mut child, control, folders, group, _scratch } = launch::launch(tier, job)?;
     control.set_nonblocking(true).map_err(SandboxError::io("read the control socket without blocking"))?;
     let kept = job.limits.kept_output_bytes;
     let mut drive = Drive {
@@ -102,6 +105,7 @@ fn run_once(
         child,
         control,
         control_open: true,
+        group,
         reported: Vec::new(),
         proxy,
         phase: Phase::Running,
@@ -117,6 +121,9 @@ fn run_once(
     waited?;
     if let Some(account) = drive.account() {
         tier.accounts.keep(folders, account);
+    }
+    if let Some(cause) = drive.outside_group() {
+        cgroups::give_up(&cause, tier.warn);
     }
     drive.finish(started.elapsed())
 }
@@ -208,6 +215,10 @@ impl Drive<'_> {
             }
         };
         self.deadline = Instant::now().checked_add(time);
+        if let (Phase::Killing, Some(group)) = (phase, &self.group) {
+            // What this does not end, the supervisor does.
+            let _ = group.kill();
+        }
         // A supervisor that has ended needs no order.
         let _ = self.control.write_all(&[order.byte()]);
     }
@@ -231,8 +242,13 @@ impl Drive<'_> {
         self.reported.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
     }
 
+    /// Returns how far the job has come.
     fn last_report(&self) -> Option<Report> {
-        self.reports().last()
+        self.reports().filter(|report| !matches!(report, Report::OutsideGroup(_))).last()
+    }
+
+    fn outside_group(&self) -> Option<String> {
+        self.reports().find_map(|report| if let Report::OutsideGroup(cause) = report { Some(cause) } else { None })
     }
 
     fn account(&self) -> Option<Account> {
@@ -254,6 +270,11 @@ impl Drive<'_> {
             (Some(stopped), _) => stopped,
             (None, None) => return Err(did_not_start(self.confinement, &self.stderr.finish())),
             (None, Some(Report::Exited(code))) => Exit::Code(code),
+            (None, Some(Report::Signalled(libc::SIGKILL)))
+                if self.group.as_ref().is_some_and(JobGroup::ran_out_of_memory) =>
+            {
+                Exit::MemoryLimit
+            }
             (None, Some(Report::Signalled(signal))) => Exit::Signal(signal),
             (None, Some(Report::TooManyProcesses)) => Exit::ProcessLimit,
             (None, Some(Report::TooMuchCpu)) => Exit::CpuLimit,
@@ -261,7 +282,9 @@ impl Drive<'_> {
             (None, Some(Report::TooMuchDisk)) => Exit::DiskLimit,
             (None, Some(Report::TooManyFiles)) => Exit::FilesLimit,
             // The supervisor itself was killed, by an unconfined job or by the kernel's OOM killer.
-            (None, Some(Report::Starting | Report::Used(_) | Report::Holds(_))) => Exit::Signal(libc::SIGKILL),
+            (None, Some(Report::Starting | Report::OutsideGroup(_) | Report::Used(_) | Report::Holds(_))) => {
+                Exit::Signal(libc::SIGKILL)
+            }
         };
         let usage = self.usage();
         Ok(Finished { exit, stdout: self.stdout.finish(), stderr: self.stderr.finish(), duration, usage })

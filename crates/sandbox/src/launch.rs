@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::bubblewrap::{self, Arguments, Opened, memory_file};
+use crate::cgroups::{self, JobGroup};
 use crate::disk_usage::Space;
 use crate::egress;
 use crate::error::SandboxError;
@@ -30,6 +31,8 @@ pub(crate) struct Launched {
     pub(crate) control: UnixStream,
     /// The folders that an account of disk usage is kept for.
     pub(crate) folders: Vec<OsString>,
+    /// The control group of its program.
+    pub(crate) group: Option<JobGroup>,
     /// Removed when the job is over.
     pub(crate) _scratch: Option<Scratch>,
 }
@@ -47,14 +50,23 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     };
     let folders: Vec<OsString> = view.writable().map(OsString::from).collect();
     let disk_known = tier.accounts.take(&folders);
-    let spec = Spec { disk_known, ..spec(tier.confinement, job, &view, scratch.as_ref()) };
+    let (group, opened) = cgroups::of_job(&job.limits, tier.warn).unzip();
+    let spec = Spec {
+        disk_known,
+        group: opened.as_ref().map(AsRawFd::as_raw_fd),
+        ..spec(tier.confinement, job, &view, scratch.as_ref())
+    };
     let (control, theirs) = UnixStream::pair().map_err(SandboxError::io("make a control socket"))?;
     let json = serde_json::to_vec(&spec)
         .map_err(|cause| SandboxError::Setup { detail: format!("write the helper's orders: {cause}") })?;
-    let given =
-        Given { helper: open_helper(&tier.helper.0)?, control: theirs.into(), spec: memory_file("spec", &json)? };
+    let given = Given {
+        helper: open_helper(&tier.helper.0)?,
+        control: theirs.into(),
+        spec: memory_file("spec", &json)?,
+        group: opened,
+    };
     let around = match tier.confinement {
-        Confinement::Full => Some((bubblewrap()?, Arguments::for_view(&view, job.network))),
+        Confinement::Full => Some((bubblewrap()?, Arguments::for_view(&view, job.network, group.is_some()))),
         _ => None,
     };
     let stdin = if job.stdin.is_empty() { Stdio::null() } else { memory_file("stdin", &job.stdin)?.into() };
@@ -68,7 +80,7 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
         command.env_clear().process_group(0).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn()
     })?;
-    Ok(Launched { child, control, folders, _scratch: scratch })
+    Ok(Launched { child, control, folders, group, _scratch: scratch })
 }
 
 /// The descriptors that the supervisor inherits.
@@ -76,6 +88,7 @@ struct Given {
     helper: OwnedFd,
     control: OwnedFd,
     spec: OwnedFd,
+    group: Option<OwnedFd>,
 }
 
 impl Given {
@@ -87,7 +100,7 @@ impl Given {
     }
 
     fn into_inherited(self) -> Vec<OwnedFd> {
-        vec![self.helper, self.control, self.spec]
+        [self.helper, self.control, self.spec].into_iter().chain(self.group).collect()
     }
 }
 
@@ -140,6 +153,7 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
         file_bytes: job.limits.file_bytes,
         disk: Space::limited(job.limits.disk_bytes, job.limits.disk_files),
         disk_known: None,
+        group: None,
         disk_folders: view.writable().map(OsString::from).chain(scratch.map(|scratch| scratch.path().into())).collect(),
         memory_folders: memory_folders(confinement, toolchain),
         scratch: scratch.map(|scratch| scratch.path().into()),

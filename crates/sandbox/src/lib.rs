@@ -17,6 +17,7 @@
 mod bubblewrap;
 mod cancel;
 mod capture;
+mod cgroups;
 mod descriptors;
 mod disk_usage;
 mod drive;
@@ -46,6 +47,7 @@ mod trusted;
 mod view;
 
 pub use cancel::Cancel;
+pub use cgroups::{KernelLimits, kernel_limits, leave_control_groups};
 pub use error::SandboxError;
 pub use helper::{HELPER_ARG, helper_installed, run_helper_if_asked};
 pub use host::{trusted_program, untrusted_program};

@@ -106,7 +106,7 @@ impl Sandbox {
 
     fn unbounded(confinement: Confinement, helper: Helper) -> Self {
         Self {
-            tier: Tier { confinement, helper, accounts: Accounts::default() },
+            tier: Tier { confinement, helper, accounts: Accounts::default(), warn: |_| () },
             bounds: Bounds::default(),
             additions: Additions::default(),
             packages: None,
@@ -118,6 +118,12 @@ impl Sandbox {
     #[must_use]
     pub fn adding(self, additions: Additions) -> Self {
         Self { additions, ..self }
+    }
+
+    /// Sets the function that tells the user, once, if the kernel can no longer keep limits that it kept.
+    #[must_use]
+    pub fn warning(self, warn: fn(&str)) -> Self {
+        Self { tier: Tier { warn, ..self.tier }, ..self }
     }
 
     /// Sets the folder that jobs with the host's network download packages to, and that those without one read.

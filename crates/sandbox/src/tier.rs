@@ -66,4 +66,6 @@ pub(crate) struct Tier {
     pub(crate) helper: Helper,
     /// The known disk usage of earlier jobs' folders.
     pub(crate) accounts: Accounts,
+    /// Tells the user what no job fails for.
+    pub(crate) warn: fn(&str),
 }

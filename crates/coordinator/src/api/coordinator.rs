@@ -602,7 +602,7 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> 
         }
     };
     let allowed = settings.run.command_memory_mib.map(|mib| mib.saturating_mul(MIB));
-    let sandbox = sandbox.adding(additions_of(&settings.additions));
+    let sandbox = sandbox.adding(additions_of(&settings.additions)).warning(settings.warn);
     Ok(sandbox.within(Bounds {
         cpu: None,
         memory_bytes: allowed.or_else(|| Some(memory_bytes()? / SHARE_OF_MEMORY)),

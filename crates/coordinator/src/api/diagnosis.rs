@@ -5,7 +5,7 @@ use std::path::Path;
 
 use orchestrate_git::{GitError, Identities, RepositoryRefusal, installed};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
-use orchestrate_sandbox::{Confinement, Helper, Sandbox, probe};
+use orchestrate_sandbox::{Confinement, Helper, KernelLimits, Sandbox, kernel_limits, probe};
 use orchestrate_tools::makes_maps;
 use serde::Serialize;
 
@@ -192,13 +192,28 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
     let full = tier("sandbox full", found.full.clone(), level(full_is_needed));
     let fallback = tier("sandbox fallback", found.fallback, level(found.full.is_err() && !strict));
     let demanded = SandboxDemand::of(&settings.switches_given).map(|demand| demanded(&demand, found.full.is_ok()));
-    let mut checks: Vec<Check> = [full, fallback].into_iter().chain(demanded).collect();
-    if rustix::process::getuid().is_root() {
+    let kernel = kernel_limits();
+    let mut checks: Vec<Check> = [full, fallback].into_iter().chain(demanded).chain([groups(&kernel)]).collect();
+    if rustix::process::getuid().is_root() && !kernel.is_ok_and(|limits| limits.processes) {
         let found =
             "the kernel does not limit root's processes: a command that starts too many is killed, not held back";
         checks.push(check("sandbox limits", CheckStatus::Warning, found).fix("run orchestrate as an ordinary user"));
     }
     checks
+}
+
+/// Reports which limits of commands the kernel keeps exactly, or why it keeps none.
+fn groups(kernel: &Result<KernelLimits, String>) -> Check {
+    let found = match kernel {
+        Ok(KernelLimits { memory, processes }) => {
+            let limited =
+                [("memory", memory), ("processes", processes)].into_iter().filter(|(_, is_limited)| **is_limited);
+            let limited: Vec<&str> = limited.map(|(name, _)| name).collect();
+            format!("each command has one, with its limit of {}", limited.join(" and "))
+        }
+        Err(why) => format!("none, so limits are checked several times a second: {why}"),
+    };
+    check("control groups", CheckStatus::Ok, found)
 }
 
 /// Reports what the environment demands of the sandbox, and whether this machine has it.

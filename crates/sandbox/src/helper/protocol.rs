@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -47,6 +47,8 @@ pub(crate) struct Spec {
     pub(crate) disk_folders: Vec<OsString>,
     /// The job's own folders in memory.
     pub(crate) memory_folders: Vec<OsString>,
+    /// The number of the inherited descriptor of the control group that the program starts in, if it has one.
+    pub(crate) group: Option<RawFd>,
     /// A directory that the helper removes at the end. The coordinator removes it too, but may die
     /// before.
     pub(crate) scratch: Option<OsString>,
@@ -86,6 +88,8 @@ pub(crate) enum Report {
     NotExecutable(String),
     /// A step of the setup failed, with its error.
     Failed(String),
+    /// The program could not be started in its control group, and runs outside of it.
+    OutsideGroup(String),
     /// The resources that the job's processes used; how the job ended follows.
     Used(Usage),
     /// The usage of the job's folders; how the job ended follows.

@@ -3,7 +3,7 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -60,6 +60,7 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     let mut json = Vec::new();
     File::from(sys::adopt(spec)?).read_to_end(&mut json)?;
     let mut spec: Spec = serde_json::from_slice(&json)?;
+    let group = spec.group.map(sys::adopt).transpose()?;
     // In the full tier, the pid namespace ends with this process, so no guardian is needed.
     let guardian = match spec.confinement {
         Confinement::Full => None,
@@ -75,7 +76,9 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
         spec.file_bytes = Some(0);
     }
     let mut peak = Peak::default();
-    let end = match announced.and_then(|()| start(&spec, &control).map_err(End::NotStarted)) {
+    let end = match announced
+        .and_then(|()| start(&spec, &control, group.as_ref().map(AsFd::as_fd)).map_err(End::NotStarted))
+    {
         Ok((program, modes)) => {
             let watched = Watched { program, modes: modes.as_ref(), guardian };
             supervise(&spec, &control, &watched, disk.as_mut(), &mut peak)
@@ -98,7 +101,11 @@ fn announce(spec: &Spec, control: &UnixStream) -> Result<(), End> {
 }
 
 /// Starts the program; returns `Err(None)` if the child has already reported what failed.
-fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Option<Report>> {
+fn start(
+    spec: &Spec,
+    control: &UnixStream,
+    group: Option<BorrowedFd<'_>>,
+) -> Result<(Pid, Option<Modes>), Option<Report>> {
     let failed = |step: &str, cause: &dyn std::fmt::Display| Some(Report::Failed(format!("{step}: {cause}")));
     // Fails only if this process already leads a session, which is just as good.
     let _ = rustix::process::setsid();
@@ -111,7 +118,15 @@ fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Opti
     let (ours, childs) = UnixStream::pair().map_err(|cause| failed("make a socket for the child", &cause))?;
     let program = program(spec, move || restrictions.apply(&from_child, &childs))
         .map_err(|cause| Some(Report::NotExecutable(cause.to_string())))?;
-    let started = sys::start_single_threaded(&program);
+    let started = match group.map(|group| sys::start_in_group(&program, group)) {
+        Some(Ok(started)) => started,
+        Some(Err(cause)) => {
+            // The coordinator may have ended, which is noticed later.
+            let _ = report(control, &Report::OutsideGroup(cause.to_string()));
+            sys::start_single_threaded(&program)
+        }
+        None => sys::start_single_threaded(&program),
+    };
     // With it the child's end of the socket, so that a child without a listener is noticed.
     drop(program);
     match started {

@@ -7,9 +7,9 @@
 //! its program, as in `posix_spawn`, and this thread waits for that long.
 
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::io;
+use std::io::{self, Read, Write};
 use std::mem::zeroed;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -183,18 +183,24 @@ struct PreparedOrder<'a, F> {
     errno: AtomicI32,
 }
 
+impl<'a, F> PreparedOrder<'a, F> {
+    fn of(program: &'a PreparedProgram<F>) -> Self {
+        Self {
+            arguments: pointers(&program.arguments),
+            environment: pointers(&program.environment),
+            program,
+            errno: AtomicI32::new(0),
+        }
+    }
+}
+
 /// Starts a program after a step in the child; returns once it has been executed. The caller must
 /// have a single thread, so that the step may do anything but change what the caller relies on.
 ///
 /// # Errors
 /// Fails if the step fails, or if the program could not be executed.
 pub(crate) fn start_single_threaded<F: Fn() -> io::Result<()>>(program: &PreparedProgram<F>) -> io::Result<Pid> {
-    let order = PreparedOrder {
-        arguments: pointers(&program.arguments),
-        environment: pointers(&program.environment),
-        program,
-        errno: AtomicI32::new(0),
-    };
+    let order = PreparedOrder::of(program);
     // SAFETY: this process has one thread, so nothing else uses its environment.
     let own = unsafe { libc::environ };
     // SAFETY: `run_prepared` takes such an order; this process has a single thread (the helper calls this), which is
@@ -206,10 +212,63 @@ pub(crate) fn start_single_threaded<F: Fn() -> io::Result<()>>(program: &Prepare
     executed(child?, &order.errno)
 }
 
-/// Such a child's main function.
+/// Starts a program like [`start_single_threaded`], as the first process of a control group or beside those in it.
+///
+/// The kernel takes a group only from `clone3`, for which the C library has no function that gives a child its own
+/// stack. So this child is a copy of this process; moving one that exists would take the kernel far longer.
+///
+/// # Errors
+/// Fails if no process can be created in the group; the result has the errors of [`start_single_threaded`].
+pub(crate) fn start_in_group<F: Fn() -> io::Result<()>>(
+    program: &PreparedProgram<F>,
+    group: BorrowedFd<'_>,
+) -> io::Result<io::Result<Pid>> {
+    let (mut failures, mut failed) = io::pipe()?;
+    let order = PreparedOrder::of(program);
+    let Some(child) = fork_into(group)? else {
+        let errno = execute_prepared(&order).raw_os_error().unwrap_or(libc::EINVAL);
+        // The end of this process without a program is noticed in any case.
+        let _ = failed.write_all(&errno.to_ne_bytes());
+        // SAFETY: ends the child without running anything of ours.
+        unsafe { libc::_exit(NOT_EXECUTED) }
+    };
+    drop(failed);
+    let mut errno = [0; size_of::<c_int>()];
+    // Executing the program closes the child's end.
+    Ok(match failures.read_exact(&mut errno) {
+        Ok(()) => executed(child, &AtomicI32::new(c_int::from_ne_bytes(errno))),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(child),
+        Err(error) => Err(error),
+    })
+}
+
+/// Forks this process, which must have a single thread, into a control group; returns the child's id in the parent and
+/// `None` in the child.
+fn fork_into(group: BorrowedFd<'_>) -> io::Result<Option<Pid>> {
+    /// `CLONE_INTO_CGROUP` (linux/sched.h).
+    const INTO_GROUP: u64 = 0x2_0000_0000;
+    // SAFETY: all-zero means "none" in each field of this structure of integers.
+    let mut how: libc::clone_args = unsafe { zeroed() };
+    how.flags = INTO_GROUP;
+    how.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
+    how.cgroup = u64::from(group.as_raw_fd().cast_unsigned());
+    // SAFETY: the kernel reads a structure that lives here. Without a stack, the child continues on its copy of ours, as
+    // after a fork; with one thread, no lock can be held in it by a thread that it does not have.
+    match unsafe { libc::syscall(libc::SYS_clone3, &raw const how, size_of::<libc::clone_args>()) } {
+        -1 => Err(io::Error::last_os_error()),
+        pid => Ok(Pid::from_raw(i32::try_from(pid).unwrap_or(0))),
+    }
+}
+
+/// The main function of a child in our memory.
 extern "C" fn run_prepared<F: Fn() -> io::Result<()>>(order: *mut c_void) -> c_int {
     // SAFETY: `start_single_threaded` passes its order, which outlives the child's use of it.
     let order = unsafe { &*order.cast::<PreparedOrder<'_, F>>() };
+    fail(&execute_prepared(order), &order.errno)
+}
+
+/// Takes the step and executes the program.
+fn execute_prepared<F: Fn() -> io::Result<()>>(order: &PreparedOrder<'_, F>) -> io::Error {
     let prepare = |program: &PreparedProgram<F>| {
         rustix::process::chdir(program.directory.as_c_str())?;
         // SAFETY: all-zero is the empty set.
@@ -217,7 +276,7 @@ extern "C" fn run_prepared<F: Fn() -> io::Result<()>>(order: *mut c_void) -> c_i
         (program.step)()
     };
     if let Err(error) = prepare(order.program) {
-        fail(&error, &order.errno);
+        return error;
     }
     // SAFETY: the name is a C string and both lists end with a null pointer; all of them are alive. The search path is
     // read from `environ`, which the parent restores.
@@ -225,7 +284,7 @@ extern "C" fn run_prepared<F: Fn() -> io::Result<()>>(order: *mut c_void) -> c_i
         libc::environ = order.environment.as_ptr().cast_mut().cast();
         libc::execvp(order.program.name.as_ptr(), order.arguments.as_ptr());
     }
-    fail(&io::Error::last_os_error(), &order.errno)
+    io::Error::last_os_error()
 }
 
 /// Resets each signal to its default disposition, and unblocks all of them.
@@ -261,6 +320,8 @@ fn set_signal_mask(mask: &libc::sigset_t) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
 
     fn started(path: &str, dies_with: Option<Pid>) -> Result<(), Option<i32>> {
@@ -284,6 +345,19 @@ mod tests {
     fn a_child_whose_parent_died_while_it_was_started_does_not_run() {
         assert_eq!(started("/bin/true", Some(rustix::process::getpid())), Ok(()));
         assert_eq!(started("/bin/true", Some(Pid::INIT)), Err(Some(libc::ESRCH)));
+    }
+
+    #[test]
+    fn without_a_group_no_process_is_created() {
+        let program = PreparedProgram {
+            name: CString::new("/bin/true").unwrap(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            directory: CString::new("/").unwrap(),
+            step: || panic!("BUG: a child was created"),
+        };
+        let folder = std::fs::File::open("/").unwrap();
+        assert!(start_in_group(&program, folder.as_fd()).is_err());
     }
 
     #[test]

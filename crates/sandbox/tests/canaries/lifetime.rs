@@ -324,22 +324,30 @@ fn nothing_survives(room: &Room, victim: Victim) {
 /// The main function of the child of some tests: runs one job and prints its output, unless it is
 /// killed.
 pub(crate) fn coordinator(args: &[String]) {
-    let confinement = match args[1].as_str() {
+    print!("{}", sandbox_of(&args[1]).run(&job_of(&args[2], &args[3]), &Cancel::new()).unwrap().stdout.text());
+}
+
+/// Returns the sandbox of a tier that is given by its name.
+pub(crate) fn sandbox_of(tier: &str) -> Sandbox {
+    let confinement = match tier {
         "Full" => Confinement::Full,
         "Fallback" => Confinement::Fallback,
         _ => Confinement::Unconfined,
     };
-    let sandbox = Sandbox::with(confinement, Helper::default()).unwrap();
-    let root = std::path::PathBuf::from(&args[2]);
-    let job = Job {
+    Sandbox::with(confinement, Helper::default()).unwrap()
+}
+
+/// Returns a job that runs a script in a folder.
+pub(crate) fn job_of(root: &str, script: &str) -> Job {
+    let root = std::path::PathBuf::from(root);
+    Job {
         view: View::Host(HostView { writable: vec![root.clone()], ..HostView::default() }),
         program: "sh".into(),
-        args: vec!["-c".into(), args[3].clone().into()],
+        args: vec!["-c".into(), script.into()],
         cwd: root,
         stdin: Vec::new(),
         env: BTreeMap::new(),
         network: Network::None,
         limits: Limits::default(),
-    };
-    print!("{}", sandbox.run(&job, &Cancel::new()).unwrap().stdout.text());
+    }
 }

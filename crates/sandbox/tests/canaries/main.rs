@@ -13,6 +13,7 @@
     reason = "tests, and the probes that they run"
 )]
 
+mod groups;
 mod inodes;
 mod lifetime;
 mod limits;
@@ -41,6 +42,7 @@ fn main() {
     match args.first().map(String::as_str) {
         Some(probe::ARG) => probe::run(&args),
         Some(support::COORDINATOR_ARG) => lifetime::coordinator(&args),
+        Some(groups::ARG) => groups::coordinator(&args),
         _ => libtest_mimic::run(&arguments(), trials()).exit(),
     }
 }
@@ -69,6 +71,7 @@ fn trials() -> Vec<Trial> {
         tests.extend(view::tests(confinement));
         tests.extend(lifetime::tests(confinement));
         tests.extend(limits::tests(confinement));
+        tests.extend(groups::tests(confinement));
         tests.extend(rank::tests(confinement));
         tests.extend(usable::tests(confinement));
         tests.extend(usage::tests(confinement));

@@ -1,0 +1,271 @@
+//! Control groups: what the kernel limits exactly, and that nothing is left of them.
+//!
+//! They need a group that this process is alone in, so only the long form has them, in a machine that `cgroups.sh`
+//! starts. There, `ORCHESTRATE_CGROUPS=all` is set, and a missing group is a failure.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, KernelLimits, Limits, kernel_limits, leave_control_groups};
+
+use crate::support::{PATIENCE, Room, alive, helpers_above, own_program, unique_seconds, within};
+use crate::{Body, Named};
+
+/// The variable that selects the long form, with the value `all`.
+const LONG_FORM: &str = "ORCHESTRATE_CGROUPS";
+/// Where the machine shows control groups.
+const MOUNTED: &str = "/sys/fs/cgroup";
+/// The first argument of a coordinator in a group of its own; a tier and a script follow.
+pub(crate) const ARG: &str = "__grouped";
+/// Half of what is hoarded.
+const MEMORY_LIMIT: u64 = 96 << 20;
+const PROCESSES: usize = 40;
+
+pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+    if std::env::var_os(LONG_FORM).is_none_or(|value| value != "all") {
+        return Vec::new();
+    }
+    let mut all: Vec<Named> = vec![
+        ("a_job_begins_in_its_group_which_is_removed", a_job_begins_in_its_group_which_is_removed),
+        ("memory_cannot_be_exceeded_for_a_moment", memory_cannot_be_exceeded_for_a_moment),
+        ("a_job_within_its_memory_ends_as_it_would", a_job_within_its_memory_ends_as_it_would),
+        ("processes_are_refused_not_ended", processes_are_refused_not_ended),
+        ("a_job_cannot_change_groups", a_job_cannot_change_groups),
+        ("nothing_survives_all_that_watch_it", nothing_survives_all_that_watch_it),
+        ("a_coordinator_leaves_its_group_as_it_was", a_coordinator_leaves_its_group_as_it_was),
+        ("the_groups_of_a_killed_coordinator_are_removed", the_groups_of_a_killed_coordinator_are_removed),
+        ("a_group_with_other_processes_is_left_alone", a_group_with_other_processes_is_left_alone),
+        ("a_refused_group_stops_no_job", a_refused_group_stops_no_job),
+    ];
+    if confinement == Confinement::Full {
+        // Elsewhere they are on a disk.
+        all.push(("temporary_files_in_memory_count", temporary_files_in_memory_count));
+    }
+    let bind =
+        |(name, test): Named| (format!("groups::{name}"), Box::new(move || in_groups(confinement, test)) as Body);
+    all.into_iter().map(bind).collect()
+}
+
+fn in_groups(confinement: Confinement, test: fn(&Room)) {
+    let room = Room::new(confinement);
+    assert_eq!(kernel_limits(), Ok(KernelLimits { memory: true, processes: true }), "needs a delegated control group");
+    test(&room);
+}
+
+/// Returns the folder of a process's group.
+fn group_of(pid: &str) -> PathBuf {
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    Path::new(MOUNTED).join(groups.trim().strip_prefix("0::/").unwrap())
+}
+
+/// Returns the group that holds this process's groups.
+fn own() -> PathBuf {
+    group_of("self").parent().unwrap().to_owned()
+}
+
+fn groups_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().flatten().filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn limited(job: Job, memory_bytes: Option<u64>) -> Job {
+    let limits = Limits { memory_bytes, timeout: PATIENCE, ..job.limits };
+    Job { limits, ..job }
+}
+
+fn a_job_begins_in_its_group_which_is_removed(room: &Room) {
+    // The shell is the first process.
+    let (exit, said) = room.says("cat /proc/$$/cgroup");
+    let group = said.trim().rsplit('/').next().unwrap();
+    assert!(exit == Exit::Code(0) && group.starts_with("job-"), "{said}");
+    assert!(!own().join(group).exists(), "{group} is left");
+    assert!(group_of("self").ends_with("main"));
+}
+
+/// A probe that ends as soon as it holds everything: repeated checks would miss some of them.
+fn memory_cannot_be_exceeded_for_a_moment(room: &Room) {
+    for name in ["hoard-own", "hoard-memory-file", "hoard-let-go-mapping", "hoard-in-a-socket", "hoard-hidden"] {
+        let job = || room.job(own_program(), &[crate::probe::ARG, name, "end"]);
+        let ended = room.run(&limited(job(), Some(MEMORY_LIMIT)));
+        let said = ended.stdout.text() + &ended.stderr.text();
+        assert_eq!((ended.exit, said.as_str()), (Exit::MemoryLimit, ""), "{name}");
+        assert!(ended.usage.is_some(), "the supervisor was killed with the job");
+        // The control: without the limit it gets through.
+        let control = room.run(&limited(job(), None));
+        assert_eq!((control.exit, control.stdout.text().as_str()), (Exit::Code(0), "held\n"), "{name}");
+    }
+}
+
+fn temporary_files_in_memory_count(room: &Room) {
+    let job = || room.sh("head -c 200000000 /dev/zero > /tmp/big && wc -c < /tmp/big");
+    let ended = room.run(&limited(job(), Some(MEMORY_LIMIT)));
+    assert_eq!((ended.exit, ended.stdout.text().as_str()), (Exit::MemoryLimit, ""), "{}", ended.stderr.text());
+    // The control: without the limit, they fit.
+    assert_eq!(room.run(&limited(job(), None)).stdout.text().trim(), "200000000");
+}
+
+fn a_job_within_its_memory_ends_as_it_would(room: &Room) {
+    let ended = |script: &str| room.run(&limited(room.sh(script), Some(MEMORY_LIMIT))).exit;
+    assert_eq!(ended("exit 3"), Exit::Code(3));
+    // Not every SIGKILL comes from the limit.
+    assert_eq!(ended("kill -9 $$"), Exit::Signal(9));
+}
+
+fn processes_are_refused_not_ended(room: &Room) {
+    let seconds = unique_seconds();
+    let count = 3 * PROCESSES;
+    let mut job = room.sh(&format!("for i in $(seq {count}); do sleep {seconds} & done; touch all; wait"));
+    job.limits.processes = Some(u32::try_from(PROCESSES).unwrap());
+    let finished = room.run(&job);
+    assert!(matches!(finished.exit, Exit::Code(1..)), "{}: {}", finished.exit, finished.stderr.text());
+    // The control: without the limit, all of them get through.
+    job.limits.processes = None;
+    let cancel = Cancel::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        assert!(within(PATIENCE, || alive(&seconds).len() == count));
+        cancel.cancel();
+    });
+    assert_eq!(alive(&seconds), [0; 0]);
+}
+
+fn a_job_cannot_change_groups(room: &Room) {
+    let main = group_of("self");
+    let escapes = [
+        format!("echo $$ > '{}'", main.join("cgroup.procs").display()),
+        format!("echo max > '{}'/job-*/memory.max", own().display()),
+        format!("mkdir '{}'", own().join("made").display()),
+    ];
+    for escape in &escapes {
+        let mut job = limited(room.sh(escape), Some(MEMORY_LIMIT));
+        job.limits.processes = None;
+        let gets_through = room.run(&job).exit == Exit::Code(0);
+        // The control: without confinement it gets through.
+        assert_eq!(gets_through, room.sandbox.confinement() == Confinement::Unconfined, "{escape}");
+        let _ = fs::remove_dir(own().join("made"));
+    }
+}
+
+/// Without groups, daemons outlive the supervisor and its guardian in the tiers without namespaces.
+fn nothing_survives_all_that_watch_it(room: &Room) {
+    let seconds = unique_seconds();
+    let job = room.sh(&format!("(setsid sleep {seconds} &); sleep {seconds}"));
+    let finished = std::thread::scope(|scope| {
+        let running = scope.spawn(|| room.run(&job));
+        assert!(within(PATIENCE, || alive(&seconds).len() == 2));
+        let helpers = helpers_above(&alive(&seconds));
+        for signal in [rustix::process::Signal::STOP, rustix::process::Signal::KILL] {
+            for helper in helpers.iter().filter_map(|pid| rustix::process::Pid::from_raw(*pid)) {
+                // In the full tier, the end of one ends the others.
+                let _ = rustix::process::kill_process(helper, signal);
+            }
+        }
+        running.join().unwrap()
+    });
+    assert_eq!((finished.exit, alive(&seconds)), (Exit::Signal(9), Vec::new()));
+}
+
+/// A group beside that of this process, as a service manager would delegate one; removed when dropped.
+struct Delegated(PathBuf);
+
+impl Delegated {
+    fn new() -> Self {
+        let folder = own().join(format!("delegated-{}", unique_seconds()));
+        fs::create_dir(&folder).unwrap();
+        Self(folder)
+    }
+
+    /// Returns a coordinator that is alone in this group, unless `beside` is a command that stays beside it.
+    fn coordinator(&self, room: &Room, script: &str, beside: &str) -> Command {
+        let mut command = Command::new("sh");
+        let enter = "echo $$ > \"$0\"/cgroup.procs";
+        let tail = if beside.is_empty() { "exec \"$@\"".to_owned() } else { format!("{beside} \"$@\"; kill $!") };
+        command.args(["-c", &format!("{enter}; {tail}")]).arg(&self.0).arg(own_program());
+        command.args([ARG, &format!("{:?}", room.sandbox.confinement())]).arg(room.root.path()).arg(script);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, room: &Room, script: &str) -> String {
+        said(&self.coordinator(room, script, "").output().unwrap())
+    }
+
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap().trim().to_owned()
+    }
+}
+
+impl Drop for Delegated {
+    fn drop(&mut self) {
+        let _ = fs::write(self.0.join("cgroup.kill"), "1");
+        within(PATIENCE, || self.file("cgroup.events").contains("populated 0"));
+        for owner in groups_in(&self.0) {
+            for inner in groups_in(&self.0.join(&owner)) {
+                let _ = fs::remove_dir(self.0.join(&owner).join(inner));
+            }
+            let _ = fs::remove_dir(self.0.join(owner));
+        }
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// The main function of the child of some tests: runs one job, and prints its output and what the kernel limits.
+pub(crate) fn coordinator(args: &[String]) {
+    let job = crate::lifetime::job_of(&args[2], &args[3]);
+    let sandbox = crate::lifetime::sandbox_of(&args[1]).warning(|warning| println!("warning: {warning}"));
+    let finished = sandbox.run(&job, &Cancel::new()).unwrap();
+    println!("{}{} {:?}", finished.stdout.text(), finished.exit, kernel_limits());
+    leave_control_groups().unwrap();
+}
+
+const WITH_GROUPS: &str = "done\nexit code 0 Ok(KernelLimits { memory: true, processes: true })\n";
+
+fn a_coordinator_leaves_its_group_as_it_was(room: &Room) {
+    let delegated = Delegated::new();
+    assert_eq!(delegated.run(room, "echo done"), WITH_GROUPS);
+    assert_eq!((groups_in(&delegated.0), delegated.file("cgroup.subtree_control").as_str()), (Vec::new(), ""));
+}
+
+fn the_groups_of_a_killed_coordinator_are_removed(room: &Room) {
+    let delegated = Delegated::new();
+    let seconds = unique_seconds();
+    let kill = |mut coordinator: Child| {
+        assert!(within(PATIENCE, || !alive(&seconds).is_empty()));
+        coordinator.kill().unwrap();
+        coordinator.wait().unwrap();
+        assert!(within(PATIENCE, || alive(&seconds).is_empty()));
+    };
+    kill(delegated.coordinator(room, &format!("sleep {seconds}"), "").spawn().unwrap());
+    let left = groups_in(&delegated.0);
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(within(PATIENCE, || delegated.file("cgroup.events").contains("populated 0")));
+    // As a service manager does before it starts a service again.
+    fs::write(delegated.0.join("cgroup.subtree_control"), "-memory -pids").unwrap();
+    // One that no process of ours has made.
+    fs::create_dir(delegated.0.join("orchestrate-of-another")).unwrap();
+    assert_eq!(delegated.run(room, "echo done"), WITH_GROUPS);
+    assert_eq!(groups_in(&delegated.0), ["orchestrate-of-another"]);
+}
+
+fn a_group_with_other_processes_is_left_alone(room: &Room) {
+    let delegated = Delegated::new();
+    let output = said(&delegated.coordinator(room, "echo done", "sleep 1000 &").output().unwrap());
+    assert!(output.starts_with("done\nexit code 0 Err(\"the group of this process holds other processes"), "{output}");
+    assert_eq!((groups_in(&delegated.0), delegated.file("cgroup.subtree_control").as_str()), (Vec::new(), ""));
+}
+
+fn a_refused_group_stops_no_job(room: &Room) {
+    let delegated = Delegated::new();
+    // Room for that of the coordinator, and for the one that holds it.
+    fs::write(delegated.0.join("cgroup.max.descendants"), "2").unwrap();
+    let output = delegated.run(room, "echo done");
+    assert!(output.starts_with("done\nexit code 0 Err(\"failed to run a command in a control group"), "{output}");
+    assert_eq!(groups_in(&delegated.0), [""; 0]);
+}

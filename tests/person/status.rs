@@ -383,6 +383,7 @@ fn doctor_tells_what_works_without_a_model() -> Outcome {
     says(
         &told,
         &[
+            "ok       control groups",
             "`run:` tasks work, agents do not",
             "fix: name one (`model`, ORCHESTRATE_MODEL)",
             " or: set one of",

@@ -30,7 +30,8 @@ const LIMITING: [&str; 2] = ["memory", "pids"];
 /// How long the processes of a group may take to end when the kernel kills them.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How to get groups, wherever systemd runs.
-const FIX: &str = "start it in a group of its own, as with `systemd-run --user --scope -p Delegate=yes`";
+const FIX: &str =
+    "start it in a group of its own, as with `systemd-run --user --scope -p Delegate=yes` (for root without `--user`)";
 
 /// What the kernel limits of each job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,9 @@ enum NoGroups {
     NotVersion2,
     /// No file system shows the group of this process.
     NotShown,
+    /// It is a unit of systemd's, which stops a unit in which memory ends, unless it has delegated it
+    /// (`OOMPolicy=`, systemd.service(5)).
+    NotDelegated,
     /// The group has no controller that limits jobs.
     NoControllers,
     /// Other processes are in the group.
@@ -93,6 +97,7 @@ impl NoGroups {
         match self {
             Self::NotVersion2 => "this machine does not use cgroup v2 for memory and processes".to_owned(),
             Self::NotShown => "cgroup v2 is not mounted where this process could see its own group".to_owned(),
+            Self::NotDelegated => format!("systemd has not delegated the group of this process; {FIX}"),
             Self::NoControllers => {
                 format!("the group of this process may limit neither memory nor processes; {FIX}")
             }
@@ -139,6 +144,9 @@ fn of_process() -> &'static Result<Groups, NoGroups> {
 fn find() -> Result<Groups, NoGroups> {
     let read = |path: &Path| fs::read_to_string(path).map_err(NoGroups::refused(&format!("read {}", path.display())));
     let delegated = folder(&read(Path::new("/proc/self/cgroup"))?, &read(Path::new("/proc/self/mountinfo"))?)?;
+    if unit(&delegated).is_some_and(|unit| !is_marked(unit)) {
+        return Err(NoGroups::NotDelegated);
+    }
     let pid = std::process::id();
     let controllers = usable(&Found {
         controllers: read(&delegated.join("cgroup.controllers"))?,
@@ -171,8 +179,8 @@ fn folder(groups: &str, mounts: &str) -> Result<PathBuf, NoGroups> {
         below.components().all(|part| part != Component::ParentDir).then_some(below)
     };
     // Of two at one place, the later one is seen.
-    let places = mounts.lines().filter_map(mount).filter_map(|(root, point)| Some(point.join(below(&root)?)));
-    places.last().ok_or(NoGroups::NotShown)
+    let mut places = mounts.lines().filter_map(mount).filter_map(|(root, point)| Some(point.join(below(&root)?)));
+    places.next_back().ok_or(NoGroups::NotShown)
 }
 
 /// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): which group is shown, and where, if that is
@@ -184,6 +192,19 @@ fn mount(line: &str) -> Option<(PathBuf, PathBuf)> {
     }
     let mut fields = of_mount.split(' ').skip(3).map(|field| PathBuf::from(field.replace("\\040", " ")));
     fields.next().zip(fields.next())
+}
+
+/// Returns the unit of systemd's that a group is, or is in.
+fn unit(group: &Path) -> Option<&Path> {
+    group.ancestors().find(|group| group.extension().is_some_and(|kind| kind == "scope" || kind == "service"))
+}
+
+/// Reports whether systemd (251 or newer, or for root) has marked a unit as delegated.
+fn is_marked(unit: &Path) -> bool {
+    ["user.delegate", "trusted.delegate"].into_iter().any(|mark| {
+        let mut value = [0; 1];
+        rustix::fs::getxattr(unit, mark, &mut value).is_ok_and(|length| length == 1 && value == *b"1")
+    })
 }
 
 /// What was found of a group.
@@ -423,6 +444,16 @@ mod tests {
             assert_eq!(folder(&groups, &mounts), expected, "{groups}{mounts}");
         }
         assert_eq!(folder("", ""), Err(NoGroups::NotVersion2));
+    }
+
+    #[test]
+    fn a_group_belongs_to_the_innermost_unit() {
+        let of = |group: &str| unit(Path::new(group)).map(|unit| unit.display().to_string());
+        let service = "/sys/fs/cgroup/user.slice/user@1000.service";
+        assert_eq!(of(&format!("{service}/app.slice/run-r1.scope")), Some(format!("{service}/app.slice/run-r1.scope")));
+        assert_eq!(of(&format!("{service}/app.slice/own")), Some(service.to_owned()));
+        assert_eq!(of("/sys/fs/cgroup/system.slice"), None);
+        assert_eq!(of("/sys/fs/cgroup"), None);
     }
 
     #[test]

@@ -252,8 +252,8 @@ fn fork_into(group: BorrowedFd<'_>) -> io::Result<Option<Pid>> {
     how.flags = INTO_GROUP;
     how.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
     how.cgroup = u64::from(group.as_raw_fd().cast_unsigned());
-    // SAFETY: the kernel reads a structure that lives here. Without a stack, the child continues on its copy of ours, as
-    // after a fork; with one thread, no lock can be held in it by a thread that it does not have.
+    // SAFETY: the kernel reads a structure that lives here. Without a stack, the child continues on its copy of ours,
+    // as after a fork; with one thread, no lock can be held in it by a thread that it does not have.
     match unsafe { libc::syscall(libc::SYS_clone3, &raw const how, size_of::<libc::clone_args>()) } {
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(Pid::from_raw(i32::try_from(pid).unwrap_or(0))),

@@ -7,14 +7,14 @@
 # is written.
 #
 # Usage: cgroups.sh KERNEL [TEST…], after `cargo test -p orchestrate-sandbox --test canaries --no-run`. Without names, the
-# tests of groups, limits and lifetimes run.
+# tests of groups, memory and lifetimes run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../../.."
 
 kernel=$1
 shift
 tests=("$@")
-[ "${#tests[@]}" != 0 ] || tests=(groups:: limits:: lifetime::)
+[ "${#tests[@]}" != 0 ] || tests=(groups:: hoard- lifetime::)
 
 # The machine has as much time as an emulated processor needs for what takes a real one a minute.
 patience=1800
@@ -24,16 +24,13 @@ stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 image=$stage/image
 
-newest() {
-    find "${CARGO_TARGET_DIR:-target}/debug/deps" -name 'canaries-*' -type f -executable -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2
-}
-
-# Copies a program with its libraries, at their places.
+# Copies a program to a folder of the image, and its libraries to their places.
 add() {
-    local file
-    for file in "$1" $(ldd "$1" 2>/dev/null | grep -o '/[^ ]*'); do
-        mkdir -p "$image$(dirname "$file")"
-        cp -L "$file" "$image$file"
+    local library
+    cp -L "$1" "$image$2"
+    for library in $(ldd "$1" | grep -o '/[^ ]*'); do
+        mkdir -p "$image$(dirname "$library")"
+        cp -L "$library" "$image$library"
     done
 }
 
@@ -42,10 +39,9 @@ ln -s usr/bin "$image/bin"
 ln -s usr/bin "$image/sbin"
 ln -s usr/lib "$image/lib"
 ln -s usr/lib64 "$image/lib64"
-add "$(command -v bwrap)"
-canaries=$(newest)
-add "$canaries"
-mv "$image$(realpath "$canaries")" "$image/tests/canaries"
+add "$(command -v bwrap)" /usr/bin/bwrap
+built=$(find "${CARGO_TARGET_DIR:-target}/debug/deps" -name 'canaries-*' -type f -executable -printf '%T@ %p\n')
+add "$(sort -n <<<"$built" | tail -n 1 | cut -d ' ' -f 2)" /tests/canaries
 cp "$(command -v busybox)" "$image/usr/bin/busybox"
 "$image/usr/bin/busybox" --list | while read -r name; do
     [ -e "$image/usr/bin/$name" ] || ln -s busybox "$image/usr/bin/$name"
@@ -102,7 +98,7 @@ chmod +x "$image/init" "$image/tests/boot"
 (cd "$image" && find . -print0 | cpio --null --create --format=newc --quiet) | gzip -1 >"$stage/initramfs"
 
 log=$stage/log
-timeout "$patience" qemu-system-x86_64 -machine accel=kvm:tcg -cpu max -smp 2 -m 4096 -nographic -no-reboot -net none \
+timeout "$patience" qemu-system-x86_64 -machine accel=tcg -cpu max -smp 2 -m 4096 -nographic -no-reboot -net none \
     -kernel "$kernel" -initrd "$stage/initramfs" -append 'console=ttyS0 quiet panic=-1' </dev/null | tee "$log"
 for user in root tester; do
     grep -q "^as $user: 0 failed" "$log" || { echo "error: not all tests passed as $user" >&2; exit 1; }

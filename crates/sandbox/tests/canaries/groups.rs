@@ -36,6 +36,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         ("a_coordinator_leaves_its_group_as_it_was", a_coordinator_leaves_its_group_as_it_was),
         ("the_groups_of_a_killed_coordinator_are_removed", the_groups_of_a_killed_coordinator_are_removed),
         ("a_group_with_other_processes_is_left_alone", a_group_with_other_processes_is_left_alone),
+        ("a_unit_that_is_not_delegated_is_left_alone", a_unit_that_is_not_delegated_is_left_alone),
         ("a_refused_group_stops_no_job", a_refused_group_stops_no_job),
     ];
     if confinement == Confinement::Full {
@@ -77,11 +78,18 @@ fn limited(job: Job, memory_bytes: Option<u64>) -> Job {
 }
 
 fn a_job_begins_in_its_group_which_is_removed(room: &Room) {
-    // The shell is the first process.
-    let (exit, said) = room.says("cat /proc/$$/cgroup");
-    let group = said.trim().rsplit('/').next().unwrap();
-    assert!(exit == Exit::Code(0) && group.starts_with("job-"), "{said}");
-    assert!(!own().join(group).exists(), "{group} is left");
+    let (seconds, cancel) = (unique_seconds(), Cancel::new());
+    let job = room.job("sleep", &[seconds.as_str()]);
+    let group = std::thread::scope(|scope| {
+        scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        let runs = within(PATIENCE, || !alive(&seconds).is_empty());
+        let group = alive(&seconds).first().map(|pid| group_of(&pid.to_string()));
+        cancel.cancel();
+        assert!(runs);
+        group.unwrap()
+    });
+    assert_eq!(group.parent(), Some(own().as_path()));
+    assert!(!group.exists(), "{} is left", group.display());
     assert!(group_of("self").ends_with("main"));
 }
 
@@ -100,7 +108,7 @@ fn memory_cannot_be_exceeded_for_a_moment(room: &Room) {
 }
 
 fn temporary_files_in_memory_count(room: &Room) {
-    let job = || room.sh("head -c 200000000 /dev/zero > /tmp/big && wc -c < /tmp/big");
+    let job = || room.sh("dd if=/dev/zero of=/tmp/big bs=1000000 count=200 2>/dev/null && wc -c < /tmp/big");
     let ended = room.run(&limited(job(), Some(MEMORY_LIMIT)));
     assert_eq!((ended.exit, ended.stdout.text().as_str()), (Exit::MemoryLimit, ""), "{}", ended.stderr.text());
     // The control: without the limit, they fit.
@@ -136,7 +144,7 @@ fn a_job_cannot_change_groups(room: &Room) {
     let main = group_of("self");
     let escapes = [
         format!("echo $$ > '{}'", main.join("cgroup.procs").display()),
-        format!("echo max > '{}'/job-*/memory.max", own().display()),
+        format!("echo max > '{}'", main.join("memory.max").display()),
         format!("mkdir '{}'", own().join("made").display()),
     ];
     for escape in &escapes {
@@ -172,8 +180,8 @@ fn nothing_survives_all_that_watch_it(room: &Room) {
 struct Delegated(PathBuf);
 
 impl Delegated {
-    fn new() -> Self {
-        let folder = own().join(format!("delegated-{}", unique_seconds()));
+    fn new(kind: &str) -> Self {
+        let folder = own().join(format!("delegated-{}{kind}", unique_seconds().replace('.', "-")));
         fs::create_dir(&folder).unwrap();
         Self(folder)
     }
@@ -228,13 +236,13 @@ pub(crate) fn coordinator(args: &[String]) {
 const WITH_GROUPS: &str = "done\nexit code 0 Ok(KernelLimits { memory: true, processes: true })\n";
 
 fn a_coordinator_leaves_its_group_as_it_was(room: &Room) {
-    let delegated = Delegated::new();
+    let delegated = Delegated::new("");
     assert_eq!(delegated.run(room, "echo done"), WITH_GROUPS);
     assert_eq!((groups_in(&delegated.0), delegated.file("cgroup.subtree_control").as_str()), (Vec::new(), ""));
 }
 
 fn the_groups_of_a_killed_coordinator_are_removed(room: &Room) {
-    let delegated = Delegated::new();
+    let delegated = Delegated::new("");
     let seconds = unique_seconds();
     let kill = |mut coordinator: Child| {
         assert!(within(PATIENCE, || !alive(&seconds).is_empty()));
@@ -247,7 +255,9 @@ fn the_groups_of_a_killed_coordinator_are_removed(room: &Room) {
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(within(PATIENCE, || delegated.file("cgroup.events").contains("populated 0")));
     // As a service manager does before it starts a service again.
-    fs::write(delegated.0.join("cgroup.subtree_control"), "-memory -pids").unwrap();
+    for group in [delegated.0.join(&left[0]), delegated.0.clone()] {
+        fs::write(group.join("cgroup.subtree_control"), "-memory -pids").unwrap();
+    }
     // One that no process of ours has made.
     fs::create_dir(delegated.0.join("orchestrate-of-another")).unwrap();
     assert_eq!(delegated.run(room, "echo done"), WITH_GROUPS);
@@ -255,14 +265,25 @@ fn the_groups_of_a_killed_coordinator_are_removed(room: &Room) {
 }
 
 fn a_group_with_other_processes_is_left_alone(room: &Room) {
-    let delegated = Delegated::new();
+    let delegated = Delegated::new("");
     let output = said(&delegated.coordinator(room, "echo done", "sleep 1000 &").output().unwrap());
     assert!(output.starts_with("done\nexit code 0 Err(\"the group of this process holds other processes"), "{output}");
     assert_eq!((groups_in(&delegated.0), delegated.file("cgroup.subtree_control").as_str()), (Vec::new(), ""));
 }
 
+/// Systemd would stop the whole unit when a job's memory ends.
+fn a_unit_that_is_not_delegated_is_left_alone(room: &Room) {
+    let delegated = Delegated::new(".scope");
+    let output = delegated.run(room, "echo done");
+    assert!(output.starts_with("done\nexit code 0 Err(\"systemd has not delegated"), "{output}");
+    assert_eq!((groups_in(&delegated.0), delegated.file("cgroup.subtree_control").as_str()), (Vec::new(), ""));
+    // The control: with systemd's mark, it is used.
+    rustix::fs::setxattr(&delegated.0, "user.delegate", b"1", rustix::fs::XattrFlags::empty()).unwrap();
+    assert_eq!(delegated.run(room, "echo done"), WITH_GROUPS);
+}
+
 fn a_refused_group_stops_no_job(room: &Room) {
-    let delegated = Delegated::new();
+    let delegated = Delegated::new("");
     // Room for that of the coordinator, and for the one that holds it.
     fs::write(delegated.0.join("cgroup.max.descendants"), "2").unwrap();
     let output = delegated.run(room, "echo done");

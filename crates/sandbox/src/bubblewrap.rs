@@ -71,15 +71,15 @@ impl Arguments {
     /// Creates the arguments for a view, and for a program that has a control group of its own or not.
     pub(crate) fn for_view(view: &Checked, network: Network, has_group: bool) -> Self {
         let mut arguments = Self(Vec::new());
-        arguments.add(["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]);
+        arguments.add(["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts"]);
+        if network != Network::Host {
+            arguments.add(["--unshare-net"]);
+        }
         if !has_group {
             // From a namespace of control groups, the kernel starts no program in a group outside.
             arguments.add(["--unshare-cgroup-try"]);
         }
         arguments.add(["--die-with-parent", "--new-session"]);
-        if network == Network::Host {
-            arguments.add(["--share-net"]);
-        }
         arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
         arguments.private_directories();
         arguments.system(network);

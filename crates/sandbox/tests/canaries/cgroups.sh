@@ -72,7 +72,7 @@ mount -t cgroup2 -o nsdelegate cgroup2 /sys/fs/cgroup
 echo '+memory +pids' >/sys/fs/cgroup/cgroup.subtree_control
 ln -s /proc/self/fd /dev/fd
 ip link set lo up
-chmod 777 /home
+chown tester /home
 read -r _ _ version _ </proc/version
 echo "Linux $version"
 for user in root tester; do

@@ -215,7 +215,7 @@ fn told(
     advice: Option<String>,
 ) -> Result<Answer, ToolError> {
     let advice = advice.filter(|advice| !advice.is_empty());
-    let notes: Vec<String> = recovered.iter().map(note).chain(advice).collect();
+    let notes: Vec<String> = notes(recovered).into_iter().chain(advice).collect();
     if notes.is_empty() {
         return result;
     }
@@ -236,12 +236,21 @@ fn told(
     }
 }
 
-fn note(recovery: &Recovery) -> String {
+/// Returns notes on what was done; that it was tried again is said once, with how often.
+fn notes(recovered: &[Recovery]) -> Vec<String> {
+    let is_try = |recovery: &Recovery| *recovery == Recovery::RanAgain;
+    let (tries, first) = (recovered.iter().filter(|one| is_try(one)).count(), recovered.iter().position(is_try));
+    let told = recovered.iter().enumerate().filter(|(at, recovery)| !is_try(recovery) || Some(*at) == first);
+    told.map(|(_, recovery)| note(recovery, tries)).collect()
+}
+
+fn note(recovery: &Recovery, tries: usize) -> String {
     match recovery {
         Recovery::RanLonger { seconds } => {
             format!("[it ran out of {seconds} s, and was run once more with a longer limit]")
         }
-        Recovery::RanAgain => "[it was tried again]".to_owned(),
+        Recovery::RanAgain if tries == 1 => "[it was tried again]".to_owned(),
+        Recovery::RanAgain => format!("[it was tried again {tries} times]"),
         Recovery::Alternative { tool, .. } => format!("[`{tool}` answered instead]"),
     }
 }

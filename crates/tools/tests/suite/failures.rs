@@ -62,7 +62,7 @@ fn recovered(harness: &ToolHarness) -> Vec<Recovery> {
 
 pub(crate) async fn each_class_of_failure_is_handled_by_its_strategy(_: ToolHarness) {
     let longer = "ok: [it ran out of 60 s, and was run once more with a longer limit]\nx2";
-    let again = "[it was tried again]";
+    let (again, twice) = ("[it was tried again]", "[it was tried again 2 times]");
     let denied = ToolError::Denied { reason: "no".to_owned(), rule: "r".to_owned() };
     let file = ToolError::File { path: "a".to_owned(), reason: "permission denied".to_owned() };
     let table: [(Vec<ToolError>, bool, usize, String); 13] = [
@@ -71,9 +71,9 @@ pub(crate) async fn each_class_of_failure_is_handled_by_its_strategy(_: ToolHarn
         (vec![timeout(600)], true, 1, "Timeout: timed out after 600 s".to_owned()),
         (vec![timeout(60)], false, 1, "Timeout: timed out after 60 s".to_owned()),
         (vec![network()], true, 2, format!("ok: {again}\nx1")),
-        (vec![network(), network(), network()], true, 3, "Network: no route".to_owned()),
+        (vec![network(), network(), network()], true, 3, format!("Network: no route\n{twice}")),
         (vec![network()], false, 1, "Network: no route".to_owned()),
-        (vec![unavailable(), unavailable()], false, 3, format!("ok: {again}\n{again}\nx1")),
+        (vec![unavailable(), unavailable()], false, 3, format!("ok: {twice}\nx1")),
         (vec![absent()], true, 1, "Execution: it is not installed".to_owned()),
         (vec![ToolError::Execution("broken".to_owned())], true, 1, "Execution: broken".to_owned()),
         (vec![ToolError::Retry("no such file".to_owned())], true, 1, "Retry: no such file".to_owned()),

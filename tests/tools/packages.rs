@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
-use crate::support::{Case, Need, Outcome, Rule, Script, World, done, fail, sandboxed};
+use crate::support::{Case, Need, Outcome, Rule, Script, World, done, fail, require_words, sandboxed};
 
 mod checked;
 mod go;
@@ -31,7 +31,7 @@ pub(crate) fn cases() -> Vec<Case> {
         full("a_package_of_npm_is_installed_without_its_scripts", a_package_of_npm).needs(Need::NPM),
         full("a_hostile_registry_of_npm_installs_nothing", a_hostile_registry).needs(Need::NPM),
         full("a_crate_is_added_and_built_without_the_network", a_crate_is_added),
-        full("a_call_waits_for_the_user_unless_a_rule_allows_it", a_call_waits),
+        full("a_call_waits_for_the_user_who_sees_what_it_reaches", a_call_waits).needs(Need::NPM),
     ];
     own.into_iter().chain(others.into_iter().flatten()).collect()
 }
@@ -157,9 +157,7 @@ fn play_with(world: &World, settings: &str, variables: &[(&str, &str)], steps: &
 /// Lets the agent make these calls, and returns the exit code of the run, and all that was said. The result has a file
 /// `seen.txt` if each was answered as expected.
 fn run(world: &World, settings: &str, variables: &[(&str, &str)], steps: &[Step]) -> Result<(i32, String), Failed> {
-    let config = world.home.path().join("config/orchestrate");
-    std::fs::create_dir_all(&config)?;
-    std::fs::write(config.join("config.toml"), settings)?;
+    configure(world, settings)?;
     let seen = write("seen.txt", "yes\n");
     let (mut script, mut turn, mut before) = (Script::default(), 0, "");
     for (tool, arguments, expected) in steps.iter().chain([&seen]) {
@@ -172,6 +170,13 @@ fn run(world: &World, settings: &str, variables: &[(&str, &str)], steps: &[Step]
     let ran = variables.iter().fold(run, |run, (name, value)| run.env(name, value)).run()?;
     let log = world.orchestrate(&["log", "T1", "--tools"]).run()?;
     Ok((ran.code, format!("{}\n{}\n{}", ran.stdout, ran.stderr, log.stdout)))
+}
+
+/// Writes the user's settings.
+fn configure(world: &World, settings: &str) -> Outcome {
+    let config = world.home.path().join("config/orchestrate");
+    std::fs::create_dir_all(&config)?;
+    Ok(std::fs::write(config.join("config.toml"), settings)?)
 }
 
 fn write(path: &str, content: &str) -> Step {
@@ -435,20 +440,35 @@ fn a_crate_is_added() -> Outcome {
     if files.contains(".package-cache") || !files.contains("Cargo.lock") { fail(files) } else { Ok(()) }
 }
 
+/// The user is asked about a call with the manager and the hosts that it may reach, and it installs once approved.
 fn a_call_waits() -> Outcome {
     let registry = Registry::start()?;
-    let world = world(&[("package.json", "{}"), (".npmrc", &npmrc(&registry))])?;
+    put_package_of_npm(&registry, "greeting", None)?;
+    let registries = format!("{}@corp:registry=https://npm.corp.example/\n", npmrc(&registry));
+    let manifest = "{\"name\": \"own\", \"version\": \"1.0.0\"}\n";
+    let world = world(&[("package.json", manifest), (".npmrc", &registries)])?;
+    configure(&world, "[tools.web_requests]\nallowed_domains = ['127.0.0.1']\n")?;
     let asks = Rule::task("T1").turn(1).call("install_package", &json!({"package": "greeting"}));
     let model = world.script(&Script::default().rule(asks).rule(done("T1")))?;
     let run = world.orchestrate(&["run", "plan.md", "--model", &model]).env("ORCHESTRATE_ASK", "park");
-    run.run()?.exits(3)?;
+    run.with_toolchain().run()?.exits(3)?;
     if !registry.asked().is_empty() {
         return fail(format!("{:?}", registry.asked()));
     }
     let status = world.types(&["status", "--json"], 0)?.json()?;
-    let call = status.pointer("/approvals/0").cloned().unwrap_or_default().to_string();
-    match call.contains("install_package") && call.contains("built-in:packages") {
-        true => Ok(()),
-        false => fail(status),
+    let asked = json!({
+        "package": "greeting", "manager": "npm", "registries": ["registry.npmjs.org", "127.0.0.1"],
+        "closed_registries": ["npm.corp.example"], "code": "the packages' own install scripts are not run",
+    });
+    if status["approvals"][0]["arguments"] != asked || status["approvals"][0]["rule"] != "built-in:packages" {
+        return fail(status);
     }
+    let call = status["approvals"][0]["call"].as_str().unwrap_or_default();
+    let shown = world.types(&["approve", call], 2)?;
+    let lines = "package: greeting\nmanager: npm\nregistries: [\"registry.npmjs.org\",\"127.0.0.1\"]\n\
+        closed_registries: [\"npm.corp.example\"]\ncode: the packages' own install scripts are not run\n";
+    require_words(&shown.stdout, &[lines])?;
+    let hash = shown.stdout.rsplit("hash ").next().unwrap_or_default().trim();
+    world.orchestrate(&["approve", call, "--hash", hash]).with_toolchain().run()?.exits(0)?;
+    require_words(&world.types(&["log", "T1", "--tools"], 0)?.stdout, &["installed: greeting 1.0.0"])
 }

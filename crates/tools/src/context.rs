@@ -290,13 +290,25 @@ impl ToolContext {
         T: Send + 'static,
         W: FnOnce(&Files, &Cancel) -> Result<T, ToolError> + Send + 'static,
     {
-        let (files, cancel, meter) = (self.files.clone(), self.scope.cancel.clone(), self.meter.clone());
-        let work = move || meter.timed(|| catch_unwind(AssertUnwindSafe(|| work(&files, &cancel))));
-        match tokio::task::spawn_blocking(work).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(panic)) => Err(panicked(panic.as_ref())),
-            Err(_) => Err(ToolError::Interrupted("the program is ending".to_owned())),
-        }
+        blocking(&self.files, self.cancel(), work).await
+    }
+}
+
+/// Runs work on files on a thread for blocking work; what it takes counts where the files do.
+///
+/// # Errors
+/// As [`ToolContext::blocking`].
+pub(crate) async fn blocking<T, W>(files: &Files, cancel: &Cancel, work: W) -> Result<T, ToolError>
+where
+    T: Send + 'static,
+    W: FnOnce(&Files, &Cancel) -> Result<T, ToolError> + Send + 'static,
+{
+    let (files, cancel) = (files.clone(), cancel.clone());
+    let work = move || files.meter().timed(|| catch_unwind(AssertUnwindSafe(|| work(&files, &cancel))));
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(result)) => result,
+        Ok(Err(panic)) => Err(panicked(panic.as_ref())),
+        Err(_) => Err(ToolError::Interrupted("the program is ending".to_owned())),
     }
 }
 

@@ -19,7 +19,8 @@ impl Effect {
     }
 }
 
-/// What a call would reach that its arguments only name, such as the address of a remote repository.
+/// What a call would reach that its arguments only name, such as the address of a remote repository, or leave to the
+/// project's files, such as the registries of its packages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Foreseen {
     /// What it would affect, in place of [`Tool::effects`](crate::Tool::effects).

@@ -23,7 +23,9 @@ use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::{ToolError, ToolsError};
 use crate::failures::{Alternative, Attempt, Attempted, Need, Needs, Shown};
+use crate::files::Files;
 use crate::guard::PathGuard;
+use crate::meter::Meter;
 use crate::output::{CallOutcome, ToolOutput};
 use crate::permit::{self, Authorization, Permit, authorize};
 use crate::record::{self, EndGuard};
@@ -149,7 +151,7 @@ impl Executor {
         // What the rules refuse anyway is not looked up.
         let foreseen = match authorization {
             Authorization::Refused { decision: Decision::Deny { .. }, .. } => None,
-            _ => self.shared.foresee(&mut prepared, scope).await?,
+            _ => self.shared.foresee(&mut prepared, authorization.decision(), scope).await?,
         };
         if foreseen.is_some() {
             authorization = self.shared.judged(&prepared, scope);
@@ -229,13 +231,21 @@ impl Shared {
         }
     }
 
-    /// Looks up what a call would reach, and binds its effects and its hash to that.
-    async fn foresee(&self, prepared: &mut Prepared, scope: &CallScope) -> Result<Option<Value>, Box<CallRefusal>> {
+    /// Looks up what a call would reach, and binds its effects and its hash to that. The project's files are seen as
+    /// the call itself sees them once it is approved.
+    async fn foresee(
+        &self,
+        prepared: &mut Prepared,
+        decision: Decision,
+        scope: &CallScope,
+    ) -> Result<Option<Value>, Box<CallRefusal>> {
         if self.resolver.isolated(prepared.tool.as_ref()).is_some() {
             return Ok(None);
         }
         let Prepared { tool, record, effects, .. } = prepared;
-        match tool.foresee(&scope.services, &record.arguments).await {
+        let guard = path_guard(tool.as_ref(), &decision, scope);
+        let project = Files::of_call(scope, guard, Meter::default());
+        match tool.foresee(scope, &project, &record.arguments).await {
             Ok(None) => Ok(None),
             Ok(Some(foreseen)) => {
                 let whole = with_details(record.arguments.clone(), Some(foreseen.details.clone()));
@@ -343,7 +353,7 @@ impl Shared {
             return None;
         }
         let Authorization::Permitted(permit) = self.judged(&prepared, scope) else { return None };
-        let guard = path_guard(prepared.tool.as_ref(), &permit, scope);
+        let guard = path_guard(prepared.tool.as_ref(), permit.decision(), scope);
         let context = Arc::new(ToolContext::new(permit, guard, scope.clone(), &record.call));
         let isolated = self.resolver.isolated(prepared.tool.as_ref());
         Some(Alternative { tool: prepared.tool, isolated, arguments: prepared.record.arguments, context })
@@ -363,7 +373,7 @@ impl Shared {
         };
         let shown = describe_call(&record.tool, &self.redactor.value(record.arguments.clone()));
         tracing::info!(agent = %scope.agent, "{shown}");
-        let guard_of_paths = path_guard(tool.as_ref(), &permit, &scope);
+        let guard_of_paths = path_guard(tool.as_ref(), permit.decision(), &scope);
         let context = Arc::new(ToolContext::new(permit, guard_of_paths, scope, &record.call));
         match tool.as_waits() {
             Some(waits) => self.answer(waits, &record, &context).await,
@@ -467,8 +477,8 @@ fn may_stand_in(other: &dyn Tool, tool: &dyn Tool) -> bool {
     }
 }
 
-fn path_guard(tool: &dyn Tool, permit: &Permit, scope: &CallScope) -> PathGuard {
-    PathGuard::of(tool.name(), tool.permission(), permit.decision(), &scope.policy, &scope.grant)
+fn path_guard(tool: &dyn Tool, decision: &Decision, scope: &CallScope) -> PathGuard {
+    PathGuard::of(tool.name(), tool.permission(), decision, &scope.policy, &scope.grant)
 }
 
 async fn refuse(refusal: CallRefusal, started: Instant, scope: &CallScope) -> ToolOutput {

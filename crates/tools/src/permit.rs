@@ -56,6 +56,17 @@ pub(crate) enum Authorization {
     },
 }
 
+impl Authorization {
+    /// Returns the policy's decision.
+    pub(crate) fn decision(&self) -> Decision {
+        match self {
+            Authorization::Permitted(permit) => permit.decision.clone(),
+            Authorization::Parked { rule } => Decision::Ask { rule: rule.clone() },
+            Authorization::Refused { decision, .. } => decision.clone(),
+        }
+    }
+}
+
 /// A resolved and validated call to authorize.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {

@@ -15,7 +15,7 @@ use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
 use crate::path;
-use crate::services::Services;
+use crate::scope::CallScope;
 use crate::template::CommandTemplate;
 
 /// The longest name of a tool that all providers accept.
@@ -177,12 +177,18 @@ pub trait Tool: Send + Sync {
         given.map(|path| Effect::on(target(path.to_owned()))).collect()
     }
 
-    /// Returns what a call would reach that only services know; `None` if its arguments say it all. This is decided
-    /// about, and the tool must do exactly that or nothing. Only that of a built-in tool is asked for.
+    /// Returns what a call would reach that only services or the project's files know; `None` if its arguments say it
+    /// all. This is decided about, and the tool must do exactly that or nothing. Only that of a built-in tool is asked
+    /// for.
     ///
     /// # Errors
     /// As those of running the call; it is not run then.
-    async fn foresee(&self, _services: &Services, _arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
+    async fn foresee(
+        &self,
+        _scope: &CallScope,
+        _project: &Files,
+        _arguments: &Value,
+    ) -> Result<Option<Foreseen>, ToolError> {
         Ok(None)
     }
 

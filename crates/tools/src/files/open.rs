@@ -223,7 +223,7 @@ impl Files {
         &self.directories
     }
 
-    pub(super) fn meter(&self) -> &Meter {
+    pub(crate) fn meter(&self) -> &Meter {
         &self.meter
     }
 

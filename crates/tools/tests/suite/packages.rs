@@ -1,12 +1,15 @@
 //! `install_package` at the tool's face: what is refused before a package manager runs, and what one leaves behind.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
 
+use orchestrate_core::ToolSettings;
 use orchestrate_core::settings::RuleDecision;
 use orchestrate_sandbox::Confinement;
 use orchestrate_tools::harness::ToolHarness;
-use orchestrate_tools::{CallOutcome, InstallResults, PackageChange};
+use orchestrate_tools::{Approval, CallOutcome, InstallResults, PackageChange};
 use serde_json::{Value, json};
 
 use crate::conformance::conforms_with;
@@ -44,7 +47,16 @@ pub(crate) async fn what_is_no_package_is_refused(mut harness: ToolHarness) {
     }
 }
 
+pub(crate) async fn nobody_is_asked_where_nothing_can_be_installed(mut harness: ToolHarness) {
+    harness.put("package.json", "{}").unwrap();
+    harness.scope.ask_parks = true;
+    // Nothing keeps this sandbox's programs from the network.
+    let output = harness.call("install_package", json!({"package": "greeting"})).await;
+    assert_eq!(output.denied_by.as_deref(), Some("built-in:no-network"), "{}", said(&output));
+}
+
 pub(crate) async fn a_call_that_installs_is_asked_about(mut harness: ToolHarness) {
+    harness.put("package.json", "{}").unwrap();
     let output = harness.call("install_package", json!({"package": "greeting"})).await;
     assert!(said(&output).contains("the rule `built-in:packages` needs approval"), "{}", said(&output));
     harness.scope.ask_parks = true;
@@ -56,9 +68,35 @@ pub(crate) async fn a_call_that_installs_is_asked_about(mut harness: ToolHarness
     assert!(matches!(outcome, CallOutcome::NeedsApproval { .. }));
     let output = harness.call("install_package", json!({"package": "evil"})).await;
     assert_eq!(output.denied_by.as_deref(), Some("deny:install_package(evil)"));
-    // Nothing keeps this sandbox's programs from the network, so it is refused for that reason.
-    let output = harness.call("install_package", json!({"package": "greeting"})).await;
-    assert_eq!(output.denied_by.as_deref(), Some("built-in:no-network"), "{}", said(&output));
+}
+
+pub(crate) async fn the_user_sees_what_an_installation_reaches_and_only_that_is(mut harness: ToolHarness) {
+    put_pip(&harness).unwrap();
+    harness.put("requirements.txt", "-i https://pypi.corp.example/simple\n-i https://no.example/\n").unwrap();
+    let mut settings = ToolSettings::default();
+    settings.web_requests.allowed_domains.push("pypi.corp.example".to_owned());
+    harness.limit(&settings);
+    harness.scope.ask_parks = true;
+    let call = harness.make_call("install_package", json!({"package": "greeting", "version": "1.0"}));
+    let ask = |harness: &ToolHarness| {
+        let (executor, call, scope) = (Arc::clone(&harness.executor), call.clone(), harness.scope.clone());
+        async move { executor.call(&call, &scope).await }
+    };
+    let CallOutcome::NeedsApproval { call: hash, arguments, .. } = ask(&harness).await else { unreachable!() };
+    let shown = json!({
+        "package": "greeting", "version": "1.0", "manager": "pip or uv pip",
+        "registries": ["files.pythonhosted.org", "pypi.corp.example", "pypi.org"], "closed_registries": ["no.example"],
+        "code": "a package without a wheel is built from its source, which runs its code in the sandbox",
+    });
+    assert_eq!(arguments, shown);
+    harness.scope.approvals = Arc::new(BTreeMap::from([(hash.clone(), Approval::Approved)]));
+    // The project names another registry now, about which nobody has decided.
+    harness.put("requirements.txt", "-i https://pypi.corp.example/simple\n").unwrap();
+    let CallOutcome::NeedsApproval { call: other, arguments, .. } = ask(&harness).await else { unreachable!() };
+    assert!(other != hash && arguments.get("closed_registries").is_none(), "{arguments}");
+    harness.put("requirements.txt", "-i https://pypi.corp.example/simple\n-i https://no.example/\n").unwrap();
+    let CallOutcome::Done(output) = ask(&harness).await else { unreachable!() };
+    assert!(output.text().starts_with("installed: greeting 1.0\n"), "{}", said(&output));
 }
 
 pub(crate) async fn packages_are_installed_in_the_full_tier_alone(mut harness: ToolHarness) {

@@ -18,9 +18,11 @@ use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
-use crate::services::{GitPushResult, PullPlan, PushPlan, PushState, RemoteTerms, Services, UsersCommits};
+use crate::scope::CallScope;
+use crate::services::{GitPushResult, PullPlan, PushPlan, PushState, RemoteTerms, UsersCommits};
 use crate::tool::{Category, Tool};
 
 /// The time limit of one connection, before a longer one is tried: a repository's whole history may have to be sent.
@@ -127,9 +129,9 @@ impl Tool for GitPush {
         vec![unresolved(arguments)]
     }
 
-    async fn foresee(&self, services: &Services, arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
+    async fn foresee(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
         let Arguments { remote, branch } = Arguments::of(arguments)?;
-        let plan = services.git.foresee_push(&remote, branch.as_deref()).await?;
+        let plan = scope.services.git.foresee_push(&remote, branch.as_deref()).await?;
         let to = RemoteBranch {
             remote: plan.remote.clone(),
             branch: plan.branch.clone(),
@@ -175,9 +177,9 @@ impl Tool for GitPull {
         vec![unresolved(arguments), written()]
     }
 
-    async fn foresee(&self, services: &Services, arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
+    async fn foresee(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
         let Arguments { remote, branch } = Arguments::of(arguments)?;
-        let plan = services.git.foresee_pull(&remote, branch.as_deref()).await?;
+        let plan = scope.services.git.foresee_pull(&remote, branch.as_deref()).await?;
         let PullPlan { remote, branch, .. } = plan.clone();
         let from = RemoteBranch { remote, branch, host: parsed(plan.host.as_ref())?, ..RemoteBranch::default() };
         let effects = vec![Effect::on(Target::Remote(from)), written()];

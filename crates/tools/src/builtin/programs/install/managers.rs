@@ -25,6 +25,8 @@ pub(super) struct Install {
     pub(super) keeps_downloads: bool,
     /// How checks and other agents get the packages; `None` if they do not.
     pub(super) shares: Option<Sharing>,
+    /// Which code of packages runs while they are installed.
+    pub(super) code: &'static str,
     /// What an agent has to know of every installation.
     pub(super) note: &'static str,
 }
@@ -46,6 +48,8 @@ const CRATES_IO: &[&str] = &["index.crates.io", "static.crates.io"];
 const GO_PROXY: &[&str] = &["proxy.golang.org", "sum.golang.org"];
 
 const NO_SCRIPTS: &str = "the packages' own install scripts are not run";
+const SOURCES: &str = "a package without a wheel is built from its source, which runs its code in the sandbox";
+const NO_CODE: &str = "no code of packages runs until a later command uses them";
 const NOT_RECORDED: &str = "pip records this nowhere in the project: add the package to the file that lists what the \
     project needs";
 /// Downloads do not fit into the sandbox's small home.
@@ -152,6 +156,7 @@ fn python(project: &Project, word: &str, indexes: &Indexes) -> Result<Vec<Manage
         makes: None,
         keeps_downloads: false,
         shares,
+        code: SOURCES,
         note,
     };
     if project.has("uv.lock") || project.mentions(&["pyproject.toml"], "[tool.uv") {
@@ -199,6 +204,7 @@ fn javascript(project: &Project, word: &str) -> Result<Manager, String> {
         makes,
         keeps_downloads: false,
         shares: None,
+        code: NO_SCRIPTS,
         note: NO_SCRIPTS,
     };
     let node_modules = Some("node_modules");
@@ -236,7 +242,7 @@ fn cargo(word: &str) -> Manager {
 /// Returns what a manager does that puts nothing into the project but its name.
 fn caching(listing: Listing, hosts: &'static [&'static str], shares: Sharing) -> Install {
     let shares = Some(shares);
-    Install { from_source: None, listing, hosts, makes: None, keeps_downloads: true, shares, note: "" }
+    Install { from_source: None, listing, hosts, makes: None, keeps_downloads: true, shares, code: NO_CODE, note: "" }
 }
 
 fn go(word: &str) -> Manager {

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use orchestrate_core::host::Host;
 use orchestrate_core::policy::Target;
 use orchestrate_sandbox::{Cancel, Confinement};
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::super::super::arguments::read;
 use super::super::super::facts::facts;
@@ -25,14 +25,19 @@ use super::registries::{self, Indexes, Registry};
 use super::running::Running;
 use super::sharing::{Sharing, Texts, Wanted};
 use crate::arguments::invalid;
-use crate::context::ToolContext;
-use crate::effect::Effect;
+use crate::context::{ToolContext, blocking};
+use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
 use crate::files::{Expect, Files};
 use crate::output::Answer;
 use crate::path::join;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::{Programs, Tool};
+
+/// What an agent is told if the project's files were changed after the call was decided about.
+const CHANGED: &str = "the project's files name another package manager or other registries than when this call was decided \
+    about; nothing was installed. Make the call again";
 
 /// The `install_package` tool.
 pub(crate) struct InstallPackage(pub(crate) Prompt);
@@ -53,6 +58,20 @@ struct Plan {
     /// The file that names a login for a registry.
     login: Option<&'static str>,
     managers: Vec<Manager>,
+}
+
+/// What the user decides about beside the arguments.
+#[derive(Serialize)]
+struct Details {
+    /// The package manager, or several of which the first one that is installed is used.
+    manager: String,
+    /// The hosts that it may reach.
+    registries: Vec<String>,
+    /// The hosts of the project's registries that it may not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    closed_registries: Vec<String>,
+    /// Which code of packages runs.
+    code: String,
 }
 
 #[async_trait]
@@ -84,14 +103,26 @@ impl Tool for InstallPackage {
         vec![Effect::on(Target::Name(package.to_owned()))]
     }
 
+    async fn foresee(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<Option<Foreseen>, ToolError> {
+        require_egress(scope)?;
+        let (effects, arguments) = (self.effects(arguments), arguments.clone());
+        let plan = blocking(project, &scope.cancel, move |files, cancel| Plan::look(arguments, files, cancel)).await?;
+        Ok(Some(Foreseen { effects, details: plan.details(scope) }))
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        require_egress(context)?;
-        let arguments: Arguments = read(arguments)?;
-        let plan =
-            context.blocking(move |files, cancel| Plan::of(&arguments, &Project::look(files, cancel)?, files)).await?;
+        let plan = context.blocking(move |files, cancel| Plan::look(arguments, files, cancel)).await?;
+        if context.permit().foreseen() != Some(&plan.details(context.scope())) {
+            return Err(ToolError::Retry(CHANGED.to_owned()));
+        }
         let chosen = choose(context, plan.managers).await?;
         let hosts = registries::hosts(&plan.registries);
-        let registries = Arc::new(Registries::new(context, chosen.candidate.report.hosts, hosts));
+        let registries = Arc::new(Registries::new(context.scope(), chosen.candidate.report.hosts, hosts));
         let before = Seen::now(context, &chosen.candidate.report).await?;
         let mut manager = Running::new(context, &chosen, Arc::clone(&registries));
         let (ran, from_source) = manager.install().await?;
@@ -155,6 +186,27 @@ impl Arguments {
 }
 
 impl Plan {
+    fn look(arguments: Value, files: &Files, cancel: &Cancel) -> Result<Plan, ToolError> {
+        Plan::of(&read(arguments)?, &Project::look(files, cancel)?, files)
+    }
+
+    /// Returns what the user decides about beside the arguments.
+    fn details(&self, scope: &CallScope) -> Value {
+        let mut managers: Vec<&str> = self.managers.iter().map(|manager| manager.program).collect();
+        managers.dedup();
+        let reports = || self.managers.iter().map(|manager| &manager.report);
+        let well_known: Vec<&str> = reports().flat_map(|report| report.hosts).copied().collect();
+        let code: BTreeSet<&str> = reports().map(|report| report.code).collect();
+        let (registries, closed) = Registries::new(scope, &well_known, registries::hosts(&self.registries)).hosts();
+        let details = Details {
+            manager: managers.join(" or "),
+            registries,
+            closed_registries: closed,
+            code: code.into_iter().collect::<Vec<_>>().join("; "),
+        };
+        json!(details)
+    }
+
     fn of(arguments: &Arguments, project: &Project, files: &Files) -> Result<Plan, ToolError> {
         let ecosystem = arguments.ecosystem(project)?;
         let requested = arguments.read(ecosystem).map_err(|refusal| invalid(&refusal))?;
@@ -167,8 +219,8 @@ impl Plan {
 }
 
 /// Only the full tier can lead a program to the proxy and nowhere else.
-fn require_egress(context: &ToolContext) -> Result<(), ToolError> {
-    let tier = context.scope().sandbox.confinement();
+fn require_egress(scope: &CallScope) -> Result<(), ToolError> {
+    let tier = scope.sandbox.confinement();
     if tier == Confinement::Full {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use libtest_mimic::Failed;
 use orchestrate_core::egress::EgressDecision;
 use orchestrate_core::host::{Host, WebUrl};
 use orchestrate_core::web::{Destinations, WebFailure};
-use orchestrate_web::{Door, Egress, Recording};
+use orchestrate_web::{Egress, Recording, WebClient};
 
 use crate::figure::{Figure, median, ms};
 use crate::stage::runtime;
@@ -28,7 +28,7 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let runtime = runtime()?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let proxy = listener.local_addr()?.port();
-    let serving = runtime.spawn(async move { Door::default().serve_proxy(listener, Arc::new(Everything)).await });
+    let serving = runtime.spawn(async move { WebClient::default().serve_proxy(listener, Arc::new(Everything)).await });
     let figures = [through(proxy)?, first_byte(proxy)?, at_once(proxy)?];
     serving.abort();
     Ok(figures.into())

@@ -16,7 +16,7 @@ use orchestrate_core::web::{Destinations, WebFailure, WebRequest, WebResponse};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{WebService, builtin_tools};
-use orchestrate_web::Door;
+use orchestrate_web::WebClient;
 use serde_json::{Value, json};
 
 use crate::figure::{Figure, median, ms};
@@ -118,8 +118,8 @@ fn section(number: usize) -> String {
     )
 }
 
-/// The web without a cache of its own beyond the door's.
-struct Web(Door);
+/// The web without a cache of its own beyond the web client's.
+struct Web(WebClient);
 
 #[async_trait]
 impl WebService for Web {
@@ -135,7 +135,7 @@ pub(crate) fn serve(url: &str) -> Result<(), Failed> {
     let mut settings = ToolSettings::default();
     settings.web_requests.allowed_domains = vec!["127.0.0.1".to_owned()];
     harness.limit(&settings);
-    harness.scope.services.web = Arc::new(Web(Door::default()));
+    harness.scope.services.web = Arc::new(Web(WebClient::default()));
     let runtime = runtime()?;
     let (before, since) = (status_kb("VmHWM")?, Instant::now());
     let output = runtime.block_on(harness.call("fetch_url", json!({ "url": url })));

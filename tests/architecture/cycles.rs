@@ -74,17 +74,17 @@ impl Crate {
                 continue;
             }
             let together = |other: &&&Module| reach.get(**other).is_some_and(|back| back.contains(module));
-            let knot: BTreeSet<&Module> = reached.iter().filter(together).copied().collect();
-            reported.extend(knot.iter().copied());
-            violations.push(self.describe(&knot, &edges));
+            let component: BTreeSet<&Module> = reached.iter().filter(together).copied().collect();
+            reported.extend(component.iter().copied());
+            violations.push(self.describe(&component, &edges));
         }
         violations
     }
 
-    fn describe(&self, knot: &BTreeSet<&Module>, edges: &BTreeMap<Module, BTreeMap<Module, usize>>) -> Violation {
+    fn describe(&self, component: &BTreeSet<&Module>, edges: &BTreeMap<Module, BTreeMap<Module, usize>>) -> Violation {
         let mut places = Vec::new();
-        for from in knot {
-            for (to, line) in edges.get(*from).into_iter().flatten().filter(|(to, _)| knot.contains(to)) {
+        for from in component {
+            for (to, line) in edges.get(*from).into_iter().flatten().filter(|(to, _)| component.contains(to)) {
                 places.push(format!("{} needs {} (line {line})", from.join("::"), to.join("::")));
             }
         }

@@ -36,7 +36,7 @@ fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str])
     }
     let noted = home.path().join("noted");
     let script = format!(
-        "#!/bin/sh\nPATH=${{PATH#*:}}\ncase \"$GIT_DIR\" in */orchestrate-room-*|*/room) \
+        "#!/bin/sh\nPATH=${{PATH#*:}}\ncase \"$GIT_DIR\" in */orchestrate-scratch-*|*/scratch) \
          find \"$GIT_DIR\" -printf '%m %y %p\\n' >> '{}';; esac\nexec git \"$@\"\n",
         noted.display()
     );
@@ -105,8 +105,12 @@ fn what_a_run_makes(tier: Confinement) -> Outcome {
     let noted = std::fs::read_to_string(world.home.path().join("noted"))?;
     let open: Vec<&str> =
         noted.lines().filter(|line| !line.starts_with("700 d") && !line.starts_with("600 f")).collect();
-    let rooms = noted.lines().filter(|line| line.ends_with("/config")).count();
-    if open.is_empty() && rooms > 1 { Ok(()) } else { fail(format!("{rooms} rooms\n{}", open.join("\n"))) }
+    let repositories = noted.lines().filter(|line| line.ends_with("/config")).count();
+    if open.is_empty() && repositories > 1 {
+        Ok(())
+    } else {
+        fail(format!("{repositories} repositories\n{}", open.join("\n")))
+    }
 }
 
 fn what_the_demo_makes() -> Outcome {

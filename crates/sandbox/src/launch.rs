@@ -113,14 +113,14 @@ fn bubblewrap() -> Result<&'static Path, SandboxError> {
         .ok_or_else(|| SandboxError::TierUnusable { tier: Confinement::Full, reason: host::NO_BUBBLEWRAP.to_owned() })
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one door to supervisors")]
+#[expect(clippy::disallowed_methods, reason = "the one way to start supervisors")]
 fn plain([program, arguments @ ..]: &[String; 4]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir("/");
     command
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one door to supervisors")]
+#[expect(clippy::disallowed_methods, reason = "the one way to start supervisors")]
 fn inside(bubblewrap: &Path, opened: &Opened, helper: &[String; 4]) -> Command {
     let mut command = Command::new(bubblewrap);
     command.arg("--args").arg(opened.packed.as_raw_fd().to_string()).arg("--").args(helper);

@@ -24,11 +24,11 @@ impl ProxyConnections {
     }
 
     /// Waits until the program has one of its own left, or one that is shared; it is free again when dropped.
-    pub(crate) async fn seat(&self, own: &OwnConnections) -> Result<OwnedSemaphorePermit, AcquireError> {
+    pub(crate) async fn permit(&self, own: &OwnConnections) -> Result<OwnedSemaphorePermit, AcquireError> {
         tokio::select! {
             biased;
-            seat = Arc::clone(&own.0).acquire_owned() => seat,
-            seat = Arc::clone(&self.0).acquire_owned() => seat,
+            permit = Arc::clone(&own.0).acquire_owned() => permit,
+            permit = Arc::clone(&self.0).acquire_owned() => permit,
         }
     }
 }

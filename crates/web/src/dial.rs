@@ -43,11 +43,11 @@ pub struct SystemResolver;
 impl Resolve for SystemResolver {
     fn resolve<'a>(&'a self, name: &'a str) -> Addresses<'a> {
         Box::pin(async move {
-            let seat = RESOLVING.acquire().await.map_err(io::Error::other)?;
+            let permit = RESOLVING.acquire().await.map_err(io::Error::other)?;
             let name = name.to_owned();
             // The thread goes on when nobody waits for it any more.
             let resolving = tokio::task::spawn_blocking(move || {
-                let _seat = seat;
+                let _permit = permit;
                 Ok((name.as_str(), 0).to_socket_addrs()?.map(|address| address.ip()).collect())
             });
             resolving.await.map_err(io::Error::other)?

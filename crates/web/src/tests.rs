@@ -1,4 +1,4 @@
-//! The door before servers of this machine, honest and hostile.
+//! The web client before servers of this machine, honest and hostile.
 
 mod tls;
 
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::dial::Addresses;
 use crate::kept::{KeptResponses, Marks, RequestKey};
-use crate::{Door, Key, Resolve};
+use crate::{Key, Resolve, WebClient};
 
 /// A server on the loopback interface: what it answers to a request, by its path. It ends with the test's process.
 struct Server {
@@ -144,12 +144,12 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
-fn door() -> Door {
-    Door::resolving_with(Arc::new(Names::default()))
+fn web() -> WebClient {
+    WebClient::resolving_with(Arc::new(Names::default()))
 }
 
 fn fetch(url: WebUrl) -> Result<WebResponse, WebFailure> {
-    run(door().fetch(&request(url), None, &Only(&["page.example", "other.example"])))
+    run(web().fetch(&request(url), None, &Only(&["page.example", "other.example"])))
 }
 
 fn reason(result: Result<WebResponse, WebFailure>) -> String {
@@ -239,11 +239,11 @@ fn what_was_decided_is_what_is_dialled() {
     let url = |host: &str| WebUrl::parse(&format!("http://{host}:{}/", server.port)).unwrap();
     // A name that leads elsewhere when it is asked again is not asked again.
     let names = Arc::new(Names { of: [("rebound.net", vec![vec![outside], vec![inside]])].into(), ..Names::default() });
-    let door = Door::resolving_with(Arc::clone(&names) as Arc<dyn Resolve>);
-    let said = reason(run(door.fetch(&request(url("rebound.net")), None, &only)));
+    let web = WebClient::resolving_with(Arc::clone(&names) as Arc<dyn Resolve>);
+    let said = reason(run(web.fetch(&request(url("rebound.net")), None, &only)));
     assert_eq!(said, "192.0.2.1 is for documentation");
     assert_eq!(*names.asked.lock().unwrap(), ["rebound.net"]);
-    let said = reason(run(door.fetch(&request(url("rebound.net")), None, &only)));
+    let said = reason(run(web.fetch(&request(url("rebound.net")), None, &only)));
     assert_eq!(said, "127.0.0.1 is for this machine");
     assert!(server.asked().is_empty());
     // Of several addresses, only those that are admitted are dialled.
@@ -257,16 +257,16 @@ fn what_was_decided_is_what_is_dialled() {
         }
     }
     let names = Names { of: [("both.example", vec![vec![outside, inside]])].into(), ..Names::default() };
-    let door = Door::resolving_with(Arc::new(names));
-    assert_eq!(reason(run(door.fetch(&request(url("both.example")), None, &Local))), "200 inside");
+    let web = WebClient::resolving_with(Arc::new(names));
+    assert_eq!(reason(run(web.fetch(&request(url("both.example")), None, &Local))), "200 inside");
 }
 
 #[test]
 fn a_host_that_is_not_there_is_named() {
     let names = Names { of: [("gone.example", vec![vec![]])].into(), ..Names::default() };
-    let door = Door::resolving_with(Arc::new(names));
+    let web = WebClient::resolving_with(Arc::new(names));
     let url = WebUrl::parse("http://gone.example/").unwrap();
-    let failure = run(door.fetch(&request(url), None, &Only(&["gone.example"]))).unwrap_err();
+    let failure = run(web.fetch(&request(url), None, &Only(&["gone.example"]))).unwrap_err();
     assert_eq!(failure, WebFailure::UnknownHost(Host::parse("gone.example").unwrap()));
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = WebUrl::parse(&format!("http://page.example:{closed}/")).unwrap();
@@ -288,9 +288,9 @@ async fn a_name_that_is_not_resolved_in_time_is_given_up() {
             Box::pin(std::future::pending())
         }
     }
-    let door = Door::resolving_with(Arc::new(Silent));
+    let web = WebClient::resolving_with(Arc::new(Silent));
     let url = WebUrl::parse("http://page.example/").unwrap();
-    let failure = door.fetch(&request(url), None, &Only(&["page.example"])).await.unwrap_err();
+    let failure = web.fetch(&request(url), None, &Only(&["page.example"])).await.unwrap_err();
     assert_eq!(
         failure.to_string(),
         WebFailure::Unreachable("`page.example` was not resolved: no answer within 10 s".to_owned()).to_string()
@@ -377,7 +377,7 @@ fn content_that_never_ends_is_cut_at_its_size_or_its_time() {
     let response = fetch(server.url("/endless")).unwrap();
     assert_eq!((response.body.len(), response.is_cut), (1 << 20, true));
     let soon = WebRequest { timeout: Duration::from_millis(200), ..request(server.url("/slow")) };
-    let failure = run(door().fetch(&soon, None, &Only(&["page.example"]))).unwrap_err();
+    let failure = run(web().fetch(&soon, None, &Only(&["page.example"]))).unwrap_err();
     assert_eq!(failure, WebFailure::Timeout { seconds: 1 });
 }
 
@@ -438,8 +438,8 @@ fn a_key_goes_to_its_origin_alone() {
     let to = format!("http://other.example:{}/end", other.port);
     let server = Server::start(vec![("/", redirects("/again")), ("/again", redirects(to))]);
     let key = Key { field: "authorization", value: "Bearer secret".to_owned() };
-    let (door, asked) = (door(), request(server.url("/")));
-    let fetched = door.fetch(&asked, Some(&key), &Only(&["page.example", "other.example"]));
+    let (web, asked) = (web(), request(server.url("/")));
+    let fetched = web.fetch(&asked, Some(&key), &Only(&["page.example", "other.example"]));
     assert_eq!(reason(run(fetched)), "200 here");
     let carries = |asked: &String| asked.contains("authorization: Bearer secret\r\n");
     assert_eq!(server.asked().iter().filter(|asked| carries(asked)).count(), 2);
@@ -450,7 +450,7 @@ fn a_key_goes_to_its_origin_alone() {
 fn what_is_sent_is_not_sent_elsewhere() {
     let server = Server::start(vec![("/", redirects("/again")), ("/ok", answers(200, "", "done"))]);
     let sending = |path: &str| WebRequest { json: Some(json!({"query": "q"})), ..request(server.url(path)) };
-    let send = |path: &str| reason(run(door().fetch(&sending(path), None, &Only(&["page.example"]))));
+    let send = |path: &str| reason(run(web().fetch(&sending(path), None, &Only(&["page.example"]))));
     assert_eq!(send("/ok"), "200 done");
     assert!(server.asked()[0].starts_with("POST /ok HTTP/1.1\r\n"), "{:?}", server.asked());
     assert!(send("/").ends_with("redirects what is sent, which is not sent elsewhere"));
@@ -467,14 +467,14 @@ fn what_is_kept_is_confirmed_by_its_server() {
         ("/private", answers(200, "etag: \"v1\"\r\ncache-control: no-store\r\n", "mine")),
         ("/lie", answers(304, "", "")),
     ]);
-    let (door, only) = (door(), Only(&["page.example"]));
-    let get = |path: &str| run(door.fetch(&request(server.url(path)), None, &only)).unwrap();
+    let (web, only) = (web(), Only(&["page.example"]));
+    let get = |path: &str| run(web.fetch(&request(server.url(path)), None, &only)).unwrap();
     let [first, second] = [get("/marked"), get("/marked")];
     assert_eq!((first.was_kept, second.was_kept), (false, true));
     assert_eq!((first.body.as_slice(), second.body.as_slice()), (b"kept".as_slice(), b"kept".as_slice()));
     // With a key, it is another request.
     let key = Key { field: "authorization", value: "Bearer x".to_owned() };
-    assert!(!run(door.fetch(&request(server.url("/marked")), Some(&key), &only)).unwrap().was_kept);
+    assert!(!run(web.fetch(&request(server.url("/marked")), Some(&key), &only)).unwrap().was_kept);
     assert!(!get("/private").was_kept && !get("/private").was_kept);
     // A server that confirms what it was not asked about has answered without content.
     assert_eq!(get("/lie").status, 304);
@@ -489,8 +489,8 @@ fn what_was_kept_when_the_server_was_asked_is_what_it_confirms() {
     ];
     let page = |path| (path, answers(200, "etag: \"v1\"\r\n", vec![b'x'; 1 << 20]));
     let others = Server::start(PAGES.map(page).into());
-    let (door, only) = (door(), Only(&["page.example"]));
-    let (of_other, urls) = (door.clone(), PAGES.map(|path| others.url(path)));
+    let (web, only) = (web(), Only(&["page.example"]));
+    let (of_other, urls) = (web.clone(), PAGES.map(|path| others.url(path)));
     let marked: Answer = Box::new(move |head, stream| match head.contains("if-none-match: \"v1\"") {
         true => {
             for url in &urls {
@@ -501,7 +501,7 @@ fn what_was_kept_when_the_server_was_asked_is_what_it_confirms() {
         false => stream.write_all(b"HTTP/1.1 200 X\r\netag: \"v1\"\r\ncontent-length: 4\r\n\r\nkept"),
     });
     let server = Server::start(vec![("/marked", marked)]);
-    let get = || run(door.fetch(&request(server.url("/marked")), None, &only)).unwrap();
+    let get = || run(web.fetch(&request(server.url("/marked")), None, &only)).unwrap();
     assert_eq!((get().was_kept, get().body), (false, b"kept".to_vec()));
     assert_eq!(others.asked().len(), PAGES.len());
     assert!(!get().was_kept, "it was dropped meanwhile");

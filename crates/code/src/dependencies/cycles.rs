@@ -12,7 +12,7 @@ const NODES_BETWEEN_STOPS: usize = 1_024;
 
 /// Nodes that reach each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Knot {
+pub(super) struct Component {
     /// All of them, in order.
     pub(super) members: Vec<usize>,
     /// A shortest circle: in groups of up to `MAX_STARTS` nodes of all, in others of those through the first nodes.
@@ -24,7 +24,7 @@ pub(super) struct Knot {
 ///
 /// # Errors
 /// [`CodeError::Stopped`] if `stop` said so.
-pub(super) fn knots(edges: &[Vec<usize>], stop: Stop<'_>) -> Result<Vec<Knot>, CodeError> {
+pub(super) fn components(edges: &[Vec<usize>], stop: Stop<'_>) -> Result<Vec<Component>, CodeError> {
     let groups = Tarjan::new(edges).groups(stop)?;
     let mut group_of = vec![usize::MAX; edges.len()];
     for (group, number) in groups.iter().zip(0..) {
@@ -35,16 +35,16 @@ pub(super) fn knots(edges: &[Vec<usize>], stop: Stop<'_>) -> Result<Vec<Knot>, C
         }
     }
     let search = Search { edges, group_of };
-    let mut knots = Vec::new();
+    let mut components = Vec::new();
     for mut members in groups {
         members.sort_unstable();
         let shortest = search.shortest(&members, stop)?;
         if !shortest.is_empty() {
-            knots.push(Knot { members, shortest });
+            components.push(Component { members, shortest });
         }
     }
-    knots.sort_unstable_by(|left, right| left.members.cmp(&right.members));
-    Ok(knots)
+    components.sort_unstable_by(|left, right| left.members.cmp(&right.members));
+    Ok(components)
 }
 
 /// The algorithm of Tarjan ("Depth-first search and linear graph algorithms", 1972), with a stack of its own.
@@ -209,8 +209,8 @@ mod tests {
 
     const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
 
-    fn found(edges: &[Vec<usize>]) -> Vec<Knot> {
-        knots(edges, NEVER).unwrap()
+    fn found(edges: &[Vec<usize>]) -> Vec<Component> {
+        components(edges, NEVER).unwrap()
     }
 
     /// Returns which nodes each node reaches, by adding edges until nothing changes.
@@ -254,7 +254,7 @@ mod tests {
                 prop::collection::vec(prop::collection::vec(0..size, 0..4), size)
             })
         ) {
-            let (knots, reach) = (found(&edges), reached(&edges));
+            let (components, reach) = (found(&edges), reached(&edges));
             let mut expected: Vec<Vec<usize>> = Vec::new();
             for node in (0..edges.len()).filter(|node| reach[*node][*node]) {
                 let group = (0..edges.len()).filter(|other| reach[node][*other] && reach[*other][node]).collect();
@@ -262,9 +262,9 @@ mod tests {
                     expected.push(group);
                 }
             }
-            let members: Vec<Vec<usize>> = knots.iter().map(|knot| knot.members.clone()).collect();
+            let members: Vec<Vec<usize>> = components.iter().map(|component| component.members.clone()).collect();
             prop_assert_eq!(members, expected);
-            for Knot { members, shortest } in &knots {
+            for Component { members, shortest } in &components {
                 let next = shortest.iter().cycle().skip(1);
                 prop_assert!(shortest.iter().zip(next).all(|(from, to)| edges[*from].contains(to)));
                 let least = members.iter().filter_map(|node| length(&edges, *node)).min();
@@ -280,13 +280,13 @@ mod tests {
             (0..SIZE).map(|node| if node + 1 < SIZE { vec![node + 1] } else { vec![] }).collect();
         assert_eq!(found(&chain), []);
         let ring: Vec<Vec<usize>> = (0..SIZE).map(|node| vec![(node + 1) % SIZE]).collect();
-        let knots = found(&ring);
-        assert_eq!((knots.len(), knots[0].members.len(), knots[0].shortest.len()), (1, SIZE, SIZE));
-        assert_eq!(super::knots(&ring, &|| true), Err(CodeError::Stopped));
+        let components = found(&ring);
+        assert_eq!((components.len(), components[0].members.len(), components[0].shortest.len()), (1, SIZE, SIZE));
+        assert_eq!(super::components(&ring, &|| true), Err(CodeError::Stopped));
     }
 
     #[test]
     fn a_node_that_leads_to_itself_is_a_circle() {
-        assert_eq!(found(&[vec![0], vec![0]]), [Knot { members: vec![0], shortest: vec![0] }]);
+        assert_eq!(found(&[vec![0], vec![0]]), [Component { members: vec![0], shortest: vec![0] }]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::cycles::{Knot, knots};
+use super::cycles::{Component, components};
 use super::declared::{Declared, package_name};
 use super::imports::{FileImports, Import, ImportKind};
 use super::link::link;
@@ -267,7 +267,7 @@ impl<'p> Builder<'p> {
         for (module, importers) in modules.iter_mut().zip(importers) {
             module.imported_by = importers.len();
         }
-        let cycles = knots(&edges, stop)?.into_iter().map(|knot| cycle(&modules, &knot)).collect();
+        let cycles = components(&edges, stop)?.into_iter().map(|component| cycle(&modules, &component)).collect();
         let manifests = &self.index.project.manifests;
         let used: HashSet<(usize, usize)> = self.users.keys().copied().collect();
         let files = self.index.project.code.iter().map(|(path, imports)| (path.as_str(), imports.language));
@@ -291,17 +291,17 @@ fn is_of_cycles(kind: ImportKind) -> bool {
     matches!(kind, ImportKind::Plain | ImportKind::Deferred)
 }
 
-fn cycle(modules: &[Module], knot: &Knot) -> Cycle {
+fn cycle(modules: &[Module], component: &Component) -> Cycle {
     let path = |node: &usize| modules.get(*node).map(|module| module.path.clone()).unwrap_or_default();
-    let next = knot.shortest.iter().cycle().skip(1);
-    let steps = knot.shortest.iter().zip(next).filter_map(|(from, to)| {
+    let next = component.shortest.iter().cycle().skip(1);
+    let steps = component.shortest.iter().zip(next).filter_map(|(from, to)| {
         let module = modules.get(*from)?;
         let to = ImportTarget::Module(path(to));
         let import = module.imports.iter().find(|import| import.to == to && is_of_cycles(import.kind))?;
         let (file, line, kind) = (import.file.clone(), import.line, import.kind);
         Some(CycleStep { from: module.path.clone(), file, line, kind })
     });
-    Cycle { steps: steps.collect(), members: knot.members.iter().map(path).collect() }
+    Cycle { steps: steps.collect(), members: component.members.iter().map(path).collect() }
 }
 
 /// Returns the packages that others provide: those that manifests declare, and those that code imports.
@@ -361,8 +361,8 @@ fn package_cycles(packages: &[Package], stop: Stop<'_>) -> Result<Vec<PackageCyc
         })
         .collect();
     let path = |node: &usize| packages.get(*node).map(|package| package.manifest.clone());
-    let cycles = knots(&edges, stop)?.into_iter().map(|knot| {
-        let manifests = knot.shortest.iter().filter_map(path).collect();
+    let cycles = components(&edges, stop)?.into_iter().map(|component| {
+        let manifests = component.shortest.iter().filter_map(path).collect();
         PackageCycle { manifests }
     });
     Ok(cycles.collect())

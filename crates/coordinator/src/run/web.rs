@@ -8,23 +8,23 @@ use async_trait::async_trait;
 use orchestrate_core::web::{Credential, Destinations, WebFailure, WebRequest, WebResponse};
 use orchestrate_model::Environment;
 use orchestrate_tools::WebService;
-use orchestrate_web::{Door, Egress, Key, ProxyConnections};
+use orchestrate_web::{Egress, Key, ProxyConnections, WebClient};
 
 /// The web as the tools of a run reach it.
 pub(crate) struct Web {
-    door: Door,
+    web: WebClient,
     /// Holds the keys, which no tool sees.
     environment: Environment,
 }
 
 impl Web {
     pub(crate) fn new(environment: Environment, connections: ProxyConnections) -> Web {
-        Web { door: Door::default().sharing(connections), environment }
+        Web { web: WebClient::default().sharing(connections), environment }
     }
 
     /// Serves as the proxy of a program; returns only if it cannot.
     pub(crate) async fn serve_proxy(&self, listener: TcpListener, egress: Arc<dyn Egress>) -> io::Error {
-        match self.door.serve_proxy(listener, egress).await {
+        match self.web.serve_proxy(listener, egress).await {
             Err(error) => error,
             Ok(never) => match never {},
         }
@@ -50,7 +50,7 @@ impl Web {
 impl WebService for Web {
     async fn fetch(&self, request: WebRequest, destinations: Arc<dyn Destinations>) -> Result<WebResponse, WebFailure> {
         let key = request.credential.map_or(Ok(None), |credential| self.key(credential))?;
-        self.door.fetch(&request, key.as_ref(), &*destinations).await
+        self.web.fetch(&request, key.as_ref(), &*destinations).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! The commits that a landing itself creates: made by git as the user's own, signed if the user signs commits.
 //!
-//! Git runs in a room (see [`crate::repo::scratch_repo`]), and the settings for signing are passed by value. They come
-//! from the user's own configuration, so that a repository can name neither a key nor a program.
+//! Git runs in a scratch repository (see [`crate::repo::scratch_repo`]), and the settings for signing are passed by
+//! value. They come from the user's own configuration, so that a repository can name neither a key nor a program.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use crate::error::{GitError, NO_SPACE};
 use crate::land::handle::Landing;
 use crate::repo::program::{Ended, Run};
 use crate::repo::repository::{CommitSpec, Identity, theirs};
-use crate::repo::scratch_repo::Room;
+use crate::repo::scratch_repo::ScratchRepo;
 
 /// Makes `ssh-keygen` ask for a passphrase by `SSH_ASKPASS`: git has no terminal, and it would wait for one for ever.
 const ASK_WITHOUT_TERMINAL: (&str, &str) = ("SSH_ASKPASS_REQUIRE", "force");
@@ -44,8 +44,8 @@ impl Landing<'_> {
     /// # Errors
     /// [`GitError::NotSigned`], [`GitError::HookFailed`], or if git cannot store the commit.
     pub fn commit(&self, spec: &CommitSpec, origin: Origin, hooks_for: Option<&'static str>) -> Result<Oid, GitError> {
-        let room = Room::new()?;
-        let message = room.leave_message(&spec.text())?;
+        let scratch = ScratchRepo::new()?;
+        let message = scratch.leave_message(&spec.text())?;
         if let Some(source) = hooks_for {
             self.run_message_hooks(&message, source)?;
         }
@@ -56,7 +56,7 @@ impl Landing<'_> {
             args.extend(["-p".into(), parent.as_str().into()]);
         }
         args.push(spec.tree.as_str().into());
-        let run = self.as_user(Run::new(room.git_dir(), room.work_tree(), args), spec, origin);
+        let run = self.as_user(Run::new(scratch.git_dir(), scratch.work_tree(), args), spec, origin);
         let ended = self.repo.program.run(&run.settings(signing.clone().unwrap_or_default()))?;
         if ended.code != 0 {
             return Err(failure(&ended, signing.is_some()));

@@ -10,7 +10,7 @@ use crate::land::handle::Landing;
 use crate::remote::exchange::{RemoteBranch, Terms};
 use crate::remote::failure::RemoteError;
 use crate::repo::program::TIMEOUT;
-use crate::repo::scratch_repo::Room;
+use crate::repo::scratch_repo::ScratchRepo;
 
 /// A remote of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +44,8 @@ enum Forge {
 }
 
 impl Forge {
-    /// Returns the programs to try for an address: the one of its server, or both if the server is unknown. The path may
-    /// name another server, of which it is a mirror.
+    /// Returns the programs to try for an address: the one of its server, or both if the server is unknown. The path
+    /// may name another server, of which it is a mirror.
     fn of(address: &GitAddress) -> &'static [Forge] {
         match address.host().map(ToString::to_string).unwrap_or_default() {
             host if host.contains("github") => &[Forge::GitHub],
@@ -151,8 +151,8 @@ impl Landing<'_> {
         let mut arguments = forge.arguments(remote, request);
         arguments.extend(["--repo".to_owned(), remote.merges_at().to_string()]);
         // Not in the checkout: these programs start git there, which may run what the repository's configuration names.
-        let room = Room::new()?;
-        let ended = self.repo.program.run_forge(&program, room.work_tree(), &arguments)?;
+        let scratch = ScratchRepo::new()?;
+        let ended = self.repo.program.run_forge(&program, scratch.work_tree(), &arguments)?;
         if ended.code != 0 {
             let complaint = ended.stderr.trim().to_owned();
             let reason = format!("exit code {}: {complaint}", ended.code);

@@ -35,7 +35,7 @@ use crate::repo::probe;
 use crate::repo::program::Ended;
 use crate::repo::refusal::RepositoryRefusal;
 use crate::repo::repository::{id_in, theirs, tree_of};
-use crate::repo::scratch_repo::{Room, read_info};
+use crate::repo::scratch_repo::{ScratchRepo, read_info};
 use crate::worktree::checkout::Checkout;
 
 /// How many paths are passed to one process.
@@ -43,7 +43,7 @@ const PATHS_AT_ONCE: usize = 200;
 
 /// What git needs to write to a checkout.
 struct Writer<'a> {
-    room: Room,
+    scratch: ScratchRepo,
     settings: Vec<(String, OsString)>,
     held: &'a Held,
 }
@@ -259,7 +259,7 @@ impl Landing<'_> {
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
         writer: &Writer<'_>,
     ) -> Result<Ended, GitError> {
-        let run = self.repo.on_files(&writer.room, place, args).settings(writer.settings.iter().cloned());
+        let run = self.repo.on_files(&writer.scratch, place, args).settings(writer.settings.iter().cloned());
         self.repo.program.run(&run.outlives_us(writer.held))
     }
 
@@ -268,9 +268,9 @@ impl Landing<'_> {
     fn writer<'a>(&self, place: &Checkout, held: &'a Held) -> Result<Writer<'a>, GitError> {
         let configuration = Configuration::of_repository(&self.repo.program, &place.git_dir, &place.path)?;
         let settings = configuration.about_files().into_iter().chain(configuration.users_filters()).collect();
-        let room = Room::under(held)?;
-        room.take_over_info(self.repo.common_dir())?;
-        Ok(Writer { room, settings, held })
+        let scratch = ScratchRepo::under(held)?;
+        scratch.take_over_info(self.repo.common_dir())?;
+        Ok(Writer { scratch, settings, held })
     }
 
     /// Refuses to write files for which one of two commits asks for a filter that is defined only

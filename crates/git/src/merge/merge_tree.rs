@@ -1,6 +1,6 @@
 //! Merging two commits without a checkout, with `git merge-tree`.
 //!
-//! Git runs in a room of its own (see [`crate::repo::scratch_repo`]), so the result depends on the
+//! Git runs in a scratch repository of its own (see [`crate::repo::scratch_repo`]), so the result depends on the
 //! two commits only: it sees no configuration, neither of the repository nor of the user or the
 //! machine, and so no merge driver either. Attributes come from the target only, not from the files
 //! that the user has checked out or anywhere else. An attribute `merge=union` in the user's own
@@ -20,7 +20,7 @@ use crate::error::GitError;
 use crate::merge::handle::Merging;
 use crate::repo::program::{Ended, Run};
 use crate::repo::repository::{CommitSpec, Identities, Identity, theirs, tree_of};
-use crate::repo::scratch_repo::Room;
+use crate::repo::scratch_repo::ScratchRepo;
 use crate::repo::version::ATTR_SOURCE;
 use crate::store::openat::path_of;
 
@@ -123,23 +123,23 @@ impl Merging<'_> {
 
     /// Merges; `told` says whether git can be told where attributes come from, or must find them as files.
     fn merge_by(&self, (name, target): (&str, &Oid), candidate: &Oid, told: bool) -> Result<Merge, GitError> {
-        let room = self.room([(name, target), (YOURS, candidate)])?;
+        let scratch = self.scratch([(name, target), (YOURS, candidate)])?;
         let args = ["merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories"];
-        let mut run = self.in_room(&room, args.iter().copied().chain([name, YOURS]));
+        let mut run = self.in_scratch(&scratch, args.iter().copied().chain([name, YOURS]));
         if told {
             run = run.env("GIT_ATTR_SOURCE", target.as_str());
         } else {
             let handle = self.repo.handle()?;
-            room.lay_out_attributes(&handle, &tree_of(&handle, target)?)?;
+            scratch.lay_out_attributes(&handle, &tree_of(&handle, target)?)?;
         }
         let mut ended = self.repo.program.run(&run)?;
         if ended.code > 1 {
             // A concurrent `git gc` removes folders of objects that are empty at that moment.
             ended = self.repo.program.run(&run)?;
         }
-        // A room with the attributes of this target cannot be reused.
+        // A scratch repository with the attributes of this target cannot be reused.
         if told {
-            *self.repo.shared.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+            *self.repo.shared.scratch.lock().unwrap_or_else(PoisonError::into_inner) = Some(scratch);
         }
         match ended.code {
             0 => Ok(Merge::Clean { tree: read_tree(&ended)? }),
@@ -148,23 +148,23 @@ impl Merging<'_> {
         }
     }
 
-    /// Takes the room of the previous merge, or creates one.
-    fn room(&self, branches: [(&str, &Oid); 2]) -> Result<Room, GitError> {
+    /// Takes the scratch repository of the previous merge, or creates one.
+    fn scratch(&self, branches: [(&str, &Oid); 2]) -> Result<ScratchRepo, GitError> {
         branches.iter().try_for_each(|(_, oid)| theirs(oid).map(drop))?;
-        let kept = self.repo.shared.room.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // A room that was removed meanwhile cannot be used again.
-        if let Some(room) = kept.filter(|room| room.name(branches).is_ok()) {
-            return Ok(room);
+        let kept = self.repo.shared.scratch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A scratch repository that was removed meanwhile cannot be used again.
+        if let Some(scratch) = kept.filter(|scratch| scratch.name(branches).is_ok()) {
+            return Ok(scratch);
         }
-        let room = Room::new()?;
-        room.name(branches)?;
-        Ok(room)
+        let scratch = ScratchRepo::new()?;
+        scratch.name(branches)?;
+        Ok(scratch)
     }
 
-    fn in_room<'a>(&self, room: &'a Room, args: impl IntoIterator<Item = &'a str>) -> Run<'a> {
+    fn in_scratch<'a>(&self, scratch: &'a ScratchRepo, args: impl IntoIterator<Item = &'a str>) -> Run<'a> {
         let shallow = self.repo.common_dir().join("shallow");
         let settings = SETTINGS.map(|(key, value)| (key.to_owned(), value.into()));
-        let run = Run::new(room.git_dir(), room.work_tree(), args).settings(settings);
+        let run = Run::new(scratch.git_dir(), scratch.work_tree(), args).settings(settings);
         let run = run.env("GIT_OBJECT_DIRECTORY", self.repo.common_dir().join("objects")).env("GIT_ATTR_NOSYSTEM", "1");
         if shallow.exists() { run.env("GIT_SHALLOW_FILE", shallow) } else { run }
     }

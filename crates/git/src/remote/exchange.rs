@@ -1,9 +1,9 @@
 //! Pushes to a remote repository and fetches from it.
 //!
-//! Git runs in a room (see [`crate::repo::scratch_repo`]) with the user's own configuration alone, so a program for
-//! connecting or for passwords that only the repository's configuration names is not run, and no hook is. The room
-//! names one remote, with the address that was decided about. A password that the address contained is in a file
-//! there, so that no process has it among its arguments.
+//! Git runs in a scratch repository (see [`crate::repo::scratch_repo`]) with the user's own configuration alone, so a
+//! program for connecting or for passwords that only the repository's configuration names is not run, and no hook is.
+//! The scratch repository names one remote, with the address that was decided about. A password that the address
+//! contained is in a file there, so that no process has it among its arguments.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ use crate::remote::quarantine::Quarantine;
 use crate::repo::configuration::text_of;
 use crate::repo::program::{Ended, Reach};
 use crate::repo::refs::branch_ref;
-use crate::repo::scratch_repo::Room;
+use crate::repo::scratch_repo::ScratchRepo;
 
-/// The room's name for the remote: one that no configuration of a user's has.
+/// The scratch repository's name for the remote: one that no configuration of a user's has.
 const REMOTE: &str = "orchestrate-exchange";
-/// The room's branches for what the repository has already, so that it is not fetched again.
+/// The scratch repository's branches for what the repository has already, so that it is not fetched again.
 const HAVE: [&str; 2] = ["have", "have-too"];
-/// The room's branch for what was fetched.
+/// The scratch repository's branch for what was fetched.
 const FETCHED: &str = "fetched";
 /// The code with which `git merge-base` ends if two commits have none in common.
 const UNRELATED: i32 = 1;
@@ -87,11 +87,11 @@ impl Remotes<'_> {
     /// # Errors
     /// [`RemoteError::Failed`]; [`GitError::Killed`], after which the branch may have been moved.
     pub fn push(&self, to: RemoteBranch<'_>, commit: &Oid, terms: Terms) -> Result<Pushed, GitError> {
-        let room = self.room(to.address, terms)?;
+        let scratch = self.scratch(to.address, terms)?;
         let update = format!("{commit}:{}", branch_ref(to.branch));
         let args = ["--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--", REMOTE, &update];
         let task = Task { command: "push", doing: "push to", remote: to.remote, into: None };
-        Ok(pushed(&self.reach(&room, terms, task, &args)?))
+        Ok(pushed(&self.reach(&scratch, terms, task, &args)?))
     }
 
     /// Fetches a branch of a remote, and returns its commit, which no ref holds yet; `None` if it has no commit in
@@ -106,10 +106,10 @@ impl Remotes<'_> {
         terms: Terms,
         max_bytes: u64,
     ) -> Result<Option<Oid>, GitError> {
-        let room = self.room(from.address, terms)?;
+        let scratch = self.scratch(from.address, terms)?;
         let quarantine = Quarantine::beside(self.repo.common_dir().join("objects"), max_bytes)?;
         let ([first, second], [one, two]) = (HAVE, have);
-        room.name([(first, one), (second, two)])?;
+        scratch.name([(first, one), (second, two)])?;
         let wanted = format!("+{}:{}", branch_ref(from.branch), branch_ref(FETCHED));
         let args = [
             "--quiet",
@@ -124,12 +124,12 @@ impl Remotes<'_> {
             &wanted,
         ];
         let task = Task { command: "fetch", doing: "fetch from", remote: from.remote, into: Some(&quarantine) };
-        self.reach(&room, terms, task, &args)?;
-        let path = room.git_dir().join("refs/heads").join(FETCHED);
+        self.reach(&scratch, terms, task, &args)?;
+        let path = scratch.git_dir().join("refs/heads").join(FETCHED);
         let commit = std::fs::read_to_string(&path).map_err(GitError::io("read", &path))?;
         let commit = Oid::new(commit.trim());
         let task = Task { command: "merge-base", doing: "compare with", ..task };
-        match self.run(&room, terms, task, &[one.as_str(), commit.as_str()])? {
+        match self.run(&scratch, terms, task, &[one.as_str(), commit.as_str()])? {
             Some(ended) if ended.code == UNRELATED => return Ok(None),
             Some(ended) if ended.code != 0 => return Err(ended.failure(task.command)),
             Some(_) => quarantine.accept()?,
@@ -143,16 +143,22 @@ impl Remotes<'_> {
     /// # Errors
     /// As [`Remotes::push`].
     pub fn default_branch(&self, remote: &str, address: &GitAddress, terms: Terms) -> Result<Option<String>, GitError> {
-        let room = self.room(address, terms)?;
+        let scratch = self.scratch(address, terms)?;
         let task = Task { command: "ls-remote", doing: "reach", remote, into: None };
-        let ended = self.reach(&room, terms, task, &["--symref", "--", REMOTE, "HEAD"])?;
+        let ended = self.reach(&scratch, terms, task, &["--symref", "--", REMOTE, "HEAD"])?;
         let listed = String::from_utf8_lossy(&ended.stdout).into_owned();
         let head = listed.lines().find_map(|line| line.strip_prefix("ref: refs/heads/")?.split('\t').next());
         Ok(head.map(str::to_owned))
     }
 
-    /// Runs git in the room; returns `None` if it was not done in time.
-    fn run(&self, room: &Room, terms: Terms, task: Task<'_>, args: &[&str]) -> Result<Option<Ended>, GitError> {
+    /// Runs git in the scratch repository; returns `None` if it was not done in time.
+    fn run(
+        &self,
+        scratch: &ScratchRepo,
+        terms: Terms,
+        task: Task<'_>,
+        args: &[&str],
+    ) -> Result<Option<Ended>, GitError> {
         let repo = self.repo;
         let (shallow, own) = (repo.common_dir().join("shallow"), repo.common_dir().join("objects"));
         let reach = Reach {
@@ -164,12 +170,12 @@ impl Remotes<'_> {
             is_attended: terms.is_attended,
             ssh: repo.shared.configuration.users_ssh(),
         };
-        repo.program.run_reach(room, &reach, task.command, args)
+        repo.program.run_reach(scratch, &reach, task.command, args)
     }
 
-    /// Runs git in the room, and requires that it has done its task.
-    fn reach(&self, room: &Room, terms: Terms, task: Task<'_>, args: &[&str]) -> Result<Ended, GitError> {
-        let (cause, mut said) = match self.run(room, terms, task, args)? {
+    /// Runs git in the scratch repository, and requires that it has done its task.
+    fn reach(&self, scratch: &ScratchRepo, terms: Terms, task: Task<'_>, args: &[&str]) -> Result<Ended, GitError> {
+        let (cause, mut said) = match self.run(scratch, terms, task, args)? {
             Some(ended) if ended.code == 0 => return Ok(ended),
             Some(ended) => {
                 if let Some(max_bytes) = full(task.into)? {
@@ -188,9 +194,9 @@ impl Remotes<'_> {
         Err(failed(task, cause, said))
     }
 
-    /// Creates a room that names the remote.
-    fn room(&self, address: &GitAddress, terms: Terms) -> Result<Room, GitError> {
-        let room = Room::new()?;
+    /// Creates a scratch repository that names the remote.
+    fn scratch(&self, address: &GitAddress, terms: Terms) -> Result<ScratchRepo, GitError> {
+        let scratch = ScratchRepo::new()?;
         let text = OsString::from(address.as_str());
         let set = |key: &str, value: &str| (key.to_owned(), OsString::from(value));
         let mut settings = vec![
@@ -213,10 +219,10 @@ impl Remotes<'_> {
         }
         settings.extend(self.repo.shared.configuration.without_hooks());
         if let Some(login) = address.login() {
-            settings.extend(credentials(login, || room.leave(PASSWORDS, &stored(login)))?);
+            settings.extend(credentials(login, || scratch.leave(PASSWORDS, &stored(login)))?);
         }
-        room.configure(settings.iter().map(|(key, value)| text_of(key, value)))?;
-        Ok(room)
+        scratch.configure(settings.iter().map(|(key, value)| text_of(key, value)))?;
+        Ok(scratch)
     }
 }
 

@@ -19,7 +19,7 @@ use orchestrate_sandbox::{Cancel, SandboxError, Trusted, TrustedOutput, trusted,
 use crate::error::GitError;
 use crate::repo::lock::Held;
 use crate::repo::refusal::RepositoryRefusal;
-use crate::repo::scratch_repo::Room;
+use crate::repo::scratch_repo::ScratchRepo;
 use crate::repo::version::{OLDEST, Version};
 
 /// What keeps ssh from asking, and from waiting for a host that does not answer.
@@ -300,16 +300,16 @@ impl Program {
         ended(&run.current_dir(checkout), "hook run")
     }
 
-    /// Runs git in a room with the user's configuration alone, to reach a server; returns `None` if it was not done in
-    /// time.
+    /// Runs git in a scratch repository with the user's configuration alone, to reach a server; returns `None` if it
+    /// was not done in time.
     pub(crate) fn run_reach(
         &self,
-        room: &Room,
+        scratch: &ScratchRepo,
         reach: &Reach<'_>,
         command: &str,
         args: &[&str],
     ) -> Result<Option<Ended>, GitError> {
-        let mut run = self.as_user(&self.path).timeout(reach.timeout).env("GIT_DIR", room.git_dir());
+        let mut run = self.as_user(&self.path).timeout(reach.timeout).env("GIT_DIR", scratch.git_dir());
         run = run.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", REMOTE_PROTOCOLS);
         run = run.env("GIT_OBJECT_DIRECTORY", reach.objects).env("LC_ALL", "C");
         if let Some(borrowed) = &reach.borrowed {
@@ -328,7 +328,7 @@ impl Program {
                 run = run.env("GIT_SSH_COMMAND", ssh);
             }
         }
-        let output = run.arg(command).args(args).current_dir(room.work_tree()).output();
+        let output = run.arg(command).args(args).current_dir(scratch.work_tree()).output();
         match output {
             Err(SandboxError::TrustedTimeout { .. }) => Ok(None),
             output => of_output(output, command).map(Some),

@@ -22,7 +22,7 @@ use crate::repo::probe;
 use crate::repo::program::{Environment, Program};
 use crate::repo::refusal::{RepositoryRefusal, Warning};
 use crate::repo::retry;
-use crate::repo::scratch_repo::Room;
+use crate::repo::scratch_repo::ScratchRepo;
 use crate::store::bounds;
 use crate::store::bounds::Excess;
 use crate::store::tree_files::ListedTrees;
@@ -56,8 +56,9 @@ pub(crate) struct Shared {
     handles: Handles,
     /// Called when a wait for the lock takes long.
     tell: OnceLock<fn(&Waiting)>,
-    /// The room of the previous merge, while no merge is in progress: creating a room takes milliseconds.
-    pub(crate) room: Mutex<Option<Room>>,
+    /// The scratch repository of the previous merge, while no merge is in progress: creating a scratch repository takes
+    /// milliseconds.
+    pub(crate) scratch: Mutex<Option<ScratchRepo>>,
     /// For each worktree, by git's folder for it, the tree of its files that [`Repo::sync_tree`]
     /// made durable last.
     synced: Mutex<BTreeMap<PathBuf, Oid>>,
@@ -181,7 +182,7 @@ impl Repo {
             configuration,
             handles: Handles::default(),
             tell: OnceLock::new(),
-            room: Mutex::default(),
+            scratch: Mutex::default(),
             synced: Mutex::default(),
             blob_lengths: Arc::default(),
             listed_trees: ListedTrees::default(),

@@ -1,14 +1,15 @@
-//! The room in which git merges and writes files: an empty repository of ours that borrows the real one's objects.
+//! The scratch repository in which git merges and writes files: an empty repository of ours that borrows the real one's
+//! objects.
 //!
 //! Git finds no configuration there except ours, no attributes except those that we write, no
 //! remote that has promised missing objects, no hook and no alias. So nothing that a repository
 //! configures, under any condition, has an effect.
 //!
-//! A room is a folder in the temporary folder that only this user can enter. It is removed when the
-//! value is dropped, and one room serves several runs of git. A killed process leaves its room
-//! behind. So each room is locked while it is in use, the lock ends with the process, and [`sweep`]
-//! removes rooms that are not locked. A git that outlives us has a room of its own, which the next
-//! holder of the repository's lock recreates.
+//! A scratch repository is a folder in the temporary folder that only this user can enter. It is removed when the value
+//! is dropped, and one scratch repository serves several runs of git. A killed process leaves its scratch repository
+//! behind. So each scratch repository is locked while it is in use, the lock ends with the process, and [`sweep`]
+//! removes scratch repositories that are not locked. A git that outlives us has a scratch repository of its own, which
+//! the next holder of the repository's lock recreates.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -23,11 +24,12 @@ use crate::error::GitError;
 use crate::repo::lock::Held;
 use crate::store::openat;
 
-/// The prefix of a room's folder name.
-const PREFIX: &str = "orchestrate-room-";
-/// How often a room is recreated because a sweep removed it just before it was locked; more is not a coincidence.
+/// The prefix of a scratch repository's folder name.
+const PREFIX: &str = "orchestrate-scratch-";
+/// How often a scratch repository is recreated because a sweep removed it just before it was locked; more is not a
+/// coincidence.
 const TRIES: usize = 8;
-/// What every room has configured.
+/// What every scratch repository has configured.
 const CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 /// The name of the file with the attributes of a folder.
 const ATTRIBUTES: &[u8] = b".gitattributes";
@@ -38,26 +40,26 @@ const INFO_BYTES: u64 = 4 << 20;
 
 /// An empty repository that borrows the real one's objects.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct ScratchRepo {
     folder: PathBuf,
     /// An empty working tree, except for attributes if git must find them as files.
     work_tree: PathBuf,
-    /// Removes the room when dropped, and shows a sweep that it is in use; `None` for the room of a
-    /// git that outlives us.
+    /// Removes the scratch repository when dropped, and shows a sweep that it is in use; `None` for the scratch
+    /// repository of a git that outlives us.
     _own: Option<(TemporaryFolder, OwnedFd)>,
 }
 
-impl Room {
-    /// Creates a room without branches.
-    pub(crate) fn new() -> Result<Room, GitError> {
+impl ScratchRepo {
+    /// Creates a scratch repository without branches.
+    pub(crate) fn new() -> Result<ScratchRepo, GitError> {
         let (folder, locked) = claim()?;
         let path = folder.path().to_owned();
         Self::furnish(path, Some((folder, locked)))
     }
 
-    /// Creates the room for a git that keeps running under this lock if we are killed.
-    pub(crate) fn under(held: &Held) -> Result<Room, GitError> {
-        let path = held.folder().join("room");
+    /// Creates the scratch repository for a git that keeps running under this lock if we are killed.
+    pub(crate) fn under(held: &Held) -> Result<ScratchRepo, GitError> {
+        let path = held.folder().join("scratch");
         match orchestrate_files::remove_folder(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(GitError::Io { doing: "remove", path, source: error });
@@ -68,15 +70,15 @@ impl Room {
         Self::furnish(path, None)
     }
 
-    fn furnish(folder: PathBuf, own: Option<(TemporaryFolder, OwnedFd)>) -> Result<Room, GitError> {
+    fn furnish(folder: PathBuf, own: Option<(TemporaryFolder, OwnedFd)>) -> Result<ScratchRepo, GitError> {
         let work_tree = folder.join("tree");
         for made in [folder.join("refs/heads"), folder.join("objects"), folder.join("info"), work_tree.clone()] {
             orchestrate_files::create_folder(&made).map_err(GitError::io("make", &made))?;
         }
-        let room = Room { folder, work_tree, _own: own };
-        room.write("HEAD", b"ref: refs/heads/integration\n")?;
-        room.write("config", CONFIG)?;
-        Ok(room)
+        let scratch = ScratchRepo { folder, work_tree, _own: own };
+        scratch.write("HEAD", b"ref: refs/heads/integration\n")?;
+        scratch.write("config", CONFIG)?;
+        Ok(scratch)
     }
 
     /// Sets branches with these names to these commits.
@@ -114,19 +116,19 @@ impl Room {
         Ok(self.folder.join(name))
     }
 
-    /// Sets what git finds configured in the room, by settings in the syntax of its files; of two values for one
-    /// key, the later counts.
+    /// Sets what git finds configured in the scratch repository, by settings in the syntax of its files; of two values
+    /// for one key, the later counts.
     pub(crate) fn configure(&self, settings: impl Iterator<Item = Vec<u8>>) -> Result<(), GitError> {
         let text: Vec<u8> = std::iter::once(CONFIG.to_vec()).chain(settings).flatten().collect();
         self.write("config", &text)
     }
 
-    /// Returns the room's git directory.
+    /// Returns the scratch repository's git directory.
     pub(crate) fn git_dir(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the room's working tree.
+    /// Returns the scratch repository's working tree.
     pub(crate) fn work_tree(&self) -> &Path {
         &self.work_tree
     }
@@ -170,7 +172,7 @@ pub(crate) fn read_info(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     }
 }
 
-/// Removes the rooms that killed processes left behind.
+/// Removes the scratch repositories that killed processes left behind.
 ///
 /// # Errors
 /// If the temporary folder cannot be listed.
@@ -179,14 +181,14 @@ pub(crate) fn sweep() -> Result<(), GitError> {
 }
 
 fn sweep_in(place: &Path) -> Result<(), GitError> {
-    let rooms = std::fs::read_dir(place).map_err(GitError::io("list", place))?;
-    let is_room = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
-    for room in rooms.filter_map(Result::ok).filter(is_room).map(|entry| entry.path()) {
-        // A room of another user cannot be opened, nor can one that is being removed. Whatever
+    let all = std::fs::read_dir(place).map_err(GitError::io("list", place))?;
+    let is_scratch = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
+    for scratch in all.filter_map(Result::ok).filter(is_scratch).map(|entry| entry.path()) {
+        // A scratch repository of another user cannot be opened, nor can one that is being removed. Whatever
         // stays is examined next time.
-        let Ok(opened) = open(&room) else { continue };
+        let Ok(opened) = open(&scratch) else { continue };
         if flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            drop(orchestrate_files::remove_folder(&room));
+            drop(orchestrate_files::remove_folder(&scratch));
         }
     }
     Ok(())
@@ -214,7 +216,7 @@ fn claim_made(
             Err(Errno::NOENT) => continue,
             opened => opened.map_err(failed)?,
         };
-        // A sweep that holds the lock is about to remove the room.
+        // A sweep that holds the lock is about to remove the scratch repository.
         match flock(&locked, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) if folder.path().exists() => return Ok((folder, locked)),
             Ok(()) | Err(Errno::WOULDBLOCK | Errno::INTR) => {}
@@ -224,8 +226,8 @@ fn claim_made(
     Err(failed(Errno::BUSY))
 }
 
-fn open(room: &Path) -> Result<OwnedFd, Errno> {
-    openat::open_folder(openat::open_root(room)?, b"")
+fn open(scratch: &Path) -> Result<OwnedFd, Errno> {
+    openat::open_folder(openat::open_root(scratch)?, b"")
 }
 
 #[cfg(test)]
@@ -249,13 +251,13 @@ mod tests {
         assert!(!held.path().exists());
     }
 
-    /// A sweep may happen at any moment while a room is created: before its permissions are set, or
+    /// A sweep may happen at any moment while a scratch repository is created: before its permissions are set, or
     /// before it is locked.
     #[test]
     fn a_room_that_a_sweep_took_while_it_was_made_is_made_again() {
         let place = tempfile::tempdir().unwrap();
         let mut made = 0;
-        let (room, _locked) = claim_made(place.path(), || {
+        let (scratch, _locked) = claim_made(place.path(), || {
             made += 1;
             let folder = TemporaryFolder::create(PREFIX, Some(place.path()))?;
             if made < 3 {
@@ -267,7 +269,7 @@ mod tests {
             Ok(folder)
         })
         .unwrap();
-        assert_eq!((made, room.path().exists()), (3, true));
+        assert_eq!((made, scratch.path().exists()), (3, true));
     }
 
     #[test]

@@ -310,8 +310,8 @@ impl Worktrees<'_> {
     fn untracked(&self, exclude: &[String]) -> Result<BTreeSet<Vec<u8>>, GitError> {
         let args = ["ls-files", "--others", "--ignored", "-z"].into_iter().chain(exclude.iter().map(String::as_str));
         let place = Checkout { path: self.repo.workdir().to_owned(), git_dir: self.repo.shared.git_dir.clone() };
-        let room = self.repo.room_for_files()?;
-        let run = self.repo.on_files(&room, &place, args).settings(self.repo.shared.configuration.about_files());
+        let scratch = self.repo.scratch_for_files()?;
+        let run = self.repo.on_files(&scratch, &place, args).settings(self.repo.shared.configuration.about_files());
         let listed = self.repo.program.require(&run)?;
         Ok(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
     }

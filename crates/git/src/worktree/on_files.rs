@@ -8,25 +8,25 @@ use std::ffi::OsStr;
 use crate::error::GitError;
 use crate::repo::program::Run;
 use crate::repo::repository::Repo;
-use crate::repo::scratch_repo::Room;
+use crate::repo::scratch_repo::ScratchRepo;
 use crate::worktree::checkout::Checkout;
 
 impl Repo {
-    /// Creates a room for one run on a checkout's files.
-    pub(crate) fn room_for_files(&self) -> Result<Room, GitError> {
-        let room = Room::new()?;
-        room.take_over_info(self.common_dir())?;
-        Ok(room)
+    /// Creates a scratch repository for one run on a checkout's files.
+    pub(crate) fn scratch_for_files(&self) -> Result<ScratchRepo, GitError> {
+        let scratch = ScratchRepo::new()?;
+        scratch.take_over_info(self.common_dir())?;
+        Ok(scratch)
     }
 
     /// Prepares a run on the files and the index of a checkout.
     pub(crate) fn on_files<'a>(
         &self,
-        room: &'a Room,
+        scratch: &'a ScratchRepo,
         place: &'a Checkout,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Run<'a> {
-        let run = Run::new(room.git_dir(), &place.path, args)
+        let run = Run::new(scratch.git_dir(), &place.path, args)
             .env("GIT_INDEX_FILE", place.index_path())
             .env("GIT_OBJECT_DIRECTORY", self.common_dir().join("objects"));
         let shallow = self.common_dir().join("shallow");

@@ -28,7 +28,7 @@ pub struct Reconciled {
 
 impl Worktrees<'_> {
     /// Removes what killed processes of ours left: incomplete worktree entries, locks on our
-    /// worktrees and refs, and rooms for merging.
+    /// worktrees and refs, and scratch repositories for merging.
     ///
     /// `ours` decides what belongs to us. It is called with the reason with which a worktree is
     /// locked ([`crate::WorktreeSpec::lock_reason`]), and with `orchestrate <run>` for a lock on a

@@ -498,8 +498,8 @@ impl Worktrees<'_> {
         worktree.verify_untampered()?;
         let args = ["read-tree", "--reset", "-u", treeish.as_str()];
         let place = Checkout { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
-        let room = self.repo.room_for_files()?;
-        let run = self.repo.on_files(&room, &place, args).settings(self.repo.shared.configuration.about_files());
+        let scratch = self.repo.scratch_for_files()?;
+        let run = self.repo.on_files(&scratch, &place, args).settings(self.repo.shared.configuration.about_files());
         self.repo.program.require(&run).map(drop)
     }
 }

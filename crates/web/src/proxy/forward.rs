@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::client::Client;
-use super::judge::{Judge, Refusal};
+use super::connector::{Connector, Refusal};
 use super::tunnel::HEAD_TIME;
 
 /// Maximum number of fields of a request or a response, and the size of a connection's buffer, which bounds the size of
@@ -47,12 +47,12 @@ type Body = Either<Incoming, Full<Bytes>>;
 type Servers = Arc<Mutex<JoinSet<()>>>;
 
 /// Answers the requests of a connection.
-pub(super) async fn forward(client: Client, judge: &Arc<Judge>) -> hyper::Result<()> {
+pub(super) async fn forward(client: Client, connector: &Arc<Connector>) -> hyper::Result<()> {
     let servers = Servers::default();
     let answers = service_fn(|request| {
-        let (judge, servers) = (Arc::clone(judge), Arc::clone(&servers));
+        let (connector, servers) = (Arc::clone(connector), Arc::clone(&servers));
         async move {
-            let answered = answer(request, &judge, &servers).await;
+            let answered = answer(request, &connector, &servers).await;
             Ok::<Response<Body>, Infallible>(answered.unwrap_or_else(refused))
         }
     });
@@ -63,12 +63,16 @@ pub(super) async fn forward(client: Client, judge: &Arc<Judge>) -> hyper::Result
         && error.is_parse()
     {
         // It has been answered with a status of its own.
-        let _ = judge.refuse_name("(no request)", error.to_string()).await;
+        let _ = connector.refuse_name("(no request)", error.to_string()).await;
     }
     ended
 }
 
-async fn answer(request: Request<Incoming>, judge: &Judge, servers: &Servers) -> Result<Response<Body>, Refusal> {
+async fn answer(
+    request: Request<Incoming>,
+    connector: &Connector,
+    servers: &Servers,
+) -> Result<Response<Body>, Refusal> {
     let unusable = |text: &str| Refusal { status: 400, text: format!("{text}\n") };
     let uri = request.uri();
     let asked = match (uri.scheme_str(), uri.authority()) {
@@ -82,9 +86,9 @@ async fn answer(request: Request<Incoming>, judge: &Judge, servers: &Servers) ->
     let parsed = if asked.contains('@') { Err(InvalidUrl::User) } else { WebUrl::parse(&uri.to_string()) };
     let url = match parsed {
         Ok(url) => url,
-        Err(error) => return Err(judge.refuse_name(&asked, error.to_string()).await),
+        Err(error) => return Err(connector.refuse_name(&asked, error.to_string()).await),
     };
-    let stream = judge.connect(&asked, &url).await?;
+    let stream = connector.connect(&asked, &url).await?;
     let response = send(request, &url, stream, servers).await;
     let response = response.map_err(|error| Refusal { status: 502, text: format!("{}: {error}\n", url.host()) })?;
     let (mut head, body) = response.into_parts();

@@ -5,13 +5,13 @@
 //! proxy is the sandbox's work.
 
 mod client;
+mod connector;
 mod forward;
 mod head;
-mod judge;
 mod serve;
 mod tunnel;
 
-pub use judge::{Egress, Recording};
+pub use connector::{Egress, Recording};
 
 #[cfg(test)]
 mod tests;

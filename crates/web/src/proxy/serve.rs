@@ -12,10 +12,10 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::client::{Client, Meter};
+use super::connector::{Connector, Egress};
 use super::forward::forward;
-use super::judge::{Egress, Judge};
 use super::tunnel::{HEAD_TIME, tunnel};
-use crate::Door;
+use crate::WebClient;
 use crate::connections::OwnConnections;
 
 /// How long a connection may stay without a byte in either direction.
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// What a request for a tunnel begins with.
 const CONNECT: &[u8] = b"CONNECT ";
 
-impl Door {
+impl WebClient {
     /// Serves as the proxy of one program, on a socket that only this program can connect to. Dropping the future ends
     /// all connections.
     ///
@@ -34,18 +34,18 @@ impl Door {
     pub async fn serve_proxy(&self, listener: net::TcpListener, egress: Arc<dyn Egress>) -> io::Result<Infallible> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let (judge, meter) = (Arc::new(Judge::new(self.clone(), egress)), Arc::new(Meter::default()));
+        let (connector, meter) = (Arc::new(Connector::new(self.clone(), egress)), Arc::new(Meter::default()));
         let (mut connections, own) = (JoinSet::new(), OwnConnections::default());
         loop {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => {
                         // Meanwhile none is accepted: a program has one that waits.
-                        let seat = self.connections.seat(&own).await.map_err(io::Error::other)?;
-                        let served = serve(Client::new(stream, Arc::clone(&meter)), Arc::clone(&judge));
+                        let permit = self.connections.permit(&own).await.map_err(io::Error::other)?;
+                        let served = serve(Client::new(stream, Arc::clone(&meter)), Arc::clone(&connector));
                         connections.spawn(async move {
                             served.await;
-                            drop(seat);
+                            drop(permit);
                         });
                     }
                     Err(error) => {
@@ -60,18 +60,18 @@ impl Door {
 }
 
 /// Serves one connection to its end.
-async fn serve(client: Client, judge: Arc<Judge>) {
+async fn serve(client: Client, connector: Arc<Connector>) {
     let moved = client.moved();
     tokio::select! {
-        () = answer(client, &judge) => {}
+        () = answer(client, &connector) => {}
         () = is_idle(&moved) => tracing::debug!("a connection of a program was idle"),
     }
 }
 
-async fn answer(mut client: Client, judge: &Arc<Judge>) {
+async fn answer(mut client: Client, connector: &Arc<Connector>) {
     let ended = match timeout(HEAD_TIME, client.begins_with(CONNECT)).await {
-        Ok(Ok(true)) => tunnel(client, judge).await.map_err(|error| error.to_string()),
-        Ok(Ok(false)) => forward(client, judge).await.map_err(|error| error.to_string()),
+        Ok(Ok(true)) => tunnel(client, connector).await.map_err(|error| error.to_string()),
+        Ok(Ok(false)) => forward(client, connector).await.map_err(|error| error.to_string()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("it asks for nothing".to_owned()),
     };

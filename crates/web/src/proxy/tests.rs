@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{Egress, Recording};
 use crate::tests::{Names, Only};
-use crate::{Door, ProxyConnections};
+use crate::{ProxyConnections, WebClient};
 
 /// What a program may reach, and what was decided.
 struct Program {
@@ -53,16 +53,16 @@ impl Proxy {
     }
 
     fn with(names: Names, records: bool) -> Proxy {
-        Proxy::of(Door::resolving_with(Arc::new(names)), records)
+        Proxy::of(WebClient::resolving_with(Arc::new(names)), records)
     }
 
-    fn of(door: Door, records: bool) -> Proxy {
+    fn of(web: WebClient, records: bool) -> Proxy {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let program = program(records);
         let egress: Arc<dyn Egress> = program.clone();
-        runtime.spawn(async move { door.serve_proxy(listener, egress).await });
+        runtime.spawn(async move { web.serve_proxy(listener, egress).await });
         Proxy { port, program, _runtime: runtime }
     }
 
@@ -372,8 +372,8 @@ fn two_hundred_connections_are_served_at_once() {
 
 #[test]
 fn the_programs_of_a_process_share_its_connections() {
-    let door = Door::resolving_with(Arc::new(Names::default())).sharing(ProxyConnections::new(3));
-    let [greedy, other] = [(); 2].map(|()| Proxy::of(door.clone(), true));
+    let web = WebClient::resolving_with(Arc::new(Names::default())).sharing(ProxyConnections::new(3));
+    let [greedy, other] = [(); 2].map(|()| Proxy::of(web.clone(), true));
     let to = format!("page.example:{}", echo());
     let mut tunnels: Vec<TcpStream> = (0..5).map(|_| greedy.tunnel(&to)).collect();
     let mut waiting = greedy.client();
@@ -431,8 +431,8 @@ async fn a_program_that_is_slow_is_let_go() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, upstream) = (listener.local_addr().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     let egress: Arc<dyn Egress> = program(true);
-    let door = Door::resolving_with(Arc::new(Names::default()));
-    let serving = door.serve_proxy(listener, egress);
+    let web = WebClient::resolving_with(Arc::new(Names::default()));
+    let serving = web.serve_proxy(listener, egress);
     let to = upstream.local_addr().unwrap().port();
     let slow = async {
         let tunnel = format!("CONNECT page.example:{to} HTTP/1.1\r\n\r\n");

@@ -12,8 +12,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::client::Client;
+use super::connector::{Connector, Refusal};
 use super::head::Target;
-use super::judge::{Judge, Refusal};
 
 /// How long a program may take for the head of its request, and then for the first message in a tunnel.
 pub(super) const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -33,9 +33,9 @@ struct Hello {
 }
 
 /// Answers a connection that begins with `CONNECT`.
-pub(super) async fn tunnel(mut client: Client, judge: &Judge) -> io::Result<()> {
+pub(super) async fn tunnel(mut client: Client, connector: &Connector) -> io::Result<()> {
     let target = timeout(HEAD_TIME, Target::read(&mut client)).await??;
-    let (url, mut server) = match open(&target, judge).await {
+    let (url, mut server) = match open(&target, connector).await {
         Ok(opened) => opened,
         Err(refusal) => return refuse(&mut client, &refusal).await,
     };
@@ -51,7 +51,7 @@ pub(super) async fn tunnel(mut client: Client, judge: &Judge) -> io::Result<()> 
     if let Some(reason) = refused {
         let decision = EgressDecision::refused(&target.asked, SERVER_NAME, reason);
         // The tunnel is open already, so nothing can be answered in it.
-        let _ = judge.refuse(decision.about(url.host().to_string(), url.port())).await;
+        let _ = connector.refuse(decision.about(url.host().to_string(), url.port())).await;
         return Ok(());
     }
     server.write_all(&hello?.bytes).await?;
@@ -59,10 +59,10 @@ pub(super) async fn tunnel(mut client: Client, judge: &Judge) -> io::Result<()> 
 }
 
 /// Connects to what `CONNECT` asks for.
-async fn open<'t>(target: &'t Target, judge: &Judge) -> Result<(&'t WebUrl, TcpStream), Refusal> {
+async fn open<'t>(target: &'t Target, connector: &Connector) -> Result<(&'t WebUrl, TcpStream), Refusal> {
     match &target.url {
-        Ok(url) => Ok((url, judge.connect(&target.asked, url).await?)),
-        Err(reason) => Err(judge.refuse_name(&target.asked, reason).await),
+        Ok(url) => Ok((url, connector.connect(&target.asked, url).await?)),
+        Err(reason) => Err(connector.refuse_name(&target.asked, reason).await),
     }
 }
 

@@ -1,5 +1,5 @@
-//! The door before servers that speak TLS. The authority and its certificates for `page.example`, one of them expired,
-//! were made by openssl; the authority's key is nowhere, and nothing but these tests trusts it.
+//! The web client before servers that speak TLS. The authority and its certificates for `page.example`, one of them
+//! expired, were made by openssl; the authority's key is nowhere, and nothing but these tests trusts it.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use super::{Names, Only, Server, answers, head_of, reason, request, run};
 use crate::dial::Dialer;
-use crate::{Door, Key, Resolve};
+use crate::{Key, Resolve, WebClient};
 
 const AUTHORITY: &[u8] = include_bytes!("certificates/ca.der");
 const CERTIFICATE: &[u8] = include_bytes!("certificates/page.der");
@@ -61,15 +61,15 @@ impl SecureServer {
     }
 }
 
-/// Returns a door that trusts the authority alone.
-fn trusting() -> Door {
+/// Returns a web client that trusts the authority alone.
+fn trusting() -> WebClient {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(AUTHORITY)).unwrap();
-    Door::dialling_with(Dialer::trusting(Arc::new(Names::default()), roots).unwrap())
+    WebClient::dialling_with(Dialer::trusting(Arc::new(Names::default()), roots).unwrap())
 }
 
-fn fetch(door: &Door, url: WebUrl) -> String {
-    reason(run(door.fetch(&request(url), None, &Only(&["page.example", "other.example"]))))
+fn fetch(web: &WebClient, url: WebUrl) -> String {
+    reason(run(web.fetch(&request(url), None, &Only(&["page.example", "other.example"]))))
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn a_certificate_has_to_be_trusted_valid_and_of_the_host() {
         assert!(said.starts_with(expected), "{said}");
     }
     // The authorities of this machine do not include the test's; a machine may have none at all.
-    let door = Door::resolving_with(Arc::new(Names::default()) as Arc<dyn Resolve>);
-    let said = fetch(&door, server.url("page.example"));
+    let web = WebClient::resolving_with(Arc::new(Names::default()) as Arc<dyn Resolve>);
+    let said = fetch(&web, server.url("page.example"));
     let is_refused = said.contains("no secure connection to page.example: ") || said.contains("TLS is not set up");
     assert!(is_refused, "{said}");
     assert_eq!((server.asked(), expired.asked()), (vec![], vec![]), "nothing is asked of a server that is not known");
@@ -123,8 +123,8 @@ fn a_key_does_not_follow_to_a_connection_without_tls() {
     let redirect = format!("HTTP/1.1 302 X\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
     let server = SecureServer::start(CERTIFICATE, redirect, true);
     let key = Key { field: "authorization", value: "Bearer secret".to_owned() };
-    let (door, asked) = (trusting(), request(server.url("page.example")));
-    assert_eq!(reason(run(door.fetch(&asked, Some(&key), &Only(&["page.example"])))), "200 here");
+    let (web, asked) = (trusting(), request(server.url("page.example")));
+    assert_eq!(reason(run(web.fetch(&asked, Some(&key), &Only(&["page.example"])))), "200 here");
     assert!(server.asked()[0].contains("authorization: Bearer secret\r\n"), "{:?}", server.asked());
     assert!(!plain.asked()[0].contains("secret"), "{:?}", plain.asked());
 }

@@ -99,19 +99,19 @@ impl Lost {
 }
 
 /// Returns the services of an agent's calls.
-pub(super) fn services(desk: &Arc<AgentServices>, web: &Arc<Web>, search: Arc<dyn SearchService>) -> Services {
+pub(super) fn services(services: &Arc<AgentServices>, web: &Arc<Web>, search: Arc<dyn SearchService>) -> Services {
     Services {
-        git: Arc::clone(desk) as Arc<dyn GitService>,
-        agents: Arc::clone(desk) as Arc<dyn AgentService>,
-        plan: Arc::clone(desk) as Arc<dyn PlanService>,
-        skills: Arc::clone(desk) as Arc<dyn SkillService>,
-        review: Arc::clone(desk) as Arc<dyn ReviewService>,
-        recorder: Arc::clone(desk) as Arc<dyn CallRecorder>,
-        artifacts: Arc::clone(desk) as Arc<dyn ArtifactStore>,
-        replay: Arc::clone(&desk.replays) as Arc<dyn ReplayService>,
+        git: Arc::clone(services) as Arc<dyn GitService>,
+        agents: Arc::clone(services) as Arc<dyn AgentService>,
+        plan: Arc::clone(services) as Arc<dyn PlanService>,
+        skills: Arc::clone(services) as Arc<dyn SkillService>,
+        review: Arc::clone(services) as Arc<dyn ReviewService>,
+        recorder: Arc::clone(services) as Arc<dyn CallRecorder>,
+        artifacts: Arc::clone(services) as Arc<dyn ArtifactStore>,
+        replay: Arc::clone(&services.replays) as Arc<dyn ReplayService>,
         web: Arc::clone(web) as Arc<dyn WebService>,
         search,
-        egress: Arc::clone(desk) as Arc<dyn EgressService>,
+        egress: Arc::clone(services) as Arc<dyn EgressService>,
     }
 }
 

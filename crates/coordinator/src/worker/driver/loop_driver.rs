@@ -53,7 +53,7 @@ pub(crate) struct LoopDriver {
     pub(super) requests: RequestChain,
     ledger: ReadLedger,
     notes: Notes,
-    desk: Arc<AgentServices>,
+    services: Arc<AgentServices>,
     grant: Arc<Grant>,
     asking: Asking,
     /// The tools that may answer instead of others.
@@ -64,7 +64,7 @@ pub(crate) struct LoopDriver {
 
 impl Drop for LoopDriver {
     fn drop(&mut self) {
-        self.desk.close();
+        self.services.close();
     }
 }
 
@@ -92,7 +92,7 @@ impl LoopDriver {
             requests: replayed.requests,
             ledger: replayed.ledger,
             notes: replayed.notes,
-            desk: AgentServices::new(workplace, record.agent(), replayed.artifacts),
+            services: AgentServices::new(workplace, record.agent(), replayed.artifacts),
             grant: Arc::new(role.grant.clone()),
             alternatives: Arc::new(assignment.tool_settings.alternatives.clone()),
             web: Arc::new(assignment.tool_settings.web_requests.clone()),
@@ -199,7 +199,7 @@ impl LoopDriver {
             let scope = self.scope(workplace, cancel.clone()).await?;
             let running = workplace.host.executor.call(&call, &scope);
             let outcome = workplace.shutdown.guard(&cancel, running).await;
-            if let Some(error) = self.desk.lost() {
+            if let Some(error) = self.services.lost() {
                 return Err(error);
             }
             match outcome {
@@ -234,7 +234,7 @@ impl LoopDriver {
 
     async fn scope(&self, workplace: &Workplace, cancel: Cancel) -> Result<CallScope, CoordinatorError> {
         let assignment = &workplace.assignment;
-        let search = NativeSearch::new(Arc::clone(&self.desk), self.model());
+        let search = NativeSearch::new(Arc::clone(&self.services), self.model());
         Ok(CallScope {
             run: assignment.run.clone(),
             agent: assignment.agent.clone(),
@@ -252,7 +252,7 @@ impl LoopDriver {
             alternatives: Arc::clone(&self.alternatives),
             web: Arc::clone(&self.web),
             cancel,
-            services: services(&self.desk, &workplace.host.web, Arc::new(search)),
+            services: services(&self.services, &workplace.host.web, Arc::new(search)),
             ledger: self.ledger.clone(),
             notes: self.notes.clone(),
             shared: workplace.host.shared.clone(),

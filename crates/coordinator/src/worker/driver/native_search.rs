@@ -18,7 +18,7 @@ const BUDGET_RULE: &str = "built-in:budget";
 
 /// Searches of one agent's calls by the endpoint of the model that it uses.
 pub(super) struct NativeSearch {
-    desk: Arc<AgentServices>,
+    services: Arc<AgentServices>,
     model: String,
 }
 
@@ -29,8 +29,8 @@ struct Unanswered {
 }
 
 impl NativeSearch {
-    pub(super) fn new(desk: Arc<AgentServices>, model: &str) -> NativeSearch {
-        NativeSearch { desk, model: model.to_owned() }
+    pub(super) fn new(services: Arc<AgentServices>, model: &str) -> NativeSearch {
+        NativeSearch { services, model: model.to_owned() }
     }
 
     /// Returns the price of a search; `None` if it is not known and no budget needs it.
@@ -73,7 +73,7 @@ impl NativeSearch {
 #[async_trait]
 impl SearchService for NativeSearch {
     async fn search(&self, search: Search) -> Result<FoundByModel, ServiceError> {
-        let (workplace, turn) = (self.desk.workplace()?, self.desk.turn().await?);
+        let (workplace, turn) = (self.services.workplace()?, self.services.turn().await?);
         let price = self.price(&workplace).await?;
         let amount = SearchUse::most(search.query.len()).amount(price);
         let asked = SearchRequested {
@@ -91,7 +91,7 @@ impl SearchService for NativeSearch {
             Err(Unanswered { used, failure }) => asked.ended(*used, price, Some(failure.to_string())),
         };
         let recorded = workplace.link.record(vec![Event::SearchEnded(ended)]).await;
-        recorded.map_err(|error| self.desk.losses().note(error))?;
+        recorded.map_err(|error| self.services.losses().note(error))?;
         let reply = answered.map_err(|unanswered| unanswered.failure)?;
         Ok(FoundByModel { model: self.model.clone(), reply })
     }

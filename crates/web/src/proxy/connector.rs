@@ -11,7 +11,7 @@ use orchestrate_core::web::{Destinations, WebFailure};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
-use crate::Door;
+use crate::WebClient;
 
 /// Maximum number of different decisions for one program: a large project loads from a dozen hosts, but many names
 /// below one wildcard could carry something out in the names themselves.
@@ -47,16 +47,16 @@ pub(super) struct Refusal {
 }
 
 /// Decides for one program.
-pub(super) struct Judge {
-    door: Door,
+pub(super) struct Connector {
+    web: WebClient,
     egress: Arc<dyn Egress>,
     /// Held while a decision is recorded, so that nothing is carried out before.
     recorded: Mutex<BTreeSet<EgressDecision>>,
 }
 
-impl Judge {
-    pub(super) fn new(door: Door, egress: Arc<dyn Egress>) -> Judge {
-        Judge { door, egress, recorded: Mutex::default() }
+impl Connector {
+    pub(super) fn new(web: WebClient, egress: Arc<dyn Egress>) -> Connector {
+        Connector { web, egress, recorded: Mutex::default() }
     }
 
     /// Connects to where a request leads; `asked` is what the program wrote.
@@ -69,7 +69,7 @@ impl Judge {
         };
         // To resolve a name already tells its servers something.
         self.record(EgressDecision::allowed(asked, host, port, rule)).await?;
-        match self.door.dialer().connect(url, destinations).await {
+        match self.web.dialer().connect(url, destinations).await {
             Ok(stream) => {
                 // Without it, small messages only arrive later.
                 let _ = stream.set_nodelay(true);

@@ -26,7 +26,7 @@ pub struct Key {
 
 /// The one way to other hosts. Clones share what is kept of responses.
 #[derive(Clone)]
-pub struct Door {
+pub struct WebClient {
     inner: Arc<Inner>,
     /// What the proxies of programs share.
     pub(crate) connections: ProxyConnections,
@@ -37,27 +37,27 @@ struct Inner {
     kept: KeptResponses,
 }
 
-impl Default for Door {
-    fn default() -> Door {
-        Door::resolving_with(Arc::new(SystemResolver))
+impl Default for WebClient {
+    fn default() -> WebClient {
+        WebClient::resolving_with(Arc::new(SystemResolver))
     }
 }
 
-impl Door {
-    /// Creates a door that resolves names in another way than this machine.
-    pub fn resolving_with(resolver: Arc<dyn Resolve>) -> Door {
-        Door::dialling_with(Dialer::new(resolver))
+impl WebClient {
+    /// Creates a web client that resolves names in another way than this machine.
+    pub fn resolving_with(resolver: Arc<dyn Resolve>) -> WebClient {
+        WebClient::dialling_with(Dialer::new(resolver))
     }
 
-    pub(crate) fn dialling_with(dialer: Dialer) -> Door {
+    pub(crate) fn dialling_with(dialer: Dialer) -> WebClient {
         let inner = Arc::new(Inner { dialer, kept: KeptResponses::default() });
-        Door { inner, connections: ProxyConnections::default() }
+        WebClient { inner, connections: ProxyConnections::default() }
     }
 
     /// Serves programs with these connections.
     #[must_use]
-    pub fn sharing(self, connections: ProxyConnections) -> Door {
-        Door { connections, ..self }
+    pub fn sharing(self, connections: ProxyConnections) -> WebClient {
+        WebClient { connections, ..self }
     }
 
     /// Returns what connects.

@@ -364,8 +364,9 @@ fn what_decompresses_to_much_or_to_nothing_is_cut() {
 fn content_that_never_ends_is_cut_at_its_size_or_its_time() {
     let endless: Answer = Box::new(|_, stream| {
         stream.write_all(b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n")?;
+        let chunks = b"4\r\nabcd\r\n".repeat(1000);
         loop {
-            stream.write_all(b"4\r\nabcd\r\n")?;
+            stream.write_all(&chunks)?;
         }
     });
     let slow: Answer = Box::new(|_, stream| {

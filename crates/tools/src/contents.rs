@@ -1,9 +1,14 @@
 //! What is known of the contents of files by their metadata.
 
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use orchestrate_core::Oid;
 use rustix::fs::{Stat, fstat};
+
+/// A file or a directory that was changed within this time may change again without another time stamp: coarser than
+/// any file system's clock.
+const STILL_FRESH: Duration = Duration::from_secs(2);
 
 /// The metadata of a file, by which an unchanged file is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +38,12 @@ impl FileStamp {
     /// Returns the metadata of an open file now; `None` if the system does not say it.
     pub(crate) fn now(file: impl AsFd) -> Option<FileStamp> {
         fstat(file).ok().map(|stat| FileStamp::of(&stat))
+    }
+
+    /// Reports whether any later change gives it another stamp, if it has this one now, in the time since 1970.
+    pub(crate) fn is_settled(&self, now: Duration) -> bool {
+        let newest = self.changed.max(self.modified).0;
+        u64::try_from(newest).is_ok_and(|newest| newest < now.saturating_sub(STILL_FRESH).as_secs())
     }
 
     pub(crate) fn of(stat: &Stat) -> FileStamp {

@@ -14,6 +14,9 @@ use std::time::Duration;
 use orchestrate_code::{CodeError, LanguageHint, Source, Stop};
 use orchestrate_core::Oid;
 
+use super::unchanged::Unchanged;
+use crate::contents::FileStamp;
+
 /// The memory that the results of one run may have together, in bytes: several analyses of 20,000 files of ordinary
 /// size.
 const MAX_BYTES: usize = 256 << 20;
@@ -49,6 +52,8 @@ pub(crate) struct AnalysisCache {
     results: Mutex<Results>,
     /// A result was computed, or will not be.
     ended: Condvar,
+    /// What is in `results` as well.
+    unchanged: Unchanged,
     max_bytes: usize,
 }
 
@@ -80,13 +85,34 @@ impl Default for AnalysisCache {
 impl AnalysisCache {
     /// Creates a cache whose results have at most so many bytes.
     pub(crate) fn with_limit(max_bytes: usize) -> AnalysisCache {
-        AnalysisCache { results: Mutex::default(), ended: Condvar::new(), max_bytes }
+        AnalysisCache { results: Mutex::default(), ended: Condvar::new(), unchanged: Unchanged::default(), max_bytes }
     }
 
     /// Returns the result for a version of a file, if it is known.
     pub(crate) fn find<T: FileAnalysis>(&self, file: &FileVersion) -> Option<Result<Arc<T>, CodeError>> {
         let known = self.results().find(TypeId::of::<T>(), file)?;
         typed(known)
+    }
+
+    /// Returns the result for a file that has the same metadata as when its result was found last.
+    pub(crate) fn find_unchanged<T: FileAnalysis>(&self, stamp: &FileStamp, hint: LanguageHint) -> Option<Arc<T>> {
+        self.unchanged.find(stamp, hint)
+    }
+
+    /// Returns the result for a version of a file, if it is known; the file, which has this metadata, is found by that
+    /// from now on.
+    pub(crate) fn find_for<T: FileAnalysis>(
+        &self,
+        file: &FileVersion,
+        stamp: &FileStamp,
+    ) -> Option<Result<Arc<T>, CodeError>> {
+        // Until it is kept, no result is removed.
+        let mut results = self.results();
+        let found = typed(results.find(TypeId::of::<T>(), file)?);
+        if let Some(Ok(result)) = &found {
+            self.unchanged.keep(stamp, file.hint, result);
+        }
+        found
     }
 
     /// Returns the result for a version of a file, which is computed if it is not known. An error that follows from the
@@ -143,6 +169,7 @@ impl AnalysisCache {
         }
         results.bytes += bytes;
         let removed = if results.bytes > self.max_bytes {
+            self.unchanged.clear();
             results.remove_to(self.max_bytes / KEPT.1 * KEPT.0)
         } else {
             Vec::new()
@@ -247,8 +274,26 @@ mod tests {
         FileVersion { content: Oid::new(content), hint: LanguageHint::Named(Language::Rust) }
     }
 
+    fn stamp(seconds: i64) -> FileStamp {
+        FileStamp { device: 1, inode: 2, size: 3, modified: (seconds, 0), changed: (seconds, 0) }
+    }
+
     fn never() -> bool {
         false
+    }
+
+    /// What is found by metadata is forgotten with what is removed, and keeps nothing in memory.
+    #[test]
+    fn an_unchanged_file_is_found_until_results_are_removed() {
+        let (cache, hint) = (AnalysisCache::with_limit(100_000), LanguageHint::Named(Language::Rust));
+        let add = |content: &str| cache.get_or_compute(&version(content), &never, || Ok(Sample(5_000))).unwrap();
+        let first = add("first");
+        assert_eq!(cache.find_unchanged::<Sample>(&stamp(100), hint), None);
+        cache.find_for::<Sample>(&version("first"), &stamp(100)).unwrap().unwrap();
+        assert_eq!(cache.find_unchanged::<Sample>(&stamp(100), hint).as_ref(), Some(&first));
+        (0..100).for_each(|number| drop(add(&number.to_string())));
+        assert_eq!(cache.find_unchanged::<Sample>(&stamp(100), hint), None);
+        assert_eq!(Arc::strong_count(&first), 1, "nothing else has it");
     }
 
     #[test]

@@ -47,8 +47,8 @@ pub(crate) struct CodeFile<'p> {
     hint: LanguageHint,
     /// Whether the call names it.
     is_asked_for: bool,
-    /// The version, if it is known without reading the file.
-    known: Option<FileVersion>,
+    /// The metadata by which a walk has found it, if that can say what is in it.
+    stamp: Option<FileStamp>,
     read: OnceLock<Option<Content>>,
 }
 
@@ -62,16 +62,15 @@ struct Content {
 impl<'p> CodeFile<'p> {
     /// Creates a file that a walk has found with this metadata.
     fn found(place: &'p Place<'p>, path: &'p str, hint: LanguageHint, stamp: &FileStamp) -> CodeFile<'p> {
-        let content = place.contents.as_ref().and_then(|contents| contents.known(path, stamp));
-        let known = content.map(|content| FileVersion { content, hint });
-        CodeFile { place, path, hint, is_asked_for: false, known, read: OnceLock::new() }
+        let stamp = place.contents.is_some().then_some(*stamp);
+        CodeFile { place, path, hint, is_asked_for: false, stamp, read: OnceLock::new() }
     }
 
     /// Creates a file that was read already.
     pub(super) fn of_text(place: &'p Place<'p>, path: &'p str, text: String) -> CodeFile<'p> {
         let hint = LanguageHint::of_path(path).unwrap_or(LanguageHint::FirstLine);
         let read = OnceLock::from(Some(Content { text: Ok(text), version: None }));
-        CodeFile { place, path, hint, is_asked_for: true, known: None, read }
+        CodeFile { place, path, hint, is_asked_for: true, stamp: None, read }
     }
 
     /// Returns how its language is found out.
@@ -94,8 +93,7 @@ impl<'p> CodeFile<'p> {
     /// # Errors
     /// As [`CodeFile::code`], and those of the analysis.
     pub(crate) fn analysis<T: FileAnalysis>(&self) -> Result<Option<Arc<T>>, CodeError> {
-        let found = self.known.as_ref().and_then(|version| self.place.cache.find(version));
-        if let Some(found) = found {
+        if let Some(found) = self.by_metadata() {
             return found.map(Some);
         }
         let Some(content) = self.content() else { return Ok(None) };
@@ -108,6 +106,16 @@ impl<'p> CodeFile<'p> {
             Some(version) => self.place.cache.get_or_compute(version, &stop, compute).map(Some),
             None => Ok(Some(Arc::new(compute()?))),
         }
+    }
+
+    /// Returns the result of an analysis, if it follows from the file's metadata.
+    fn by_metadata<T: FileAnalysis>(&self) -> Option<Result<Arc<T>, CodeError>> {
+        let (Place { cache, contents, .. }, stamp) = (self.place, self.stamp.as_ref()?);
+        if let Some(result) = cache.find_unchanged(stamp, self.hint) {
+            return Some(Ok(result));
+        }
+        let content = contents.as_ref()?.known(self.path, stamp)?;
+        cache.find_for(&FileVersion { content, hint: self.hint }, stamp)
     }
 
     /// Returns its language and its text; `None` if the file is gone, or cannot be read.
@@ -147,4 +155,73 @@ impl Content {
 /// Returns the maximum size of a file that is analysed, in bytes.
 fn max_bytes(files: &Files) -> u64 {
     files.max_bytes().min(MAX_SOURCE_BYTES as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::{Duration, Instant};
+
+    use orchestrate_code::Stop;
+    use orchestrate_core::Oid;
+    use orchestrate_core::policy::{Decision, Grant, Permission, Policy};
+    use orchestrate_core::tool_names::ToolNames;
+    use orchestrate_sandbox::Cancel;
+
+    use super::*;
+    use crate::guard::PathGuard;
+
+    #[derive(Debug, PartialEq)]
+    struct Length(usize);
+
+    impl FileAnalysis for Length {
+        fn of(source: &Source<'_>, _: Stop<'_>) -> Result<Length, CodeError> {
+            Ok(Length(source.text().len()))
+        }
+
+        fn memory(&self) -> usize {
+            0
+        }
+    }
+
+    /// Knows the content of every file that was modified in this second, and counts how often it is asked.
+    #[derive(Default)]
+    struct KnownFrom(i64, AtomicUsize);
+
+    impl FileContents for KnownFrom {
+        fn known(&self, _: &str, stamp: &FileStamp) -> Option<Oid> {
+            self.1.fetch_add(1, Ordering::SeqCst);
+            (stamp.modified.0 == self.0).then(|| Oid::new("content"))
+        }
+
+        fn read(&self, _: &FileStamp, _: &[u8]) -> Option<Oid> {
+            None
+        }
+    }
+
+    /// What is known of a file's content is asked until the file's metadata alone leads to the result.
+    #[test]
+    fn a_file_that_has_not_changed_costs_one_question() {
+        let worktree = tempfile::tempdir().unwrap();
+        let (policy, grant) = (Policy::new(&[], &ToolNames::default()).unwrap(), Grant::of_tools(["t"]));
+        let decision = Decision::Allow { rule: String::new() };
+        let guard = PathGuard::of("t", Permission::FileRead, &decision, &Arc::new(policy), &Arc::new(grant));
+        let files = Files::of_checkout(worktree.path(), guard).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let limits = WalkLimits { recursive: true, deadline, cancel: Cancel::default() };
+        let (cache, hint) = (AnalysisCache::default(), LanguageHint::Named(Language::Rust));
+        let contents = Arc::new(KnownFrom(100, AtomicUsize::new(0)));
+        let known: Arc<dyn FileContents> = Arc::clone(&contents) as Arc<dyn FileContents>;
+        let place = Place { files: &files, limits: &limits, cache: &cache, contents: Some(known) };
+        let version = FileVersion { content: Oid::new("content"), hint };
+        cache.get_or_compute(&version, &|| false, || Ok(Length(7))).unwrap();
+        let find = |stamp: FileStamp| {
+            let found = CodeFile::found(&place, "gone.rs", hint, &stamp).analysis::<Length>().unwrap();
+            (found.map(|length| length.0), contents.1.load(Ordering::SeqCst))
+        };
+        let stamp = FileStamp { device: 1, inode: 2, size: 3, modified: (100, 0), changed: (100, 0) };
+        assert_eq!([find(stamp), find(stamp)], [(Some(7), 1), (Some(7), 1)]);
+        // The file was changed, and is no longer there when it has to be read.
+        assert_eq!(find(FileStamp { modified: (101, 0), ..stamp }), (None, 2));
+    }
 }

@@ -6,6 +6,7 @@
 mod cache;
 mod file;
 mod survey;
+mod unchanged;
 
 pub(crate) use cache::{AnalysisCache, FileAnalysis, FileVersion};
 pub(crate) use file::{CodeFile, Place};

@@ -10,7 +10,7 @@ use super::cache::AnalysisCache;
 use super::file::{CodeFile, Place};
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::files::{Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_order};
+use crate::files::{Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_key, walk_order};
 use crate::services::ReplayService;
 
 /// Maximum number of files that are named with why they are left out.
@@ -90,9 +90,8 @@ impl<T: Send> Survey<T> {
             Ok((opened, bytes)) => {
                 let text = Decoded::detect(&opened.path, &bytes)?.text;
                 let mut seeker = seeker();
-                let mut batch = Batch { first: opened.path.clone(), found: Vec::new() };
-                seeker.analyze(&CodeFile::of_text(place, &opened.path, text), &opened.path, &mut batch)?;
-                seeker.batches.push(batch);
+                let value = seeker.analyze(&CodeFile::of_text(place, &opened.path, text), &opened.path)?;
+                seeker.batches.extend(value.map(|value| vec![(opened.path, value)]));
                 vec![seeker]
             }
             // It may be a directory.
@@ -104,10 +103,11 @@ impl<T: Send> Survey<T> {
             Err(error) => return Err(error),
         };
         seekers.iter_mut().for_each(|seeker| self.left_out.append(&mut seeker.left_out));
-        let mut batches: Vec<Batch<T>> = seekers.into_iter().flat_map(|seeker| seeker.batches).collect();
+        let mut batches: Vec<Vec<(String, T)>> = seekers.into_iter().flat_map(|seeker| seeker.batches).collect();
         // Each is in order, and no other file stands between its files.
-        batches.sort_unstable_by(|left, right| walk_order(&left.first, &right.first));
-        self.found.extend(batches.into_iter().flat_map(|batch| batch.found));
+        batches.sort_by_cached_key(|batch| batch.first().map(|(path, _)| walk_key(path)));
+        self.found.reserve(batches.iter().map(Vec::len).sum());
+        batches.into_iter().for_each(|batch| self.found.extend(batch));
         Ok(())
     }
 
@@ -136,50 +136,40 @@ fn failure(path: &str, error: &CodeError) -> ToolError {
 struct Seeker<'s, T> {
     place: &'s Place<'s>,
     analyze: Analyze<'s, T>,
-    batches: Vec<Batch<T>>,
+    /// What was found in neighbouring files of one directory, in order; none is empty.
+    batches: Vec<Vec<(String, T)>>,
     left_out: Vec<(String, CodeError)>,
 }
 
-/// What was found in neighbouring files of one directory.
-struct Batch<T> {
-    /// The path of the first file.
-    first: String,
-    found: Vec<(String, T)>,
-}
-
 impl<T: Send> Visitor for Seeker<'_, T> {
-    fn visit(&mut self, entries: &[Entry]) -> Result<Flow, ToolError> {
-        let Some(first) = entries.first() else { return Ok(Flow::Continue) };
-        let mut batch = Batch { first: first.path.clone(), found: Vec::new() };
-        for entry in entries.iter().filter(|entry| entry.kind == EntryKind::File) {
-            self.entry(entry, &mut batch)?;
+    fn visit(&mut self, entries: Vec<Entry>) -> Result<Flow, ToolError> {
+        let mut found = Vec::with_capacity(entries.len());
+        for entry in entries.into_iter().filter(|entry| entry.kind == EntryKind::File) {
+            let value = match self.place.file(&entry) {
+                Ok(file) => file.map_or(Ok(None), |file| self.analyze(&file, &entry.path))?,
+                Err(error) => {
+                    self.left_out.push((entry.path.clone(), error));
+                    None
+                }
+            };
+            found.extend(value.map(|value| (entry.path, value)));
         }
-        if !batch.found.is_empty() {
-            self.batches.push(batch);
+        if !found.is_empty() {
+            self.batches.push(found);
         }
         Ok(Flow::Continue)
     }
 }
 
 impl<T> Seeker<'_, T> {
-    fn entry(&mut self, entry: &Entry, batch: &mut Batch<T>) -> Result<(), ToolError> {
-        match self.place.file(entry) {
-            Ok(Some(file)) => self.analyze(&file, &entry.path, batch)?,
-            Ok(None) => {}
-            Err(error) => self.left_out.push((entry.path.clone(), error)),
-        }
-        Ok(())
-    }
-
-    fn analyze(&mut self, file: &CodeFile<'_>, path: &str, batch: &mut Batch<T>) -> Result<(), ToolError> {
+    fn analyze(&mut self, file: &CodeFile<'_>, path: &str) -> Result<Option<T>, ToolError> {
         match (self.analyze)(file) {
-            Ok(Some(value)) => batch.found.push((path.to_owned(), value)),
-            Ok(None) => {}
+            Ok(value) => return Ok(value),
             // The limit that stopped it says why.
             Err(CodeError::Stopped) => self.place.limits.check()?,
             Err(CodeError::UnknownLanguage | CodeError::Binary) if !file.is_expected() => {}
             Err(error) => self.left_out.push((path.to_owned(), error)),
         }
-        Ok(())
+        Ok(None)
     }
 }

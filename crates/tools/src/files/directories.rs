@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use orchestrate_core::git_path::is_git_name;
 use rustix::fs::{AtFlags, FileType, RawDir, statat};
@@ -18,9 +18,6 @@ use crate::contents::FileStamp;
 
 /// How many names the agents of a run keep: those of a few worktrees of a large repository, in tens of megabytes.
 const MAX_KEPT: usize = 500_000;
-/// A directory that was changed within this time may change again without another time stamp: coarser than any file
-/// system's clock.
-const STILL_FRESH: Duration = Duration::from_secs(2);
 /// The bytes of names that are read from a directory at a time.
 const NAMES_BYTES: usize = 32 << 10;
 
@@ -60,7 +57,7 @@ impl Directories {
         }
         let names = read(directory, most)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        if let Some(stamp) = stamp.filter(|stamp| is_settled(stamp, now) && names.len() < most) {
+        if let Some(stamp) = stamp.filter(|stamp| stamp.is_settled(now) && names.len() < most) {
             self.keep(stamp, &names);
         }
         Ok(names)
@@ -87,12 +84,6 @@ impl Directories {
             kept.names -= former.names.len() + 1;
         }
     }
-}
-
-/// Reports whether any later change gives a directory another time stamp, if it has this one now.
-fn is_settled(stamp: &FileStamp, now: Duration) -> bool {
-    let newest = stamp.changed.max(stamp.modified).0;
-    u64::try_from(newest).is_ok_and(|newest| newest < now.saturating_sub(STILL_FRESH).as_secs())
 }
 
 fn read(directory: &OwnedFd, most: usize) -> Result<Arc<[Name]>, Errno> {
@@ -128,6 +119,7 @@ fn type_of(directory: impl AsFd, name: &str, listed: FileType) -> Option<FileTyp
 #[expect(clippy::disallowed_methods, reason = "changes directories as other programs do")]
 mod tests {
     use std::fs::{self, File};
+    use std::time::Duration;
 
     use super::*;
 
@@ -144,7 +136,7 @@ mod tests {
     fn only_a_directory_that_is_at_rest_is_kept() {
         let now = Duration::from_millis(100_500);
         for (changed, expected) in [(97, true), (98, false), (99, false), (100, false), (200, false), (-1, false)] {
-            assert_eq!(is_settled(&stamp(changed), now), expected, "{changed}");
+            assert_eq!(stamp(changed).is_settled(now), expected, "{changed}");
         }
     }
 

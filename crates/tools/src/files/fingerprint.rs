@@ -79,9 +79,9 @@ struct Batch {
 }
 
 impl Visitor for Look<'_> {
-    fn visit(&mut self, entries: &[Entry]) -> Result<Flow, ToolError> {
+    fn visit(&mut self, entries: Vec<Entry>) -> Result<Flow, ToolError> {
         let Some(first) = entries.first() else { return Ok(Flow::Continue) };
-        match self.batch(first.path.clone(), entries) {
+        match self.batch(first.path.clone(), &entries) {
             Some(batch) => self.batches.push(batch),
             None => self.is_known = false,
         }

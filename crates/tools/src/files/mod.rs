@@ -31,5 +31,5 @@ pub(crate) use text::binary_kind;
 pub use text::{Decoded, Encoding};
 pub(crate) use trigrams::{Required, SeenTrigrams, Trigrams};
 pub use walk::Flow;
-pub(crate) use walk::walk_order;
+pub(crate) use walk::{walk_key, walk_order};
 pub use write::{Expect, TEMPORARY_PREFIX, Written};

@@ -29,7 +29,7 @@ pub(crate) trait Visitor: Send {
     ///
     /// # Errors
     /// An error ends the walk.
-    fn visit(&mut self, entries: &[Entry]) -> Result<Flow, ToolError>;
+    fn visit(&mut self, entries: Vec<Entry>) -> Result<Flow, ToolError>;
 }
 
 impl Files {
@@ -128,7 +128,7 @@ impl Pool<'_> {
         let running = Running(self);
         let outcome = match task {
             Task::List(directory) => self.list(&directory, worker),
-            Task::Visit(entries) => self.visit(&entries, worker),
+            Task::Visit(entries) => self.visit(entries, worker),
         };
         match outcome {
             Ok(Flow::Continue) => {}
@@ -157,10 +157,10 @@ impl Pool<'_> {
         let mut tasks: Vec<Task> = batches.map(Task::Visit).collect();
         tasks.extend(listed.below.into_iter().map(Task::List));
         self.add(tasks);
-        self.visit(&own, worker)
+        self.visit(own, worker)
     }
 
-    fn visit<V: Visitor>(&self, entries: &[Entry], worker: &mut Worker<V>) -> Result<Flow, ToolError> {
+    fn visit<V: Visitor>(&self, entries: Vec<Entry>, worker: &mut Worker<V>) -> Result<Flow, ToolError> {
         self.limits.check()?;
         worker.visitor.visit(entries)
     }

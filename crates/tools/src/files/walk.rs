@@ -76,3 +76,26 @@ pub(crate) fn walk_order(left: &str, right: &str) -> Ordering {
     let ((above_left, left), (above_right, right)) = (split(left), split(right));
     above_left.split('/').cmp(above_right.split('/')).then_with(|| left.cmp(right))
 }
+
+/// Returns what compares as [`walk_order`] compares the paths, for a sort that makes it once for each of many.
+pub(crate) fn walk_key(path: &str) -> (String, String) {
+    let (above, name) = split(path);
+    // No name has this character, which comes before every other one.
+    (above.replace('/', "\0"), name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_the_order_of_a_walk() {
+        let sorted = ["b", "z", "a/b", "a/b/c", "a/b/d/e", "a/c/d", "a b/c", "a-b/c", "a.b/c", "ab/c", "b/a"];
+        for (place, left) in sorted.iter().enumerate() {
+            for (other, right) in sorted.iter().enumerate() {
+                assert_eq!(walk_order(left, right), place.cmp(&other), "{left} {right}");
+                assert_eq!(walk_key(left).cmp(&walk_key(right)), place.cmp(&other), "{left} {right}");
+            }
+        }
+    }
+}

@@ -164,7 +164,7 @@ struct Reader<'s> {
 }
 
 impl Visitor for Reader<'_> {
-    fn visit(&mut self, entries: &[Entry]) -> Result<Flow, ToolError> {
+    fn visit(&mut self, entries: Vec<Entry>) -> Result<Flow, ToolError> {
         for entry in entries.iter().filter(|entry| entry.kind == EntryKind::File) {
             let path = entry.path.as_str();
             if path.split('/').any(|part| INSTALLED.contains(&part)) {

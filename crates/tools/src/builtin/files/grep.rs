@@ -214,8 +214,8 @@ struct Seeker<'s> {
 }
 
 impl Visitor for Seeker<'_> {
-    fn visit(&mut self, entries: &[Entry]) -> Result<Flow, ToolError> {
-        for entry in entries {
+    fn visit(&mut self, entries: Vec<Entry>) -> Result<Flow, ToolError> {
+        for entry in &entries {
             let wanted = |glob: &GlobSet| glob.is_match(below(self.directory, &entry.path));
             if entry.kind == EntryKind::File
                 && self.search.glob.as_ref().is_none_or(wanted)

@@ -165,13 +165,13 @@ struct Matches<'s> {
 }
 
 impl Visitor for Matches<'_> {
-    fn visit(&mut self, entries: &[Entry]) -> Result<Flow, ToolError> {
+    fn visit(&mut self, entries: Vec<Entry>) -> Result<Flow, ToolError> {
         for entry in entries {
             if entry.kind != EntryKind::Directory
                 && self.glob.is_match(below(self.directory, &entry.path))
                 && let Some(stamp) = entry.stamp()
             {
-                self.found.push((self.files.modified(&stamp), entry.path.clone()));
+                self.found.push((self.files.modified(&stamp), entry.path));
             }
         }
         Ok(Flow::Continue)

@@ -36,15 +36,19 @@ const SEARCHED_FILES: usize = 5_000;
 const SAMPLES: usize = 5;
 /// An analysis of everything, in words of a call.
 const TOOL: &str = "analyze_code_structure";
+/// One that joins what it finds in all files.
+const DEPENDENCIES: &str = "analyze_dependencies";
+/// What makes the copies of a large repository the modules of one crate.
+const MANIFEST: &str = "[package]\nname = \"copies\"\nversion = \"0.1.0\"\n[lib]\npath = \"source/lib.rs\"\n";
 /// The file that changes between analyses.
 const CHANGED: &str = "source/module_0500/part_03.rs";
 /// A role that may analyse and write.
-const ROLE: &str =
-    "---\nname: implementer\ndescription: Looks.\ntools: analyze_code_structure, write_file\n---\nLook.\n";
+const ROLE: &str = "---\nname: implementer\ndescription: Looks.\ntools: analyze_code_structure, analyze_dependencies, write_file\n---\nLook.\n";
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let code = own_code()?;
-    let mut figures = vec![cold(&code)?, again_after_a_change(&code)?];
+    let mut figures = vec![cold(&code)?];
+    figures.extend(of_large_repository(&code)?);
     figures.extend(searches(&code)?);
     Ok(figures)
 }
@@ -128,34 +132,76 @@ fn parse_all(texts: &[String]) -> Result<(), Failed> {
     if failed.load(Ordering::Relaxed) == 0 { Ok(()) } else { Err("a file was not parsed".into()) }
 }
 
-/// Lets an agent of a run analyse a large repository, change a file, and analyse it again, several times.
-fn again_after_a_change(code: &[String]) -> Result<Figure, Failed> {
-    let repository = Repository::plain()?;
-    let small: Vec<String> = code.iter().filter(|text| text.len() <= REPOSITORY_FILE_BYTES).cloned().collect();
-    for (path, text) in copies(&small, REPOSITORY_FILES) {
-        repository.write(&path, &text)?;
-    }
-    repository.write("agents/implementer.md", ROLE)?;
-    repository.commit_all("Code")?;
-    let (state, server) = (state_folder()?, ModelServer::answering(|_, number| analyse_or_change(number))?);
-    let coordinator = stage::open(repository.path(), settings(state.path(), &server.openai_base()))?;
-    let report = runtime()?.block_on(coordinator.run(plan("- [ ] T1 Look\n")?))?;
-    let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
-    let times: Vec<f64> = facts.iter().filter_map(time_of_analysis).collect();
-    // The first one is cold, or two are: what a call has found until its time is over is found by the next one.
-    let Some((cold, again)) = times.split_at_checked(times.len().saturating_sub(SAMPLES)) else {
-        return Err("no analysis was made".into());
-    };
-    if cold.is_empty() {
-        return Err(Failed::from(format!("{SAMPLES} analyses and more were expected: {report:#?}")));
-    }
-    Ok(Figure {
+/// Lets agents analyse a large repository, each change a file, and analyse it again, several times.
+fn of_large_repository(code: &[String]) -> Result<Vec<Figure>, Failed> {
+    let repository = large_repository(code)?;
+    let (cold, again) = times(repository.path(), TOOL, SOURCE)?;
+    let structure = Figure {
         name: "20,000 files analysed again after a change",
-        measured: median(again.to_vec())?,
+        measured: median(again)?,
         limit: 50.0,
         unit: "ms",
-        beside: format!("{}their metadata alone {:.0} ms", cold_times(cold), metadata(repository.path())?),
-    })
+        beside: format!("{}their metadata alone {:.0} ms", cold_times(&cold), metadata(repository.path())?),
+    };
+    let (cold, again) = times(repository.path(), DEPENDENCIES, "")?;
+    let first = Figure {
+        name: "`analyze_dependencies` of 20,000 files",
+        measured: *cold.first().ok_or("no analysis was made")?,
+        limit: 10_000.0,
+        unit: "ms",
+        beside: "what the files import was not known".to_owned(),
+    };
+    let repeated = Figure {
+        name: "the same again after a change",
+        measured: median(again)?,
+        limit: 1_000.0,
+        unit: "ms",
+        beside: format!("{}joined anew each time", cold_times(&cold)),
+    };
+    Ok(vec![structure, first, repeated])
+}
+
+/// Creates a repository whose files are the modules of one crate, each of which imports one of the folder before.
+fn large_repository(code: &[String]) -> Result<Repository, Failed> {
+    let repository = Repository::plain()?;
+    let small: Vec<String> = code.iter().filter(|text| text.len() <= REPOSITORY_FILE_BYTES).cloned().collect();
+    let folders = REPOSITORY_FILES / FILES_PER_FOLDER;
+    let modules = |name: &str, numbers: std::ops::Range<usize>, digits: usize| -> String {
+        numbers.map(|number| format!("mod {name}_{number:0digits$};\n")).collect()
+    };
+    for (number, (path, text)) in copies(&small, REPOSITORY_FILES).enumerate() {
+        let (folder, part) = (number / FILES_PER_FOLDER, number % FILES_PER_FOLDER);
+        let import = match folder.checked_sub(1) {
+            Some(before) => format!("use crate::module_{before:04}::part_{:02};\n", part.max(1)),
+            None => String::new(),
+        };
+        let (path, below) = match part {
+            0 => (path.replace("part_00", "mod"), modules("part", 1..FILES_PER_FOLDER, 2)),
+            _ => (path, String::new()),
+        };
+        repository.write(&path, &format!("{text}\n{import}{below}"))?;
+    }
+    repository.write("source/lib.rs", &modules("module", 0..folders, 4))?;
+    repository.write("Cargo.toml", MANIFEST)?;
+    repository.write("agents/implementer.md", ROLE)?;
+    repository.commit_all("Code")?;
+    Ok(repository)
+}
+
+/// Lets an agent of a run analyse all until that is known, and then again after each of several changes. Returns how
+/// long both took.
+fn times(repository: &Path, tool: &'static str, path: &'static str) -> Result<(Vec<f64>, Vec<f64>), Failed> {
+    let state = state_folder()?;
+    let server = ModelServer::answering(move |_, number| analyse_or_change(number, tool, path))?;
+    let coordinator = stage::open(repository, settings(state.path(), &server.openai_base()))?;
+    let report = runtime()?.block_on(coordinator.run(plan("- [ ] T1 Look\n")?))?;
+    let facts = coordinator.store().events(&report.run_id, 0, usize::MAX)?;
+    let times: Vec<f64> = facts.iter().filter_map(|fact| time_of(fact, tool)).collect();
+    // The first one is cold, or two are: what a call has found until its time is over is found by the next one.
+    match times.split_at_checked(times.len().saturating_sub(SAMPLES)) {
+        Some((cold @ [_, ..], again)) => Ok((cold.to_vec(), again.to_vec())),
+        _ => Err(Failed::from(format!("{SAMPLES} analyses and more were expected: {report:#?}"))),
+    }
 }
 
 fn cold_times(cold: &[f64]) -> String {
@@ -167,22 +213,22 @@ fn cold_times(cold: &[f64]) -> String {
 }
 
 /// Answers with an analysis, or with the change of a file, and ends after enough of them.
-fn analyse_or_change(number: usize) -> Reply {
+fn analyse_or_change(number: usize, tool: &str, path: &str) -> Reply {
     match number {
         // The first analyses of everything, until it is known.
-        0 | 1 => Reply::text("").call(TOOL, json!({ "path": SOURCE })),
+        0 | 1 => Reply::text("").call(tool, json!({ "path": path })),
         number if number < 2 + 2 * SAMPLES && number % 2 == 0 => {
             let content = format!("// Change {number}.\nfn changed_{number}() {{}}\n");
             Reply::text("").call("write_file", json!({ "path": CHANGED, "content": content }))
         }
-        number if number < 2 + 2 * SAMPLES => Reply::text("").call(TOOL, json!({ "path": SOURCE })),
+        number if number < 2 + 2 * SAMPLES => Reply::text("").call(tool, json!({ "path": path })),
         _ => Reply::text("Done."),
     }
 }
 
-fn time_of_analysis(fact: &Recorded) -> Option<f64> {
+fn time_of(fact: &Recorded, wanted: &str) -> Option<f64> {
     match &fact.event {
-        Event::ToolFinished { tool, duration_ms, .. } if tool == TOOL => {
+        Event::ToolFinished { tool, duration_ms, .. } if tool == wanted => {
             Some(ms(std::time::Duration::from_millis(*duration_ms)))
         }
         _ => None,
@@ -192,8 +238,13 @@ fn time_of_analysis(fact: &Recorded) -> Option<f64> {
 /// Returns how long it takes one thread to list the folders and to ask for the metadata of every file.
 fn metadata(repository: &Path) -> Result<f64, Failed> {
     let since = Instant::now();
-    for folder in fs::read_dir(repository.join(SOURCE))? {
-        for file in fs::read_dir(folder?.path())? {
+    for entry in fs::read_dir(repository.join(SOURCE))? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            entry.metadata()?;
+            continue;
+        }
+        for file in fs::read_dir(entry.path())? {
             file?.metadata()?;
         }
     }

@@ -204,6 +204,11 @@ impl Drive<'_> {
             Phase::Terminating => (Order::Terminate, GRACE),
             Phase::Killing => (Order::Kill, KILL_TIME),
             Phase::Abandoned => {
+                if let Some(group) = &self.group {
+                    // Not before: a program that is killed while it is started would seem not to start here. What
+                    // this does not end is awaited.
+                    let _ = group.kill();
+                }
                 // The end of bubblewrap ends the pid namespace and all processes in it. In the
                 // other tiers, only the supervisor can end the remaining processes, so it is never
                 // killed, only awaited.
@@ -215,10 +220,6 @@ impl Drive<'_> {
             }
         };
         self.deadline = Instant::now().checked_add(time);
-        if let (Phase::Killing, Some(group)) = (phase, &self.group) {
-            // What this does not end, the supervisor does.
-            let _ = group.kill();
-        }
         // A supervisor that has ended needs no order.
         let _ = self.control.write_all(&[order.byte()]);
     }

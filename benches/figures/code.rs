@@ -147,6 +147,7 @@ fn of_large_repository(code: &[String]) -> Result<Vec<Figure>, Failed> {
     let first = Figure {
         name: "`analyze_dependencies` of 20,000 files",
         measured: *cold.first().ok_or("no analysis was made")?,
+        // The time of a call: what is found until then is found at once by the next one.
         limit: 10_000.0,
         unit: "ms",
         beside: "what the files import was not known".to_owned(),
@@ -154,7 +155,7 @@ fn of_large_repository(code: &[String]) -> Result<Vec<Figure>, Failed> {
     let repeated = Figure {
         name: "the same again after a change",
         measured: median(again)?,
-        limit: 1_000.0,
+        limit: 1_500.0,
         unit: "ms",
         beside: format!("{}joined anew each time", cold_times(&cold)),
     };

@@ -1,5 +1,5 @@
-//! The results of analyses by the metadata of the files that they are of: for a file that has not changed since, nothing
-//! but its metadata is needed.
+//! The results of analyses by the metadata of the files that they are of: for a file that has not changed since,
+//! nothing but its metadata is needed.
 //!
 //! Only what was found by a file's content is here, and only if any later change gives the file other metadata. All of
 //! it is forgotten whenever results are removed from the cache, so that none is kept in memory by this alone, and that

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use orchestrate_code::{CodeError, CodeStructure, Item, Language, Source, Stop};
 use orchestrate_core::invisible::shown;
+use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -14,6 +15,7 @@ use crate::code_files::{FileAnalysis, Survey, Surveyor};
 use crate::context::ToolContext;
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
@@ -50,11 +52,14 @@ impl Tool for AnalyzeCodeStructure {
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { path } = read(arguments)?;
         let surveyor = Surveyor::of(context);
-        context
-            .blocking(move |files, _| {
-                surveyor.survey(files, &[path], &|file| file.analysis()).map(|survey| answer(&survey))
-            })
-            .await
+        let look = move |files: &Files, _: &Cancel| {
+            let survey = surveyor.survey(files, &[path], &|file| file.analysis())?;
+            Ok((answer(&survey), survey))
+        };
+        let (answer, survey) = context.blocking(look).await?;
+        // Freeing the paths of a large repository takes milliseconds, for which nobody has to wait.
+        drop(tokio::task::spawn_blocking(move || drop(survey)));
+        Ok(answer)
     }
 }
 

@@ -34,7 +34,9 @@ mod support;
 mod web;
 mod wrapped;
 
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
+use std::thread;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -147,7 +149,15 @@ fn main() -> ExitCode {
         GO: the_programs_of_go_leave_nothing;
         CTEST: ctest_leaves_nothing ctest_builds_where_git_ignores_it ctest_does_not_build_among_files_of_the_project;
     });
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    libtest_mimic::run(&arguments(), trials).exit_code()
+}
+
+/// Returns the arguments of the harness: two tests for each processor, as a test mostly waits for the programs that it
+/// has started.
+fn arguments() -> Arguments {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(2 * thread::available_parallelism().map_or(1, NonZeroUsize::get));
+    arguments
 }
 
 /// Returns the tests that start no confined process.

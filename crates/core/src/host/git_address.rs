@@ -133,7 +133,8 @@ impl GitAddress {
         self.text.split_once("://").map_or("ssh", |(protocol, _)| protocol)
     }
 
-    /// Returns the path at the host in one form, such as `owner/project`: servers take each with and without its ending.
+    /// Returns the path at the host in one form, such as `owner/project`: servers take each with and without its
+    /// ending.
     pub fn path(&self) -> &str {
         let is_bracketed = self.text.starts_with('[') || self.text.contains("@[");
         let path = match self.text.split_once("://") {

@@ -108,6 +108,7 @@ struct Inherited {
     details: Vec<String>,
     /// The status of a cancelled or blocked group, which applies to all its open tasks.
     withheld: Option<TaskStatus>,
+    optional: bool,
 }
 
 impl Walk<'_, '_> {
@@ -450,23 +451,24 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Returns the item's id if it only groups the boxes directly below it: they are numbered under it (`2` above
-    /// `2.1`), or it has no id and they have names (`T001`).
+    /// Returns the item's id if it only groups the boxes directly below it: one of them is numbered under it (`2` above
+    /// `2.1`), or it has no id and they all have names (`T001`).
     fn group_id(&self, item: &Item, line: &Inline<'_>, mark: BoxMark) -> Option<String> {
-        let own = line.text.get(mark.rest..)?;
-        let mut id = None;
-        let mut boxes = 0;
+        let own = after_label(line.text.get(mark.rest..)?);
+        let own_id = identify::leading(own).map(|found| found.id);
+        let (mut boxes, mut parts) = (0, 0);
         for child in item.blocks.iter().flat_map(items_of) {
             let Some((line, mark)) = self.reader.boxed_line(child) else { continue };
-            let found = identify::leading(line.text.get(mark.rest..)?)?;
-            let id = *id.get_or_insert_with(|| identify::leading(own).map(|found| found.id));
-            match id {
-                Some(id) => found.id.strip_prefix(id)?.strip_prefix('.').map(|_| ())?,
-                None => found.id.starts_with(|c: char| c.is_ascii_uppercase()).then_some(())?,
-            }
+            let found = identify::leading(after_label(line.text.get(mark.rest..)?));
+            let is_part = found.is_some_and(|found| match own_id {
+                Some(id) => found.id.strip_prefix(id).is_some_and(|rest| rest.starts_with('.')),
+                None => found.id.starts_with(|c: char| c.is_ascii_uppercase()),
+            });
             boxes += 1;
+            parts += usize::from(is_part);
         }
-        (boxes > 0).then(|| id.flatten().map_or_else(|| text::without_strong(own.to_owned()), str::to_owned))
+        let is_group = if own_id.is_some() { parts > 0 } else { boxes > 0 && parts == boxes };
+        is_group.then(|| own_id.map_or_else(|| text::without_strong(own.to_owned()), str::to_owned))
     }
 
     fn group(&mut self, item: &Item, line: &Inline<'_>, (mark, id): (BoxMark, String), inherited: &Inherited) {
@@ -534,9 +536,11 @@ impl Walk<'_, '_> {
             attributes: parent.attributes,
             details: inherited.details.clone(),
             withheld: withheld.or(inherited.withheld),
+            optional: inherited.optional || parent.optional,
         };
         let named = if id == parent.title { id.to_owned() } else { format!("{id}: {}", parent.title) };
         own.details.push(format!("Part of {named}"));
+        own.details.extend(parent.details);
         for block in &item.blocks {
             match block {
                 Block::List(items) => {
@@ -570,7 +574,7 @@ impl Walk<'_, '_> {
                 draft.title = title.to_owned();
             }
         }
-        draft.optional |= self.sections.is_optional();
+        draft.optional |= self.sections.is_optional() || inherited.optional;
         draft.details.splice(0..0, inherited.details.iter().cloned());
         for block in &item.blocks {
             match block {
@@ -657,6 +661,12 @@ impl Walk<'_, '_> {
             }
         }
     }
+}
+
+/// Returns a text after the label of parallel tasks that it may begin with.
+fn after_label(text: &str) -> &str {
+    let begin = text.trim_start();
+    begin.strip_prefix("[P]").or_else(|| begin.strip_prefix("(P)")).map_or(text, str::trim_start)
 }
 
 /// Returns the place of the status that the first line of a task without a box says.

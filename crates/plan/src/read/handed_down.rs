@@ -1,5 +1,5 @@
-//! What a group passes to each of its tasks, and how long that may be: a plan has up to ten thousand tasks, and each has
-//! a copy.
+//! What a group passes to each of its tasks, and how long that may be: a plan has up to ten thousand tasks, and each
+//! has a copy.
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes::{Attributes, Located};

@@ -263,6 +263,12 @@ impl Drive<'_> {
     fn finish(self, duration: Duration) -> Result<Finished, SandboxError> {
         let program = || self.job.program.clone();
         let exit = match (self.stopped, self.last_report()) {
+            // Killed while it was started, the program seems not to start here.
+            (None, Some(Report::Failed(_) | Report::Signalled(libc::SIGKILL)))
+                if self.group.as_ref().is_some_and(JobGroup::ran_out_of_memory) =>
+            {
+                Exit::MemoryLimit
+            }
             (_, Some(Report::Failed(detail))) => return Err(SandboxError::Setup { detail }),
             (_, Some(Report::NotFound)) => return Err(SandboxError::ProgramNotFound { program: program() }),
             (_, Some(Report::NotExecutable(detail))) => {
@@ -271,11 +277,6 @@ impl Drive<'_> {
             (Some(stopped), _) => stopped,
             (None, None) => return Err(did_not_start(self.confinement, &self.stderr.finish())),
             (None, Some(Report::Exited(code))) => Exit::Code(code),
-            (None, Some(Report::Signalled(libc::SIGKILL)))
-                if self.group.as_ref().is_some_and(JobGroup::ran_out_of_memory) =>
-            {
-                Exit::MemoryLimit
-            }
             (None, Some(Report::Signalled(signal))) => Exit::Signal(signal),
             (None, Some(Report::TooManyProcesses)) => Exit::ProcessLimit,
             (None, Some(Report::TooMuchCpu)) => Exit::CpuLimit,

@@ -29,6 +29,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let mut all: Vec<Named> = vec![
         ("a_job_begins_in_its_group_which_is_removed", a_job_begins_in_its_group_which_is_removed),
         ("memory_cannot_be_exceeded_for_a_moment", memory_cannot_be_exceeded_for_a_moment),
+        ("memory_may_not_even_suffice_for_the_start", memory_may_not_even_suffice_for_the_start),
         ("a_job_within_its_memory_ends_as_it_would", a_job_within_its_memory_ends_as_it_would),
         ("processes_are_refused_not_ended", processes_are_refused_not_ended),
         ("a_job_cannot_change_groups", a_job_cannot_change_groups),
@@ -113,6 +114,13 @@ fn temporary_files_in_memory_count(room: &Room) {
     assert_eq!((ended.exit, ended.stdout.text().as_str()), (Exit::MemoryLimit, ""), "{}", ended.stderr.text());
     // The control: without the limit, they fit.
     assert_eq!(room.run(&limited(job(), None)).stdout.text().trim(), "200000000");
+}
+
+/// The smallest limit that can be set.
+fn memory_may_not_even_suffice_for_the_start(room: &Room) {
+    let ended = room.run(&limited(room.sh("head -c 3000000 /dev/zero | tail -c 3000000 | wc -c"), Some(1 << 20)));
+    assert_eq!(ended.exit, Exit::MemoryLimit, "{}{}", ended.stdout.text(), ended.stderr.text());
+    assert!(kernel_limits().is_ok());
 }
 
 fn a_job_within_its_memory_ends_as_it_would(room: &Room) {

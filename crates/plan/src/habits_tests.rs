@@ -95,7 +95,7 @@ fn a_group_passes_on_what_is_said_of_it() {
     let source = "- [ ]* 1 Extras\n  all of them small\n  - [ ] 1.1 A\n  - [ ] [P] 1.2 B\n  - [ ] Without a number\n";
     let (plan, _) = read(source, &KnownNames::default());
     let found: Vec<_> =
-        plan.tasks.iter().map(|task| (task.title.as_str(), task.optional, task.details.clone())).collect();
+        plan.tasks.iter().map(|task| (task.title.as_str(), task.optional, task.details.join("\n"))).collect();
     let details = "Part of 1: Extras\nall of them small".to_owned();
     assert_eq!(found, ["A", "B", "Without a number"].map(|title| (title, true, details.clone())));
 }

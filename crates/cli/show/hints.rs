@@ -146,6 +146,10 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
             "`orchestrate retry {parent} -m TEXT --run {run}` continues {parent} first; \
              `orchestrate recover {run}` lists what is kept of {task}"
         ),
+        RequestRefused::HoldsDropped { .. } => format!(
+            "`orchestrate recover {run}` lists what is kept of them, for you to merge; a plan with the task gives it to a new \
+             agent"
+        ),
         RequestRefused::OutOfTime { .. } => {
             format!("`orchestrate resume {run} --timeout TIME` extends it and continues what it stopped")
         }

@@ -329,6 +329,10 @@ impl RunState {
         if let Some(parent) = self.lost_parent(record) {
             return Err(RequestRefused::ParentEnded { task: task.clone(), parent: parent.clone() });
         }
+        let agents = self.dropped_within(record);
+        if !agents.is_empty() {
+            return Err(RequestRefused::HoldsDropped { task: task.clone(), agents });
+        }
         if !record.may_be_returned(cause) {
             return Err(RequestRefused::NothingToReturn { task: task.clone(), state: record.state() });
         }

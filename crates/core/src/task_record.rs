@@ -627,6 +627,11 @@ impl TaskRecord {
         }
     }
 
+    /// Reports whether work of its was dropped, and there is no new attempt.
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.started().is_some_and(Started::is_dropped)
+    }
+
     /// Replaces commits of the integration branch that were made again.
     pub(crate) fn replace_merges(&mut self, merges: &BTreeMap<Oid, Oid>) {
         let attempts = self.started_mut().map(|started| started.merged.as_mut_slice()).unwrap_or_default();

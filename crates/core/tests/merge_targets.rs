@@ -452,6 +452,9 @@ fn the_work_of_children_is_dropped_with_that_of_their_parent() {
     let (target, commit) = (story.0.integration.clone(), Oid::from("base"));
     story.tell(Event::TasksDropped(DroppedTasks { tasks: dropped, target, commit, merges: Default::default() }));
     assert!(story.0.newly_merged().is_empty() && story.0.rejected_in_result().is_empty());
+    // The branch of the parent holds the first attempt of g, which was rejected.
+    let retry = story.0.decide(&Request::Retry { task: "p".into(), message: None });
+    assert_eq!(retry, Err(RequestRefused::HoldsDropped { task: "p".into(), agents: vec!["c".into()] }));
 }
 
 #[test]

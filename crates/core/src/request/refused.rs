@@ -94,6 +94,17 @@ pub enum RequestRefused {
         /// The agent that spawned it.
         parent: TaskId,
     },
+    /// The work of the agents that the task had spawned was dropped with it.
+    #[error(
+        "{task} was dropped with the work of {}, which is part of its own and would come back with it",
+        joined(agents)
+    )]
+    HoldsDropped {
+        /// The task that was to be retried.
+        task: TaskId,
+        /// The agents that it had spawned.
+        agents: Vec<TaskId>,
+    },
     /// The work of the task has landed.
     #[error("{task} has landed, so it cannot be dropped")]
     Landed {

@@ -48,6 +48,16 @@ impl RunState {
         std::iter::successors(of(record), move |agent| self.task(agent).and_then(of)).take(self.tasks.len())
     }
 
+    /// Returns the agents below a dropped task that were dropped with it. Their work is in its branch, maybe in a version
+    /// that was rejected since.
+    pub(crate) fn dropped_within(&self, record: &TaskRecord) -> Vec<TaskId> {
+        let is_within = |child: &&TaskRecord| {
+            child.parent.as_ref() == Some(&record.task.id) && child.is_dropped() && child.attempt() > 0
+        };
+        let below = self.tasks().filter(|_| record.is_dropped()).filter(is_within);
+        below.map(|child| child.task.id.clone()).collect()
+    }
+
     /// Returns what has to be dropped to take a task's work out of the result: the task, or the agent whose work
     /// contains it.
     pub fn to_be_dropped<'s>(&'s self, task: &'s TaskId) -> &'s TaskId {

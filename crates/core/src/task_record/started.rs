@@ -495,6 +495,11 @@ impl Started {
         self.earlier = None;
     }
 
+    /// Reports whether the work was dropped, and there is no new attempt.
+    pub(super) fn is_dropped(&self) -> bool {
+        matches!(self.stage, Stage::Ended(End::Dropped))
+    }
+
     /// Reports whether a rejection may be withdrawn.
     pub(super) fn may_take_rejection_back(&self, task: &Task) -> bool {
         let is_unchanged = matches!(self.stage, Stage::Ended(End::Failed { cause: FailureCause::NoChanges, .. }));

@@ -214,7 +214,7 @@ pub enum MessageRefused {
         reasons: String,
     },
     /// There is no such question that could be answered.
-    #[error("'{to}' has asked no such question; its open questions: {}", if open.is_empty() { "none" } else { open })]
+    #[error("'{to}' has no such open question; its open questions: {}", if open.is_empty() { "none" } else { open })]
     NoSuchQuestion {
         /// The named receiver.
         to: String,

@@ -302,7 +302,7 @@ fn a_message_says_something_within_its_bound() {
 #[test]
 fn an_answer_names_its_question_unless_there_is_only_one() {
     use MessageKind::{Answer, Note, StatusUpdate};
-    let none = "'a' has asked no such question; its open questions: none";
+    let none = "'a' has no such open question; its open questions: none";
     let plain = |kind, reply_to| Outgoing { kind, reply_to, ..Outgoing::new("a", "4711") };
     // How many questions `a` has asked `b`, and how many of them `b` has read.
     let table = [
@@ -314,7 +314,7 @@ fn an_answer_names_its_question_unless_there_is_only_one() {
         (1, 1, plain(Some(Note), None), Ok((Note, None))),
         (1, 1, plain(Some(StatusUpdate), Some(1)), Err("only an answer names a question")),
         (2, 2, plain(None, None), Ok((Note, None))),
-        (2, 2, plain(Some(Answer), None), Err("'a' has asked no such question; its open questions: 1, 2")),
+        (2, 2, plain(Some(Answer), None), Err("'a' has no such open question; its open questions: 1, 2")),
         (2, 2, plain(None, Some(2)), Ok((Answer, Some(2)))),
         (1, 1, Outgoing { to: "siblings".into(), ..plain(None, None) }, Ok((Note, None))),
         (1, 1, Outgoing { waits: true, ..plain(Some(Note), None) }, Err("only a question waits for an answer")),
@@ -348,7 +348,7 @@ fn a_question_is_answered_once() {
     let answer = Outgoing { reply_to: Some(1), ..Outgoing::new("a", "4711") };
     story.send("b", &answer).unwrap();
     let again = story.send("b", &answer).unwrap_err().to_string();
-    assert_eq!(again, "'a' has asked no such question; its open questions: none");
+    assert_eq!(again, "'a' has no such open question; its open questions: none");
 }
 
 #[test]

@@ -48,8 +48,8 @@ impl RunState {
         std::iter::successors(of(record), move |agent| self.task(agent).and_then(of)).take(self.tasks.len())
     }
 
-    /// Returns the agents below a dropped task that were dropped with it. Their work is in its branch, maybe in a version
-    /// that was rejected since.
+    /// Returns the agents below a dropped task that were dropped with it. Their work is in its branch, maybe in a
+    /// version that was rejected since.
     pub(crate) fn dropped_within(&self, record: &TaskRecord) -> Vec<TaskId> {
         let is_within = |child: &&TaskRecord| {
             child.parent.as_ref() == Some(&record.task.id) && child.is_dropped() && child.attempt() > 0

@@ -293,7 +293,9 @@ mod tests {
         assert_eq!(cache.find_unchanged::<Sample>(&stamp(100), hint).as_ref(), Some(&first));
         (0..100).for_each(|number| drop(add(&number.to_string())));
         assert_eq!(cache.find_unchanged::<Sample>(&stamp(100), hint), None);
-        assert_eq!(Arc::strong_count(&first), 1, "nothing else has it");
+        // Which of the unused results remain is open.
+        let remains = usize::from(cache.find::<Sample>(&version("first")).is_some());
+        assert_eq!(Arc::strong_count(&first), 1 + remains, "nothing else has it");
     }
 
     #[test]

@@ -125,6 +125,9 @@ fn a_heading_is_the_task_and_the_boxes_below_it_are_its_criteria() {
 US-001 [todo] Add priority | details **Description:** As a developer I want priority. / **Acceptance Criteria:** / [ ] Column exists / [x] Type check passes
 US-002 [todo] Show priority | details **Acceptance Criteria:** / [ ] Badge
 > US-001 / US-002: nothing comes before; together: nothing orders them
+line 9: it is a step of the task above
+line 10: it is a step of the task above
+line 15: it is a step of the task above
 ",
     );
     written(stories, &["US-001"], &stories.replace("[ ] Column", "[x] Column"));
@@ -139,6 +142,10 @@ T3 [todo] C | details Just text.
 > T1: nothing comes before
 > T2: after T1: its number
 > T3: after T2: its number
+line 6: it is a step of the task above
+line 7: it is a step of the task above
+line 8: it is a step of the task above
+line 11: it is a step of the task above
 ",
     );
     written(tasks, &["T1"], &tasks.replace("[ ] a", "[x] a"));
@@ -151,6 +158,9 @@ US-1.1 [todo] Login | details As a user. / #### Acceptance Criteria / [ ] form /
 US-1.2 [todo] Logout | details #### Acceptance Criteria / [ ] button
 > US-1.1: nothing comes before
 > US-1.2: after US-1.1: its number
+line 7: it is a step of the task above
+line 8: it is a step of the task above
+line 13: it is a step of the task above
 ",
     );
     written(criteria, &["US-1.2"], &criteria.replace("[ ] button", "[x] button"));
@@ -168,6 +178,8 @@ T2 [todo] Show | details #### Step 1: Draw / Text.
 > T1.1: nothing comes before
 > T1.2: after T1.1: its number
 > T2: after T1.2: its number
+line 5: it is a step of the task above
+line 9: it is a step of the task above
 ",
     );
 }
@@ -286,7 +298,7 @@ heat [todo] 🔥 Heat
     written(source, &["T-003"], &source.replace("[ ] ⏳", "[x] ⏳"));
     reads(
         "## 🚀 Phase 1\n\n### 🔧 Task 1: Set up\n\n- [ ] a\n",
-        "T1 [todo] Set up | details [ ] a\n> T1: nothing comes before\n",
+        "T1 [todo] Set up | details [ ] a\n> T1: nothing comes before\nline 5: it is a step of the task above\n",
     );
 }
 

@@ -27,12 +27,13 @@ impl Plan {
 
     /// Describes, in a few lines, what a reader of the plan may take for work but no run carries out.
     pub fn not_run(&self) -> Vec<String> {
-        let odd: Vec<&Skipped> = self.skipped.iter().filter(|skipped| skipped.kind == SkippedKind::OddBox).collect();
+        let seems_open = |kind: &SkippedKind| matches!(kind, SkippedKind::OddBox | SkippedKind::OpenStep);
+        let odd: Vec<&Skipped> = self.skipped.iter().filter(|skipped| seems_open(&skipped.kind)).collect();
         let shown = odd.iter().take(SHOWN_LINES);
         let mut said: Vec<String> =
             shown.map(|skipped| format!("line {} is not run: {}", skipped.line, skipped.reason)).collect();
         let more = odd.len().saturating_sub(SHOWN_LINES);
-        said.extend((more > 0).then(|| format!("{more} more lines with such marks are not run")));
+        said.extend((more > 0).then(|| format!("{more} more such lines are not run")));
         said.extend(self.sections_not_run());
         said
     }

@@ -73,6 +73,7 @@ rest [todo] Rest
 > clean_up: after T2: the plan's order
 > send: after clean_up: the plan's order
 > rest: after send: the phase before
+line 9: it is a step of the task above
 line 13: it groups the tasks below it
 line 18: it groups the tasks below it
 ",
@@ -92,6 +93,7 @@ T1 [todo] Hooks | files a.sh / tests/a.sh | details [ ] **Step 1: Write the test
 T2 [todo] Docs | files docs/a.md | verify make docs
 > T1: nothing comes before
 > T2: after T1: its number
+line 6: it is a step of the task above
 ");
 }
 
@@ -159,6 +161,7 @@ mark [todo] Mark it
 > 2: after 0: dependency
 > T-001: after 2: the plan's order
 > mark: after T-001: the plan's order
+line 2: it is a step of the task above
 ",
     );
 }
@@ -302,4 +305,43 @@ fn a_status_is_written_in_the_plans_own_form() {
     );
     // A field that says otherwise than the box would undo it.
     written("### [ ] Task 1: Parse\n\n**Status**: Offen\n", &["T1"], "### [x] Task 1: Parse\n\n**Status**: Erledigt\n");
+}
+
+#[test]
+fn boxes_below_a_task_are_said_to_be_its_steps() {
+    reads(
+        "- [ ] T1 Build\n  - [ ] T3 Ship (depends: T2) (run: make ship)\n  - [ ] Test\n    - verify: make\n    \
+         - [x] deeper\n\n  > - [ ] quoted\n- [x] T2 Design\n  - [ ] forgotten\n  - [-] given up\n",
+        "\
+T1 [todo] Build | details [ ] T3 Ship (depends: T2) (run: make ship) / [ ] Test / - verify: make / - [x] deeper / \
+         > - [ ] quoted
+T2 [done] Design | details [ ] forgotten / [-] given up
+> T1: nothing comes before
+line 2: it is a step of the task above
+line 3: it is a step of the task above
+line 5: it is a step of the task above
+line 7: in a quote
+line 9: it is an open step of a task that is done: write it beside that task to have it carried out
+line 10: it is a step of the task above
+warnings 2: ignored, because this box is a step of the task above: `depends`, `run`
+warnings 3: ignored, because this box is a step of the task above: `verify`
+",
+    );
+}
+
+#[test]
+fn an_item_of_a_numbered_list_groups_the_boxes_numbered_under_it() {
+    reads(
+        "1. [ ] Store\n   - [ ] 1.1 Open\n   - [ ] 1.2 Close\n2. [ ] Show\n   - [ ] draw\n",
+        "\
+1.1 [todo] Open | details Part of 1: Store
+1.2 [todo] Close | details Part of 1: Store
+show [todo] Show | details [ ] draw
+> 1.1: nothing comes before
+> 1.2: after 1.1: its number
+> show: after 1.2: its number
+line 1: it groups the tasks below it
+line 5: it is a step of the task above
+",
+    );
 }

@@ -141,6 +141,8 @@ pub enum SkippedKind {
     Other,
     /// An item that begins with an unknown mark in brackets.
     OddBox,
+    /// An open box below a task that is done.
+    OpenStep,
     /// A line below this heading, whose section holds no tasks.
     InSection(String),
 }

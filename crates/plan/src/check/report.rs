@@ -3,6 +3,7 @@
 //! The shape of [`CheckReport`] as JSON is a contract. This module spends no tokens and starts no programs; the
 //! caller reports whether a program or a file exists.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
@@ -335,8 +336,9 @@ impl CheckReport {
         if !self.skipped.is_empty() {
             out.push_str("\nNot tasks:\n");
         }
-        for skipped in &self.skipped {
-            let _ = writeln!(out, "  line {}: {}", skipped.line, skipped.reason);
+        for (reason, lines) in by_reason(&self.skipped) {
+            let name = if lines.contains([',', '-']) { "lines" } else { "line" };
+            wrap(&mut out, &format!("  {name} {lines}: {reason}"), 4);
         }
         for (kind, findings) in [("warning", &self.warnings), ("error", &self.errors)] {
             for finding in findings {
@@ -404,6 +406,28 @@ fn in_columns(out: &mut String, pieces: &[String], indent: usize) {
         }
     }
     out.push('\n');
+}
+
+/// Joins the lines that are skipped for one reason, such as `3, 7-9`; the reasons are in the order of their first lines.
+fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
+    let mut found: Vec<(&str, Vec<(usize, usize)>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for Skipped { line, reason, .. } in skipped {
+        let place = *places.entry(reason).or_insert(found.len());
+        match found.get_mut(place) {
+            None => found.push((reason, vec![(*line, *line)])),
+            Some((_, ranges)) => match ranges.last_mut().filter(|(_, last)| *last + 1 == *line) {
+                Some((_, last)) => *last = *line,
+                None => ranges.push((*line, *line)),
+            },
+        }
+    }
+    let written = |(first, last): (usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    let joined = |ranges: Vec<(usize, usize)>| ranges.into_iter().map(written).collect::<Vec<_>>().join(", ");
+    found.into_iter().map(|(reason, ranges)| (reason, joined(ranges))).collect()
 }
 
 /// Writes text that is wrapped between words, with further lines indented.

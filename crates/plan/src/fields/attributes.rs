@@ -252,6 +252,13 @@ impl Attributes {
         self.given & (1 << key as u16) != 0
     }
 
+    /// Returns the usual spelling of each key that was set.
+    pub(crate) fn given_keys(&self) -> impl Iterator<Item = &'static str> {
+        let mut last = None;
+        let usual = KEYS.iter().filter(move |(_, key)| last.replace(*key) != Some(*key));
+        usual.filter(|(_, key)| self.is_given(*key)).map(|(spelling, _)| *spelling)
+    }
+
     /// Reports whether the task says what it depends on, be it nothing.
     pub(crate) fn names_dependencies(&self) -> bool {
         self.is_given(Key::Depends) || !self.depends.is_empty() || !self.likely_depends.is_empty()

@@ -145,7 +145,7 @@ impl Walk<'_, '_> {
                 Block::Paragraph(range) => self.paragraph(block, range.clone()),
                 Block::Opaque { .. } => {
                     self.note(block);
-                    self.skip_boxes(block);
+                    self.reader.skip_boxes(block);
                 }
             }
         }
@@ -332,7 +332,14 @@ impl Walk<'_, '_> {
     }
 
     fn is_ordered(&self, item: &Item) -> bool {
-        self.reader.source.slice(item.range.clone()).starts_with(|c: char| c.is_ascii_digit())
+        self.list_number(item).is_some()
+    }
+
+    /// Returns the number of an item of an ordered list.
+    fn list_number(&self, item: &Item) -> Option<&str> {
+        let text = self.reader.source.slice(item.range.clone());
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        text.get(..digits).filter(|number| !number.is_empty())
     }
 
     /// Returns the box that a text begins with.
@@ -417,7 +424,7 @@ impl Walk<'_, '_> {
         for block in &item.blocks {
             match block {
                 Block::List(items) => self.list(items, inherited),
-                other => self.skip_boxes(other),
+                other => self.reader.skip_boxes(other),
             }
         }
         if beside_boxes && before == (self.found.drafts.len(), self.reader.findings.skipped.len()) {
@@ -452,23 +459,25 @@ impl Walk<'_, '_> {
     }
 
     /// Returns the item's id if it only groups the boxes directly below it: one of them is numbered under it (`2` above
-    /// `2.1`), or it has no id and they all have names (`T001`).
+    /// `2.1`, be `2` its id or its number in the list), or it has no id and they all have names (`T001`).
     fn group_id(&self, item: &Item, line: &Inline<'_>, mark: BoxMark) -> Option<String> {
         let own = after_label(line.text.get(mark.rest..)?);
         let own_id = identify::leading(own).map(|found| found.id);
-        let (mut boxes, mut parts) = (0, 0);
+        let number = own_id.or_else(|| self.list_number(item));
+        let (mut boxes, mut numbered, mut named) = (0, 0, 0);
         for child in item.blocks.iter().flat_map(items_of) {
             let Some((line, mark)) = self.reader.boxed_line(child) else { continue };
             let found = identify::leading(after_label(line.text.get(mark.rest..)?));
-            let is_part = found.is_some_and(|found| match own_id {
-                Some(id) => found.id.strip_prefix(id).is_some_and(|rest| rest.starts_with('.')),
-                None => found.id.starts_with(|c: char| c.is_ascii_uppercase()),
-            });
+            let id = found.as_ref().map_or("", |found| found.id);
+            let is_below = number.and_then(|number| id.strip_prefix(number)).is_some_and(|rest| rest.starts_with('.'));
             boxes += 1;
-            parts += usize::from(is_part);
+            numbered += usize::from(is_below);
+            named += usize::from(id.starts_with(|c: char| c.is_ascii_uppercase()));
         }
-        let is_group = if own_id.is_some() { parts > 0 } else { boxes > 0 && parts == boxes };
-        is_group.then(|| own_id.map_or_else(|| text::without_strong(own.to_owned()), str::to_owned))
+        match number.filter(|_| numbered > 0) {
+            Some(number) => Some(number.to_owned()),
+            None => (own_id.is_none() && boxes > 0 && named == boxes).then(|| text::without_strong(own.to_owned())),
+        }
     }
 
     fn group(&mut self, item: &Item, line: &Inline<'_>, (mark, id): (BoxMark, String), inherited: &Inherited) {
@@ -560,11 +569,9 @@ impl Walk<'_, '_> {
 
     fn draft(&mut self, item: &Item, line: &Inline<'_>, mark: BoxMark, inherited: &Inherited) -> Draft {
         let mut draft = self.reader.draft_line(line, mark, (item.range.start, false), &self.sections.place);
-        if self.is_ordered(item) {
-            let number = self.reader.source.slice(item.range.clone());
-            let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        if let Some(number) = self.list_number(item) {
             draft.counts = true;
-            draft.number.get_or_insert(number.get(..digits).unwrap_or_default().to_owned());
+            draft.number.get_or_insert(number.to_owned());
         }
         // A record of progress lists its steps one after the other.
         draft.counts |= self.style == Style::ProgressBoxes && !self.sections.is_checklist();
@@ -590,6 +597,7 @@ impl Walk<'_, '_> {
         if let Some(status) = inherited.withheld.filter(|_| draft.status.runs()) {
             draft.status = status;
         }
+        self.reader.note_steps(&item.blocks, draft.status);
         draft
     }
 
@@ -637,6 +645,7 @@ impl Walk<'_, '_> {
         let steps = self.reader.fields(body, &mut draft);
         let is_said = !draft.marks.is_empty() || heading::status(&inline.text).is_some();
         draft.add_steps(steps, is_said);
+        self.reader.note_steps(body, draft.status);
         draft.optional |= self.sections.is_optional();
         self.found.drafts.push(draft);
     }
@@ -649,17 +658,6 @@ impl Walk<'_, '_> {
             boxes.push(item.range.start);
         }
         boxes.into_iter().for_each(|offset| self.reader.findings.skip_as(kind.clone(), offset, reason));
-    }
-
-    /// Records lines that look like boxes in a block that is never read for tasks.
-    fn skip_boxes(&mut self, block: &Block) {
-        let Block::Opaque { kind, range } = block else { return };
-        let source = self.reader.source;
-        for (offset, line) in source.lines(range.clone()) {
-            if looks_like_box(line) {
-                self.reader.findings.skip(offset, kind.place());
-            }
-        }
     }
 }
 

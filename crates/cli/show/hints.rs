@@ -142,9 +142,13 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
         }
         RequestRefused::BeingMerged { .. } => resuming(run),
         RequestRefused::NothingToReturn { task, state } => reopen(run, task, state.reopening()),
-        RequestRefused::ParentEnded { task, parent } => format!(
-            "`orchestrate retry {parent} -m TEXT --run {run}` continues {parent} first; \
+        RequestRefused::ParentEnded { task, first: Some(first), .. } => format!(
+            "`orchestrate retry {first} -m TEXT --run {run}` continues {first} first; \
              `orchestrate recover {run}` lists what is kept of {task}"
+        ),
+        RequestRefused::ParentEnded { task, first: None, .. } => format!(
+            "`orchestrate recover {run}` lists what is kept of {task}, for you to merge; a plan with the task gives it to a \
+             new agent"
         ),
         RequestRefused::HoldsDropped { .. } => format!(
             "`orchestrate recover {run}` lists what is kept of them, for you to merge; a plan with the task gives it to a new \
@@ -234,6 +238,30 @@ mod tests {
         ];
         for (refused, hint) in table {
             assert_eq!(next_step(&"r-abcdef".into(), &RequestRefused::Message(refused)), hint);
+        }
+    }
+
+    #[test]
+    fn a_task_whose_parent_has_ended_is_refused_with_what_can_be_retried() {
+        let refused = |first: Option<&str>| RequestRefused::ParentEnded {
+            task: "g".into(),
+            parent: "c".into(),
+            first: first.map(TaskId::from),
+        };
+        let table = [
+            (
+                Some("p"),
+                "`orchestrate retry p -m TEXT --run r-abcdef` continues p first; `orchestrate recover r-abcdef` lists what \
+                 is kept of g",
+            ),
+            (
+                None,
+                "`orchestrate recover r-abcdef` lists what is kept of g, for you to merge; a plan with the task gives it to \
+                 a new agent",
+            ),
+        ];
+        for (first, hint) in table {
+            assert_eq!(next_step(&"r-abcdef".into(), &refused(first)), hint);
         }
     }
 

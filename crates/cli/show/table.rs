@@ -228,7 +228,7 @@ fn not_in_result(task: &TaskReport) -> String {
     if !task.not_in_result {
         return String::new();
     }
-    format!("{}: its work is kept, and not in the result; `retry` lets it finish\n", task.id)
+    format!("{}: its work is kept, and not in the result\n", task.id)
 }
 
 /// Describes a task's verdict on others, and the verdict that it waits for; empty without any.

@@ -113,8 +113,10 @@ impl RunState {
             Some(Limit::TaskTokens) if self.budget.is_bound_by_plan(task) => Action::RunAnotherPlan,
             // An agent has set it, and is told.
             Some(Limit::TaskTokens) => return take_back.into_iter().collect(),
-            // Nothing would take its work.
-            None if self.lost_parent(record).is_some() => return take_back.into_iter().collect(),
+            // Nothing would take its work, or it would bring dropped work back.
+            None if self.lost_parent(record).is_some() || !self.dropped_within(record).is_empty() => {
+                return take_back.into_iter().collect();
+            }
             None => Action::Retry(task.clone()),
         };
         take_back.into_iter().chain([go_on]).collect()

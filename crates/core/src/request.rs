@@ -327,7 +327,11 @@ impl RunState {
             return Err(RequestRefused::BeingMerged { task: task.clone() });
         }
         if let Some(parent) = self.lost_parent(record) {
-            return Err(RequestRefused::ParentEnded { task: task.clone(), parent: parent.clone() });
+            return Err(RequestRefused::ParentEnded {
+                task: task.clone(),
+                parent: parent.clone(),
+                first: self.first_to_retry(record).cloned(),
+            });
         }
         let agents = self.dropped_within(record);
         if !agents.is_empty() {
@@ -339,6 +343,12 @@ impl RunState {
         let answer = format!("{task} is returned to its agent for attempt {}", record.attempt() + 1);
         let decision = Decision::Return(Return { tasks: vec![task.clone()], cause, message });
         Ok(Accepted { decision, answer })
+    }
+
+    /// Returns the highest ended agent above a task, which has to be retried before the others, if that is possible.
+    fn first_to_retry(&self, record: &TaskRecord) -> Option<&TaskId> {
+        let highest = self.highest_lost_parent(record)?;
+        self.decide_return(highest, ReturnCause::Retried, TRY_AGAIN.to_owned()).is_ok().then_some(highest)
     }
 
     fn decide_retry_of_failed(&self, message: Option<&String>) -> Result<Accepted, RequestRefused> {

@@ -381,7 +381,8 @@ fn work_that_no_branch_takes_is_kept_and_ends() {
         assert_eq!(story.0.due_facts(), [cancelled("b")]);
         story.tell(cancelled("b"));
         let retry = |task: &str| story.0.decide(&Request::Retry { task: task.into(), message: None });
-        let refused = RequestRefused::ParentEnded { task: "a".into(), parent: "p".into() };
+        let parent = TaskId::from("p");
+        let refused = RequestRefused::ParentEnded { task: "a".into(), parent: parent.clone(), first: Some(parent) };
         assert_eq!(retry("a"), Err(refused));
         assert!(matches!(retry("p").unwrap().decision, Decision::Return(_)));
         // A parent that is tried again takes the work of its children again.
@@ -455,6 +456,28 @@ fn the_work_of_children_is_dropped_with_that_of_their_parent() {
     // The branch of the parent holds the first attempt of g, which was rejected.
     let retry = story.0.decide(&Request::Retry { task: "p".into(), message: None });
     assert_eq!(retry, Err(RequestRefused::HoldsDropped { task: "p".into(), agents: vec!["c".into()] }));
+    // So no retry of an agent above it lets g continue.
+    for (task, parent) in [("g", "c"), ("c", "p")] {
+        let retry = story.0.decide(&Request::Retry { task: task.into(), message: None });
+        let refused = RequestRefused::ParentEnded { task: task.into(), parent: parent.into(), first: None };
+        assert_eq!((retry, story.0.actions(&task.into())), (Err(refused), vec![]));
+    }
+}
+
+#[test]
+fn a_dropped_agent_that_holds_dropped_work_is_offered_no_retry() {
+    let mut story = Story::with(RunSettings::default(), &[("q", None), ("p", Some("q")), ("c", Some("p"))]);
+    story.wait("p", &["c"]);
+    story.commit("c", "c1");
+    story.merge("m1");
+    story.wake("p");
+    story.commit("p", "p1");
+    story.tell(Event::RunFinished { status: RunStatus::Interrupted, exit_code: 130 });
+    let (tasks, target) = (story.0.decide_drop(&"p".into(), false).unwrap(), story.0.integration.clone());
+    let commit = target.clone();
+    story.tell(Event::TasksDropped(DroppedTasks { tasks, target, commit, merges: Default::default() }));
+    assert!(story.0.is_left_out(story.0.task(&"p".into()).unwrap()));
+    assert!(story.0.actions(&"p".into()).is_empty());
 }
 
 #[test]

@@ -93,6 +93,9 @@ pub enum RequestRefused {
         task: TaskId,
         /// The agent that spawned it.
         parent: TaskId,
+        /// The agent to retry first, which is the parent or an ancestor of it; `None` if it would be refused as well.
+        #[serde(default)]
+        first: Option<TaskId>,
     },
     /// The work of the agents that the task had spawned was dropped with it.
     #[error(

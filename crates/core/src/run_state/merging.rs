@@ -197,6 +197,15 @@ impl RunState {
         self.task(&agent).filter(|parent| parent.state().is_settled()).map(|parent| &parent.task.id)
     }
 
+    /// Returns the agent above a task that has ended without success, as those between the two have, and whose own work
+    /// would be taken.
+    pub(crate) fn highest_lost_parent(&self, record: &TaskRecord) -> Option<&AgentId> {
+        let above = |agent: &AgentId| self.task(agent).and_then(|record| self.lost_parent(record));
+        // At most as many steps as there are tasks, in case a parent is its own ancestor.
+        let ended = std::iter::successors(self.lost_parent(record), |agent| above(agent)).take(self.tasks.len());
+        ended.last().filter(|agent| above(agent).is_none())
+    }
+
     /// Returns the ends of tasks whose work nothing takes any more, once no worker is active for them.
     pub(super) fn abandoned(&self) -> impl Iterator<Item = Event> {
         let is_free = |record: &&TaskRecord| self.merges.current() != Some(&record.task.id);

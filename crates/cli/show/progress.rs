@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use orchestrate_coordinator::Retry;
 use orchestrate_core::egress::{EgressDecided, EgressDecision};
-use orchestrate_core::event::{FailedLanding, HeldIntegration, ReturnCause, ToolOutcome, UndoneLanding, VerifyScope};
+use orchestrate_core::event::{
+    FailedLanding, HeldIntegration, ReturnCause, ToolOutcome, UndoneLanding, VerifyScope, rfc3339,
+};
 use orchestrate_core::message::{Envelope, ExpiredMessage, MessageKind, Receiver, Sender, UnansweredQuestion};
 use orchestrate_core::model_search::{SearchEnded, SearchRequested};
 use orchestrate_core::price::dollars;
@@ -167,13 +169,13 @@ fn question(run: &RunId, event: &Event) -> Option<String> {
             )
         }
         Event::MessageSent { envelope } if envelope.to == Receiver::User => {
-            let Envelope { from, sequence, kind, body, .. } = envelope;
+            let Envelope { from, sequence, kind, body, deadline, .. } = envelope;
             let text = line_of(&body.to_string(), 2 * WIDTH);
             match kind {
                 MessageKind::Question => {
                     let answer =
                         Named::for_later(run).within(format!("message {} TEXT --reply-to {sequence}", sender(from)));
-                    format!("{} asks: {text}: `{answer}`", sender(from))
+                    format!("{} asks: {text}: `{answer}`{}", sender(from), until(*deadline))
                 }
                 kind => format!("{} tells you{}: {text}", sender(from), in_parentheses(*kind)),
             }
@@ -183,6 +185,12 @@ fn question(run: &RunId, event: &Event) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// Describes until when a question can be answered, and what happens then; empty without a deadline.
+pub(crate) fn until(deadline: Option<u64>) -> String {
+    let words = |deadline| format!(" until {}; then its agent goes on without an answer", rfc3339(deadline));
+    deadline.map(words).unwrap_or_default()
 }
 
 /// Returns what a message is for, in parentheses; empty for a note.
@@ -458,7 +466,11 @@ mod tests {
 
     #[test]
     fn facts_are_lines_and_most_only_when_asked_for() {
-        let table: [(Event, bool, Option<&str>); 7] = [
+        let from_agent = || Envelope::note(1, Sender::Agent("T1".into()), Receiver::User, "which port?");
+        let question = |deadline| Event::MessageSent {
+            envelope: Envelope { kind: MessageKind::Question, deadline, ..from_agent() },
+        };
+        let table: [(Event, bool, Option<&str>); 9] = [
             (Event::TaskReady { task: "T1".into() }, false, None),
             (Event::TaskReady { task: "T1".into() }, true, Some("T1: ready")),
             (
@@ -494,6 +506,19 @@ mod tests {
                 }),
                 false,
                 Some("T1: its question 1 to you was not answered before its deadline"),
+            ),
+            (
+                question(None),
+                false,
+                Some("T1 asks: which port?: `orchestrate message T1 TEXT --reply-to 1 --run r-abcdef`"),
+            ),
+            (
+                question(Some(60_000)),
+                false,
+                Some(
+                    "T1 asks: which port?: `orchestrate message T1 TEXT --reply-to 1 --run r-abcdef` until \
+                     1970-01-01T00:01:00.000Z; then its agent goes on without an answer",
+                ),
             ),
         ];
         for (event, verbose, expected) in table {

@@ -12,7 +12,7 @@ use orchestrate_core::{
 use crate::show::columns;
 use crate::show::output::{one_line, quoted};
 use crate::show::parked_call;
-use crate::show::progress::{self, in_parentheses, sender, short, tokens, verdict_words};
+use crate::show::progress::{self, in_parentheses, sender, short, tokens, until, verdict_words};
 use crate::show::tree::{self, Branches, Node, Row};
 
 /// The status of a run that a process works on.
@@ -376,11 +376,11 @@ pub(crate) fn messages_to_user<'m>(messages: impl Iterator<Item = &'m Envelope>)
     text
 }
 
-/// Renders the questions of agents to the user, each in full.
+/// Renders the questions of agents to the user, each in full and with its deadline.
 pub(crate) fn questions<'m>(questions: impl Iterator<Item = (&'m AgentId, &'m Envelope)>) -> String {
     let shown = |(agent, question): (&AgentId, &Envelope)| {
-        let text = quoted(&question.body.to_text());
-        format!("{agent} waits for your answer to its question {}:\n{text}", question.sequence)
+        let (text, until) = (quoted(&question.body.to_text()), until(question.deadline));
+        format!("{agent} waits for your answer to its question {}{until}:\n{text}", question.sequence)
     };
     questions.map(shown).collect()
 }
@@ -400,6 +400,17 @@ mod tests {
         let expected = "T1 tells you: 3\nT1 tells you: 4\nT1 tells you: 5\n\
                         T1 has told you 2 more before; `log --messages` shows them\nT2 tells you: 1\n";
         assert_eq!(messages_to_user(messages.iter()), expected);
+    }
+
+    #[test]
+    fn a_question_is_shown_with_its_deadline() {
+        let agent = AgentId::from("T1");
+        let asked = Envelope::note(1, Sender::Agent(agent.clone()), Receiver::User, "which port?");
+        let timed = Envelope { sequence: 2, deadline: Some(60_000), ..asked.clone() };
+        let shown = "T1 waits for your answer to its question 1:\n  | which port?\n\
+                     T1 waits for your answer to its question 2 until 1970-01-01T00:01:00.000Z; then its agent goes on \
+                     without an answer:\n  | which port?\n";
+        assert_eq!(questions([(&agent, &asked), (&agent, &timed)].into_iter()), shown);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::error::CommandError;
 use crate::show::next;
 use crate::show::output;
 use crate::show::parked_call;
-use crate::show::progress::{is_at_work, waited_for};
+use crate::show::progress::{is_under_way, waited_for};
 use crate::show::run_argument::Named;
 use crate::show::table;
 use crate::show::table::RUNNING;
@@ -77,7 +77,7 @@ fn warn_of_strange_tip(project: &Project, state: &RunState) {
 /// Returns the tasks that are under way; none if no process works on the run.
 fn working<'s>(report: &Report, state: &'s RunState) -> impl Iterator<Item = &'s TaskRecord> {
     let is_live = report.status == RUNNING;
-    state.tasks().filter(move |record| is_live && is_at_work(record))
+    state.tasks().filter(move |record| is_live && is_under_way(record))
 }
 
 /// Describes what a task's agent, command or check is doing.

@@ -14,6 +14,7 @@ use crate::follow::live::TICK;
 use crate::follow::run;
 use crate::follow::signals::Signals;
 use crate::show::output;
+use crate::show::progress;
 
 /// How many events are read at once.
 const FACTS_AT_ONCE: usize = 512;
@@ -47,16 +48,20 @@ pub(crate) fn execute(context: &Context, arguments: &WatchArgs) -> Result<u8, Co
     }
 }
 
-/// Shows the events that are recorded from now on, while a process works on the run.
+/// Shows what waits for the user already, and the events that are recorded from now on, while a process works on the
+/// run.
 async fn watch(store: &Store, run: &RunId, style: Style) -> Result<Watched, CommandError> {
     let mut signals = Signals::listen()?;
     let mut display = Display::new(style);
     let mut state = store.state(run)?;
+    if is_worked_on(store, run)? {
+        progress::waiting_for_user(&state).iter().for_each(|line| display.note(line));
+    }
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         // In this order: a working process records its events before it releases the run.
-        let is_live = store.lease(run)?.is_some_and(|holder| holder.purpose == Purpose::Run);
+        let is_live = is_worked_on(store, run)?;
         let facts = catch_up(store, &mut state)?;
         display.facts(&facts);
         if !is_live && facts.is_empty() {
@@ -71,6 +76,11 @@ async fn watch(store: &Store, run: &RunId, style: Style) -> Result<Watched, Comm
             }
         }
     }
+}
+
+/// Reports whether a process works on the run's tasks.
+fn is_worked_on(store: &Store, run: &RunId) -> Result<bool, CommandError> {
+    Ok(store.lease(run)?.is_some_and(|holder| holder.purpose == Purpose::Run))
 }
 
 /// Reads the next events and applies them to the state.

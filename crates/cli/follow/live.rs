@@ -1,11 +1,13 @@
-//! The lines of a run that are redrawn on a terminal: one for each working agent, and the total.
+//! The lines of a run that are redrawn on a terminal: one for each agent that works or waits, and the total.
 //!
+//! Their times are those of the journal, so that they are the same for all who watch a run, whenever they have begun.
 //! They always fit the rows and columns of the screen, so that [`output`] can erase them at any time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use orchestrate_core::{Liveness, RunState, TaskId, TaskRecord};
+use orchestrate_journal::unix_ms;
 
 use crate::show::columns;
 use crate::show::output;
@@ -23,39 +25,38 @@ const SPINNER: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 /// The lines that are redrawn.
 pub(crate) struct Live {
     branches: Branches,
-    /// When each working agent was first seen.
-    since: BTreeMap<TaskId, Instant>,
-    begun: Instant,
     ticks: usize,
-    /// The text of each line, with the start of the time that it shows.
-    lines: Vec<(String, Instant)>,
+    /// The number of the newest event that was shown, and when it was recorded.
+    newest: Option<(u64, Instant)>,
+    lines: Vec<Line>,
+}
+
+/// A line that is redrawn.
+#[derive(Debug, PartialEq, Eq)]
+struct Line {
+    text: String,
+    /// The time worked up to the newest event.
+    worked: Duration,
+    /// Whether this time goes on.
+    goes_on: bool,
 }
 
 impl Live {
     /// Creates the lines, with none on the screen yet.
     pub(crate) fn new(branches: Branches) -> Live {
-        Live { branches, since: BTreeMap::new(), begun: Instant::now(), ticks: 0, lines: Vec::new() }
+        Live { branches, ticks: 0, newest: None, lines: Vec::new() }
     }
 
     /// Shows the state of the run.
     pub(crate) fn show(&mut self, state: &RunState) {
         let (height, columns) = terminal::size().unwrap_or((usize::MAX, usize::MAX));
-        let rows = rows_of(state, self.branches);
-        let (shown, hidden) = rows.split_at(height.saturating_sub(RESERVED_ROWS).min(rows.len()));
-        self.since.retain(|id, _| rows.iter().any(|row| row.item.task.id == *id));
-        self.lines.clear();
-        let is_tree = tree::has_children(&rows);
-        for Row { branches, item: record } in shown {
-            let since = *self.since.entry(record.task.id.clone()).or_insert_with(Instant::now);
-            let line = match is_tree {
-                true => progress::tree_line(branches, record, &state.liveness(record, true)),
-                false => progress::agent_line(record),
-            };
-            self.lines.push((line, since));
-        }
-        let hidden = hidden.iter().filter(|row| progress::is_at_work(row.item)).count();
-        self.lines
-            .push((progress::base_line(state).unwrap_or_else(|| progress::total_line(state, hidden)), self.begun));
+        let recorded = match self.newest {
+            Some((seq, recorded)) if seq == state.seq => recorded,
+            Some(_) => Instant::now(),
+            None => moment(state.updated_ms),
+        };
+        self.newest = Some((state.seq, recorded));
+        self.lines = lines_of(state, self.branches, height);
         self.draw(columns);
     }
 
@@ -73,16 +74,47 @@ impl Live {
 
     fn draw(&self, columns: usize) {
         let spinner = SPINNER.get(self.ticks % SPINNER.len()).copied().unwrap_or(' ');
-        let fitted = |(text, since): &(String, Instant)| fitted(spinner, text, since.elapsed(), columns);
+        let since = self.newest.map_or(Duration::ZERO, |(_, recorded)| recorded.elapsed());
+        let fitted = |Line { text, worked, goes_on }: &Line| {
+            fitted(spinner, text, if *goes_on { *worked + since } else { *worked }, columns)
+        };
         output::live(self.lines.iter().map(fitted).collect());
     }
 }
 
-/// Returns what has a line: the working agents, the children that have not ended, and the agents above them.
+/// Returns the moment of a date, as far as the machine's clock has not been changed since; now if it is too long ago.
+fn moment(date_ms: u64) -> Instant {
+    let now = Instant::now();
+    now.checked_sub(Duration::from_millis(unix_ms().saturating_sub(date_ms))).unwrap_or(now)
+}
+
+/// Returns the lines that fit into `height` rows.
+fn lines_of(state: &RunState, branches: Branches, height: usize) -> Vec<Line> {
+    let rows = rows_of(state, branches);
+    let (shown, hidden) = rows.split_at(height.saturating_sub(RESERVED_ROWS).min(rows.len()));
+    let is_tree = tree::has_children(&rows);
+    let agents = shown.iter().map(|Row { branches, item: record }| Line {
+        text: match is_tree {
+            true => progress::tree_line(branches, record, &state.liveness(record, true)),
+            false => progress::agent_line(record),
+        },
+        worked: Duration::from_millis(state.worked_ms_on(record)),
+        goes_on: record.is_at_work(),
+    });
+    let hidden = hidden.iter().filter(|row| progress::is_under_way(row.item)).count();
+    let total = Line {
+        text: progress::base_line(state).unwrap_or_else(|| progress::total_line(state, hidden)),
+        worked: Duration::from_millis(state.worked_ms()),
+        goes_on: !state.stands_still(),
+    };
+    agents.chain([total]).collect()
+}
+
+/// Returns what has a line: the agents that work or wait, the children that have not ended, and the agents above them.
 fn rows_of(state: &RunState, branches: Branches) -> Vec<Row<&TaskRecord>> {
     let is_open = |record: &TaskRecord| record.parent.is_some() && state.liveness(record, true) != Liveness::IdleDone;
     let mut shown: BTreeSet<&TaskId> = BTreeSet::new();
-    for record in state.tasks().filter(|record| progress::is_at_work(record) || is_open(record)) {
+    for record in state.tasks().filter(|record| progress::is_under_way(record) || is_open(record)) {
         let mut at = Some(record);
         // What is above an agent that is shown already is shown, too.
         while let Some(record) = at.filter(|record| shown.insert(&record.task.id)) {
@@ -120,6 +152,16 @@ fn clock(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::show::progress::tests::asking_run;
+
+    #[test]
+    fn the_times_are_those_of_the_journal() {
+        let lines = lines_of(&asking_run(), Branches::Lines, usize::MAX);
+        let times: Vec<(u64, bool)> = lines.iter().map(|line| (line.worked.as_secs(), line.goes_on)).collect();
+        assert_eq!(times, [(120, true), (60, false), (180, true)]);
+        let total = "0 of 2 merged, 1 at work, 1 waiting, 0 tokens, cost -";
+        assert_eq!(lines.last().map(|line| line.text.as_str()), Some(total));
+    }
 
     #[test]
     fn a_line_is_never_wider_than_the_screen() {

@@ -14,8 +14,8 @@ use orchestrate_core::message::{Envelope, ExpiredMessage, MessageKind, Receiver,
 use orchestrate_core::model_search::{SearchEnded, SearchRequested};
 use orchestrate_core::price::dollars;
 use orchestrate_core::{
-    Event, Liveness, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState, StopRequest,
-    TaskRecord, Usage, VerdictGiven, VerdictKind, Wait, split_hint,
+    CallHash, Event, Liveness, MergeTarget, Recorded, ReportDue, ReportGiven, RequestedChange, RunId, RunState,
+    StopRequest, TaskId, TaskRecord, Usage, VerdictGiven, VerdictKind, Wait, split_hint,
 };
 
 use crate::show::columns;
@@ -156,35 +156,51 @@ fn with_lines(what: &str, message: &str) -> String {
 /// Describes a question to the user; its commands name the run, since the line may be read when there are newer runs.
 fn question(run: &RunId, event: &Event) -> Option<String> {
     Some(match event {
-        Event::ReviewRequested { task } => {
-            format!("{task}: waits for review: `{}`", Named::for_later(run).review(task))
-        }
-        Event::ApprovalRequested { task, call, summary, .. } => {
-            let call = short(call.as_str());
-            let answers = [format!("approve {call}"), format!("reject {call} -m TEXT")];
-            let [approve, reject] = answers.map(|answer| Named::for_later(run).within(answer));
-            format!(
-                "{task}: asks to run {}: `{approve}` shows it in full and asks, or `{reject}`",
-                line_of(summary, WIDTH)
-            )
-        }
-        Event::MessageSent { envelope } if envelope.to == Receiver::User => {
-            let Envelope { from, sequence, kind, body, deadline, .. } = envelope;
-            let text = line_of(&body.to_string(), 2 * WIDTH);
-            match kind {
-                MessageKind::Question => {
-                    let answer =
-                        Named::for_later(run).within(format!("message {} TEXT --reply-to {sequence}", sender(from)));
-                    format!("{} asks: {text}: `{answer}`{}", sender(from), until(*deadline))
-                }
-                kind => format!("{} tells you{}: {text}", sender(from), in_parentheses(*kind)),
-            }
-        }
+        Event::ReviewRequested { task } => due_review(run, task),
+        Event::ApprovalRequested { task, call, summary, .. } => parked(run, task, call, summary),
+        Event::MessageSent { envelope } if envelope.to == Receiver::User => told(run, envelope),
         Event::MessageExpired(ExpiredMessage { from, to: Receiver::User, sequence }) => {
             format!("{}: its question {sequence} to you was not answered before its deadline", sender(from))
         }
         _ => return None,
     })
+}
+
+/// Returns the lines of what waits for the user already, as they were when it began to wait.
+pub(crate) fn waiting_for_user(state: &RunState) -> Vec<String> {
+    let run = &state.run_id;
+    let reviews = state.tasks().filter(|record| record.state().awaits_review());
+    let reviews = reviews.map(|record| due_review(run, &record.task.id));
+    let calls = state.open_approvals();
+    let calls = calls.map(|(call, approval)| parked(run, &approval.task, call, &approval.summary));
+    let questions = state.questions_to_user().map(|(_, question)| told(run, question));
+    reviews.chain(calls).chain(questions).collect()
+}
+
+/// Describes a review that is due.
+fn due_review(run: &RunId, task: &TaskId) -> String {
+    format!("{task}: waits for review: `{}`", Named::for_later(run).review(task))
+}
+
+/// Describes a call that waits for a decision.
+fn parked(run: &RunId, task: &TaskId, call: &CallHash, summary: &str) -> String {
+    let call = short(call.as_str());
+    let answers = [format!("approve {call}"), format!("reject {call} -m TEXT")];
+    let [approve, reject] = answers.map(|answer| Named::for_later(run).within(answer));
+    format!("{task}: asks to run {}: `{approve}` shows it in full and asks, or `{reject}`", line_of(summary, WIDTH))
+}
+
+/// Describes what an agent asks or tells the user.
+fn told(run: &RunId, message: &Envelope) -> String {
+    let Envelope { from, sequence, kind, body, deadline, .. } = message;
+    let (from, text) = (sender(from), line_of(&body.to_string(), 2 * WIDTH));
+    match kind {
+        MessageKind::Question => {
+            let answer = Named::for_later(run).within(format!("message {from} TEXT --reply-to {sequence}"));
+            format!("{from} asks: {text}: `{answer}`{}", until(*deadline))
+        }
+        kind => format!("{from} tells you{}: {text}", in_parentheses(*kind)),
+    }
 }
 
 /// Describes until when a question can be answered, and what happens then; empty without a deadline.
@@ -384,12 +400,12 @@ pub(crate) fn waited_for(wait: &Wait) -> String {
     }
 }
 
-/// Reports whether a task's agent is working, and so has a live line.
-pub(crate) fn is_at_work(record: &TaskRecord) -> bool {
+/// Reports whether an attempt at a task has begun and not ended, at work or waiting, so that it has a live line.
+pub(crate) fn is_under_way(record: &TaskRecord) -> bool {
     record.attempt() > 0 && record.state().is_under_way()
 }
 
-/// Returns the line of a working agent: state, turn, tokens, cost, last tool.
+/// Returns the line of an agent: state, turn, tokens, cost, and its last tool or what it waits for.
 pub(crate) fn agent_line(record: &TaskRecord) -> String {
     format!(
         "{} {:<9} turn {:<3} {:>8} tokens  cost {}  {}",
@@ -398,7 +414,7 @@ pub(crate) fn agent_line(record: &TaskRecord) -> String {
         record.turns(),
         tokens(record.usage().total()),
         cost(record.cost().micro_usd()),
-        one_line(last_act(record), 30)
+        one_line(&last_act(record), 30)
     )
 }
 
@@ -411,15 +427,20 @@ pub(crate) fn tree_line(branches: &str, record: &TaskRecord, liveness: &Liveness
         columns::padded(&tree::fitted(&tree::liveness(liveness), 22), 22),
         record.turns(),
         tokens(record.usage().total()),
-        one_line(last_act(record), 30)
+        one_line(&last_act(record), 30)
     )
 }
 
 /// Returns the last tool that an agent has called, or what keeps it from calling one.
-fn last_act(record: &TaskRecord) -> &str {
-    let tool = record.last_tool().unwrap_or("-");
-    let tool = record.outage().map_or(tool, |_| "no answer from its model");
-    record.rejecting_endpoint().map_or(tool, |_| "waits for another key")
+fn last_act(record: &TaskRecord) -> String {
+    if record.outage().is_some() {
+        return "no answer from its model".to_owned();
+    }
+    match record.wait() {
+        Some(Wait::Endpoint { .. }) => "waits for another key".to_owned(),
+        Some(wait) => format!("waits for {}", waited_for(wait)),
+        None => record.last_tool().unwrap_or("-").to_owned(),
+    }
 }
 
 /// Returns the line of a base that is being verified, while all agents wait for it.
@@ -427,16 +448,18 @@ pub(crate) fn base_line(state: &RunState) -> Option<String> {
     state.base_check().map(|command| format!("verifying the base: {}", one_line(command, WIDTH)))
 }
 
-/// Returns the line of totals; `hidden` working agents have no line of their own.
+/// Returns the line of totals; `hidden` agents that work or wait have no line of their own.
 pub(crate) fn total_line(state: &RunState, hidden: usize) -> String {
     let mut usage = Usage::default();
     state.tasks().for_each(|record| usage.add(record.usage()));
     let all = state.tasks().count();
     let merged = state.tasks().filter(|record| record.state().is_merged()).count();
-    let working = state.tasks().filter(|record| is_at_work(record)).count();
+    let under_way = state.tasks().filter(|record| is_under_way(record)).count();
+    let working = state.tasks().filter(|record| is_under_way(record) && record.is_at_work()).count();
+    let waiting = if under_way > working { format!(", {} waiting", under_way - working) } else { String::new() };
     let hidden = if hidden > 0 { format!(" ({hidden} not shown)") } else { String::new() };
     format!(
-        "{merged} of {all} merged, {working} at work{hidden}, {} tokens, cost {}",
+        "{merged} of {all} merged, {working} at work{waiting}{hidden}, {} tokens, cost {}",
         tokens(usage.total()),
         cost(state.cost().micro_usd())
     )
@@ -461,8 +484,59 @@ pub(crate) fn tokens(number: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use orchestrate_core::{RunSettings, Task};
+
     use super::*;
+
+    /// Returns a run of three minutes: T1 is at work since the first one, and T2 waits for an answer since the second.
+    pub(crate) fn asking_run() -> RunState {
+        let spawned = |task: &str| Event::AgentSpawned {
+            task: task.into(),
+            attempt: 1,
+            agent: Some("implementer".to_owned()),
+            model: None,
+            branch: format!("orchestrate/r-abcdef/{task}"),
+            base: "base".into(),
+            spec: None,
+        };
+        let started = Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings: Box::new(RunSettings::default()),
+            base_commit: "base".into(),
+            base_branch: None,
+        };
+        let planned = |task: &str| Event::planned(Task { id: task.into(), ..Task::default() });
+        let ready = |task: &str| Event::TaskReady { task: task.into() };
+        let asked = Envelope::note(1, Sender::Agent("T2".into()), Receiver::User, "which port?");
+        let envelope = Envelope { kind: MessageKind::Question, ..asked };
+        let wait = Wait::Message { to: Receiver::User, question: 1, until_ms: None };
+        let events = [
+            (0, started),
+            (0, planned("T1")),
+            (0, planned("T2")),
+            (0, ready("T1")),
+            (0, ready("T2")),
+            (60, spawned("T1")),
+            (60, spawned("T2")),
+            (60, Event::MessageSent { envelope }),
+            (120, Event::AgentWaiting { task: "T2".into(), turn: 1, call_id: "c1".into(), wait }),
+            (180, Event::TurnStarted { task: "T1".into(), turn: 1 }),
+        ];
+        let facts = (1..).zip(events).map(|(seq, (seconds, event))| {
+            let (run_id, ts_ms) = ("r-abcdef".into(), seconds * 1_000);
+            Recorded { run_id, seq, ts_ms, v: 1, event }
+        });
+        RunState::replay(&facts.collect::<Vec<_>>()).unwrap().unwrap()
+    }
+
+    #[test]
+    fn what_waits_for_the_user_is_told_again() {
+        let asked = "T2 asks: which port?: `orchestrate message T2 TEXT --reply-to 1 --run r-abcdef`";
+        assert_eq!(waiting_for_user(&asking_run()), [asked]);
+    }
 
     #[test]
     fn facts_are_lines_and_most_only_when_asked_for() {

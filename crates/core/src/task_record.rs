@@ -423,7 +423,7 @@ impl TaskRecord {
     }
 
     /// Reports whether an agent or a command works on it, or its own check is running.
-    pub(crate) fn is_at_work(&self) -> bool {
+    pub fn is_at_work(&self) -> bool {
         matches!(self.state(), TaskState::Running | TaskState::Committed) && self.outage().is_none()
     }
 

@@ -65,6 +65,11 @@ impl RunState {
     /// Returns the remaining time of the newest attempt at a task, or `None` if it has no limit.
     pub fn time_left_of(&self, task: &TaskId) -> Option<Duration> {
         let record = self.task(task)?;
-        Some(Duration::from_millis(record.task.timeout_ms?.saturating_sub(record.worked_ms(self.worked_ms()))))
+        Some(Duration::from_millis(record.task.timeout_ms?.saturating_sub(self.worked_ms_on(record))))
+    }
+
+    /// Returns the milliseconds worked on the newest attempt at a task, up to the run's newest event.
+    pub fn worked_ms_on(&self, record: &TaskRecord) -> u64 {
+        record.worked_ms(self.worked_ms())
     }
 }

@@ -154,7 +154,11 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
 
 /// Brings the files of what was merged into the branch into the worktree; the agent can go on then.
 async fn bring_files(workplace: &Workplace, from: Oid, to: Oid) -> Result<bool, CoordinatorError> {
-    workplace.files.bring_merged(from, to.clone()).await?;
+    if workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report()) {
+        workplace.files.bring_merged_over(from, to.clone()).await?;
+    } else {
+        workplace.files.bring_merged(from, to.clone()).await?;
+    }
     let prepared = Event::WorktreePrepared { task: workplace.task().clone(), onto: Some(to) };
     workplace.link.record(vec![prepared]).await?;
     Ok(true)

@@ -60,4 +60,19 @@ impl Workspace {
         // The index is at a tree that a ref holds, as after every snapshot.
         self.keep().await.map(drop)
     }
+
+    /// Brings the same files into the worktree of an agent whose own are part of no result: what was merged takes the
+    /// place of changes that it has made to the same files, which a snapshot keeps.
+    pub(crate) async fn bring_merged_over(&self, from: Oid, to: Oid) -> Result<(), CoordinatorError> {
+        self.keep().await?;
+        let worktree = Arc::clone(&self.worktree);
+        let brought = self.host.git(move |repo| {
+            let store = repo.store();
+            let merged = store.changed_paths(&from, &to)?;
+            let wanted = store.overlay(&store.current_tree(&worktree)?, &to, &merged)?;
+            repo.worktrees().exchange(&worktree, &wanted)
+        });
+        brought.await?;
+        self.keep().await.map(drop)
+    }
 }

@@ -141,6 +141,10 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
             format!("look again with `orchestrate review {task} --run {run}`")
         }
         RequestRefused::BeingMerged { .. } => resuming(run),
+        RequestRefused::NothingToReturn { task, state } if state.reads_messages() => format!(
+            "`orchestrate message {task} TEXT --run {run}` writes to its agent, if it has one; {}",
+            resuming(run)
+        ),
         RequestRefused::NothingToReturn { task, state } => reopen(run, task, state.reopening()),
         RequestRefused::ParentEnded { task, first: Some(first), .. } => format!(
             "`orchestrate retry {first} -m TEXT --run {run}` continues {first} first; \
@@ -178,9 +182,7 @@ fn of_message(run: &RunId, refused: &MessageRefused) -> String {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("`orchestrate status {run}` shows what each of them does"),
         },
-        MessageRefused::NobodyThere { .. } => format!(
-            "write to a task by its id (`orchestrate status {run}` lists them), or to `role:NAME`, `children` or `all`"
-        ),
+        MessageRefused::NobodyThere { .. } => addresses(run),
         MessageRefused::NoAgent { to } => format!("`orchestrate log {run} {to}` shows what it does"),
         MessageRefused::BeingMerged { .. } => resuming(run),
         MessageRefused::ReadsNoMore { to, state } => reopen(run, to, state.reopening()),
@@ -199,6 +201,11 @@ fn of_message(run: &RunId, refused: &MessageRefused) -> String {
         MessageRefused::NoAnswer => "omit `--kind`, which an answer does not need, or `--reply-to`".to_owned(),
         _ => format!("`orchestrate status {run}` shows its state"),
     }
+}
+
+/// Describes to whom the user can write.
+pub(crate) fn addresses(run: &RunId) -> String {
+    format!("write to a task by its id (`orchestrate status {run}` lists them), or to `role:NAME`, `children` or `all`")
 }
 
 /// Describes how to return a task's work to its agent with a message.
@@ -262,6 +269,18 @@ mod tests {
         ];
         for (first, hint) in table {
             assert_eq!(next_step(&"r-abcdef".into(), &refused(first)), hint);
+        }
+    }
+
+    #[test]
+    fn a_task_that_has_not_ended_is_refused_with_what_to_do() {
+        let resume = "`orchestrate resume r-abcdef` continues the run if no process is working on it";
+        let message = "`orchestrate message T1 TEXT --run r-abcdef` writes to its agent, if it has one; ";
+        let table = [(TaskState::Running, message), (TaskState::Waiting, message), (TaskState::Committed, "")];
+        for (state, first) in table {
+            let refused = RequestRefused::NothingToReturn { task: "T1".into(), state };
+            assert_eq!(refused.to_string(), "T1 has not ended: there is nothing to retry or to reject yet");
+            assert_eq!(next_step(&"r-abcdef".into(), &refused), format!("{first}{resume}"));
         }
     }
 

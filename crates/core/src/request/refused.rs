@@ -177,7 +177,7 @@ fn nothing_to_return(state: TaskState) -> String {
     if state.is_settled() || state.is_handed_over() && state != TaskState::Committed {
         format!("is {}: there is nothing to return", state.as_str())
     } else {
-        "has not ended: there is nothing to return yet".to_owned()
+        "has not ended: there is nothing to retry or to reject yet".to_owned()
     }
 }
 

@@ -152,6 +152,12 @@ impl RunState {
         record.agent().unwrap_or_else(|| self.role_of(&record.task))
     }
 
+    /// Returns the roles of the run's agents.
+    pub fn roles(&self) -> BTreeSet<&str> {
+        let agents = self.tasks().filter(|record| !record.is_command());
+        agents.map(|record| self.role_of_agent(record)).collect()
+    }
+
     /// Returns those whom a sender's channels let it address; `None` for everybody.
     fn reachable(&self, origin: &Origin) -> Option<BTreeSet<Receiver>> {
         let channels = origin.channels.as_ref()?;

@@ -211,6 +211,7 @@ fn a_red_merge_of_an_agent_is_no_conflict() -> Outcome {
         }
     }
     says(&shown[1], &["T1    not merged", "merges cleanly, but its check fails"])?;
+    says(&shown[3], &["T1: check: ", "merges cleanly, but its check fails", "\n  orchestrate retry T1 -m TEXT\n"])?;
     let report = world.types(&["status", "--json"], 0)?.json()?;
     let task = &report["tasks"][0];
     if task["state"] == "conflicted" && task["error"]["cause"] == "check" { Ok(()) } else { fail(report) }

@@ -6,7 +6,8 @@ use std::io::IsTerminal as _;
 use orchestrate_coordinator::{Archive, CoordinatorError};
 use orchestrate_core::invisible::shown;
 use orchestrate_core::review::{ReviewEntry, Risk};
-use orchestrate_core::{Action, CheckedBy, HandBack, RunId, RunState, TaskId};
+use orchestrate_core::run_state::TaskError;
+use orchestrate_core::{Action, CheckedBy, HandBack, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};
 
@@ -27,6 +28,16 @@ const MAX_LINE_CHARS: usize = 500;
 
 const HEAD: [&str; 8] = ["TASK", "STATE", "CHECK", "SIZE", "RISK", "OVERLAPS", "TOKENS", "COST"];
 
+/// What is known of a task in words.
+#[derive(Clone, Copy)]
+struct Words<'a> {
+    /// The report of its agent.
+    report: &'a str,
+    hand_back: Option<&'a HandBack>,
+    /// Why it did not succeed.
+    error: Option<&'a TaskError>,
+}
+
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, CommandError> {
     let what = arguments.what.as_deref();
@@ -46,19 +57,23 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let task = task_of(&state, task)?;
     let record = state.task(&task);
     let said = record.map_or("", |record| record.summary().trim());
-    let hand_back = record.and_then(|record| state.ended_hand_back(record));
+    let (hand_back, error) =
+        (record.and_then(|record| state.ended_hand_back(record)), record.and_then(TaskRecord::error));
+    let words = Words { report: said, hand_back: hand_back.as_ref(), error: error.as_ref() };
     let diff = runs.task_diff(&run, &task)?;
     let Some(entry) = entries.iter().find(|entry| entry.task == task) else {
-        return Err(CommandError::usage(format!("task {task} has no branch yet")));
+        let state = record.map_or("unknown", |record| record.state().as_str());
+        return Err(CommandError::usage(format!("task {task} is {state} and has no branch"))
+            .hint(format!("`orchestrate status {run}` shows why")));
     };
     note_shown(&runs, &state, &task);
     if arguments.json.json {
-        return output::json(&with_words(entry, &diff, (said, hand_back.as_ref()))).map(|()| 0);
+        return output::json(&with_words(entry, &diff, words)).map(|()| 0);
     }
     // A line of a file may be a command to a program that reads a build's log, and a diff indents it by one space
     // only.
     let diff = if context.terminal.github { output::quoted(&diff) } else { diff };
-    let (mut head, named) = (head(entry, (said, hand_back.as_ref())), Named::new(&store, &run)?);
+    let (mut head, named) = (head(entry, words), Named::new(&store, &run)?);
     let calls = || state.open_approvals().filter(|(_, approval)| approval.task == task);
     head.push_str(&table::calls(calls()));
     let answers = calls().map(|(call, _)| Action::Answer(call.clone()));
@@ -143,7 +158,7 @@ fn risk(risk: Risk) -> &'static str {
 }
 
 /// Describes a branch for people, above its diff.
-fn head(entry: &ReviewEntry, (said, hand_back): (&str, Option<&HandBack>)) -> String {
+fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> String {
     let tip = entry.commit.as_ref().map_or("no commit", |commit| short(commit.as_str()));
     let mut text = format!(
         "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}, {} tokens, cost {}\n",
@@ -157,6 +172,7 @@ fn head(entry: &ReviewEntry, (said, hand_back): (&str, Option<&HandBack>)) -> St
         tokens(entry.usage.input_tokens + entry.usage.output_tokens),
         cost(&entry.usage)
     );
+    text.push_str(&error.map(|error| table::failure(&entry.task, error)).unwrap_or_default());
     for reason in &entry.risk_reasons {
         text.push_str(&format!("risk: {}\n", output::plain(reason)));
     }
@@ -183,9 +199,9 @@ fn head(entry: &ReviewEntry, (said, hand_back): (&str, Option<&HandBack>)) -> St
     }
     text.push_str(&hand_back.map(held_against).unwrap_or_default());
     text.push_str(&questions(entry.questions.iter().map(|question| (&entry.task, question))));
-    if !said.is_empty() {
+    if !report.is_empty() {
         text.push_str("\nreport:\n");
-        text.push_str(&output::quoted(said));
+        text.push_str(&output::quoted(report));
     }
     text
 }
@@ -202,12 +218,13 @@ fn held_against(hand_back: &HandBack) -> String {
     claims.chain(questions).chain(checks).map(|line| format!("{}\n", output::one_line(&line, MAX_LINE_CHARS))).collect()
 }
 
-fn with_words(entry: &ReviewEntry, diff: &str, (said, hand_back): (&str, Option<&HandBack>)) -> Value {
+fn with_words(entry: &ReviewEntry, diff: &str, Words { report, hand_back, error }: Words<'_>) -> Value {
     let mut value = serde_json::to_value(entry).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
         object.insert("diff".to_owned(), json!(diff));
-        object.insert("summary".to_owned(), json!(said));
+        object.insert("summary".to_owned(), json!(report));
         object.insert("hand_back".to_owned(), json!(hand_back));
+        object.insert("error".to_owned(), json!(error));
     }
     value
 }

@@ -3,7 +3,7 @@
 use orchestrate_core::message::Envelope;
 use orchestrate_core::price::dollars;
 use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport, TaskTaint};
-use orchestrate_core::run_state::{Approval, EndCause, TakeOver, Verify};
+use orchestrate_core::run_state::{Approval, EndCause, TakeOver, TaskError, Verify};
 use orchestrate_core::taint::OutsideSource;
 use orchestrate_core::{
     AgentId, CallHash, Liveness, RejectingEndpoint, Report, ReviewVerdict, TaskId, TaskState, split_hint,
@@ -47,13 +47,7 @@ const MIN_TITLE_WIDTH: usize = 16;
 pub(crate) fn render(report: &Report, branches: Branches) -> String {
     let mut text = tasks(report, branches);
     for task in &report.tasks {
-        if let Some(error) = &task.error {
-            let (message, hint) = split_hint(&error.message);
-            text.push_str(&format!("{}: {}: {}\n", task.id, error.cause, one_line(message, MAX_ERROR_CHARS)));
-            if let Some(hint) = hint {
-                text.push_str(&format!("  fix: {}\n", one_line(hint, MAX_ERROR_CHARS)));
-            }
-        }
+        text.push_str(&task.error.as_ref().map(|error| failure(&task.id, error)).unwrap_or_default());
         text.push_str(&handed_back(task));
         text.push_str(&review_of(task));
         text.push_str(&not_in_result(task));
@@ -94,6 +88,13 @@ pub(crate) fn render(report: &Report, branches: Branches) -> String {
     ));
     text.push_str(&answer(report));
     text
+}
+
+/// Describes why a task did not succeed, and how to mend that if it is known.
+pub(crate) fn failure(task: &TaskId, error: &TaskError) -> String {
+    let (message, hint) = split_hint(&error.message);
+    let fix = hint.map(|hint| format!("  fix: {}\n", one_line(hint, MAX_ERROR_CHARS))).unwrap_or_default();
+    format!("{task}: {}: {}\n{fix}", error.cause, one_line(message, MAX_ERROR_CHARS))
 }
 
 /// Renders the table of a report's tasks.

@@ -99,6 +99,7 @@ fn what_has_landed_goes_and_nothing_else() -> Outcome {
     if before != [refs(&world, unlanded)?, refs(&world, newest)?] {
         return fail("refs of other runs are gone");
     }
+    says(&world.types(&["status", landed], 0)?, &["\nresult: ", ", which has landed; its branches were removed\n"])?;
     says(&world.types(&["clean", "--landed"], 0)?, &["nothing to remove"])?;
     let quiet = world.types(&["land"], 0)?;
     if quiet.stderr.contains("clean --landed") { fail(quiet.stderr) } else { Ok(()) }

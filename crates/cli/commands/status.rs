@@ -48,7 +48,9 @@ pub(crate) fn show(context: &Context, (store, run): (&Store, &RunId), as_json: b
     if as_json {
         return output::json(&with_what_waits(&report, &state, &worktrees));
     }
-    let mut text = table::render(&report, context.terminal.branches);
+    let is_pruned = state.is_landed() && !project.has_result_branch(run)?;
+    let render = if is_pruned { table::render_pruned } else { table::render };
+    let mut text = render(&report, context.terminal.branches);
     // The table names the endpoints that tasks wait for.
     let has_line = |record: &&TaskRecord| record.rejecting_endpoint().is_none();
     working(&report, &state).filter(has_line).for_each(|record| text.push_str(&activity(record)));

@@ -45,6 +45,20 @@ const MIN_TITLE_WIDTH: usize = 16;
 
 /// Renders a report; an agent that others have spawned is above them.
 pub(crate) fn render(report: &Report, branches: Branches) -> String {
+    let has_branches = report.tasks.iter().any(|task| task.branch.is_some());
+    let of_tasks = if has_branches { format!("branches: orchestrate/{}/TASK\n", report.run_id) } else { String::new() };
+    let (branch, commit) = (&report.integration_branch, short(report.integration_commit.as_str()));
+    with_result(report, branches, &format!("{of_tasks}result: {branch} at {commit}\n"))
+}
+
+/// Renders the report of a run whose result has landed and whose branches are gone.
+pub(crate) fn render_pruned(report: &Report, branches: Branches) -> String {
+    let commit = short(report.integration_commit.as_str());
+    with_result(report, branches, &format!("result: {commit}, which has landed; its branches were removed\n"))
+}
+
+/// Renders a report with the lines that say where the result is.
+fn with_result(report: &Report, branches: Branches, result: &str) -> String {
     let mut text = tasks(report, branches);
     for task in &report.tasks {
         text.push_str(&task.error.as_ref().map(|error| failure(&task.id, error)).unwrap_or_default());
@@ -70,21 +84,17 @@ pub(crate) fn render(report: &Report, branches: Branches) -> String {
         STOPPED => "stopped after",
         other => &format!("{other} in"),
     };
-    let has_branches = report.tasks.iter().any(|task| task.branch.is_some());
-    let branches = if has_branches { format!("branches: orchestrate/{}/TASK\n", report.run_id) } else { String::new() };
     let replayed = match report.replayed_calls {
         0 => String::new(),
         1 => "1 call was answered from the cache\n".to_owned(),
         calls => format!("{calls} calls were answered from the cache\n"),
     };
     text.push_str(&format!(
-        "\nrun {}: {how} {}, {} tokens{}\n{replayed}{branches}result: {} at {}\n",
+        "\nrun {}: {how} {}, {} tokens{}\n{replayed}{result}",
         report.run_id,
         time(report.duration_ms, report.waited_ms),
         tokens(report.usage.input_tokens + report.usage.output_tokens),
-        total_cost(report),
-        report.integration_branch,
-        short(report.integration_commit.as_str())
+        total_cost(report)
     ));
     text.push_str(&answer(report));
     text

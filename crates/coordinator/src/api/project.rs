@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use orchestrate_core::policy::Policy;
-use orchestrate_core::{Oid, Redactor, RunSettings, RunState, Task, TaskId, TokenCounter};
+use orchestrate_core::{Oid, Redactor, RunId, RunSettings, RunState, Task, TaskId, TokenCounter};
 use orchestrate_git::Repo;
 use orchestrate_journal::Store;
 use orchestrate_model::Tokenizer;
@@ -157,6 +157,15 @@ impl Project {
     /// Fails if the file exists and cannot be read.
     pub fn include_patterns(&self) -> Result<Vec<String>, CoordinatorError> {
         Ok(self.repo.worktrees().include_patterns()?)
+    }
+
+    /// Reports whether the branch of a run's result exists; it is removed some time after it has landed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the repository cannot be read.
+    pub fn has_result_branch(&self, run: &RunId) -> Result<bool, CoordinatorError> {
+        Ok(self.repo.read_ref(&run.integration_ref())?.is_some())
     }
 
     /// Returns the commit that a run's integration branch was moved to from outside, if the run's result does not

@@ -20,17 +20,22 @@ use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_settings::{Kind, named};
 
 pub(crate) use self::audit::{AuditArgs, AuditCommand, AuditVerifyArgs};
-pub(crate) use self::json::JsonArgs;
+pub(crate) use self::json::{JsonArgs, JsonLinesArgs};
 use self::later::Later;
 pub(crate) use self::message::MessageArgs;
 pub(crate) use self::permissions::{PermissionsArgs, PermissionsCommand};
 pub(crate) use self::tool::{CacheArgs, CacheCommand, ToolArgs, ToolCommand, ToolRunArgs};
 pub(crate) use self::tools::{DocsFormat, ToolsArgs, ToolsCommand};
 
-/// Runs the tasks of a Markdown plan with coding agents in parallel and merges their work into one verified branch.
+/// Stands below the list of commands.
+const FIRST_STEPS: &str = "`orchestrate PLAN` is short for `orchestrate run PLAN`. First steps: `orchestrate demo` \
+                           shows a whole run; `orchestrate doctor` says what a run in your project needs.";
+
+/// Runs the tasks of a Markdown plan, or a goal, with coding agents in parallel and merges their work into one verified
+/// branch.
 #[derive(Debug, Parser)]
 #[command(name = "orchestrate", version, arg_required_else_help = true, subcommand_required = true)]
-#[command(after_help = "`orchestrate PLAN` is short for `orchestrate run PLAN`.")]
+#[command(after_help = FIRST_STEPS)]
 pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -50,7 +55,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Run a plan, or work on a goal
     Run(Box<RunArgs>),
-    /// Show the state of a run
+    /// Show the state of a run, and what waits for you
     Status(StatusArgs),
     /// Show live what another process does on a run
     Watch(WatchArgs),
@@ -74,11 +79,11 @@ pub(crate) enum Command {
     Resume(ResumeArgs),
     /// Stop a run; its state is kept
     Stop(StopArgs),
-    /// Remove worktrees whose files are stored elsewhere
+    /// Remove worktrees whose files are stored elsewhere, or what is left of runs that have landed
     Clean(CleanArgs),
     /// List a run's snapshots, and restore one as a branch
     Recover(RecoverArgs),
-    /// Send a message to an agent
+    /// Send a message to agents, or answer the question of one
     Message(MessageArgs),
     /// List the roles that tasks can use
     Agents(AgentsArgs),
@@ -88,7 +93,7 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// List the tools that agents can be given, show one, write their reference, and check `.tool` files
     Tools(ToolsArgs),
-    /// Run a command of your own with markers, exit code, duration and cache, as loops in shells need it
+    /// Run a command of a shell script of yours as a recorded call, with markers, duration and cache
     Tool(ToolArgs),
     /// Show and clear the results that are kept for replay
     Cache(CacheArgs),
@@ -131,7 +136,8 @@ pub(crate) struct CheckArgs {
 pub(crate) struct RunArgs {
     /// The file of a plan or a goal, or a goal in quotes
     pub(crate) plan: PathBuf,
-    /// Only make a plan of the goal, and write it to FILE, which must not exist [default: plan.md]
+    /// Only make a plan of the goal, and write it to FILE, which must not exist [default: plan.md, or the next free
+    /// name]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) plan_only: Option<Option<PathBuf>>,
     #[command(flatten)]
@@ -156,7 +162,7 @@ pub(crate) struct SettingsArgs {
     /// Maximum number of agents at work at once
     #[arg(long, value_name = "N")]
     max_agents: Option<String>,
-    /// Maximum depth of agents that spawn agents
+    /// Maximum number of levels of agents, of which the tasks of the plan are the first
     #[arg(long, value_name = "N")]
     max_depth: Option<String>,
     /// Maximum number of an agent's children that have not ended
@@ -183,7 +189,7 @@ pub(crate) struct SettingsArgs {
     /// Do not require that the base passes `--verify` before any agent starts
     #[arg(long)]
     no_verify_base: bool,
-    /// What happens to finished branches: auto, review or none
+    /// What happens to finished branches: auto (they are merged), review (you approve first) or none
     #[arg(long, value_name = "MODE")]
     merge: Option<String>,
     /// The revision to start from
@@ -195,7 +201,7 @@ pub(crate) struct SettingsArgs {
     /// Models that take over while the first one does not answer: openai/…,anthropic/…
     #[arg(long, value_name = "MODELS")]
     fallback_models: Option<String>,
-    /// How long to wait for a model that does not answer: 30m by default
+    /// How long to wait for a model that does not answer
     #[arg(long, value_name = "TIME")]
     outage_patience: Option<String>,
     /// Land the result if the run succeeds
@@ -213,7 +219,7 @@ pub(crate) struct SettingsArgs {
     /// Deny matching calls
     #[arg(long, value_name = "RULE")]
     deny: Vec<String>,
-    /// Whether recorded replies are replayed: off
+    /// Whether results of agents' searches are kept and, while no file changes, used again: off, read, write or use
     #[arg(long, value_name = "MODE")]
     cache: Option<String>,
     /// Do not tick the plan's boxes when landing
@@ -225,7 +231,7 @@ pub(crate) struct SettingsArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Format of standard output: text, json or stream-json
+    /// Format of standard output: text, json, stream-json or markers
     #[arg(long, value_name = "FORMAT")]
     output_format: Option<String>,
     /// The same as --output-format json
@@ -266,7 +272,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, short)]
     pub(crate) verbose: bool,
     #[command(flatten)]
-    pub(crate) json: JsonArgs,
+    pub(crate) json: JsonLinesArgs,
 }
 
 #[derive(Debug, Args)]
@@ -335,7 +341,7 @@ pub(crate) struct ReviewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The task
+    /// The task's id, or a unique prefix of it
     pub(crate) task: String,
     /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
@@ -382,7 +388,7 @@ pub(crate) struct RejectArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RetryArgs {
-    /// The task
+    /// The task's id, or a unique prefix of it
     #[arg(required_unless_present = "failed")]
     pub(crate) task: Option<String>,
     /// Retry all tasks that failed or could not be merged, in parallel
@@ -400,7 +406,7 @@ pub(crate) struct RetryArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DropArgs {
-    /// The task
+    /// The task's id, or a unique prefix of it
     pub(crate) task: String,
     /// Also drop the tasks that were built on it
     #[arg(long)]

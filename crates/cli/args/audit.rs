@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::json::JsonArgs;
+use super::json::{JsonArgs, JsonLinesArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
@@ -27,7 +27,7 @@ pub(crate) struct AuditShowArgs {
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
     #[command(flatten)]
-    pub(crate) json: JsonArgs,
+    pub(crate) json: JsonLinesArgs,
 }
 
 #[derive(Debug, Args)]

@@ -13,8 +13,8 @@ pub(crate) struct PermissionsArgs {
 /// What can be asked about permissions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
-    /// Decide a call as a run with these settings would: exit 0 if it may run, 3 if it is asked about or known only in
-    /// a run, 5 if denied
+    /// Decide about a call as a run with these settings would; the exit code is 0 if it may run, 3 if you would be
+    /// asked or if only a run can tell, and 5 if it is denied
     Check {
         /// The role of the agent
         #[arg(long)]

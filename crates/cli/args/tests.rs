@@ -41,6 +41,22 @@ fn the_format_is_found_where_it_is_typed() {
 }
 
 #[test]
+fn help_says_what_is_printed_as_json() {
+    let table = [
+        ("status", "Print JSON instead of text"),
+        ("watch", "Print one JSON object per line"),
+        ("log", "Print one JSON object per line"),
+        ("run", "The same as --output-format json"),
+    ];
+    let command = Arguments::command();
+    for (name, expected) in table {
+        let options = command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
+        let helps = options.filter(|option| option.get_id() == "json").filter_map(clap::Arg::get_help);
+        assert_eq!(helps.map(ToString::to_string).collect::<Vec<_>>(), [expected], "{name}");
+    }
+}
+
+#[test]
 fn every_option_of_a_run_is_a_setting() {
     let text = "run p --model m --base-url u --agent a --max-agents 1 --max-depth 1 --max-children-per-agent 1 \
         --context-tokens 1 --root-context-tokens 1 --budget-tokens 1 --budget-usd 1 --verify v --no-verify-base --merge auto \

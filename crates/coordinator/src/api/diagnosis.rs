@@ -266,8 +266,8 @@ fn packages(programs: &[ProgramSeen]) -> Option<Check> {
     let is_seen = |name: &str| programs.iter().any(|program| program.name == name && program.inside.is_some());
     let managers: Vec<&str> = WITHOUT_CACHE.iter().filter(|(_, of)| is_seen(of)).map(|(manager, _)| *manager).collect();
     let found = format!(
-        "commands install none with {}, which need a network or write to their caches; .worktreeinclude brings what is \
-         installed in your checkout, such as `.venv` or `node_modules`",
+        "an agent's commands cannot install packages with {}, which need a network or write to their caches; name what \
+         is installed in your checkout, such as `.venv` or `node_modules`, in .worktreeinclude",
         managers.join(", ")
     );
     (!managers.is_empty()).then(|| check("packages", CheckStatus::Ok, found))

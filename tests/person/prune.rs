@@ -126,6 +126,7 @@ fn a_run_that_goes_on_is_left_alone() -> Outcome {
     if !refs(&world, &first)?.is_empty() {
         return fail("nothing was pruned");
     }
+    says(&world.types(&["recover", &first], 0)?, &["has no snapshots: its work has landed in "])?;
     let refused = world.orchestrate(&["clean"]).run()?;
     require_words(&refused.exits(2)?.stderr, &["works on it", "orchestrate stop"])?;
     drop(go);

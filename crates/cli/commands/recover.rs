@@ -15,7 +15,7 @@ const HEAD: [&str; 4] = ["NAME", "COMMIT", "TIME", "WHAT"];
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, CommandError> {
-    let (_, run) = context.find_run(arguments.which.run.as_deref())?;
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let runs = context.runs()?.telling(output::warning);
     if let Some(name) = &arguments.restore {
         let branch = runs.recover(&run, name, arguments.branch.as_deref())?;
@@ -39,7 +39,12 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
         return output::json(&list).map(|()| 0);
     }
     if kept.is_empty() {
-        return output::line(&format!("run {run} has no snapshots: none of its work was committed")).map(|()| 0);
+        let state = store.state(&run)?;
+        let why = match state.landed() {
+            Some(landed) => format!("its work has landed in {}", landed.branch),
+            None => "none of its work was committed".to_owned(),
+        };
+        return output::line(&format!("run {run} has no snapshots: {why}")).map(|()| 0);
     }
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(kept.iter().map(|kept| {

@@ -171,6 +171,18 @@ impl Schedule {
         self.graph.at(place).map(|node| &node.id)
     }
 
+    /// Returns the places of the tasks that the one at a place waits for.
+    pub(crate) fn waits_of(&self, place: usize) -> impl Iterator<Item = usize> {
+        self.graph.at(place).into_iter().flat_map(Node::waits)
+    }
+
+    /// Puts places in order: each comes after those of the tasks that it waits for.
+    pub(crate) fn in_order(&self, places: BTreeSet<usize>) -> Vec<usize> {
+        let mut order: Vec<usize> = places.into_iter().collect();
+        order.sort_by_key(|place| self.graph.positions.get(place).copied());
+        order
+    }
+
     /// Reports whether there is a task whose id cannot exist beside this one: the same, but for case and the like.
     pub(crate) fn has_key_of(&self, id: &TaskId) -> bool {
         self.graph.keys.contains_key(&key_of(id))

@@ -228,31 +228,71 @@ impl RunState {
 
     /// Returns those of the agents that cannot come to rest while the waiter waits, even if everything else ends well.
     pub(super) fn held_up_by(&self, waiter: &TaskId, ids: &[TaskId]) -> Vec<AgentId> {
+        // Asked after every event while a question waits, of runs with thousands of tasks.
+        let order = self.needed_for(ids);
+        let records = order.iter().filter_map(|place| self.task(self.schedule.id(*place)?));
         let mut supposed: BTreeMap<&TaskId, Progress> =
-            self.tasks().map(|record| (&record.task.id, self.progress(record))).collect();
-        loop {
-            let ended = self.would_end(waiter, &supposed);
+            records.map(|record| (&record.task.id, self.progress(record))).collect();
+        let rests = |supposed: &BTreeMap<&TaskId, Progress>, id: &TaskId| {
+            supposed.get(id).is_some_and(|progress| is_rest(*progress))
+        };
+        while !ids.iter().all(|id| rests(&supposed, id)) {
+            let ended = self.would_end(waiter, &order, &supposed);
             if ended.is_empty() {
                 break;
             }
             supposed.extend(ended);
         }
-        let rests = |id: &&TaskId| supposed.get(*id).is_some_and(|progress| is_rest(*progress));
-        ids.iter().filter(|id| !rests(id)).cloned().collect()
+        ids.iter().filter(|id| !rests(&supposed, id)).cloned().collect()
     }
 
-    /// Returns the tasks that would end next if the progress were as supposed, and how.
-    fn would_end(&self, waiter: &TaskId, supposed: &BTreeMap<&TaskId, Progress>) -> Vec<(&TaskId, Progress)> {
+    /// Returns the places of tasks, and of all that may have to end before they can come to rest, in the order of the
+    /// schedule.
+    fn needed_for(&self, ids: &[TaskId]) -> Vec<usize> {
+        let mut needed = BTreeSet::new();
+        let mut open: Vec<usize> = ids.iter().filter_map(|id| self.schedule.place(id)).collect();
+        while let Some(place) = open.pop() {
+            if !needed.insert(place) {
+                continue;
+            }
+            open.extend(self.schedule.waits_of(place));
+            let record = self.schedule.id(place).and_then(|id| self.task(id));
+            let awaited = record.map(|record| self.awaited_by(record)).unwrap_or_default();
+            open.extend(awaited.iter().filter_map(|id| self.schedule.place(id)));
+        }
+        self.schedule.in_order(needed)
+    }
+
+    /// Returns the tasks that one waits for that has started: by its call, or because they review its work.
+    fn awaited_by(&self, record: &TaskRecord) -> Vec<TaskId> {
+        let mut awaited = self.waits_for_verdict_of(record);
+        match record.wait() {
+            Some(Wait::Agents { ids, .. }) => awaited.extend(ids.iter().cloned()),
+            Some(Wait::Children) => {
+                awaited.extend(self.open_children(&record.task.id).map(|child| child.task.id.clone()));
+            }
+            Some(Wait::Message { to: Receiver::Agent(asked), .. }) => awaited.push(asked.clone()),
+            Some(Wait::Message { to: Receiver::User, .. } | Wait::Person { .. } | Wait::Endpoint { .. }) | None => {}
+        }
+        awaited
+    }
+
+    /// Returns the tasks at these places that would end next if the progress were as supposed, and how.
+    fn would_end(
+        &self,
+        waiter: &TaskId,
+        order: &[usize],
+        supposed: &BTreeMap<&TaskId, Progress>,
+    ) -> Vec<(&TaskId, Progress)> {
         let of = |id: &TaskId| supposed.get(id).copied().unwrap_or(Progress::Waiting);
-        let ready: BTreeSet<TaskId> = self.schedule.ready(of).into_iter().collect();
-        let skipped: BTreeMap<TaskId, TaskId> = self.schedule.skipped(of).into_iter().collect();
+        let [ready, skipped] = self.schedule.prospects(order, of);
         let end = |record: &TaskRecord| {
             let id = &record.task.id;
             match of(id) {
                 _ if id == waiter => None,
                 Progress::Merged | Progress::Failed => None,
                 Progress::Waiting if ready.contains(id) => Some(Progress::Merged),
-                Progress::Waiting => skipped.contains_key(id).then_some(Progress::Failed),
+                Progress::Waiting => skipped.contains(id).then_some(Progress::Failed),
                 Progress::Held => {
                     let reviewers = self.waits_for_verdict_of(record);
                     let is_merged = !self.stays_unmerged(record)
@@ -279,7 +319,8 @@ impl RunState {
                 }
             }
         };
-        self.tasks().filter_map(|record| Some((&record.task.id, end(record)?))).collect()
+        let records = order.iter().filter_map(|place| self.task(self.schedule.id(*place)?));
+        records.filter_map(|record| Some((&record.task.id, end(record)?))).collect()
     }
 }
 
@@ -289,4 +330,65 @@ fn is_rest(progress: Progress) -> bool {
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Recorded, VERSION};
+    use crate::settings::RunSettings;
+    use crate::task::Task;
+
+    fn state(events: Vec<Event>) -> RunState {
+        let recorded = |(seq, event)| Recorded { run_id: "r-abcdef".into(), seq, ts_ms: 0, v: VERSION, event };
+        RunState::replay(&(1..).zip(events).map(recorded).collect::<Vec<_>>()).unwrap().unwrap()
+    }
+
+    /// Only what an agent waits for, directly or not, has a say in when it comes to rest.
+    #[test]
+    fn what_holds_an_agent_up_is_looked_for_among_what_it_needs() {
+        let started = Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings: Box::new(RunSettings::default()),
+            base_commit: "base".into(),
+            base_branch: None,
+        };
+        let planned = |id: &str, depends: &[&str]| {
+            let depends = depends.iter().map(|id| TaskId::from(*id)).collect();
+            Event::planned(Task { id: id.into(), depends, ..Task::default() })
+        };
+        let spawned = Event::AgentSpawned {
+            task: "a".into(),
+            attempt: 1,
+            agent: Some("implementer".to_owned()),
+            model: None,
+            branch: "orchestrate/r-abcdef/a".to_owned(),
+            base: "base".into(),
+            spec: None,
+        };
+        let wait = Wait::Agents { ids: vec!["x".into()], until_ms: None };
+        let state = state(vec![
+            started,
+            planned("c", &["b"]),
+            planned("x", &[]),
+            planned("y", &["x"]),
+            planned("a", &[]),
+            planned("b", &["a"]),
+            Event::TaskReady { task: "a".into() },
+            spawned,
+            Event::AgentWaiting { task: "a".into(), turn: 1, call_id: "c1".into(), wait },
+        ]);
+        let needed = state.needed_for(&["c".into()]);
+        let mut names: Vec<&str> = needed.iter().map(|place| state.schedule.id(*place).unwrap().as_str()).collect();
+        assert!(names.iter().position(|name| *name == "b") < names.iter().position(|name| *name == "c"));
+        names.sort_unstable();
+        assert_eq!(names, ["a", "b", "c", "x"]);
+        let table: [(&str, &str, Vec<TaskId>); 4] =
+            [("x", "c", vec!["c".into()]), ("y", "c", vec![]), ("c", "x", vec![]), ("a", "y", vec![])];
+        for (waiter, id, held_up) in table {
+            assert_eq!(state.held_up_by(&waiter.into(), &[id.into()]), held_up, "{waiter} waits for {id}");
+        }
+    }
 }

@@ -58,10 +58,26 @@ impl Schedule {
         waves
     }
 
+    /// Returns which of these tasks may start now, and which can never start. Each comes after all that it waits for,
+    /// which are among them.
+    pub(crate) fn prospects(&self, order: &[usize], progress: impl Fn(&TaskId) -> Progress) -> [BTreeSet<&TaskId>; 2] {
+        let states = self.states_of(order.iter().copied(), progress);
+        let those = |fits: fn(&State) -> bool| {
+            let places = order.iter().filter(|at| states.get(**at).is_some_and(fits));
+            places.filter_map(|at| self.id(*at)).collect()
+        };
+        [those(|state| state.ready), those(|state| state.skipped.is_some())]
+    }
+
     /// Derives the state of each task for those that wait for it, in order.
     fn states(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<State> {
+        self.states_of(self.graph.order.values().copied(), progress)
+    }
+
+    /// The same for some tasks, of which each comes after all that it waits for.
+    fn states_of(&self, order: impl Iterator<Item = usize>, progress: impl Fn(&TaskId) -> Progress) -> Vec<State> {
         let mut states = vec![State::default(); self.graph.nodes.len()];
-        for at in self.graph.order.values().copied() {
+        for at in order {
             let Some(node) = self.graph.at(at) else { continue };
             let of = |at: usize| states.get(at).copied().unwrap_or_default();
             let first =

@@ -136,7 +136,7 @@ fn a_project_chooses_nothing() -> Outcome {
         .rule(
             Rule::task("T1")
                 .turn(2)
-                .last_contains("tools.web_requests.allowed_domains")
+                .last_contains("and the user does not name that host")
                 .call("write_file", &json!({"path": "seen.txt", "content": "yes\n"})),
         )
         .rule(done("T1"));

@@ -216,7 +216,11 @@ impl Sandbox {
         self.completed(Job { network: Network::Proxy, ..job })
     }
 
-    fn require_egress(&self) -> Result<(), SandboxError> {
+    /// Requires that jobs can have a network that leads to a proxy alone.
+    ///
+    /// # Errors
+    /// [`SandboxError::NoEgress`] in another tier than the full one.
+    pub fn require_egress(&self) -> Result<(), SandboxError> {
         let tier = self.confinement();
         let reason = match (tier, &self.why_not_full) {
             (Confinement::Full, _) => return Ok(()),

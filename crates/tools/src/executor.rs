@@ -158,6 +158,10 @@ impl Executor {
         }
         match authorization {
             Authorization::Parked { rule } => {
+                // No answer of the user's changes that.
+                if let Err(error) = require_left(prepared.tool.permission(), scope) {
+                    return Err(Box::new(CallRefusal { record: prepared.record, error }));
+                }
                 tracing::info!(agent = %scope.agent, %rule, hash = %prepared.record.hash, "a tool call waits for approval");
                 let mut record = prepared.record;
                 record.arguments = with_details(record.arguments, foreseen);
@@ -222,12 +226,7 @@ impl Shared {
                 record.arguments = arguments;
                 Ok(Prepared { tool: Arc::clone(tool), first_form: first_form.cloned(), record, effects })
             }
-            Err(error) => {
-                if let ToolError::Denied { reason, rule } = &error {
-                    record.decision = Some(Decision::Deny { rule: rule.clone(), reason: reason.clone() });
-                }
-                Err(Box::new(CallRefusal { record, error }))
-            }
+            Err(error) => Err(refused(record, error)),
         }
     }
 
@@ -253,7 +252,7 @@ impl Shared {
                 *effects = foreseen.effects;
                 Ok(Some(foreseen.details))
             }
-            Err(error) => Err(Box::new(CallRefusal { record: record.clone(), error })),
+            Err(error) => Err(refused(record.clone(), error)),
         }
     }
 
@@ -275,16 +274,10 @@ impl Shared {
     }
 
     fn check_resources(&self, permission: Permission, scope: &CallScope) -> Result<(), ToolError> {
-        let exceeded = |what: &str| Err(ToolError::Retry(format!("Resource limits exceeded: {what}")));
         if scope.cancel.is_cancelled() {
             return Err(ToolError::Interrupted("the agent was stopped before the call ran".to_owned()));
         }
-        if scope.result_tokens < shape::MIN_RESULT_TOKENS {
-            return exceeded("the context has no room for a result; finish with what you know");
-        }
-        if permission == Permission::CodeExecution {
-            scope.agent_cpu.check()?;
-        }
+        require_left(permission, scope)?;
         let now = Instant::now();
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, count) = rates.entry(scope.agent.clone()).or_insert((now, 0));
@@ -293,7 +286,7 @@ impl Shared {
         }
         *count += 1;
         if *count > MAX_CALLS_PER_WINDOW {
-            return exceeded("too many calls within a minute; do more with each call");
+            return Err(exceeded("too many calls within a minute; do more with each call"));
         }
         Ok(())
     }
@@ -302,7 +295,8 @@ impl Shared {
     fn judged(&self, prepared: &Prepared, scope: &CallScope) -> Authorization {
         let Prepared { tool, first_form, record, effects } = prepared;
         let was_forbidden = self.forbidden().contains(&same_call(record, scope));
-        let asked = request(tool, first_form.as_ref(), effects);
+        let refused = self.resolver.refused(tool.as_ref(), &scope.policy, &record.arguments);
+        let asked = request(tool, first_form.as_ref(), effects, refused);
         authorize(&asked, (&record.hash, &record.arguments), was_forbidden, scope)
     }
 
@@ -437,6 +431,21 @@ impl Shared {
     }
 }
 
+fn exceeded(what: &str) -> ToolError {
+    ToolError::Retry(format!("Resource limits exceeded: {what}"))
+}
+
+/// Refuses a call if the agent has nothing left for it, of its context or of its processor time.
+fn require_left(permission: Permission, scope: &CallScope) -> Result<(), ToolError> {
+    if scope.result_tokens < shape::MIN_RESULT_TOKENS {
+        return Err(exceeded("the context has no room for a result; finish with what you know"));
+    }
+    match permission {
+        Permission::CodeExecution => scope.agent_cpu.check(),
+        _ => Ok(()),
+    }
+}
+
 /// Returns a call's arguments with the details of what it would reach.
 fn with_details(arguments: Value, details: Option<Value>) -> Value {
     let (Value::Object(mut shown), Some(Value::Object(details))) = (arguments.clone(), details) else {
@@ -479,6 +488,14 @@ fn may_stand_in(other: &dyn Tool, tool: &dyn Tool) -> bool {
 
 fn path_guard(tool: &dyn Tool, decision: &Decision, scope: &CallScope) -> PathGuard {
     PathGuard::of(tool.name(), tool.permission(), decision, &scope.policy, &scope.grant)
+}
+
+/// Creates the refusal of a call before the rules have decided about it; a rule that denies it has decided.
+fn refused(mut record: CallRecord, error: ToolError) -> Box<CallRefusal> {
+    if let ToolError::Denied { reason, rule } = &error {
+        record.decision = Some(Decision::Deny { rule: rule.clone(), reason: reason.clone() });
+    }
+    Box::new(CallRefusal { record, error })
 }
 
 async fn refuse(refusal: CallRefusal, started: Instant, scope: &CallScope) -> ToolOutput {

@@ -85,8 +85,10 @@ impl PermissionCheck {
             }
             other => other?,
         };
-        let decision = decide(&request(resolved.tool, resolved.first_form, &effects), &self.policy, &self.grant);
         let tool = resolved.tool.as_ref();
+        let refused = self.resolver.refused(tool, &self.policy, &arguments);
+        let asked = request(resolved.tool, resolved.first_form, &effects, refused);
+        let decision = decide(&asked, &self.policy, &self.grant);
         Ok(Some(match decision {
             Decision::Allow { .. } => self.foreseen(tool, &arguments, effects, decision)?,
             decided => Answered::Decided(decided),

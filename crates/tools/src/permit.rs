@@ -74,6 +74,8 @@ pub(crate) struct Request<'a> {
     pub(crate) wrapper: Option<Wrapper<'a>>,
     pub(crate) permission: Permission,
     pub(crate) effects: &'a [Effect],
+    /// What is against the call whatever the rules say of its effects.
+    pub(crate) refused: Option<Decision>,
 }
 
 /// What a wrapper hands its calls to.
@@ -131,7 +133,8 @@ pub(crate) fn authorize(
 fn no_person(request: &Request<'_>, rule: &str, scope: &CallScope) -> String {
     let is_asked = |effect: &&Effect| {
         let Request { tool, permission, .. } = *request;
-        let alone = Request { tool, wrapper: None, permission, effects: std::slice::from_ref(*effect) };
+        let effects = std::slice::from_ref(*effect);
+        let alone = Request { tool, wrapper: None, permission, effects, refused: None };
         let decision = decide_as(tool, &alone, &scope.policy, &scope.grant);
         matches!(decision, Decision::Ask { rule: asked } if asked == rule)
     };
@@ -163,8 +166,13 @@ fn tainted(request: &Request<'_>, arguments: &Value, scope: &CallScope) -> Optio
     decided.reduce(|one, other| strictest([one, other]))
 }
 
-/// Judges the call under each name that rules may have for it, and returns the strictest decision.
+/// Decides about the call by the rules, and by what is against it whatever they say.
 pub(crate) fn decide(request: &Request<'_>, policy: &Policy, of_role: &Grant) -> Decision {
+    strictest(std::iter::once(of_rules(request, policy, of_role)).chain(request.refused.clone()))
+}
+
+/// Judges the call under each name that rules may have for it, and returns the strictest decision.
+fn of_rules(request: &Request<'_>, policy: &Policy, of_role: &Grant) -> Decision {
     let Some(wrapper) = &request.wrapper else { return decide_as(request.tool, request, policy, of_role) };
     let mut grant = of_role.clone();
     let own = match &wrapper.first_form {

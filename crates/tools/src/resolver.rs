@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jsonschema::Validator;
+use orchestrate_core::policy::{Decision, Policy};
 use serde_json::Value;
 
 use crate::arguments;
@@ -74,6 +75,12 @@ impl Resolver {
         }
     }
 
+    /// Returns what is against a call whatever rules say of its effects. The program's own tools, whose code may block
+    /// this thread, are not asked.
+    pub(crate) fn refused(&self, tool: &dyn Tool, policy: &Policy, arguments: &Value) -> Option<Decision> {
+        if self.isolated(tool).is_some() { None } else { tool.refused(policy, arguments) }
+    }
+
     /// Returns where the threads of a tool of the program's own are counted, which the tool runs on.
     pub(crate) fn isolated(&self, tool: &dyn Tool) -> Option<&LeftBehind> {
         let own = tool.wrapping().map_or(tool.name(), |wrapping| wrapping.tool);
@@ -82,16 +89,17 @@ impl Resolver {
 }
 
 /// Returns what the policy is asked about a call of a tool: `first_form` is the tool that has its name otherwise, if it
-/// is a second form.
+/// is a second form, and `refused` what is against the call whatever the rules say.
 pub(crate) fn request<'a>(
     tool: &'a Arc<dyn Tool>,
     first_form: Option<&'a Arc<dyn Tool>>,
     effects: &'a [Effect],
+    refused: Option<Decision>,
 ) -> Request<'a> {
     let wrapper = tool.wrapping().map(|wrapping| Wrapper {
         wrapped: wrapping.tool,
         first_form: first_form
             .map(|first| FirstForm { tool: first.name(), parameters: arguments::required_names(first.schema()) }),
     });
-    Request { tool: tool.name(), wrapper, permission: tool.permission(), effects }
+    Request { tool: tool.name(), wrapper, permission: tool.permission(), effects, refused }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use orchestrate_core::CallId;
-use orchestrate_core::policy::{Permission, Target};
+use orchestrate_core::policy::{Decision, Permission, Policy, Target};
 use serde_json::Value;
 
 use crate::context::ToolContext;
@@ -177,12 +177,18 @@ pub trait Tool: Send + Sync {
         given.map(|path| Effect::on(target(path.to_owned()))).collect()
     }
 
+    /// Returns what of the policy is against a call whatever its rules say of the effects, so that nobody is asked
+    /// about a call that cannot succeed; `None` if nothing is known to be. Only that of a built-in tool is asked for.
+    fn refused(&self, _policy: &Policy, _arguments: &Value) -> Option<Decision> {
+        None
+    }
+
     /// Returns what a call would reach that only services or the project's files know; `None` if its arguments say it
     /// all. This is decided about, and the tool must do exactly that or nothing. Only that of a built-in tool is asked
     /// for.
     ///
     /// # Errors
-    /// As those of running the call; it is not run then.
+    /// As those of running the call; it is not run then, and nobody is asked about it.
     async fn foresee(
         &self,
         _scope: &CallScope,

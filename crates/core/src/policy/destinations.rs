@@ -8,7 +8,7 @@
 use std::net::IpAddr;
 
 use super::{Decision, Permission, Policy, Question, Target};
-use crate::host::{Host, HostPattern, may_lead_to, special_use};
+use crate::host::{Host, HostPattern, WebUrl, is_this_machine, may_lead_to, special_use};
 use crate::settings::RuleDecision;
 
 /// The ports of the web.
@@ -41,6 +41,25 @@ impl Policy {
             rule: "built-in:address".to_owned(),
             reason: format!("`{host}` leads to {address}, which is for {used_for}, and {why}"),
         })
+    }
+
+    /// Denies an address of the web that no answer to a question of the user's opens: one with a port that is not one
+    /// of the web's, or of a host as [`Policy::refuse_host`] denies it.
+    pub fn refuse_url(&self, tool: &str, url: &WebUrl) -> Option<Decision> {
+        self.refuse_port(tool, url.host(), url.port()).or_else(|| self.refuse_host(tool, url.host()))
+    }
+
+    /// Denies a host that is seen not to be global before it is resolved, unless the user names it: an address, or a
+    /// name of this machine.
+    pub fn refuse_host(&self, tool: &str, host: &Host) -> Option<Decision> {
+        match host {
+            Host::Address(address) => self.refuse_address(tool, host, *address),
+            Host::Name(name) if is_this_machine(name) && !self.names_host(tool, host) => Some(Decision::Deny {
+                rule: "built-in:address".to_owned(),
+                reason: format!("`{host}` is this machine, and the user does not name that host"),
+            }),
+            Host::Name(_) => None,
+        }
     }
 
     /// Reports whether the consent to a call that names these hosts covers a host that the question is about: not if a

@@ -1,7 +1,7 @@
 //! Decisions under the settings of tools.
 
 use super::*;
-use crate::host::Host;
+use crate::host::{Host, WebUrl};
 use crate::tool_settings::WebServiceName;
 
 /// The values of the reference.
@@ -186,6 +186,31 @@ fn only_a_host_that_the_user_names_leads_to_addresses_and_ports_of_its_own() {
         assert_eq!(policy.refuse_port(tool, &host, 8080).is_none(), may, "{tool} {host}");
         assert!(policy.refuse_address(tool, &host, "1.1.1.1".parse().unwrap()).is_none(), "{tool} {host}");
         assert!(policy.refuse_port(tool, &host, 443).is_none(), "{tool} {host}");
+    }
+}
+
+#[test]
+fn what_no_answer_of_the_users_opens_is_known_before_a_host_is_resolved() {
+    let allow = |host: &str| RuleText::new(RuleDecision::Allow, format!("fetch_url(domain:{host})"), "the user");
+    let policy = Policy::new(&["wiki.corp.example", "10.0.0.7"].map(allow), &ToolNames::default()).unwrap();
+    let table = [
+        ("https://a.example/", ""),
+        ("http://a.example:443/", ""),
+        ("http://a.example:8080/", "built-in:port"),
+        ("https://10.0.0.8/", "built-in:address"),
+        ("http://0x7f.1/", "built-in:address"),
+        ("http://[::1]/", "built-in:address"),
+        ("http://localhost/", "built-in:address"),
+        ("http://a.localhost/", "built-in:address"),
+        ("http://10.0.0.7:8080/", ""),
+        ("http://wiki.corp.example:8080/", ""),
+    ];
+    for (url, expected) in table {
+        let found = match policy.refuse_url("fetch_url", &WebUrl::parse(url).unwrap()) {
+            Some(Decision::Deny { rule, .. }) => rule,
+            other => other.map_or_else(String::new, |decision| format!("{decision:?}")),
+        };
+        assert_eq!(found, expected, "{url}");
     }
 }
 

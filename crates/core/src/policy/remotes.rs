@@ -6,7 +6,6 @@
 //! rule allows to publish commits of the user's: the user is asked each time.
 
 use super::{DOMAIN, Decision, Pattern, Policy, Question, RemoteBranch, Rule, Target, glob};
-use crate::host::{Host, is_this_machine};
 use crate::settings::RuleDecision;
 
 /// The rule by which the user is asked.
@@ -49,7 +48,7 @@ impl Policy {
     pub(super) fn refuse_remote(&self, question: &Question<'_>) -> Option<Decision> {
         question.targets.iter().find_map(|target| {
             let Target::Remote(to) = target else { return None };
-            self.refuse_protected(question.tool, to).or_else(|| self.refuse_private(question.tool, to.host.as_ref()?))
+            self.refuse_protected(question.tool, to).or_else(|| self.refuse_host(question.tool, to.host.as_ref()?))
         })
     }
 
@@ -66,17 +65,6 @@ impl Policy {
                  user's that names it, `{tool}({remote}/{branch})`, opens it"
             ),
         })
-    }
-
-    fn refuse_private(&self, tool: &str, host: &Host) -> Option<Decision> {
-        match host {
-            Host::Address(address) => self.refuse_address(tool, host, *address),
-            Host::Name(name) if is_this_machine(name) && !self.names_host(tool, host) => Some(Decision::Deny {
-                rule: "built-in:address".to_owned(),
-                reason: format!("`{host}` is this machine, and the user does not name that host"),
-            }),
-            Host::Name(_) => None,
-        }
     }
 }
 
@@ -99,6 +87,7 @@ mod tests {
     use super::super::tests::policy;
     use super::super::{Access, Grant, Permission};
     use super::*;
+    use crate::host::Host;
     use crate::settings::RuleDecision::{Allow, Ask, Deny};
     use crate::tool_settings::ToolSettings;
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use orchestrate_core::egress::EgressDecision;
 use orchestrate_core::host::HostPattern;
 use orchestrate_core::invisible::shown;
-use orchestrate_core::policy::{Access, Target, git_subcommands};
+use orchestrate_core::policy::{Access, Decision, Policy, Target, git_subcommands};
 use orchestrate_core::shell_word;
 use orchestrate_sandbox::{Exit, Finished};
 use serde::Deserialize;
@@ -19,11 +19,13 @@ use crate::arguments::invalid;
 use crate::command::Command;
 use crate::context::ToolContext;
 use crate::decided_hosts::DecidedHosts;
-use crate::effect::Effect;
+use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::results::ExecutionResult;
+use crate::scope::CallScope;
 use crate::template::CommandTemplate;
 use crate::tool::{Tool, Wrap};
 
@@ -83,7 +85,7 @@ impl Tool for RunShellCommand {
         }
         let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
         let mut effects = vec![Effect::on(Target::Shell(command.to_owned()))];
-        if arguments.get("network").and_then(Value::as_bool).unwrap_or_default() {
+        if is_networked(arguments) {
             let named: Vec<Target> = domains(arguments).map(|domain| Target::Host(domain.to_owned())).collect();
             let targets = if named.is_empty() { vec![Target::Network] } else { named };
             effects.extend(targets.into_iter().map(|target| Effect { access: Access::Network, target }));
@@ -98,6 +100,21 @@ impl Tool for RunShellCommand {
             _ if command.contains('\0') => Err(invalid("`command` contains a NUL byte")),
             _ => validate_domains(arguments),
         }
+    }
+
+    fn refused(&self, policy: &Policy, arguments: &Value) -> Option<Decision> {
+        domains(arguments).find_map(|domain| match HostPattern::parse(domain)? {
+            HostPattern::Exact(host) => policy.refuse_host(NAME, &host),
+            _ => None,
+        })
+    }
+
+    /// Foresees nothing, but nobody is asked for a network that this machine's sandbox cannot give.
+    async fn foresee(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
+        if is_networked(arguments) {
+            scope.sandbox.require_egress().map_err(|error| ToolError::not_started(&error))?;
+        }
+        Ok(None)
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -129,11 +146,14 @@ fn domains(arguments: &Value) -> impl Iterator<Item = &str> {
     arguments.get("domains").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
+fn is_networked(arguments: &Value) -> bool {
+    arguments.get("network").and_then(Value::as_bool).unwrap_or_default()
+}
+
 fn validate_domains(arguments: &Value) -> Result<(), ToolError> {
-    let is_networked = arguments.get("network").and_then(Value::as_bool).unwrap_or_default();
     match domains(arguments).count() {
         0 => Ok(()),
-        _ if !is_networked => Err(invalid("`domains` has no effect without `network`")),
+        _ if !is_networked(arguments) => Err(invalid("`domains` has no effect without `network`")),
         1..=MAX_DOMAINS => {
             let is_none = |domain: &&str| HostPattern::parse(domain).is_none();
             let explain = |domain: &str| {

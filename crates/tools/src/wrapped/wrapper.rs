@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jsonschema::Validator;
-use orchestrate_core::policy::Permission;
+use orchestrate_core::policy::{Decision, Permission, Policy};
 use serde_json::Value;
 
 use super::annotations::Mistake;
@@ -13,10 +13,11 @@ use super::definition::Wrapper;
 use super::parameter::Kind;
 use crate::arguments::{compile, conform, is_ignored, own_name};
 use crate::context::ToolContext;
-use crate::effect::Effect;
+use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
+use crate::scope::CallScope;
 use crate::template::{ARGUMENTS, CommandTemplate};
 use crate::tool::{Category, Programs, Tool, Wrap, Wrapping};
 
@@ -177,6 +178,19 @@ impl Tool for WrappedTool {
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         // Arguments that cannot be converted have been refused already.
         self.inner_arguments(arguments).map(|inner| self.wrapped.effects(&inner)).unwrap_or_default()
+    }
+
+    fn refused(&self, policy: &Policy, arguments: &Value) -> Option<Decision> {
+        self.wrapped.refused(policy, &self.inner_arguments(arguments).ok()?)
+    }
+
+    async fn foresee(
+        &self,
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+    ) -> Result<Option<Foreseen>, ToolError> {
+        self.wrapped.foresee(scope, project, &self.inner_arguments(arguments)?).await
     }
 
     fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {

@@ -70,6 +70,11 @@ pub(crate) async fn asking_parks_until_a_person_decides(mut harness: ToolHarness
     harness.scope.approvals = decided(&hash, Approval::Approved);
     let output = done(&harness, &call).await;
     assert_eq!((said(&output), harness.content("a").unwrap()), ("ok: created a (1 B)".to_owned(), "x".to_owned()));
+
+    // Nobody is asked about a call whose result has no place.
+    harness.scope.result_tokens = 3;
+    let output = harness.call("write_file", json!({"path": "b", "content": "x"})).await;
+    assert!(said(&output).starts_with("Retry: Resource limits exceeded: the context"), "{}", said(&output));
 }
 
 pub(crate) async fn a_call_that_the_system_forbids_waits_for_a_person_the_second_time(_: ToolHarness) {

@@ -117,6 +117,8 @@ pub(crate) async fn the_network_is_asked_for_by_its_hosts(harness: ToolHarness) 
         (json!({"network": true, "domains": ["docs.python.org", "api.github.com"]}), "built-in:network"),
         (json!({"network": true, "domains": ["example.org", "*.crates.io"]}), asked),
         (json!({"network": true, "domains": ["example.org", "EVIL.org."]}), "the rule `deny:network_access(evil.org)`"),
+        // No answer opens it.
+        (json!({"network": true, "domains": ["example.org", "127.0.0.1"]}), "which is for this machine"),
         (json!({"domains": ["example.org"]}), "`domains` has no effect without `network`"),
         (
             json!({"network": true, "domains": ["https://example.org/"]}),
@@ -142,13 +144,17 @@ pub(crate) async fn the_network_is_asked_for_by_its_hosts(harness: ToolHarness) 
 
 pub(crate) async fn only_the_full_tier_has_a_network(harness: ToolHarness) {
     let is_full = harness.scope.sandbox.confinement() == Confinement::Full;
-    let harness = with_network(harness);
+    let mut harness = with_network(harness);
     let networked = json!({"command": "touch a; echo $https_proxy", "network": true, "domains": ["example.org"]});
     let output = harness.call("run_shell_command", networked).await;
     if !is_full {
         assert!(said(&output).contains("give a program the network in the"), "{}", said(&output));
         assert_eq!(output.denied_by.as_deref(), Some("built-in:no-egress"));
         assert!(!harness.path().join("a").exists());
+        // Nobody is asked about a call that cannot succeed.
+        harness.scope.ask_parks = true;
+        let output = harness.call("run_shell_command", json!({"command": "touch a", "network": true})).await;
+        assert_eq!(output.denied_by.as_deref(), Some("built-in:no-egress"), "{}", said(&output));
         return;
     }
     assert!(output.success && output.text().starts_with("http://127.0.0.1:3128\n"), "{}", output.text());

@@ -99,8 +99,7 @@ fn main() -> ExitCode {
             commands_share_the_rest_of_their_agents_processor_time a_command_is_cut_off_at_the_configured_time_and_memory;
         commands: the_exit_code_comes_last a_failing_command_keeps_its_output a_command_out_of_time_shows_what_it_said
             a_long_output_is_cut_and_kept the_environment_is_not_inherited a_command_starts_inside_the_worktree_only
-            the_network_is_asked_for_by_its_hosts a_command_with_a_network_is_not_run_again
-            a_cancelled_command_is_interrupted;
+            a_command_with_a_network_is_not_run_again a_cancelled_command_is_interrupted;
         wrapped: one_value_fills_one_word_and_is_no_option a_wrapper_without_a_command_calls_the_wrapped_tool
             a_program_that_is_absent_is_named rules_hold_for_program_and_arguments a_role_has_a_wrapper_only_if_it_may_run_it
             shipped_and_strange_wrappers_conform;
@@ -114,7 +113,8 @@ fn main() -> ExitCode {
         wrapped: the_example_of_the_reference_finds_the_files nothing_is_split_or_interpreted a_wrapper_cannot_leave_the_sandbox;
     });
     trials.extend(full_tier_cases! {
-        packages: a_call_that_installs_is_asked_about the_user_sees_what_an_installation_reaches_and_only_that_is
+        commands: the_network_is_asked_for_by_its_hosts;
+        packages: what_the_project_lacks_is_said_before_anybody_is_asked a_call_that_installs_is_asked_about the_user_sees_what_an_installation_reaches_and_only_that_is
             a_registry_that_wants_a_password_is_for_the_user a_project_says_which_manager_installs the_tool_for_packages_conforms;
     });
     trials.extend(confined_cases! {

@@ -55,6 +55,19 @@ pub(crate) async fn nobody_is_asked_where_nothing_can_be_installed(mut harness: 
     assert_eq!(output.denied_by.as_deref(), Some("built-in:no-network"), "{}", said(&output));
 }
 
+/// Nobody is asked about a call that would fail whatever the answer is.
+pub(crate) async fn what_the_project_lacks_is_said_before_anybody_is_asked(mut harness: ToolHarness) {
+    harness.scope.ask_parks = true;
+    harness.put("requirements.txt", "").unwrap();
+    let output = harness.call("install_package", json!({"package": "greeting"})).await;
+    assert!(said(&output).starts_with("Retry: this project has no virtual environment"), "{}", said(&output));
+    harness.put("package.json", "{}").unwrap();
+    let output = harness.call("install_package", json!({"package": "greeting"})).await;
+    assert!(said(&output).contains("one of Python and JavaScript; say which with `language`"), "{}", said(&output));
+    let outcome = harness.outcome("install_package", json!({"package": "greeting", "language": "javascript"})).await;
+    assert!(matches!(outcome, CallOutcome::NeedsApproval { .. }), "{outcome:?}");
+}
+
 pub(crate) async fn a_call_that_installs_is_asked_about(mut harness: ToolHarness) {
     harness.put("package.json", "{}").unwrap();
     let output = harness.call("install_package", json!({"package": "greeting"})).await;

@@ -33,6 +33,7 @@ fn rows() -> Vec<Row> {
     use Rules::{None, One, Settings};
     let writes = |path: &str| json!({"path": path, "content": "x"});
     let path = |path: &str| json!({ "path": path });
+    let url = |url: &str| json!({ "url": url });
     let copy = || json!({"src": "docs/b.md", "dst": "x.md"});
     let no_docs = || One(Deny, "Write(/docs/**)");
     let echo_only = || Settings(r#"{"code_execution": {"allowed_commands": ["echo"]}}"#);
@@ -81,6 +82,9 @@ fn rows() -> Vec<Row> {
         (Settings(r#"{"code_execution": {"allowed_commands": ["pytest"]}}"#), "run_tests", &[], json!({}), &["deny"]),
         (One(Deny, "Bash(git push:*)"), "run_python", &["1"], json!({"code": "1"}), &["allow"]),
         (None, "run_tests", &[], json!({}), &["allow"]),
+        (One(Ask, "fetch_url"), "fetch_url", &["https://a.example:25/"], url("https://a.example:25/"), &["deny"]),
+        (One(Ask, "fetch_url"), "fetch_url", &["http://localhost/"], url("http://localhost/"), &["deny"]),
+        (One(Ask, "fetch_url"), "fetch_url", &["https://a.example/"], url("https://a.example/"), &["ask"]),
     ]
 }
 

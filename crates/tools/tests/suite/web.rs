@@ -223,7 +223,10 @@ pub(crate) async fn hosts_are_asked_about(mut harness: ToolHarness) {
         ("https://a.evil.example/", "the rule `deny:WebFetch(domain:*.evil.example)`"),
         ("http://10.0.0.7:8080/", "status 404"),
         ("http://[::ffff:10.0.0.7]/", "status 404"),
-        ("http://0x7f.1/", ASKS),
+        // What no answer opens is asked about nobody.
+        ("http://0x7f.1/", FOR_MACHINE),
+        ("http://localhost/", "`localhost` is this machine, and the user does not name that host"),
+        ("https://other.example:25/", "port 25 of `other.example` is not one of the web's"),
         ("https://a.listed.example:25/", "port 25 of `a.listed.example` is not one of the web's"),
     ];
     for tool in ["fetch_url", "parse_documentation"] {

@@ -1,6 +1,7 @@
 //! `fetch_url`: a page as readable Markdown, or in another form.
 
 use async_trait::async_trait;
+use orchestrate_core::policy::{Decision, Policy};
 use orchestrate_core::web::WebResponse;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -64,6 +65,10 @@ impl Tool for FetchUrl {
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         effect_of_address(arguments, "url")
+    }
+
+    fn refused(&self, policy: &Policy, arguments: &Value) -> Option<Decision> {
+        policy.refuse_url("fetch_url", &address(arguments, "url").ok()?)
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

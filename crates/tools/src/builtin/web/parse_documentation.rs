@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use async_trait::async_trait;
+use orchestrate_core::policy::{Decision, Policy};
 use orchestrate_core::web::WebResponse;
 use serde_json::{Value, json};
 
@@ -39,6 +40,10 @@ impl Tool for ParseDocumentation {
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         effect_of_address(arguments, "url")
+    }
+
+    fn refused(&self, policy: &Policy, arguments: &Value) -> Option<Decision> {
+        policy.refuse_url("parse_documentation", &address(arguments, "url").ok()?)
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -8,6 +8,10 @@ use serde_json::Value;
 
 use crate::host::{Host, WebUrl};
 
+/// The rule that refuses a redirect. It is not the one that is against the redirect's host: that one may have asked
+/// about the call as well, and a call whose first request was sent would look like one that was never made.
+pub const REDIRECT_RULE: &str = "built-in:redirect";
+
 /// A service of the web that a tool asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -183,6 +187,9 @@ pub enum WebFailure {
     /// No connection, or one that ended too early.
     #[error("{0}")]
     Unreachable(String),
+    /// The same in words, or of an address, that those who answer have chosen.
+    #[error("{0}")]
+    Broken(String),
     /// The response was not complete in time.
     #[error("no complete response within {seconds} s")]
     Timeout {
@@ -201,6 +208,22 @@ pub enum WebFailure {
     /// This program cannot make requests.
     #[error("{0}")]
     Unavailable(String),
+}
+
+impl WebFailure {
+    /// Returns how many bytes of what it says those may have chosen who answered a request for this address.
+    pub fn bytes_from_outside(&self, asked: &WebUrl) -> u64 {
+        let is_ours = match self {
+            WebFailure::Refused { rule, .. } => rule != REDIRECT_RULE,
+            WebFailure::UnknownHost(host) => host == asked.host(),
+            WebFailure::Unreachable(_)
+            | WebFailure::Timeout { .. }
+            | WebFailure::NoKey { .. }
+            | WebFailure::Unavailable(_) => true,
+            WebFailure::Broken(_) | WebFailure::Malformed(_) => false,
+        };
+        if is_ours { 0 } else { u64::try_from(self.to_string().len()).unwrap_or(u64::MAX) }
+    }
 }
 
 /// Decides where the connections of one call, or of its program, may lead. It is asked about every address that a
@@ -223,6 +246,28 @@ pub trait Destinations: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_server_may_have_said_in_a_failure_is_known() {
+        let url = WebUrl::parse("https://a.example/").unwrap();
+        let refused = |rule: &str| WebFailure::Refused { rule: rule.to_owned(), reason: "no".to_owned() };
+        let unknown = |host: &str| WebFailure::UnknownHost(Host::parse(host).unwrap());
+        let table = [
+            (refused("built-in:address"), false),
+            (refused(REDIRECT_RULE), true),
+            (unknown("a.example"), false),
+            (unknown("do-as-i-say.example"), true),
+            (WebFailure::Unreachable("no connection".to_owned()), false),
+            (WebFailure::Broken("the certificate is for do-as-i-say.example".to_owned()), true),
+            (WebFailure::Timeout { seconds: 30 }, false),
+            (WebFailure::Malformed("the response cannot be read".to_owned()), true),
+            (WebFailure::NoKey { variable: "KEY" }, false),
+            (WebFailure::Unavailable("TLS is not set up".to_owned()), false),
+        ];
+        for (failure, is_from_outside) in table {
+            assert_eq!(failure.bytes_from_outside(&url) > 0, is_from_outside, "{failure:?}");
+        }
+    }
 
     #[test]
     fn every_service_has_one_name_and_an_address() {

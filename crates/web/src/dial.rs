@@ -90,8 +90,7 @@ impl Dialer {
             return Ok(Box::new(stream));
         }
         let name = server_name(url.host())?;
-        let failed =
-            |error: io::Error| WebFailure::Unreachable(format!("no secure connection to {}: {error}", url.host()));
+        let failed = |error: io::Error| WebFailure::Broken(format!("no secure connection to {}: {error}", url.host()));
         Ok(Box::new(self.tls().await?.connect(name, stream).await.map_err(failed)?))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use orchestrate_core::host::WebUrl;
-use orchestrate_core::web::{Destinations, WebFailure, WebRequest, WebResponse};
+use orchestrate_core::web::{Destinations, REDIRECT_RULE, WebFailure, WebRequest, WebResponse};
 
 use crate::connections::ProxyConnections;
 use crate::dial::{Dialer, Resolve, SystemResolver};
@@ -12,9 +12,6 @@ use crate::kept::{KeptResponses, RequestKey};
 
 /// Maximum number of redirects of one request; real ones need two or three.
 const MAX_REDIRECTS: usize = 5;
-/// The rule that refuses a redirect. It is not the one that is against the redirect's host: that one may have asked
-/// about the call as well, and a call whose first request was sent would look like one that was never made.
-const REDIRECT: &str = "built-in:redirect";
 
 /// A key, as it stands in a request.
 pub struct Key {
@@ -149,12 +146,16 @@ impl WebClient {
     }
 }
 
-/// Words a refusal so that it names the redirect that it is about, and the rule that is against it.
+/// Words a refusal so that it names the redirect that it is about, and the rule that is against it. A failure to get
+/// there names the redirect as well, whose address the server has chosen.
 fn of_redirect(failure: WebFailure, asked: &WebUrl, url: &WebUrl) -> WebFailure {
     match failure {
         WebFailure::Refused { rule, reason } if asked != url => {
             let reason = format!("{asked} redirects to {url}: {reason} (rule {rule})");
-            WebFailure::Refused { rule: REDIRECT.to_owned(), reason }
+            WebFailure::Refused { rule: REDIRECT_RULE.to_owned(), reason }
+        }
+        WebFailure::Unreachable(text) | WebFailure::Broken(text) if asked != url => {
+            WebFailure::Broken(format!("{asked} redirects to {url}: {text}"))
         }
         other => other,
     }

@@ -22,6 +22,10 @@ use crate::tool_names::ToolNames;
 const READ_AGENTS: [&str; 5] =
     ["aggregate_agent_results", "get_agent_status", "git_checkout", "git_merge", "wait_for_agents"];
 
+/// The tools of the web, which count all that they read of others: a failed call that read nothing quotes nobody.
+const COUNTS_WHAT_IT_READS: [&str; 6] =
+    ["fetch_api_docs", "fetch_url", "parse_documentation", "search_github", "search_stackoverflow", "web_search"];
+
 /// What the agents of a run were exposed to.
 ///
 /// What an agent makes may be in its branch and its report, so whoever gets these is exposed as well: the agent that
@@ -84,6 +88,7 @@ struct CallEnd<'e> {
     turn: u32,
     outcome: ToolOutcome,
     denied_by: Option<&'e str>,
+    read_bytes: u64,
 }
 
 impl Exposures {
@@ -114,9 +119,10 @@ impl Exposures {
             Event::ToolStarted { task, call_id, tool, arguments, rule, .. } => {
                 self.started((task, call_id), tool, arguments, rule);
             }
-            Event::ToolFinished { task, turn, call_id, tool, outcome, denied_by, .. } => {
+            Event::ToolFinished { task, turn, call_id, tool, outcome, denied_by, resource_usage, .. } => {
                 let (turn, outcome, denied_by) = (*turn, *outcome, denied_by.as_deref());
-                self.finished(&CallEnd { agent: task, call: call_id, tool, turn, outcome, denied_by });
+                let read_bytes = resource_usage.read_bytes;
+                self.finished(&CallEnd { agent: task, call: call_id, tool, turn, outcome, denied_by, read_bytes });
             }
             Event::MergeStarted { into, .. } => self.merging_into = into.clone(),
             Event::SnapshotTaken { task, commit, .. } => self.made(task, commit),
@@ -163,11 +169,12 @@ impl Exposures {
         let agent = end.agent;
         let Some(open) = self.open.remove(&(agent.clone(), end.call.clone())) else { return };
         // A call that failed may have sent its data, and its error may quote what it got.
-        if end.outcome == ToolOutcome::Denied && !ran(&open, end.denied_by) {
+        if !ran(&open, end) {
             return;
         }
+        let reach = if brought_something(end) { open.reach } else { open.reach.bringing_nothing() };
         let mut exposure = self.of(agent).cloned().unwrap_or_default();
-        exposure.called(end.tool, end.turn, open.reach);
+        exposure.called(end.tool, end.turn, reach);
         self.set(agent, exposure);
         // Only now, since an agent that the call waited for may have read something meanwhile.
         let found = match &open.looks_at {
@@ -273,9 +280,20 @@ impl Exposures {
     }
 }
 
-/// Reports whether a call that was denied had run until then: what denied it is not what was decided before it ran.
-fn ran(open: &OpenCall, denied_by: Option<&str>) -> bool {
-    denied_by.is_some_and(|rule| !open.rule.is_empty() && rule != open.rule)
+/// Reports whether a call has run: one that is invalid fails before any rule has decided about it, and what denies one
+/// that has run is not what was decided before.
+fn ran(open: &OpenCall, end: &CallEnd<'_>) -> bool {
+    let is_decided = !open.rule.is_empty();
+    match end.outcome {
+        ToolOutcome::Ok => true,
+        ToolOutcome::Denied => is_decided && end.denied_by.is_some_and(|rule| rule != open.rule),
+        ToolOutcome::Failed | ToolOutcome::TimedOut | ToolOutcome::Interrupted => is_decided,
+    }
+}
+
+/// Reports whether a call that has run gave its agent something of what it may read.
+fn brought_something(end: &CallEnd<'_>) -> bool {
+    end.outcome == ToolOutcome::Ok || end.read_bytes > 0 || !COUNTS_WHAT_IT_READS.contains(&end.tool)
 }
 
 /// Reports whether an agent that gets its work back for this cause sees what others have made.

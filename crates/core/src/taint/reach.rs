@@ -84,6 +84,11 @@ impl Reach {
         }
     }
 
+    /// Returns what is left of it for a call that has brought nothing.
+    pub(super) fn bringing_nothing(self) -> Reach {
+        Reach { reads_outside: false, ..self }
+    }
+
     /// Reports whether the call runs a program that gets text from outside and private data, and so needs no model to
     /// give the data away.
     pub(super) fn is_program_outside(self) -> bool {

@@ -104,6 +104,7 @@ fn call(task: &str, turn: u32, tool: &str, arguments: &Value, outcome: &str) -> 
 fn denied_by(task: &str, turn: u32, tool: &str, rule: &str) -> Vec<Value> {
     let mut events = call(task, turn, tool, &json!({}), "denied");
     events[1]["denied_by"] = json!(rule);
+    events[1]["resource_usage"] = json!({"read_bytes": 80});
     events
 }
 
@@ -172,6 +173,40 @@ fn only_all_three_together_are_flagged_in_any_order() {
         let found = exposed(&events, "T1");
         let shown = found.legs().iter().map(|leg| format!("{leg:?}")).collect::<Vec<_>>().join(" ");
         assert_eq!((shown.as_str(), found.is_complete()), (legs, is_flagged), "{events:?}");
+    }
+}
+
+#[test]
+fn only_a_call_that_brought_something_has_read_text_from_outside() {
+    let none = json!({});
+    let networked = json!({"network": true});
+    // The tool and its arguments; the rule that decided, the outcome, what denied it, and the bytes that it read.
+    let table = [
+        ("fetch_url", &none, "", "failed", None, 0, false),
+        ("fetch_url", &none, "built-in:port", "denied", Some("built-in:port"), 0, false),
+        // It was decided about, and then the host led to this machine, or nowhere.
+        ("fetch_url", &none, "default", "denied", Some("built-in:address"), 0, false),
+        ("fetch_url", &none, "default", "failed", None, 0, false),
+        ("fetch_url", &none, "default", "timed_out", None, 0, false),
+        ("fetch_url", &none, "default", "interrupted", None, 0, false),
+        // The answer is quoted.
+        ("fetch_url", &none, "default", "denied", Some("built-in:redirect"), 80, true),
+        ("fetch_url", &none, "default", "failed", None, 9, true),
+        ("fetch_url", &none, "default", "ok", None, 0, true),
+        // What a program has read of others is not counted.
+        ("run_shell_command", &networked, "default", "timed_out", None, 0, true),
+        ("run_shell_command", &networked, "default", "failed", None, 0, true),
+        ("run_shell_command", &networked, "", "failed", None, 0, false),
+        ("git_pull", &none, "default", "failed", None, 0, true),
+        ("git_pull", &none, "", "failed", None, 0, false),
+    ];
+    for (tool, arguments, rule, outcome, denied_by, read, has_read) in table {
+        let mut events = call("T1", 1, tool, arguments, outcome);
+        events[0]["rule"] = json!(rule);
+        events[1]["denied_by"] = json!(denied_by);
+        events[1]["resource_usage"] = json!({"read_bytes": read});
+        let found = exposed(&[events], "T1").outside().is_some();
+        assert_eq!(found, has_read, "{tool} {rule} {outcome} {denied_by:?} {read}");
     }
 }
 

@@ -221,7 +221,7 @@ fn unconfined_trials() -> Vec<Trial> {
             a_cancelled_search_ends many_files_are_answered_in_order context_ends_with_the_last_hit_that_is_shown
             encodings_and_binary_files_are_known_in_small_and_large_files;
         web: a_page_is_fetched_as_markdown a_page_has_other_forms what_cannot_be_read_is_explained
-            a_host_that_is_away_stops_no_other a_host_that_nobody_can_approve_is_named a_long_page_is_cut_and_says_so
+            what_comes_from_outside_is_counted a_host_that_is_away_stops_no_other a_host_that_nobody_can_approve_is_named a_long_page_is_cut_and_says_so
             hosts_are_asked_about a_redirect_is_decided_again a_request_ends_with_its_agent
             a_page_of_documentation_has_its_parts the_chosen_service_searches
             the_models_endpoint_searches a_denied_host_is_left_out_of_what_is_found

@@ -192,6 +192,30 @@ pub(crate) async fn what_cannot_be_read_is_explained(mut harness: ToolHarness) {
     assert_eq!(links(&harness).iter().filter(|url| url.ends_with("/mine")).count(), 1);
 }
 
+/// Whether an agent has read text from outside is told from what its calls have read.
+pub(crate) async fn what_comes_from_outside_is_counted(mut harness: ToolHarness) {
+    harness.scope.limits.longest_retry_wait = Duration::ZERO;
+    let web = &harness.web;
+    web.answer("https://page.example/empty", 404, "text/plain", "");
+    web.fail("https://gone.example/", WebFailure::UnknownHost(Host::parse("gone.example").unwrap()));
+    web.fail("https://page.example/away", WebFailure::UnknownHost(Host::parse("gone.example").unwrap()));
+    web.fail("https://dead.example/", WebFailure::Unreachable("no connection".to_owned()));
+    web.fail("https://odd.example/", WebFailure::Malformed("odd".to_owned()));
+    let table = [
+        ("https://page.example/nowhere", 9),
+        ("https://page.example/empty", 1),
+        ("https://gone.example/", 0),
+        ("https://page.example/away", "the host `gone.example` is not known".len() as u64),
+        ("https://dead.example/", 0),
+        ("https://odd.example/", 3),
+        ("page.example", 0),
+    ];
+    for (url, expected) in table {
+        let output = fetch(&harness, url).await;
+        assert_eq!((output.success, output.resource_usage.read_bytes), (false, expected), "{url}: {}", said(&output));
+    }
+}
+
 pub(crate) async fn a_long_page_is_cut_and_says_so(mut harness: ToolHarness) {
     let mut settings = ToolSettings::default();
     settings.web_requests.max_response_size_mb = 1;

@@ -79,8 +79,13 @@ impl<'a> Web<'a> {
                 return Err(ToolError::Interrupted("the request was given up".to_owned()));
             }
         };
-        let response = answered.map_err(|failure| error_of(failure, &asked))?;
-        self.context.meter().add_read(response.body.len() as u64);
+        // What is read of others is counted also where a failure quotes it: whoever has read nothing follows nobody.
+        let response = answered.map_err(|failure| {
+            self.context.meter().add_read(failure.bytes_from_outside(&asked));
+            error_of(failure, &asked)
+        })?;
+        // A head alone can be quoted, too.
+        self.context.meter().add_read((response.body.len() as u64).max(1));
         require_success(response)
     }
 }
@@ -168,7 +173,7 @@ fn error_of(failure: WebFailure, url: &WebUrl) -> ToolError {
     match failure {
         WebFailure::Refused { rule, reason } => ToolError::Denied { reason, rule },
         WebFailure::UnknownHost(_) => ToolError::Retry(format!("{failure}; check the address {url}")),
-        WebFailure::Unreachable(text) => ToolError::Network(text),
+        WebFailure::Unreachable(text) | WebFailure::Broken(text) => ToolError::Network(text),
         WebFailure::Timeout { seconds } => ToolError::timeout(seconds, String::new()),
         WebFailure::Malformed(text) => ToolError::Execution(text),
         WebFailure::NoKey { .. } => ToolError::Absent(format!("{}: {failure}", url.host())),

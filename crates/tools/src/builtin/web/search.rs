@@ -109,7 +109,10 @@ async fn by_model(context: &ToolContext, query: String) -> Result<Found, ToolErr
     let FoundByModel { model, reply } = context.services().search.search(search).await?;
     let results: Vec<SearchResult> = reply.results.iter().filter_map(of_endpoint).collect();
     match reply.failure {
-        Some(why) if results.is_empty() => Err(ToolError::Execution(format!("the search of {model} failed: {why}"))),
+        Some(why) if results.is_empty() => {
+            context.meter().add_read(why.len() as u64);
+            Err(ToolError::Execution(format!("the search of {model} failed: {why}")))
+        }
         _ => {
             let answer = reply.text.trim();
             let from = if results.is_empty() { "without any page" } else { "from the pages below" };

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use orchestrate_core::invisible::shown;
+use orchestrate_sandbox::Cancel;
 use serde_json::{Value, json};
 
 use super::super::facts::facts;
@@ -12,6 +13,7 @@ use super::parse;
 use super::project::Project;
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::results::{Diagnostic, LintResults};
@@ -60,11 +62,15 @@ async fn check(
     }
     let chosen = choose(context, candidates).await?;
     let ran = chosen.run(context).await?;
-    let root = context.worktree().to_string_lossy().into_owned();
-    let found = findings(chosen.candidate.report, &ran, &root);
-    let has_report = reports(&found);
-    let found = found.into_iter().filter(|found| selection.covers(&found.file)).collect();
-    Ok(answer(&ran, found, has_report))
+    let (format, root) = (chosen.candidate.report, context.worktree().to_string_lossy().into_owned());
+    // A large report takes a while to read.
+    let told = move |_: &Files, _: &Cancel| {
+        let found = findings(format, &ran, &root);
+        let has_report = reports(&found);
+        let found = found.into_iter().filter(|found| selection.covers(&found.file)).collect();
+        Ok(answer(&ran, found, has_report))
+    };
+    context.blocking(told).await
 }
 
 fn findings(format: Findings, ran: &Ran, root: &str) -> Vec<Diagnostic> {

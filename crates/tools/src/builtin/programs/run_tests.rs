@@ -65,25 +65,27 @@ impl Tool for RunTests {
         let project = context.blocking(Project::look).await?;
         let mut groups = runners(&project, test_pattern.as_deref()).into_iter();
         let candidates = groups.next().ok_or_else(no_tests)?;
-        let others: Vec<&str> = groups.filter_map(|group| Some(group.first()?.program)).collect();
+        let others: Vec<&'static str> = groups.filter_map(|group| Some(group.first()?.program)).collect();
         let chosen = choose(context, candidates).await?;
         if test_pattern.is_some() && !takes_pattern(&chosen.candidate) {
             let program = chosen.candidate.program;
             return Err(invalid(&format!("`{program}` runs all tests or none; leave `test_pattern` out")));
         }
-        let report = &chosen.candidate.report;
-        let before = files_of(context, report).await?.files;
+        let before = files_of(context, &chosen.candidate.report).await?.files;
         let ran = chosen.run(context).await?;
+        let report = chosen.candidate.report;
+        let mut saved = files_of(context, &report).await?;
+        saved.files.retain(|path, state| before.get(path) != Some(state));
         let root = context.worktree().to_string_lossy().into_owned();
-        let tally = match report {
-            Report::JunitFiles(_) => {
-                let mut after = files_of(context, report).await?;
-                after.files.retain(|path, state| before.get(path) != Some(state));
-                read_files(context, after, root).await?
-            }
-            report => read_output(report, &ran, &root),
+        // A large report takes a while to read.
+        let told = move |files: &Files, cancel: &Cancel| {
+            let tally = match &report {
+                Report::JunitFiles(_) => read_files(files, saved, &root, cancel)?,
+                report => read_output(report, &ran, &root),
+            };
+            Ok(answer(&ran, tally, &report, &others))
         };
-        Ok(answer(&ran, tally, report, &others))
+        context.blocking(told).await
     }
 }
 
@@ -182,24 +184,24 @@ fn too_many_files(error: ToolError) -> ToolError {
     }
 }
 
-async fn read_files(context: &ToolContext, reports: Saved, root: String) -> Result<Tally, ToolError> {
-    let read = move |files: &Files, _: &Cancel| {
-        let mut tally = Tally::default();
-        for folder in reports.hidden {
-            tally.lose(TestErrorKind::Report, folder, "the rules about files hide what is in it", None);
+fn read_files(files: &Files, reports: Saved, root: &str, cancel: &Cancel) -> Result<Tally, ToolError> {
+    let mut tally = Tally::default();
+    for folder in reports.hidden {
+        tally.lose(TestErrorKind::Report, folder, "the rules about files hide what is in it", None);
+    }
+    for path in reports.files.into_keys() {
+        if cancel.is_cancelled() {
+            return Err(ToolError::Interrupted("the reports were not read to their end".to_owned()));
         }
-        for path in reports.files.into_keys() {
-            match files.read(&path) {
-                Ok((_, bytes)) => tally.add(parse::junit_file(&String::from_utf8_lossy(&bytes), &path, &root)),
-                Err(error @ (ToolError::Retry(_) | ToolError::Denied { .. } | ToolError::File { .. })) => {
-                    tally.lose(TestErrorKind::Report, path, &error.to_string(), None);
-                }
-                Err(error) => return Err(error),
+        match files.read(&path) {
+            Ok((_, bytes)) => tally.add(parse::junit_file(&String::from_utf8_lossy(&bytes), &path, root)),
+            Err(error @ (ToolError::Retry(_) | ToolError::Denied { .. } | ToolError::File { .. })) => {
+                tally.lose(TestErrorKind::Report, path, &error.to_string(), None);
             }
+            Err(error) => return Err(error),
         }
-        Ok(tally)
-    };
-    context.blocking(read).await
+    }
+    Ok(tally)
 }
 
 fn answer(ran: &Ran, tally: Tally, report: &Report, others: &[&str]) -> Answer {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::super::arguments::read;
 use super::super::facts::facts;
 use super::candidate::{Ran, choose, first_of};
-use super::parse::{self, Tally};
+use super::parse::{self, MAX_KEPT, Tally};
 use super::project::Project;
 use super::runners::{Report, runners, takes_pattern};
 use crate::arguments::invalid;
@@ -215,6 +215,9 @@ fn answer(ran: &Ran, tally: Tally, report: &Report, others: &[&str]) -> Answer {
     }];
     parts.extend(tally.failures.iter().map(describe));
     parts.extend(tally.errors.iter().map(describe_error));
+    if tally.failures.len() >= MAX_KEPT {
+        parts.push(format!("[not more than {MAX_KEPT} failures are listed]"));
+    }
     let is_explained = tally.failed > 0 || !tally.errors.is_empty();
     if !is_explained && (failed.is_some() || !has_counts) {
         parts.push(ran.tail());

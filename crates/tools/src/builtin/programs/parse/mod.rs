@@ -11,7 +11,7 @@ mod tally;
 mod unittest;
 
 pub(super) use diagnostics::{cargo, eslint, lines, pyright, ruff};
-pub(super) use tally::Tally;
+pub(super) use tally::{MAX_KEPT, Tally};
 
 pub(super) use {
     go::read as go, jest::read as jest, junit::printed as junit, junit::saved as junit_file, libtest::read as libtest,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jsonschema::Validator;
 use orchestrate_core::policy::{Decision, Permission, Policy};
-use serde_json::Value;
+use orchestrate_core::shell_word;
+use serde_json::{Value, json};
 
 use super::annotations::Mistake;
 use super::definition::Wrapper;
 use super::parameter::Kind;
-use crate::arguments::{compile, conform, is_ignored, own_name};
+use crate::arguments::{compile, conform, invalid, is_ignored, own_name};
 use crate::context::ToolContext;
 use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
@@ -184,13 +185,23 @@ impl Tool for WrappedTool {
         self.wrapped.refused(policy, &self.inner_arguments(arguments).ok()?)
     }
 
+    /// Foresees, beside what the wrapped tool does, what a command makes of the arguments, which do not show it.
     async fn foresee(
         &self,
         scope: &CallScope,
         project: &Files,
         arguments: &Value,
     ) -> Result<Option<Foreseen>, ToolError> {
-        self.wrapped.foresee(scope, project, &self.inner_arguments(arguments)?).await
+        let foreseen = self.wrapped.foresee(scope, project, &self.inner_arguments(arguments)?).await?;
+        let Some(template) = &self.command else { return Ok(foreseen) };
+        let words = template.fill(arguments).map_err(|reason| invalid(&reason))?;
+        let line = words.iter().map(shell_word).collect::<Vec<_>>().join(" ");
+        let own = || Foreseen { effects: self.effects(arguments), details: json!({}) };
+        let Foreseen { effects, mut details } = foreseen.unwrap_or_else(own);
+        if let Some(fields) = details.as_object_mut() {
+            fields.insert(self.wrapped.name().to_owned(), json!(line));
+        }
+        Ok(Some(Foreseen { effects, details }))
     }
 
     fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {

@@ -168,8 +168,11 @@ pub(crate) async fn rules_hold_for_program_and_arguments(harness: ToolHarness) {
     assert!(harness.call("find_vala", find.clone()).await.success);
     harness.scope.policy = policy(&[(RuleDecision::Ask, "Bash(find *)")]);
     harness.scope.ask_parks = true;
-    let outcome = harness.outcome("find_vala", find).await;
-    assert!(matches!(outcome, CallOutcome::NeedsApproval { tool, .. } if tool == "find_vala"));
+    let outcome = harness.outcome("find_vala", find.clone()).await;
+    let CallOutcome::NeedsApproval { tool, arguments, .. } = outcome else { unreachable!("nobody is asked") };
+    // The arguments alone do not show what would run.
+    let shown = json!({"arguments": find["arguments"], "run_shell_command": "find . -name x -type f"});
+    assert_eq!((tool.as_str(), arguments), ("find_vala", shown));
     assert!(harness.path().join("a.vala").exists());
 }
 

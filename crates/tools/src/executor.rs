@@ -22,7 +22,7 @@ use tracing::instrument::WithSubscriber as _;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::{ToolError, ToolsError};
-use crate::failures::{Alternative, Attempt, Attempted, Need, Needs, Shown};
+use crate::failures::{Alternative, Attempt, Attempted, Need, Needs, Shown, caught};
 use crate::files::Files;
 use crate::guard::PathGuard;
 use crate::meter::Meter;
@@ -378,7 +378,9 @@ impl Shared {
     /// Answers a call that may wait, recording its start and its end in one step; returns `None` if it waits.
     async fn answer(&self, waits: &dyn Waits, record: &CallRecord, context: &ToolContext) -> Option<ToolOutput> {
         let asked = Instant::now();
-        let answered = waits.answer(context, &record.call, record.arguments.clone()).await.transpose()?;
+        // A panic has an end to record, too.
+        let answer = waits.answer(context, &record.call, record.arguments.clone());
+        let answered = caught(context.meter(), answer).await.transpose()?;
         let answered = redact_result(&self.redactor, answered);
         let output = record::finish(context, &record.call, answered, asked.elapsed()).await;
         self.count(&record.tool, &output);

@@ -412,10 +412,10 @@ async fn once(
 }
 
 /// Runs a tool's future, measuring its processor time, and converting a panic into an `Execution` failure.
-async fn caught(
+pub(crate) async fn caught<T>(
     meter: &Meter,
-    mut future: Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + '_>>,
-) -> Result<Answer, ToolError> {
+    mut future: Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + '_>>,
+) -> Result<T, ToolError> {
     let mut poll_future =
         move |cx: &mut Context<'_>| meter.timed(|| catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))));
     std::future::poll_fn(move |cx| match poll_future(cx) {

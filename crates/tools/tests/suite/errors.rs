@@ -108,7 +108,16 @@ pub(crate) async fn a_panic_is_a_failure_of_the_tool(_: ToolHarness) {
             Ok(Answer::default())
         }))
     }));
-    for harness in [at_once, while_blocking] {
+    let while_answering = harness_of(
+        probe(|context| {
+            Box::pin(async move {
+                assert!(context.result_bytes() == 0, "boom");
+                Ok(Answer::default())
+            })
+        })
+        .waiting(),
+    );
+    for harness in [at_once, while_blocking, while_answering] {
         let output = harness.call("probe", json!({})).await;
         assert_eq!(said(&output), "Execution: the tool panicked: boom");
         assert_eq!(harness.recorder.ends().len(), 1);

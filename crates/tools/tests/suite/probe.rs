@@ -4,8 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 
 use async_trait::async_trait;
+use orchestrate_core::CallId;
 use orchestrate_core::policy::Permission;
-use orchestrate_tools::{Answer, Category, Tool, ToolContext, ToolError};
+use orchestrate_tools::{Answer, Category, Tool, ToolContext, ToolError, Waits};
 use serde_json::{Value, json};
 
 type Ran<'a> = Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + 'a>>;
@@ -16,6 +17,7 @@ pub(crate) struct Probe<F> {
     schema: Value,
     is_repeatable: bool,
     alternative: Option<&'static str>,
+    may_wait: bool,
     run: F,
 }
 
@@ -28,6 +30,11 @@ impl<F> Probe<F> {
     /// Says whether it can be run twice.
     pub(crate) fn repeatable(self, is_repeatable: bool) -> Self {
         Self { is_repeatable, ..self }
+    }
+
+    /// Lets its calls be answered as those of a tool that may wait.
+    pub(crate) fn waiting(self) -> Self {
+        Self { may_wait: true, ..self }
     }
 
     /// Names a tool that may answer instead.
@@ -46,7 +53,7 @@ where
         "properties": {"text": {"type": "string"}, "api_key": {"type": "string"}},
         "additionalProperties": false,
     });
-    Probe { name: "probe", schema, is_repeatable: false, alternative: None, run }
+    Probe { name: "probe", schema, is_repeatable: false, alternative: None, may_wait: false, run }
 }
 
 #[async_trait]
@@ -78,11 +85,25 @@ where
         self.alternative.into_iter().collect()
     }
 
+    fn as_waits(&self) -> Option<&dyn Waits> {
+        if self.may_wait { Some(self) } else { None }
+    }
+
     fn schema(&self) -> &Value {
         &self.schema
     }
 
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
         (self.run)(context).await
+    }
+}
+
+#[async_trait]
+impl<F> Waits for Probe<F>
+where
+    F: for<'a> Fn(&'a ToolContext) -> Ran<'a> + Send + Sync,
+{
+    async fn answer(&self, context: &ToolContext, _: &CallId, _: Value) -> Result<Option<Answer>, ToolError> {
+        (self.run)(context).await.map(Some)
     }
 }

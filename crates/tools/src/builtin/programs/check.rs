@@ -66,9 +66,9 @@ async fn check(
     // A large report takes a while to read.
     let told = move |_: &Files, _: &Cancel| {
         let found = findings(format, &ran, &root);
-        let has_report = reports(&found);
+        let fault = fault(format, &ran, &found);
         let found = found.into_iter().filter(|found| selection.covers(&found.file)).collect();
-        Ok(answer(&ran, found, has_report))
+        Ok(answer(&ran, found, fault))
     };
     context.blocking(told).await
 }
@@ -83,21 +83,37 @@ fn findings(format: Findings, ran: &Ran, root: &str) -> Vec<Diagnostic> {
     }
 }
 
-/// Counts what was found. A program that fails without an error or a warning could not do its work.
-fn answer(ran: &Ran, diagnostics: Vec<Diagnostic>, has_report: bool) -> Answer {
+/// Returns why a program could not do its work, if so: it failed without an error or a warning, or in what it printed
+/// nobody can tell whether it found something.
+fn fault(format: Findings, ran: &Ran, found: &[Diagnostic]) -> Option<String> {
+    if ran.run.exit_code != Some(0) && !reports(found) {
+        return Some(ran.how.clone());
+    }
+    (!is_readable(format, &ran.stdout)).then(|| format!("the report of {} cannot be read", ran.run.program))
+}
+
+fn is_readable(format: Findings, stdout: &str) -> bool {
+    match format {
+        Findings::Ruff | Findings::Eslint | Findings::Pyright => parse::is_json(stdout),
+        // Lines of other things stand among theirs.
+        Findings::Cargo | Findings::Lines => true,
+    }
+}
+
+/// Counts what was found, unless the program could not do its work.
+fn answer(ran: &Ran, diagnostics: Vec<Diagnostic>, fault: Option<String>) -> Answer {
     let count = |severity: &str| diagnostics.iter().filter(|found| found.severity == severity).count();
     let (errors, warnings) = (count("error"), count("warning"));
-    let is_broken = ran.run.exit_code != Some(0) && !has_report;
     let text = match diagnostics.as_slice() {
-        _ if is_broken => ran.tail(),
+        _ if fault.is_some() => ran.tail(),
         [] => "nothing found".to_owned(),
         found => found.iter().map(describe).collect::<Vec<_>>().join("\n"),
     };
-    let failed = match (is_broken, errors, warnings) {
-        (true, ..) => Some(ran.how.clone()),
-        (_, 0, 0) => None,
-        (_, 0, _) if ran.run.exit_code == Some(0) => None,
-        (_, errors, warnings) => Some(format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"))),
+    let failed = match (fault, errors, warnings) {
+        (Some(fault), ..) => Some(fault),
+        (None, 0, 0) => None,
+        (None, 0, _) if ran.run.exit_code == Some(0) => None,
+        (None, errors, warnings) => Some(format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"))),
     };
     let exit_code = ran.run.exit_code;
     let results = LintResults { run: ran.run.clone(), errors, warnings, diagnostics };
@@ -138,9 +154,34 @@ mod tests {
         };
         let found = findings(Findings::Lines, &ran, "/w");
         assert_eq!(found.len(), 1);
-        let has_report = reports(&found);
-        let answer = answer(&ran, found, has_report);
+        let fault = fault(Findings::Lines, &ran, &found);
+        let answer = answer(&ran, found, fault);
         assert_eq!(answer.failed.as_deref(), Some("exit code 2"));
         assert!(answer.text.contains("crashed"), "{}", answer.text);
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_read_is_not_one_without_findings() {
+        let table = [
+            (Findings::Ruff, "", None),
+            (Findings::Ruff, "[]\n", None),
+            (Findings::Ruff, "an update is there\n[]", None),
+            (Findings::Ruff, "an update is there\n", Some("the report of it cannot be read")),
+            (Findings::Eslint, "[{\"filePath\": \"a", Some("the report of it cannot be read")),
+            (Findings::Pyright, "{\"generalDiagnostics\": []}", None),
+            (Findings::Cargo, "Checking a\n", None),
+            (Findings::Lines, "all is well\n", None),
+        ];
+        for (format, stdout, expected) in table {
+            let ran = Ran {
+                run: ProgramRun { program: "it".to_owned(), exit_code: Some(0), ..ProgramRun::default() },
+                how: "exit code 0".to_owned(),
+                stdout: stdout.to_owned(),
+                stderr: String::new(),
+            };
+            let found = findings(format, &ran, "/w");
+            let fault = fault(format, &ran, &found);
+            assert_eq!(answer(&ran, found, fault).failed.as_deref(), expected, "{stdout}");
+        }
     }
 }

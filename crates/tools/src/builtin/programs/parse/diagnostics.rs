@@ -1,6 +1,7 @@
 //! What linters, type checkers and compilers report.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::place::inside;
@@ -44,9 +45,21 @@ pub(crate) fn cargo(stdout: &str, root: &str) -> Vec<Diagnostic> {
     found
 }
 
+/// Reports whether an output is a report in JSON, perhaps after other lines, or nothing.
+pub(crate) fn is_json(stdout: &str) -> bool {
+    stdout.trim().is_empty() || serde_json::from_str::<IgnoredAny>(json_part(stdout)).is_ok()
+}
+
+/// Returns what begins as JSON does.
+fn json_part(stdout: &str) -> &str {
+    let before = stdout.split_inclusive('\n').take_while(|line| !line.starts_with(['[', '{']));
+    let start: usize = before.map(str::len).sum();
+    stdout.get(start..).unwrap_or_default()
+}
+
 /// Reads the JSON of `ruff check`.
 pub(crate) fn ruff(stdout: &str, root: &str) -> Vec<Diagnostic> {
-    let report: Vec<Value> = serde_json::from_str(stdout).unwrap_or_default();
+    let report: Vec<Value> = serde_json::from_str(json_part(stdout)).unwrap_or_default();
     let read = |found: &Value| Diagnostic {
         file: file(text(found, "/filename"), root),
         line: number(found, "/location/row"),
@@ -68,7 +81,7 @@ struct EslintFile {
 
 /// Reads the JSON of eslint.
 pub(crate) fn eslint(stdout: &str, root: &str) -> Vec<Diagnostic> {
-    let report: Vec<EslintFile> = serde_json::from_str(stdout).unwrap_or_default();
+    let report: Vec<EslintFile> = serde_json::from_str(json_part(stdout)).unwrap_or_default();
     let read = |path: &str, found: &Value| Diagnostic {
         file: file(path, root),
         line: number(found, "/line"),
@@ -82,7 +95,7 @@ pub(crate) fn eslint(stdout: &str, root: &str) -> Vec<Diagnostic> {
 
 /// Reads the JSON of pyright, which counts lines and columns from 0.
 pub(crate) fn pyright(stdout: &str, root: &str) -> Vec<Diagnostic> {
-    let report: Value = serde_json::from_str(stdout).unwrap_or_default();
+    let report: Value = serde_json::from_str(json_part(stdout)).unwrap_or_default();
     let found = report.get("generalDiagnostics").and_then(Value::as_array).into_iter().flatten();
     let one_based = |found: &Value, at: &str| number(found, at).map(|number| number + 1);
     let read = |found: &Value| Diagnostic {

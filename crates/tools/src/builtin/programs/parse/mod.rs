@@ -10,7 +10,7 @@ mod place;
 mod tally;
 mod unittest;
 
-pub(super) use diagnostics::{cargo, eslint, lines, pyright, ruff};
+pub(super) use diagnostics::{cargo, eslint, is_json, lines, pyright, ruff};
 pub(super) use tally::{MAX_KEPT, Tally};
 
 pub(super) use {

@@ -25,6 +25,7 @@ use crate::error::{ToolError, ToolsError};
 use crate::failures::{Alternative, Attempt, Attempted, Need, Needs, Shown, caught};
 use crate::files::Files;
 use crate::guard::PathGuard;
+use crate::ledger::sha256_hex;
 use crate::meter::Meter;
 use crate::output::{CallOutcome, ToolOutput};
 use crate::permit::{self, Authorization, Permit, authorize};
@@ -61,7 +62,8 @@ struct Shared {
     slots: Semaphore,
     rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
     needs: Needs,
-    /// The calls that the operating system's permissions were against, by agent, tool and arguments.
+    /// The calls that the operating system's permissions were against, by agent, tool and the hash of their arguments,
+    /// which may be as large as a file.
     forbidden: Mutex<BTreeSet<(AgentId, String, String)>>,
     redactor: Redactor,
 }
@@ -294,10 +296,16 @@ impl Shared {
     /// Asks the policy.
     fn judged(&self, prepared: &Prepared, scope: &CallScope) -> Authorization {
         let Prepared { tool, first_form, record, effects } = prepared;
-        let was_forbidden = self.forbidden().contains(&same_call(record, scope));
+        let was_forbidden = self.was_forbidden(record, scope);
         let refused = self.resolver.refused(tool.as_ref(), &scope.policy, &record.arguments);
         let asked = request(tool, first_form.as_ref(), effects, refused);
         authorize(&asked, (&record.hash, &record.arguments), was_forbidden, scope)
+    }
+
+    fn was_forbidden(&self, record: &CallRecord, scope: &CallScope) -> bool {
+        // Hardly ever is there any, and large arguments take a while to hash.
+        let forbidden = self.forbidden();
+        !forbidden.is_empty() && forbidden.contains(&same_call(record, scope))
     }
 
     fn forbidden(&self) -> MutexGuard<'_, BTreeSet<(AgentId, String, String)>> {
@@ -315,12 +323,12 @@ impl Shared {
         let isolated = self.resolver.isolated(tool.as_ref());
         let attempt = Attempt { tool, isolated, context, arguments: &record.arguments, alternatives };
         let (attempted, shown) = attempt.run().await;
-        let call = same_call(record, context.scope());
+        let call = || same_call(record, context.scope());
         let mut forbidden = self.forbidden();
         if attempted.asks_person && forbidden.len() < MAX_FORBIDDEN {
-            forbidden.insert(call);
-        } else if attempted.result.is_ok() {
-            forbidden.remove(&call);
+            forbidden.insert(call());
+        } else if attempted.result.is_ok() && !forbidden.is_empty() {
+            forbidden.remove(&call());
         }
         drop(forbidden);
         (attempted, shown)
@@ -475,7 +483,8 @@ fn changed_paths(tool: &dyn Tool, effects: &[Effect]) -> (Vec<String>, Vec<Strin
 
 /// Returns what a call has in common with the same call of another turn.
 fn same_call(record: &CallRecord, scope: &CallScope) -> (AgentId, String, String) {
-    (scope.agent.clone(), record.tool.clone(), permit::canonical_json(&record.arguments))
+    let arguments = permit::canonical_json(&record.arguments);
+    (scope.agent.clone(), record.tool.clone(), sha256_hex(arguments.as_bytes()))
 }
 
 /// Reports whether a call of one tool may become one of another: it must not change files in a way that the record of

@@ -160,9 +160,14 @@ impl Executor {
         }
         match authorization {
             Authorization::Parked { rule } => {
-                // No answer of the user's changes that.
-                if let Err(error) = require_left(prepared.tool.permission(), scope) {
-                    return Err(Box::new(CallRefusal { record: prepared.record, error }));
+                // No answer of the user's changes what these find.
+                let left = require_left(prepared.tool.permission(), scope);
+                let rehearsed = match left {
+                    Ok(()) => self.shared.rehearse(&prepared, &rule, scope).await,
+                    nothing_left => nothing_left,
+                };
+                if let Err(error) = rehearsed {
+                    return Err(refused(prepared.record, error));
                 }
                 tracing::info!(agent = %scope.agent, %rule, hash = %prepared.record.hash, "a tool call waits for approval");
                 let mut record = prepared.record;
@@ -256,6 +261,17 @@ impl Shared {
             }
             Err(error) => Err(refused(record.clone(), error)),
         }
+    }
+
+    /// Looks whether a call that this rule asks about could succeed.
+    async fn rehearse(&self, prepared: &Prepared, rule: &str, scope: &CallScope) -> Result<(), ToolError> {
+        let Prepared { tool, record, .. } = prepared;
+        if self.resolver.isolated(tool.as_ref()).is_some() {
+            return Ok(());
+        }
+        let guard = path_guard(tool.as_ref(), &Decision::Ask { rule: rule.to_owned() }, scope);
+        let project = Files::of_call(scope, guard, Meter::default());
+        tool.rehearse(scope, &project, &record.arguments).await
     }
 
     /// Refuses arguments that contain the mark of a redacted secret. The call would do something

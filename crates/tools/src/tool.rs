@@ -198,6 +198,16 @@ pub trait Tool: Send + Sync {
         Ok(None)
     }
 
+    /// Looks whether a call could succeed, without any effect, before the user is asked about it: as far as that
+    /// follows from the project's files, which are seen as the call sees them once it is approved. Only a built-in tool
+    /// is asked to.
+    ///
+    /// # Errors
+    /// As those of running the call; nobody is asked about it then.
+    async fn rehearse(&self, _scope: &CallScope, _project: &Files, _arguments: &Value) -> Result<(), ToolError> {
+        Ok(())
+    }
+
     /// Returns the tools that are out of order together, if what all of them need is not available. That of a host that
     /// calls name is kept for each host.
     fn health_class(&self) -> Category {

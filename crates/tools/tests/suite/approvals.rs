@@ -108,6 +108,36 @@ pub(crate) async fn a_call_that_the_system_forbids_waits_for_a_person_the_second
     assert_eq!(said(&harness.call("probe", json!({})).await), "ok: done");
 }
 
+/// Nobody is asked about a change that would fail whatever the answer is.
+pub(crate) async fn a_change_that_cannot_be_made_is_not_asked_about(mut harness: ToolHarness) {
+    harness.put("a.txt", "one\none\n").unwrap();
+    harness.scope.policy = policy(&[(Ask, "update_file"), (Ask, "apply_patch"), (Ask, "delete_file")]);
+    harness.scope.ask_parks = true;
+    let edit = |path: &str, old: &str| json!({"path": path, "old": old, "new": "three"});
+    let patch = |path: &str| json!({"patch": format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch")});
+    let table = [
+        ("update_file", edit("a.txt", "two"), "`old` was not found in a.txt"),
+        ("update_file", edit("a.txt", "one"), "`old` occurs 2 times in a.txt"),
+        ("update_file", edit("a.txt", "three"), "nothing would change"),
+        ("update_file", edit("b.txt", "one"), "file not found: b.txt"),
+        ("apply_patch", patch("b.txt"), "file not found: b.txt"),
+        ("delete_file", json!({"path": "b.txt"}), "file not found: b.txt"),
+    ];
+    for (tool, arguments, expected) in table {
+        let output = harness.call(tool, arguments.clone()).await;
+        let told = said(&output);
+        assert!(told.starts_with("Retry: ") && told.contains(expected), "{tool} {arguments}: {told}");
+    }
+    for (tool, arguments) in [
+        ("update_file", edit("a.txt", "one\none")),
+        ("apply_patch", patch("a.txt")),
+        ("delete_file", json!({"path": "a.txt"})),
+    ] {
+        parked(&harness, tool, arguments).await;
+    }
+    assert_eq!(harness.content("a.txt").unwrap(), "one\none\n");
+}
+
 pub(crate) async fn asking_is_refusing_without_a_person(mut harness: ToolHarness) {
     harness.scope.policy = policy(&[(Ask, "Bash(git push:*)")]);
     let output = harness.call("Bash", json!({"command": "git push"})).await;

@@ -10,13 +10,14 @@ use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::{effect, encoding, refuse_stale, say_if_ignored};
 use super::syntax::{Changed, say_if_broken};
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::{Decoded, Expect, Files};
 use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::shape::size;
 use crate::tool::Tool;
 
@@ -140,6 +141,11 @@ impl Tool for DeleteFile {
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         effect(arguments, "path", Access::Delete).into_iter().collect()
+    }
+
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let DeleteArguments { path } = read(arguments.clone())?;
+        blocking(project, &scope.cancel, move |files, _| content_to_keep(files, &path).map(drop)).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -10,12 +10,13 @@ use super::super::facts::facts;
 use super::content::refuse_stale;
 use super::syntax::{Changed, say_if_broken};
 use crate::arguments::invalid;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::error::ToolError;
 use crate::files::{Decoded, Expect, Files};
 use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// Number of similar lines that an error shows.
@@ -43,11 +44,23 @@ struct Arguments {
 impl Tool for UpdateFile {
     facts!("update_file", FILES, FileWrite, paths["path"]);
 
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        match arguments.get("old") == arguments.get("new") {
+            true => Err(invalid("`new` is the same as `old`: nothing would change")),
+            false => Ok(()),
+        }
+    }
+
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let (arguments, ledger): (Arguments, _) = (read(arguments.clone())?, scope.ledger.clone());
+        if arguments.old.is_empty() {
+            return Ok(());
+        }
+        blocking(project, &scope.cancel, move |files, _| plan(files, &ledger, &arguments).map(drop)).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
-        if arguments.old == arguments.new {
-            return Err(invalid("`new` is the same as `old`: nothing would change"));
-        }
         let ledger = context.ledger().clone();
         let (answer, changed) = context.blocking(move |files, _| update(files, &ledger, &arguments)).await?;
         Ok(say_if_broken(context, answer, vec![changed]).await)
@@ -56,25 +69,37 @@ impl Tool for UpdateFile {
 
 fn update(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<(Answer, Changed), ToolError> {
     let _turn = ledger.exclusively();
-    let path = &arguments.path;
     if arguments.old.is_empty() {
         return create(files, ledger, arguments);
     }
+    let Planned { old, new, lines } = plan(files, ledger, arguments)?;
+    let written = files.write(&arguments.path, &new, Expect::Any)?;
+    let seen = SeenFile::holding(&written.path, &new);
+    ledger.note(&seen);
+    let many = if lines.len() == 1 { "" } else { "s" };
+    let text = format!("updated {}: {} replacement{many}, line {}", shown(&written.path), lines.len(), list(&lines));
+    let data = json!({"path": written.path, "replacements": lines.len(), "lines": lines});
+    let answer = Answer { seen: vec![seen], written_bytes: new.len() as u64, ..Answer::new(text, data) };
+    Ok((answer, Changed { path: written.path, before: Some(old), after: new }))
+}
+
+/// What a call makes of a file, with the line numbers of its replacements.
+struct Planned {
+    old: Vec<u8>,
+    new: Vec<u8>,
+    lines: Vec<usize>,
+}
+
+/// Computes the new content of a file, without changing anything.
+fn plan(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<Planned, ToolError> {
+    let path = &arguments.path;
     let (file, old) = files.read(path)?;
     refuse_stale(ledger, &file.path, &old)?;
     let before = Decoded::detect(path, &old)?;
     before.require_reversible(path, &old)?;
     let edit = Edit::find(&before, arguments)?;
-    let bytes = before.encode(&before.text.replace(&edit.old, &edit.new))?;
-    let written = files.write(path, &bytes, Expect::Any)?;
-    let seen = SeenFile::holding(&written.path, &bytes);
-    ledger.note(&seen);
-    let lines = list(&edit.lines);
-    let many = if edit.lines.len() == 1 { "" } else { "s" };
-    let text = format!("updated {}: {} replacement{many}, line {lines}", shown(&written.path), edit.lines.len());
-    let data = json!({"path": written.path, "replacements": edit.lines.len(), "lines": edit.lines});
-    let answer = Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) };
-    Ok((answer, Changed { path: written.path, before: Some(old), after: bytes }))
+    let new = before.encode(&before.text.replace(&edit.old, &edit.new))?;
+    Ok(Planned { old, new, lines: edit.lines })
 }
 
 fn create(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<(Answer, Changed), ToolError> {

@@ -14,7 +14,7 @@ use super::super::facts::facts;
 use super::content::{refuse_stale, say_if_ignored};
 use super::syntax::{Changed, say_if_broken};
 use crate::arguments::invalid;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::{Decoded, Expect, Files};
@@ -23,6 +23,7 @@ use crate::output::Answer;
 use crate::patch::{Change, Hunk, Patch, apply, parse};
 use crate::path;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `apply_patch` tool.
@@ -77,6 +78,11 @@ impl Tool for ApplyPatch {
         };
         let effects = changes.into_iter().flat_map(of_change);
         effects.map(|(access, path)| Effect { access, target: Target::Path(path) }).collect()
+    }
+
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let (patch, ledger) = (parsed(arguments)?, scope.ledger.clone());
+        blocking(project, &scope.cancel, move |files, _| plan(files, &ledger, &patch).map(drop)).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -192,6 +192,7 @@ fn a_fast_forward_lands_and_is_undone() -> Outcome {
     same(&ended.git(&["status", "--porcelain"])?, &status.to_owned())?;
     let again = ended.land()?;
     same(&[again.from, again.to], &[landed.to.clone(), landed.to.clone()])?;
+    what_was_taken_back_by_hand_stays(&ended)?;
     let undone = ended.runs()?.unland(ended.run(), &ended.options())?;
     same(&[undone.from, undone.to], &[landed.to, base])?;
     same(&ended.look()?, &before)?;
@@ -199,6 +200,23 @@ fn a_fast_forward_lands_and_is_undone() -> Outcome {
         Err(CoordinatorError::Refused(ResultRefusal::NotLanded { .. })) => Ok(()),
         other => fail(format!("{other:?}")),
     }
+}
+
+/// The user stages the files of before the landing, and unticks the boxes: landing again says so and changes nothing.
+fn what_was_taken_back_by_hand_stays(ended: &Ended) -> Outcome {
+    let repository = &ended.world.repository;
+    let (landed, ticked) = (ended.look()?, repository.read("plan.md")?);
+    let source = format!("--source={}", ended.report.base_commit);
+    ended.git(&["restore", &source, "--staged", "--worktree", "one.txt", "kept.txt"])?;
+    repository.write("plan.md", PLAN)?;
+    let taken_back = ended.look()?;
+    let again = ended.land()?;
+    let is_told = again.warnings.iter().any(|warning| warning.contains("take it back; they were left as they are"));
+    same(&(again.brought, again.boxes, is_told), &(Brought::Nothing, Boxes::Nothing, true))?;
+    same(&ended.look()?, &taken_back)?;
+    ended.git(&["restore", "--staged", "--worktree", "one.txt", "kept.txt"])?;
+    repository.write("plan.md", &ticked)?;
+    same(&ended.look()?, &landed)
 }
 
 fn commit_on_main(ended: &Ended, file: &str, text: &str) -> Result<Oid, Failed> {

@@ -112,7 +112,10 @@ impl Archive {
             return Err(ResultRefusal::Interrupted { run: run.clone() }.into());
         }
         let checkout = self.carry_out(&journal, &state, &step)?;
-        let boxes = self.boxes(&state, options, &branch, Target::Ticked)?;
+        let taken_back = self.taken_back(&state, &step)?;
+        // Then the boxes may have been taken back, too.
+        let boxes =
+            if taken_back.is_some() { Boxes::Nothing } else { self.boxes(&state, options, &branch, Target::Ticked)? };
         let Move { from, to, .. } = step;
         if from != to {
             let (branch, from, to) = (branch.clone(), from.clone(), to.clone());
@@ -120,7 +123,7 @@ impl Archive {
         }
         let is_empty = state.integration == state.base;
         let is_signed = (from != to && self.repo.landing().signs()).then_some(brought.is_all_new());
-        let mut warnings: Vec<String> = warnings(&state).into_iter().chain(strange).collect();
+        let mut warnings: Vec<String> = warnings(&state).into_iter().chain(strange).chain(taken_back).collect();
         warnings.extend(self.unused_signing());
         let mut landed = Landed {
             run: run.clone(),
@@ -245,6 +248,20 @@ impl Archive {
                 Err(refused.into())
             }
         }
+    }
+
+    /// Returns a warning if the result has landed before, and the user has taken its files back by hand.
+    fn taken_back(&self, state: &RunState, step: &Move) -> Result<Option<String>, CoordinatorError> {
+        let Move { from, to, .. } = step;
+        let Some(landed) = state.landed().filter(|landed| from == to && landed.to == *to) else { return Ok(None) };
+        let place = self.repo.landing().taken_back_in(&step_of(landed))?;
+        Ok(place.map(|place| {
+            let (place, branch) = (place.display(), &landed.branch);
+            format!(
+                "{branch} contains the result, and the changes staged in {place} take it back; they were left as they are: \
+                 `git restore --staged --worktree FILE` brings a file of the result again"
+            )
+        }))
     }
 
     /// Returns the tasks whose work stays in the branch when the newest landing is undone: those of the previous

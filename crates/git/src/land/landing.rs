@@ -42,8 +42,8 @@ impl Landing<'_> {
     /// Fast-forwards a branch of the user's. Returns the checkout that was updated with it, or
     /// `None` if the branch is not checked out.
     ///
-    /// Landing what has already landed succeeds. If an undo was killed after it changed the
-    /// checkout's files, they are brought to `to` again.
+    /// Landing what has already landed succeeds, and leaves what the user has taken back by hand. If an undo was
+    /// killed after it changed the checkout's files, they are brought to `to` again.
     ///
     /// # Errors
     /// [`GitError::BranchGone`], [`GitError::RefMoved`], [`GitError::NotFastForward`],
@@ -58,13 +58,18 @@ impl Landing<'_> {
         let checkout = self.only_checkout(branch)?;
         let path = checkout.as_ref().map(|place| place.path.clone());
         if actual == *to {
-            self.finish_files(checkout.as_ref(), branch, [from, to], &held)?;
+            // Without the note, the user may have taken the landing back by hand, and staged that.
+            if self.is_undo_noted(landing)? {
+                self.finish_files(checkout.as_ref(), branch, [from, to], &held)?;
+                self.forget_undo(landing)?;
+            }
             return Ok(path);
         }
         self.require_at(branch, from, &actual)?;
         if !self.repo.contains(to, from)? {
             return Err(GitError::NotFastForward { branch: branch.clone(), old: actual, new: to.clone() });
         }
+        self.forget_undo(landing)?;
         self.move_branch(checkout, branch, [from, to], &held)?;
         Ok(path)
     }
@@ -81,10 +86,31 @@ impl Landing<'_> {
         let actual = self.repo.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
         if actual == *from {
-            return self.finish_files(checkout.as_ref(), branch, [to, from], &held);
+            self.finish_files(checkout.as_ref(), branch, [to, from], &held)?;
+            return self.forget_undo(landing);
         }
         self.require_at(branch, to, &actual)?;
-        self.move_branch(checkout, branch, [to, from], &held)
+        if checkout.is_some() {
+            self.note_undo(landing)?;
+        }
+        let moved = self.move_branch(checkout, branch, [to, from], &held);
+        if !matches!(moved, Err(GitError::FilesAhead { .. })) {
+            self.forget_undo(landing)?;
+        }
+        moved
+    }
+
+    /// Returns the checkout in which the user has taken back all files of a landing that its branch is at, and staged
+    /// that.
+    ///
+    /// # Errors
+    /// If the checkout or one of the commits cannot be read.
+    pub fn taken_back_in(&self, landing: &Move) -> Result<Option<PathBuf>, GitError> {
+        let Move { branch, from, to } = landing;
+        let is_there = self.repo.branch_tip(branch)? == *to && !self.repo.store().changed_paths(from, to)?.is_empty();
+        let place = if is_there { self.only_checkout(branch)? } else { None };
+        let Some(place) = place else { return Ok(None) };
+        Ok(self.index_holds(&place, from, [from, to])?.then_some(place.path))
     }
 
     /// Restores what a landing or its undoing has left half written. Both do this first.

@@ -7,3 +7,4 @@ pub(crate) mod landing;
 pub(crate) mod note;
 pub(crate) mod publish;
 pub(crate) mod switching;
+pub(crate) mod undo;

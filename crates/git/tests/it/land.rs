@@ -441,6 +441,41 @@ fn files_that_cannot_go_back_are_told() {
     assert_eq!(fixture.tip("main"), landing.from);
 }
 
+#[test]
+fn what_the_user_has_taken_back_by_hand_stays_so() {
+    let (fixture, repo, landing) = prepared();
+    repo.landing().land(&landing).unwrap();
+    assert_eq!(repo.landing().taken_back_in(&landing).unwrap(), None);
+    fixture.git(&["read-tree", "-m", "-u", landing.from.as_str()]);
+    let before = fixture.users_state();
+    assert_eq!(repo.landing().land(&landing).unwrap(), Some(fixture.project()));
+    assert!(fixture.users_state() == before, "something of the user's changed");
+    assert_eq!(repo.landing().taken_back_in(&landing).unwrap(), Some(fixture.project()));
+    fixture.git(&["reset", "-q", "--hard"]);
+    repo.landing().unland(&landing).unwrap();
+    assert_eq!(repo.landing().taken_back_in(&landing).unwrap(), None);
+}
+
+/// The branch cannot be moved back, nor the files forward again: the state is that after a kill between the two.
+#[test]
+fn an_undo_that_stopped_half_way_is_taken_back_by_a_landing() {
+    let (fixture, repo, landing) = prepared();
+    repo.landing().land(&landing).unwrap();
+    let before = files_and_status(&fixture);
+    let lock = fixture.project().join(".git/refs/heads/main.lock");
+    write_files(&fixture.project(), &[(".git/info/attributes", "a filter=mine\n")]);
+    fixture.configure("filter.mine.smudge", &format!("[ ! -e '{0}' ] || exit 1; : > '{0}'; cat", lock.display()));
+    fixture.configure("filter.mine.clean", "cat");
+    fixture.configure("filter.mine.required", "true");
+    let error = fixture.repo().landing().unland(&landing).unwrap_err();
+    assert!(matches!(error, GitError::FilesAhead { .. }), "{error}");
+    std::fs::remove_file(lock).unwrap();
+    assert_ne!(files_and_status(&fixture), before);
+    fixture.configure("filter.mine.smudge", "cat");
+    fixture.repo().landing().land(&landing).unwrap();
+    assert_eq!((fixture.tip("main"), files_and_status(&fixture)), (landing.to, before));
+}
+
 /// This is the state after a kill before the branch is moved, if the branch is then moved by
 /// someone else, or the user commits the files.
 #[test]

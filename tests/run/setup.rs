@@ -158,7 +158,8 @@ fn never_of_an_agent() -> Outcome {
     if asked == ["setup"] { Ok(()) } else { fail(format!("{asked:?}\n{}", played.story())) }
 }
 
-/// What the setup made from the base may not fit; without the network, it cannot be made anew.
+/// What the setup made from the base may not fit; without the network, it cannot be made anew. It fits again once the
+/// change is reverted, and not what the setup has made in between.
 fn changed_inputs() -> Outcome {
     let (world, server) = (World::plain()?, Server::start()?);
     let setup =
@@ -168,7 +169,8 @@ fn changed_inputs() -> Outcome {
     world.repository.git(&["add", "."])?;
     world.repository.git(&["commit", "-q", "-m", "Set up"])?;
     let plan = "- [ ] T1 keep (run: echo '{\"one\": 2}' > package.json)\n\
-                - [ ] T2 break (run: echo '{\"two\": 2}' > package.json) (depends: T1)\n";
+                - [ ] T2 revert (run: echo '{\"one\": 1}' > package.json; touch two.txt) (depends: T1)\n\
+                - [ ] T3 break (run: echo '{\"two\": 2}' > package.json) (depends: T2)\n";
     let played = world.play(plan, &Script::default(), |settings| {
         settings.run.worktree_setup = Some(setup.clone());
         settings.run.setup_network = true;
@@ -176,8 +178,8 @@ fn changed_inputs() -> Outcome {
         settings.run.verify = Some("cmp package.json made/package.json".to_owned());
         settings.run.verify_base = true;
     })?;
-    played.require(1, &[("T1", Merged), ("T2", FailedTask)])?;
-    played.require_failure("T2", FailureCause::Check, "change what the setup reads in your checkout")?;
+    played.require(1, &[("T1", Merged), ("T2", Merged), ("T3", FailedTask)])?;
+    played.require_failure("T3", FailureCause::Check, "change what the setup reads in your checkout")?;
     let asked = server.asked();
     if asked == ["setup"] { Ok(()) } else { fail(format!("{asked:?}\n{}", played.story())) }
 }

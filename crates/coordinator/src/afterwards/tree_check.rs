@@ -42,12 +42,13 @@ impl Archive {
         let tree = self.repo.tree_of(commit)?;
         // Before the ignored files are copied: if one changes meanwhile, the result does not count for the new one.
         let remembered = CheckedTree::new((&self.repo, &self.layout), &sandbox, state, (&tree, command.as_str()))?;
-        let verifier = verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?;
+        let setup = ProjectSetup::of(state);
+        let verifier = verifier::bring(&self.repo, &self.layout, &state.run_id, setup.as_ref(), commit)?;
         let worktree = verifier.worktree();
         let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
         let of_base = self.set_up_with_network(state, &sandbox, cancel)?;
-        let changed = match ProjectSetup::of(state) {
-            Some(setup) => setup::difference(&self.repo, &setup, &tree)?.1,
+        let changed = match &setup {
+            Some(setup) => setup.difference(&self.repo, &tree)?.1,
             None => Vec::new(),
         };
         let is_prepared = match &of_base {

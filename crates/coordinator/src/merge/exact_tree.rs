@@ -1,6 +1,7 @@
 //! Checks the exact tree of a commit in the run's verifier: of a merge, and of the base.
 
 use orchestrate_core::Oid;
+use orchestrate_git::Repo;
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check};
@@ -38,11 +39,12 @@ pub(crate) async fn check(
     // Before the check: if an included file changes meanwhile, the result does not count for the new one.
     let tree = of.tree.clone();
     let remembered = remembered(context, of.tree, command).await?;
-    let (layout, run, commit) = (context.host.layout.clone(), context.run.clone(), of.commit);
-    let verifier = context.git(move |repo| verifier::bring(repo, &layout, &run, &commit)).await?;
-    let (view, path) = (verifier.worktree().view(), verifier.worktree().path());
     let state = context.state();
     let (setup, timeout_ms) = (ProjectSetup::of(&state), state.settings.command_timeout_ms);
+    let (layout, run, commit, for_setup) = (context.host.layout.clone(), context.run.clone(), of.commit, setup.clone());
+    let bring = move |repo: &Repo| verifier::bring(repo, &layout, &run, for_setup.as_ref(), &commit);
+    let verifier = context.git(bring).await?;
+    let (view, path) = (verifier.worktree().view(), verifier.worktree().path());
     let unprepared = Unprepared { path, view: &view, tree };
     let prepared = match &setup {
         Some(setup) => setup::prepare(&context.host, setup, unprepared, shutdown).await?,

@@ -1,10 +1,14 @@
 //! The command that prepares a new worktree, as a run has frozen it.
 
+use std::path::PathBuf;
+
 use orchestrate_core::{Oid, RunId, RunState};
+use orchestrate_git::{GitError, Repo};
 use orchestrate_sandbox::Network;
 use serde::{Deserialize, Serialize};
 
 use crate::merge::checks::ShellCommand;
+use crate::merge::setup_files::changed_for_setup;
 
 /// The project's setup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,5 +39,20 @@ impl ProjectSetup {
     /// Returns the command with what it may reach on the base.
     pub(crate) fn on_base(&self) -> ShellCommand<'_> {
         ShellCommand { text: &self.command, network: if self.has_network { Network::Host } else { Network::None } }
+    }
+
+    /// Returns whether a tree is that of the run's base, and which files that the setup reads differ there.
+    pub(crate) fn difference(&self, repo: &Repo, tree: &Oid) -> Result<(bool, Vec<PathBuf>), GitError> {
+        let base = repo.tree_of(&self.base)?;
+        if base == *tree {
+            return Ok((true, Vec::new()));
+        }
+        Ok((false, changed_for_setup(repo, &base, tree, &self.command)?))
+    }
+
+    /// Reports whether what the setup has made on the base is enough for a tree, if it can be brought there exactly.
+    pub(crate) fn is_brought_to(&self, repo: &Repo, tree: &Oid) -> Result<bool, GitError> {
+        let (is_base, changed) = self.difference(repo, tree)?;
+        Ok(changed.is_empty() && (is_base || self.has_network))
     }
 }

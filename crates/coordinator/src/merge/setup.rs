@@ -14,14 +14,13 @@ use std::sync::Arc;
 use orchestrate_core::check_hint::{BASE_ALONE_HAS_NETWORK, RESULT_STAYS, SETUP_HAD_NETWORK};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, RunState, check_hint};
-use orchestrate_git::{GitError, Repo};
+use orchestrate_git::Repo;
 use orchestrate_sandbox::{Cancel, Network, Sandbox, View};
 
 use crate::error::CoordinatorError;
 use crate::merge::base_setup::{OnBase, begin, finish};
 use crate::merge::checks::{Check, CheckResult, ShellCommand, run_check, run_check_blocking};
 use crate::merge::project_setup::ProjectSetup;
-use crate::merge::setup_files::changed_for_setup;
 use crate::run::host::Host;
 use crate::run::layout::Layout;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
@@ -47,7 +46,7 @@ pub(crate) async fn prepare(
 ) -> Result<Option<CheckResult>, CoordinatorError> {
     let Unprepared { path, view, tree } = unprepared;
     let (of, has_network) = (setup.clone(), setup.has_network);
-    let (is_base, changed) = host.git(move |repo| difference(repo, &of, &tree)).await?;
+    let (is_base, changed) = host.git(move |repo| of.difference(repo, &tree)).await?;
     if is_base || has_network {
         let base = match on_base(host, setup, shutdown).await? {
             OnBase::Failed(result) => return Ok(Some(result)),
@@ -62,15 +61,6 @@ pub(crate) async fn prepare(
     let check = Check { command, worktree: path, view, timeout_ms: setup.timeout_ms };
     let result = run_check(&host.sandbox, check, shutdown).await?.redacted(&host.redactor);
     Ok(Some(if has_network { explained(result, &changed) } else { result }))
-}
-
-/// Returns whether a tree is that of the run's base, and which files that the setup reads differ there.
-pub(crate) fn difference(repo: &Repo, setup: &ProjectSetup, tree: &Oid) -> Result<(bool, Vec<PathBuf>), GitError> {
-    let base = repo.tree_of(&setup.base)?;
-    if base == *tree {
-        return Ok((true, Vec::new()));
-    }
-    Ok((false, changed_for_setup(repo, &base, tree, &setup.command)?))
 }
 
 /// Adds to a failure of a setup that ran without the network why it had none.

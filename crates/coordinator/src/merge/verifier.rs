@@ -5,9 +5,10 @@
 //!
 //! Ignored files stay from one check to the next, so that builds are quick, but only those left by a check that
 //! passed, of a commit that the next one contains, with the same of the user's ignored files. A check that failed, was
-//! stopped or killed, or belonged to an abandoned result leaves nothing: the worktree is recreated. A note in git's
-//! entry for the worktree, which no confined command can write, names the commit that passed and the fingerprint of the
-//! user's files that it saw; it is removed while a check runs.
+//! stopped or killed, or belonged to an abandoned result leaves nothing: the worktree is recreated. So it is where a
+//! setup that ran again has adapted the files to a change that was reverted since, such as one of a lock file: what it
+//! made on the base is then brought anew. A note in git's entry for the worktree, which no confined command can write,
+//! names the commit that passed and the fingerprint of the user's files that it saw; it is removed while a check runs.
 
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,6 +19,7 @@ use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
 use orchestrate_journal::Blob;
 
 use crate::merge::checks::ShellCommand;
+use crate::merge::project_setup::ProjectSetup;
 use crate::run::layout::Layout;
 
 /// The name of the note of the last check, if it passed.
@@ -37,7 +39,13 @@ struct Passed {
 }
 
 /// Moves a run's verifier to a commit; creates it if it does not exist, and recreates it if it is unusable.
-pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> Result<Verifier, GitError> {
+pub(crate) fn bring(
+    repo: &Repo,
+    layout: &Layout,
+    run: &RunId,
+    setup: Option<&ProjectSetup>,
+    commit: &Oid,
+) -> Result<Verifier, GitError> {
     let spec = WorktreeSpec {
         path: layout.verifier(run),
         branch: None,
@@ -51,8 +59,12 @@ pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> 
         repo.worktrees().discard(&spec.path, &layout.trash())?.delete()?;
         filled(repo, &spec)
     };
+    let is_usable = |last: &Worktree| match take_note(last)? {
+        Some(passed) => is_reusable(repo, setup, &passed, &passes),
+        None => Ok(false),
+    };
     let worktree = match repo.worktrees().open(&spec.path) {
-        Ok(last) if !take_note(&last)?.is_some_and(|passed| is_reusable(repo, &passed, &passes)) => anew()?,
+        Ok(last) if !is_usable(&last)? => anew()?,
         _ => match filled(repo, &spec) {
             Err(error) if !matches!(error, GitError::Killed) => {
                 tracing::warn!(%error, "recreating the verifier");
@@ -100,9 +112,17 @@ fn take_note(worktree: &Worktree) -> Result<Option<Passed>, GitError> {
     }
 }
 
-/// Reports whether a check may use what an earlier one left. A commit that no longer exists is contained in none.
-fn is_reusable(repo: &Repo, earlier: &Passed, next: &Passed) -> bool {
-    earlier.included == next.included && repo.contains(&next.commit, &earlier.commit).unwrap_or(false)
+/// Reports whether a check may use what an earlier one left.
+fn is_reusable(repo: &Repo, setup: Option<&ProjectSetup>, earlier: &Passed, next: &Passed) -> Result<bool, GitError> {
+    // A commit that no longer exists is contained in none.
+    let is_contained = || repo.contains(&next.commit, &earlier.commit).unwrap_or(false);
+    if earlier.included != next.included || !is_contained() {
+        return Ok(false);
+    }
+    // Where the setup runs again, it adapts what is there. What it made on the base must not have been adapted.
+    let Some(setup) = setup else { return Ok(true) };
+    let is_brought = |commit: &Oid| setup.is_brought_to(repo, &repo.tree_of(commit)?);
+    Ok(!is_brought(&next.commit)? || is_brought(&earlier.commit)?)
 }
 
 /// Creates a worktree, or takes it over, with the files of its commit and those that the project wants in each.

@@ -2,12 +2,16 @@
 //!
 //! A run has landed if its whole result has, and if the user's branch still contains that landing. A ref is deleted
 //! only if the result that landed contains its commit, so work that was rejected, dropped or never merged stays.
+//!
+//! After a squash or a rebase the branch has the work in other commits. One ref of ours then holds the result with the
+//! agents' own commits, since undoing the landing, and landing again, need it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use orchestrate_core::request::Purpose;
-use orchestrate_core::{RunId, RunState};
+use orchestrate_core::run_state::Landing;
+use orchestrate_core::{RunId, RunState, TaskId};
 use orchestrate_git::{GitError, RefEntry};
 use orchestrate_journal::{Journal, JournalError};
 
@@ -47,7 +51,7 @@ impl Archive {
         for run in self.older(keep_runs)? {
             let state = self.store.state(&run)?;
             for entry in self.refs_of(&run)? {
-                if self.has_landed(&state)? && self.is_within_result(&state, &entry)? {
+                if self.has_landed(&state)? && self.has_landed_in(&state, &entry)? {
                     return Ok(true);
                 }
             }
@@ -102,6 +106,10 @@ impl Archive {
     /// Reports whether a run's whole result has landed, and its branch still contains the landing.
     fn has_landed(&self, state: &RunState) -> Result<bool, CoordinatorError> {
         let Some(landed) = state.landed().filter(|_| state.is_landed()) else { return Ok(false) };
+        // A commit that no longer exists is contained in no branch.
+        if !self.repo.has_object(&landed.to)? {
+            return Ok(false);
+        }
         let tip = match self.repo.branch_tip(&landed.branch) {
             Err(GitError::BranchGone { .. }) => return Ok(false),
             tip => tip?,
@@ -124,9 +132,12 @@ impl Archive {
             return Ok((gone, kept));
         }
         // Branches of tasks that need their worktree, or whose worktree stays, are needed, too.
-        let needed = self.needed_branches(&state, cleaned);
-        for entry in self.refs_of(run)? {
-            let is_removable = !needed.contains(&entry.name) && self.is_within_result(&state, &entry)?;
+        let (needed, entries) = (self.needed_branches(&state, cleaned), self.refs_of(run)?);
+        if !dry_run {
+            self.hold_result(&state)?;
+        }
+        for entry in entries {
+            let is_removable = !needed.contains(&entry.name) && self.has_landed_in(&state, &entry)?;
             if is_removable && (dry_run || self.repo.delete(&entry)?) {
                 gone.push(entry.name);
             } else {
@@ -145,11 +156,28 @@ impl Archive {
         needed.filter_map(|record| Some(format!("refs/heads/{}", record.branch()?))).collect()
     }
 
-    /// Reports whether the landing contains what a ref holds. The tree of a conflict is no work.
-    fn is_within_result(&self, state: &RunState, entry: &RefEntry) -> Result<bool, CoordinatorError> {
-        let is_commit = self.repo.store().find_commit(&entry.target)?.is_some();
-        let Some(landed) = state.landed() else { return Ok(false) };
-        // After a squash or a rebase the branch does not contain the agents' commits: their refs stay.
-        Ok(!is_commit || self.repo.contains(&landed.to, &entry.target)?)
+    /// Holds the result of a landing that brought it in other commits.
+    fn hold_result(&self, state: &RunState) -> Result<(), CoordinatorError> {
+        let Some(landed) = state.landed() else { return Ok(()) };
+        if self.repo.has_object(&landed.result)? && !self.repo.contains(&landed.to, &landed.result)? {
+            self.repo.keep(&held_result(&state.run_id, landed), &landed.result)?;
+        }
+        Ok(())
     }
+
+    /// Reports whether what a ref holds has landed. The tree of a conflict is no work.
+    fn has_landed_in(&self, state: &RunState, entry: &RefEntry) -> Result<bool, CoordinatorError> {
+        let Some(landed) = state.landed() else { return Ok(false) };
+        let is_commit = self.repo.store().find_commit(&entry.target)?.is_some();
+        if !is_commit || self.repo.contains(&landed.to, &entry.target)? {
+            return Ok(true);
+        }
+        let is_held = entry.name != held_result(&state.run_id, landed) && self.repo.has_object(&landed.result)?;
+        Ok(is_held && self.repo.contains(&landed.result, &entry.target)?)
+    }
+}
+
+/// Returns the name of the ref that holds a result which has landed in other commits.
+fn held_result(run: &RunId, landed: &Landing) -> String {
+    format!("{}{}/landed-{}", run.keep_prefix(), TaskId::INTEGRATION, landed.result)
 }

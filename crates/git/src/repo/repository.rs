@@ -404,6 +404,16 @@ impl Repo {
         Ok(ours(tree_of(&*self.handle()?, commit)?.id()))
     }
 
+    /// Reports whether an object exists: git removes those that no ref holds.
+    ///
+    /// # Errors
+    /// If the objects cannot be read.
+    pub fn has_object(&self, object: &Oid) -> Result<bool, GitError> {
+        let handle = self.handle()?;
+        let objects = handle.odb().map_err(GitError::library("open the objects"))?;
+        Ok(objects.exists(theirs(object)?))
+    }
+
     /// Reports whether `ancestor` is in the history of `descendant`, or is the same commit.
     ///
     /// # Errors

@@ -67,12 +67,14 @@ fn a_request_from_a_fork_goes_to_its_origin() -> Outcome {
     let (world, upstream) = (ended()?, "https://github.com/team/words");
     world.repository.git(&["remote", "add", "upstream", upstream])?;
     world.repository.git(&["config", "branch.main.remote", "upstream"])?;
+    world.repository.git(&["config", "branch.main.merge", "refs/heads/next"])?;
     let log = world.file("log");
     let path = with_program(&world.home, "gh", &format!("printf '%s|' \"$@\" > {log}"))?;
     world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?.exits(0)?;
     require_pushed(&world)?;
     let typed = std::fs::read_to_string(&log)?;
-    if typed.ends_with(&format!("|--repo|{upstream}|")) { Ok(()) } else { fail(typed) }
+    let is_for = |base: &str| typed.contains(&format!("|--base|{base}|"));
+    if is_for("next") && typed.ends_with(&format!("|--repo|{upstream}|")) { Ok(()) } else { fail(typed) }
 }
 
 /// Returns a search path with git alone.

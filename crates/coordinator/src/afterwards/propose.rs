@@ -40,13 +40,13 @@ impl Archive {
         let state = journal.state();
         let result = state.integration.to_string();
         let detached = || ResultRefusal::DetachedHead { run: run.clone(), result };
-        let base = state.base_branch.clone().ok_or_else(detached)?;
+        let branch = state.base_branch.clone().ok_or_else(detached)?;
         require_landable(&state)?;
         if state.integration == state.base {
             return Err(ResultRefusal::NothingToPropose { run: run.clone() }.into());
         }
         let (landing, head) = (self.repo.landing(), run.integration_branch());
-        let remote = landing.push_remote(&base)?;
+        let (remote, base) = (landing.push_remote(&branch)?, landing.request_base(&branch));
         (self.progress)(&format!("pushing {head} to {} ({})", remote.name, remote.address));
         landing.push(&remote, &state.integration, &head)?;
         let (title, body) = Wording { state: &state, since: None }.of_request(message);

@@ -113,6 +113,12 @@ impl Landing<'_> {
         Ok(Remote { name, address, upstream })
     }
 
+    /// Returns the branch that a pull request for work on a branch is to be merged into: the one that it is fetched
+    /// from, or one of its own name.
+    pub fn request_base(&self, branch: &str) -> String {
+        self.repo.shared.configuration.upstream_branch(branch).unwrap_or_else(|| branch.to_owned())
+    }
+
     /// Returns the address at a server that a branch is fetched from.
     fn fetched_from(&self, branch: &str) -> Option<GitAddress> {
         let configuration = &self.repo.shared.configuration;

@@ -264,6 +264,14 @@ impl Configuration {
         own.and_then(|name| String::from_utf8(name).ok()).unwrap_or_else(|| "origin".to_owned())
     }
 
+    /// Returns the branch of its remote that git would merge into a branch, if one is configured.
+    pub(crate) fn upstream_branch(&self, branch: &str) -> Option<String> {
+        let text = |key: &str| String::from_utf8(self.value(&format!("branch.{branch}.{key}"))?.value.clone()?).ok();
+        // The remote `.` is this repository, whose branches no server has to have.
+        text("remote").filter(|remote| remote != ".")?;
+        text("merge")?.strip_prefix("refs/heads/").map(str::to_owned)
+    }
+
     /// Lists the remotes that have an address, sorted.
     pub(crate) fn remotes(&self) -> Vec<String> {
         let named = |entry: &Entry| {
@@ -552,6 +560,22 @@ mod tests {
             let configuration = of(settings);
             assert_eq!(configuration.signing().map(|given| given.len()), handed_over, "{settings:?}");
             assert_eq!(configuration.ignored_signing(), ignored, "{settings:?}");
+        }
+    }
+
+    #[test]
+    fn the_branch_that_another_is_fetched_from_is_read() {
+        let table = [
+            ("origin", "refs/heads/main", Some("main")),
+            ("origin", "refs/heads/team/next", Some("team/next")),
+            ("origin", "refs/pull/1/head", None),
+            (".", "refs/heads/main", None),
+        ];
+        for (remote, merge, expected) in table {
+            let listed = format!("local\0branch.Work.remote\n{remote}\0local\0branch.Work.merge\n{merge}\0");
+            let configuration = Configuration::parse(listed.as_bytes()).unwrap();
+            assert_eq!(configuration.upstream_branch("Work").as_deref(), expected, "{remote} {merge}");
+            assert_eq!(configuration.upstream_branch("other"), None);
         }
     }
 }

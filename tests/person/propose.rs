@@ -13,6 +13,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("propose::the_branch_is_pushed_and_the_request_opened", the_branch_is_pushed_and_the_request_opened),
         case("propose::a_request_from_a_fork_goes_to_its_origin", a_request_from_a_fork_goes_to_its_origin),
         case("propose::without_a_program_the_commands_are_printed", without_a_program_the_commands_are_printed),
+        case("propose::what_the_program_refuses_is_left_to_be_typed", what_the_program_refuses),
         case("propose::what_cannot_be_pushed_is_said", what_cannot_be_pushed_is_said),
         case("propose::a_repositorys_programs_do_not_push", a_repositorys_programs_do_not_push),
     ]
@@ -95,10 +96,27 @@ fn without_a_program_the_commands_are_printed() -> Outcome {
         &printed,
         &[
             &format!("is pushed to team as {branch}, for main"),
-            &format!("gh pr create --head {branch} --base main --title 'Add Words' --body ''"),
+            &format!("gh pr create --head {branch} --base main --title 'Add Words' --body-file "),
             &format!("glab mr create --source-branch {branch} --target-branch main --title 'Add Words'"),
         ],
     )
+}
+
+/// The branch is pushed: what the program says is shown, and what is left to be done by hand.
+fn what_the_program_refuses() -> Outcome {
+    let world = ended()?;
+    let path = with_program(&world.home, "gh", "echo 'not logged in' >&2; exit 4")?;
+    let refused = world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?.exits(1)?;
+    require_pushed(&world)?;
+    says(&refused, &["failed to open a pull request with gh: exit code 4: not logged in", "gh pr create --head "])?;
+    let again = world.orchestrate(&["land", "--pr", "--json"]).env("PATH", &path).run()?.exits(1)?.json()?;
+    let failure = at(&again, "/failure")?.as_str().unwrap_or_default();
+    let command = at(&again, "/commands/0")?.as_str().unwrap_or_default();
+    let file = command.split("--body-file ").nth(1).unwrap_or_default();
+    if !failure.ends_with("not logged in") || !std::fs::read_to_string(file)?.contains("T1") {
+        return fail(again.to_string());
+    }
+    Ok(())
 }
 
 fn what_cannot_be_pushed_is_said() -> Outcome {

@@ -1,6 +1,7 @@
 //! `land`: merges a run's result into the branch that it started from, or undoes that.
 
 use orchestrate_coordinator::{Archive, Boxes, Brought, LandOptions, LandStyle, Landed, Proposed};
+use orchestrate_core::report::EXIT_OK;
 use orchestrate_core::{Recorded, RunId};
 use orchestrate_journal::Store;
 use orchestrate_settings::{Layer, Loaded};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::args::LandArgs;
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::follow::display::Format;
 use crate::follow::landing::{message, until_signalled, words};
 use crate::follow::run;
@@ -75,25 +76,32 @@ fn offer_pruning(context: &Context, loaded: &Loaded) {
     }
 }
 
-/// Pushes the result and opens a pull request.
+/// Pushes the result and opens a pull request; if that fails, prints why and how to do it by hand.
 fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> Result<u8, CommandError> {
     let runs = Archive::open(&context.directory, context.settings(loaded)?)?.telling(output::note);
-    let Proposed { run, remote, head, base, opened, commands } = runs.propose(run, message(loaded)?.as_ref())?;
+    let Proposed { run, remote, head, base, opened, failure, commands } =
+        runs.propose(run, message(loaded)?.as_ref())?;
+    let failure = failure.map(|failure| CommandError::new(ErrorKind::Failed, format!("failed to {failure}")));
+    let exit_code = failure.as_ref().map_or(EXIT_OK, CommandError::exit_code);
     if matches!(format, Format::Json | Format::StreamJson) {
-        let object = json!({"type": "run.proposed", "run_id": run, "exit_code": 0, "remote": remote, "head": head,
-            "base": base, "opened": opened, "commands": commands});
-        return output::json(&object).map(|()| 0);
+        let failure = failure.map(|failure| failure.in_one_line());
+        let object = json!({"type": "run.proposed", "run_id": run, "exit_code": exit_code, "remote": remote, "head": head,
+            "base": base, "opened": opened, "failure": failure, "commands": commands});
+        return output::json(&object).map(|()| exit_code);
     }
     let mut text = format!("run {run} is pushed to {remote} as {head}, for {base}\n");
     match opened {
         Some(said) => text.push_str(&format!("{said}\n")),
         None => text.push_str(&next::render(&commands)),
     }
+    if let Some(failure) = failure {
+        output::drawn(&failure.render(context.terminal));
+    }
     match format {
         Format::Markers => output::note(text.trim_end()),
         _ => output::result(&text)?,
     }
-    Ok(0)
+    Ok(exit_code)
 }
 
 impl LandArgs {

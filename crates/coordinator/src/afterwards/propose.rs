@@ -1,5 +1,7 @@
 //! Proposing a run's result: pushes it, and opens a pull request for it, instead of landing it here.
 
+use std::path::Path;
+
 use orchestrate_core::RunId;
 use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::request::Purpose;
@@ -23,9 +25,11 @@ pub struct Proposed {
     pub head: String,
     /// The branch that it is to be merged into.
     pub base: String,
-    /// What the program that opened the pull request printed: its address. `None` if there is no such program.
+    /// What the program that opened the pull request printed: its address. `None` if it is not open.
     pub opened: Option<String>,
-    /// The commands that open the pull request, if no program for it is installed.
+    /// Why the program for pull requests has not opened it. `None` also if no such program is installed.
+    pub failure: Option<String>,
+    /// The commands that open the pull request by hand, unless it is open.
     pub commands: Vec<String>,
 }
 
@@ -34,7 +38,7 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// Fails if the result must not land, if there is no remote, or if the push or the program for pull requests fails.
+    /// Fails if the result must not land, if there is no remote, or if the push fails.
     pub fn propose(&self, run: &RunId, message: Option<&MessageTemplate>) -> Result<Proposed, CoordinatorError> {
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
@@ -47,13 +51,26 @@ impl Archive {
         }
         let (landing, head) = (self.repo.landing(), run.integration_branch());
         let (remote, base) = (landing.push_remote(&branch)?, landing.request_base(&branch));
+        let (title, body) = Wording { state: &state, since: None }.of_request(message);
+        let body_file = self.layout.request_body(run);
+        write(&body_file, &body).map_err(|source| CoordinatorError::Io { path: body_file.clone(), source })?;
         (self.progress)(&format!("pushing {head} to {} ({})", remote.name, remote.address));
         landing.push(&remote, &state.integration, &head)?;
-        let (title, body) = Wording { state: &state, since: None }.of_request(message);
         let request = PullRequest { head, base, title, body };
-        let opened = landing.open_request(&remote, &request)?;
-        let commands = if opened.is_none() { landing.request_commands(&remote, &request) } else { Vec::new() };
+        let (opened, failure) = match landing.open_request(&remote, &request) {
+            Ok(opened) => (opened, None),
+            // The branch is pushed, and the rest can be done by hand.
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let by_hand = || landing.request_commands(&remote, &request, &body_file);
+        let commands = if opened.is_none() { by_hand() } else { Vec::new() };
         let PullRequest { head, base, .. } = request;
-        Ok(Proposed { run: run.clone(), remote: remote.name, head, base, opened, commands })
+        Ok(Proposed { run: run.clone(), remote: remote.name, head, base, opened, failure, commands })
     }
+}
+
+/// Writes a file, and the folder for it.
+fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    orchestrate_files::create_folder(file.parent().unwrap_or(file))?;
+    orchestrate_files::replace(file, format!("{text}\n").as_bytes())
 }

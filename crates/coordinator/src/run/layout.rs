@@ -84,6 +84,11 @@ impl Layout {
         self.logs(run).join("audit.jsonl")
     }
 
+    /// Returns the file with the description of the pull request for a run's result.
+    pub(crate) fn request_body(&self, run: &RunId) -> PathBuf {
+        self.logs(run).join("pull-request.md")
+    }
+
     fn logs(&self, run: &RunId) -> PathBuf {
         self.root.join("logs").join(run.as_str())
     }

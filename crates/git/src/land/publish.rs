@@ -2,6 +2,8 @@
 //!
 //! What is pushed, and how, is in [`crate::remote::exchange`].
 
+use std::path::Path;
+
 use orchestrate_core::host::GitAddress;
 use orchestrate_core::{Oid, shell_word};
 
@@ -61,19 +63,20 @@ impl Forge {
         }
     }
 
+    /// Returns the arguments that open a request, except its description.
     fn arguments(self, remote: &Remote, request: &PullRequest) -> Vec<String> {
-        let PullRequest { head, base, title, body } = request;
+        let PullRequest { head, base, title, .. } = request;
         let fork = remote.upstream.as_ref().map(|_| remote.address.path()).filter(|path| !path.is_empty());
         let head = &match (self, fork.and_then(|path| path.split_once('/'))) {
             (Forge::GitHub, Some((owner, _))) => format!("{owner}:{head}"),
             _ => head.clone(),
         };
         let (kind, options) = match self {
-            Forge::GitHub => ("pr", ["--head", "--base", "--title", "--body"]),
-            Forge::GitLab => ("mr", ["--source-branch", "--target-branch", "--title", "--description"]),
+            Forge::GitHub => ("pr", ["--head", "--base", "--title"]),
+            Forge::GitLab => ("mr", ["--source-branch", "--target-branch", "--title"]),
         };
         let mut arguments = vec![kind.to_owned(), "create".to_owned()];
-        for (option, value) in options.into_iter().zip([head, base, title, body]) {
+        for (option, value) in options.into_iter().zip([head, base, title]) {
             arguments.extend([option.to_owned(), value.clone()]);
         }
         if matches!(self, Forge::GitLab) {
@@ -84,11 +87,26 @@ impl Forge {
         arguments
     }
 
-    fn command_line(self, remote: &Remote, request: &PullRequest) -> String {
+    /// Returns the option for the description.
+    fn description(self) -> &'static str {
+        match self {
+            Forge::GitHub => "--body",
+            Forge::GitLab => "--description",
+        }
+    }
+
+    /// Returns the command line with the description from a file: in one line it could not be read.
+    fn command_line(self, remote: &Remote, request: &PullRequest, body: &Path) -> String {
+        let file = shell_word(body);
+        let description = match self {
+            Forge::GitHub => format!("--body-file {file}"),
+            Forge::GitLab => format!("{} \"$(cat {file})\"", self.description()),
+        };
         let mut words = vec![self.program().to_owned()];
-        words.extend(self.arguments(remote, request));
-        words.extend(remote.upstream.iter().flat_map(|upstream| ["--repo".to_owned(), upstream.to_string()]));
-        words.into_iter().map(shell_word).collect::<Vec<_>>().join(" ")
+        words.extend(self.arguments(remote, request).into_iter().map(shell_word));
+        words.push(description);
+        words.extend(remote.upstream.iter().flat_map(|to| ["--repo".to_owned(), shell_word(to.to_string())]));
+        words.join(" ")
     }
 }
 
@@ -155,6 +173,7 @@ impl Landing<'_> {
         });
         let Some((forge, program)) = found else { return Ok(None) };
         let mut arguments = forge.arguments(remote, request);
+        arguments.extend([forge.description().to_owned(), request.body.clone()]);
         arguments.extend(["--repo".to_owned(), remote.merges_at().to_string()]);
         // Not in the checkout: these programs start git there, which may run what the repository's configuration names.
         let scratch = ScratchRepo::new()?;
@@ -167,9 +186,10 @@ impl Landing<'_> {
         Ok(Some(String::from_utf8_lossy(&ended.stdout).trim().to_owned()))
     }
 
-    /// Returns the command lines that open a pull request, one for each program that may fit the remote's server.
-    pub fn request_commands(&self, remote: &Remote, request: &PullRequest) -> Vec<String> {
-        Forge::of(remote.merges_at()).iter().map(|forge| forge.command_line(remote, request)).collect()
+    /// Returns the command lines that open a pull request with the description in a file, one for each program that may
+    /// fit the remote's server.
+    pub fn request_commands(&self, remote: &Remote, request: &PullRequest, body: &Path) -> Vec<String> {
+        Forge::of(remote.merges_at()).iter().map(|forge| forge.command_line(remote, request, body)).collect()
     }
 }
 
@@ -202,11 +222,15 @@ mod tests {
             address: address("git@github.com:me/words.git"),
             upstream: Some(address("https://github.com/team/words")),
         };
-        let line = |forge: Forge, remote: &Remote| forge.command_line(remote, &request);
-        let common = "--base main --title Words --body ''";
-        let expected = format!("gh pr create --head me:work {common} --repo https://github.com/team/words");
+        let line = |forge: Forge, remote: &Remote| forge.command_line(remote, &request, Path::new("/b/my body.md"));
+        let common = "--base main --title Words --body-file '/b/my body.md'";
+        let expected = format!("gh pr create --head 'me:work' {common} --repo 'https://github.com/team/words'");
         assert_eq!(line(Forge::GitHub, &remote).replace('\'', ""), expected.replace('\'', ""));
-        assert!(line(Forge::GitLab, &remote).contains(" --head me/words --yes --repo https://github.com/team/words"));
+        let of_gitlab = line(Forge::GitLab, &remote);
+        assert!(
+            of_gitlab.contains(" --head me/words --yes --description \"$(cat '/b/my body.md')\" --repo "),
+            "{of_gitlab}"
+        );
         remote.upstream = None;
         assert_eq!(line(Forge::GitHub, &remote), format!("gh pr create --head work {common}"));
     }

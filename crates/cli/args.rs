@@ -432,7 +432,8 @@ pub(crate) struct LandArgs {
     /// commit, whose trailers name them
     #[arg(long, group = "style", conflicts_with_all = ["undo", "message"])]
     pub(crate) rebase: bool,
-    /// The message of the merge or the squash; {title}, {run} and {tasks} are replaced
+    /// The message of the merge or the squash, or the title of the pull request and the beginning of its description;
+    /// {title}, {run} and {tasks} are replaced
     #[arg(long, short, value_name = "TEXT", value_parser = template, conflicts_with = "undo")]
     pub(crate) message: Option<String>,
     /// Push the result and open a pull request (with gh or glab) instead of landing it here

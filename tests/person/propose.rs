@@ -26,7 +26,7 @@ fn ended() -> Result<World, Failed> {
     world.repository.git(&["init", "-q", "--bare", &remote])?;
     world.repository.git(&["remote", "add", "team", &remote])?;
     world.repository.git(&["config", "remote.pushDefault", "team"])?;
-    world.types(&["run", "plan.md"], 0)?;
+    world.types(&["run", "plan.md", "--verify", "test -e one", "--no-verify-base"], 0)?;
     Ok(world)
 }
 
@@ -56,12 +56,34 @@ fn the_branch_is_pushed_and_the_request_opened() -> Outcome {
     require_pushed(&world)?;
     let typed = std::fs::read_to_string(&log)?;
     let (head, remote) = (result(&world)?, world.file("remote.git"));
-    let expected = format!("pr|create|--head|{head}|--base|main|--title|Words|--body|- T1: one|--repo|{remote}|");
+    let body = description(&world)?;
+    let expected = format!("pr|create|--head|{head}|--base|main|--title|Words|--body|{body}|--repo|{remote}|");
     if typed != expected || *at(&opened, "/opened")? != "https://example.invalid/pull/1" {
         return fail(format!("{typed}\n{opened}"));
     }
+    world.orchestrate(&["land", "--pr", "-m", "Add {title}\n\nFor later."]).env("PATH", &path).run()?.exits(0)?;
+    let typed = std::fs::read_to_string(&log)?;
+    if !typed.contains(&format!("|--title|Add Words|--body|For later.\n\n{body}|")) {
+        return fail(typed);
+    }
+    world.orchestrate(&["land", "--pr", "-m", "Add\n\n{tasks}"]).env("PATH", &path).run()?.exits(0)?;
+    let typed = std::fs::read_to_string(&log)?;
+    if !typed.contains("|--title|Add|--body|- T1: one\n\n## Verification\n") {
+        return fail(typed);
+    }
     // The branch has not landed here.
     if world.repository.path().join("one").exists() { fail("it has landed") } else { Ok(()) }
+}
+
+/// Returns the description of the pull request for a world's only run.
+fn description(world: &World) -> Result<String, Failed> {
+    let report = world.types(&["status", "--json"], 0)?.json()?;
+    let run = at(&report, "/run_id")?.as_str().unwrap_or_default().to_owned();
+    let commit = world.repository.git(&["rev-parse", "--short=12", &result(world)?])?;
+    Ok(format!(
+        "## Tasks\n\n- **T1**: one\n\n## Verification\n\n`test -e one` passed on exactly the files of commit {commit}.\n\n\
+         Made by orchestrate, run {run}."
+    ))
 }
 
 fn a_request_from_a_fork_goes_to_its_origin() -> Outcome {

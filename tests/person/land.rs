@@ -36,6 +36,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land::a_killed_landing_is_finished_by_the_next", a_killed_landing_is_finished_by_the_next),
         case("land::what_a_killed_landing_left_is_used_up", what_a_killed_landing_left_is_used_up),
         case("land::cleaning_removes_what_is_kept_and_nothing_else", cleaning_removes_what_is_kept_and_nothing_else),
+        case("land::cleaning_holds_files_that_only_a_passing_ref_has", cleaning_holds_files),
         case("land::cleaning_keeps_what_git_ignores_until_told", cleaning_keeps_what_git_ignores),
         case("land::cleaning_without_gits_entries_removes_no_work", cleaning_without_gits_entries),
         case("land::a_broken_verifier_is_cleaned", a_broken_verifier_is_cleaned),
@@ -480,6 +481,21 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
     same(&ended.git(&["for-each-ref"])?, &refs)?;
     same(&ended.git(&["worktree", "list"])?.lines().count(), &1)?;
     before.require_same(&ended.world.repository.fingerprint()?)
+}
+
+/// The files are those before the agent's last command, which changed nothing, and were not stored after it.
+fn cleaning_holds_files() -> Outcome {
+    let ended = Ended::new(None)?;
+    let (runs, worktree) = (ended.runs()?, ended.worktrees()?.join("T2"));
+    std::fs::write(worktree.join("kept.txt"), "nowhere else\n")?;
+    let commit = ended.git(&["-C", &worktree.display().to_string(), "stash", "create"])?;
+    let before = format!("refs/orchestrate/keep/{}/T2/before-command", ended.run());
+    ended.git(&["update-ref", &before, &commit])?;
+    let cleaned = runs.clean(ended.run(), CleanOptions::default())?;
+    same(&(cleaned.kept.len(), worktree.exists()), &(0, false))?;
+    let holders = ended.git(&["for-each-ref", "--points-at", &commit, "--format=%(refname)"])?;
+    same(&holders, &format!("refs/orchestrate/keep/{}/T2/cleaned-{commit}", ended.run()))?;
+    same(&ended.world.repository.show(&commit, "kept.txt")?, &"nowhere else".to_owned())
 }
 
 /// The checkout also has T2's `debug.log`, so only T1's files would be lost with a worktree. No

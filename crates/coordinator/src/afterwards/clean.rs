@@ -1,10 +1,11 @@
 //! Cleaning and recovering: removes only what is provably stored elsewhere, and restores snapshots.
 //!
 //! Branches and snapshots are always kept; what an agent's git tools have named, selected or dropped goes with its
-//! worktree, except for work that is held by nothing else. A worktree is removed only if the tree of its files is
-//! held by its branch or by one of our refs, and if it contains no ignored files; those are usually a build's output,
-//! but may be the only copy of a file, so removing them takes the user's consent. A worktree that an unfinished task
-//! needs is kept too. The verifier's worktree contains no work and is removed entirely.
+//! worktree, except for work that is held by nothing else, such as its files before the last command. A worktree is
+//! removed only if the tree of its files is held by its branch or by one of our refs, and if it contains no ignored
+//! files; those are usually a build's output, but may be the only copy of a file, so removing them takes the user's
+//! consent. A worktree that an unfinished task needs is kept too. The verifier's worktree contains no work and is
+//! removed entirely.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::request::Purpose;
 use orchestrate_core::{Oid, RunId, TaskId, TaskRecord};
-use orchestrate_git::{Removed, Worktree};
+use orchestrate_git::{GitError, RefEntry, Removed, Worktree};
 use orchestrate_journal::{Journal, JournalError};
 
 use crate::afterwards::archive::Archive;
@@ -134,7 +135,7 @@ impl Archive {
                 }
                 continue;
             }
-            match self.obstacle(record, &path, options)? {
+            match self.obstacle((run, record), &path, options)? {
                 None => cleaned.removed.push((Some(task), path)),
                 Some(Obstacle { reason, ignored, is_unfinished }) => {
                     cleaned.kept.push(KeptWorktree { task, path, reason, ignored, is_unfinished });
@@ -157,7 +158,7 @@ impl Archive {
     /// Removes a task's worktree if requested and possible; otherwise returns why it is kept.
     fn obstacle(
         &self,
-        record: &TaskRecord,
+        (run, record): (&RunId, &TaskRecord),
         path: &Path,
         options: CleanOptions,
     ) -> Result<Option<Obstacle>, CoordinatorError> {
@@ -178,8 +179,40 @@ impl Archive {
                 because(format!("git ignores {}, which may be the only copy", named(&ignored)), ignored)
             }
             Ok(_) if options.dry_run => Ok(None),
-            Ok((worktree, _)) => self.trash(&worktree).map(|()| None),
+            Ok((worktree, _)) => {
+                self.hold_files(run, record, &worktree)?;
+                self.trash(&worktree).map(|()| None)
+            }
         }
+    }
+
+    /// Gives the files of a worktree a ref that stays, if of all refs only those hold them that go with the worktree.
+    fn hold_files(&self, run: &RunId, record: &TaskRecord, worktree: &Worktree) -> Result<(), CoordinatorError> {
+        let files = self.repo.store().current_tree(worktree)?;
+        let holds = |target: &Oid| {
+            // A damaged ref holds nothing.
+            if !self.repo.has_object(target)? {
+                return Ok::<_, GitError>(false);
+            }
+            let commit = self.repo.store().find_commit(target)?;
+            Ok(commit.map_or(*target == files, |commit| commit.tree == files))
+        };
+        let going = OwnRefs::of(run, &record.task.id).disposable(&self.repo, record.tip())?;
+        let branch = record.branch().map(|branch| self.repo.read_ref(&format!("refs/heads/{branch}"))).transpose()?;
+        let kept = self.repo.kept(run)?.into_iter().filter(|entry| !going.contains(entry)).map(|entry| entry.target);
+        for target in branch.flatten().into_iter().chain(kept) {
+            if holds(&target)? {
+                return Ok(());
+            }
+        }
+        for RefEntry { target, .. } in going {
+            if holds(&target)? {
+                let component = record.task.id.branch_component();
+                return Ok(self.repo.keep(&format!("{}{component}/cleaned-{target}", run.keep_prefix()), &target)?);
+            }
+        }
+        // They are in the files of another run.
+        Ok(())
     }
 
     /// Moves a worktree to the trash, which is emptied at the end.

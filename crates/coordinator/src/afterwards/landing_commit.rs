@@ -145,14 +145,18 @@ impl Course<'_> {
         Ok((commit, brought))
     }
 
+    /// Returns the tip itself if the branch has this work already, in other commits: a merge would change nothing.
     fn merge(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
         let wording = Wording { state: self.state, since: None };
         let (tree, parents) = (self.merged_tree(from)?, vec![from.clone(), self.state.integration.clone()]);
+        if tree == self.runs.repo.tree_of(from)? {
+            return Ok(from.clone());
+        }
         let trailers = vec![("Orchestrate-Run".to_owned(), self.state.run_id.to_string())];
         self.commit(tree, parents, (wording.of_merge(self.message), trailers))
     }
 
-    /// Returns the tip itself if the branch has this work already: `git commit` makes no empty commit either.
+    /// As for a merge; `git commit` makes no empty commit either.
     fn squash(&self, from: &Oid) -> Result<Oid, CoordinatorError> {
         let (tree, since) = (self.merged_tree(from)?, self.landed_before(from)?);
         if tree == self.runs.repo.tree_of(from)? {

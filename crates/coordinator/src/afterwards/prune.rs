@@ -50,8 +50,11 @@ impl Archive {
     pub fn has_prunable(&self, keep_runs: usize) -> Result<bool, CoordinatorError> {
         for run in self.older(keep_runs)? {
             let state = self.store.state(&run)?;
+            if !self.has_landed(&state)? {
+                continue;
+            }
             for entry in self.refs_of(&run)? {
-                if self.has_landed(&state)? && self.has_landed_in(&state, &entry)? {
+                if self.has_landed_in(&state, &entry)? {
                     return Ok(true);
                 }
             }

@@ -451,7 +451,11 @@ fn a_hook_runs_in_the_checkout_that_changed() -> Outcome {
     hook(&world, "post-merge", &format!("pwd -P >> {log}; cat one >> {log}"))?;
     world.types(&["land", "--hooks"], 0)?;
     let real = std::fs::canonicalize(&linked)?;
-    same(&std::fs::read_to_string(&log)?, &format!("{}\n1\n", real.display()))
+    same(&std::fs::read_to_string(&log)?, &format!("{}\n1\n", real.display()))?;
+    // A hook that does not end as one should does not make a failure of what has landed.
+    world.types(&["land", "--undo"], 0)?;
+    hook(&world, "post-merge", "kill -KILL $PPID")?;
+    says(&world.types(&["land", "--hooks"], 0)?, &["main went from", "warning: the result has landed, but"])
 }
 
 /// The second commit is refused, so that nothing lands although the first was made.

@@ -138,7 +138,10 @@ impl Archive {
             skipped_hooks: Vec::new(),
             warnings,
         };
-        self.finish_hooks(&mut landed, options.hooks)?;
+        // The result has landed, whatever becomes of a hook.
+        if let Err(error) = self.finish_hooks(&mut landed, options.hooks) {
+            landed.warnings.push(format!("the result has landed, but orchestrate failed to {error}"));
+        }
         Ok(landed)
     }
 

@@ -71,6 +71,13 @@ fn the_branch_is_pushed_and_the_request_opened() -> Outcome {
     if !typed.contains("|--title|Add|--body|- T1: one\n\n## Verification\n") {
         return fail(typed);
     }
+    // What another process has added to the branch is not part of the result.
+    let mine = world.repository.git(&["commit-tree", "-p", &head, "-m", "Mine", &format!("{head}^{{tree}}")])?;
+    world.repository.git(&["update-ref", &format!("refs/heads/{head}"), &mine])?;
+    let again = world.orchestrate(&["land", "--pr", "--json"]).env("PATH", &path).run()?.exits(0)?.json()?;
+    if !at(&again, "/warnings/0")?.to_string().contains("its additions are not included") {
+        return fail(again.to_string());
+    }
     // The branch has not landed here.
     if world.repository.path().join("one").exists() { fail("it has landed") } else { Ok(()) }
 }

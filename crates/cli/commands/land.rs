@@ -79,14 +79,15 @@ fn offer_pruning(context: &Context, loaded: &Loaded) {
 /// Pushes the result and opens a pull request; if that fails, prints why and how to do it by hand.
 fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> Result<u8, CommandError> {
     let runs = Archive::open(&context.directory, context.settings(loaded)?)?.telling(output::note);
-    let Proposed { run, remote, head, base, opened, failure, commands } =
-        runs.propose(run, message(loaded)?.as_ref())?;
+    let proposed = runs.propose(run, message(loaded)?.as_ref())?;
+    let Proposed { run, remote, head, base, opened, failure, commands, warnings } = proposed;
+    warnings.iter().for_each(|warning| output::warning(warning));
     let failure = failure.map(|failure| CommandError::new(ErrorKind::Failed, format!("failed to {failure}")));
     let exit_code = failure.as_ref().map_or(EXIT_OK, CommandError::exit_code);
     if matches!(format, Format::Json | Format::StreamJson) {
         let failure = failure.map(|failure| failure.in_one_line());
         let object = json!({"type": "run.proposed", "run_id": run, "exit_code": exit_code, "remote": remote, "head": head,
-            "base": base, "opened": opened, "failure": failure, "commands": commands});
+            "base": base, "opened": opened, "failure": failure, "commands": commands, "warnings": warnings});
         return output::json(&object).map(|()| exit_code);
     }
     let mut text = format!("run {run} is pushed to {remote} as {head}, for {base}\n");

@@ -308,7 +308,7 @@ impl Archive {
     /// Moves the integration branch to the result, if it stayed behind because it was checked out; one that is gone,
     /// or was moved from outside, stays as it is, since landing does not need it. Returns a warning about commits
     /// that are not landed.
-    fn catch_up(&self, state: &RunState) -> Result<Option<String>, CoordinatorError> {
+    pub(crate) fn catch_up(&self, state: &RunState) -> Result<Option<String>, CoordinatorError> {
         if self.repo.read_ref(&state.run_id.integration_ref())?.is_none() {
             return Ok(None);
         }
@@ -316,7 +316,7 @@ impl Archive {
             return Ok(None);
         };
         let branch = state.run_id.integration_branch();
-        Ok(Some(format!("another process moved {branch} to {found}; its additions were not landed")))
+        Ok(Some(format!("another process moved {branch} to {found}; its additions are not included")))
     }
 
     fn boxes(
@@ -358,7 +358,7 @@ fn step_of(landing: &Landing) -> Move {
 
 /// Returns warnings about rejected work that is part of the result, work that was built on it, and work that is not
 /// part of the result.
-fn warnings(state: &Arc<RunState>) -> Vec<String> {
+pub(crate) fn warnings(state: &Arc<RunState>) -> Vec<String> {
     // No process works on the run while it is landed.
     let standing = Standing { state: Arc::clone(state), is_live: false };
     let of_task = |record: &TaskRecord| {

@@ -9,7 +9,7 @@ use orchestrate_git::PullRequest;
 use orchestrate_journal::Journal;
 
 use crate::afterwards::archive::Archive;
-use crate::afterwards::land::require_landable;
+use crate::afterwards::land::{require_landable, warnings};
 use crate::afterwards::refusal::ResultRefusal;
 use crate::afterwards::wording::Wording;
 use crate::error::CoordinatorError;
@@ -31,6 +31,8 @@ pub struct Proposed {
     pub failure: Option<String>,
     /// The commands that open the pull request by hand, unless it is open.
     pub commands: Vec<String>,
+    /// What a landing would warn of: work that is not part of the result, and rejected work that is.
+    pub warnings: Vec<String>,
 }
 
 impl Archive {
@@ -49,6 +51,7 @@ impl Archive {
         if state.integration == state.base {
             return Err(ResultRefusal::NothingToPropose { run: run.clone() }.into());
         }
+        let warnings = warnings(&state).into_iter().chain(self.catch_up(&state)?).collect();
         let (landing, head) = (self.repo.landing(), run.integration_branch());
         let (remote, base) = (landing.push_remote(&branch)?, landing.request_base(&branch));
         let (title, body) = Wording { state: &state, since: None }.of_request(message);
@@ -65,7 +68,7 @@ impl Archive {
         let by_hand = || landing.request_commands(&remote, &request, &body_file);
         let commands = if opened.is_none() { by_hand() } else { Vec::new() };
         let PullRequest { head, base, .. } = request;
-        Ok(Proposed { run: run.clone(), remote: remote.name, head, base, opened, failure, commands })
+        Ok(Proposed { run: run.clone(), remote: remote.name, head, base, opened, failure, commands, warnings })
     }
 }
 

@@ -18,6 +18,7 @@ const KEEP_ONE: &str = "[clean]\nkeep_runs = 1\n";
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("prune::what_has_landed_goes_and_nothing_else", what_has_landed_goes_and_nothing_else),
+        case("prune::what_was_merged_by_hand_goes", what_was_merged_by_hand_goes),
         case("prune::a_run_that_goes_on_is_left_alone", a_run_that_goes_on_is_left_alone),
         case("prune::an_empty_rerun_is_not_the_latest", an_empty_rerun_is_not_the_latest),
         case("prune::an_undone_landing_is_still_held", an_undone_landing_is_still_held),
@@ -108,6 +109,22 @@ fn what_has_landed_goes_and_nothing_else() -> Outcome {
     says(&world.types(&["clean", "--landed"], 0)?, &["nothing to remove"])?;
     let quiet = world.types(&["land"], 0)?;
     if quiet.stderr.contains("clean --landed") { fail(quiet.stderr) } else { Ok(()) }
+}
+
+/// As after a pull request that a server has merged, and a pull: no landing is recorded.
+fn what_was_merged_by_hand_goes() -> Outcome {
+    let world = World::plain()?;
+    keep_one(&world)?;
+    let first = run(&world, "one")?;
+    run(&world, "two")?;
+    let held = refs(&world, &first)?;
+    says(&world.types(&["clean", "--landed"], 0)?, &["nothing to remove"])?;
+    world.repository.git(&["merge", "-q", "--no-ff", "-m", "Merge", &format!("orchestrate/{first}/integration")])?;
+    says(&world.types(&["clean", "--landed"], 0)?, &[&format!("run {first}: removed")])?;
+    if held.is_empty() || !refs(&world, &first)?.is_empty() {
+        return fail(format!("{held:?} left {:?}", refs(&world, &first)?));
+    }
+    if world.repository.path().join("one").exists() { Ok(()) } else { fail("it was not merged") }
 }
 
 /// An older run is pruned while the agent of another one is at work, and nothing of that one goes.

@@ -1,7 +1,8 @@
 //! Pruning: removes the worktrees, branches and snapshots of runs that have landed long ago.
 //!
-//! A run has landed if its whole result has, and if the user's branch still contains that landing. A ref is deleted
-//! only if the result that landed contains its commit, so work that was rejected, dropped or never merged stays.
+//! A run has landed if its whole result has, and if the user's branch still contains that landing; or if the branch
+//! contains the result because the user, or a server, has merged it. A ref is deleted only if the result that landed
+//! contains its commit, so work that was rejected, dropped or never merged stays.
 //!
 //! After a squash or a rebase the branch has the work in other commits. One ref of ours then holds the result with the
 //! agents' own commits, since undoing the landing, and landing again, need it.
@@ -10,8 +11,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use orchestrate_core::request::Purpose;
-use orchestrate_core::run_state::Landing;
-use orchestrate_core::{RunId, RunState, TaskId};
+use orchestrate_core::{Oid, RunId, RunState, TaskId};
 use orchestrate_git::{GitError, RefEntry};
 use orchestrate_journal::{Journal, JournalError};
 
@@ -41,6 +41,14 @@ pub struct PrunedRun {
     pub kept_refs: Vec<String>,
 }
 
+/// A result that the user's branch contains.
+struct LandedAs {
+    /// The commit of the branch that brought it: itself, or one with its work.
+    commit: Oid,
+    /// The result.
+    result: Oid,
+}
+
 impl Archive {
     /// Reports whether there is something of a landed run to prune.
     ///
@@ -50,11 +58,9 @@ impl Archive {
     pub fn has_prunable(&self, keep_runs: usize) -> Result<bool, CoordinatorError> {
         for run in self.older(keep_runs)? {
             let state = self.store.state(&run)?;
-            if !self.has_landed(&state)? {
-                continue;
-            }
+            let Some(landed) = self.landed_as(&state)? else { continue };
             for entry in self.refs_of(&run)? {
-                if self.has_landed_in(&state, &entry)? {
+                if self.is_within(&landed, &state.run_id, &entry)? {
                     return Ok(true);
                 }
             }
@@ -80,7 +86,7 @@ impl Archive {
     }
 
     fn prune_run(&self, run: &RunId, options: CleanOptions) -> Result<Option<PrunedRun>, CoordinatorError> {
-        if !self.has_landed(&self.store.state(run)?)? {
+        if self.landed_as(&self.store.state(run)?)?.is_none() {
             return Ok(None);
         }
         let cleaned = self.clean(run, options)?;
@@ -106,18 +112,25 @@ impl Archive {
         Ok(refs)
     }
 
-    /// Reports whether a run's whole result has landed, and its branch still contains the landing.
-    fn has_landed(&self, state: &RunState) -> Result<bool, CoordinatorError> {
-        let Some(landed) = state.landed().filter(|_| state.is_landed()) else { return Ok(false) };
-        // A commit that no longer exists is contained in no branch.
-        if !self.repo.has_object(&landed.to)? {
-            return Ok(false);
-        }
-        let tip = match self.repo.branch_tip(&landed.branch) {
-            Err(GitError::BranchGone { .. }) => return Ok(false),
+    /// Returns how a run's whole result has landed, if its branch still contains it.
+    fn landed_as(&self, state: &RunState) -> Result<Option<LandedAs>, CoordinatorError> {
+        let recorded = state.landed().filter(|_| state.is_landed());
+        let is_merged_elsewhere =
+            || state.exit_code.is_some() && state.landing_begun().is_none() && state.integration != state.base;
+        let (branch, commit) = match (recorded, &state.base_branch) {
+            (Some(landed), _) => (&landed.branch, &landed.to),
+            (None, Some(branch)) if is_merged_elsewhere() => (branch, &state.integration),
+            _ => return Ok(None),
+        };
+        let tip = match self.repo.branch_tip(branch) {
+            Err(GitError::BranchGone { .. }) => return Ok(None),
             tip => tip?,
         };
-        Ok(self.repo.contains(&tip, &landed.to)?)
+        // A commit that no longer exists is contained in no branch.
+        if !self.repo.has_object(commit)? || !self.repo.contains(&tip, commit)? {
+            return Ok(None);
+        }
+        Ok(Some(LandedAs { commit: commit.clone(), result: state.integration.clone() }))
     }
 
     /// Deletes the refs whose commits have landed, and returns the names of those that are gone and that stay.
@@ -131,16 +144,14 @@ impl Archive {
         let _held = if dry_run { None } else { Some(Journal::resume_for(&self.store, run, Purpose::Clean)?) };
         let state = self.store.state(run)?;
         let (mut gone, mut kept) = (Vec::new(), Vec::new());
-        if !self.has_landed(&state)? {
-            return Ok((gone, kept));
-        }
+        let Some(landed) = self.landed_as(&state)? else { return Ok((gone, kept)) };
         // Branches of tasks that need their worktree, or whose worktree stays, are needed, too.
         let (needed, entries) = (self.needed_branches(&state, cleaned), self.refs_of(run)?);
         if !dry_run {
-            self.hold_result(&state)?;
+            self.hold_result(&landed, run)?;
         }
         for entry in entries {
-            let is_removable = !needed.contains(&entry.name) && self.has_landed_in(&state, &entry)?;
+            let is_removable = !needed.contains(&entry.name) && self.is_within(&landed, run, &entry)?;
             if is_removable && (dry_run || self.repo.delete(&entry)?) {
                 gone.push(entry.name);
             } else {
@@ -159,28 +170,28 @@ impl Archive {
         needed.filter_map(|record| Some(format!("refs/heads/{}", record.branch()?))).collect()
     }
 
-    /// Holds the result of a landing that brought it in other commits.
-    fn hold_result(&self, state: &RunState) -> Result<(), CoordinatorError> {
-        let Some(landed) = state.landed() else { return Ok(()) };
-        if self.repo.has_object(&landed.result)? && !self.repo.contains(&landed.to, &landed.result)? {
-            self.repo.keep(&held_result(&state.run_id, landed), &landed.result)?;
+    /// Holds a result that has landed in other commits.
+    fn hold_result(&self, landed: &LandedAs, run: &RunId) -> Result<(), CoordinatorError> {
+        let LandedAs { commit, result } = landed;
+        if self.repo.has_object(result)? && !self.repo.contains(commit, result)? {
+            self.repo.keep(&held_result(run, result), result)?;
         }
         Ok(())
     }
 
     /// Reports whether what a ref holds has landed. The tree of a conflict is no work.
-    fn has_landed_in(&self, state: &RunState, entry: &RefEntry) -> Result<bool, CoordinatorError> {
-        let Some(landed) = state.landed() else { return Ok(false) };
+    fn is_within(&self, landed: &LandedAs, run: &RunId, entry: &RefEntry) -> Result<bool, CoordinatorError> {
+        let LandedAs { commit, result } = landed;
         let is_commit = self.repo.store().find_commit(&entry.target)?.is_some();
-        if !is_commit || self.repo.contains(&landed.to, &entry.target)? {
+        if !is_commit || self.repo.contains(commit, &entry.target)? {
             return Ok(true);
         }
-        let is_held = entry.name != held_result(&state.run_id, landed) && self.repo.has_object(&landed.result)?;
-        Ok(is_held && self.repo.contains(&landed.result, &entry.target)?)
+        let is_held = entry.name != held_result(run, result) && self.repo.has_object(result)?;
+        Ok(is_held && self.repo.contains(result, &entry.target)?)
     }
 }
 
 /// Returns the name of the ref that holds a result which has landed in other commits.
-fn held_result(run: &RunId, landed: &Landing) -> String {
-    format!("{}{}/landed-{}", run.keep_prefix(), TaskId::INTEGRATION, landed.result)
+fn held_result(run: &RunId, result: &Oid) -> String {
+    format!("{}{}/landed-{result}", run.keep_prefix(), TaskId::INTEGRATION)
 }

@@ -456,7 +456,7 @@ impl std::fmt::Display for Expected {
                 out,
                 "models with their numbers of tokens such as {{ \"ollama/qwen3\" = 8000 }}, at least {LEAST_CONTEXT_TOKENS}{LEAST_CONTEXT_REASON}"
             ),
-            Kind::Dollars => out.write_str("an amount of dollars such as 5 or 0.25"),
+            Kind::Dollars => out.write_str("an amount of dollars above zero such as 5 or 0.25, with at most six decimals"),
             Kind::Prices => out.write_str(
                 "models with their dollars for a million tokens such as { \"openai/gpt-5\" = { input = 1.25, cached = 0.125, output = 10 } }",
             ),
@@ -610,5 +610,15 @@ mod tests {
             let value = named(name).and_then(|key| key.kind.parse(text).ok());
             assert_eq!(value, expected, "{name} = {text}");
         }
+    }
+
+    #[test]
+    fn a_refused_amount_says_how_fine_one_may_be() {
+        let refused = |text: &str| Kind::Dollars.parse(text).map_err(|expected| expected.to_string());
+        let reason = "an amount of dollars above zero such as 5 or 0.25, with at most six decimals";
+        for text in ["0.1234567", "0", "ten"] {
+            assert_eq!(refused(text), Err(reason.to_owned()), "{text}");
+        }
+        assert_eq!(refused("0.123456"), Ok(Value::Dollars(123_456)));
     }
 }

@@ -35,6 +35,7 @@ const INPUTS: &[Input] = &[
     ("headings", |n| "### Task 1: x\n\n**Files**: a\n\n".repeat(n / 30)),
     ("skipped", |n| format!("# P\n\n## Notes\n\n{}", "- [ ] x\n".repeat(n / 8))),
     ("wide details", |n| format!("- [ ] T1 x\n{}", "  - [ ] y\n".repeat(n / 10))),
+    ("fields without bullets", |n| format!("- [ ] T1 x (\n{}", "  files: a\n  (x\n".repeat(n / 16))),
     ("files", |n| (0..n / 40).map(|at| format!("- [ ] x (files: src/{at}/, src/{at}/a.rs)\n")).collect()),
     ("unknown dependencies", |n| "- [ ] x (depends: T9, T8)\n".repeat(n / 26)),
     ("numbers", |n| (0..n / 14).map(|at| format!("- [ ] {at}. x\n")).collect()),

@@ -353,3 +353,29 @@ warnings 4: this is prose, of which only words that look like paths count as fil
         assert_eq!(errors.len(), 1, "{source}: {errors:?}");
     }
 }
+
+#[test]
+fn a_line_without_a_bullet_is_an_attribute_as_a_bullet_is() {
+    reads(
+        "- [ ] T1 Parse it\n- [ ] T2 Print it\n  depends: T1\n  files: src/a.rs,\n  src/b.rs\n  and look\n  \
+         **Verify**: cargo test\n- [ ] T3 Ship it\n\n  Some words.\n  Depends on: T2\n  Run: the release\n",
+        "\
+T1 [todo] Parse it
+T2 [todo] Print it | files src/a.rs / src/b.rs | details and look | verify cargo test
+T3 [todo] Ship it | details Some words. / Run: the release
+> T1: nothing comes before
+> T2: after T1: dependency
+> T3: after T2: dependency
+",
+    );
+    reads(
+        "- [ ] T1 Parse it (see\n  depends: T9)\n  Agent: Claude\n  Files:\n  - src/a.rs\n",
+        "\
+T1 [todo] Parse it (see | details depends: T9) / Agent: Claude / Files: / src/a.rs
+> T1: nothing comes before
+warnings 3: `Claude` is no role, so this is a detail of the task
+warnings 4: this key has no value in its line, so it is a detail
+",
+    );
+    reads("- [ ] T1 a\n  depnds: T1\n", "T1 [todo] a | details depnds: T1\nerrors 2: unknown key `depnds`\n");
+}

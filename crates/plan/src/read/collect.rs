@@ -559,7 +559,7 @@ impl Walk<'_, '_> {
                         }
                     }
                 }
-                other => self.reader.block_detail(other, &mut own.details),
+                other => self.reader.block_detail(other, &mut own.attributes, &mut own.details),
             }
         }
         own.details = vec![handed_down::shortened(&own.details.join("\n"))];
@@ -590,7 +590,7 @@ impl Walk<'_, '_> {
                         self.reader.item_detail(item, &mut draft.attributes, &mut draft.details);
                     }
                 }
-                other => self.reader.block_detail(other, &mut draft.details),
+                other => self.reader.block_detail(other, &mut draft.attributes, &mut draft.details),
             }
         }
         draft.attributes.inherit(&inherited.attributes);

@@ -150,4 +150,47 @@ impl<'a> Inline<'a> {
     pub(crate) fn slice(&self, range: Range<usize>) -> &str {
         self.text.get(range).unwrap_or_default()
     }
+
+    /// Returns the ranges of its lines.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Range<usize>> {
+        let further = self.further.iter().map(|(start, _)| *start);
+        let ends = further.clone().map(|start| start - 1).chain([self.text.len()]);
+        [0].into_iter().chain(further).zip(ends).map(|(start, end)| start..end)
+    }
+
+    /// Returns the ranges of the lines that begin in none of these ranges, which are in order.
+    pub(crate) fn lines_outside(&self, ranges: &[Range<usize>]) -> impl Iterator<Item = Range<usize>> {
+        let mut ranges = ranges.iter().peekable();
+        self.lines().filter(move |line| {
+            while ranges.next_if(|range| range.end <= line.start).is_some() {}
+            ranges.peek().is_none_or(|range| range.start > line.start)
+        })
+    }
+
+    /// Returns the range of a line in the source.
+    pub(crate) fn place(&self, line: &Range<usize>) -> Range<usize> {
+        let start = self.offset(line.start);
+        start..start + line.len()
+    }
+
+    /// Returns a range of the text as a text of its own. What follows its first line cannot be mapped back.
+    pub(crate) fn part(&self, range: Range<usize>) -> Inline<'_> {
+        let start = self.offset(range.start);
+        Inline { text: Cow::Borrowed(self.slice(range)), start, further: Vec::new() }
+    }
+
+    /// Returns the text without the lines that begin in some ranges, which are in order.
+    pub(crate) fn without_lines(&self, ranges: &[Range<usize>]) -> Inline<'a> {
+        let mut lines = self.lines_outside(ranges);
+        let first = lines.next().unwrap_or_default();
+        let start = self.offset(first.start);
+        let mut kept = Inline { text: Cow::Owned(self.slice(first).to_owned()), start, further: Vec::new() };
+        for line in lines {
+            let text = kept.text.to_mut();
+            text.push('\n');
+            kept.further.push((text.len(), self.offset(line.start)));
+            text.push_str(self.slice(line));
+        }
+        kept
+    }
 }

@@ -188,7 +188,11 @@ impl<'a> Reader<'_, 'a> {
         (at, is_group): (usize, bool),
         place: &Location,
     ) -> Draft {
-        let line = attributes::read_line(inline, mark.rest, self.known, self.findings);
+        let fields = self.field_lines_in(inline, Some(mark.rest));
+        let without_fields = (!fields.is_empty()).then(|| inline.without_lines(&fields));
+        let with_fields = inline;
+        let inline = without_fields.as_ref().unwrap_or(inline);
+        let mut line = attributes::read_line(inline, mark.rest, self.known, self.findings);
         let mut cuts = line.cuts;
         cuts.sort_unstable_by_key(|cut| cut.start);
         let mut start = skip_cuts(&inline.text, mark.rest, &cuts);
@@ -206,6 +210,7 @@ impl<'a> Reader<'_, 'a> {
         let title = if title.contains("**") { text::without_strong(title) } else { title };
         let mut details: Vec<String> = Vec::new();
         push_detail(&mut details, further.join("\n").trim().to_owned());
+        self.fields_at(with_fields, &fields, &mut line.attributes, &mut details);
         details.extend(line.attributes.labels.iter().map(|label| format!("Story: {label}")));
         let number = heading::task(&title).map(|found| found.number.to_owned());
         let is_number = id.as_ref().is_some_and(|id| counts(&id.text));
@@ -225,6 +230,64 @@ impl<'a> Reader<'_, 'a> {
             optional: mark.optional,
             goal: false,
             attributes: line.attributes,
+        }
+    }
+
+    /// Returns the places of the lines of a paragraph, or of those after a byte, that are attributes, as a bullet with
+    /// the same text is, each with the lines that continue its list after a comma.
+    fn field_lines_in(&mut self, inline: &Inline<'_>, after: Option<usize>) -> Vec<Range<usize>> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        let mut is_open = false;
+        for line in inline.lines().filter(|line| after.is_none_or(|after| line.start > after)) {
+            let ends_open = inline.slice(line.clone()).ends_with(',');
+            let part = inline.part(line.clone());
+            match attributes::read_detail(&part, Form::Bullet, self.findings).filter(|field| self.is_set_by(field)) {
+                Some(field) => {
+                    is_open = ends_open && matches!(field.key, Key::Depends | Key::Files);
+                    found.push(line);
+                }
+                None if is_open => {
+                    is_open = ends_open;
+                    found.last_mut().into_iter().for_each(|last| last.end = line.end);
+                }
+                None => {}
+            }
+        }
+        if !found.is_empty() {
+            retain_outside(&inline.text, &mut found);
+        }
+        found
+    }
+
+    /// Reports whether a line without a bullet sets the attribute that it names; warns if it has no effect.
+    fn is_set_by(&mut self, field: &Field<'_>) -> bool {
+        let name = field.value.trim_start_matches('@');
+        let (code, message, advice) = if field.value.is_empty() {
+            let advice = "write the values behind the key, or the key as a bullet above the list";
+            (FindingCode::UnusedKey, "this key has no value in its line, so it is a detail".to_owned(), Some(advice))
+        } else if field.key == Key::Agent && !names::is_meant(name, self.known) {
+            let message = format!("`{name}` is no role, so this is a detail of the task");
+            (FindingCode::UnknownRole, message, None)
+        } else {
+            return true;
+        };
+        let found = Pending::new(field.offset, code, field.value, message);
+        self.findings.warn(found.suggest(advice.map(str::to_owned)));
+        false
+    }
+
+    /// Stores the fields at these places of a paragraph.
+    fn fields_at(
+        &mut self,
+        inline: &Inline<'_>,
+        places: &[Range<usize>],
+        attributes: &mut Attributes,
+        details: &mut Vec<String>,
+    ) {
+        for place in places {
+            if let Some(field) = attributes::read_detail(&inline.part(place.clone()), Form::Bullet, self.findings) {
+                self.field(&field, attributes, details);
+            }
         }
     }
 
@@ -272,9 +335,19 @@ impl<'a> Reader<'_, 'a> {
         if key == Key::Files { value::first_paths(value) } else { value.to_owned() }
     }
 
-    /// Adds a block below a task as a detail.
-    pub(crate) fn block_detail(&mut self, block: &Block, details: &mut Vec<String>) {
-        push_detail(details, self.dedented(block.range()));
+    /// Adds a block below a task as a detail, without the lines of a paragraph that are attributes.
+    pub(crate) fn block_detail(&mut self, block: &Block, attributes: &mut Attributes, details: &mut Vec<String>) {
+        let Block::Paragraph(range) = block else {
+            return push_detail(details, self.dedented(block.range()));
+        };
+        let inline = Inline::new(self.source, range.clone());
+        let fields = self.field_lines_in(&inline, None);
+        if fields.is_empty() {
+            return push_detail(details, self.dedented(range.clone()));
+        }
+        self.fields_at(&inline, &fields, attributes, details);
+        let prose: Vec<String> = inline.lines_outside(&fields).map(|line| self.dedented(inline.place(&line))).collect();
+        push_detail(details, prose.join("\n"));
     }
 
     /// Returns a range's lines without the indentation of the first, HTML comments and hidden characters.
@@ -328,7 +401,7 @@ impl<'a> Reader<'_, 'a> {
                 }
                 other => {
                     open = None;
-                    self.block_detail(other, &mut draft.details);
+                    self.block_detail(other, &mut draft.attributes, &mut draft.details);
                 }
             }
         }
@@ -491,6 +564,24 @@ pub(crate) fn items_of(block: &Block) -> &[Item] {
         Block::List(items) => items,
         _ => &[],
     }
+}
+
+/// Keeps the ranges, which are in order, that begin outside parentheses, code spans and comments.
+fn retain_outside(text: &str, ranges: &mut Vec<Range<usize>>) {
+    let text::Spans { code, comments } = text::spans(text);
+    let mut opaque: Vec<Range<usize>> = code.into_iter().chain(comments).collect();
+    opaque.sort_unstable_by_key(|range| range.start);
+    let mut enclosing = text::parentheses(text, &opaque);
+    enclosing.extend(opaque.iter().map(|range| (range.start, range.end)));
+    enclosing.sort_unstable();
+    let mut enclosing = enclosing.into_iter().peekable();
+    let mut outside = 0;
+    ranges.retain(|range| {
+        while let Some((_, end)) = enclosing.next_if(|(start, _)| *start < range.start) {
+            outside = outside.max(end + 1);
+        }
+        range.start >= outside
+    });
 }
 
 fn push_detail(details: &mut Vec<String>, detail: String) {

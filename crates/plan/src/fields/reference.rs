@@ -12,13 +12,21 @@ use crate::fields::identify;
 use crate::read::collect::Group;
 use crate::read::heading;
 use crate::read::phase;
+use orchestrate_core::ids::TaskId;
 use orchestrate_core::similar::nearest;
 
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
 const MAX_SUGGESTIONS: usize = 20;
 
-/// What stands between two tasks of one list, as a word of its own.
-const CONNECTING: [&str; 8] = ["and", "plus", "then", "+", "/", "|", "→", "->"];
+/// What stands between two tasks of one list, as a word of its own in any case.
+const CONNECTING: [&str; 17] =
+    ["and", "plus", "then", "+", "/", "|", "→", "->", "und", "et", "y", "e", "и", "和", "与", "と", "및"];
+
+/// What joins two tasks of one list without blanks. No id contains any of these.
+const JOINTS: [char; 4] = ['+', '/', '|', '→'];
+
+/// What ends an item of a list.
+const SEPARATORS: [char; 7] = [',', ';', '&', '\n', '，', '、', '；'];
 
 /// The maximum length of a range: two ids and the separator between them.
 const MAX_RANGE_BYTES: usize = 160;
@@ -232,7 +240,7 @@ impl<'a> References<'a> {
             at = place + word.len();
             match self.piece(word).filter(|_| begins_with_task && prose.is_none()) {
                 Some(indices) => found.tasks.extend(indices),
-                None if CONNECTING.contains(&word) => {}
+                None if CONNECTING.iter().any(|connecting| connecting.eq_ignore_ascii_case(word)) => {}
                 None if is_id(word) && self.piece(word).is_none() => findings.error(self.unknown(offset + place, word)),
                 None => prose = prose.or(Some(place)),
             }
@@ -264,7 +272,8 @@ impl<'a> References<'a> {
         }
         self.suggested.set(self.suggested.get() + 1);
         let near = nearest(piece, self.ids.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        found.suggest(near)
+        let joins = || piece.contains(JOINTS).then(|| "write commas between several tasks".to_owned());
+        found.suggest(near.or_else(joins))
     }
 
     /// Returns the tasks that a piece names: one, a group, or a range.
@@ -273,7 +282,16 @@ impl<'a> References<'a> {
         if let Some(found) = self.one(piece).or_else(|| self.one(bare)) {
             return Some(found);
         }
-        self.range(bare).or_else(|| self.phase(piece))
+        self.range(bare).or_else(|| self.phase(piece)).or_else(|| self.joined(bare))
+    }
+
+    /// Returns the tasks that a word joins (`parser/printer`), if each part of it names one.
+    fn joined(&self, word: &str) -> Option<Vec<usize>> {
+        if !word.contains(JOINTS) || word.contains(' ') {
+            return None;
+        }
+        let found: Option<Vec<Vec<usize>>> = word.split(JOINTS).map(|part| self.one(part)).collect();
+        found.map(|tasks| tasks.concat())
     }
 
     /// Returns the tasks of a phase that a piece names (`Phase 1`).
@@ -396,12 +414,13 @@ fn without_words(piece: &str) -> &str {
     heading::without_word(piece).unwrap_or(piece)
 }
 
-/// Splits a list at commas, semicolons, `&`, `and` and line ends; returns each piece with its byte offset.
+/// Splits a list at commas, semicolons, `&`, `and` and line ends, and at what joins numbered tasks; returns each piece
+/// with its byte offset.
 fn pieces(list: &str) -> Vec<(usize, &str)> {
     let mut at = 0;
     let mut pieces = Vec::new();
-    for raw in list.split_inclusive([',', ';', '&', '\n']) {
-        let piece = raw.trim_end_matches([',', ';', '&', '\n']);
+    for raw in list.split_inclusive(SEPARATORS) {
+        let piece = raw.trim_end_matches(SEPARATORS);
         let lead = piece.len() - piece.trim_start().len();
         let trimmed = piece.trim().trim_end_matches('.');
         let (skip, trimmed) = match trimmed.strip_prefix("and ") {
@@ -410,12 +429,29 @@ fn pieces(list: &str) -> Vec<(usize, &str)> {
         };
         for (offset, part) in split_and(trimmed) {
             if !part.trim().is_empty() {
-                pieces.push((at + lead + skip + offset, part.trim()));
+                let begin = at + lead + skip + offset;
+                pieces.extend(split_joined(part.trim()).into_iter().map(|(offset, part)| (begin + offset, part)));
             }
         }
         at += raw.len();
     }
     pieces
+}
+
+/// Splits a text that joins numbered tasks without blanks (`T1+T2`); returns each part with its byte offset.
+fn split_joined(text: &str) -> Vec<(usize, &str)> {
+    let is_numbered = |part: &str| TaskId::is_plain(part) && part.contains(|c: char| c.is_ascii_digit());
+    if !text.contains(JOINTS) || !text.split(JOINTS).all(is_numbered) {
+        return vec![(0, text)];
+    }
+    let mut at = 0;
+    text.split_inclusive(JOINTS)
+        .map(|raw| {
+            let start = at;
+            at += raw.len();
+            (start, raw.trim_end_matches(JOINTS))
+        })
+        .collect()
 }
 
 fn split_and(text: &str) -> Vec<(usize, &str)> {
@@ -432,7 +468,6 @@ fn split_and(text: &str) -> Vec<(usize, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use orchestrate_core::ids::TaskId;
 
     fn name<'d>(id: &'d str, number: Option<&'d str>) -> Name<'d> {
         Name { id: TaskId::new(id.to_owned()), number, title: id, section: 0, prefix: None, phase: None }
@@ -444,7 +479,7 @@ mod tests {
         let tasks: Vec<Name<'_>> = ids.iter().map(|id| name(id, None)).collect();
         let groups = [Group { id: "1".to_owned(), mark: None, leaves: 6..8 }];
         let references = References::new(&tasks, &groups);
-        let table: [(&str, &[usize]); 21] = [
+        let table: [(&str, &[usize]); 27] = [
             ("T001", &[0]),
             ("t001", &[0]),
             ("T1", &[0]),
@@ -452,6 +487,12 @@ mod tests {
             ("T001 and T003", &[0, 2]),
             ("T001 T003", &[0, 2]),
             ("T001 + T003", &[0, 2]),
+            ("T001 AND T003", &[0, 2]),
+            ("T001 und T003", &[0, 2]),
+            ("T001、T003", &[0, 2]),
+            ("T001+T003", &[0, 2]),
+            ("T1|T2-T3/US-001", &[0, 1, 2, 4]),
+            ("setup-db+set_up_the_crate", &[8, 9]),
             ("T001 then T002 (the tables)", &[0, 1]),
             ("US-001 / T003", &[4, 2]),
             ("T001-T003", &[0, 1, 2]),
@@ -472,6 +513,10 @@ mod tests {
             let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, usize::MAX, &mut findings);
             assert_eq!((found.tasks.as_slice(), findings.errors.len()), (expected, 0), "{text}");
         }
+        let mut findings = Findings::default();
+        let list = Located { text: "T001+T9".to_owned(), offset: 0 };
+        let found = references.resolve(&list, usize::MAX, &mut findings);
+        assert_eq!((found.tasks, findings.errors.len()), (vec![0], 1), "each part is judged by itself");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Tests of the order of tasks: barriers, marks, the front matter's choice, common paths and optional tasks.
 
-use crate::tests::{reads, warns};
+use crate::tests::{fails, reads, warns};
 
 #[test]
 fn phases_are_barriers() {
@@ -90,4 +90,19 @@ fn optional_tasks_come_last_but_for_what_closes_the_plan() {
     );
     reads("- [ ]* T1 a\n- [ ]* T2 b\n", &["T1: a | optional yes", "T2: b | optional yes"]);
     reads("---\nparallel: sequential\n---\n- [ ]* a\n- [ ] b\n", &["a: a | after b | optional yes", "b: b"]);
+}
+
+#[test]
+fn a_number_that_may_be_a_place_or_an_id_is_said() {
+    let plan = "1. [ ] T3 Parse\n2. [ ] T1 Print\n3. [ ] T2 Ship (depends: 1)\n";
+    reads(plan, &["T3: Parse", "T1: Print | after T3", "T2: Ship | depends T3"]);
+    warns(plan, &["3:26 look_alike 1 → write the whole id"]);
+    let plan = "1. [ ] [2] a\n2. [ ] [1] b\n3. [ ] [3] c (depends: 1)\n";
+    reads(plan, &["2: a", "1: b | after 2", "3: c | depends 1"]);
+    warns(plan, &["3:24 look_alike 1 → write the whole id"]);
+    warns("1. [ ] T1 a\n2. [ ] T2 b (depends: 1)\n", &[]);
+    fails(
+        "## A\n1. [ ] a\n\n## B\n1. [ ] b\n\n## C\n- [ ] c (depends: 1)\n",
+        &["8:19 unknown_dependency 1 → write the id of the one that is meant"],
+    );
 }

@@ -59,7 +59,7 @@ fn brief(findings: &[Finding]) -> Vec<String> {
 }
 
 #[track_caller]
-fn fails(source: &str, expected: &[&str]) {
+pub(crate) fn fails(source: &str, expected: &[&str]) {
     let errors = Plan::parse(source, &known()).expect_err(source);
     assert_eq!(brief(&errors), expected, "{source}");
 }

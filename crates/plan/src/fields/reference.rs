@@ -18,6 +18,9 @@ use orchestrate_core::similar::nearest;
 /// The maximum number of suggestions for unknown dependencies: each compares every id.
 const MAX_SUGGESTIONS: usize = 20;
 
+/// What may stand before the number of an id that people leave out.
+const PREFIXES: [&str; 6] = ["", "t", "s", "us-", "t-", "task-"];
+
 /// What stands between two tasks of one list, as a word of its own in any case.
 const CONNECTING: [&str; 17] =
     ["and", "plus", "then", "+", "/", "|", "→", "->", "und", "et", "y", "e", "и", "和", "与", "と", "및"];
@@ -139,10 +142,14 @@ impl<'a> References<'a> {
         let Some(prefix) = task.prefix.as_deref() else {
             let own =
                 numbers.filter(|_| !is_nothing(&list.text)).and_then(|numbers| self.numbered_in(numbers, list, most));
-            return match own {
+            let found = match own {
                 Some(tasks) => Resolved { tasks, has_prose: false },
                 None => self.resolve(list, most, findings),
             };
+            if let Some(numbers) = numbers {
+                self.warn_of_numbers(numbers, list, &found, findings);
+            }
+            return found;
         };
         let own: Vec<String> = pieces(&list.text)
             .into_iter()
@@ -178,6 +185,34 @@ impl<'a> References<'a> {
             }
         }
         Some(found)
+    }
+
+    /// Warns of each number in a list that is the place of one task in its section and stands in the id of another.
+    fn warn_of_numbers(
+        &self,
+        numbers: &BTreeMap<u64, Option<usize>>,
+        list: &Located,
+        found: &Resolved,
+        findings: &mut Findings,
+    ) {
+        for (start, piece) in pieces(&list.text) {
+            let bare = without_words(piece);
+            let Ok(number) = bare.parse::<u64>() else { continue };
+            let Some(placed) = numbers.get(&number).copied().flatten() else { continue };
+            let named = PREFIXES.iter().find_map(|prefix| self.numbers(prefix, number, number)?.next());
+            let Some(named) = named.filter(|named| *named != placed && self.suggested.get() < MAX_SUGGESTIONS) else {
+                continue;
+            };
+            self.suggested.set(self.suggested.get() + 1);
+            let (chosen, other, why) = match found.tasks.contains(&placed) {
+                true => (placed, named, "has that number in its id"),
+                false => (named, placed, "is at that place of its section"),
+            };
+            let id = |at: usize| self.ids.get(at).copied().unwrap_or_default();
+            let message = format!("`{bare}` is read as `{}`, and not as `{}`, which {why}", id(chosen), id(other));
+            let warning = Pending::new(list.offset + start, FindingCode::LookAlike, bare, message);
+            findings.warn(warning.suggest(Some("write the whole id".to_owned())));
+        }
     }
 
     /// Resolves a list, stopping once there are more than `most` tasks. An id that no task has is an error; anything
@@ -266,6 +301,12 @@ impl<'a> References<'a> {
     }
 
     fn unknown(&self, offset: usize, piece: &str) -> Pending {
+        let number = without_words(piece).parse().map(Bare::Number);
+        if number.is_ok_and(|number| self.by_bare_number().get(&number) == Some(&None)) {
+            let message = format!("several tasks have the number `{piece}`");
+            let found = Pending::new(offset, FindingCode::UnknownDependency, piece, message);
+            return found.suggest(Some("write the id of the one that is meant".to_owned()));
+        }
         let found = Pending::new(offset, FindingCode::UnknownDependency, piece, format!("there is no task `{piece}`"));
         if self.suggested.get() >= MAX_SUGGESTIONS {
             return found;

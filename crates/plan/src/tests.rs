@@ -576,6 +576,9 @@ fn a_check_says_that_nothing_would_run() {
     assert_eq!(said("- [x] a\n- [x] b\n"), "Nothing is left to do: every task is done.");
     assert_eq!(said("- [x] a\n- [-] b\n"), "Nothing would run: no open task can start.");
     assert!(checked("- [ ]* a\n", &[], &|_| true).render().contains("  [ ] a  a  (optional)  @implementer"));
+    let withheld = checked("- [ ] a\n- [-] b\n- [!] c\n", &[], &|_| true).render();
+    assert!(withheld.contains("  [-] b  b  (cancelled, not run)  @implementer"), "{withheld}");
+    assert!(withheld.contains("  [!] c  c  (blocked, not run)  @implementer"), "{withheld}");
 }
 
 #[test]

@@ -363,6 +363,7 @@ impl CheckReport {
                 TaskStatus::Blocked => '!',
             };
             let mut pieces = vec![format!("  [{mark}] {:width$}  {}", task.id.as_str(), task.title)];
+            pieces.extend(withheld(task).map(str::to_owned));
             pieces.extend(optional(task));
             pieces.extend(task.agent.as_ref().map(|agent| format!("@{agent}")));
             pieces.extend(task.run.as_ref().map(|run| format!("run: {run}")));
@@ -376,6 +377,15 @@ impl CheckReport {
         if !self.waves.is_empty() {
             out.push_str("\nOrder:\n");
         }
+    }
+}
+
+/// Returns the remark on a task that is neither done nor run because of its mark.
+fn withheld(task: &CheckedTask) -> Option<&'static str> {
+    match task.status {
+        TaskStatus::Cancelled => Some("(cancelled, not run)"),
+        TaskStatus::Blocked => Some("(blocked, not run)"),
+        TaskStatus::Todo | TaskStatus::LeftOut | TaskStatus::Done | TaskStatus::InProgress => None,
     }
 }
 

@@ -379,3 +379,27 @@ warnings 4: this key has no value in its line, so it is a detail
     );
     reads("- [ ] T1 a\n  depnds: T1\n", "T1 [todo] a | details depnds: T1\nerrors 2: unknown key `depnds`\n");
 }
+
+#[test]
+fn open_work_is_not_read_as_done_for_a_word_in_its_title() {
+    reads(
+        "### Task 1: Handle sockets (closed)\n\nText.\n\n### Task 2: Parse (done)\n\nText.\n",
+        "\
+T1 [todo] Handle sockets (closed) | details Text.
+T2 [done] Parse | details Text.
+> T1: nothing comes before
+warnings 1: `closed` at the end is read as part of the title, so the task is open
+",
+    );
+    reads(
+        "## Phase 1: Sockets (closed)\n\n- Open them\n\n## Phase 2\n\n- Show messages (delivered)\n\
+         - Show users (new)\n",
+        "\
+open_them [done] Open them
+show_messages [todo] Show messages (delivered)
+show_users_new [todo] Show users (new)
+> show_messages / show_users_new: nothing comes before; together: nothing orders them
+warnings 7: `delivered` at the end is read as part of the title, so the task is open
+",
+    );
+}

@@ -577,6 +577,7 @@ impl Walk<'_, '_> {
         draft.counts |= self.style == Style::ProgressBoxes && !self.sections.is_checklist();
         if mark.at.is_none() {
             draft.marks.extend(own_status(line));
+            self.reader.note_doubtful_status(&draft);
             if let Some((_, title)) = status::trailing(&draft.title) {
                 draft.title = title.to_owned();
             }
@@ -620,6 +621,7 @@ impl Walk<'_, '_> {
         let mut draft = self.reader.draft_line(&inline, mark, (range.start, false), &self.sections.place);
         if mark.at.is_none() {
             draft.marks.extend(own_status(&inline));
+            self.reader.note_doubtful_status(&draft);
         }
         // A number before the box is not part of the text after it.
         let head = if mark.at.is_some_and(|at| at > 1) { 0 } else { mark.rest };

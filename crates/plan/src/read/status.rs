@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use orchestrate_core::task::TaskStatus;
 
+use crate::read::phase;
+
 /// The marks that people put where others have a box. A cross stands for work that is not done yet: a plan says in
 /// words that something is cancelled.
 const MARKS: &[(char, TaskStatus)] = &[
@@ -137,6 +139,29 @@ const WORDS: &[(TaskStatus, &[&str])] = &[
     ),
 ];
 
+/// Words in parentheses at the end of a title that rather say what its task is about (`Handle sockets (closed)`) than
+/// how far it is; at the end of a phase's heading they are a status.
+const OF_THINGS: &[&str] = &[
+    "closed",
+    "shipped",
+    "delivered",
+    "released",
+    "new",
+    "ready",
+    "next",
+    "draft",
+    "proposed",
+    "queued",
+    "backlog",
+    "active",
+    "partial",
+    "dropped",
+    "skipped",
+    "rejected",
+    "waiting",
+    "paused",
+];
+
 /// Returns the status of a leading mark, and the text after it.
 pub(crate) fn leading_mark(text: &str) -> Option<(TaskStatus, &str)> {
     let first = text.chars().next().filter(|first| !first.is_ascii())?;
@@ -209,9 +234,27 @@ fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
         let rest = title.get(..at).unwrap_or_default().trim_end_matches([' ', '-', '–', '—']);
         return ends.then_some((status, rest, at..title.len()));
     }
+    let (open, inner) = in_parentheses(title)?;
+    let status = of_text(inner)?;
+    if OF_THINGS.contains(&key_of(inner).as_str()) && phase::of_heading(title).is_none() {
+        return None;
+    }
+    Some((status, title.get(..open)?.trim_end(), open + 1..title.len() - 1))
+}
+
+/// Returns the text in the parentheses or brackets that end a title, and the offset of the opening one.
+fn in_parentheses(title: &str) -> Option<(usize, &str)> {
     let open = title.strip_suffix([')', ']'])?.rfind(['(', '['])?;
     let inner = title.get(open + 1..title.len() - 1).filter(|inner| !inner.trim().is_empty())?;
-    Some((of_text(inner)?, title.get(..open)?.trim_end(), open + 1..title.len() - 1))
+    Some((open, inner))
+}
+
+/// Returns the words at the end of a title that are part of it, although they may be meant as a status with which the
+/// task would not be run.
+pub(crate) fn doubtful(title: &str) -> Option<&str> {
+    let (_, inner) = in_parentheses(title.trim_end())?;
+    let withholds = of_text(inner).is_some_and(|status| !status.runs());
+    (withholds && split_trailing(title).is_none()).then_some(inner)
 }
 
 #[cfg(test)]
@@ -253,6 +296,10 @@ mod tests {
             ("Stage 3 (in progress)", Some((InProgress, "Stage 3"))),
             ("Use ✅ as a mark", None),
             ("Task 4 (optional)", None),
+            ("Task 6: Handle sockets (closed)", None),
+            ("Task 6: Handle (done) sockets", None),
+            ("Task 7: Crash (fixed)", Some((Done, "Task 7: Crash"))),
+            ("Phase 3: Sockets (closed)", Some((Done, "Phase 3: Sockets"))),
             ("Task 5", None),
         ];
         for (title, expected) in table {

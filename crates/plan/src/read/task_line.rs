@@ -512,6 +512,15 @@ impl<'a> Reader<'_, 'a> {
         status.is_some()
     }
 
+    /// Warns of a word at the end of a title that may be meant as a status.
+    pub(crate) fn note_doubtful_status(&mut self, draft: &Draft) {
+        let Some(word) = status::doubtful(&draft.title) else { return };
+        let message = format!("`{word}` at the end is read as part of the title, so the task is open");
+        let advice = "write `(done)` or `(cancelled)` if it is";
+        let found = Pending::new(draft.at, FindingCode::LookAlike, word, message);
+        self.findings.warn(found.suggest(Some(advice.to_owned())));
+    }
+
     /// Warns of a column of a table that seems to choose what does the tasks, but is only a detail of each.
     pub(crate) fn note_column(&mut self, column: Range<usize>) {
         let heading = self.source.slice(column.clone());

@@ -37,6 +37,10 @@ const INPUTS: &[Input] = &[
     ("wide details", |n| format!("- [ ] T1 x\n{}", "  - [ ] y\n".repeat(n / 10))),
     ("fields without bullets", |n| format!("- [ ] T1 x (\n{}", "  files: a\n  (x\n".repeat(n / 16))),
     ("files", |n| (0..n / 40).map(|at| format!("- [ ] x (files: src/{at}/, src/{at}/a.rs)\n")).collect()),
+    ("globs", |n| {
+        let name = |at: usize| if at < 16 { format!("a/*{at}*/**/c.rs") } else { format!("a/{at}/b/d.rs") };
+        (0..n / 36).map(|at| format!("- [ ] x (files: {})\n", name(at))).collect()
+    }),
     ("unknown dependencies", |n| "- [ ] x (depends: T9, T8)\n".repeat(n / 26)),
     ("numbers", |n| (0..n / 14).map(|at| format!("- [ ] {at}. x\n")).collect()),
     ("numbers below each other", |n| (1..n / 14).map(|at| format!("- [ ] 1{}\n", ".1".repeat(at % 9))).collect()),

@@ -10,7 +10,7 @@ use crate::fields::assign::Name;
 use crate::fields::attributes::Attributes;
 use crate::fields::reference::{References, Resolved};
 use crate::front_matter::Order;
-use crate::order::overlap::{MAX_GLOBS, Pattern, Writers};
+use crate::order::overlap::{Paths, Pattern, Writers};
 use crate::order::reason::{Cause, Reason};
 use crate::order::sequence;
 use crate::order::sequence::Wait;
@@ -59,7 +59,8 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     let edges =
         Edges { depends: none(), after: none(), reasons: vec![None; tasks.drafts.len()], remarks: BTreeMap::new() };
     let names_all = vec![false; tasks.drafts.len()];
-    let mut orderer = Orderer { tasks, edges, findings, names_all, total: 0, full_at: 0, steps: 0 };
+    let paths = Paths::new(tasks.patterns);
+    let mut orderer = Orderer { tasks, paths: &paths, edges, findings, names_all, total: 0, full_at: 0, steps: 0 };
     orderer.written();
     orderer.barriers();
     if orderer.total > MAX_DEPENDENCIES {
@@ -72,6 +73,7 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
 
 struct Orderer<'a> {
     tasks: &'a Unordered<'a>,
+    paths: &'a Paths<'a>,
     edges: Edges,
     findings: &'a mut Findings,
     /// Whether each task names all that it waits for.
@@ -276,9 +278,9 @@ impl Orderer<'_> {
 
     /// Adds the author's order.
     fn author(&mut self, running: &[usize]) {
-        let Unordered { drafts, patterns, .. } = self.tasks;
+        let (drafts, paths) = (self.tasks.drafts, self.paths);
         let names_all = self.names_all.clone();
-        sequence::waits(drafts, patterns, &names_all, running, &mut |wait| self.wait(wait));
+        sequence::waits(drafts, paths, &names_all, running, &mut |wait| self.wait(wait));
     }
 
     fn wait(&mut self, wait: &Wait<'_>) {
@@ -296,19 +298,18 @@ impl Orderer<'_> {
     /// Orders tasks that write the same path: the earlier one first.
     fn writers(&mut self, running: &[usize]) {
         let mut writers = Writers::default();
-        let tasks = self.tasks;
+        let (tasks, paths) = (self.tasks, self.paths);
         for at in running.iter().copied() {
             let Some(draft) = tasks.drafts.get(at) else {
                 continue;
             };
-            let patterns = tasks.patterns.get(at).into_iter().flatten();
-            for (file, pattern) in draft.attributes.files.iter().zip(patterns) {
+            for (file, pattern) in draft.attributes.files.iter().zip(paths.of(at)) {
                 let Some(pattern) = pattern else { continue };
                 let beside = |other: usize| self.are_beside(other, at);
-                match writers.record(pattern, at, beside) {
+                match writers.record(paths, pattern, at, beside) {
                     Ok(earlier) => earlier.into_iter().rev().for_each(|earlier| self.collision(earlier, at, file)),
-                    Err(()) => {
-                        let message = format!("more than {MAX_GLOBS} globs in one plan");
+                    Err(excess) => {
+                        let message = excess.message();
                         let found = Pending::new(file.offset, FindingCode::InvalidValue, &file.text, message);
                         return self.findings.error(found.suggest(Some("name the paths instead".to_owned())));
                     }

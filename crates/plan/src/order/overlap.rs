@@ -6,10 +6,15 @@
 //! A glob library does not help here: it matches paths, but cannot tell whether two patterns have a path in common.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 
 /// The maximum number of globs in a plan: each is compared with every path.
-pub(crate) const MAX_GLOBS: usize = 256;
+const MAX_GLOBS: usize = 256;
+
+/// The maximum number of steps spent on comparing the paths of a plan: some hundred thousand comparisons of usual ones,
+/// and less than a second. Two hostile globs alone can take millions.
+const MAX_STEPS: usize = 50_000_000;
 
 /// The maximum number of `[P]` tasks remembered as writers of one path: each causes a warning, and no sensible plan
 /// has more.
@@ -83,8 +88,12 @@ impl<'a> Pattern<'a> {
         !named_as_file || !other.is_glob()
     }
 
-    /// Reports whether some path could match both patterns, or be below a match of both.
-    pub(crate) fn overlaps(&self, other: &Pattern<'_>) -> bool {
+    /// Reports whether some path could match both patterns, or be below a match of both; `true` once the steps are
+    /// spent.
+    fn overlaps(&self, other: &Pattern<'_>, steps: &Steps) -> bool {
+        if !steps.take_for(&self.path, &other.path) {
+            return true;
+        }
         let (a, b): (Vec<&str>, Vec<&str>) = (self.names().collect(), other.names().collect());
         // A pattern with no components left is a directory above the rest of the other.
         let (holds, is_held) = (self.holds(other), other.holds(self));
@@ -94,7 +103,68 @@ impl<'a> Pattern<'a> {
             (false, true) => is_held,
             (false, false) => false,
         };
-        can_meet(&a, &b, is_done)
+        can_meet(&a, &b, steps, is_done)
+    }
+}
+
+/// The paths that the tasks of a plan write, and the steps that comparing them may still take.
+pub(crate) struct Paths<'a> {
+    /// `None` for an invalid path.
+    of_tasks: &'a [Vec<Option<Pattern<'a>>>],
+    steps: Steps,
+}
+
+impl<'a> Paths<'a> {
+    pub(crate) fn new(of_tasks: &'a [Vec<Option<Pattern<'a>>>]) -> Self {
+        Self { of_tasks, steps: Steps::new(MAX_STEPS) }
+    }
+
+    /// Returns the paths of a task.
+    pub(crate) fn of(&self, task: usize) -> &'a [Option<Pattern<'a>>] {
+        self.of_tasks.get(task).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// The steps that comparisons may still take.
+struct Steps(Cell<usize>);
+
+impl Steps {
+    fn new(most: usize) -> Self {
+        Self(Cell::new(most))
+    }
+
+    /// Takes some steps; reports whether any are left then.
+    fn take(&self, steps: usize) -> bool {
+        self.0.set(self.0.get().saturating_sub(steps));
+        !self.are_spent()
+    }
+
+    /// Takes the steps for looking through two texts, which is much quicker than comparing their characters.
+    fn take_for(&self, a: &str, b: &str) -> bool {
+        self.take(1 + (a.len() + b.len()) / 8)
+    }
+
+    fn are_spent(&self) -> bool {
+        self.0.get() == 0
+    }
+}
+
+/// Why no more paths are compared.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Excess {
+    /// There are more than [`MAX_GLOBS`] globs.
+    Globs,
+    /// Comparing them takes more than [`MAX_STEPS`] steps.
+    Steps,
+}
+
+impl Excess {
+    /// Describes the reason.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Globs => format!("more than {MAX_GLOBS} globs in one plan"),
+            Self::Steps => "comparing the globs of this plan with its paths takes too long".to_owned(),
+        }
     }
 }
 
@@ -103,8 +173,8 @@ trait Piece {
     /// Reports whether it matches any number of pieces.
     fn is_many(&self) -> bool;
 
-    /// Reports whether both can match the same text.
-    fn meets(&self, other: &Self) -> bool;
+    /// Reports whether both can match the same text; `true` once the steps are spent.
+    fn meets(&self, other: &Self, steps: &Steps) -> bool;
 }
 
 impl Piece for &str {
@@ -112,17 +182,20 @@ impl Piece for &str {
         *self == "**"
     }
 
-    fn meets(&self, other: &Self) -> bool {
-        component_overlaps(self, other)
+    fn meets(&self, other: &Self, steps: &Steps) -> bool {
+        component_overlaps(self, other, steps)
     }
 }
 
 /// Reports whether the first `i` pieces of `a` and the first `j` of `b` can match the same text, for any lengths that
-/// `is_done` accepts.
-fn can_meet<P: Piece>(a: &[P], b: &[P], is_done: impl Fn(usize, usize) -> bool) -> bool {
+/// `is_done` accepts; `true` once the steps are spent.
+fn can_meet<P: Piece>(a: &[P], b: &[P], steps: &Steps, is_done: impl Fn(usize, usize) -> bool) -> bool {
     // Dynamic programming with one row for each prefix of `a`.
     let mut row: Vec<bool> = vec![false; b.len() + 1];
     for i in 0..=a.len() {
+        if !steps.take(b.len() + 1) {
+            return true;
+        }
         let mut next: Vec<bool> = Vec::with_capacity(b.len() + 1);
         for j in 0..=b.len() {
             let (x, y) = (i.checked_sub(1).and_then(|i| a.get(i)), j.checked_sub(1).and_then(|j| b.get(j)));
@@ -131,12 +204,16 @@ fn can_meet<P: Piece>(a: &[P], b: &[P], is_done: impl Fn(usize, usize) -> bool) 
                 (None, None) => true,
                 (Some(x), None) => x.is_many() && up,
                 (None, Some(y)) => y.is_many() && left,
-                (Some(x), Some(y)) => ((x.is_many() || y.is_many()) && (up || left)) || (diagonal && x.meets(y)),
+                (Some(x), Some(y)) => ((x.is_many() || y.is_many()) && (up || left)) || (diagonal && x.meets(y, steps)),
             };
             if same && is_done(i, j) {
                 return true;
             }
             next.push(same);
+        }
+        // Nothing that begins like this much of `a` begins like any of `b`, so longer beginnings do not either.
+        if !next.contains(&true) {
+            return false;
         }
         row = next;
     }
@@ -159,13 +236,16 @@ impl Neighbours {
     }
 }
 
-/// Reports whether any name matches both components.
-fn component_overlaps(a: &str, b: &str) -> bool {
+/// Reports whether any name matches both components; `true` once the steps are spent.
+fn component_overlaps(a: &str, b: &str, steps: &Steps) -> bool {
+    if !steps.take_for(a, b) {
+        return true;
+    }
     if !a.contains(WILDCARDS) && !b.contains(WILDCARDS) {
         return a == b;
     }
     let (a, b) = (tokens(a), tokens(b));
-    can_meet(&a, &b, |i, j| i == a.len() && j == b.len())
+    can_meet(&a, &b, steps, |i, j| i == a.len() && j == b.len())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -180,7 +260,7 @@ impl Piece for Token {
         *self == Token::Any
     }
 
-    fn meets(&self, other: &Self) -> bool {
+    fn meets(&self, other: &Self, _: &Steps) -> bool {
         match (self, other) {
             (Token::Char(a), Token::Char(b)) => a == b,
             _ => true,
@@ -213,7 +293,7 @@ fn tokens(component: &str) -> Vec<Token> {
 ///
 /// Only the latest writer of a path is kept, and a directory's writer replaces the writers of paths below it, since
 /// they precede it anyway. Up to [`MAX_BESIDE`] writers that run together are kept. The work is therefore linear in
-/// the number of paths, apart from globs ([`MAX_GLOBS`]).
+/// the number of paths, apart from globs ([`MAX_GLOBS`], [`MAX_STEPS`]).
 #[derive(Default)]
 pub(crate) struct Writers<'p> {
     /// The root of the repository.
@@ -231,32 +311,41 @@ struct Place<'p> {
 }
 
 impl<'p> Writers<'p> {
-    /// Records that a task writes a path, and returns the earlier tasks that write it too. `beside` reports whether
-    /// the task runs together with an earlier one, which is then kept, so that later tasks wait for both.
+    /// Records that a task writes a path of these, and returns the earlier tasks that write it too. `beside` reports
+    /// whether the task runs together with an earlier one, which is then kept, so that later tasks wait for both.
     ///
     /// # Errors
-    /// There are more than [`MAX_GLOBS`] globs.
+    /// There are too many globs, or comparing the paths takes too long.
     pub(crate) fn record(
         &mut self,
+        paths: &Paths<'_>,
         pattern: &'p Pattern<'p>,
         task: usize,
         beside: impl Fn(usize) -> bool,
-    ) -> Result<Vec<usize>, ()> {
-        let overlapping = self.globs.iter().filter(|(glob, _)| glob.overlaps(pattern));
+    ) -> Result<Vec<usize>, Excess> {
+        let steps = &paths.steps;
+        if steps.are_spent() {
+            return Err(Excess::Steps);
+        }
+        let overlapping = self.globs.iter().filter(|(glob, _)| glob.overlaps(pattern, steps));
         let mut earlier: Vec<usize> = overlapping.flat_map(|(_, writers)| writers).copied().collect();
         if pattern.is_glob() {
-            self.root.matching(pattern, &mut earlier);
+            self.root.matching(pattern, steps, &mut earlier);
             take_over(self.globs.entry(pattern).or_default(), task, beside);
         } else {
             let place = self.root.descend(pattern, &mut earlier);
-            place.overtake(&beside, &mut earlier);
+            place.overtake(&beside, steps, &mut earlier);
             place.pattern = Some(pattern);
             take_over(&mut place.writers, task, beside);
         }
         earlier.retain(|writer| *writer != task);
         earlier.sort_unstable();
         earlier.dedup();
-        if self.globs.len() > MAX_GLOBS { Err(()) } else { Ok(earlier) }
+        match self.globs.len() > MAX_GLOBS {
+            true => Err(Excess::Globs),
+            false if steps.are_spent() => Err(Excess::Steps),
+            false => Ok(earlier),
+        }
     }
 }
 
@@ -272,8 +361,8 @@ impl<'p> Place<'p> {
         place
     }
 
-    /// Adds the writers of all places that a glob matches, or that contain its matches.
-    fn matching(&self, glob: &Pattern<'_>, earlier: &mut Vec<usize>) {
+    /// Adds the writers of all places that a glob matches, or that contain its matches, until the steps are spent.
+    fn matching(&self, glob: &Pattern<'_>, steps: &Steps, earlier: &mut Vec<usize>) {
         let mut place = self;
         earlier.extend(&place.writers);
         for name in names(glob.literal_prefix()) {
@@ -282,8 +371,8 @@ impl<'p> Place<'p> {
             earlier.extend(&place.writers);
         }
         let mut open: Vec<&Place<'_>> = place.below.values().collect();
-        while let Some(place) = open.pop() {
-            if place.pattern.is_some_and(|pattern| pattern.overlaps(glob)) {
+        while let Some(place) = open.pop().filter(|_| steps.take(1)) {
+            if place.pattern.is_some_and(|pattern| pattern.overlaps(glob, steps)) {
                 earlier.extend(&place.writers);
             }
             open.extend(place.below.values());
@@ -291,11 +380,12 @@ impl<'p> Place<'p> {
     }
 
     /// Adds the writers of all places below, and keeps only those that run beside the new one.
-    fn overtake(&mut self, beside: &impl Fn(usize) -> bool, earlier: &mut Vec<usize>) {
+    fn overtake(&mut self, beside: &impl Fn(usize) -> bool, steps: &Steps, earlier: &mut Vec<usize>) {
         self.below.retain(|_, place| {
+            steps.take(1);
             earlier.extend(&place.writers);
             place.writers.retain(|writer| beside(*writer));
-            place.overtake(beside, earlier);
+            place.overtake(beside, steps, earlier);
             !place.writers.is_empty() || !place.below.is_empty()
         });
     }
@@ -346,13 +436,42 @@ mod tests {
             (".", "src/a.rs", true),
         ];
         for (a, b, expected) in table {
-            assert_eq!(pattern(a).overlaps(&pattern(b)), expected, "{a} {b}");
-            assert_eq!(pattern(b).overlaps(&pattern(a)), expected, "{b} {a}");
+            let paths = Paths::new(&[]);
+            assert_eq!(pattern(a).overlaps(&pattern(b), &paths.steps), expected, "{a} {b}");
+            assert_eq!(pattern(b).overlaps(&pattern(a), &paths.steps), expected, "{b} {a}");
             let mut writers = Writers::default();
             let (a_path, b_path) = (pattern(a), pattern(b));
-            writers.record(&a_path, 0, |_| false).unwrap();
-            assert_eq!(!writers.record(&b_path, 1, |_| false).unwrap().is_empty(), expected, "recorded {a} {b}");
+            writers.record(&paths, &a_path, 0, |_| false).unwrap();
+            let earlier = writers.record(&paths, &b_path, 1, |_| false).unwrap();
+            assert_eq!(!earlier.is_empty(), expected, "recorded {a} {b}");
         }
+    }
+
+    /// Returns how many of so many patterns of this length are compared before the steps are spent, and the steps that
+    /// are left.
+    fn compared(many: usize, length: usize, steps: usize) -> (usize, usize) {
+        let texts: Vec<String> = (0..many).map(|at| format!("{}{at}", "*a".repeat(length / 2))).collect();
+        let patterns: Vec<Pattern<'_>> = texts.iter().map(|text| pattern(text)).collect();
+        let paths = Paths { of_tasks: &[], steps: Steps::new(steps) };
+        let mut writers = Writers::default();
+        let recorded = patterns.iter().enumerate().map(|(at, pattern)| writers.record(&paths, pattern, at, |_| false));
+        let compared = recorded.take_while(|earlier| *earlier != Err(Excess::Steps)).count();
+        (compared, paths.steps.0.get())
+    }
+
+    #[test]
+    fn hostile_globs_take_no_more_than_the_steps_that_they_have() {
+        let (compared_all, left) = compared(10, 20, 1_000_000);
+        assert_eq!(compared_all, 10);
+        let taken = 1_000_000 - left;
+        assert!(taken > 45 * 20 * 20 / 2, "what each comparison takes counts: {taken}");
+        // Twice as many of them take four times as many steps, as far as these reach.
+        let (compared_all, left) = compared(20, 20, 1_000_000);
+        assert_eq!(compared_all, 20);
+        assert!((3 * taken..6 * taken).contains(&(1_000_000 - left)), "{taken}, then {}", 1_000_000 - left);
+        let (compared_few, left) = compared(20, 20, taken);
+        assert!((5..20).contains(&compared_few) && left == 0, "{compared_few} compared, {left} left");
+        assert_eq!(compared(2, 4_000, 1_000), (1, 0));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //!
 //! Every task comes after earlier ones of the given order only, so that no cycle can arise.
 
-use crate::order::overlap::{Pattern, Writers};
+use crate::order::overlap::{Paths, Writers};
 use crate::order::reason::Cause;
 use crate::read::task_line::Draft;
 use crate::read::text::{self, is_one_of};
@@ -57,7 +57,7 @@ pub(crate) struct Wait<'e> {
 /// says of each draft whether it names all that it waits for.
 pub(crate) fn waits(
     drafts: &[Draft],
-    patterns: &[Vec<Option<Pattern<'_>>>],
+    paths: &Paths<'_>,
     names_all: &[bool],
     line: &[usize],
     wait: &mut dyn FnMut(&Wait<'_>),
@@ -68,7 +68,7 @@ pub(crate) fn waits(
     }
     // The barrier between two phases orders them already.
     for phase in tasks.chunk_by(|(_, a), (_, b)| a.phase == b.phase) {
-        let mut sequence = Sequence { block: Block::default(), patterns, names_all, wait };
+        let mut sequence = Sequence { block: Block::default(), paths, names_all, wait };
         for section in phase.chunk_by(|(_, a), (_, b)| a.section_index == b.section_index) {
             sequence.section(section);
         }
@@ -167,7 +167,7 @@ struct Step<'p> {
 
 struct Sequence<'n> {
     block: Block<'n>,
-    patterns: &'n [Vec<Option<Pattern<'n>>>],
+    paths: &'n Paths<'n>,
     names_all: &'n [bool],
     wait: &'n mut dyn FnMut(&Wait<'_>),
 }
@@ -194,9 +194,9 @@ impl Sequence<'_> {
         own.sort_unstable();
         let writers = &mut self.block.writers;
         // Every path is recorded, also after one in common was found.
-        let patterns = self.patterns;
+        let paths = self.paths;
         tasks.iter().fold(true, |apart, (at, _)| {
-            write(writers, *at, patterns, |earlier| own.binary_search(&earlier).is_ok()) && apart
+            write(writers, *at, paths, |earlier| own.binary_search(&earlier).is_ok()) && apart
         })
     }
 
@@ -206,7 +206,7 @@ impl Sequence<'_> {
         for (at, draft) in tasks {
             let marked = draft.attributes.parallel;
             let free = is_free(draft);
-            let apart = free && write(&mut step.writers, *at, self.patterns, |_| false);
+            let apart = free && write(&mut step.writers, *at, self.paths, |_| false);
             let joins = step.members.is_empty() || (marked && step.all_marked) || (free && step.all_free && apart);
             if self.names_all.get(*at) == Some(&true) {
                 step.add(*at, marked, free && apart);
@@ -215,7 +215,7 @@ impl Sequence<'_> {
             if !joins {
                 step = Step { waits: step.members, all_marked: true, all_free: true, ..Step::default() };
                 if free {
-                    write(&mut step.writers, *at, self.patterns, |_| false);
+                    write(&mut step.writers, *at, self.paths, |_| false);
                 }
             }
             step.add(*at, marked, free);
@@ -241,14 +241,9 @@ impl Step<'_> {
 }
 
 /// Records what a task writes; reports whether no other task does, apart from some.
-fn write<'p>(
-    writers: &mut Writers<'p>,
-    at: usize,
-    patterns: &'p [Vec<Option<Pattern<'p>>>],
-    except: impl Fn(usize) -> bool,
-) -> bool {
-    patterns.get(at).into_iter().flatten().flatten().fold(true, |apart, pattern| {
-        let earlier = writers.record(pattern, at, |_| false);
+fn write<'p>(writers: &mut Writers<'p>, at: usize, paths: &Paths<'p>, except: impl Fn(usize) -> bool) -> bool {
+    paths.of(at).iter().flatten().fold(true, |apart, pattern| {
+        let earlier = writers.record(paths, pattern, at, |_| false);
         apart && earlier.is_ok_and(|earlier| earlier.into_iter().all(&except))
     })
 }

@@ -34,6 +34,7 @@ const INPUTS: &[Input] = &[
     ("the same title", |n| "- [ ] same\n".repeat(n / 11)),
     ("headings", |n| "### Task 1: x\n\n**Files**: a\n\n".repeat(n / 30)),
     ("skipped", |n| format!("# P\n\n## Notes\n\n{}", "- [ ] x\n".repeat(n / 8))),
+    ("lines that are nearly items", |n| format!("- [ ] x\n{}", "-[ ] y\n".repeat(n / 7))),
     ("wide details", |n| format!("- [ ] T1 x\n{}", "  - [ ] y\n".repeat(n / 10))),
     ("fields without bullets", |n| format!("- [ ] T1 x (\n{}", "  files: a\n  (x\n".repeat(n / 16))),
     ("files", |n| (0..n / 40).map(|at| format!("- [ ] x (files: src/{at}/, src/{at}/a.rs)\n")).collect()),

@@ -403,3 +403,26 @@ warnings 7: `delivered` at the end is read as part of the title, so the task is 
 ",
     );
 }
+
+#[test]
+fn lines_that_are_nearly_tasks_are_said() {
+    reads(
+        "# P\n\n- [ ] Build\n-[ ] Test\n- [ ]Ship\n\n• [ ] Pack\n\n*[ ] Send\n– [ ] Tell\n\n## Acceptance\n\n\
+         -[ ] criterion\n\nProse with [ ] in it.\n",
+        "\
+build [todo] Build | details -[ ] Test
+> build: nothing comes before
+line 4: no blank before the box, so this is no item of a list: write `- [ ]`
+line 5: no blank after `[ ]`, so it is not a box
+line 7: `•` is no bullet of Markdown: write `- [ ]`
+line 9: no blank before the box, so this is no item of a list: write `- [ ]`
+line 10: `–` is no bullet of Markdown: write `- [ ]`
+line 14: under \"Acceptance\"
+",
+    );
+    let reason = "no bullet before the box: write `- [ ]`";
+    reads(
+        "Do all of this:\n\n[ ] Build the tool\n[x] Test the tool\n",
+        &format!("line 3: {reason}\nline 4: {reason}\nerrors 1: no tasks found\n"),
+    );
+}

@@ -2,6 +2,12 @@
 
 use orchestrate_core::task::TaskStatus;
 
+/// The maximum number of blanks in what is nearly a box.
+const MAX_BLANKS: usize = 4;
+
+/// Characters that look like bullets.
+const NO_BULLETS: [char; 14] = ['–', '—', '−', '‐', '‑', '•', '◦', '▪', '▫', '‣', '⁃', '·', '●', '○'];
+
 /// The box at the head of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BoxMark {
@@ -15,15 +21,7 @@ pub(crate) struct BoxMark {
 
 /// Parses `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`, each followed by a `*` if the task is optional.
 pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
-    let mark = text.strip_prefix('[')?.chars().next()?;
-    let status = match mark {
-        ' ' => TaskStatus::Todo,
-        'x' | 'X' => TaskStatus::Done,
-        '~' | '/' => TaskStatus::InProgress,
-        '-' => TaskStatus::Cancelled,
-        '!' => TaskStatus::Blocked,
-        _ => return None,
-    };
+    let status = status_of(text.strip_prefix('[')?.chars().next()?)?;
     let after = text.get(2..)?.strip_prefix(']')?;
     let optional =
         after.starts_with('*') && after.get(1..).is_none_or(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
@@ -32,17 +30,85 @@ pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
     stands_alone.then(|| BoxMark { status, optional, at: Some(1), rest: text.len() - after.trim_start().len() })
 }
 
+fn status_of(mark: char) -> Option<TaskStatus> {
+    Some(match mark {
+        ' ' => TaskStatus::Todo,
+        'x' | 'X' => TaskStatus::Done,
+        '~' | '/' => TaskStatus::InProgress,
+        '-' => TaskStatus::Cancelled,
+        '!' => TaskStatus::Blocked,
+        _ => return None,
+    })
+}
+
 /// Returns the reason why something that is nearly a box is not one.
 pub(crate) fn odd_box(text: &str) -> Option<String> {
-    let inner = text.strip_prefix('[')?;
-    if inner.starts_with("] ") {
-        return Some("an empty `[]` is not a box: write `[ ]`".to_owned());
+    if read_box(text).is_some() {
+        return None;
     }
-    // `[P]` is a label, which plans also explain in their notes.
-    let mark = inner.chars().next().filter(|mark| *mark != 'P')?;
-    let after = inner.get(mark.len_utf8()..)?.strip_prefix(']')?;
+    let bare = text.trim_start_matches(['*', '_']);
+    if bare.len() < text.len() {
+        return has_box(bare).then(|| "the box is emphasised: write `[ ]` before the marks".to_owned());
+    }
+    if let Some(escaped) = text.strip_prefix("\\[") {
+        let plain = format!("[{}", escaped.replacen("\\]", "]", 1));
+        return has_box(&plain).then(|| "the box is escaped: write `[ ]`".to_owned());
+    }
+    let (within, after) = text.strip_prefix('[')?.split_once(']')?;
+    let mut marks = within.trim().chars();
+    let (mark, is_one) = (marks.next(), marks.next().is_none());
+    let is_followed = after.starts_with(' ');
+    if within.is_empty() {
+        return is_followed.then(|| "an empty `[]` is not a box: write `[ ]`".to_owned());
+    }
+    if is_glued(text) {
+        return Some(format!("no blank after `[{within}]`, so it is not a box"));
+    }
     let known = "`[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`";
-    (after.starts_with(' ')).then(|| format!("`[{mark}]` is not a box: use one of {known}"))
+    match mark {
+        // Blanks around the mark, or several.
+        None if is_followed && within.len() <= MAX_BLANKS => Some(format!("`[{within}]` is not a box: write `[ ]`")),
+        // `[P]` is a label, which plans also explain in their notes.
+        Some(mark) if is_followed && is_one && mark != 'P' && within.len() <= MAX_BLANKS + mark.len_utf8() => {
+            match status_of(mark) {
+                Some(_) => Some(format!("`[{within}]` is not a box: write `[{mark}]`")),
+                None => Some(format!("`[{within}]` is not a box: use one of {known}")),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Reports whether a text begins with a box that other text follows.
+fn has_box(text: &str) -> bool {
+    read_box(text).is_some_and(|mark| mark.rest < text.len())
+}
+
+/// Reports whether a text begins with a box that its text follows without a blank. A link does not.
+fn is_glued(text: &str) -> bool {
+    let Some((mark, after)) = text.strip_prefix('[').and_then(|inner| inner.split_at_checked(1)) else { return false };
+    let after = after.strip_prefix(']').unwrap_or_default();
+    let is_mark = mark.chars().all(|mark| status_of(mark).is_some());
+    let begins_text = |c: char| c.is_alphanumeric() || matches!(c, '`' | '*' | '_' | '"' | '\'' | '\u{a0}');
+    is_mark && after.starts_with(begins_text) && read_box(text).is_none()
+}
+
+/// Returns the reason why a line of a paragraph that looks like an item with a box is none.
+pub(crate) fn odd_item(line: &str) -> Option<String> {
+    let line = line.trim_start_matches([' ', '\t']);
+    let first = line.chars().next().filter(|first| !first.is_alphabetic())?;
+    if first == '[' {
+        return has_box(line).then(|| "no bullet before the box: write `- [ ]`".to_owned());
+    }
+    let begins_box = |text: &str| has_box(text) || is_glued(text);
+    if NO_BULLETS.contains(&first) {
+        let rest = line.get(first.len_utf8()..)?.trim_start();
+        return begins_box(rest).then(|| format!("`{first}` is no bullet of Markdown: write `- [ ]`"));
+    }
+    let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let bullets: &[char] = if unnumbered.len() < line.len() { &['.', ')'] } else { &['-', '*', '+'] };
+    let rest = unnumbered.strip_prefix(bullets)?;
+    begins_box(rest).then(|| "no blank before the box, so this is no item of a list: write `- [ ]`".to_owned())
 }
 
 /// Reports whether a line, at any indentation or in a quote, is a bullet with a box.
@@ -54,4 +120,78 @@ pub(crate) fn looks_like_box(line: &str) -> bool {
         return false;
     };
     body.starts_with([' ', '\t']) && read_box(body.trim_start()).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_nearly_a_box_has_a_reason() {
+        for text in [
+            "[] a",
+            "[?] a",
+            "[ ]a",
+            "[x]a",
+            "[ ]`a`",
+            "[ ]\u{a0}a",
+            "[  ] a",
+            "[x ] a",
+            "[ x ] a",
+            "\\[ ] a",
+            "\\[x\\] a",
+            "**[ ] a**",
+        ] {
+            assert!(read_box(text).is_none() && odd_box(text).is_some(), "{text}");
+        }
+        for text in [
+            "[ ] a",
+            "[x]* a",
+            "[x](a)",
+            "[x][a]",
+            "[x]: a",
+            "[P] a",
+            "[id] a",
+            "[a b] c",
+            "[]a",
+            "a",
+            "",
+            "[",
+            "[ ",
+            "[é]",
+            "**a**",
+            "\\[a] b",
+            "[x]-axis",
+            "[          ] a",
+        ] {
+            assert_eq!(odd_box(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_nearly_an_item_has_a_reason() {
+        for line in [
+            "-[ ] a",
+            "*[ ] a",
+            "+[x] a",
+            "  -[ ] a",
+            "1.[ ] a",
+            "2)[ ] a",
+            "-[ ]a",
+            "– [ ] a",
+            "—[ ] a",
+            "• [x] a",
+            "●\t[ ] a",
+            "[ ] a",
+            "\t[x] a",
+        ] {
+            assert!(odd_item(line).is_some(), "{line}");
+        }
+        for line in [
+            "a [ ] b", "- a", "-[a](b)", "*[1] a", "– a", "[x](a) b", "[ ]", "1. a", "-5 [ ]", "`[ ]` a", "| [ ] |",
+            "", "-", "é",
+        ] {
+            assert_eq!(odd_item(line), None, "{line}");
+        }
+    }
 }

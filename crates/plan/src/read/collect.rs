@@ -284,11 +284,14 @@ impl Walk<'_, '_> {
             }
         }
         if self.style == Style::Marks {
-            for (offset, line) in self.reader.source.lines(range) {
+            for (offset, line) in self.reader.source.lines(range.clone()) {
                 if status::leading_mark(line.trim_start()).is_some_and(|(status, _)| status.runs()) {
                     self.reader.findings.skip(offset, format!("no item of a list; {}", self.style.tasks()));
                 }
             }
+        }
+        if rows.is_none() {
+            self.odd_paragraph(range);
         }
         if rows.is_none() || self.style != Style::Table {
             self.note(block);
@@ -424,12 +427,13 @@ impl Walk<'_, '_> {
         for block in &item.blocks {
             match block {
                 Block::List(items) => self.list(items, inherited),
-                other => self.reader.skip_boxes(other),
+                other => self.skip_boxes(other),
             }
         }
         if beside_boxes && before == (self.found.drafts.len(), self.reader.findings.skipped.len()) {
             self.reader.findings.skip(item.range.start, "no checkbox, unlike its neighbours");
         }
+        self.reader.note_odd_lines(line, 0);
     }
 
     fn boxed(&mut self, item: &Item, line: &Inline<'_>, mark: BoxMark, inherited: &Inherited) {
@@ -576,7 +580,7 @@ impl Walk<'_, '_> {
         // A record of progress lists its steps one after the other.
         draft.counts |= self.style == Style::ProgressBoxes && !self.sections.is_checklist();
         if mark.at.is_none() {
-            draft.marks.extend(own_status(line));
+            draft.marks.extend(done::own_mark(line));
             self.reader.note_doubtful_status(&draft);
             if let Some((_, title)) = status::trailing(&draft.title) {
                 draft.title = title.to_owned();
@@ -620,7 +624,7 @@ impl Walk<'_, '_> {
         let mark = heading::box_of(&inline.text).unwrap_or(without_box);
         let mut draft = self.reader.draft_line(&inline, mark, (range.start, false), &self.sections.place);
         if mark.at.is_none() {
-            draft.marks.extend(own_status(&inline));
+            draft.marks.extend(done::own_mark(&inline));
             self.reader.note_doubtful_status(&draft);
         }
         // A number before the box is not part of the text after it.
@@ -661,17 +665,24 @@ impl Walk<'_, '_> {
         }
         boxes.into_iter().for_each(|offset| self.reader.findings.skip_as(kind.clone(), offset, reason));
     }
+
+    /// Records the lines of a paragraph that look like items with a box.
+    fn odd_paragraph(&mut self, range: Range<usize>) {
+        let section = self.excluded().map(|section| (section.skipped(), section.reason()));
+        self.reader.note_odd_paragraph(range, section.as_ref());
+    }
+
+    /// Records lines that look like boxes in a block that is never read for tasks.
+    fn skip_boxes(&mut self, block: &Block) {
+        if let Block::Paragraph(range) = block {
+            return self.odd_paragraph(range.clone());
+        }
+        self.reader.skip_boxes(block);
+    }
 }
 
 /// Returns a text after the label of parallel tasks that it may begin with.
 fn after_label(text: &str) -> &str {
     let begin = text.trim_start();
     begin.strip_prefix("[P]").or_else(|| begin.strip_prefix("(P)")).map_or(text, str::trim_start)
-}
-
-/// Returns the place of the status that the first line of a task without a box says.
-fn own_status(line: &Inline<'_>) -> Option<Mark> {
-    let first = line.text.lines().next().unwrap_or_default();
-    let place = status::place(first)?;
-    done::mark(first.get(place.clone())?, line.offset(place.start))
 }

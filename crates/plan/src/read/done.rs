@@ -6,6 +6,7 @@ use std::ops::Range;
 use orchestrate_core::task::TaskStatus;
 
 use crate::mark::Mark;
+use crate::read::source::Inline;
 use crate::read::status;
 
 /// The mark of a done task that belongs to a mark of another status; the usual one belongs to all others.
@@ -43,6 +44,13 @@ pub(crate) fn mark_of_cell(said: &str, at: usize) -> Option<Mark> {
         return Some(Mark { range: at..at, done: "Done ".into() });
     }
     mark(said, at)
+}
+
+/// Returns the place of the status that the first line of a task without a box says.
+pub(crate) fn own_mark(line: &Inline<'_>) -> Option<Mark> {
+    let first = line.text.lines().next().unwrap_or_default();
+    let place = status::place(first)?;
+    mark(first.get(place.clone())?, line.offset(place.start))
 }
 
 fn in_the_form_of(said: &str) -> Option<String> {

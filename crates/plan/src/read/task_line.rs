@@ -13,7 +13,7 @@ use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::mark::Mark;
-use crate::read::checkbox::{BoxMark, looks_like_box, read_box};
+use crate::read::checkbox::{BoxMark, looks_like_box, odd_item, read_box};
 use crate::read::done;
 use crate::read::heading;
 use crate::read::outline::{Block, Item};
@@ -188,6 +188,7 @@ impl<'a> Reader<'_, 'a> {
         (at, is_group): (usize, bool),
         place: &Location,
     ) -> Draft {
+        self.note_odd_lines(inline, mark.rest);
         let fields = self.field_lines_in(inline, Some(mark.rest));
         let without_fields = (!fields.is_empty()).then(|| inline.without_lines(&fields));
         let with_fields = inline;
@@ -230,6 +231,25 @@ impl<'a> Reader<'_, 'a> {
             optional: mark.optional,
             goal: false,
             attributes: line.attributes,
+        }
+    }
+
+    /// Records the lines of an item's paragraph after a byte that look like items with a box but belong to it.
+    pub(crate) fn note_odd_lines(&mut self, inline: &Inline<'_>, after: usize) {
+        for line in inline.lines().filter(|line| line.start > after) {
+            if let Some(reason) = odd_item(inline.slice(line.clone())) {
+                self.findings.skip_as(SkippedKind::OddBox, inline.offset(line.start), reason);
+            }
+        }
+    }
+
+    /// Records the lines of a paragraph that look like items with a box, for the given reason if there is another one.
+    pub(crate) fn note_odd_paragraph(&mut self, paragraph: Range<usize>, reason: Option<&(SkippedKind, String)>) {
+        for (offset, line) in self.source.lines(paragraph) {
+            if let Some(own) = odd_item(line) {
+                let (kind, reason) = reason.cloned().unwrap_or((SkippedKind::OddBox, own));
+                self.findings.skip_as(kind, offset, reason);
+            }
         }
     }
 
@@ -340,6 +360,7 @@ impl<'a> Reader<'_, 'a> {
         let Block::Paragraph(range) = block else {
             return push_detail(details, self.dedented(block.range()));
         };
+        self.note_odd_paragraph(range.clone(), None);
         let inline = Inline::new(self.source, range.clone());
         let fields = self.field_lines_in(&inline, None);
         if fields.is_empty() {

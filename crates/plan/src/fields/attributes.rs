@@ -11,106 +11,13 @@ use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::closing::Closing;
 use crate::fields::identify;
 use crate::fields::identify::Label;
+use crate::fields::key::{self, Key, key_of};
 use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::read::source::Inline;
 use crate::read::text;
 use memchr::{memchr, memchr_iter};
-use orchestrate_core::similar::{edit_distance, nearest};
-
-/// The key of an attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
-    Depends,
-    Files,
-    Agent,
-    Model,
-    Verify,
-    Tokens,
-    Turns,
-    Timeout,
-    Priority,
-    Branch,
-    Run,
-    Review,
-}
-
-/// Every spelling of every key; blanks and hyphens count as `_`.
-const KEYS: &[(&str, Key)] = &[
-    ("depends", Key::Depends),
-    ("depends_on", Key::Depends),
-    ("depend", Key::Depends),
-    ("depend_on", Key::Depends),
-    ("dependency", Key::Depends),
-    ("dependencies", Key::Depends),
-    ("deps", Key::Depends),
-    ("blocked_by", Key::Depends),
-    ("after", Key::Depends),
-    ("files", Key::Files),
-    ("file", Key::Files),
-    ("agent", Key::Agent),
-    ("role", Key::Agent),
-    ("model", Key::Model),
-    ("verify", Key::Verify),
-    ("tokens", Key::Tokens),
-    ("turns", Key::Turns),
-    ("max_turns", Key::Turns),
-    ("timeout", Key::Timeout),
-    ("priority", Key::Priority),
-    ("branch", Key::Branch),
-    ("run", Key::Run),
-    ("review", Key::Review),
-];
-
-/// The keys that order tasks or keep them apart, in other languages.
-const TRANSLATED_KEYS: &[(&str, Key)] = &[
-    ("abhängig_von", Key::Depends),
-    ("hängt_ab_von", Key::Depends),
-    ("abhängigkeit", Key::Depends),
-    ("abhängigkeiten", Key::Depends),
-    ("dépend_de", Key::Depends),
-    ("dépendance", Key::Depends),
-    ("dépendances", Key::Depends),
-    ("depende_de", Key::Depends),
-    ("dependencia", Key::Depends),
-    ("dependencias", Key::Depends),
-    ("dependência", Key::Depends),
-    ("dependências", Key::Depends),
-    ("dipende_da", Key::Depends),
-    ("dipendenze", Key::Depends),
-    ("зависит_от", Key::Depends),
-    ("зависимости", Key::Depends),
-    ("依赖", Key::Depends),
-    ("依赖于", Key::Depends),
-    ("依存", Key::Depends),
-    ("의존", Key::Depends),
-    ("의존성", Key::Depends),
-    ("datei", Key::Files),
-    ("dateien", Key::Files),
-    ("fichier", Key::Files),
-    ("fichiers", Key::Files),
-    ("archivo", Key::Files),
-    ("archivos", Key::Files),
-    ("arquivo", Key::Files),
-    ("arquivos", Key::Files),
-    ("ficheiros", Key::Files),
-    ("файл", Key::Files),
-    ("файлы", Key::Files),
-    ("文件", Key::Files),
-    ("ファイル", Key::Files),
-    ("파일", Key::Files),
-];
-
-/// Ordinary words that are one letter off a key, or two off a long one.
-const PROSE: &[&str] =
-    &["fixes", "mode", "rule", "tiles", "miles", "piles", "field", "fields", "verified", "verifies", "dependent"];
-
-/// The keys whose misspelling would change what runs, or in which order.
-const GRAVE: &[Key] = &[Key::Depends, Key::Files, Key::Agent, Key::Verify, Key::Run];
-
-/// From this length on, a word that is two letters off a key counts as a typo rather than another word.
-const LONG_WORD: usize = 7;
 
 /// The maximum length of a possible key before a colon.
 const MAX_KEY_BYTES: usize = 24;
@@ -163,30 +70,6 @@ pub(crate) struct Field<'a> {
     pub(crate) value: &'a str,
     /// The byte offset of the value in the source.
     pub(crate) offset: usize,
-}
-
-/// Returns the key that a word spells, if any.
-pub(crate) fn key_of(word: &str) -> Option<Key> {
-    let word = word.trim();
-    let mut keys = KEYS.iter().chain(TRANSLATED_KEYS);
-    let found = match word.is_ascii() {
-        true => keys.find(|(spelling, _)| is_spelling(word, spelling)),
-        false => {
-            let word = normal(word);
-            keys.find(|(spelling, _)| *spelling == word)
-        }
-    };
-    found.map(|(_, key)| *key)
-}
-
-/// Reports whether an ASCII word is a key in its normal spelling.
-fn is_spelling(word: &str, spelling: &str) -> bool {
-    let normal = |byte: u8| if matches!(byte, b' ' | b'-') { b'_' } else { byte.to_ascii_lowercase() };
-    word.len() == spelling.len() && word.bytes().map(normal).eq(spelling.bytes())
-}
-
-fn normal(word: &str) -> String {
-    word.trim().to_lowercase().replace([' ', '-'], "_")
 }
 
 impl Attributes {
@@ -590,23 +473,11 @@ fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) 
     if word.contains(' ') || !word.is_ascii() || value.starts_with("//") || value.trim().is_empty() {
         return;
     }
-    let near = slip_of(&normal(word));
     let found = Pending::new(offset, FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
-    match near {
-        Some(near) if key_of(near).is_some_and(|key| GRAVE.contains(&key)) => {
-            findings.error(found.suggest(Some(format!("did you mean `{near}`?"))));
-        }
-        _ => findings.warn(found.suggest(Some("it is read as part of the title".to_owned()))),
+    match key::grave_slip(word) {
+        Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
+        None => findings.warn(found.suggest(Some("it is read as part of the title".to_owned()))),
     }
-}
-
-/// Returns the key that a word most likely is a typo of: one letter off, or two in a long word. Words of up to three
-/// letters and ordinary words are excluded.
-fn slip_of(word: &str) -> Option<&'static str> {
-    let limit = if word.len() < LONG_WORD { 1 } else { 2 };
-    let known = nearest(word, KEYS.iter().map(|(spelling, _)| *spelling))?;
-    let is_word = word.len() <= 3 || PROSE.contains(&word) || word.starts_with(known);
-    (!is_word && edit_distance(word, known, limit).is_some()).then_some(known)
 }
 
 /// Reports whether a byte may be part of a key, in any language.
@@ -628,13 +499,7 @@ pub(crate) enum Form {
 pub(crate) fn read_detail<'i>(inline: &'i Inline<'_>, form: Form, findings: &mut Findings) -> Option<Field<'i>> {
     let (word, value_at) = detail_key(&inline.text)?;
     let Some(key) = key_of(word) else {
-        let spelled = normal(word);
-        let is_slip = |(known, key): &&(&str, Key)| {
-            let word = spelled.as_str();
-            let is_word = PROSE.contains(&word) || word.starts_with(known);
-            known.len() >= 6 && GRAVE.contains(key) && !is_word && edit_distance(word, known, 2).is_some()
-        };
-        if let Some((known, _)) = KEYS.iter().find(is_slip).filter(|_| word.len() >= 5) {
+        if let Some(known) = key::grave_slip_in_line(word) {
             let found = Pending::new(inline.offset(0), FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
             findings.error(found.suggest(Some(format!("did you mean `{known}`?"))));
         }

@@ -4,6 +4,7 @@ pub(crate) mod assign;
 pub(crate) mod attributes;
 pub(crate) mod closing;
 pub(crate) mod identify;
+pub(crate) mod key;
 pub(crate) mod names;
 pub(crate) mod reference;
 pub(crate) mod value;

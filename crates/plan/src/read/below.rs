@@ -5,6 +5,7 @@
 use crate::check::finding::Findings;
 use crate::fields::attributes;
 use crate::fields::identify;
+use crate::fields::key;
 use crate::fields::names::KnownNames;
 use crate::read::checkbox::read_box;
 use crate::read::heading;
@@ -36,7 +37,7 @@ fn own(after: &[Block]) -> impl Iterator<Item = &Block> {
 fn is_field_block(source: &Source<'_>, block: &Block) -> bool {
     let is_field = |text: &str| {
         let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
-        word.is_some_and(|word| attributes::key_of(&word).is_some() || matches!(word.as_str(), "type" | "status"))
+        word.is_some_and(|word| key::key_of(&word).is_some() || matches!(word.as_str(), "type" | "status"))
     };
     match block {
         Block::Paragraph(range) => source.lines(range.clone()).any(|(_, line)| is_field(line.trim())),

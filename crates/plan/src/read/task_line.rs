@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use crate::check::finding::{FindingCode, Findings, Pending, SkippedKind};
 use crate::fields::attributes;
-use crate::fields::attributes::{Attributes, Field, Form, Key, Located};
+use crate::fields::attributes::{Attributes, Field, Form, Located};
 use crate::fields::identify;
+use crate::fields::key::{Key, key_of};
 use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
@@ -547,7 +548,7 @@ impl<'a> Reader<'_, 'a> {
         let heading = self.source.slice(column.clone());
         let name = heading.trim_matches(MARKS);
         let is_owner = || OWNER_COLUMNS.contains(&name.to_lowercase().as_str());
-        let message = match attributes::key_of(name) {
+        let message = match key_of(name) {
             Some(key) if !is_in_tables(key) => "this attribute is not read in a table, so it is a detail of each task",
             None if is_owner() => "this column chooses no role, so it is a detail of each task",
             _ => return,
@@ -567,13 +568,13 @@ impl<'a> Reader<'_, 'a> {
             Key::Agent => names::is_meant(value.trim_start_matches('@'), self.known),
             _ => true,
         };
-        match attributes::key_of(column).filter(|key| is_in_tables(*key) && is_valid(key)) {
+        match key_of(column).filter(|key| is_in_tables(*key) && is_valid(key)) {
             _ if is_none => {}
             Some(key) => {
                 draft.attributes.set(&Field { key, value, offset: cell.start }, self.findings);
             }
             None => {
-                if attributes::key_of(column) == Some(Key::Agent) {
+                if key_of(column) == Some(Key::Agent) {
                     let message = format!("`{value}` is no role, so it is a detail of the task");
                     self.findings.warn(Pending::new(cell.start, FindingCode::UnknownRole, value, message));
                 }

@@ -23,6 +23,7 @@ const INPUTS: &[Input] = &[
     ("nesting without limit", |n| "> - ".repeat(n / 4)),
     ("staircase", |n| (0..n / 100).map(|at| format!("{}- [ ] x\n", "  ".repeat(at % MAX_DEPTH))).collect()),
     ("parentheses", |n| format!("- [ ] T1 {}\n", "(".repeat(n))),
+    ("wide parentheses", |n| format!("- [ ] T1 {}\n", "（依赖：".repeat(n / 12))),
     ("open attributes", |n| format!("- [ ] T1 {}\n", "(files: ".repeat(n / 8))),
     ("attributes", |n| format!("- [ ] T1 {}\n", "(tokens: x; turns: y) ".repeat(n / 22))),
     ("roles", |n| format!("- [ ] T1 {}\n", "@nobody ".repeat(n / 8))),

@@ -154,6 +154,21 @@ line 15: under \"验收标准\"
 }
 
 #[test]
+fn attributes_in_wide_parentheses() {
+    reads(
+        "- [ ] T1 解析（文件：src/a.rs，src/b.rs）\n- [ ] T2 打印（依赖：T1）\n- [ ] T3 说明（见文档）（依赖于：T1、T2）\n",
+        "\
+T1 [todo] 解析 | files src/a.rs / src/b.rs
+T2 [todo] 打印
+T3 [todo] 说明（见文档）
+> T1: nothing comes before
+> T2: after T1: dependency
+> T3: after T2: dependency
+",
+    );
+}
+
+#[test]
 fn japanese() {
     let plan = "\
 # 実装計画

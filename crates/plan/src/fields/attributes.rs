@@ -35,6 +35,10 @@ const MAX_LIST: usize = 200;
 /// The colon of Chinese and Japanese.
 const WIDE_COLON: char = '：';
 
+/// The opening parenthesis of Chinese and Japanese, and the first byte of it and of other wide characters.
+const WIDE_OPEN: char = '（';
+const WIDE_BYTE: u8 = 0xef;
+
 /// Text of the plan with its byte offset in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Located {
@@ -255,7 +259,12 @@ pub(crate) fn read_line(inline: &Inline<'_>, start: usize, known: &KnownNames, f
     let spans = text::spans(&inline.text);
     let mut opaque: Vec<Range<usize>> = spans.code.iter().chain(&spans.comments).cloned().collect();
     opaque.sort_by_key(|range| range.start);
-    let reader = LineReader { inline, known, pairs: text::parentheses(&inline.text, &opaque), opaque: &opaque };
+    let mut pairs = text::parentheses(&inline.text, &opaque);
+    if inline.text.contains(WIDE_OPEN) {
+        pairs.extend(text::wide_parentheses(&inline.text, &opaque));
+        pairs.sort_unstable();
+    }
+    let reader = LineReader { inline, known, pairs, opaque: &opaque };
     let marked_id = spans.comments.iter().find_map(|comment| {
         let id = identify::comment_id(inline.slice(comment.clone()))?;
         Some(Located { text: id.to_owned(), offset: inline.offset(comment.start) })
@@ -267,7 +276,8 @@ pub(crate) fn read_line(inline: &Inline<'_>, start: usize, known: &KnownNames, f
 
 /// Reports whether a text has nothing that begins an attribute or a comment.
 fn is_plain(text: &str) -> bool {
-    text::all_bytes(text, |byte| (byte != b'(') & (byte != b'@') & (byte != b'[') & (byte != b'{') & (byte != b'<'))
+    let is_plain = |byte: u8| (byte != b'(') & (byte != b'@') & (byte != b'[') & (byte != b'{') & (byte != b'<');
+    text::all_bytes(text, |byte| is_plain(byte) & (byte != WIDE_BYTE))
 }
 
 /// Parses one task's line from left to right.
@@ -284,7 +294,7 @@ impl LineReader<'_> {
         let text = self.inline.text.as_ref();
         let mut at = start;
         let mut opaque = self.opaque.iter().peekable();
-        let begins = |byte: u8| matches!(byte, b'(' | b'@' | b'[' | b'{');
+        let begins = |byte: u8| matches!(byte, b'(' | b'@' | b'[' | b'{' | WIDE_BYTE);
         while let Some(next) = text.get(at..).and_then(|rest| rest.bytes().position(begins)).map(|found| at + found) {
             while opaque.next_if(|range| range.end <= next).is_some() {}
             if let Some(range) = opaque.peek().filter(|range| range.contains(&next)) {
@@ -295,7 +305,11 @@ impl LineReader<'_> {
                 Some(b'(') => self.parenthesis(next, line, findings),
                 Some(b'@') => self.role(next, line, findings),
                 Some(b'[') => self.label(next, line, findings),
-                _ => self.marked_id(next, line),
+                Some(b'{') => self.marked_id(next, line),
+                _ if text.get(next..).is_some_and(|rest| rest.starts_with(WIDE_OPEN)) => {
+                    self.parenthesis(next, line, findings)
+                }
+                _ => next + WIDE_OPEN.len_utf8(),
             };
         }
     }
@@ -307,11 +321,12 @@ impl LineReader<'_> {
             line.cuts.push(open..open + 3);
             return open + 3;
         }
-        let Some((word, value_at)) = self.key_before_colon(open + 1) else {
+        let inner = open + self.width(open);
+        let Some((word, value_at)) = self.key_before_colon(inner) else {
             let likely = &mut line.attributes.likely_depends;
             let has_room = likely.len() < MAX_LIST;
             likely.extend(self.without_colon(open).filter(|_| has_room));
-            return open + 1;
+            return inner;
         };
         let key = key_of(word);
         let Some(close) = self.closing(open) else {
@@ -319,27 +334,33 @@ impl LineReader<'_> {
                 let message = format!("`({word}:` has no closing parenthesis");
                 findings.error(Pending::new(self.inline.offset(open), FindingCode::Unclosed, word, message));
             }
-            return open + 1;
+            return inner;
         };
         let Some(key) = key else {
-            unknown_key(word, self.inline.slice(value_at..close), self.inline.offset(open + 1), findings);
-            return open + 1;
+            unknown_key(word, self.inline.slice(value_at..close), self.inline.offset(inner), findings);
+            return inner;
         };
         // A number or a name is short, and only the first characters are looked at, since parentheses may be nested.
         let short = self.inline.text.floor_char_boundary(value_at + MAX_LIKELY_BYTES).min(close);
         let value = self.inline.slice(value_at..self.field_end(value_at..short));
         if key.is_prose(value) {
             let message = format!("this stays in the title: `{word}` is {} elsewhere", key.kind());
-            findings.warn(Pending::new(self.inline.offset(open + 1), FindingCode::InvalidValue, value, message));
-            return open + 1;
+            findings.warn(Pending::new(self.inline.offset(inner), FindingCode::InvalidValue, value, message));
+            return inner;
         }
+        let end = close + self.width(close);
         let is_prose =
             || key == Key::Files && value::is_prose(self.inline.slice(value_at..self.field_end(value_at..close)));
         if !is_prose() {
-            line.cuts.push(open..close + 1);
+            line.cuts.push(open..end);
         }
         self.fields(key, value_at..close, line, findings);
-        close + 1
+        end
+    }
+
+    /// Returns the number of bytes of a parenthesis.
+    fn width(&self, at: usize) -> usize {
+        if self.inline.text.as_bytes().get(at) == Some(&WIDE_BYTE) { WIDE_OPEN.len_utf8() } else { 1 }
     }
 
     /// Returns the offset of the parenthesis that closes another.
@@ -351,12 +372,13 @@ impl LineReader<'_> {
     /// Returns the text after the key in `(depends on T1)`; whether it names tasks is known only after all are
     /// parsed.
     fn without_colon(&self, open: usize) -> Option<Located> {
-        let inner = self.inline.slice(open + 1..self.closing(open)?);
+        let start = open + self.width(open);
+        let inner = self.inline.slice(start..self.closing(open)?);
         let blanks = inner.bytes().take(MAX_KEY_BYTES).enumerate().filter(|(_, byte)| *byte == b' ').take(2);
         let names_key = |at: &usize| inner.get(..*at).and_then(key_of) == Some(Key::Depends);
         let value_at = blanks.map(|(at, _)| at).filter(names_key).last()?;
         let value = inner.get(value_at..)?.trim_start();
-        let offset = self.inline.offset(open + 1 + inner.len() - value.len());
+        let offset = self.inline.offset(start + inner.len() - value.len());
         let is_list = value.len() <= MAX_LIKELY_BYTES && !value.contains('(');
         is_list.then(|| Located { text: value.trim_end().to_owned(), offset })
     }
@@ -394,10 +416,15 @@ impl LineReader<'_> {
     /// Returns the word between `start` and a colon, and the offset of the value after it.
     fn key_before_colon(&self, start: usize) -> Option<(&str, usize)> {
         let rest = self.inline.text.get(start..)?;
-        let length = rest.bytes().take(MAX_KEY_BYTES + 1).take_while(is_key_byte).count();
-        let word = rest.get(..length)?;
-        (rest.as_bytes().get(length) == Some(&b':') && !word.trim().is_empty())
-            .then(|| (word.trim(), start + length + 1))
+        let head = rest.get(..rest.floor_char_boundary(MAX_KEY_BYTES))?;
+        let word = head.get(..head.bytes().take_while(is_key_byte).count())?;
+        let wide = word.split_once(WIDE_COLON).map(|(word, _)| (word, WIDE_COLON.len_utf8()));
+        let (word, colon) = match wide {
+            Some(found) => found,
+            None if rest.as_bytes().get(word.len()) == Some(&b':') => (word, 1),
+            None => return None,
+        };
+        (!word.trim().is_empty()).then(|| (word.trim(), start + word.len() + colon))
     }
 
     /// Parses `@role` at the end of the title or before parentheses; an address, a path, a person or another word of
@@ -414,7 +441,7 @@ impl LineReader<'_> {
             && after.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | ')' | ':' | ';' | '!' | '?'));
         let ends_sentence = after == Some('.') && text.get(end + 1..).is_none_or(|rest| !rest.starts_with(is_name));
         let rest = text.get(end..).unwrap_or_default().trim_start_matches([' ', '\t', '.', ',', ';', '!', '?']);
-        let ends_title = rest.is_empty() || rest.starts_with(['\n', '(', '[', '{', '@', ')', '<']);
+        let ends_title = rest.is_empty() || rest.starts_with(['\n', '(', WIDE_OPEN, '[', '{', '@', ')', '<']);
         if name.is_empty() || !(stands_alone || ends_sentence) || !ends_title {
             return at + 1;
         }

@@ -164,7 +164,7 @@ pub(crate) fn paths(text: &str, is_prose: bool) -> Vec<String> {
                 }
                 _ => {}
             }
-            let separates = (c == ',' && braces == 0) || c == ';' || c.is_whitespace();
+            let separates = (c == ',' && braces == 0) || matches!(c, ';' | '，' | '、' | '；') || c.is_whitespace();
             if separates || remark > 0 {
                 let word = part.get(begin..at).unwrap_or_default();
                 begin = at + c.len_utf8();

@@ -160,6 +160,25 @@ pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, u
     pairs
 }
 
+/// Returns the pairs of wide parentheses, as Chinese and Japanese have them, outside the given ranges.
+pub(crate) fn wide_parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, usize)> {
+    let mut open = Vec::new();
+    let mut pairs = Vec::new();
+    let mut ranges = outside.iter().peekable();
+    for (at, parenthesis) in text.match_indices(['（', '）']) {
+        while ranges.next_if(|range| range.end <= at).is_some() {}
+        if ranges.peek().is_some_and(|range| range.contains(&at)) {
+            continue;
+        }
+        if parenthesis == "（" {
+            open.push(at);
+        } else if let Some(start) = open.pop() {
+            pairs.push((start, at));
+        }
+    }
+    pairs
+}
+
 /// Returns a text from `start` on without the given ranges, which are in the order of their starts, and without hidden
 /// characters: its first line and the others, with blanks collapsed.
 pub(crate) fn without(text: &str, start: usize, cuts: &[Range<usize>]) -> (String, Vec<String>) {

@@ -43,6 +43,7 @@ const INPUTS: &[Input] = &[
         let name = |at: usize| if at < 16 { format!("a/*{at}*/**/c.rs") } else { format!("a/{at}/b/d.rs") };
         (0..n / 36).map(|at| format!("- [ ] x (files: {})\n", name(at))).collect()
     }),
+    ("dependencies in words", |n| format!("- [ ] T1 {}\n", "after-".repeat(n / 6))),
     ("unknown dependencies", |n| "- [ ] x (depends: T9, T8)\n".repeat(n / 26)),
     ("numbers", |n| (0..n / 14).map(|at| format!("- [ ] {at}. x\n")).collect()),
     ("numbers below each other", |n| (1..n / 14).map(|at| format!("- [ ] 1{}\n", ".1".repeat(at % 9))).collect()),

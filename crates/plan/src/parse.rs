@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::alike;
 use crate::check::finding;
 use crate::check::finding::{Finding, FindingCode, Findings, Pending, PlanError, PlanWarning, Skipped};
+use crate::check::unread;
 use crate::fields::assign;
 use crate::fields::attributes::Located;
 use crate::fields::identify;
@@ -143,6 +144,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let edges = order_of::order(&unordered, findings);
     let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
     alike::check(&drafts, findings);
+    unread::check(&drafts, &ids, findings);
     for draft in &drafts {
         check_names(draft, known, findings);
     }

@@ -4,4 +4,5 @@ pub(crate) mod alike;
 pub(crate) mod command;
 pub(crate) mod finding;
 pub(crate) mod report;
+pub(crate) mod unread;
 pub(crate) mod why;

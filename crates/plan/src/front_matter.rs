@@ -86,18 +86,42 @@ pub(crate) const KEYS: &[&str] = &[
 /// Returns the range of the YAML and the offset of the body; `None` without a closed front matter, or if the first line
 /// is a rule with prose below it.
 pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
-    let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
-    let mut lines = source.lines(start..source.text.len());
-    lines.next().filter(|(_, line)| line.trim_end() == "---")?;
-    let inner: Vec<_> = lines.collect();
-    let at = inner.iter().position(|(_, line)| matches!(line.trim_end(), "---" | "..."))?;
-    let (within, close) = (inner.get(..at)?, inner.get(at)?.0);
-    let said = within.iter().map(|(_, line)| line.trim()).find(|line| !line.is_empty() && !line.starts_with('#'));
+    let (open, lines) = opened(source)?;
+    let lines: Vec<_> = lines.collect();
+    let at = lines.iter().position(|(_, line)| is_closing(line))?;
+    let (within, close) = (lines.get(..at)?, lines.get(at)?.0);
+    let said = first_said(within.iter().map(|(_, line)| *line));
     if said.is_some_and(|line| !may_be_yaml(line)) {
         return None;
     }
     let body = source.line_start(source.line_of(close) + 1);
-    Some((source.line_start(2)..close, body))
+    Some((source.line_start(source.line_of(open) + 1)..close, body))
+}
+
+/// Returns the offset of a front matter that begins with a key of ours but is not closed.
+pub(crate) fn unclosed(source: &Source<'_>) -> Option<usize> {
+    let (open, lines) = opened(source)?;
+    let lines: Vec<&str> = lines.map(|(_, line)| line).collect();
+    let (key, value) = first_said(lines.iter().copied())?.split_once(':')?;
+    let is_ours = KEYS.contains(&key.trim_end()) && (value.is_empty() || value.starts_with([' ', '\t']));
+    (is_ours && !lines.into_iter().any(is_closing)).then_some(open)
+}
+
+/// Returns the offset of the line that opens a front matter, and the lines after it; only blank lines may precede it.
+fn opened<'a>(source: &Source<'a>) -> Option<(usize, impl Iterator<Item = (usize, &'a str)> + use<'a>)> {
+    let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
+    let mut lines = source.lines(start..source.text.len()).skip_while(|(_, line)| line.trim().is_empty());
+    let (open, _) = lines.next().filter(|(_, line)| line.trim_end() == "---")?;
+    Some((open, lines))
+}
+
+fn is_closing(line: &str) -> bool {
+    matches!(line.trim_end(), "---" | "...")
+}
+
+/// Returns the first line that is neither empty nor a comment.
+fn first_said<'a>(lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    lines.map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
 /// Reports whether the first line of a front matter may be YAML: it has a colon, opens a bracket or a quote, or is an
@@ -309,10 +333,18 @@ mod tests {
             ("- [ ] T1 Ask @angular for help, then go on\n", vec![]),
             ("- [ ] T1 Add @ControllerAdvice\n", vec![UnknownRole]),
             ("- [ ] T1 a (structure: flat)\n", vec![UnknownKey]),
+            ("---\n- [ ] T1 a\n", vec![]),
         ];
         for (text, warnings) in table {
             assert_eq!(parsed(text), (one.clone(), vec![], warnings), "{text}");
         }
+    }
+
+    #[test]
+    fn empty_lines_may_precede_it() {
+        let text = "\n \n---\nbase: v1\n---\n- [ ] T1 a\n";
+        assert_eq!(front_matter(text).base.as_deref(), Some("v1"));
+        assert_eq!(parsed(text), (vec!["T1".to_owned()], vec![], vec![]));
     }
 
     #[test]
@@ -336,9 +368,13 @@ mod tests {
 
     #[test]
     fn yaml_that_cannot_be_read_is_still_an_error() {
-        for text in
-            ["---\nverify: [\n---\n- [ ] T1 a\n", "---\n{title\n---\n- [ ] T1 a\n", "---\nword\n---\n- [ ] T1 a\n"]
-        {
+        for text in [
+            "---\nverify: [\n---\n- [ ] T1 a\n",
+            "---\n{title\n---\n- [ ] T1 a\n",
+            "---\nword\n---\n- [ ] T1 a\n",
+            // Without its last line.
+            "---\nverify: make\n- [ ] T1 a\n",
+        ] {
             assert_eq!(parsed(text).1, [FindingCode::FrontMatter], "{text}");
         }
     }

@@ -134,6 +134,9 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     if let Some((range, after)) = front_matter::split(source) {
         front_matter = front_matter::read(source, range, known, findings);
         body = after;
+    } else if let Some(at) = front_matter::unclosed(source) {
+        let found = Pending::new(at, FindingCode::FrontMatter, "", "the front matter is not closed");
+        findings.error(found.suggest(Some("write a line `---` after it".to_owned())));
     }
     let body = Body { source, start: body, order: front_matter.parallel };
     let (collected, order) = body.read(known, findings).unwrap_or_default();

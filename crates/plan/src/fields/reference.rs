@@ -267,7 +267,8 @@ impl<'a> References<'a> {
         if bare.split_whitespace().count() < 2 && self.is_meant(bare) {
             return findings.error(self.unknown(offset, piece));
         }
-        let begins_with_task = words.first().is_some_and(|word| is_id(word) || self.piece(word).is_some());
+        let mut own = words.iter().filter(|word| !is_connecting(word));
+        let begins_with_task = own.next().is_some_and(|word| is_id(word) || self.piece(word).is_some());
         let mut prose = None;
         let mut at = 0;
         for word in words {
@@ -275,7 +276,7 @@ impl<'a> References<'a> {
             at = place + word.len();
             match self.piece(word).filter(|_| begins_with_task && prose.is_none()) {
                 Some(indices) => found.tasks.extend(indices),
-                None if CONNECTING.iter().any(|connecting| connecting.eq_ignore_ascii_case(word)) => {}
+                None if is_connecting(word) => {}
                 None if is_id(word) && self.piece(word).is_none() => findings.error(self.unknown(offset + place, word)),
                 None => prose = prose.or(Some(place)),
             }
@@ -425,6 +426,11 @@ fn split_number(id: &str) -> Option<(String, u64)> {
     Some((prefix.to_lowercase(), number))
 }
 
+/// Reports whether a word connects two tasks.
+fn is_connecting(word: &str) -> bool {
+    CONNECTING.iter().any(|connecting| connecting.eq_ignore_ascii_case(word))
+}
+
 /// Reports whether a piece says that there is no dependency.
 fn is_nothing(piece: &str) -> bool {
     let piece = piece.trim_matches(['`', '*', '_', '(', ')', ' ']);
@@ -520,7 +526,7 @@ mod tests {
         let tasks: Vec<Name<'_>> = ids.iter().map(|id| name(id, None)).collect();
         let groups = [Group { id: "1".to_owned(), mark: None, leaves: 6..8 }];
         let references = References::new(&tasks, &groups);
-        let table: [(&str, &[usize]); 27] = [
+        let table: [(&str, &[usize]); 28] = [
             ("T001", &[0]),
             ("t001", &[0]),
             ("T1", &[0]),
@@ -531,6 +537,7 @@ mod tests {
             ("T001 AND T003", &[0, 2]),
             ("T001 und T003", &[0, 2]),
             ("T001、T003", &[0, 2]),
+            ("T001, then T003", &[0, 2]),
             ("T001+T003", &[0, 2]),
             ("T1|T2-T3/US-001", &[0, 1, 2, 4]),
             ("setup-db+set_up_the_crate", &[8, 9]),

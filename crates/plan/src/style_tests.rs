@@ -257,7 +257,7 @@ warnings 9: unknown key `tiles`
 #[test]
 fn lines_that_look_like_work_are_said() {
     let plan = "# P\n\n## Tasks\n\n- [ ] Build\n\n## Next steps\n\n1. Ship\n\n### Task 9: Later\n\nProse.\n\n| Task | Status \
-                |\n|---|---|\n| Sell | open |\n";
+                |\n|---|---|\n| Sell | open |\n\n## To do\n\n- Tell\n\n## Tools\n\n- Hammer\n";
     reads(
         plan,
         "\
@@ -266,6 +266,7 @@ build [todo] Build
 line 9: no checkbox; the plan's tasks are its boxes
 line 11: it has neither a box nor fields; the plan's tasks are its boxes
 line 17: a row of a table; the plan's tasks are its boxes
+line 21: no checkbox; the plan's tasks are its boxes
 ",
     );
 }

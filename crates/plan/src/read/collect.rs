@@ -258,9 +258,10 @@ impl Walk<'_, '_> {
             return;
         }
         // A list of work beside the plan's tasks.
-        if self.sections.lists_work() || self.sections.place.phase_level.is_some() {
+        let names_list = self.sections.names_list();
+        if names_list || self.sections.lists_work() || self.sections.place.phase_level.is_some() {
             for item in items {
-                if self.is_ordered(item) {
+                if names_list || self.is_ordered(item) {
                     self.reader.findings.skip(item.range.start, format!("no checkbox; {}", self.style.tasks()));
                 }
             }

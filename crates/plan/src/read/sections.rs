@@ -114,8 +114,12 @@ impl Sections {
 
     /// Reports whether the bullets below the heading just above are tasks.
     pub(crate) fn lists_bullets(&self) -> bool {
-        let is_list = self.open.last().is_some_and(|open| section::lists_bullets(&open.title));
-        is_list || self.place.phase_level.is_some()
+        self.names_list() || self.place.phase_level.is_some()
+    }
+
+    /// Reports whether the heading just above names nothing but a list of work, such as "To do".
+    pub(crate) fn names_list(&self) -> bool {
+        self.open.last().is_some_and(|open| section::lists_bullets(&open.title))
     }
 
     /// Reports whether the heading just above lists work.

@@ -420,6 +420,14 @@ line 10: `–` is no bullet of Markdown: write `- [ ]`
 line 14: under \"Acceptance\"
 ",
     );
+    reads(
+        "# P\n\n- [ ] Build\n\n###Task 2: Test it\n",
+        "\
+build [todo] Build
+> build: nothing comes before
+line 5: no blank after the `#` marks, so this is no heading
+",
+    );
     let reason = "no bullet before the box: write `- [ ]`";
     reads(
         "Do all of this:\n\n[ ] Build the tool\n[x] Test the tool\n",

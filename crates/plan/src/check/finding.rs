@@ -139,7 +139,7 @@ pub enum SkippedKind {
     /// A line of which only a check speaks.
     #[default]
     Other,
-    /// An item that begins with an unknown mark in brackets.
+    /// A line that is nearly a task, such as an item that begins with an unknown mark in brackets.
     OddBox,
     /// An open box below a task that is done.
     OpenStep,

@@ -667,7 +667,7 @@ impl Walk<'_, '_> {
         boxes.into_iter().for_each(|offset| self.reader.findings.skip_as(kind.clone(), offset, reason));
     }
 
-    /// Records the lines of a paragraph that look like items with a box.
+    /// Records the lines of a paragraph that look like items with a box or like headings of tasks.
     fn odd_paragraph(&mut self, range: Range<usize>) {
         let section = self.excluded().map(|section| (section.skipped(), section.reason()));
         self.reader.note_odd_paragraph(range, section.as_ref());

@@ -2,6 +2,7 @@
 
 use crate::fields::identify;
 use crate::read::checkbox::{BoxMark, read_box};
+use crate::read::phase;
 use crate::read::status;
 use crate::read::text;
 use orchestrate_core::task::TaskStatus;
@@ -143,6 +144,14 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     leading.or_else(trailing).or_else(|| box_at_end(title).map(|mark| mark.status))
 }
 
+/// Returns the reason why a line of a paragraph that looks like the heading of a task or a phase is none.
+pub(crate) fn odd(line: &str) -> Option<&'static str> {
+    let title = line.trim_start_matches('#');
+    let is_likely = (2..=6).contains(&(line.len() - title.len())) && !title.starts_with([' ', '\t']);
+    let is_meant = || task(title).is_some() || box_of(title).is_some() || phase::of_heading(title).is_some();
+    (is_likely && is_meant()).then_some("no blank after the `#` marks, so this is no heading")
+}
+
 /// Returns a heading's text without `#` marks, strong emphasis and comments.
 pub(crate) fn title(raw: &str) -> String {
     let raw = raw.trim_start_matches('#').trim();
@@ -177,6 +186,16 @@ mod tests {
         for (title, expected) in table {
             let found = task(title).map(|found| (found.id(), found.rest, found.number, found.counts));
             assert_eq!(found, expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_nearly_a_heading_has_a_reason() {
+        for line in ["###Task 1: Do", "##Phase 2", "##[ ] Do", "###T1 Do"] {
+            assert!(odd(line).is_some(), "{line}");
+        }
+        for line in ["### Task 1: Do", "#Task 1", "##Do", "##", "Task 1", "#######Task 1", ""] {
+            assert_eq!(odd(line), None, "{line}");
         }
     }
 

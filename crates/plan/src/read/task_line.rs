@@ -244,10 +244,11 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// Records the lines of a paragraph that look like items with a box, for the given reason if there is another one.
+    /// Records the lines of a paragraph that look like items with a box or like headings of tasks, for the given reason
+    /// if there is another one.
     pub(crate) fn note_odd_paragraph(&mut self, paragraph: Range<usize>, reason: Option<&(SkippedKind, String)>) {
         for (offset, line) in self.source.lines(paragraph) {
-            if let Some(own) = odd_item(line) {
+            if let Some(own) = odd_item(line).or_else(|| heading::odd(line).map(str::to_owned)) {
                 let (kind, reason) = reason.cloned().unwrap_or((SkippedKind::OddBox, own));
                 self.findings.skip_as(kind, offset, reason);
             }

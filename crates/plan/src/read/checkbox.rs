@@ -8,6 +8,15 @@ const MAX_BLANKS: usize = 4;
 /// Characters that look like bullets.
 const NO_BULLETS: [char; 14] = ['–', '—', '−', '‐', '‑', '•', '◦', '▪', '▫', '‣', '⁃', '·', '●', '○'];
 
+/// Characters that look like empty boxes.
+const DRAWN_BOXES: [char; 5] = ['☐', '⬜', '🔲', '□', '▢'];
+
+/// Brackets of Chinese and Japanese that look like those of a box.
+const WIDE_BRACKETS: [(char, char); 3] = [('［', '］'), ('【', '】'), ('〔', '〕')];
+
+/// The maximum number of bytes of a number or a letter in front of a line's box.
+const MAX_MARKER_BYTES: usize = 8;
+
 /// The box at the head of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BoxMark {
@@ -54,6 +63,9 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
         let plain = format!("[{}", escaped.replacen("\\]", "]", 1));
         return has_box(&plain).then(|| "the box is escaped: write `[ ]`".to_owned());
     }
+    if text.starts_with(|c: char| !c.is_ascii()) {
+        return drawn_box(text);
+    }
     let (within, after) = text.strip_prefix('[')?.split_once(']')?;
     let mut marks = within.trim().chars();
     let (mark, is_one) = (marks.next(), marks.next().is_none());
@@ -79,6 +91,18 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
     }
 }
 
+/// Returns the reason why a drawn box, or one in other brackets, is none.
+fn drawn_box(text: &str) -> Option<String> {
+    if let Some(drawn) = text.chars().next().filter(|first| DRAWN_BOXES.contains(first)) {
+        return Some(format!("`{drawn}` is no box: write `[ ]`"));
+    }
+    let inner = |(open, close): (char, char)| text.strip_prefix(open)?.split_once(close).map(|(within, _)| within);
+    let within = WIDE_BRACKETS.into_iter().find_map(inner)?;
+    let mut marks = within.trim().chars();
+    let is_mark = marks.next().is_none_or(|mark| status_of(mark).is_some() || mark == '✓') && marks.next().is_none();
+    (is_mark && within.len() <= MAX_BLANKS).then(|| "wide brackets are no box: write `[ ]`".to_owned())
+}
+
 /// Reports whether a text begins with a box that other text follows.
 fn has_box(text: &str) -> bool {
     read_box(text).is_some_and(|mark| mark.rest < text.len())
@@ -96,9 +120,14 @@ fn is_glued(text: &str) -> bool {
 /// Returns the reason why a line of a paragraph that looks like an item with a box is none.
 pub(crate) fn odd_item(line: &str) -> Option<String> {
     let line = line.trim_start_matches([' ', '\t']);
-    let first = line.chars().next().filter(|first| !first.is_alphabetic())?;
-    if first == '[' {
-        return has_box(line).then(|| "no bullet before the box: write `- [ ]`".to_owned());
+    let first = line.chars().next()?;
+    if first == '|' {
+        let is_box = |cell: &str| read_box(cell.trim()).is_some_and(|mark| mark.rest == cell.trim().len());
+        let reason = "a row of a table without columns that are named Task and Status";
+        return line.split('|').nth(1).is_some_and(is_box).then(|| reason.to_owned());
+    }
+    if has_box(line.get(length_of_marker(line)..)?) {
+        return Some("no bullet before the box: write `- [ ]`".to_owned());
     }
     let begins_box = |text: &str| has_box(text) || is_glued(text);
     if NO_BULLETS.contains(&first) {
@@ -109,6 +138,15 @@ pub(crate) fn odd_item(line: &str) -> Option<String> {
     let bullets: &[char] = if unnumbered.len() < line.len() { &['.', ')'] } else { &['-', '*', '+'] };
     let rest = unnumbered.strip_prefix(bullets)?;
     begins_box(rest).then(|| "no blank before the box, so this is no item of a list: write `- [ ]`".to_owned())
+}
+
+/// Returns the length of a number or a letter that a line begins with (`a.`, `(b)`, `1.1`), with the blanks after it; 0
+/// if there is none.
+fn length_of_marker(line: &str) -> usize {
+    let Some((marker, rest)) = line.split_once([' ', '\t']) else { return 0 };
+    let is_counted = marker.ends_with(['.', ')']) || marker.contains(|c: char| c.is_ascii_digit());
+    let is_marker = marker.len() <= MAX_MARKER_BYTES && is_counted && !marker.contains('[');
+    if is_marker { line.len() - rest.trim_start().len() } else { 0 }
 }
 
 /// Reports whether a line, at any indentation or in a quote, is a bullet with a box.
@@ -141,6 +179,10 @@ mod tests {
             "\\[ ] a",
             "\\[x\\] a",
             "**[ ] a**",
+            "☐ a",
+            "□ a",
+            "［ ］ a",
+            "【x】a",
         ] {
             assert!(read_box(text).is_none() && odd_box(text).is_some(), "{text}");
         }
@@ -163,6 +205,8 @@ mod tests {
             "\\[a] b",
             "[x]-axis",
             "[          ] a",
+            "【重要】 a",
+            "é",
         ] {
             assert_eq!(odd_box(text), None, "{text}");
         }
@@ -184,12 +228,29 @@ mod tests {
             "●\t[ ] a",
             "[ ] a",
             "\t[x] a",
+            "2. [ ] a",
+            "a. [ ] a",
+            "(b) [x] a",
+            "T1 [ ] a",
+            "| [ ] | a |",
         ] {
             assert!(odd_item(line).is_some(), "{line}");
         }
         for line in [
-            "a [ ] b", "- a", "-[a](b)", "*[1] a", "– a", "[x](a) b", "[ ]", "1. a", "-5 [ ]", "`[ ]` a", "| [ ] |",
-            "", "-", "é",
+            "a [ ] b",
+            "- a",
+            "-[a](b)",
+            "*[1] a",
+            "– a",
+            "[x](a) b",
+            "[ ]",
+            "1. a",
+            "-5 [ ]",
+            "`[ ]` a",
+            "| a | [ ] |",
+            "",
+            "-",
+            "é",
         ] {
             assert_eq!(odd_item(line), None, "{line}");
         }

@@ -434,3 +434,18 @@ line 5: no blank after the `#` marks, so this is no heading
         &format!("line 3: {reason}\nline 4: {reason}\nerrors 1: no tasks found\n"),
     );
 }
+
+#[test]
+fn a_comma_separates_fields_as_a_semicolon_does() {
+    reads(
+        "- [ ] T1 a\n- [ ] T2 b (files: src/a.rs, depends: T1)\n- [ ] T3 c (depends: T2, verify: echo 'x, files: y', z)\n",
+        "\
+T1 [todo] a
+T2 [todo] b | files src/a.rs
+T3 [todo] c | verify echo 'x, files: y', z
+> T1: nothing comes before
+> T2: after T1: dependency
+> T3: after T2: dependency
+",
+    );
+}

@@ -17,7 +17,7 @@ use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::read::source::Inline;
 use crate::read::text;
-use memchr::{memchr, memchr_iter};
+use memchr::memchr;
 
 /// The maximum length of a possible key before a colon.
 const MAX_KEY_BYTES: usize = 24;
@@ -342,16 +342,16 @@ impl LineReader<'_> {
         };
         // A number or a name is short, and only the first characters are looked at, since parentheses may be nested.
         let short = self.inline.text.floor_char_boundary(value_at + MAX_LIKELY_BYTES).min(close);
-        let value = self.inline.slice(value_at..self.field_end(value_at..short));
+        let value = self.inline.slice(value_at..self.value_end(key, value_at..short).0);
         if key.is_prose(value) {
             let message = format!("this stays in the title: `{word}` is {} elsewhere", key.kind());
             findings.warn(Pending::new(self.inline.offset(inner), FindingCode::InvalidValue, value, message));
             return inner;
         }
         let end = close + self.width(close);
-        let is_prose =
-            || key == Key::Files && value::is_prose(self.inline.slice(value_at..self.field_end(value_at..close)));
-        if !is_prose() {
+        let paths = || self.inline.slice(value_at..self.value_end(key, value_at..close).0);
+        let is_prose = key == Key::Files && value::is_prose(paths());
+        if !is_prose {
             line.cuts.push(open..end);
         }
         self.fields(key, value_at..close, line, findings);
@@ -383,24 +383,39 @@ impl LineReader<'_> {
         is_list.then(|| Located { text: value.trim_end().to_owned(), offset })
     }
 
-    /// Returns the offset of the first semicolon that another field follows, else the end.
-    fn field_end(&self, range: Range<usize>) -> usize {
-        let begins_field = |at: &usize| {
-            let next = self.key_before_colon(at + 1);
-            next.is_some_and(|(word, value_at)| value_at <= range.end && key_of(word).is_some())
+    /// Returns the end of the value of a key: the first semicolon that another field follows, or such a comma outside
+    /// quotes, else the end of the range. Returns the offset after that separator, too.
+    ///
+    /// A command after a comma is no field, since it would replace the agent.
+    fn value_end(&self, key: Key, range: Range<usize>) -> (usize, Option<usize>) {
+        let key_at = |at: usize| {
+            let found = self.key_before_colon(at).filter(|(_, value_at)| *value_at <= range.end);
+            found.and_then(|(word, _)| key_of(word))
         };
-        let text = self.inline.slice(range.clone()).as_bytes();
-        let mut breaks = memchr_iter(b';', text).map(|at| range.start + at);
-        breaks.find(begins_field).unwrap_or(range.end)
+        let is_command = matches!(key, Key::Run | Key::Verify);
+        let mut is_quoted = false;
+        for (at, c) in self.inline.slice(range.clone()).char_indices() {
+            let (end, next) = (range.start + at, range.start + at + c.len_utf8());
+            match c {
+                '"' | '`' => is_quoted = !is_quoted,
+                '\'' if is_command => is_quoted = !is_quoted,
+                ';' | '；' if key_at(next).is_some() => return (end, Some(next)),
+                ',' | '，' if !is_quoted && key_at(next).is_some_and(|key| key != Key::Run) => {
+                    return (end, Some(next));
+                }
+                _ => {}
+            }
+        }
+        (range.end, None)
     }
 
-    /// Parses the value of a key, and further fields after a semicolon.
+    /// Parses the value of a key, and further fields after a separator.
     fn fields(&self, first: Key, range: Range<usize>, line: &mut Line, findings: &mut Findings) {
         let (mut key, mut start) = (first, range.start);
         loop {
-            let end = self.field_end(start..range.end);
+            let (end, next) = self.value_end(key, start..range.end);
             self.field(key, start..end, line, findings);
-            let next = self.key_before_colon(end + 1).filter(|_| end < range.end);
+            let next = next.and_then(|at| self.key_before_colon(at));
             let Some((next, value_at)) = next.and_then(|(word, at)| Some((key_of(word)?, at))) else { return };
             (key, start) = (next, value_at);
         }

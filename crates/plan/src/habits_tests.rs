@@ -421,6 +421,14 @@ line 14: under \"Acceptance\"
 ",
     );
     reads(
+        "All of this:\n    - [ ] Build\n\n- [ ] Test\n",
+        "\
+test [todo] Test
+> test: nothing comes before
+line 2: its blanks make it part of a paragraph: write `- [ ]` at the beginning of a line
+",
+    );
+    reads(
         "# P\n\n- [ ] Build\n\n###Task 2: Test it\n",
         "\
 build [todo] Build

@@ -119,7 +119,7 @@ fn is_glued(text: &str) -> bool {
 
 /// Returns the reason why a line of a paragraph that looks like an item with a box is none.
 pub(crate) fn odd_item(line: &str) -> Option<String> {
-    let line = line.trim_start_matches([' ', '\t']);
+    let line = line.trim_start();
     let first = line.chars().next()?;
     if first == '|' {
         let is_box = |cell: &str| read_box(cell.trim()).is_some_and(|mark| mark.rest == cell.trim().len());
@@ -137,7 +137,12 @@ pub(crate) fn odd_item(line: &str) -> Option<String> {
     let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let bullets: &[char] = if unnumbered.len() < line.len() { &['.', ')'] } else { &['-', '*', '+'] };
     let rest = unnumbered.strip_prefix(bullets)?;
-    begins_box(rest).then(|| "no blank before the box, so this is no item of a list: write `- [ ]`".to_owned())
+    let reason = match rest.starts_with('[') {
+        true => "no blank before the box, so this is no item of a list: write `- [ ]`",
+        // It is indented by too many blanks, or one of them is none of Markdown's.
+        false => "its blanks make it part of a paragraph: write `- [ ]` at the beginning of a line",
+    };
+    begins_box(rest.trim_start()).then(|| reason.to_owned())
 }
 
 /// Returns the length of a number or a letter that a line begins with (`a.`, `(b)`, `1.1`), with the blanks after it; 0
@@ -229,6 +234,9 @@ mod tests {
             "[ ] a",
             "\t[x] a",
             "2. [ ] a",
+            "      - [ ] a",
+            "-\u{a0}[ ] a",
+            "\u{a0}- [ ] a",
             "a. [ ] a",
             "(b) [x] a",
             "T1 [ ] a",

@@ -418,7 +418,8 @@ fn in_columns(out: &mut String, pieces: &[String], indent: usize) {
     out.push('\n');
 }
 
-/// Joins the lines that are skipped for one reason, such as `3, 7-9`; the reasons are in the order of their first lines.
+/// Joins the lines that are skipped for one reason, such as `3, 7-9`; the reasons are in the order of their first
+/// lines.
 fn by_reason(skipped: &[Skipped]) -> Vec<(&str, String)> {
     let mut found: Vec<(&str, Vec<(usize, usize)>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();

@@ -45,8 +45,8 @@ const LEAST_APPENDS: u64 = 120;
 const SURVIVORS_ONE_IN: usize = 10;
 /// How many appends the short form tries, of each kind: in the run of two agents, and in other
 /// runs, which are shorter.
-const SHORT_FORM: u64 = 6;
-const SHORTER_FORM: u64 = 3;
+const SHORT_FORM: u64 = 4;
+const SHORTER_FORM: u64 = 2;
 /// A fault that no run reaches. With it, each append is a transaction of its own, as in the runs
 /// that are killed.
 const NO_FAULT: &str = "before:1000000";

@@ -141,9 +141,7 @@ impl Attributes {
 
     /// Returns the usual spelling of each key that was set.
     pub(crate) fn given_keys(&self) -> impl Iterator<Item = &'static str> {
-        let mut last = None;
-        let usual = KEYS.iter().filter(move |(_, key)| last.replace(*key) != Some(*key));
-        usual.filter(|(_, key)| self.is_given(*key)).map(|(spelling, _)| *spelling)
+        key::usual_spellings().filter(|(_, key)| self.is_given(*key)).map(|(spelling, _)| spelling)
     }
 
     /// Reports whether the task says what it depends on, be it nothing.

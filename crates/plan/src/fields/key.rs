@@ -123,6 +123,12 @@ const LONG_WORD: usize = 7;
 const LEAST_WORD: usize = 5;
 const LEAST_KEY: usize = 6;
 
+/// Returns each key with its usual spelling.
+pub(crate) fn usual_spellings() -> impl Iterator<Item = (&'static str, Key)> {
+    let mut last = None;
+    KEYS.iter().copied().filter(move |(_, key)| last.replace(*key) != Some(*key))
+}
+
 /// Returns the key that a word spells, if any.
 pub(crate) fn key_of(word: &str) -> Option<Key> {
     let word = word.trim();

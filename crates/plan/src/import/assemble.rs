@@ -143,7 +143,7 @@ impl<'r> Assembler<'r> {
             false => "it groups the tasks that are its parts".to_owned(),
         };
         self.findings.skip(record.at, reason);
-        self.found.groups.push(Group { id, mark: None, leaves });
+        self.found.groups.push(Group { id, mark: record.marks.first().cloned(), leaves });
     }
 
     /// Returns the dependencies of a record that exist. One between a group and its own part says nothing about order.

@@ -310,7 +310,7 @@ fn markdown_that_begins_with_a_bracket_stays_markdown() {
 }
 
 #[test]
-fn only_the_status_of_landed_tasks_is_written() {
+fn only_the_status_of_landed_tasks_and_of_groups_that_are_complete_is_written() {
     let table = [
         (
             PRD,
@@ -326,7 +326,24 @@ fn only_the_status_of_landed_tasks_is_written() {
                 ("\"Start\", \"status\": \"pending\"", "\"Start\", \"status\": \"done\""),
             ],
         ),
-        (ISSUES, vec!["bd-b2"], vec![("\"Grammar\",\"status\":\"open\"", "\"Grammar\",\"status\":\"closed\"")]),
+        (
+            TASKS,
+            vec!["3.1", "3.2"],
+            vec![
+                ("\"Pages\", \"status\": \"in-progress\"", "\"Pages\", \"status\": \"done\""),
+                ("\"Start\", \"status\": \"pending\"", "\"Start\", \"status\": \"done\""),
+                ("\"Profile\", \"status\": \"pending\"", "\"Profile\", \"status\": \"done\""),
+            ],
+        ),
+        (ISSUES, vec!["bd-c3"], vec![("\"Docs\",\"status\":\"open\"", "\"Docs\",\"status\":\"closed\"")]),
+        (
+            ISSUES,
+            vec!["bd-b2"],
+            vec![
+                ("\"Fast.\",\"status\":\"open\"", "\"Fast.\",\"status\":\"closed\""),
+                ("\"Grammar\",\"status\":\"open\"", "\"Grammar\",\"status\":\"closed\""),
+            ],
+        ),
     ];
     for (source, landed, changes) in table {
         for source in [source.to_owned(), format!("\u{feff}{}", source.replace('\n', "\r\n"))] {

@@ -147,7 +147,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let edges = order_of::order(&unordered, findings);
     let ids: Vec<TaskId> = names.into_iter().map(|name| name.id).collect();
     alike::check(&drafts, findings);
-    unread::check(&drafts, &ids, findings);
+    unread::check(source.text, &drafts, &ids, findings);
     for draft in &drafts {
         check_names(draft, known, findings);
     }

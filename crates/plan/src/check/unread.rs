@@ -3,7 +3,11 @@
 //!
 //! Only words that are followed by a numbered id of the plan are taken for that.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::read::task_line::Draft;
@@ -17,9 +21,11 @@ const LINKS: &[&str] = &["on", "by", "for"];
 const WORDS_ALONE: &[&str] = &["after", "requires", "needs", "prerequisite", "prerequisites"];
 
 /// Warns of each open task that says so, and names no dependencies otherwise.
-pub(crate) fn check(drafts: &[Draft], ids: &[TaskId], findings: &mut Findings) {
-    let is_numbered = |id: &&str| id.bytes().any(|byte| byte.is_ascii_digit());
-    let known: HashSet<&str> = ids.iter().map(TaskId::as_str).filter(is_numbered).collect();
+pub(crate) fn check(plan: &str, drafts: &[Draft], ids: &[TaskId], findings: &mut Findings) {
+    if !may_say(plan) {
+        return;
+    }
+    let known = Known { ids, set: OnceCell::new() };
     for (draft, own) in drafts.iter().zip(ids) {
         if !draft.status.runs() || draft.attributes.names_dependencies() {
             continue;
@@ -33,14 +39,38 @@ pub(crate) fn check(drafts: &[Draft], ids: &[TaskId], findings: &mut Findings) {
     }
 }
 
+/// The ids of a plan.
+struct Known<'a> {
+    ids: &'a [TaskId],
+    /// Few plans need them.
+    set: OnceCell<HashSet<&'a str>>,
+}
+
+impl Known<'_> {
+    /// Reports whether a word is an id with a number.
+    fn has_numbered(&self, word: &str) -> bool {
+        let all = || self.ids.iter().map(TaskId::as_str).collect();
+        word.bytes().any(|byte| byte.is_ascii_digit()) && self.set.get_or_init(all).contains(word)
+    }
+}
+
 /// What a text says of a dependency.
 struct Said<'t> {
     words: &'t str,
     id: &'t str,
 }
 
+/// Reports whether a plan may have one of [`WORDS`] or [`WORDS_ALONE`]; most of the time for looking at each of its words
+/// is saved so.
+fn may_say(plan: &str) -> bool {
+    // Without the first letters, which may be capitals.
+    const ENDINGS: [&str; 7] = ["epend", "locked", "aits", "fter", "equires", "eeds", "rerequisite"];
+    static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(ENDINGS).ok());
+    FINDER.as_ref().is_none_or(|finder| finder.is_match(plan))
+}
+
 /// Returns the first words of a text that name a dependency.
-fn said_in<'t>(text: &'t str, known: &HashSet<&str>) -> Option<Said<'t>> {
+fn said_in<'t>(text: &'t str, known: &Known<'_>) -> Option<Said<'t>> {
     let mut rest = text;
     while let Some((_, after)) = next_word(rest) {
         if let Some(said) = said_first(rest, known) {
@@ -52,20 +82,23 @@ fn said_in<'t>(text: &'t str, known: &HashSet<&str>) -> Option<Said<'t>> {
 }
 
 /// Returns the words at the beginning of a text if they name a dependency.
-fn said_first<'t>(text: &'t str, known: &HashSet<&str>) -> Option<Said<'t>> {
+fn said_first<'t>(text: &'t str, known: &Known<'_>) -> Option<Said<'t>> {
     let (word, rest) = next_word(text)?;
+    let may_be_linked = is_one_of(word, WORDS);
+    if !may_be_linked && !is_one_of(word, WORDS_ALONE) {
+        return None;
+    }
     let start = text.len() - rest.len() - word.len();
     let rest = match next_word(rest)? {
-        (link, after) if is_one_of(word, WORDS) && is_one_of(link, LINKS) => after,
-        _ if is_one_of(word, WORDS) || is_one_of(word, WORDS_ALONE) => rest,
-        _ => return None,
+        (link, after) if may_be_linked && is_one_of(link, LINKS) => after,
+        _ => rest,
     };
     let rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | ')');
     // A longer word is no id.
     let id = first_chars(rest, TaskId::MAX_BYTES + 1).split(ends).next().unwrap_or_default().trim_end_matches('.');
     let end = text.len() - rest.len() + id.len();
-    known.contains(id).then(|| Said { words: text.get(start..end).unwrap_or_default(), id })
+    known.has_numbered(id).then(|| Said { words: text.get(start..end).unwrap_or_default(), id })
 }
 
 #[cfg(test)]

@@ -466,6 +466,8 @@ impl Walk<'_, '_> {
     /// Returns the item's id if it only groups the boxes directly below it: one of them is numbered under it (`2` above
     /// `2.1`, be `2` its id or its number in the list), or it has no id and they all have names (`T001`).
     fn group_id(&self, item: &Item, line: &Inline<'_>, mark: BoxMark) -> Option<String> {
+        // Most items have no box below them.
+        item.blocks.iter().flat_map(items_of).find(|child| self.reader.boxed_line(child).is_some())?;
         let own = after_label(line.text.get(mark.rest..)?);
         let own_id = identify::leading(own).map(|found| found.id);
         let number = own_id.or_else(|| self.list_number(item));

@@ -151,6 +151,11 @@ impl<'a> Inline<'a> {
         self.text.get(range).unwrap_or_default()
     }
 
+    /// Reports whether it has no further line.
+    pub(crate) fn is_one_line(&self) -> bool {
+        self.further.is_empty()
+    }
+
     /// Returns the ranges of its lines.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Range<usize>> {
         let further = self.further.iter().map(|(start, _)| *start);

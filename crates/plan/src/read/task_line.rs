@@ -189,8 +189,14 @@ impl<'a> Reader<'_, 'a> {
         (at, is_group): (usize, bool),
         place: &Location,
     ) -> Draft {
-        self.note_odd_lines(inline, mark.rest);
-        let fields = self.field_lines_in(inline, Some(mark.rest));
+        // Most tasks have one line.
+        let fields = match inline.is_one_line() {
+            true => Vec::new(),
+            false => {
+                self.note_odd_lines(inline, mark.rest);
+                self.field_lines_in(inline, Some(mark.rest))
+            }
+        };
         let without_fields = (!fields.is_empty()).then(|| inline.without_lines(&fields));
         let with_fields = inline;
         let inline = without_fields.as_ref().unwrap_or(inline);

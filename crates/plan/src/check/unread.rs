@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::packed::Searcher;
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::read::task_line::Draft;
@@ -65,8 +65,8 @@ struct Said<'t> {
 fn may_say(plan: &str) -> bool {
     // Without the first letters, which may be capitals.
     const ENDINGS: [&str; 7] = ["epend", "locked", "aits", "fter", "equires", "eeds", "rerequisite"];
-    static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(ENDINGS).ok());
-    FINDER.as_ref().is_none_or(|finder| finder.is_match(plan))
+    static SEARCHER: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new(ENDINGS));
+    SEARCHER.as_ref().is_none_or(|searcher| searcher.find(plan).is_some())
 }
 
 /// Returns the first words of a text that name a dependency.

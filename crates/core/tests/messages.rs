@@ -218,10 +218,10 @@ fn the_root_has_a_name_of_its_own() {
             sent
         })
     };
-    assert_eq!(
-        send(&Story::of(vec![(goal.clone(), None), (task("a", &[]), Some("fix_it"))])),
-        Ok(vec!["fix_it".into()])
-    );
+    let story = Story::of(vec![(goal.clone(), None), (task("a", &[]), Some("fix_it"))]);
+    assert_eq!(send(&story), Ok(vec!["fix_it".into()]));
+    let named = story.state.named_agents(&["main_ralph_coordinator".into(), "fix_it".into()]).unwrap();
+    assert_eq!(named.iter().map(|record| record.task.id.as_str()).collect::<Vec<_>>(), ["fix_it"]);
     let taken = Story::of(vec![(goal, None), (task("main_ralph_coordinator", &[]), None)]);
     assert_eq!(send(&taken), Ok(vec!["main_ralph_coordinator".into()]));
     assert!(matches!(send(&Story::tree()), Err(MessageRefused::UnknownRecipient { .. })));

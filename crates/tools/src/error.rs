@@ -29,7 +29,7 @@ pub enum ToolError {
         /// The id of the refusing rule.
         rule: String,
     },
-    /// A file tool met an I/O error other than "not found".
+    /// A file tool met an I/O error that another path or name does not avoid, such as a full disk.
     #[error("{reason}: {path}")]
     File {
         /// The path as the model wrote it.

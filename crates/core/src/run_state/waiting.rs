@@ -60,7 +60,7 @@ impl RunState {
             return Err(WaitRefused::NoAgents);
         }
         for id in ids {
-            self.known_agent(id)?;
+            let id = &self.known_agent(id)?.task.id;
             if id == waiter {
                 return Err(WaitRefused::Itself);
             }
@@ -83,20 +83,20 @@ impl RunState {
         let mut records: Vec<&TaskRecord> = Vec::new();
         for id in ids {
             let record = self.known_agent(id)?;
-            if !records.iter().any(|known| known.task.id == *id) {
+            if !records.iter().any(|known| known.task.id == record.task.id) {
                 records.push(record);
             }
         }
         Ok(records)
     }
 
-    /// Returns the record of an agent that another one names.
+    /// Returns the record of an agent that another one names; the agent of the goal also by the name of the root.
     ///
     /// # Errors
     ///
     /// Fails if there is none, with the names of those that there are.
     pub fn known_agent(&self, id: &AgentId) -> Result<&TaskRecord, WaitRefused> {
-        self.task(id).ok_or_else(|| {
+        self.task(self.agent_named(id)).ok_or_else(|| {
             let known: Vec<&str> = self.tasks().map(|record| record.task.id.as_str()).collect();
             WaitRefused::Unknown { agent: id.clone(), known: known.join(", ") }
         })

@@ -101,6 +101,48 @@ fn a_group_passes_on_what_is_said_of_it() {
 }
 
 #[test]
+fn what_has_only_optional_parts_is_a_task_itself() {
+    let source = "- [ ] 1. Implement parser\n  - Build it in f.py\n  - [ ]* 1.1 Write unit tests\n- [ ] 2. Ship\n";
+    reads(
+        source,
+        "\
+1 [todo] Implement parser | details Build it in f.py
+1.1 [todo] Write unit tests | details Part of 1: Implement parser / Build it in f.py
+2 [todo] Ship
+> 1: nothing comes before
+> 2: after 1: its number
+> 1.1: after 2: optional tasks come last
+",
+    );
+    written(source, &["1"], &source.replace("[ ] 1.", "[x] 1."));
+    let ids: Vec<String> =
+        plan(source).tasks.into_iter().flat_map(|task| task.depends).map(|id| id.to_string()).collect();
+    assert_eq!(ids, ["1"], "only the part depends on anything");
+    reads(
+        "- [ ] 4. Wire everything\n- [ ]* 4.1 Optional docs\n- [ ]* 4.2 Optional demo\n",
+        "\
+4 [todo] Wire everything
+4.1 [todo] Optional docs | details Part of 4: Wire everything
+4.2 [todo] Optional demo | details Part of 4: Wire everything
+> 4: nothing comes before
+> 4.1: after 4: dependency
+> 4.2: after 4.1: its number
+",
+    );
+    reads(
+        "- [-] 1 A\n  - [ ]* 1.1 B\n- [ ] 2 C (depends: 2.1)\n  - [ ]* 2.1 D\n",
+        "\
+1 [cancelled] A
+1.1 [cancelled] B | details Part of 1: A
+2 [todo] C
+2.1 [todo] D | details Part of 2: C
+> 2.1: nothing comes before
+> 2: after 2.1: dependency
+",
+    );
+}
+
+#[test]
 fn a_heading_is_the_task_and_the_boxes_below_it_are_its_criteria() {
     let stories = "\
 # PRD: Priority

@@ -62,6 +62,7 @@ pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     let paths = Paths::new(tasks.patterns);
     let mut orderer = Orderer { tasks, paths: &paths, edges, findings, names_all, total: 0, full_at: 0, steps: 0 };
     orderer.written();
+    orderer.extras();
     orderer.barriers();
     if orderer.total > MAX_DEPENDENCIES {
         orderer.too_many();
@@ -119,6 +120,16 @@ impl Orderer<'_> {
                 }
             }
             self.names_all.iter_mut().skip(at).take(1).for_each(|slot| *slot = names_all);
+        }
+    }
+
+    /// Makes the optional parts of a task depend on it, apart from those that it waits for itself.
+    fn extras(&mut self) {
+        let tasks = self.tasks;
+        for (at, draft) in tasks.drafts.iter().enumerate() {
+            if let Some(task) = draft.extends.filter(|task| !self.comes_after(*task, at)) {
+                self.depend(at, [task].iter());
+            }
         }
     }
 

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::check::finding::{Findings, SkippedKind};
-use crate::fields::attributes::{Attributes, Located};
+use crate::fields::attributes::Located;
 use crate::fields::identify;
 use crate::fields::names::KnownNames;
 use crate::mark::Mark;
@@ -15,10 +15,11 @@ use crate::read::below;
 use crate::read::checkbox::{BoxMark, looks_like_box, odd_box, read_box};
 use crate::read::done;
 use crate::read::entry::Entry;
-use crate::read::handed_down;
+use crate::read::handed_down::{self, Inherited};
 use crate::read::heading;
 use crate::read::note::Note;
 use crate::read::outline::{Block, Item, Opaque};
+use crate::read::parts::{self, Parent};
 use crate::read::phase;
 use crate::read::section;
 use crate::read::sections::{NotesHold, OpenSection, Sections};
@@ -99,16 +100,6 @@ struct OpenStep {
     level: u8,
     /// How many tasks were found before it.
     drafts: usize,
-}
-
-/// What an item inherits from its parents.
-#[derive(Clone, Default)]
-struct Inherited {
-    attributes: Attributes,
-    details: Vec<String>,
-    /// The status of a cancelled or blocked group, which applies to all its open tasks.
-    withheld: Option<TaskStatus>,
-    optional: bool,
 }
 
 impl Walk<'_, '_> {
@@ -446,10 +437,13 @@ impl Walk<'_, '_> {
             self.reader.findings.skip(item.range.start, "the box has no text");
             return self.nested(item, inherited);
         }
-        match self.group_id(item, line, mark) {
-            Some(id) => self.group(item, line, (mark, id), inherited),
+        match parts::parent(&self.reader, item, (line, mark), self.list_number(item)) {
+            Some(Parent::Group(id)) => self.group(item, line, (mark, id), inherited),
+            Some(Parent::Task(id)) => {
+                self.extended(item, line, (mark, &id), inherited);
+            }
             None => {
-                let draft = self.draft(item, line, mark, inherited);
+                let draft = self.draft(item, line, (mark, false), inherited);
                 self.found.drafts.push(draft);
             }
         }
@@ -460,30 +454,6 @@ impl Walk<'_, '_> {
             if let Block::List(items) = block {
                 self.list(items, inherited);
             }
-        }
-    }
-
-    /// Returns the item's id if it only groups the boxes directly below it: one of them is numbered under it (`2` above
-    /// `2.1`, be `2` its id or its number in the list), or it has no id and they all have names (`T001`).
-    fn group_id(&self, item: &Item, line: &Inline<'_>, mark: BoxMark) -> Option<String> {
-        // Most items have no box below them.
-        item.blocks.iter().flat_map(items_of).find(|child| self.reader.boxed_line(child).is_some())?;
-        let own = after_label(line.text.get(mark.rest..)?);
-        let own_id = identify::leading(own).map(|found| found.id);
-        let number = own_id.or_else(|| self.list_number(item));
-        let (mut boxes, mut numbered, mut named) = (0, 0, 0);
-        for child in item.blocks.iter().flat_map(items_of) {
-            let Some((line, mark)) = self.reader.boxed_line(child) else { continue };
-            let found = identify::leading(after_label(line.text.get(mark.rest..)?));
-            let id = found.as_ref().map_or("", |found| found.id);
-            let is_below = number.and_then(|number| id.strip_prefix(number)).is_some_and(|rest| rest.starts_with('.'));
-            boxes += 1;
-            numbered += usize::from(is_below);
-            named += usize::from(id.starts_with(|c: char| c.is_ascii_uppercase()));
-        }
-        match number.filter(|_| numbered > 0) {
-            Some(number) => Some(number.to_owned()),
-            None => (own_id.is_none() && boxes > 0 && named == boxes).then(|| text::without_strong(own.to_owned())),
         }
     }
 
@@ -506,26 +476,47 @@ impl Walk<'_, '_> {
             let line = self.reader.first_line(child);
             match self.box_of(&line.text) {
                 Some(mark) => self.boxed(child, &line, mark, own),
-                None if self.is_no_remark(child) => self.unboxed(child, &line, false, own),
+                None if parts::is_no_remark(&self.reader, child) => self.unboxed(child, &line, false, own),
                 None => {}
             }
         }
     }
 
-    /// Reports whether an item without a box is more than a remark: nearly a box, or above one.
-    fn is_no_remark(&self, item: &Item) -> bool {
-        odd_box(&self.reader.first_line(item).text).is_some() || self.is_above_box(item)
+    /// Adds an item as a task, and the boxes below it as its parts, which are optional and come after it. Returns what
+    /// these inherit: its words, but not its attributes.
+    fn extended(
+        &mut self,
+        item: &Item,
+        line: &Inline<'_>,
+        (mark, id): (BoxMark, &str),
+        inherited: &Inherited,
+    ) -> Inherited {
+        let draft = self.draft(item, line, (mark, true), inherited);
+        let mut details = inherited.details.clone();
+        details.push(format!("Part of {id}: {}", draft.title));
+        details.extend(draft.details.iter().skip(inherited.details.len()).cloned());
+        let own = Inherited {
+            attributes: inherited.attributes.clone(),
+            details: vec![handed_down::shortened(&details.join("\n"))],
+            withheld: handed_down::withheld(draft.status).or(inherited.withheld),
+            optional: inherited.optional,
+            extends: Some(self.found.drafts.len()),
+        };
+        self.found.drafts.push(draft);
+        self.parts(item, &own);
+        own
     }
 
-    fn is_above_box(&self, item: &Item) -> bool {
-        let mut below = item.blocks.iter().flat_map(items_of);
-        below.any(|child| self.reader.boxed_line(child).is_some() || self.is_above_box(child))
-    }
-
-    /// Reads a line that sums up the ones after it (`1` before `1.1`, `1.2`) as their group; boxes below it are parts
-    /// of that, too.
+    /// Reads a line that sums up the ones after it (`1` before `1.1`, `1.2`) as their group, or as a task if these are
+    /// all optional; boxes below it are parts of that, too.
     fn group_beside(&mut self, entry: &Entry<'_, '_>, children: &[Entry<'_, '_>], inherited: &Inherited, depth: usize) {
         let (Some(mark), Some(id)) = (entry.mark, entry.id()) else { return };
+        let has_only_extras =
+            children.iter().all(Entry::is_optional) && parts::has_only_extras(&self.reader, entry.item);
+        if has_only_extras && !mark.optional {
+            let own = self.extended(entry.item, &entry.line, (mark, id), inherited);
+            return self.entries(children, &own, depth + 1);
+        }
         let own = self.handed_down(entry.item, &entry.line, (mark, id), inherited);
         self.reader.findings.skip(entry.item.range.start, "it groups the tasks after it");
         let first = self.found.drafts.len();
@@ -546,13 +537,12 @@ impl Walk<'_, '_> {
     ) -> Inherited {
         let mut parent = self.reader.draft_line(line, mark, (item.range.start, true), &self.sections.place);
         parent.attributes.inherit(&inherited.attributes);
-        let withheld =
-            Some(parent.status).filter(|status| matches!(status, TaskStatus::Cancelled | TaskStatus::Blocked));
         let mut own = Inherited {
             attributes: parent.attributes,
             details: inherited.details.clone(),
-            withheld: withheld.or(inherited.withheld),
+            withheld: handed_down::withheld(parent.status).or(inherited.withheld),
             optional: inherited.optional || parent.optional,
+            extends: inherited.extends,
         };
         let named = if id == parent.title { id.to_owned() } else { format!("{id}: {}", parent.title) };
         own.details.push(format!("Part of {named}"));
@@ -561,7 +551,7 @@ impl Walk<'_, '_> {
             match block {
                 Block::List(items) => {
                     for plain in items {
-                        if self.reader.boxed_line(plain).is_none() && !self.is_no_remark(plain) {
+                        if !parts::is_part(&self.reader, plain) {
                             self.reader.item_detail(plain, &mut own.attributes, &mut own.details);
                         }
                     }
@@ -574,8 +564,16 @@ impl Walk<'_, '_> {
         own
     }
 
-    fn draft(&mut self, item: &Item, line: &Inline<'_>, mark: BoxMark, inherited: &Inherited) -> Draft {
-        let mut draft = self.reader.draft_line(line, mark, (item.range.start, false), &self.sections.place);
+    /// Parses an item with a box as a task; its parts, if it has such, are tasks of their own.
+    fn draft(
+        &mut self,
+        item: &Item,
+        line: &Inline<'_>,
+        (mark, has_parts): (BoxMark, bool),
+        inherited: &Inherited,
+    ) -> Draft {
+        let mut draft = self.reader.draft_line(line, mark, (item.range.start, has_parts), &self.sections.place);
+        draft.extends = inherited.extends;
         if let Some(number) = self.list_number(item) {
             draft.counts = true;
             draft.number.get_or_insert(number.to_owned());
@@ -595,7 +593,9 @@ impl Walk<'_, '_> {
             match block {
                 Block::List(items) => {
                     for item in items {
-                        self.reader.item_detail(item, &mut draft.attributes, &mut draft.details);
+                        if !has_parts || !parts::is_part(&self.reader, item) {
+                            self.reader.item_detail(item, &mut draft.attributes, &mut draft.details);
+                        }
                     }
                 }
                 other => self.reader.block_detail(other, &mut draft.attributes, &mut draft.details),
@@ -605,7 +605,10 @@ impl Walk<'_, '_> {
         if let Some(status) = inherited.withheld.filter(|_| draft.status.runs()) {
             draft.status = status;
         }
-        self.reader.note_steps(&item.blocks, draft.status);
+        match has_parts {
+            true => item.blocks.iter().for_each(|block| self.reader.skip_boxes(block)),
+            false => self.reader.note_steps(&item.blocks, draft.status),
+        }
         draft
     }
 
@@ -682,10 +685,4 @@ impl Walk<'_, '_> {
         }
         self.reader.skip_boxes(block);
     }
-}
-
-/// Returns a text after the label of parallel tasks that it may begin with.
-fn after_label(text: &str) -> &str {
-    let begin = text.trim_start();
-    begin.strip_prefix("[P]").or_else(|| begin.strip_prefix("(P)")).map_or(text, str::trim_start)
 }

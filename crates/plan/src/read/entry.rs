@@ -21,6 +21,11 @@ impl Entry<'_, '_> {
         self.line.text.get(self.id.clone()?)
     }
 
+    /// Reports whether its box is that of an optional task.
+    pub(crate) fn is_optional(&self) -> bool {
+        self.mark.is_some_and(|mark| mark.optional)
+    }
+
     /// Returns how many of the items after it are numbered under it.
     pub(crate) fn children_beside(&self, after: &[Entry<'_, '_>]) -> usize {
         let Some(id) = self.id() else { return 0 };

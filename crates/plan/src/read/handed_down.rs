@@ -1,14 +1,32 @@
-//! What a group passes to each of its tasks, and how long that may be: a plan has up to ten thousand tasks, and each
+//! What a parent passes to each of its parts, and how long that may be: a plan has up to ten thousand tasks, and each
 //! has a copy.
 
 use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes::{Attributes, Located};
+use orchestrate_core::task::TaskStatus;
 
 /// The maximum number of characters of its remarks: enough for its title and a few of them.
 const MAX_REMARK_CHARS: usize = 2_000;
 
 /// The maximum size of its dependencies and paths, in bytes: enough for the longest value of one field.
 const MAX_LIST_BYTES: usize = 16 * 1024;
+
+/// What an item inherits from its parents.
+#[derive(Clone, Default)]
+pub(crate) struct Inherited {
+    pub(crate) attributes: Attributes,
+    pub(crate) details: Vec<String>,
+    /// The status of a cancelled or blocked parent, which applies to all its open tasks.
+    pub(crate) withheld: Option<TaskStatus>,
+    pub(crate) optional: bool,
+    /// The index of the task that it is an optional part of.
+    pub(crate) extends: Option<usize>,
+}
+
+/// Returns the status that the open parts of a cancelled or blocked parent have as well.
+pub(crate) fn withheld(status: TaskStatus) -> Option<TaskStatus> {
+    Some(status).filter(|status| matches!(status, TaskStatus::Cancelled | TaskStatus::Blocked))
+}
 
 /// Truncates the remarks that a group passes to each of its tasks.
 pub(crate) fn shortened(detail: &str) -> String {

@@ -10,6 +10,7 @@ pub(crate) mod heading;
 pub(crate) mod not_now;
 pub(crate) mod note;
 pub(crate) mod outline;
+pub(crate) mod parts;
 pub(crate) mod phase;
 pub(crate) mod section;
 pub(crate) mod sections;

@@ -52,6 +52,8 @@ pub(crate) struct Draft {
     /// The letter and number of its phase, such as `P2`.
     pub(crate) phase_label: Option<Arc<str>>,
     pub(crate) optional: bool,
+    /// The index of the task that it is an optional part of.
+    pub(crate) extends: Option<usize>,
     /// Whether the whole document is the task.
     pub(crate) goal: bool,
     pub(crate) attributes: Attributes,
@@ -236,6 +238,7 @@ impl<'a> Reader<'_, 'a> {
             phase: place.phase,
             phase_label: place.phase_label.clone(),
             optional: mark.optional,
+            extends: None,
             goal: false,
             attributes: line.attributes,
         }

@@ -198,6 +198,48 @@ line 4: it groups the tasks below it
 }
 
 #[test]
+fn numbered_boxes_go_in_their_order_and_phases_are_barriers() {
+    reads(
+        "- [ ] Step 1: Create\n- [ ] Step 2: Build\n- [ ] Task 3: Ship\n",
+        "\
+step_1_create [todo] Step 1: Create
+step_2_build [todo] Step 2: Build
+task_3_ship [todo] Task 3: Ship
+> step_1_create: nothing comes before
+> step_2_build: after step_1_create: its number
+> task_3_ship: after step_2_build: its number
+",
+    );
+    reads(
+        "- [ ] Phase 1: Create\n- [ ] Phase 2: Build\n- [ ] Write docs of Phase 1\n- [ ] Ship\n",
+        "\
+phase_1_create [todo] Phase 1: Create
+phase_2_build [todo] Phase 2: Build
+write_docs_of [todo] Write docs of Phase 1
+ship [todo] Ship
+> phase_1_create: nothing comes before
+> phase_2_build: after phase_1_create: the phase before
+> write_docs_of / ship: after phase_2_build: the phase before; together: nothing orders them
+",
+    );
+    let plan =
+        "* [ ] **Phase 1: Setup**\n  * [ ] Install\n  * [ ] Configure\n* [ ] **Phase 2: Build**\n  * [ ] Compile\n";
+    reads(
+        plan,
+        "\
+install [todo] Install | details Part of Phase 1: Setup
+configure [todo] Configure | details Part of Phase 1: Setup
+compile [todo] Compile | details Part of Phase 2: Build
+> install / configure: nothing comes before; together: nothing orders them
+> compile: after install, configure: the phase before
+line 1: it groups the tasks below it
+line 4: it groups the tasks below it
+",
+    );
+    written(plan, &["install", "configure"], &plan.replacen("[ ]", "[x]", 3));
+}
+
+#[test]
 fn the_author_s_order_and_the_freedom_that_the_plan_gives() {
     let plan = "# P\n\n## Backend\n\n- [ ] T1 a (files: b/a)\n- [ ] T2 b (files: b/b)\n\n## Frontend\n\n- [ ] T3 c (files: \
                 f/c)\n- [ ] T4 d (P)\n- [ ] T5 e (P)\n- [ ] T6 Test it all (files: t)\n";

@@ -433,7 +433,8 @@ impl Walk<'_, '_> {
             let (kind, reason) = (heading.skipped(), heading.reason());
             return self.skip_all(item, &kind, &reason);
         }
-        if line.text.get(mark.rest..).unwrap_or_default().trim().is_empty() {
+        let text = line.text.get(mark.rest..).unwrap_or_default();
+        if text.trim().is_empty() {
             self.reader.findings.skip(item.range.start, "the box has no text");
             return self.nested(item, inherited);
         }
@@ -443,8 +444,12 @@ impl Walk<'_, '_> {
                 self.extended(item, line, (mark, &id), inherited);
             }
             None => {
+                // A record of progress lists its steps one after the other anyway.
+                let begins_phase = self.style != Style::ProgressBoxes && phase::begins(text);
+                self.sections.place.phase += usize::from(begins_phase);
                 let draft = self.draft(item, line, (mark, false), inherited);
                 self.found.drafts.push(draft);
+                self.sections.place.phase += usize::from(begins_phase);
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::fields::identify;
 use crate::read::checkbox::{BoxMark, odd_box};
 use crate::read::outline::Item;
+use crate::read::phase;
 use crate::read::source::Inline;
 use crate::read::task_line::{Reader, items_of};
 use crate::read::text;
@@ -17,8 +18,8 @@ pub(crate) enum Parent {
 }
 
 /// Returns what an item is if the boxes right below it are its parts rather than its steps: one of them is numbered
-/// under it (`2` above `2.1`, be `2` its id or its number in the list), or it has no id and they all have names
-/// (`T001`).
+/// under it (`2` above `2.1`, be `2` its id or its number in the list), or it has no id and begins with `Phase N`, or
+/// they all have names (`T001`).
 pub(crate) fn parent(
     reader: &Reader<'_, '_>,
     item: &Item,
@@ -41,10 +42,10 @@ pub(crate) fn parent(
         named += usize::from(id.starts_with(|c: char| c.is_ascii_uppercase()));
     }
     if let Some(number) = number.filter(|_| numbered > 0) {
-        let is_task = !mark.optional && has_only_extras(reader, item);
+        let is_task = !mark.optional && !phase::begins(own) && has_only_extras(reader, item);
         return Some(if is_task { Parent::Task(number.to_owned()) } else { Parent::Group(number.to_owned()) });
     }
-    let is_group = own_id.is_none() && boxes > 0 && named == boxes;
+    let is_group = own_id.is_none() && boxes > 0 && (named == boxes || phase::begins(own));
     is_group.then(|| Parent::Group(text::without_strong(own.to_owned())))
 }
 

@@ -70,6 +70,19 @@ pub(crate) fn of_heading(title: &str) -> Option<Phase> {
     (is_named || is_priority(&words)).then_some(Phase { label: None })
 }
 
+/// Reports whether a text begins with `Phase N`, `Stage N` or `Milestone N`, rather than naming one further on.
+pub(crate) fn begins(text: &str) -> bool {
+    let mut words = each_word(text);
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_counted = !second.is_empty() && is_number(second);
+    let is_named = |word: &&str| match first.strip_prefix(*word) {
+        Some("") => second.starts_with(is_ideographic_number),
+        Some(rest) => rest.starts_with(is_ideographic_number),
+        None => first.ends_with(*word) && first.contains(is_ideographic_number),
+    };
+    is_counted && PHASES.contains(&&*lowered(first)) || !first.is_ascii() && PHASES_WITHOUT_BLANKS.iter().any(is_named)
+}
+
 /// Reports whether a heading with this first word may begin a phase. Most headings neither begin so nor name a phase
 /// further on.
 fn may_begin(word: &str) -> bool {
@@ -113,6 +126,26 @@ fn is_number(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_that_begin_with_a_phase_are_told() {
+        for text in
+            ["Phase 1: Setup", "**Stage II** Build", "🚀 milestone 2", "阶段一：准备", "第二阶段", "1단계: 준비"]
+        {
+            assert!(begins(text), "{text}");
+        }
+        for text in [
+            "Write the docs of Phase 2",
+            "Phase",
+            "Phases 1 and 2",
+            "1. Phase 1",
+            "High priority",
+            "阶段性成果统一",
+            "",
+        ] {
+            assert!(!begins(text), "{text}");
+        }
+    }
 
     #[test]
     fn phases_and_priorities_are_told() {

@@ -39,7 +39,7 @@ pub(crate) struct Draft {
     pub(crate) id: Option<Located>,
     /// The number of `Task N` or `Step N`, if the title begins so.
     pub(crate) number: Option<String>,
-    /// Whether its number counts (`1.2`, `Task 3`, an item of an ordered list), and so gives an order.
+    /// Whether its number counts (`1.2`, `Task 3: …`, an item of an ordered list), and so gives an order.
     pub(crate) counts: bool,
     pub(crate) title: String,
     pub(crate) status: TaskStatus,
@@ -222,14 +222,17 @@ impl<'a> Reader<'_, 'a> {
         push_detail(&mut details, further.join("\n").trim().to_owned());
         self.fields_at(with_fields, &fields, &mut line.attributes, &mut details);
         details.extend(line.attributes.labels.iter().map(|label| format!("Story: {label}")));
-        let number = heading::task(&title).map(|found| found.number.to_owned());
+        let (number, is_counted) = match heading::task(&title) {
+            Some(found) => (Some(found.number.to_owned()), found.counts),
+            None => (None, false),
+        };
         let is_number = id.as_ref().is_some_and(|id| counts(&id.text));
         Draft {
             at,
             marks: mark.at.map(|at| Mark::of_box(inline.offset(at))).into_iter().collect(),
             id,
             number,
-            counts: is_number,
+            counts: is_number || is_counted,
             title,
             status: mark.status,
             details,

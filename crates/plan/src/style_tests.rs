@@ -119,6 +119,34 @@ line 5: under \"Akzeptanzkriterien\"
 }
 
 #[test]
+fn boxes_of_progress_are_what_is_left_and_a_checklist_is_not() {
+    reads(
+        "# Stream\n\n## Progress\n\n- [x] Read the old parser\n- [ ] Write the reader\n- [ ] Write the tokenizer\n\n\
+         ## Concrete Steps\n\n1. Run the tests\n2. Edit `src/a.rs`\n\n## Checklist\n\n- [ ] it works\n",
+        "\
+read_the_old [done] Read the old parser
+write_the_reader [todo] Write the reader
+write_the [todo] Write the tokenizer
+> write_the_reader: nothing comes before
+> write_the: after write_the_reader: the plan's order
+line 11: no checkbox; the plan's tasks are its boxes
+line 12: no checkbox; the plan's tasks are its boxes
+line 16: under \"Checklist\"
+",
+    );
+    reads(
+        "# Release\n\n## Plan\n\n1. Build\n2. Ship\n\n## Checklist\n\n- [ ] it works\n",
+        "\
+build [todo] Build
+ship [todo] Ship
+> build: nothing comes before
+> ship: after build: its number
+line 10: under \"Checklist\"
+",
+    );
+}
+
+#[test]
 fn numbers_that_restart_get_their_part_before_them() {
     let plan = "## Phase 1: Core\n\n- [ ] 1. Parse\n- [ ] 2. Print (depends: 1)\n\n## Phase 2: Shell\n\n- [ ] 1. Prompt\n- [ ] \
                 2. History (depends: 1)\n";

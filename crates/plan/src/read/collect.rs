@@ -229,6 +229,7 @@ impl Walk<'_, '_> {
     fn excluded(&self) -> Option<&OpenSection> {
         self.sections.excluded(match self.style {
             Style::ProgressBoxes => NotesHold::Progress,
+            Style::ChecklistBoxes => NotesHold::Checklists,
             Style::NoteBoxes => NotesHold::Tasks,
             _ => NotesHold::NoTasks,
         })

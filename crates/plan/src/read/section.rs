@@ -461,7 +461,7 @@ fn holds_notes(plain: &str, words: &[&str]) -> bool {
 pub(crate) fn is_progress(title: &str) -> bool {
     let plain = unnumbered(&words(&title.to_lowercase()));
     let is_progress = PROGRESS.iter().any(|stem| plain.contains(stem));
-    kind(title) == Kind::Notes && (is_progress || is_checklist(title))
+    kind(title) == Kind::Notes && is_progress
 }
 
 /// Reports whether a heading is that of a checklist.

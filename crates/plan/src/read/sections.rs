@@ -28,6 +28,8 @@ pub(crate) enum NotesHold {
     NoTasks,
     /// Tasks, if the notes say how far the work is.
     Progress,
+    /// Tasks, if the notes say how far the work is, or what has to be checked.
+    Checklists,
     Tasks,
 }
 
@@ -86,6 +88,9 @@ impl Sections {
         self.open.iter().find(|open| match (open.kind, notes) {
             (Kind::Work | Kind::Optional, _) | (Kind::Notes, NotesHold::Tasks) => false,
             (Kind::Notes, NotesHold::Progress) => !section::is_progress(&open.title),
+            (Kind::Notes, NotesHold::Checklists) => {
+                !section::is_progress(&open.title) && !section::is_checklist(&open.title)
+            }
             (Kind::Notes, NotesHold::NoTasks) | (Kind::Waiting | Kind::Dropped, _) => true,
         })
     }

@@ -13,28 +13,31 @@ pub(crate) enum Style {
     StepHeadings,
     /// Rows of a table that has a column for the task and one for its status.
     Table,
+    /// Boxes below a heading such as "Progress": what is left to do, and has been done, of the plan.
+    ProgressBoxes,
     /// Items of an ordered list below a heading that lists work.
     OrderedLists,
     /// Bullets below a heading `Phase N`, `Stage N`, `Milestone N`, a priority, or one such as "To do".
     PhaseBullets,
     /// List items that begin with a mark of status (`✅`, `⬜`).
     Marks,
-    /// Boxes below a heading such as "Progress" or "Checklist", where nothing else is work.
-    ProgressBoxes,
+    /// Boxes below a heading such as "Checklist", where nothing else is work.
+    ChecklistBoxes,
     /// Boxes below any other notes, where nothing else is work.
     NoteBoxes,
 }
 
 impl Style {
     /// Every style, in the order in which they are tried.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Boxes,
         Self::StepHeadings,
         Self::Table,
+        Self::ProgressBoxes,
         Self::OrderedLists,
         Self::PhaseBullets,
         Self::Marks,
-        Self::ProgressBoxes,
+        Self::ChecklistBoxes,
         Self::NoteBoxes,
     ];
 
@@ -46,7 +49,9 @@ impl Style {
     /// Describes what the tasks are, as the reason why something else is not one.
     pub(crate) fn tasks(self) -> &'static str {
         match self {
-            Self::Boxes | Self::ProgressBoxes | Self::NoteBoxes => "the plan's tasks are its boxes",
+            Self::Boxes | Self::ProgressBoxes | Self::ChecklistBoxes | Self::NoteBoxes => {
+                "the plan's tasks are its boxes"
+            }
             Self::StepHeadings => "the plan's tasks are its headings",
             Self::Marks => "the plan's tasks are its marked bullets",
             Self::Table => "the plan's tasks are the rows of its table",

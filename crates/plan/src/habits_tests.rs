@@ -397,6 +397,25 @@ warnings 4: this is prose, of which only words that look like paths count as fil
 }
 
 #[test]
+fn what_a_task_that_is_over_depends_on_may_be_gone() {
+    reads(
+        "- [x] T9 x (depends: T100)\n- [-] T8 y (depends: T101)\n- [ ] T7 z\n",
+        "\
+T9 [done] x
+T8 [cancelled] y
+T7 [todo] z
+> T7: nothing comes before
+warnings 1: there is no task `T100`
+warnings 2: there is no task `T101`
+",
+    );
+    for source in ["- [!] T1 a (depends: T9)\n", "- [ ] G (depends: T9)\n  - [x] T1 a\n  - [ ] T2 b\n"] {
+        let (_, errors) = read(source, &KnownNames::default());
+        assert_eq!(errors.len(), 1, "{source}: {errors:?}");
+    }
+}
+
+#[test]
 fn a_line_without_a_bullet_is_an_attribute_as_a_bullet_is() {
     reads(
         "- [ ] T1 Parse it\n- [ ] T2 Print it\n  depends: T1\n  files: src/a.rs,\n  src/b.rs\n  and look\n  \

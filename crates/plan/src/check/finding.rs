@@ -208,6 +208,13 @@ impl Findings {
         self.skipped.extend(others.skipped);
     }
 
+    /// Returns them with every error as a warning, since what they are about does not run.
+    pub(crate) fn tolerated(mut self) -> Self {
+        let errors = std::mem::take(&mut self.errors);
+        errors.into_iter().for_each(|error| self.warn(error));
+        self
+    }
+
     /// Records that a line is not a task.
     pub(crate) fn skip(&mut self, offset: usize, reason: impl Into<String>) {
         self.skip_as(SkippedKind::Other, offset, reason);

@@ -93,6 +93,9 @@ impl Orderer<'_> {
             return;
         }
         let references = References::new(self.tasks.names, self.tasks.groups);
+        // What a task that is over names may be gone.
+        let open = self.tasks.drafts.iter().filter(|draft| !is_over(draft));
+        let open: HashSet<usize> = open.flat_map(|draft| &draft.attributes.depends).map(|list| list.offset).collect();
         // All tasks of a group share its list, which is resolved, and its errors reported, only once.
         let mut lists: HashMap<usize, Resolved> = HashMap::with_capacity(self.tasks.drafts.len());
         for (at, draft) in self.tasks.drafts.iter().enumerate() {
@@ -103,7 +106,15 @@ impl Orderer<'_> {
             for (list, may_be_prose) in depends.iter().map(|list| (list, false)).chain(likely) {
                 let read = || match may_be_prose {
                     true => references.resolve_likely(name, list, MAX_DEPENDENCIES, self.findings),
-                    false => references.resolve_in(name, list, MAX_DEPENDENCIES, self.findings),
+                    false if open.contains(&list.offset) => {
+                        references.resolve_in(name, list, MAX_DEPENDENCIES, self.findings)
+                    }
+                    false => {
+                        let mut own = Findings::default();
+                        let found = references.resolve_in(name, list, MAX_DEPENDENCIES, &mut own);
+                        self.findings.append(own.tolerated());
+                        found
+                    }
                 };
                 let found = lists.entry(list.offset).or_insert_with(read);
                 // Possible prose never makes a task depend on itself: a group's tasks inherit it, even the one that
@@ -383,6 +394,10 @@ fn block_of(order: Order, draft: &Draft) -> usize {
 
 /// Reports whether tasks behind a barrier wait for this one: it is neither done, nor cancelled, nor optional.
 fn holds_barrier(draft: &Draft) -> bool {
-    let open = !matches!(draft.status, TaskStatus::Done | TaskStatus::Cancelled);
-    open && !draft.optional
+    !is_over(draft) && !draft.optional
+}
+
+/// Reports whether nothing of a task is left to do.
+fn is_over(draft: &Draft) -> bool {
+    matches!(draft.status, TaskStatus::Done | TaskStatus::Cancelled)
 }

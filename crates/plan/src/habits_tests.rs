@@ -345,6 +345,23 @@ heat [todo] 🔥 Heat
 }
 
 #[test]
+fn ids_are_read_in_strikes_and_links() {
+    reads(
+        "- [ ] ~~T4 struck~~\n- [ ] [T6](issues/6) Title\n- [ ] T7 x (depends: T6)\n- [ ] ~~T8 old~~ new\n\
+         - [x] T9 y (depends: T4)\n",
+        "\
+T4 [cancelled] struck
+T6 [todo] Title
+T7 [todo] x
+T8 [todo] ~~old~~ new
+T9 [done] y
+> T6 / T8: nothing comes before; together: nothing orders them
+> T7: after T6: dependency
+",
+    );
+}
+
+#[test]
 fn numbers_of_ordered_boxes_count_within_their_section() {
     reads(
         "# Restart\n\n## Phase 1\n1. [ ] a\n2. [ ] b (depends: 1)\n## Phase 2\n1. [ ] c\n2. [ ] d\n3. [ ] e (depends: 1-2)\n\

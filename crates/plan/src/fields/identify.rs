@@ -51,7 +51,8 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
     let word = body.get(..length)?.trim_end_matches(['.', '-']);
     let after = body.get(word.len()..)?;
     let closed = after.starts_with(['.', ':', ')', '：', '、', '．']);
-    let ends = after.is_empty() || closed || after.starts_with([' ', '\t', '\n', '*', '`', '-']);
+    let ends =
+        after.is_empty() || closed || after.starts_with([' ', '\t', '\n', '*', '`', '-']) || after.starts_with("~~");
     let bare_number = !closed && word.bytes().all(|byte| byte.is_ascii_digit());
     (ends && has_id_form(word, after.starts_with(':'))).then(|| Leading {
         id: word,
@@ -59,6 +60,30 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
         rest: rest_after(text, start + word.len()),
         bare_number,
     })
+}
+
+/// Finds the id that the text of an item begins with: a leading one, also in strikes (`~~T4 Drop it~~`) or as the text
+/// of a link (`[T6](url) Make it`).
+pub(crate) fn of_item(text: &str) -> Option<Leading<'_>> {
+    let body = text.strip_prefix("~~").unwrap_or(text);
+    let found = leading(body).or_else(|| linked(body))?;
+    let marks = text.len() - body.len();
+    Some(Leading { start: marks + found.start, rest: marks + found.rest, ..found })
+}
+
+/// Finds a leading id that is the whole text of a link.
+fn linked(text: &str) -> Option<Leading<'_>> {
+    let body = without_emoji(text).trim_start_matches(['*', '`']);
+    let start = text.len() - body.len() + 1;
+    let (label, after) = body.strip_prefix('[')?.split_once(']')?;
+    let found = leading(label).filter(|found| found.rest == label.len() && !found.bare_number)?;
+    let target = match after.as_bytes().first() {
+        Some(b'(') => after.find(')')?,
+        Some(b'[') => after.find(']')?,
+        _ => return None,
+    };
+    let end = start + label.len() + 1 + target + 1;
+    Some(Leading { start: start + found.start, rest: rest_after(text, end), ..found })
 }
 
 /// Returns a text without the emoji that it begins with, and the blanks after them.
@@ -92,7 +117,9 @@ fn has_id_form(word: &str, before_colon: bool) -> bool {
 fn rest_after(text: &str, end: usize) -> usize {
     let rest = text.get(end..).unwrap_or_default();
     let is_separator = |c: char| matches!(c, '*' | '`' | ':' | '.' | ')' | '：' | '、' | '．');
-    let title = rest.trim_start_matches(is_separator).trim_start();
+    let title = rest.trim_start_matches(is_separator);
+    // Strikes may end with the id.
+    let title = title.strip_prefix("~~").unwrap_or(title).trim_start();
     let dashed = title.strip_prefix(['-', '–', '—']).filter(|rest| rest.starts_with(' '));
     let title = dashed.unwrap_or(title);
     text.len() - title.trim_start().len()
@@ -289,6 +316,28 @@ mod tests {
             assert_eq!(found, expected, "{text}");
         }
         assert!(leading("2 tests fail").unwrap().bare_number);
+    }
+
+    #[test]
+    fn ids_of_items_are_found_in_strikes_and_links() {
+        let table: [(&str, Option<(&str, &str)>); 11] = [
+            ("T1 Make it", Some(("T1", "Make it"))),
+            ("~~T1 Make it~~", Some(("T1", "Make it~~"))),
+            ("~~**T1** Make~~ it", Some(("T1", "Make~~ it"))),
+            ("~~T1~~ Make it", Some(("T1", "Make it"))),
+            ("[T6](a/6) Make it", Some(("T6", "Make it"))),
+            ("**[US-6][ref]**: Make it", Some(("US-6", "Make it"))),
+            ("[T6: Make](x) it", None),
+            ("[link](x) Make it", None),
+            ("[1](x) Make it", None),
+            ("~5 things", None),
+            ("T1~3 things", None),
+        ];
+        for (text, expected) in table {
+            let found = of_item(text).map(|found| (found.id, text.get(found.rest..).unwrap()));
+            assert_eq!(found, expected, "{text}");
+            assert!(of_item(text).is_none_or(|found| text.get(found.start..).unwrap().starts_with(found.id)), "{text}");
+        }
     }
 
     #[test]

@@ -382,7 +382,7 @@ impl Walk<'_, '_> {
             let mark = self.mark(item, &line);
             let rest = mark.map_or(line.text.len(), |mark| mark.rest);
             let text = line.text.get(rest..).unwrap_or_default();
-            let id = identify::leading(text).map(|found| {
+            let id = identify::of_item(text).map(|found| {
                 let start = rest + found.start;
                 start..start + found.id.len()
             });

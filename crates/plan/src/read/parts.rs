@@ -29,12 +29,12 @@ pub(crate) fn parent(
     // Most items have no box below them.
     item.blocks.iter().flat_map(items_of).find(|child| reader.boxed_line(child).is_some())?;
     let own = after_label(line.text.get(mark.rest..)?);
-    let own_id = identify::leading(own).map(|found| found.id);
+    let own_id = identify::of_item(own).map(|found| found.id);
     let number = own_id.or(in_list);
     let (mut boxes, mut numbered, mut named) = (0, 0, 0);
     for child in item.blocks.iter().flat_map(items_of) {
         let Some((line, mark)) = reader.boxed_line(child) else { continue };
-        let found = identify::leading(after_label(line.text.get(mark.rest..)?));
+        let found = identify::of_item(after_label(line.text.get(mark.rest..)?));
         let id = found.as_ref().map_or("", |found| found.id);
         let is_below = number.and_then(|number| id.strip_prefix(number)).is_some_and(|rest| rest.starts_with('.'));
         boxes += 1;

@@ -207,10 +207,12 @@ impl<'a> Reader<'_, 'a> {
         cuts.sort_unstable_by_key(|cut| cut.start);
         let mut start = skip_cuts(&inline.text, mark.rest, &cuts);
         start += inline.text.get(start..).and_then(identify::date).unwrap_or_default();
-        let leading = identify::leading(inline.text.get(start..).unwrap_or_default())
+        let leading = identify::of_item(inline.text.get(start..).unwrap_or_default())
             .filter(|found| is_group || !found.bare_number);
         let mut id = line.marked_id;
+        let mut is_struck = false;
         if let Some(found) = leading.filter(|_| id.is_none()) {
+            is_struck = inline.slice(start..start + found.start).contains("~~");
             id = Some(Located { text: found.id.to_owned(), offset: inline.offset(start + found.start) });
             start += found.rest;
         }
@@ -218,6 +220,7 @@ impl<'a> Reader<'_, 'a> {
         cuts.extend(mark.at.filter(|at| *at > mark.rest).map(|at| at - 1..at + 2));
         let (title, further) = text::without(&inline.text, start, &cuts);
         let title = if title.contains("**") { text::without_strong(title) } else { title };
+        let title = if is_struck { unstruck(title) } else { title };
         let mut details: Vec<String> = Vec::new();
         push_detail(&mut details, further.join("\n").trim().to_owned());
         self.fields_at(with_fields, &fields, &mut line.attributes, &mut details);
@@ -626,6 +629,18 @@ fn retain_outside(text: &str, ranges: &mut Vec<Range<usize>>) {
         }
         range.start >= outside
     });
+}
+
+/// Returns a title without the end of the strikes that begin before its id, or with their beginning if they end within
+/// it.
+fn unstruck(title: String) -> String {
+    if title.matches("~~").count().is_multiple_of(2) {
+        return title;
+    }
+    match title.strip_suffix("~~") {
+        Some(own) => own.trim_end().to_owned(),
+        None => format!("~~{title}"),
+    }
 }
 
 fn push_detail(details: &mut Vec<String>, detail: String) {

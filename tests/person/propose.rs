@@ -15,13 +15,18 @@ pub(crate) fn cases() -> Vec<Case> {
         case("propose::without_a_program_the_commands_are_printed", without_a_program_the_commands_are_printed),
         case("propose::what_the_program_refuses_is_left_to_be_typed", what_the_program_refuses),
         case("propose::what_cannot_be_pushed_is_said", what_cannot_be_pushed_is_said),
+        case("propose::a_result_made_anew_replaces_what_was_pushed", a_result_made_anew_replaces_what_was_pushed),
         case("propose::a_repositorys_programs_do_not_push", a_repositorys_programs_do_not_push),
     ]
 }
 
 /// Returns a world whose run has ended, with a bare repository as its remote.
 fn ended() -> Result<World, Failed> {
-    let world = World::with_plan(PLAN)?;
+    ended_with(PLAN)
+}
+
+fn ended_with(plan: &str) -> Result<World, Failed> {
+    let world = World::with_plan(plan)?;
     let remote = world.file("remote.git");
     world.repository.git(&["init", "-q", "--bare", &remote])?;
     world.repository.git(&["remote", "add", "team", &remote])?;
@@ -156,6 +161,34 @@ fn what_cannot_be_pushed_is_said() -> Outcome {
     let refused = world.orchestrate(&["land", "--pr"]).run()?;
     says(&refused, &["failed to push to elsewhere"])?;
     if refused.code == 0 { fail("it was pushed") } else { Ok(()) }
+}
+
+/// Dropping a task makes a result that does not contain what was pushed before; commits of others are never lost.
+fn a_result_made_anew_replaces_what_was_pushed() -> Outcome {
+    let plan =
+        "# Words\n\n- [ ] T1 one (run: touch one)\n- [ ] T2 two (run: touch two)\n- [ ] T3 three (run: touch three)\n";
+    let world = ended_with(plan)?;
+    let path = only_git(&world)?;
+    let propose = || world.orchestrate(&["land", "--pr"]).env("PATH", &path).run();
+    propose()?.exits(0)?;
+    world.types(&["drop", "T3"], 0)?;
+    propose()?.exits(0)?;
+    require_pushed(&world)?;
+    // A colleague adds a commit to the branch.
+    let (branch, remote) = (result(&world)?, world.file("remote.git"));
+    let theirs =
+        world.repository.git(&["commit-tree", "-p", &branch, "-m", "Theirs", &format!("{branch}^{{tree}}")])?;
+    world.repository.git(&["push", "-q", &remote, &format!("{theirs}:refs/heads/{branch}")])?;
+    world.types(&["drop", "T2"], 0)?;
+    let refused = propose()?.exits(3)?;
+    says(&refused, &["has commits that this repository has not pushed there", "git push team --delete orchestrate/"])?;
+    let kept = world.repository.git(&["ls-remote", &remote])?;
+    if kept != format!("{theirs}\trefs/heads/{branch}") {
+        return fail(kept);
+    }
+    world.repository.git(&["push", "-q", &remote, "--delete", &branch])?;
+    propose()?.exits(0)?;
+    require_pushed(&world)
 }
 
 fn a_repositorys_programs_do_not_push() -> Outcome {

@@ -452,6 +452,7 @@ impl CoordinatorError {
                     | GitError::NotFastForward { .. }
                     | GitError::HookFailed { .. }
                     | GitError::RefMoved { .. }
+                    | GitError::Unreplaceable { .. }
             ),
             _ => false,
         }

@@ -316,6 +316,21 @@ pub enum GitError {
         /// What git said.
         reason: String,
     },
+    /// The branch of the remote has commits that would be lost.
+    #[error(
+        "push to {remote}: its branch {branch} has commits that this repository has not pushed there, up to {found}; \
+         `git fetch {} {}` fetches them; once you have what you need of them, `git push {} --delete {}` removes the branch \
+         there, so that it can be pushed again",
+        shell_word(.remote), shell_word(.branch), shell_word(.remote), shell_word(.branch)
+    )]
+    Unreplaceable {
+        /// The remote's name.
+        remote: String,
+        /// The branch's short name there.
+        branch: String,
+        /// Its commit.
+        found: Oid,
+    },
     /// The program that opens pull requests failed; the branch has been pushed.
     #[error("open a pull request with {program}: {reason}")]
     Forge {

@@ -58,7 +58,8 @@ impl Archive {
         let body_file = self.layout.request_body(run);
         write(&body_file, &body).map_err(|source| CoordinatorError::Io { path: body_file.clone(), source })?;
         (self.progress)(&format!("pushing {head} to {} ({})", remote.name, remote.address));
-        landing.push(&remote, &state.integration, &head)?;
+        // Dropping tasks has made the result anew, without what was pushed before.
+        landing.push(&remote, &state.integration, &head, &state.replaced)?;
         let request = PullRequest { head, base, title, body };
         let (opened, failure) = match landing.open_request(&remote, &request) {
             Ok(opened) => (opened, None),

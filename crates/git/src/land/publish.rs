@@ -10,7 +10,7 @@ use orchestrate_core::{Oid, shell_word};
 use crate::error::GitError;
 use crate::land::handle::Landing;
 use crate::remote::exchange::{RemoteBranch, Terms};
-use crate::remote::failure::RemoteError;
+use crate::remote::failure::{RemoteError, RemoteFailure};
 use crate::repo::program::TIMEOUT;
 use crate::repo::scratch_repo::ScratchRepo;
 
@@ -145,20 +145,53 @@ impl Landing<'_> {
         GitAddress::parse(&address).ok().filter(|address| address.host().is_some())
     }
 
-    /// Pushes a commit to a branch of a remote, which is only ever moved forward.
+    /// Pushes a commit to a branch of a remote. The branch is moved forward, or away from a commit that one of the
+    /// replaced ones contains, so that no other commit is lost.
     ///
     /// # Errors
-    /// [`GitError::NotPushed`].
-    pub fn push(&self, remote: &Remote, commit: &Oid, branch: &str) -> Result<(), GitError> {
+    /// [`GitError::Unreplaceable`] if the branch has other commits; [`GitError::NotPushed`].
+    pub fn push(&self, remote: &Remote, commit: &Oid, branch: &str, replaced: &[Oid]) -> Result<(), GitError> {
         let refused = |reason: String| GitError::NotPushed { remote: remote.name.clone(), reason };
-        let remotes = self.repo.remotes();
+        let terms = Terms { timeout: TIMEOUT, is_attended: true };
         let to = RemoteBranch { remote: &remote.name, address: &remote.address, branch };
-        let pushed = remotes.push(to, commit, Terms { timeout: TIMEOUT, is_attended: true });
-        pushed.map(drop).map_err(|error| match error {
+        let pushed = match self.repo.remotes().push(to, commit, terms) {
+            Err(GitError::Remote(RemoteError::Failed { cause: RemoteFailure::NotFastForward, .. })) => {
+                self.push_over(to, commit, terms, replaced)
+            }
+            pushed => pushed.map(drop),
+        };
+        pushed.map_err(|error| match error {
             GitError::Remote(RemoteError::Failed { cause, said, .. }) if said.is_empty() => refused(cause.to_string()),
             GitError::Remote(RemoteError::Failed { said, .. }) => refused(said),
             other => other,
         })
+    }
+
+    /// Pushes a commit to a branch that it does not contain.
+    fn push_over(&self, to: RemoteBranch<'_>, commit: &Oid, terms: Terms, replaced: &[Oid]) -> Result<(), GitError> {
+        let remotes = self.repo.remotes();
+        let Some(found) = remotes.tip(to, terms)? else {
+            // It was deleted meanwhile.
+            return remotes.push(to, commit, terms).map(drop);
+        };
+        if !self.is_within_any(&found, replaced)? {
+            let (remote, branch) = (to.remote.to_owned(), to.branch.to_owned());
+            return Err(GitError::Unreplaceable { remote, branch, found });
+        }
+        remotes.replace(to, [&found, commit], terms)
+    }
+
+    /// Reports whether one of these commits, as far as they still exist, contains another one.
+    fn is_within_any(&self, commit: &Oid, others: &[Oid]) -> Result<bool, GitError> {
+        if !self.repo.has_object(commit)? {
+            return Ok(false);
+        }
+        for other in others {
+            if self.repo.has_object(other)? && self.repo.contains(other, commit)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Opens a pull request with the program for the remote's server, and returns what it printed, or `None` if that

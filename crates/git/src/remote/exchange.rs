@@ -87,11 +87,42 @@ impl Remotes<'_> {
     /// # Errors
     /// [`RemoteError::Failed`]; [`GitError::Killed`], after which the branch may have been moved.
     pub fn push(&self, to: RemoteBranch<'_>, commit: &Oid, terms: Terms) -> Result<Pushed, GitError> {
+        self.send(to, commit, terms, None)
+    }
+
+    /// Moves a branch of a remote from one commit to another, which need not contain it, unless it is elsewhere by now.
+    ///
+    /// # Errors
+    /// As [`Remotes::push`].
+    pub fn replace(&self, to: RemoteBranch<'_>, [old, new]: [&Oid; 2], terms: Terms) -> Result<(), GitError> {
+        let lease = format!("--force-with-lease={}:{old}", branch_ref(to.branch));
+        self.send(to, new, terms, Some(&lease)).map(drop)
+    }
+
+    /// Pushes a commit, with the option that allows to move the branch otherwise than forward, if there is one.
+    fn send(&self, to: RemoteBranch<'_>, commit: &Oid, terms: Terms, lease: Option<&str>) -> Result<Pushed, GitError> {
         let scratch = self.scratch(to.address, terms)?;
         let update = format!("{commit}:{}", branch_ref(to.branch));
-        let args = ["--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--", REMOTE, &update];
+        let mut args = vec!["--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"];
+        args.extend(lease);
+        args.extend(["--", REMOTE, update.as_str()]);
         let task = Task { command: "push", doing: "push to", remote: to.remote, into: None };
         Ok(pushed(&self.reach(&scratch, terms, task, &args)?))
+    }
+
+    /// Asks a remote for the commit of a branch; `None` if it has no such branch.
+    ///
+    /// # Errors
+    /// As [`Remotes::push`].
+    pub fn tip(&self, of: RemoteBranch<'_>, terms: Terms) -> Result<Option<Oid>, GitError> {
+        let scratch = self.scratch(of.address, terms)?;
+        let task = Task { command: "ls-remote", doing: "reach", remote: of.remote, into: None };
+        let name = branch_ref(of.branch);
+        let ended = self.reach(&scratch, terms, task, &["--", REMOTE, name.as_str()])?;
+        let listed = String::from_utf8_lossy(&ended.stdout).into_owned();
+        // Git also lists refs whose names only end like this one.
+        let mut refs = listed.lines().filter_map(|line| line.split_once('\t'));
+        Ok(refs.find(|(_, found)| *found == name).map(|(commit, _)| Oid::new(commit)))
     }
 
     /// Fetches a branch of a remote, and returns its commit, which no ref holds yet; `None` if it has no commit in

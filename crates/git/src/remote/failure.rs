@@ -158,8 +158,9 @@ pub(crate) fn worth_saying(written: &str) -> String {
         let begins = ["hint:", "To ", "Done", "error: failed to push some refs"];
         line.trim().is_empty() || begins.iter().any(|begin| line.starts_with(begin))
     };
-    let lines: Vec<String> =
-        written.lines().filter(|line| !is_noise(line)).map(|line| shown(line.trim_end())).collect();
+    // Git separates the columns of its report by tabs, which would be shown as escapes.
+    let line = |line: &str| shown(&line.trim_end().replace('\t', " "));
+    let lines: Vec<String> = written.lines().filter(|line| !is_noise(line)).map(line).collect();
     lines.join("\n").chars().take(MOST_SAID).collect()
 }
 
@@ -219,7 +220,7 @@ mod tests {
     fn what_is_repeated_is_short_and_safe() {
         let written =
             "To /srv/a.git\n!\ta:b\t[remote rejected] (no)\nremote: \u{1b}[31mnot \u{202e}today\nhint: read\nDone\n";
-        assert_eq!(worth_saying(written), "!\\ta:b\\t[remote rejected] (no)\nremote: \\u{1b}[31mnot \\u{202e}today");
+        assert_eq!(worth_saying(written), "! a:b [remote rejected] (no)\nremote: \\u{1b}[31mnot \\u{202e}today");
         assert_eq!(worth_saying(&"x".repeat(9_000)).len(), MOST_SAID);
     }
 }

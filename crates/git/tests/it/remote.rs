@@ -267,7 +267,7 @@ fn a_result_is_pushed_where_git_would_push_it() {
         let repo = fixture.repo();
         let to = repo.landing().push_remote("main").unwrap();
         assert_eq!((to.name.as_str(), to.address.as_str()), ("mine", remote.to_str().unwrap()), "{branch}");
-        repo.landing().push(&to, &commit, branch).unwrap();
+        repo.landing().push(&to, &commit, branch, &[]).unwrap();
         assert_eq!(git_in(&remote, &["rev-parse", branch]), commit.as_str());
     };
     push("for-all");
@@ -286,6 +286,27 @@ fn a_result_is_pushed_where_git_would_push_it() {
     fixture.git(&["config", "branch.main.remote", "nowhere"]);
     let missing = fixture.repo().landing().push_remote("main");
     assert!(matches!(missing, Err(GitError::NoRemote { .. })), "{missing:?}");
+}
+
+/// A result that was made anew takes the place of what an earlier one contains, and of nothing else.
+#[test]
+fn only_what_was_replaced_is_pushed_over() {
+    let (fixture, remote) = with_remote();
+    let base = fixture.tip("main");
+    let [begun, anew, theirs] = ["begun", "anew", "theirs"].map(|file| commit_on(&fixture, &base, file));
+    let earlier = commit_on(&fixture, &begun, "earlier");
+    let repo = fixture.repo();
+    let to = repo.landing().push_remote("main").unwrap();
+    let push = |commit: &Oid, replaced: &[Oid]| repo.landing().push(&to, commit, "try", replaced);
+    let tip = || git_in(&remote, &["rev-parse", "try"]);
+    push(&begun, &[]).unwrap();
+    push(&anew, std::slice::from_ref(&earlier)).unwrap();
+    assert_eq!(tip(), anew.as_str());
+    // Of what is no longer there, nothing is known.
+    let gone = Oid::new("1".repeat(40));
+    let refused = push(&theirs, &[earlier, gone]);
+    assert!(matches!(&refused, Err(GitError::Unreplaceable { found, .. }) if *found == anew), "{refused:?}");
+    assert_eq!(tip(), anew.as_str());
 }
 
 /// Neither git nor a program that it starts, with any of the programs that the user has for questions.

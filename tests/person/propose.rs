@@ -14,6 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("propose::a_request_from_a_fork_goes_to_its_origin", a_request_from_a_fork_goes_to_its_origin),
         case("propose::without_a_program_the_commands_are_printed", without_a_program_the_commands_are_printed),
         case("propose::what_the_program_refuses_is_left_to_be_typed", what_the_program_refuses),
+        case("propose::a_request_that_is_open_is_updated", a_request_that_is_open_is_updated),
         case("propose::what_cannot_be_pushed_is_said", what_cannot_be_pushed_is_said),
         case("propose::a_result_made_anew_replaces_what_was_pushed", a_result_made_anew_replaces_what_was_pushed),
         case("propose::a_repositorys_programs_do_not_push", a_repositorys_programs_do_not_push),
@@ -146,11 +147,24 @@ fn what_the_program_refuses() -> Outcome {
     let again = world.orchestrate(&["land", "--pr", "--json"]).env("PATH", &path).run()?.exits(1)?.json()?;
     let failure = at(&again, "/failure")?.as_str().unwrap_or_default();
     let command = at(&again, "/commands/0")?.as_str().unwrap_or_default();
-    let file = command.split("--body-file ").nth(1).unwrap_or_default();
+    let file = command.split("--body-file ").nth(1).and_then(|rest| rest.split(" --repo ").next()).unwrap_or_default();
     if !failure.ends_with("not logged in") || !std::fs::read_to_string(file)?.contains("T1") {
         return fail(again.to_string());
     }
     Ok(())
+}
+
+/// As `gh` ends if the branch has a pull request, for example after `land --pr` was typed before.
+fn a_request_that_is_open_is_updated() -> Outcome {
+    let (world, address) = (ended()?, "https://example.invalid/pull/7");
+    let said = format!("a pull request for branch \"x\" into branch \"main\" already exists:\\n{address}\\n");
+    let path = with_program(&world.home, "gh", &format!("printf '{said}' >&2; exit 1"))?;
+    let updated = world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?.exits(0)?;
+    require_pushed(&world)?;
+    says(&updated, &[&format!("the pull request was open already, and is updated: {address}\n")])?;
+    let again = world.orchestrate(&["land", "--pr", "--json"]).env("PATH", &path).run()?.exits(0)?.json()?;
+    let is_told = *at(&again, "/opened")? == address && at(&again, "/updated")?.as_bool() == Some(true);
+    if is_told && at(&again, "/failure")?.is_null() { Ok(()) } else { fail(again.to_string()) }
 }
 
 fn what_cannot_be_pushed_is_said() -> Outcome {

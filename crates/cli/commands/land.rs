@@ -86,13 +86,18 @@ fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> R
     let exit_code = failure.as_ref().map_or(EXIT_OK, CommandError::exit_code);
     if matches!(format, Format::Json | Format::StreamJson) {
         let failure = failure.map(|failure| failure.in_one_line());
+        let updated = opened.as_ref().is_some_and(|opened| opened.was_open);
+        let opened = opened.map(|opened| opened.said);
         let object = json!({"type": "run.proposed", "run_id": run, "exit_code": exit_code, "remote": remote, "head": head,
-            "base": base, "opened": opened, "failure": failure, "commands": commands, "warnings": warnings});
+            "base": base, "opened": opened, "updated": updated, "failure": failure, "commands": commands, "warnings": warnings});
         return output::json(&object).map(|()| exit_code);
     }
     let mut text = format!("run {run} is pushed to {remote} as {head}, for {base}\n");
     match opened {
-        Some(said) => text.push_str(&format!("{said}\n")),
+        Some(opened) if opened.was_open => {
+            text.push_str(&format!("the pull request was open already, and is updated: {}\n", opened.said));
+        }
+        Some(opened) => text.push_str(&format!("{}\n", opened.said)),
         None => text.push_str(&next::render(&commands)),
     }
     if let Some(failure) = failure {

@@ -29,7 +29,7 @@ pub use error::{GitError, LibraryError};
 pub use land::commit::Origin;
 pub use land::handle::Landing;
 pub use land::landing::Move;
-pub use land::publish::{PullRequest, Remote};
+pub use land::publish::{OpenRequest, PullRequest, Remote};
 pub use merge::conflict::WrittenConflict;
 pub use merge::handle::Merging;
 pub use merge::hunks::Hunk;

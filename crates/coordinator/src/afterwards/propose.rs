@@ -5,7 +5,7 @@ use std::path::Path;
 use orchestrate_core::RunId;
 use orchestrate_core::message_template::MessageTemplate;
 use orchestrate_core::request::Purpose;
-use orchestrate_git::PullRequest;
+use orchestrate_git::{OpenRequest, PullRequest};
 use orchestrate_journal::Journal;
 
 use crate::afterwards::archive::Archive;
@@ -25,8 +25,8 @@ pub struct Proposed {
     pub head: String,
     /// The branch that it is to be merged into.
     pub base: String,
-    /// What the program that opened the pull request printed: its address. `None` if it is not open.
-    pub opened: Option<String>,
+    /// The pull request. `None` if it is not open.
+    pub opened: Option<OpenRequest>,
     /// Why the program for pull requests has not opened it. `None` also if no such program is installed.
     pub failure: Option<String>,
     /// The commands that open the pull request by hand, unless it is open.

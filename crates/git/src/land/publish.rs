@@ -38,6 +38,15 @@ pub struct PullRequest {
     pub body: String,
 }
 
+/// A request that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRequest {
+    /// What the program that opens requests printed: its address, if it names that.
+    pub said: String,
+    /// Whether it was open before, so that the push alone has brought it up to date.
+    pub was_open: bool,
+}
+
 /// A program that opens pull requests.
 #[derive(Clone, Copy)]
 enum Forge {
@@ -104,8 +113,7 @@ impl Forge {
         };
         let mut words = vec![self.program().to_owned()];
         words.extend(self.arguments(remote, request).into_iter().map(shell_word));
-        words.push(description);
-        words.extend(remote.upstream.iter().flat_map(|to| ["--repo".to_owned(), shell_word(to.to_string())]));
+        words.extend([description, "--repo".to_owned(), shell_word(remote.merges_at().to_string())]);
         words.join(" ")
     }
 }
@@ -194,12 +202,12 @@ impl Landing<'_> {
         Ok(false)
     }
 
-    /// Opens a pull request with the program for the remote's server, and returns what it printed, or `None` if that
-    /// program is not installed.
+    /// Opens a pull request with the program for the remote's server, unless one is open already; returns `None` if
+    /// that program is not installed.
     ///
     /// # Errors
     /// [`GitError::Forge`].
-    pub fn open_request(&self, remote: &Remote, request: &PullRequest) -> Result<Option<String>, GitError> {
+    pub fn open_request(&self, remote: &Remote, request: &PullRequest) -> Result<Option<OpenRequest>, GitError> {
         let found = Forge::of(remote.merges_at()).iter().find_map(|forge| {
             let program = self.repo.program.find_forge(forge.program())?;
             Some((forge, program))
@@ -211,12 +219,16 @@ impl Landing<'_> {
         // Not in the checkout: these programs start git there, which may run what the repository's configuration names.
         let scratch = ScratchRepo::new()?;
         let ended = self.repo.program.run_forge(&program, scratch.work_tree(), &arguments)?;
-        if ended.code != 0 {
-            let complaint = ended.stderr.trim().to_owned();
-            let reason = format!("exit code {}: {complaint}", ended.code);
-            return Err(GitError::Forge { program: forge.program(), reason });
+        if ended.code == 0 {
+            let said = String::from_utf8_lossy(&ended.stdout).trim().to_owned();
+            return Ok(Some(OpenRequest { said, was_open: false }));
         }
-        Ok(Some(String::from_utf8_lossy(&ended.stdout).trim().to_owned()))
+        let complaint = ended.stderr.trim();
+        if let Some(said) = open_already(complaint) {
+            return Ok(Some(OpenRequest { said: said.to_owned(), was_open: true }));
+        }
+        let reason = format!("exit code {}: {complaint}", ended.code);
+        Err(GitError::Forge { program: forge.program(), reason })
     }
 
     /// Returns the command lines that open a pull request with the description in a file, one for each program that may
@@ -226,9 +238,37 @@ impl Landing<'_> {
     }
 }
 
+/// Returns what is worth repeating of a complaint that a request for the branch is open: its address, which `gh`
+/// writes on a line of its own.
+fn open_already(complaint: &str) -> Option<&str> {
+    let lower = complaint.to_lowercase();
+    let is_one =
+        lower.contains("already exists") && (lower.contains("pull request") || lower.contains("merge request"));
+    let is_address = |line: &&str| line.starts_with("https://") && !line.contains(char::is_whitespace);
+    is_one.then(|| complaint.lines().map(str::trim).find(is_address).unwrap_or(complaint))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_that_is_open_is_no_failure() {
+        let of_gitlab = "POST https://gitlab.com/api/v4/projects/1/merge_requests: 409 {message: [Another open merge \
+                         request already exists for this source branch: !7]}";
+        let table = [
+            (
+                "a pull request for branch \"work\" into branch \"main\" already exists:\nhttps://github.com/a/b/pull/7",
+                Some("https://github.com/a/b/pull/7"),
+            ),
+            (of_gitlab, Some(of_gitlab)),
+            ("pull request create failed: GraphQL: No commits between main and work", None),
+            ("the file already exists", None),
+        ];
+        for (complaint, expected) in table {
+            assert_eq!(open_already(complaint), expected, "{complaint}");
+        }
+    }
 
     #[test]
     fn the_server_chooses_the_program() {
@@ -265,6 +305,8 @@ mod tests {
             "{of_gitlab}"
         );
         remote.upstream = None;
-        assert_eq!(line(Forge::GitHub, &remote), format!("gh pr create --head work {common}"));
+        let line = line(Forge::GitHub, &remote).replace('\'', "");
+        let expected = format!("gh pr create --head work {common} --repo git@github.com:me/words.git");
+        assert_eq!(line, expected.replace('\'', ""));
     }
 }

@@ -19,6 +19,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("prune::what_has_landed_goes_and_nothing_else", what_has_landed_goes_and_nothing_else),
         case("prune::what_was_merged_by_hand_goes", what_was_merged_by_hand_goes),
+        case("prune::what_was_squashed_elsewhere_goes_once_landed", what_was_squashed_elsewhere_goes_once_landed),
         case("prune::a_run_that_goes_on_is_left_alone", a_run_that_goes_on_is_left_alone),
         case("prune::an_empty_rerun_is_not_the_latest", an_empty_rerun_is_not_the_latest),
         case("prune::an_undone_landing_is_still_held", an_undone_landing_is_still_held),
@@ -125,6 +126,33 @@ fn what_was_merged_by_hand_goes() -> Outcome {
         return fail(format!("{held:?} left {:?}", refs(&world, &first)?));
     }
     if world.repository.path().join("one").exists() { Ok(()) } else { fail("it was not merged") }
+}
+
+/// As after a pull request that a server has squashed, and a pull: `land` finds the work in the branch.
+fn what_was_squashed_elsewhere_goes_once_landed() -> Outcome {
+    let world = World::plain()?;
+    keep_one(&world)?;
+    let first = run(&world, "one")?;
+    run(&world, "two")?;
+    world.repository.git(&["merge", "-q", "--squash", &format!("orchestrate/{first}/integration")])?;
+    world.repository.git(&["commit", "-q", "-m", "Squash"])?;
+    let before = world.repository.git(&["rev-parse", "main"])?;
+    says(&world.types(&["status", &first], 0)?, &["orchestrate land"])?;
+    for _ in 0..2 {
+        says(&world.types(&["land", &first], 0)?, &[&format!("main already contains run {first}")])?;
+    }
+    let status = world.types(&["status", &first], 0)?;
+    if status.stdout.contains("orchestrate land") {
+        return fail(status.stdout);
+    }
+    says(&world.types(&["land", "--undo", &first], 0)?, &["is undone: main stays at"])?;
+    world.types(&["land", &first], 0)?;
+    says(&world.types(&["clean", "--landed"], 0)?, &[&format!("run {first}: removed")])?;
+    let left = refs(&world, &first)?;
+    if left.len() != 1 || left.iter().any(|name| !name.contains("/integration/landed-")) {
+        return fail(format!("{left:?}"));
+    }
+    if world.repository.git(&["rev-parse", "main"])? == before { Ok(()) } else { fail("main was moved") }
 }
 
 /// An older run is pruned while the agent of another one is at work, and nothing of that one goes.

@@ -105,6 +105,9 @@ pub(crate) fn words(landed: &Landed, undone: bool) -> String {
     let (from, to) = (short(from.as_str()), short(to.as_str()));
     let moved = format!("run {run} has landed: {branch} went from {from} to {to}");
     let mut text = match landed.brought {
+        _ if undone && landed.from == landed.to => format!(
+            "the landing of run {run} is undone: {branch} stays at {to}, since it contained the result before `land` was typed\n"
+        ),
         _ if undone => format!("the landing of run {run} is undone: {branch} is back at {to}\n"),
         Brought::Nothing if landed.is_empty => format!(
             "run {run} has nothing to land, since none of its work was merged; `orchestrate review {run}` shows its branches\n"

@@ -319,8 +319,14 @@ fn egress(decision: &EgressDecision) -> String {
 /// Describes a change of the user's branch.
 fn landing(event: &Event) -> Option<String> {
     Some(match event {
+        Event::LandingStarted { branch, from, to } if from == to => {
+            format!("landing: {branch} contains the result already, at {}", short(to.as_str()))
+        }
         Event::LandingStarted { branch, to, .. } => format!("landing: moving {branch} to {}", short(to.as_str())),
         Event::LandingFailed(FailedLanding { message, .. }) => format!("not landed: {}", one_line(message, 2 * WIDTH)),
+        Event::RunLanded { branch, from, to } if from == to => {
+            format!("landed: {branch} stays at {}", short(to.as_str()))
+        }
         Event::RunLanded { branch, from, to } => {
             format!("landed: {branch} went from {} to {}", short(from.as_str()), short(to.as_str()))
         }

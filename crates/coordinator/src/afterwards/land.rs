@@ -229,13 +229,24 @@ impl Archive {
         Ok(None)
     }
 
-    /// Records the move, then moves the branch; or records why git refuses.
+    /// Records the move, then moves the branch; or records why git refuses. Where the branch has the result already, it
+    /// records that it has landed.
     fn carry_out(&self, journal: &Journal, state: &RunState, step: &Move) -> Result<Option<PathBuf>, CoordinatorError> {
         let Move { branch, from, to } = step.clone();
         if from == to {
             // The branch has moved; its files may not have, if undoing was killed.
             let landed = state.landed().filter(|landed| landed.to == to);
-            return Ok(landed.map(|landed| self.repo.landing().land(&step_of(landed))).transpose()?.flatten());
+            let checkout = landed.map(|landed| self.repo.landing().land(&step_of(landed))).transpose()?.flatten();
+            if !state.is_landed() && state.integration != state.base {
+                // The user has merged it by hand, or a server has, maybe in other commits.
+                journal.append_blocking(Event::LandingStarted {
+                    branch: branch.clone(),
+                    from: from.clone(),
+                    to: to.clone(),
+                })?;
+                journal.append_blocking(Event::RunLanded { branch, from, to })?;
+            }
+            return Ok(checkout);
         }
         if state.landing_begun().is_none() {
             let branch = branch.clone();

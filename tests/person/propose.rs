@@ -224,8 +224,9 @@ fn a_repositorys_programs_do_not_push() -> Outcome {
     std::fs::write(hooks.join("pre-push"), format!("#!/bin/sh\ntouch {marker}\n"))?;
     let hook = hooks.join("pre-push").display().to_string();
     world.home.command("chmod", world.repository.path(), &["755", &hook]).run()?.exits(0)?;
-    world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?.exits(0)?;
+    let pushed = world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?.exits(0)?;
     require_pushed(&world)?;
+    says(&pushed, &["hooks not run: pre-push (`git push team orchestrate/"])?;
     world.repository.git(&["config", "remote.team.pushurl", &format!("ext::sh -c touch% {marker}")])?;
     let refused = world.orchestrate(&["land", "--pr"]).env("PATH", &path).run()?;
     if refused.code == 0 {

@@ -2,7 +2,7 @@
 
 use orchestrate_coordinator::{Archive, Boxes, Brought, LandOptions, LandStyle, Landed, Proposed};
 use orchestrate_core::report::EXIT_OK;
-use orchestrate_core::{Recorded, RunId};
+use orchestrate_core::{Recorded, RunId, shell_word};
 use orchestrate_journal::Store;
 use orchestrate_settings::{Layer, Loaded};
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ fn offer_pruning(context: &Context, loaded: &Loaded) {
 fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> Result<u8, CommandError> {
     let runs = Archive::open(&context.directory, context.settings(loaded)?)?.telling(output::note);
     let proposed = runs.propose(run, message(loaded)?.as_ref())?;
-    let Proposed { run, remote, head, base, opened, failure, commands, warnings } = proposed;
+    let Proposed { run, remote, head, base, opened, failure, commands, skipped_hooks, warnings } = proposed;
     warnings.iter().for_each(|warning| output::warning(warning));
     let failure = failure.map(|failure| CommandError::new(ErrorKind::Failed, format!("failed to {failure}")));
     let exit_code = failure.as_ref().map_or(EXIT_OK, CommandError::exit_code);
@@ -89,10 +89,16 @@ fn propose(context: &Context, loaded: &Loaded, run: &RunId, format: Format) -> R
         let updated = opened.as_ref().is_some_and(|opened| opened.was_open);
         let opened = opened.map(|opened| opened.said);
         let object = json!({"type": "run.proposed", "run_id": run, "exit_code": exit_code, "remote": remote, "head": head,
-            "base": base, "opened": opened, "updated": updated, "failure": failure, "commands": commands, "warnings": warnings});
+            "base": base, "opened": opened, "updated": updated, "failure": failure, "commands": commands,
+            "skipped_hooks": skipped_hooks, "warnings": warnings});
         return output::json(&object).map(|()| exit_code);
     }
     let mut text = format!("run {run} is pushed to {remote} as {head}, for {base}\n");
+    if !skipped_hooks.is_empty() {
+        let (hooks, remote, head) = (skipped_hooks.join(", "), shell_word(&remote), shell_word(&head));
+        let way = format!("`git push {remote} {head}`, typed before `land --pr`, has it run");
+        text.push_str(&format!("hooks not run: {hooks} ({way})\n"));
+    }
     match opened {
         Some(opened) if opened.was_open => {
             text.push_str(&format!("the pull request was open already, and is updated: {}\n", opened.said));

@@ -14,6 +14,9 @@ use crate::afterwards::refusal::ResultRefusal;
 use crate::afterwards::wording::Wording;
 use crate::error::CoordinatorError;
 
+/// The hook that git runs before it pushes.
+const PRE_PUSH: &str = "pre-push";
+
 /// A result that was pushed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposed {
@@ -31,6 +34,8 @@ pub struct Proposed {
     pub failure: Option<String>,
     /// The commands that open the pull request by hand, unless it is open.
     pub commands: Vec<String>,
+    /// The hooks that are present, that `git push` would have run, and that were not run.
+    pub skipped_hooks: Vec<&'static str>,
     /// What a landing would warn of: work that is not part of the result, and rejected work that is.
     pub warnings: Vec<String>,
 }
@@ -68,8 +73,9 @@ impl Archive {
         };
         let by_hand = || landing.request_commands(&remote, &request, &body_file);
         let commands = if opened.is_none() { by_hand() } else { Vec::new() };
-        let PullRequest { head, base, .. } = request;
-        Ok(Proposed { run: run.clone(), remote: remote.name, head, base, opened, failure, commands, warnings })
+        let (PullRequest { head, base, .. }, run, remote) = (request, run.clone(), remote.name);
+        let skipped_hooks = landing.hooks_present(&[PRE_PUSH]);
+        Ok(Proposed { run, remote, head, base, opened, failure, commands, skipped_hooks, warnings })
     }
 }
 

@@ -48,9 +48,9 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
         offer_pruning(context, &loaded);
     }
     match style.format {
-        Format::Text => output::result(&words(&landed, arguments.undo)),
+        Format::Text => output::result(&words(&landed, arguments.undo, arguments.hooks)),
         Format::Markers => {
-            output::note(words(&landed, arguments.undo).trim_end());
+            output::note(words(&landed, arguments.undo, arguments.hooks).trim_end());
             Ok(())
         }
         Format::Json => output::json(&object(&landed, arguments.undo)),

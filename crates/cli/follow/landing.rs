@@ -17,6 +17,9 @@ use crate::show::next;
 use crate::show::output;
 use crate::show::progress::short;
 
+/// The hooks that look at the files of a commit before it is made.
+const BEFORE_COMMIT: [&str; 2] = ["pre-commit", "pre-merge-commit"];
+
 /// Lands a run that has ended and writes the plan that it has made, if its settings ask for it; prints its report, and
 /// returns the exit code.
 pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed) -> Result<u8, CommandError> {
@@ -37,7 +40,7 @@ pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed)
     match landed {
         Ok(landed) => landed.iter().for_each(|landed| {
             landed.warnings.iter().for_each(|warning| output::warning(warning));
-            output::note(words(landed, false).trim_end());
+            output::note(words(landed, false, false).trim_end());
         }),
         // The report has the exit code already, and stays the only JSON object: the error goes to standard error.
         Err(error) => output::drawn(&error.render(context.terminal)),
@@ -99,8 +102,8 @@ pub(crate) fn message(loaded: &Loaded) -> Result<Option<MessageTemplate>, Comman
     parsed.map_err(|unknown| CommandError::usage(format!("failed to {unknown}")))
 }
 
-/// Describes the result of landing, or of undoing it, for people.
-pub(crate) fn words(landed: &Landed, undone: bool) -> String {
+/// Describes the result of landing, or of undoing it, for people; `hooks` says whether hooks were asked for.
+pub(crate) fn words(landed: &Landed, undone: bool, hooks: bool) -> String {
     let Landed { run, branch, from, to, .. } = landed;
     let (from, to) = (short(from.as_str()), short(to.as_str()));
     let moved = format!("run {run} has landed: {branch} went from {from} to {to}");
@@ -124,8 +127,7 @@ pub(crate) fn words(landed: &Landed, undone: bool) -> String {
         );
     }
     if !landed.skipped_hooks.is_empty() {
-        let hooks = landed.skipped_hooks.join(", ");
-        text.push_str(&format!("hooks not run: {hooks} (`--hooks` runs those for the message and after the merge)\n"));
+        text.push_str(&not_run(&landed.skipped_hooks, hooks));
     }
     match &landed.boxes {
         Boxes::Written(path) => {
@@ -142,4 +144,50 @@ pub(crate) fn words(landed: &Landed, undone: bool) -> String {
     };
     text.push_str(&next::render(&next));
     text
+}
+
+/// Names the hooks that were not run, and says why, or how to have them run.
+fn not_run(hooks: &[&str], were_asked_for: bool) -> String {
+    let (before, others): (Vec<&str>, Vec<&str>) = hooks.iter().copied().partition(|hook| BEFORE_COMMIT.contains(hook));
+    let mut reasons = Vec::new();
+    if !before.is_empty() {
+        reasons.push(format!("{} would not find the merged files, so no landing runs it", before.join(", ")));
+    }
+    if !others.is_empty() {
+        let others = others.join(", ");
+        reasons.push(match were_asked_for {
+            true => format!("{others} runs only where the branch is checked out, and if what lands changes no hooks"),
+            false => format!("`--hooks` runs {others}"),
+        });
+    }
+    format!("hooks not run: {} ({})\n", hooks.join(", "), reasons.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_that_was_not_run_has_its_reason() {
+        let none = "pre-commit would not find the merged files, so no landing runs it";
+        let table: [(&[&str], bool, String); 5] = [
+            (&["post-merge"], false, "post-merge (`--hooks` runs post-merge)".to_owned()),
+            (&["pre-commit"], false, format!("pre-commit ({none})")),
+            (&["pre-commit"], true, format!("pre-commit ({none})")),
+            (
+                &["pre-commit", "commit-msg", "post-merge"],
+                false,
+                format!("pre-commit, commit-msg, post-merge ({none}; `--hooks` runs commit-msg, post-merge)"),
+            ),
+            (
+                &["post-merge"],
+                true,
+                "post-merge (post-merge runs only where the branch is checked out, and if what lands changes no hooks)"
+                    .to_owned(),
+            ),
+        ];
+        for (hooks, were_asked_for, expected) in table {
+            assert_eq!(not_run(hooks, were_asked_for), format!("hooks not run: {expected}\n"));
+        }
+    }
 }

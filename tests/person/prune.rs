@@ -108,6 +108,11 @@ fn what_has_landed_goes_and_nothing_else() -> Outcome {
     }
     says(&world.types(&["status", landed], 0)?, &["\nresult: ", ", which has landed; its branches were removed\n"])?;
     says(&world.types(&["clean", "--landed"], 0)?, &["nothing to remove"])?;
+    // A branch that is checked out somewhere is not removed.
+    let place = world.file("elsewhere");
+    let branch = format!("orchestrate/{landed}/mine");
+    world.repository.git(&["worktree", "add", "-q", "-b", &branch, &place, "main"])?;
+    says(&world.types(&["clean", "--landed", "--dry-run"], 0)?, &["nothing to remove"])?;
     let quiet = world.types(&["land"], 0)?;
     if quiet.stderr.contains("clean --landed") { fail(quiet.stderr) } else { Ok(()) }
 }
@@ -215,9 +220,9 @@ fn an_undone_landing_is_still_held() -> Outcome {
         if holders.is_empty() {
             return fail("only the reflog holds the work");
         }
-        world.types(&["land", &first], 0)?;
-        if !world.repository.path().join("one").exists() {
-            return fail("it has not landed again");
+        let again = world.types(&["land", &first], 0)?;
+        if again.stderr.contains("clean --landed") || !world.repository.path().join("one").exists() {
+            return fail(again.stderr);
         }
     }
     Ok(())

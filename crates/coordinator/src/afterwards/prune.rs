@@ -8,7 +8,7 @@
 //! agents' own commits, since undoing the landing, and landing again, need it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use orchestrate_core::request::Purpose;
 use orchestrate_core::{Oid, RunId, RunState, TaskId};
@@ -18,6 +18,9 @@ use orchestrate_journal::{Journal, JournalError};
 use crate::afterwards::archive::Archive;
 use crate::afterwards::clean::{CleanOptions, Cleaned};
 use crate::error::CoordinatorError;
+
+/// The names of all branches begin so.
+const BRANCHES: &str = "refs/heads/";
 
 /// The result of pruning.
 #[derive(Debug, Default)]
@@ -50,19 +53,22 @@ struct LandedAs {
 }
 
 impl Archive {
-    /// Reports whether there is something of a landed run to prune.
+    /// Reports whether a branch of a landed run can be pruned. What only holds a landing after it was undone is no
+    /// reason to prune again.
     ///
     /// # Errors
     ///
-    /// Fails if a journal or the refs cannot be read.
+    /// Fails if a journal, the refs or a worktree cannot be read.
     pub fn has_prunable(&self, keep_runs: usize) -> Result<bool, CoordinatorError> {
+        let options = CleanOptions { dry_run: true, ignored: false };
         for run in self.older(keep_runs)? {
-            let state = self.store.state(&run)?;
-            let Some(landed) = self.landed_as(&state)? else { continue };
-            for entry in self.refs_of(&run)? {
-                if self.is_within(&landed, &state.run_id, &entry)? {
-                    return Ok(true);
-                }
+            if self.repo.refs_below(&branches_of(&run))?.is_empty() {
+                continue;
+            }
+            match self.prune_run(&run, options) {
+                Ok(Some(of_run)) if of_run.refs.iter().any(|name| name.starts_with(BRANCHES)) => return Ok(true),
+                Ok(_) | Err(CoordinatorError::Journal(JournalError::Held { .. })) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(false)
@@ -107,7 +113,7 @@ impl Archive {
     }
 
     fn refs_of(&self, run: &RunId) -> Result<Vec<RefEntry>, GitError> {
-        let mut refs = self.repo.refs_below(&format!("refs/heads/orchestrate/{run}/"))?;
+        let mut refs = self.repo.refs_below(&branches_of(run))?;
         refs.extend(self.repo.kept(run)?);
         Ok(refs)
     }
@@ -152,7 +158,12 @@ impl Archive {
         }
         for entry in entries {
             let is_removable = !needed.contains(&entry.name) && self.is_within(&landed, run, &entry)?;
-            if is_removable && (dry_run || self.repo.delete(&entry)?) {
+            let is_gone = match dry_run {
+                _ if !is_removable => false,
+                true => !self.stays_checked_out(&entry.name, cleaned)?,
+                false => self.repo.delete(&entry)?,
+            };
+            if is_gone {
                 gone.push(entry.name);
             } else {
                 kept.push(entry.name);
@@ -161,13 +172,22 @@ impl Archive {
         Ok((gone, kept))
     }
 
+    /// Reports whether a branch is checked out, except in a worktree that a dry run would remove.
+    fn stays_checked_out(&self, name: &str, cleaned: &Cleaned) -> Result<bool, GitError> {
+        let Some(branch) = name.strip_prefix(BRANCHES) else { return Ok(false) };
+        let Some(place) = self.repo.landing().checkout_of(branch)? else { return Ok(false) };
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let place = real(&place);
+        Ok(cleaned.removed.iter().all(|(_, removed)| real(removed) != place))
+    }
+
     fn needed_branches(&self, state: &RunState, cleaned: &Cleaned) -> BTreeSet<String> {
         // A dry run leaves the worktrees that would be gone.
         let stays = |path: PathBuf| path.exists() && !cleaned.removed.iter().any(|(_, removed)| *removed == path);
         let needed = state
             .tasks()
             .filter(|record| record.needs_worktree() || stays(self.layout.worktree(&state.run_id, &record.task.id)));
-        needed.filter_map(|record| Some(format!("refs/heads/{}", record.branch()?))).collect()
+        needed.filter_map(|record| Some(format!("{BRANCHES}{}", record.branch()?))).collect()
     }
 
     /// Holds a result that has landed in other commits.
@@ -189,6 +209,11 @@ impl Archive {
         let is_held = entry.name != held_result(run, result) && self.repo.has_object(result)?;
         Ok(is_held && self.repo.contains(result, &entry.target)?)
     }
+}
+
+/// Returns how the names of a run's branches begin.
+fn branches_of(run: &RunId) -> String {
+    format!("{BRANCHES}orchestrate/{run}/")
 }
 
 /// Returns the name of the ref that holds a result which has landed in other commits.

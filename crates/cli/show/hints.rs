@@ -47,7 +47,9 @@ fn of_journal(error: &JournalError) -> Option<String> {
         JournalError::Held { run, holder: Holder { purpose: Purpose::Run, .. } } => {
             format!("`orchestrate stop {run}` stops it")
         }
-        JournalError::DiskFull { .. } => "free some space and resume the run; nothing is lost".to_owned(),
+        JournalError::DiskFull { .. } => {
+            "free some space, then resume the run or repeat the command; nothing is lost".to_owned()
+        }
         JournalError::ReadOnly { .. } => "make it writable or set XDG_STATE_HOME to another folder".to_owned(),
         JournalError::Unusable { .. } => "set XDG_STATE_HOME to another folder".to_owned(),
         JournalError::ForeignFileSystem { .. } => "set XDG_STATE_HOME to a folder on a local disk".to_owned(),

@@ -15,6 +15,9 @@ use rusqlite::ErrorCode;
 use crate::received::InboxId;
 use orchestrate_core::request::{Holder, Purpose};
 
+/// With less room than this, SQLite cannot create its files beside a database: that of its shared memory has half.
+const ROOM_BYTES: u64 = 64 << 10;
+
 /// The underlying error, shared by all callers that it is reported to.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
@@ -194,12 +197,21 @@ impl JournalError {
     }
 
     pub(crate) fn database(path: &Path, source: rusqlite::Error) -> Self {
+        Self::sorted(path, source, is_full)
+    }
+
+    /// Sorts an error of SQLite's, which knows a full disk only while it writes the database itself: otherwise its
+    /// error is that of any failure to write or to create a file, and the free space decides.
+    fn sorted(path: &Path, source: rusqlite::Error, is_full: impl Fn(&Path) -> bool) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::DiskFull { path },
             Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
             // Even reading needs to create a file for shared memory beside the database.
             Some(ErrorCode::CannotOpen) if !is_writable(folder(&path)) => Self::ReadOnly { path },
+            Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) if is_full(folder(&path)) => {
+                Self::DiskFull { path }
+            }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
             Some(ErrorCode::SystemIoFailure) => Self::Io { path, source: Arc::new(source) },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
@@ -208,6 +220,13 @@ impl JournalError {
             _ => Self::Database { path, source: Arc::new(source) },
         }
     }
+}
+
+/// Reports whether a folder's disk has no room for the files that SQLite creates beside a database. A file system that
+/// does not say how large it is does not say how full it is, either.
+fn is_full(folder: &Path) -> bool {
+    let found = rustix::fs::statvfs(folder);
+    found.is_ok_and(|found| found.f_blocks > 0 && found.f_bavail.saturating_mul(found.f_frsize) < ROOM_BYTES)
 }
 
 fn is_writable(folder: &Path) -> bool {
@@ -236,4 +255,29 @@ fn purpose_in_words(purpose: Purpose) -> &'static str {
 fn other_format(found: i64, known: i64) -> String {
     let version = if found > known { "a newer" } else { "an older" };
     format!("{version} orchestrate created it (format {found}, this one reads {known})")
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_on_a_full_disk_says_that_it_is_full() {
+        let folder = std::env::temp_dir();
+        let path = folder.join("journal.db");
+        let sorted = |code, is_full: bool| {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            JournalError::sorted(&path, error, |asked| is_full && asked == folder)
+        };
+        for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE, ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN] {
+            let said = sorted(code, true).to_string();
+            assert_eq!(said, format!("write the journal '{}': the disk is full", path.display()), "{code}");
+        }
+        assert!(matches!(sorted(ffi::SQLITE_IOERR_SHMSIZE, false), JournalError::Io { .. }));
+        assert!(matches!(sorted(ffi::SQLITE_CANTOPEN, false), JournalError::Database { .. }));
+        // The files of the kernel say that they have no blocks at all.
+        assert!(!is_full(Path::new("/proc")));
+    }
 }

@@ -75,7 +75,7 @@ fn a_group_loses_none_of_the_boxes_below_it() {
         source,
         "\
 1.1 [todo] A | details Part of 1: Setup / In Rust
-1.2 [todo] B | details Part of 1: Setup / In Rust
+1.2 [todo] B | details Part of 1: Setup / In Rust / Part of Backend
 2.1 [todo] D | details Part of 2: Rest
 2.2 [todo] E | details Part of 2: Rest
 > 1.1: nothing comes before
@@ -532,6 +532,106 @@ T3 [todo] c | verify echo 'x, files: y', z
 > T1: nothing comes before
 > T2: after T1: dependency
 > T3: after T2: dependency
+",
+    );
+}
+
+#[test]
+fn numbered_headings_with_fields_are_tasks_and_their_boxes_steps() {
+    let plan = "# P\n### 1. Write lexer\n**Files:** src/a.py\n**Depends on:** none\n- [ ] lex\n\n### 2. Write printer\n\
+                **Files:** src/b.py\n**Depends on:** 1\n- [ ] print\n";
+    reads(
+        plan,
+        "\
+1 [todo] Write lexer | files src/a.py | details [ ] lex
+2 [todo] Write printer | files src/b.py | details [ ] print
+> 1: nothing comes before
+> 2: after 1: dependency
+line 5: it is a step of the task above
+line 10: it is a step of the task above
+",
+    );
+    written(plan, &["1"], &plan.replace("[ ] lex", "[x] lex"));
+    // A section describes its boxes if they are tasks by themselves, or if its fields do not make a task.
+    reads(
+        "# P\n\n## 1. Store\n\n**Files:** src/a.py\n\n- [ ] 1.1 Read\n\n## 2. Show\n\n**Priority:** High\n\n- [ ] 2.1 Draw\n",
+        "\
+1.1 [todo] Read
+2.1 [todo] Draw
+> 1.1: nothing comes before
+> 2.1: after 1.1: its number
+",
+    );
+}
+
+#[test]
+fn headings_beside_those_of_tasks_are_tasks_or_said() {
+    reads(
+        "# P\n\n### Task 1: A\n**Files:** a.py\n\n### TASK-10: Do J\n**Depends on:** T1\n\n### JIRA-12: B\n\
+         **Depends on:** TASK-10\n\n### ~~Task 2: B~~\n\n### Task 3: K\n**Depends on:** JIRA-12\n\n### FEAT-2 C\n\
+         **Files:** c.py\n\n### Fix: D\n**Files:** d.py\n\n### 3. Sum up\n\nText.\n\n### Remarks\n\nText.\n",
+        "\
+T1 [todo] A | files a.py
+TASK-10 [todo] Do J
+JIRA-12 [todo] B
+T3 [todo] K
+> T1: nothing comes before
+> TASK-10: after T1: dependency
+> JIRA-12: after TASK-10: dependency
+> T3: after JIRA-12: dependency
+line 12: it is struck out; the plan's tasks are its boxes
+line 17: it has fields, but neither a box nor a number; the plan's tasks are its boxes
+line 20: it has fields, but neither a box nor a number; the plan's tasks are its boxes
+line 23: it has neither a box nor fields; the plan's tasks are its boxes
+",
+    );
+    // A section ends before the heading of a task of its level.
+    reads(
+        "# P\n\n## Notes\n\n- [ ] remark\n\n## Task 1: A\n\n**Files:** a.py\n",
+        "T1 [todo] A | files a.py\n> T1: nothing comes before\nline 5: under \"Notes\"\n",
+    );
+}
+
+#[test]
+fn sections_that_are_put_off_struck_out_or_for_the_user_are_not_run() {
+    reads(
+        "# X\n\n## User Review Required\n\n- [ ] Agree\n\n## Phase 1: Now\n\n- [ ] Work\n\n## ~~Phase 4: Old~~\n\n- [ ] Print\n\n\
+         ## Phase 5: Future (deferred)\n\n- [ ] Export\n\n## Verification Plan\n\n- [ ] It runs\n\n## 検証\n\n- [ ] 動く\n",
+        "\
+work [todo] Work
+> work: nothing comes before
+line 5: under \"User Review Required\", which waits for a person
+line 13: under \"~~Phase 4: Old~~\"
+line 17: under \"Phase 5: Future (deferred)\"
+line 21: under \"Verification Plan\"
+line 25: under \"検証\"
+",
+    );
+}
+
+#[test]
+fn items_without_a_box_hand_their_text_and_their_order_down() {
+    let plan =
+        "# P\n1. Set up the base\n   - in Rust\n   - [ ] sub a\n   - [ ] sub b\n2. Build\n   - [ ] sub c\n3. Deploy\n";
+    reads(
+        plan,
+        "\
+sub_a [todo] sub a | details Part of 1: Set up the base / in Rust
+sub_b [todo] sub b | details Part of 1: Set up the base / in Rust
+sub_c [todo] sub c | details Part of 2: Build
+> sub_a / sub_b: nothing comes before; together: nothing orders them
+> sub_c: after sub_a, sub_b: the phase before
+line 8: no checkbox, unlike its neighbours
+",
+    );
+    written(plan, &["sub_a"], &plan.replace("[ ] sub a", "[x] sub a"));
+    // Bullets have no order.
+    reads(
+        "- Backend (agent: tester)\n  - [ ] sub a\n- Frontend\n  - [ ] sub b\n- Remark\n",
+        "\
+sub_a [todo] sub a | details Part of Backend
+sub_b [todo] sub b | details Part of Frontend
+> sub_a / sub_b: nothing comes before; together: nothing orders them
 ",
     );
 }

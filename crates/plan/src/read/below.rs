@@ -5,11 +5,12 @@
 use crate::check::finding::Findings;
 use crate::fields::attributes;
 use crate::fields::identify;
-use crate::fields::key;
+use crate::fields::key::{self, Key};
 use crate::fields::names::KnownNames;
 use crate::read::checkbox::read_box;
 use crate::read::heading;
 use crate::read::outline::{Block, Item};
+use crate::read::phase;
 use crate::read::section::{self, Kind};
 use crate::read::source::{Inline, Source};
 use crate::read::task_line::items_of;
@@ -22,6 +23,98 @@ pub(crate) fn marks_task(source: &Source<'_>, blocks: &[Block], known: &KnownNam
     heading::task(heading::after_mark(title)).is_some()
         && (has_fields(source, after)
             || (*level > 1 && !heading::is_step(title) && holds_steps(source, *level, after, known)))
+}
+
+/// The levels of a document's headings that are tasks by what stands below them.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct TaskLevels(u8);
+
+impl TaskLevels {
+    pub(crate) fn of(source: &Source<'_>, blocks: &[Block], known: &KnownNames) -> Self {
+        let mut levels = Self::default();
+        for (at, block) in blocks.iter().enumerate() {
+            let Block::Heading { level, title, .. } = block else { continue };
+            let (own, after) = (blocks.get(at..).unwrap_or_default(), blocks.get(at + 1..).unwrap_or_default());
+            if marks_task(source, own, known) || is_fielded(source, (*level, title), after, known) {
+                levels.0 |= Self::bit(*level);
+            }
+        }
+        levels
+    }
+
+    fn bit(level: u8) -> u8 {
+        1_u8.checked_shl(level.into()).unwrap_or_default()
+    }
+
+    /// Returns what a heading that is no task, although it looks like one beside the tasks of its level, does not have.
+    pub(crate) fn reason(
+        self,
+        source: &Source<'_>,
+        (level, title): (u8, &str),
+        after: &[Block],
+    ) -> Option<&'static str> {
+        const NOTHING: &str = "it has neither a box nor fields";
+        let text = heading::after_mark(title);
+        if heading::task(text).is_some() {
+            return Some(NOTHING);
+        }
+        let is_struck = text.starts_with("~~");
+        if self.0 & Self::bit(level) == 0 || (!is_struck && section::kind(title) != Kind::Work) {
+            return None;
+        }
+        let is_named = |text: &str| heading::task(text).is_some() || has_id(text);
+        match (is_named(text.trim_start_matches('~')), has_task_fields(source, after)) {
+            (true, _) | (_, true) if is_struck => Some("it is struck out"),
+            (false, true) => Some("it has fields, but neither a box nor a number"),
+            (true, false) => Some(NOTHING),
+            // Prose, or a group.
+            (false, false) | (true, true) => None,
+        }
+    }
+}
+
+/// Reports whether a numbered heading (`2.1 API`, `JIRA-12: API`) is a task by the fields below it: boxes there are its
+/// steps, unless one of them is a task itself.
+pub(crate) fn is_fielded(source: &Source<'_>, (level, title): (u8, &str), after: &[Block], known: &KnownNames) -> bool {
+    let text = heading::after_mark(title);
+    level > 1
+        && has_id(text)
+        && has_task_fields(source, after)
+        && heading::task(text).is_none()
+        && phase::of_heading(title).is_none()
+        && section::kind(title) == Kind::Work
+        && !groups_numbers(level, text, after)
+        && !own(after).flat_map(items_of).any(|item| {
+            let line = first_line(source, item);
+            read_box(&line.text).is_some_and(|mark| is_task(&line, mark.rest, known))
+        })
+}
+
+/// Reports whether a title begins with an id; a bare number (`2 tests fail`) is none.
+fn has_id(title: &str) -> bool {
+    identify::leading(title).is_some_and(|found| !found.bare_number)
+}
+
+/// Reports whether a field that makes a task stands below a heading, rather than one that describes a section as well.
+fn has_task_fields(source: &Source<'_>, after: &[Block]) -> bool {
+    let makes_task = |key: Key| matches!(key, Key::Depends | Key::Files | Key::Agent | Key::Verify);
+    let is_field = |text: &str| {
+        let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
+        word.and_then(|word| key::key_of(&word)).is_some_and(makes_task)
+    };
+    own(after).any(|block| has_line(source, block, is_field))
+}
+
+/// Reports whether the next heading is that of a task below this one, by its number (`2.1` below `2`) or its word.
+fn groups_numbers(level: u8, text: &str, after: &[Block]) -> bool {
+    let next = after.iter().find_map(|block| match block {
+        Block::Heading { level: own, title, .. } => Some((*own, heading::after_mark(title))),
+        _ => None,
+    });
+    let Some((_, next)) = next.filter(|(own, _)| *own > level) else { return false };
+    let id = |text| identify::leading(text).map(|found| found.id);
+    let is_under = |(child, own): (&str, &str)| child.strip_prefix(own).is_some_and(|rest| rest.starts_with('.'));
+    (heading::task(next).is_some() && !heading::is_step(next)) || id(next).zip(id(text)).is_some_and(is_under)
 }
 
 /// Reports whether a field stands below a heading.
@@ -39,9 +132,14 @@ fn is_field_block(source: &Source<'_>, block: &Block) -> bool {
         let word = attributes::detail_key(text).map(|(word, _)| word.to_lowercase());
         word.is_some_and(|word| key::key_of(&word).is_some() || matches!(word.as_str(), "type" | "status"))
     };
+    has_line(source, block, is_field)
+}
+
+/// Reports whether a line of a paragraph, or the first line of an item of a list, is such a one.
+fn has_line(source: &Source<'_>, block: &Block, is_such: impl Fn(&str) -> bool) -> bool {
     match block {
-        Block::Paragraph(range) => source.lines(range.clone()).any(|(_, line)| is_field(line.trim())),
-        Block::List(items) => items.iter().any(|item| is_field(&first_line(source, item).text)),
+        Block::Paragraph(range) => source.lines(range.clone()).any(|(_, line)| is_such(line.trim())),
+        Block::List(items) => items.iter().any(|item| is_such(&first_line(source, item).text)),
         _ => false,
     }
 }
@@ -69,8 +167,7 @@ fn holds_steps(source: &Source<'_>, level: u8, after: &[Block], known: &KnownNam
 fn is_task(line: &Inline<'_>, rest: usize, known: &KnownNames) -> bool {
     let title = line.text.get(rest..).unwrap_or_default();
     let names_task = heading::task(title).is_some() && !heading::is_step(title);
-    let has_id = identify::leading(title).is_some_and(|found| !found.bare_number);
-    names_task || has_id || {
+    names_task || has_id(title) || {
         let found = attributes::read_line(line, rest, known, &mut Findings::default());
         found.marked_id.is_some() || found.attributes.makes_task()
     }

@@ -11,7 +11,7 @@ use crate::fields::attributes::Located;
 use crate::fields::identify;
 use crate::fields::names::KnownNames;
 use crate::mark::Mark;
-use crate::read::below;
+use crate::read::below::{self, TaskLevels};
 use crate::read::checkbox::{BoxMark, looks_like_box, odd_box, read_box};
 use crate::read::done;
 use crate::read::entry::Entry;
@@ -22,7 +22,7 @@ use crate::read::outline::{Block, Item, Opaque};
 use crate::read::parts::{self, Parent};
 use crate::read::phase;
 use crate::read::section;
-use crate::read::sections::{NotesHold, OpenSection, Sections};
+use crate::read::sections::{NotesHold, OpenSection, OpenStep, Sections};
 use crate::read::source::{Inline, Source};
 use crate::read::status;
 use crate::read::style::{Style, is_kiro};
@@ -60,7 +60,7 @@ pub(crate) struct Collected {
 
 /// Finds all tasks of a document, in the first style that has any.
 pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], known: &KnownNames, findings: &mut Findings) -> Collected {
-    let is_kiro = is_kiro(source);
+    let (is_kiro, levels) = (is_kiro(source), TaskLevels::of(source, blocks, known));
     // Most tasks are headings, or items of a list that is in no other one.
     let likely = blocks.iter().map(|block| items_of(block).len() + usize::from(matches!(block, Block::Heading { .. })));
     let room = likely.sum::<usize>().min(MAX_TASKS);
@@ -70,7 +70,8 @@ pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], known: &KnownNames,
         let reader = Reader { source, known, findings: &mut own };
         let notes = vec![Note { line: 1, ..Note::default() }];
         let found = Collected { notes, drafts: Vec::with_capacity(room), ..Collected::default() };
-        let mut walk = Walk { reader, found, style, is_kiro, sections: Sections::default(), open_step: None };
+        let sections = Sections::default();
+        let mut walk = Walk { reader, found, style, is_kiro, sections, levels, open_step: None };
         walk.document(blocks);
         let found = Collected { title: walk.sections.title, ..walk.found };
         if !found.drafts.is_empty() {
@@ -91,15 +92,9 @@ struct Walk<'s, 'a> {
     /// Whether `[-]` means in progress.
     is_kiro: bool,
     sections: Sections,
-    /// A heading `Task N` that is no task itself and has none below it so far.
+    levels: TaskLevels,
+    /// A heading such as `Task N` that is no task itself and has none below it so far.
     open_step: Option<OpenStep>,
-}
-
-struct OpenStep {
-    at: usize,
-    level: u8,
-    /// How many tasks were found before it.
-    drafts: usize,
 }
 
 impl Walk<'_, '_> {
@@ -118,10 +113,11 @@ impl Walk<'_, '_> {
                         let body = after.iter().take_while(|block| !ends(block)).count();
                         let (body, next) = after.split_at_checked(body).unwrap_or((after, &[]));
                         self.close_step(*level);
+                        self.sections.close(*level);
                         self.task_heading(*level, (text.clone(), title), body);
                         rest = next;
                     } else {
-                        self.section_heading(*level, text.clone(), title);
+                        self.section_heading(*level, text.clone(), title, after);
                         if below::continues_numbers(self.reader.source, title, after) {
                             self.sections.hold_tasks();
                         }
@@ -162,7 +158,7 @@ impl Walk<'_, '_> {
 
     /// Reports whether a heading is a task itself, given the blocks after it.
     fn begins_task(&self, level: u8, title: &str, after: &[Block], with_fields: bool) -> bool {
-        if self.excluded().is_some() {
+        if self.excluded().is_some_and(|section| section.holds(level)) {
             return false;
         }
         let is_step = || heading::task(heading::after_mark(title)).is_some();
@@ -183,7 +179,10 @@ impl Walk<'_, '_> {
         let is_group = || below::groups_tasks(level, title, after);
         match self.style {
             Style::StepHeadings => (is_step() && !is_group()) || is_numbered() || is_stage(),
-            _ => with_fields && is_step() && !is_title() && !is_group(),
+            _ => {
+                (with_fields && is_step() && !is_title() && !is_group())
+                    || below::is_fielded(source, (level, title), after, self.reader.known)
+            }
         }
     }
 
@@ -198,18 +197,20 @@ impl Walk<'_, '_> {
     }
 
     /// Opens the section of a heading that is no task.
-    fn section_heading(&mut self, level: u8, text: Range<usize>, title: &str) {
+    fn section_heading(&mut self, level: u8, text: Range<usize>, title: &str, after: &[Block]) {
         let line = self.reader.source.line_of(text.start);
         self.found.notes.push(Note { heading: Some(title.to_owned()), level, line, text: String::new() });
         self.close_step(level);
         if heading::box_of(title).is_some() {
-            let reason = match self.excluded() {
+            let reason = match self.excluded().filter(|section| section.holds(level)) {
                 Some(heading) => heading.reason(),
                 None => "it groups the tasks below it".to_owned(),
             };
             self.reader.findings.skip(text.start, reason);
-        } else if self.open_step.is_none() && heading::task(heading::after_mark(title)).is_some() {
-            self.open_step = Some(OpenStep { at: text.start, level, drafts: self.found.drafts.len() });
+        } else if self.open_step.is_none()
+            && let Some(reason) = self.levels.reason(self.reader.source, (level, title), after)
+        {
+            self.open_step = Some(OpenStep { at: text.start, level, drafts: self.found.drafts.len(), reason });
         }
         self.sections.open(level, title, text.start);
     }
@@ -218,9 +219,9 @@ impl Walk<'_, '_> {
     fn close_step(&mut self, level: u8) {
         if let Some(step) = self.open_step.take_if(|step| level <= step.level)
             && step.drafts == self.found.drafts.len()
-            && self.excluded().is_none()
+            && self.excluded().is_none_or(|section| section.begins_at(step.at))
         {
-            let reason = format!("it has neither a box nor fields; {}", self.style.tasks());
+            let reason = format!("{}; {}", step.reason, self.style.tasks());
             self.reader.findings.skip(step.at, reason);
         }
     }
@@ -267,7 +268,7 @@ impl Walk<'_, '_> {
             && self.excluded().is_none()
         {
             if self.style == Style::Table {
-                self.columns(rows);
+                table::columns(rows).into_iter().for_each(|column| self.reader.note_column(column.clone()));
             }
             for row in rows {
                 match self.style {
@@ -289,15 +290,6 @@ impl Walk<'_, '_> {
         if rows.is_none() || self.style != Style::Table {
             self.note(block);
         }
-    }
-
-    /// Notes the columns of a table whose rows are tasks.
-    fn columns(&mut self, rows: &[Row]) {
-        let mut columns: Vec<&Range<usize>> =
-            rows.iter().flat_map(|row| &row.others).map(|(column, _)| column).collect();
-        columns.sort_unstable_by_key(|column| column.start);
-        columns.dedup();
-        columns.into_iter().for_each(|column| self.reader.note_column(column.clone()));
     }
 
     /// Adds a row of a table as a task.
@@ -393,7 +385,11 @@ impl Walk<'_, '_> {
     }
 
     fn entries(&mut self, entries: &[Entry<'_, '_>], inherited: &Inherited, depth: usize) {
-        let any_box = entries.iter().any(|entry| entry.mark.is_some());
+        let has_box = |entry: &Entry<'_, '_>| {
+            entry.mark.is_some() || (self.is_ordered(entry.item) && parts::is_above_box(&self.reader, entry.item))
+        };
+        // The other items of a list below a parent are remarks, which its tasks are told.
+        let any_box = !inherited.knows_remarks && entries.iter().any(has_box);
         let mut rest = entries;
         while let Some((entry, after)) = rest.split_first() {
             rest = after;
@@ -417,22 +413,39 @@ impl Walk<'_, '_> {
         if let Some(reason) = odd_box(&line.text) {
             self.reader.findings.skip_as(SkippedKind::OddBox, item.range.start, reason);
         }
+        let own = (!line.text.is_empty() && self.excluded().is_none() && parts::is_above_box(&self.reader, item))
+            .then(|| self.handed_down_unboxed(item, line, inherited));
+        let is_place = own.is_some() && self.is_ordered(item);
+        self.sections.place.phase += usize::from(is_place);
         for block in &item.blocks {
             match block {
-                Block::List(items) => self.list(items, inherited),
+                Block::List(items) => self.list(items, own.as_ref().unwrap_or(inherited)),
+                // What is handed down was looked at.
+                Block::Paragraph(_) if own.is_some() => {}
                 other => self.skip_boxes(other),
             }
         }
+        self.sections.place.phase += usize::from(is_place);
         if beside_boxes && before == (self.found.drafts.len(), self.reader.findings.skipped.len()) {
             self.reader.findings.skip(item.range.start, "no checkbox, unlike its neighbours");
         }
-        self.reader.note_odd_lines(line, 0);
+        if own.is_none() {
+            self.reader.note_odd_lines(line, 0);
+        }
+    }
+
+    /// Returns what an item without a box passes to the tasks below it.
+    fn handed_down_unboxed(&mut self, item: &Item, line: &Inline<'_>, inherited: &Inherited) -> Inherited {
+        let written = identify::leading(&line.text).map(|found| found.id);
+        let id = written.or_else(|| self.list_number(item)).unwrap_or_default().to_owned();
+        let mark = BoxMark { status: TaskStatus::Todo, optional: false, at: None, rest: 0 };
+        self.handed_down(item, line, (mark, &id), inherited)
     }
 
     fn boxed(&mut self, item: &Item, line: &Inline<'_>, mark: BoxMark, inherited: &Inherited) {
         if let Some(heading) = self.excluded() {
             let (kind, reason) = (heading.skipped(), heading.reason());
-            return self.skip_all(item, &kind, &reason);
+            return self.reader.skip_all(item, &kind, &reason);
         }
         let text = line.text.get(mark.rest..).unwrap_or_default();
         if text.trim().is_empty() {
@@ -507,6 +520,7 @@ impl Walk<'_, '_> {
             withheld: handed_down::withheld(draft.status).or(inherited.withheld),
             optional: inherited.optional,
             extends: Some(self.found.drafts.len()),
+            knows_remarks: true,
         };
         self.found.drafts.push(draft);
         self.parts(item, &own);
@@ -548,10 +562,10 @@ impl Walk<'_, '_> {
             details: inherited.details.clone(),
             withheld: handed_down::withheld(parent.status).or(inherited.withheld),
             optional: inherited.optional || parent.optional,
+            knows_remarks: true,
             extends: inherited.extends,
         };
-        let named = if id == parent.title { id.to_owned() } else { format!("{id}: {}", parent.title) };
-        own.details.push(format!("Part of {named}"));
+        own.details.push(handed_down::part_of(id, &parent.title));
         own.details.extend(parent.details);
         for block in &item.blocks {
             match block {
@@ -666,16 +680,6 @@ impl Walk<'_, '_> {
         self.reader.note_steps(body, draft.status);
         draft.optional |= self.sections.is_optional();
         self.found.drafts.push(draft);
-    }
-
-    /// Records every box of an item as skipped, or the item itself if its mark is no box.
-    fn skip_all(&mut self, item: &Item, kind: &SkippedKind, reason: &str) {
-        let lines = self.reader.source.lines(item.range.clone());
-        let mut boxes: Vec<usize> = lines.filter(|(_, line)| looks_like_box(line)).map(|(offset, _)| offset).collect();
-        if boxes.is_empty() {
-            boxes.push(item.range.start);
-        }
-        boxes.into_iter().for_each(|offset| self.reader.findings.skip_as(kind.clone(), offset, reason));
     }
 
     /// Records the lines of a paragraph that look like items with a box or like headings of tasks.

@@ -21,11 +21,18 @@ pub(crate) struct Inherited {
     pub(crate) optional: bool,
     /// The index of the task that it is an optional part of.
     pub(crate) extends: Option<usize>,
+    /// Whether the details contain the parent's other items, which are no tasks.
+    pub(crate) knows_remarks: bool,
 }
 
 /// Returns the status that the open parts of a cancelled or blocked parent have as well.
 pub(crate) fn withheld(status: TaskStatus) -> Option<TaskStatus> {
     Some(status).filter(|status| matches!(status, TaskStatus::Cancelled | TaskStatus::Blocked))
+}
+
+/// Says to a task which group it is a part of; one without a box may have no id.
+pub(crate) fn part_of(id: &str, title: &str) -> String {
+    if id.is_empty() || id == title { format!("Part of {title}") } else { format!("Part of {id}: {title}") }
 }
 
 /// Truncates the remarks that a group passes to each of its tasks.

@@ -134,6 +134,19 @@ const DROPPED: &[&str] = &[
     "롤백 계획",
 ];
 
+/// Remarks in parentheses at the end of a heading that put its section off.
+const PUT_OFF: &[&str] = &[
+    "deferred",
+    "postponed",
+    "out of scope",
+    "zurückgestellt",
+    "verschoben",
+    "reporté",
+    "aplazado",
+    "adiado",
+    "отложено",
+];
+
 /// Headings of sections that wait for a person.
 const WAITING: &[&str] = &["blocker", "blockers", "current blockers", "known blockers", "questions"];
 
@@ -171,6 +184,20 @@ const OPTIONAL: &[&str] = &[
 /// Returns all such headings, or how they begin.
 pub(crate) fn headings() -> impl Iterator<Item = &'static str> {
     [DROPPED, WAITING, WAITING_FOR, OPTIONAL].into_iter().flatten().copied()
+}
+
+/// Reports whether a heading, in lower case, is struck out as a whole, but for a remark after it that does not call it
+/// done.
+pub(crate) fn is_struck(title: &str) -> bool {
+    let is_remark = |after: &str| after.starts_with('(') && !after.contains("done") && !after.contains("complete");
+    let struck = title.strip_prefix("~~").and_then(|rest| rest.split_once("~~"));
+    struck.is_some_and(|(text, after)| !text.is_empty() && (after.is_empty() || is_remark(after.trim_start())))
+}
+
+/// Reports whether a heading, in lower case, ends with a remark that puts its section off: `Phase 5 (deferred)`.
+pub(crate) fn is_put_off(title: &str) -> bool {
+    let inner = title.trim_end().strip_suffix(')').and_then(|rest| rest.rsplit_once('('));
+    inner.is_some_and(|(_, remark)| PUT_OFF.contains(&remark.trim()))
 }
 
 /// Returns what the plan wants of a section, given the words of its heading in lower case, joined by blanks.

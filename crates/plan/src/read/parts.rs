@@ -67,7 +67,8 @@ pub(crate) fn is_no_remark(reader: &Reader<'_, '_>, item: &Item) -> bool {
     odd_box(&reader.first_line(item).text).is_some() || is_above_box(reader, item)
 }
 
-fn is_above_box(reader: &Reader<'_, '_>, item: &Item) -> bool {
+/// Reports whether an item with a box stands anywhere below an item.
+pub(crate) fn is_above_box(reader: &Reader<'_, '_>, item: &Item) -> bool {
     let mut below = item.blocks.iter().flat_map(items_of);
     below.any(|child| reader.boxed_line(child).is_some() || is_above_box(reader, child))
 }

@@ -30,6 +30,9 @@ const NOTES: &[&str] = &[
     "success metrics",
     "exit criteria",
     "validation",
+    "verification plan",
+    "verification criteria",
+    "verification checklist",
     "checklist",
     "definition of done",
     "done when",
@@ -48,6 +51,8 @@ const NOTES: &[&str] = &[
     "abnahmekriterien",
     "abnahme",
     "erfolgskriterien",
+    "fertigstellungskriterien",
+    "abschlusskriterien",
     "fertig wenn",
     "notizen",
     "anmerkungen",
@@ -60,6 +65,7 @@ const NOTES: &[&str] = &[
     // French
     "critères d acceptation",
     "critères de succès",
+    "critères de validation",
     "critères de réussite",
     "définition de terminé",
     "définition de fini",
@@ -172,6 +178,10 @@ const NOTES: &[&str] = &[
     "完了の定義",
     "成功基準",
     "成功条件",
+    "検証",
+    "検証計画",
+    "検証項目",
+    "検証基準",
     "備考",
     "注意点",
     "メモ",
@@ -255,6 +265,11 @@ const WAITING: &[&str] = &[
     "blocked waiting",
     "user action",
     "user actions",
+    "user review required",
+    "user approval required",
+    "user input required",
+    "user confirmation required",
+    "user decision required",
     "action required",
     "needs human",
     "needs user",
@@ -431,6 +446,9 @@ fn begins_with(text: &str, starts: &[&str]) -> bool {
 /// Returns what the boxes below such a heading are.
 pub(crate) fn kind(title: &str) -> Kind {
     let title = title.to_lowercase();
+    if not_now::is_struck(&title) || not_now::is_put_off(&title) {
+        return Kind::Dropped;
+    }
     let words = words(&title);
     let plain = unnumbered(&words);
     if !plain.split(' ').next().is_some_and(|first| FIRST_WORDS.contains(first)) {
@@ -568,6 +586,29 @@ mod tests {
             ("Blockers", Waiting),
             ("Nice-to-have", Optional),
             ("Backlog: later", Optional),
+        ];
+        for (title, expected) in table {
+            assert_eq!(kind(title), expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn sections_that_are_put_off_or_for_the_user_hold_no_tasks() {
+        use Kind::{Dropped, Notes, Waiting, Work};
+        let table = [
+            ("User Review Required", Waiting),
+            ("User review page", Work),
+            ("Phase 5: Future (deferred)", Dropped),
+            ("Phase 5: Deferred rendering (shaders)", Work),
+            ("~~Phase 4: Old~~", Dropped),
+            ("~~Phase 4: Old~~ (merged)", Dropped),
+            ("~~Phase 4: Old~~ (done)", Work),
+            ("~~Old~~ Phase 4: New", Work),
+            ("Verification Plan", Notes),
+            ("Verification of signatures", Work),
+            ("Critères de validation", Notes),
+            ("Fertigstellungskriterien", Notes),
+            ("検証", Notes),
         ];
         for (title, expected) in table {
             assert_eq!(kind(title), expected, "{title}");

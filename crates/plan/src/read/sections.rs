@@ -33,6 +33,16 @@ pub(crate) enum NotesHold {
     Tasks,
 }
 
+/// A heading that looks like a task, but is none, whose section is not over.
+pub(crate) struct OpenStep {
+    pub(crate) at: usize,
+    pub(crate) level: u8,
+    /// How many tasks were found before it.
+    pub(crate) drafts: usize,
+    /// Why it is none.
+    pub(crate) reason: &'static str,
+}
+
 /// A section that is not over.
 pub(crate) struct OpenSection {
     level: u8,
@@ -47,9 +57,14 @@ pub(crate) struct OpenSection {
 }
 
 impl Sections {
+    /// Closes the sections that a heading ends.
+    pub(crate) fn close(&mut self, level: u8) {
+        self.open.retain(|open| open.level < level);
+    }
+
     /// Opens a section, and closes those that its heading ends.
     pub(crate) fn open(&mut self, level: u8, title: &str, at: usize) {
-        self.open.retain(|open| open.level < level);
+        self.close(level);
         let is_title = level == 1 && self.title.is_none();
         let kind = if is_title { Kind::Work } else { section::kind(title) };
         let status = heading::status(title);
@@ -139,6 +154,16 @@ impl Sections {
 }
 
 impl OpenSection {
+    /// Reports whether a heading of this level is in the section rather than ends it.
+    pub(crate) fn holds(&self, level: u8) -> bool {
+        self.level < level
+    }
+
+    /// Reports whether this is its heading's offset.
+    pub(crate) fn begins_at(&self, at: usize) -> bool {
+        self.at == at
+    }
+
     /// Returns what a line of it is if it is no task.
     pub(crate) fn skipped(&self) -> SkippedKind {
         SkippedKind::InSection(self.title.clone())

@@ -170,6 +170,14 @@ fn cells(offset: usize, line: &str) -> Vec<Cell> {
     found
 }
 
+/// Returns the headings of the columns of a table whose rows are tasks.
+pub(crate) fn columns(rows: &[Row]) -> Vec<&Range<usize>> {
+    let mut columns: Vec<&Range<usize>> = rows.iter().flat_map(|row| &row.others).map(|(column, _)| column).collect();
+    columns.sort_unstable_by_key(|column| column.start);
+    columns.dedup();
+    columns
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -176,6 +176,16 @@ impl<'a> Reader<'_, 'a> {
         Some((line, mark))
     }
 
+    /// Records every box of an item as skipped, or the item itself if its mark is no box.
+    pub(crate) fn skip_all(&mut self, item: &Item, kind: &SkippedKind, reason: &str) {
+        let lines = self.source.lines(item.range.clone());
+        let mut boxes: Vec<usize> = lines.filter(|(_, line)| looks_like_box(line)).map(|(offset, _)| offset).collect();
+        if boxes.is_empty() {
+            boxes.push(item.range.start);
+        }
+        boxes.into_iter().for_each(|offset| self.findings.skip_as(kind.clone(), offset, reason));
+    }
+
     /// Reports whether an item with a box stands right below a heading, given the blocks after it.
     pub(crate) fn holds_boxes(&self, after: &[Block]) -> bool {
         let own = after.iter().take_while(|block| !matches!(block, Block::Heading { .. }));

@@ -63,7 +63,8 @@ pub(crate) fn text(value: &Value) -> Option<String> {
     }
 }
 
-fn not_mapping(error: &serde_saphyr::Error) -> NotMapping {
+/// Describes an error of the parser without its own place.
+pub(crate) fn not_mapping(error: &serde_saphyr::Error) -> NotMapping {
     let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
     let said = error.to_string();
     let reason = said.lines().next().unwrap_or_default().trim_start_matches("error: ");

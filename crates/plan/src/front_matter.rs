@@ -12,6 +12,8 @@ use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
+use crate::front_and_body::{NotMapping, not_mapping};
+use crate::read::checkbox::looks_like_box;
 use crate::read::source::Source;
 use orchestrate_core::similar::{edit_distance, nearest};
 
@@ -69,6 +71,10 @@ const OTHER_KEYS: &[&str] = &["mode", "reviewer", "reviewed", "reviews"];
 /// From this length on, a word that is two letters off a key counts as a slip rather than another word.
 const LONG_WORD: usize = 7;
 
+/// The maximum length of a key that may be a slip of ours, and the maximum number of words of another template's key.
+const MAX_KEY_BYTES: usize = 24;
+const MAX_KEY_WORDS: usize = 3;
+
 pub(crate) const KEYS: &[&str] = &[
     "title",
     "base",
@@ -84,18 +90,20 @@ pub(crate) const KEYS: &[&str] = &[
 ];
 
 /// Returns the range of the YAML and the offset of the body; `None` without a closed front matter, or if the first line
-/// is a rule with prose below it.
+/// is a rule with Markdown below it rather than a mapping.
 pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
     let (open, lines) = opened(source)?;
     let lines: Vec<_> = lines.collect();
     let at = lines.iter().position(|(_, line)| is_closing(line))?;
     let (within, close) = (lines.get(..at)?, lines.get(at)?.0);
-    let said = first_said(within.iter().map(|(_, line)| *line));
-    if said.is_some_and(|line| !may_be_yaml(line)) {
-        return None;
-    }
-    let body = source.line_start(source.line_of(close) + 1);
-    Some((source.line_start(source.line_of(open) + 1)..close, body))
+    let range = source.line_start(source.line_of(open) + 1)..close;
+    let lines: Vec<&str> = within.iter().map(|(_, line)| *line).collect();
+    let is_meant = first_said(lines.iter().copied()).is_none_or(|first| {
+        // A plan that says a check or a limit of ours in YAML that cannot be read must not run without it.
+        let sets_ours = || first.starts_with('{') || lines.iter().any(|line| is_ours(line));
+        may_be_yaml(first) && (sets_ours() || mapping(source, range.clone()).is_ok())
+    });
+    is_meant.then(|| (range, source.line_start(source.line_of(close) + 1)))
 }
 
 /// Returns the offset of a front matter that begins with a key of ours but is not closed.
@@ -134,6 +142,83 @@ fn may_be_yaml(line: &str) -> bool {
     }
 }
 
+/// Reports whether a line sets a key of ours, or one that is most likely a slip of it.
+fn is_ours(line: &str) -> bool {
+    line.split_once(':').is_some_and(|(key, _)| {
+        let key = key.trim_end().trim_matches(['"', '\'']);
+        KEYS.contains(&key) || (key.len() <= MAX_KEY_BYTES && slip_of(key).is_some())
+    })
+}
+
+/// Parses the YAML of a front matter; if it is none as a whole, each key on its own.
+fn mapping(source: &Source<'_>, range: Range<usize>) -> Result<Map<String, Value>, NotMapping> {
+    serde_saphyr::from_str(source.slice(range.clone())).or_else(|error| {
+        // The error describes the text as written.
+        by_key(source.lines(range).map(|(_, line)| line)).ok_or_else(|| not_mapping(&error))
+    })
+}
+
+/// Parses each key with the lines that belong to it. A value with a colon in it is plain text, and a key of another
+/// template whose value cannot be read has none. Returns `None` if a line is no part of a mapping, or a value of ours
+/// cannot be read.
+fn by_key<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Map<String, Value>> {
+    let mut entries: Vec<(&str, String)> = Vec::new();
+    for line in lines {
+        if looks_like_box(line) {
+            return None;
+        }
+        if let Some(key) = key_at_head(line) {
+            entries.push((key, with_quotes(line)));
+        } else if line.starts_with([' ', '\t', '-']) || line.trim().is_empty() {
+            let head = entries.last().and_then(|(_, text)| text.lines().next()).unwrap_or_default();
+            if line.starts_with('-') && !head.trim_end().ends_with(':') {
+                return None;
+            }
+            match entries.last_mut() {
+                Some((_, text)) => text.extend([line, "\n"]),
+                None if line.trim().is_empty() => {}
+                None => return None,
+            }
+        } else if !line.starts_with('#') {
+            return None;
+        }
+    }
+    let mut map = Map::new();
+    for (key, text) in entries {
+        match serde_saphyr::from_str::<Map<String, Value>>(&text) {
+            Ok(entry) if !map.contains_key(key) => map.extend(entry),
+            _ if KEYS.contains(&key) => return None,
+            _ => {
+                map.entry(key).or_insert(Value::Null);
+            }
+        }
+    }
+    (!map.is_empty()).then_some(map)
+}
+
+/// Returns the key that a line begins with, if it is simple enough for one: Markdown begins otherwise.
+fn key_at_head(line: &str) -> Option<&str> {
+    let (key, value) = line.split_once(':')?;
+    let key = key.trim_end().trim_matches(['"', '\'']);
+    let is_simple = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ' ');
+    let is_key = key.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        && key.chars().all(is_simple)
+        && !key.contains(". ")
+        && key.split(' ').count() <= MAX_KEY_WORDS;
+    (is_key && (value.is_empty() || value.starts_with([' ', '\t']))).then_some(key)
+}
+
+/// Returns the line of a key, with a plain value that has a colon in it between quotes.
+fn with_quotes(line: &str) -> String {
+    let Some((key, value)) = line.split_once(": ") else { return format!("{line}\n") };
+    let value = value.split(" #").next().unwrap_or(value).trim();
+    let is_plain = !value.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!', '%', '@', '`', '#']);
+    match is_plain && (value.contains(": ") || value.ends_with(':')) {
+        true => format!("{key}: {}\n", Value::from(value)),
+        false => format!("{line}\n"),
+    }
+}
+
 /// Parses the front matter as far as possible.
 pub(crate) fn read(
     source: &Source<'_>,
@@ -146,7 +231,7 @@ pub(crate) fn read(
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return front;
     }
-    match serde_saphyr::from_str::<Map<String, Value>>(text) {
+    match mapping(source, range.clone()) {
         Ok(map) => {
             let lines = lines_of_keys(source, range.clone());
             for (key, value) in &map {
@@ -155,10 +240,9 @@ pub(crate) fn read(
                 FrontMatterKey { key, value, offset, line, known }.store(&mut front, findings);
             }
         }
-        Err(error) => {
-            let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
-            let offset = source.line_start(source.line_of(range.start) + line.saturating_sub(1));
-            let reason = error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        Err(NotMapping { line, reason }) => {
+            // It counts as in a file whose first line opens the front matter.
+            let offset = source.line_start(source.line_of(range.start) + line.saturating_sub(2));
             let (_, text) = source.lines(offset..range.end.max(offset)).next().unwrap_or_default();
             findings.error(
                 Pending::new(
@@ -334,10 +418,36 @@ mod tests {
             ("- [ ] T1 Add @ControllerAdvice\n", vec![UnknownRole]),
             ("- [ ] T1 a (structure: flat)\n", vec![UnknownKey]),
             ("---\n- [ ] T1 a\n", vec![]),
+            ("---\nword\n---\n- [ ] T1 a\n", vec![]),
+            ("---\n# Plan\n- [ ] T1 a\n---\n", vec![]),
+            ("---\nNote: this is a plan\n- [ ] T1 a\n---\n", vec![]),
+            ("---\ntitle: My plan: the second\n---\n- [ ] T1 a\n", vec![]),
+            ("---\ndescription: Use: it\ntags: [a\ndue date: {\n  x\n---\n- [ ] T1 a\n", vec![UnknownKey; 3]),
         ];
         for (text, warnings) in table {
             assert_eq!(parsed(text), (one.clone(), vec![], warnings), "{text}");
         }
+    }
+
+    #[test]
+    fn keys_are_read_beside_values_that_are_no_yaml() {
+        let text = "---\n# Of us\ntitle: My plan: the second # draft\ntags: [a\nlist:\n- x\nverify: |\n  echo a: b\n\n\
+                    budget_usd: 3\n---\n- [ ] T1 a\n";
+        let front = front_matter(text);
+        assert_eq!(front.title.as_deref(), Some("My plan: the second"));
+        assert_eq!((front.verify.as_deref(), front.budget_usd), (Some("echo a: b"), Some(3.0)));
+        assert_eq!(front.lines.get("budget_usd"), Some(&10));
+        let (plan, errors) = read("---\n# Plan\n- [ ] a\n---\n- [ ] b\n", &KnownNames::default());
+        let titles: Vec<&str> = plan.tasks.iter().map(|task| task.title.as_str()).collect();
+        assert_eq!((titles, errors.len()), (vec!["a", "b"], 0));
+        assert!(split(&Source::new("---\nNote: do this\n- first\n- then\n---\n- [ ] T1 a\n")).is_none());
+    }
+
+    #[test]
+    fn an_error_has_one_place() {
+        let (_, errors) = read("---\ntitle: a\nverify: [\n---\n- [ ] T1 a\n", &KnownNames::default());
+        let messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
+        assert!(matches!(messages.as_slice(), [message] if !message.contains("line ")), "{messages:?}");
     }
 
     #[test]
@@ -371,7 +481,9 @@ mod tests {
         for text in [
             "---\nverify: [\n---\n- [ ] T1 a\n",
             "---\n{title\n---\n- [ ] T1 a\n",
-            "---\nword\n---\n- [ ] T1 a\n",
+            "---\ntitle: a: b\nverify: [a\ntags: [a\n---\n- [ ] T1 a\n",
+            "---\nverfiy: make\n- [ ] b\n---\n- [ ] T1 a\n",
+            "---\nverify: make\nverify: true\n---\n- [ ] T1 a\n",
             // Without its last line.
             "---\nverify: make\n- [ ] T1 a\n",
         ] {

@@ -459,6 +459,29 @@ warnings 4: this key has no value in its line, so it is a detail
 }
 
 #[test]
+fn further_lines_of_a_bullet_are_no_part_of_its_command() {
+    reads(
+        "- [ ] T1 a\n  - verify: true\n    files: f_T1\n- [ ] T2 b\n  - verify: cd x &&\n    make\n    \
+         depends: T1\n  - files: src/a.rs,\n    src/b.rs\n- [ ] T3 c\n  - Verify: `ls`\n    shows nothing\n",
+        "\
+T1 [todo] a | files f_T1 | verify true
+T2 [todo] b | files src/a.rs / src/b.rs | verify cd x && / make
+T3 [todo] c | details Verify: `ls` / shows nothing
+> T1 / T3: nothing comes before; together: nothing orders them
+> T2: after T1: dependency
+",
+    );
+    reads(
+        "- [ ] T1 a\n  - verify: true\n    and look\n",
+        "\
+T1 [todo] a | details and look | verify true
+> T1: nothing comes before
+warnings 3: this is no part of the command above, so it is a detail of the task
+",
+    );
+}
+
+#[test]
 fn open_work_is_not_read_as_done_for_a_word_in_its_title() {
     reads(
         "### Task 1: Handle sockets (closed)\n\nText.\n\n### Task 2: Parse (done)\n\nText.\n",

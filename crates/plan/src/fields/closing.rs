@@ -8,6 +8,19 @@ const NESTED: [&str; 4] = ["$(", "${", "`", "<<"];
 /// Words that may be followed directly by another command.
 const LEADING_WORDS: [&str; 9] = ["!", "{", "do", "elif", "else", "if", "then", "until", "while"];
 
+/// The maximum length of a command that may go on for a quote: it is looked for again after each line.
+const MAX_OPEN_BYTES: usize = 2 * 1024;
+
+/// Reports whether a command goes on in the next line of its paragraph: it ends with `\` or an operator, or something
+/// in it is open.
+pub(crate) fn goes_on(command: &str) -> bool {
+    let is_open = || {
+        let is_in_code = !command.matches('`').count().is_multiple_of(2);
+        is_in_code || command.contains("<<") || Closing::of(command) != Closing::Closed
+    };
+    command.ends_with(['\\', '|']) || command.ends_with("&&") || (command.len() <= MAX_OPEN_BYTES && is_open())
+}
+
 /// What a command leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closing {

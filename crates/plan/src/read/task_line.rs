@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::check::finding::{FindingCode, Findings, Pending, SkippedKind};
 use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Field, Form, Located};
+use crate::fields::closing;
 use crate::fields::identify;
 use crate::fields::key::{Key, key_of};
 use crate::fields::names;
@@ -301,7 +302,7 @@ impl<'a> Reader<'_, 'a> {
             }
         }
         if !found.is_empty() {
-            retain_outside(&inline.text, &mut found);
+            text::retain_outside(&inline.text, &mut found);
         }
         found
     }
@@ -342,13 +343,23 @@ impl<'a> Reader<'_, 'a> {
     pub(crate) fn item_detail(&mut self, item: &Item, attributes: &mut Attributes, details: &mut Vec<String>) {
         let line = self.first_line(item);
         let is_box = read_box(&line.text).is_some();
-        if !is_box && let Some(field) = attributes::read_detail(&line, Form::Bullet, self.findings) {
-            if !field.value.is_empty() {
-                return self.field(&field, attributes, details);
+        if !is_box && let Some(places) = self.fields_in_bullet(&line) {
+            for place in &places {
+                let part = line.part(place.clone());
+                let Some(field) = attributes::read_detail(&part, Form::Bullet, self.findings) else {
+                    push_detail(details, part.text.to_string());
+                    continue;
+                };
+                if !field.value.is_empty() {
+                    self.field(&field, attributes, details);
+                    continue;
+                }
+                let children: Vec<&Item> = item.blocks.iter().flat_map(items_of).collect();
+                let value = self.list_values(field.key, &children);
+                self.field(&Field { value: &value, ..field }, attributes, details);
             }
-            let children: Vec<&Item> = item.blocks.iter().flat_map(items_of).collect();
-            let value = self.list_values(field.key, &children);
-            return self.field(&Field { value: &value, ..field }, attributes, details);
+            let prose = line.lines_outside(&places).map(|prose| self.dedented(line.place(&prose)));
+            return push_detail(details, prose.collect::<Vec<_>>().join("\n"));
         }
         let content = match item.blocks.first() {
             Some(block) if item.text.is_empty() => block.range().start,
@@ -356,6 +367,54 @@ impl<'a> Reader<'_, 'a> {
             _ => item.text.start,
         };
         push_detail(details, self.dedented(content..item.range.end));
+    }
+
+    /// Returns the places of the attributes in the paragraph of a bullet that begins with one, each with the lines that
+    /// continue its list or its command; `None` if it is prose.
+    fn fields_in_bullet(&mut self, inline: &Inline<'_>) -> Option<Vec<Range<usize>>> {
+        let is_field = attributes::read_detail(inline, Form::Bullet, self.findings).is_some();
+        if inline.is_one_line() {
+            return is_field.then(|| inline.lines().collect());
+        }
+        let mut findings = Findings::default();
+        let mut further = Reader { source: self.source, known: self.known, findings: &mut findings };
+        let mut places: Vec<Range<usize>> = Vec::new();
+        let mut open = None;
+        for line in inline.lines() {
+            let is_command = matches!(open, Some(Key::Run | Key::Verify));
+            let goes_on = is_command && places.last().is_some_and(|last| closing::goes_on(inline.slice(last.clone())));
+            let part = inline.part(line.clone());
+            let field = match places.is_empty() {
+                true => Some(attributes::read_detail(&part, Form::Bullet, &mut Findings::default())?),
+                false if goes_on => None,
+                false => attributes::read_detail(&part, Form::Bullet, further.findings)
+                    .filter(|field| further.is_set_by(field)),
+            };
+            if let Some(field) = field {
+                open = Some(field.key);
+                places.push(line);
+                continue;
+            }
+            if goes_on || matches!(open, Some(Key::Depends | Key::Files)) {
+                places.last_mut().into_iter().for_each(|last| last.end = line.end);
+                continue;
+            }
+            if !is_field && places.len() == 1 {
+                // Prose that begins like an attribute.
+                return None;
+            }
+            if is_command {
+                let message = "this is no part of the command above, so it is a detail of the task";
+                let advice = "end the line above with `\\` or `&&` to continue the command";
+                let found =
+                    Pending::new(inline.offset(line.start), FindingCode::InvalidValue, inline.slice(line), message);
+                further.findings.warn(found.suggest(Some(advice.to_owned())));
+            }
+            open = None;
+        }
+        self.findings.append(findings);
+        text::retain_outside(&inline.text, &mut places);
+        (!places.is_empty()).then_some(places)
     }
 
     /// Stores the value of a field; prose among files remains a detail.
@@ -621,24 +680,6 @@ pub(crate) fn items_of(block: &Block) -> &[Item] {
         Block::List(items) => items,
         _ => &[],
     }
-}
-
-/// Keeps the ranges, which are in order, that begin outside parentheses, code spans and comments.
-fn retain_outside(text: &str, ranges: &mut Vec<Range<usize>>) {
-    let text::Spans { code, comments } = text::spans(text);
-    let mut opaque: Vec<Range<usize>> = code.into_iter().chain(comments).collect();
-    opaque.sort_unstable_by_key(|range| range.start);
-    let mut enclosing = text::parentheses(text, &opaque);
-    enclosing.extend(opaque.iter().map(|range| (range.start, range.end)));
-    enclosing.sort_unstable();
-    let mut enclosing = enclosing.into_iter().peekable();
-    let mut outside = 0;
-    ranges.retain(|range| {
-        while let Some((_, end)) = enclosing.next_if(|(start, _)| *start < range.start) {
-            outside = outside.max(end + 1);
-        }
-        range.start >= outside
-    });
 }
 
 /// Returns a title without the end of the strikes that begin before its id, or with their beginning if they end within

@@ -130,6 +130,24 @@ fn backticks(text: &str) -> Vec<Backticks> {
     runs
 }
 
+/// Keeps the ranges, which are in order, that begin outside parentheses, code spans and comments.
+pub(crate) fn retain_outside(text: &str, ranges: &mut Vec<Range<usize>>) {
+    let Spans { code, comments } = spans(text);
+    let mut opaque: Vec<Range<usize>> = code.into_iter().chain(comments).collect();
+    opaque.sort_unstable_by_key(|range| range.start);
+    let mut enclosing = parentheses(text, &opaque);
+    enclosing.extend(opaque.iter().map(|range| (range.start, range.end)));
+    enclosing.sort_unstable();
+    let mut enclosing = enclosing.into_iter().peekable();
+    let mut outside = 0;
+    ranges.retain(|range| {
+        while let Some((_, end)) = enclosing.next_if(|(start, _)| *start < range.start) {
+            outside = outside.max(end + 1);
+        }
+        range.start >= outside
+    });
+}
+
 /// Returns each opening parenthesis outside the given ranges, in order, with its closing one; `\(` and `\)` do not
 /// count.
 pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> Vec<(usize, usize)> {

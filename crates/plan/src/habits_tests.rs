@@ -658,3 +658,33 @@ sub_b [todo] sub b | details Part of Frontend
 ",
     );
 }
+
+#[test]
+fn an_unknown_key_hides_no_known_one() {
+    reads(
+        "- [ ] T1 a (files: a.py, b.py:12, Makefile:3)\n- [ ] T2 b (Effort: S, Depends: T1)\n\
+         - [ ] T3 c (depends: T2, note: hi; files: c.py)\n- [ ] T4 d (structure: x, y) (see: http://x.y, role: admin)\n\
+         - [ ] T5 e (files: d.py (new), e.py)\n- [ ] T6 f (verify: echo a, note: b)\n",
+        "\
+T1 [todo] a | files a.py / b.py / Makefile
+T2 [todo] b
+T3 [todo] c | files c.py
+T4 [todo] d (structure: x, y) (see: http://x.y, role: admin)
+T5 [todo] e | files d.py / e.py
+T6 [todo] f | verify echo a, note: b
+> T1 / T4 / T5 / T6: nothing comes before; together: nothing orders them
+> T2: after T1: dependency
+> T3: after T2: dependency
+warnings 2: unknown key `Effort`
+warnings 3: unknown key `note`
+warnings 4: unknown key `structure`
+warnings 4: unknown key `see`
+",
+    );
+    let plan = plan("- [ ] T1 a (turns: 3, note: hi)\n- [ ] T2 b (model: x/y-4, temperature: 0)\n");
+    let found: Vec<_> =
+        plan.tasks.iter().map(|task| (task.title.as_str(), task.turns, task.model.as_deref())).collect();
+    assert_eq!(found, [("a", Some(3), None), ("b", None, Some("x/y-4"))]);
+    let (_, errors) = read("- [ ] T1 a\n- [ ] T2 b (turns: 3, depnds: T1)\n", &KnownNames::default());
+    assert_eq!(errors.len(), 1, "{errors:?}");
+}

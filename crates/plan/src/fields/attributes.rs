@@ -35,8 +35,13 @@ const MAX_LIST: usize = 200;
 /// The colon of Chinese and Japanese.
 const WIDE_COLON: char = '：';
 
-/// The opening parenthesis of Chinese and Japanese, and the first byte of it and of other wide characters.
+/// What becomes of an unknown key.
+const IN_TITLE: &str = "it is read as part of the title";
+const NO_EFFECT: &str = "it has no effect";
+
+/// The parentheses of Chinese and Japanese, and the first byte of them and of other wide characters.
 const WIDE_OPEN: char = '（';
+const WIDE_CLOSE: char = '）';
 const WIDE_BYTE: u8 = 0xef;
 
 /// Text of the plan with its byte offset in the source.
@@ -335,24 +340,32 @@ impl LineReader<'_> {
             return inner;
         };
         let Some(key) = key else {
-            unknown_key(word, self.inline.slice(value_at..close), self.inline.offset(inner), findings);
-            return inner;
+            let leads_to_field = self.leads_to_field(value_at..close);
+            let advice = if leads_to_field { NO_EFFECT } else { IN_TITLE };
+            unknown_key(word, self.inline.slice(value_at..close), self.inline.offset(inner), advice, findings);
+            if !leads_to_field {
+                return inner;
+            }
+            let end = close + self.width(close);
+            line.cuts.push(open..end);
+            self.fields(None, value_at..close, line, findings);
+            return end;
         };
         // A number or a name is short, and only the first characters are looked at, since parentheses may be nested.
         let short = self.inline.text.floor_char_boundary(value_at + MAX_LIKELY_BYTES).min(close);
-        let value = self.inline.slice(value_at..self.value_end(key, value_at..short).0);
+        let value = self.inline.slice(value_at..self.value_end(Some(key), value_at..short).0);
         if key.is_prose(value) {
             let message = format!("this stays in the title: `{word}` is {} elsewhere", key.kind());
             findings.warn(Pending::new(self.inline.offset(inner), FindingCode::InvalidValue, value, message));
             return inner;
         }
         let end = close + self.width(close);
-        let paths = || self.inline.slice(value_at..self.value_end(key, value_at..close).0);
+        let paths = || self.inline.slice(value_at..self.value_end(Some(key), value_at..close).0);
         let is_prose = key == Key::Files && value::is_prose(paths());
         if !is_prose {
             line.cuts.push(open..end);
         }
-        self.fields(key, value_at..close, line, findings);
+        self.fields(Some(key), value_at..close, line, findings);
         end
     }
 
@@ -381,41 +394,81 @@ impl LineReader<'_> {
         is_list.then(|| Located { text: value.trim_end().to_owned(), offset })
     }
 
-    /// Returns the end of the value of a key: the first semicolon that another field follows, or such a comma outside
-    /// quotes, else the end of the range. Returns the offset after that separator, too.
+    /// Reports whether a field follows the value of an unknown key, rather than more prose. As only the first
+    /// characters are looked at, it takes constant time.
+    fn leads_to_field(&self, range: Range<usize>) -> bool {
+        let short = self.inline.text.floor_char_boundary(range.start + MAX_LIKELY_BYTES).min(range.end);
+        let is_prose = |text: &str| text.starts_with("//") || text.contains(['(', WIDE_OPEN]);
+        if is_prose(self.inline.slice(range.start..short)) {
+            return false;
+        }
+        let mut start = range.start;
+        while let (_, Some(next)) = self.value_end(None, start..short) {
+            let Some((word, value_at)) = self.key_before_colon(next) else { return false };
+            if let Some(key) = key_of(word) {
+                let value = self.inline.slice(value_at..self.value_end(Some(key), value_at..short).0).trim();
+                let is_meant = key != Key::Agent || names::is_meant(value.trim_start_matches('@'), self.known);
+                return is_meant && !key.is_prose(value) && !(key == Key::Files && value::is_prose(value));
+            }
+            start = value_at;
+        }
+        false
+    }
+
+    /// Returns the end of the value of a key, be it an unknown one: the first semicolon that another field follows, or
+    /// such a comma outside quotes, else the end of the range. Returns the offset after that separator, too.
     ///
-    /// A command after a comma is no field, since it would replace the agent.
-    fn value_end(&self, key: Key, range: Range<usize>) -> (usize, Option<usize>) {
-        let key_at = |at: usize| {
-            let found = self.key_before_colon(at).filter(|(_, value_at)| *value_at <= range.end);
-            found.and_then(|(word, _)| key_of(word))
-        };
-        let is_command = matches!(key, Key::Run | Key::Verify);
+    /// A command after a comma is no field, since it would replace the agent. An unknown key ends no command.
+    fn value_end(&self, key: Option<Key>, range: Range<usize>) -> (usize, Option<usize>) {
+        let is_command = matches!(key, Some(Key::Run | Key::Verify));
+        let mut depth = 0usize;
         let mut is_quoted = false;
+        let begins_field = |at: usize, depth: usize, may_run: bool| {
+            let found = self.key_before_colon(at).filter(|(_, value_at)| *value_at <= range.end);
+            found.is_some_and(|(word, value_at)| match key_of(word) {
+                Some(next) => may_run || next != Key::Run,
+                None => depth == 0 && !is_command && self.is_likely_key(word, value_at),
+            })
+        };
         for (at, c) in self.inline.slice(range.clone()).char_indices() {
             let (end, next) = (range.start + at, range.start + at + c.len_utf8());
             match c {
                 '"' | '`' => is_quoted = !is_quoted,
                 '\'' if is_command => is_quoted = !is_quoted,
-                ';' | '；' if key_at(next).is_some() => return (end, Some(next)),
-                ',' | '，' if !is_quoted && key_at(next).is_some_and(|key| key != Key::Run) => {
-                    return (end, Some(next));
-                }
+                '(' | WIDE_OPEN => depth += 1,
+                ')' | WIDE_CLOSE => depth = depth.saturating_sub(1),
+                ';' | '；' if begins_field(next, depth, true) => return (end, Some(next)),
+                ',' | '，' if !is_quoted && begins_field(next, depth, false) => return (end, Some(next)),
                 _ => {}
             }
         }
         (range.end, None)
     }
 
-    /// Parses the value of a key, and further fields after a separator.
-    fn fields(&self, first: Key, range: Range<usize>, line: &mut Line, findings: &mut Findings) {
+    /// Reports whether a word before a colon that is no key of ours is one all the same: a single word with a blank
+    /// after the colon, unlike a path with a line number, a URL or a sentence.
+    fn is_likely_key(&self, word: &str, value_at: usize) -> bool {
+        let is_wide = self.inline.text.get(..value_at).is_some_and(|before| before.ends_with(WIDE_COLON));
+        let after = self.inline.text.get(value_at..).unwrap_or_default();
+        !word.contains(' ') && (is_wide || after.starts_with(char::is_whitespace))
+    }
+
+    /// Parses the value of a key, and further fields after a separator; a key that is unknown has no effect.
+    fn fields(&self, first: Option<Key>, range: Range<usize>, line: &mut Line, findings: &mut Findings) {
         let (mut key, mut start) = (first, range.start);
         loop {
             let (end, next) = self.value_end(key, start..range.end);
-            self.field(key, start..end, line, findings);
-            let next = next.and_then(|at| self.key_before_colon(at));
-            let Some((next, value_at)) = next.and_then(|(word, at)| Some((key_of(word)?, at))) else { return };
-            (key, start) = (next, value_at);
+            if let Some(key) = key {
+                self.field(key, start..end, line, findings);
+            }
+            let Some(at) = next else { return };
+            let Some((word, value_at)) = self.key_before_colon(at) else { return };
+            (key, start) = (key_of(word), value_at);
+            if key.is_none() {
+                let written = self.inline.slice(at..value_at);
+                let offset = self.inline.offset(at + written.len() - written.trim_start().len());
+                unknown_key(word, self.inline.slice(value_at..range.end), offset, NO_EFFECT, findings);
+            }
         }
     }
 
@@ -509,14 +562,14 @@ impl LineReader<'_> {
 
 /// Reports a parenthesis with an unknown key: a typo of one that changes what runs, or in which order, is an error,
 /// anything else a warning. Several words, a URL or an empty value are ignored as prose.
-fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) {
+fn unknown_key(word: &str, value: &str, offset: usize, advice: &str, findings: &mut Findings) {
     if word.contains(' ') || !word.is_ascii() || value.starts_with("//") || value.trim().is_empty() {
         return;
     }
     let found = Pending::new(offset, FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
     match key::grave_slip(word) {
         Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
-        None => findings.warn(found.suggest(Some("it is read as part of the title".to_owned()))),
+        None => findings.warn(found.suggest(Some(advice.to_owned()))),
     }
 }
 

@@ -688,3 +688,19 @@ warnings 4: unknown key `see`
     let (_, errors) = read("- [ ] T1 a\n- [ ] T2 b (turns: 3, depnds: T1)\n", &KnownNames::default());
     assert_eq!(errors.len(), 1, "{errors:?}");
 }
+
+#[test]
+fn a_cycle_that_a_phase_closes_names_the_phase() {
+    let message = |source: &str| {
+        let (_, errors) = read(source, &KnownNames::default());
+        errors.iter().map(|error| format!("{}: {}", error.line, error.message)).collect::<Vec<_>>().join(" / ")
+    };
+    assert_eq!(
+        message("## Milestone 1\n\n- [ ] T1 a (depends: T2)\n\n## Milestone 2\n\n- [ ] T2 b\n"),
+        "3: T1 depends on T2, whose phase comes after that of T1: T1 → T2 → T1"
+    );
+    assert_eq!(
+        message("- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n"),
+        "1: these tasks depend on each other: T1 → T2 → T1"
+    );
+}

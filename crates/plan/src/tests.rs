@@ -362,7 +362,7 @@ fn cycles_are_named_as_a_path() {
         ),
         (
             "## Phase 1\n- [ ] T1 a (depends: T2)\n## Phase 2\n- [ ] T2 b\n",
-            "2:22 cycle T1 → T2 → T1 → remove one of these dependencies",
+            "2:22 cycle T1 → T2 → T1 → remove this dependency, or move one of these tasks",
         ),
     ];
     for (source, expected) in table {

@@ -223,9 +223,21 @@ impl Orderer<'_> {
         let id = |at: &usize| self.tasks.names.get(*at).map_or("", |name| name.id.as_str());
         let path = cycle.iter().map(id).collect::<Vec<_>>().join(" → ");
         let place = |draft: &Draft| draft.attributes.depends.first().map_or(draft.at, |list| list.offset);
-        let at = cycle.first().and_then(|at| self.draft(*at)).map_or(0, place);
-        let (message, suggestion) = match cycle {
-            [_, _] => (format!("this task depends on itself: {path}"), "remove this dependency"),
+        let block = |at: &usize| self.draft(*at).map(|draft| block_of(self.tasks.order, draft));
+        // A dependency on a later phase, whose tasks wait for all of this one.
+        let ahead = cycle.windows(2).find_map(|pair| match pair {
+            [from, to] if block(from) < block(to) => Some((from, to)),
+            _ => None,
+        });
+        let first = ahead.map(|(from, _)| from).or(cycle.first());
+        let at = first.and_then(|at| self.draft(*at)).map_or(0, place);
+        let (message, suggestion) = match (cycle, ahead) {
+            ([_, _], _) => (format!("this task depends on itself: {path}"), "remove this dependency"),
+            (_, Some((from, to))) => {
+                let (from, to) = (id(from), id(to));
+                let message = format!("{from} depends on {to}, whose phase comes after that of {from}: {path}");
+                (message, "remove this dependency, or move one of these tasks")
+            }
             _ => (format!("these tasks depend on each other: {path}"), "remove one of these dependencies"),
         };
         let found = Pending::new(at, FindingCode::Cycle, &path, message);

@@ -455,6 +455,17 @@ warnings 3: `Claude` is no role, so this is a detail of the task
 warnings 4: this key has no value in its line, so it is a detail
 ",
     );
+    reads(
+        "- [ ] T1 a\n  Files: src/a.py\n         src/b.py, `Makefile`\n  for now\n- [ ] T2 b\n- [ ] T3 c\n\n  \
+         files: c.py\n  depends: T1\n  T2\n  2 of them\n",
+        "\
+T1 [todo] a | files src/a.py / src/b.py / Makefile | details for now
+T2 [todo] b
+T3 [todo] c | files c.py | details 2 of them
+> T1 / T2: nothing comes before; together: nothing orders them
+> T3: after T1, T2: dependency
+",
+    );
     reads("- [ ] T1 a\n  depnds: T1\n", "T1 [todo] a | details depnds: T1\nerrors 2: unknown key `depnds`\n");
 }
 

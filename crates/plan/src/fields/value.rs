@@ -132,6 +132,23 @@ fn looks_like_path(word: &str) -> bool {
     (has_form && !is_abbreviation && !is_number) || WORD_FILES.contains(&word)
 }
 
+/// Reports whether a line continues a list of paths: it holds nothing else.
+pub(crate) fn is_only_paths(line: &str) -> bool {
+    is_only(line, |word| looks_like_path(word.trim_matches('`')))
+}
+
+/// Reports whether a line continues a list of tasks: it holds nothing but words that end with a number.
+pub(crate) fn is_only_ids(line: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_id = |word: &str| word.ends_with(|c: char| c.is_ascii_digit()) && word.chars().all(is_part);
+    is_only(line, |word| is_id(word.trim_matches('`')))
+}
+
+fn is_only(line: &str, is: impl Fn(&str) -> bool) -> bool {
+    let mut words = line.split([' ', '\t', ',']).filter(|word| !word.is_empty() && *word != "and").peekable();
+    words.peek().is_some() && words.all(is)
+}
+
 /// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are dropped, and so is prose.
 ///
 /// The caller says whether the text [`is_prose`], which it has to know as well.

@@ -282,23 +282,24 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Returns the places of the lines of a paragraph, or of those after a byte, that are attributes, as a bullet with
-    /// the same text is, each with the lines that continue its list after a comma.
+    /// the same text is, each with the lines that continue its list, after a comma or with nothing else in them.
     fn field_lines_in(&mut self, inline: &Inline<'_>, after: Option<usize>) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
-        let mut is_open = false;
+        let mut open: Option<(Key, bool)> = None;
         for line in inline.lines().filter(|line| after.is_none_or(|after| line.start > after)) {
-            let ends_open = inline.slice(line.clone()).ends_with(',');
             let part = inline.part(line.clone());
+            let ends_open = part.text.ends_with(',');
+            let goes_on = open.is_some_and(|(key, is_open)| is_open || continues(key, &part.text));
             match attributes::read_detail(&part, Form::Bullet, self.findings).filter(|field| self.is_set_by(field)) {
                 Some(field) => {
-                    is_open = ends_open && matches!(field.key, Key::Depends | Key::Files);
+                    open = matches!(field.key, Key::Depends | Key::Files).then_some((field.key, ends_open));
                     found.push(line);
                 }
-                None if is_open => {
-                    is_open = ends_open;
+                None if goes_on => {
+                    open = open.map(|(key, _)| (key, ends_open));
                     found.last_mut().into_iter().for_each(|last| last.end = line.end);
                 }
-                None => {}
+                None => open = None,
             }
         }
         if !found.is_empty() {
@@ -672,6 +673,11 @@ impl<'a> Reader<'_, 'a> {
 /// Reports whether a column may set an attribute. Commands in tables are mostly prose.
 fn is_in_tables(key: Key) -> bool {
     matches!(key, Key::Depends | Key::Files | Key::Priority | Key::Agent)
+}
+
+/// Reports whether a line below a list of paths or tasks holds more of them and nothing else.
+fn continues(key: Key, line: &str) -> bool {
+    if key == Key::Files { value::is_only_paths(line) } else { value::is_only_ids(line) }
 }
 
 /// Returns the items of a list; empty for any other block.

@@ -715,3 +715,21 @@ fn a_cycle_that_a_phase_closes_names_the_phase() {
         "1: these tasks depend on each other: T1 → T2 → T1"
     );
 }
+
+#[test]
+fn other_brackets_are_said_and_marks_around_attributes_go_with_them() {
+    reads(
+        "- [ ] T1 a\n- [ ] T2 b\n- [ ] T3 c {depends: T1}\n- [ ] T4 d (depends: \"T1\", 'T2')\n\
+         - [ ] T5 e _(depends: T1)_ *(files: x.rs)*\n",
+        "\
+T1 [todo] a
+T2 [todo] b
+T3 [todo] c {depends: T1}
+T4 [todo] d
+T5 [todo] e | files x.rs
+> T1 / T2 / T3: nothing comes before; together: nothing orders them
+> T4 / T5: T5 after T1: dependency; T4 after T1, T2: dependency; together: nothing orders them
+warnings 3: attributes need parentheses, so this stays in the title
+",
+    );
+}

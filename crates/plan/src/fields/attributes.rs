@@ -102,7 +102,7 @@ impl Attributes {
         let text = text::unwrap_marks(field.value);
         let located = |text: &str| Located { text: text.to_owned(), offset: field.offset };
         match field.key {
-            Key::Depends => self.depends.push(located(field.value)),
+            Key::Depends => self.depends.push(located(&value::without_quotes(field.value))),
             Key::Files => {
                 let is_prose = value::is_prose(field.value);
                 let paths = value::paths(field.value, is_prose);
@@ -308,7 +308,7 @@ impl LineReader<'_> {
                 Some(b'(') => self.parenthesis(next, line, findings),
                 Some(b'@') => self.role(next, line, findings),
                 Some(b'[') => self.label(next, line, findings),
-                Some(b'{') => self.marked_id(next, line),
+                Some(b'{') => self.marked_id(next, line, findings),
                 _ if text.get(next..).is_some_and(|rest| rest.starts_with(WIDE_OPEN)) => {
                     self.parenthesis(next, line, findings)
                 }
@@ -347,7 +347,7 @@ impl LineReader<'_> {
                 return inner;
             }
             let end = close + self.width(close);
-            line.cuts.push(open..end);
+            line.cuts.push(self.with_emphasis(open..end));
             self.fields(None, value_at..close, line, findings);
             return end;
         };
@@ -363,10 +363,22 @@ impl LineReader<'_> {
         let paths = || self.inline.slice(value_at..self.value_end(Some(key), value_at..close).0);
         let is_prose = key == Key::Files && value::is_prose(paths());
         if !is_prose {
-            line.cuts.push(open..end);
+            line.cuts.push(self.with_emphasis(open..end));
         }
         self.fields(Some(key), value_at..close, line, findings);
         end
+    }
+
+    /// Returns the range of a parenthesis with the marks of emphasis around it.
+    fn with_emphasis(&self, parenthesis: Range<usize>) -> Range<usize> {
+        let Range { mut start, mut end } = parenthesis;
+        let byte = |at: usize| self.inline.text.as_bytes().get(at).copied();
+        while let Some(mark) = start.checked_sub(1).and_then(byte).filter(|mark| matches!(mark, b'_' | b'*'))
+            && byte(end) == Some(mark)
+        {
+            (start, end) = (start - 1, end + 1);
+        }
+        start..end
     }
 
     /// Returns the number of bytes of a parenthesis.
@@ -526,11 +538,7 @@ impl LineReader<'_> {
     /// Parses `[P]` and `[US1]`, and warns of an attribute in brackets.
     fn label(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let rest = self.inline.text.get(at + 1..).unwrap_or_default();
-        if let Some((word, _)) = self.key_before_colon(at + 1).filter(|(word, _)| key_of(word).is_some()) {
-            let message = "attributes need parentheses, so this stays in the title";
-            let found = Pending::new(self.inline.offset(at + 1), FindingCode::UnknownKey, word, message);
-            findings.warn(found.suggest(Some(format!("write `({word}: …)`"))));
-        }
+        self.warn_of_key(at + 1, findings);
         let length = rest.bytes().take(MAX_KEY_BYTES).take_while(u8::is_ascii_alphanumeric).count();
         let closed = rest.as_bytes().get(length) == Some(&b']');
         let Some(label) = rest.get(..length).filter(|_| closed).and_then(identify::label) else {
@@ -545,8 +553,18 @@ impl LineReader<'_> {
         end
     }
 
-    /// Parses `{#id}`.
-    fn marked_id(&self, at: usize, line: &mut Line) -> usize {
+    /// Warns of a key after another bracket than a parenthesis.
+    fn warn_of_key(&self, at: usize, findings: &mut Findings) {
+        if let Some((word, _)) = self.key_before_colon(at).filter(|(word, _)| key_of(word).is_some()) {
+            let message = "attributes need parentheses, so this stays in the title";
+            let found = Pending::new(self.inline.offset(at), FindingCode::UnknownKey, word, message);
+            findings.warn(found.suggest(Some(format!("write `({word}: …)`"))));
+        }
+    }
+
+    /// Parses `{#id}`, and warns of an attribute in braces.
+    fn marked_id(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
+        self.warn_of_key(at + 1, findings);
         let rest = self.inline.text.get(at..).unwrap_or_default();
         let end = rest.bytes().position(|byte| matches!(byte, b'}' | b'\n' | b' '));
         let inner = end.filter(|end| rest.as_bytes().get(*end) == Some(&b'}')).and_then(|end| rest.get(1..end));

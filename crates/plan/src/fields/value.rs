@@ -132,6 +132,16 @@ fn looks_like_path(word: &str) -> bool {
     (has_form && !is_abbreviation && !is_number) || WORD_FILES.contains(&word)
 }
 
+/// Returns a list, each item of which is between quotes, with blanks instead of these, so that no item moves.
+pub(crate) fn without_quotes(list: &str) -> String {
+    let is_between = |item: &str, mark: char| item.len() > 1 && item.starts_with(mark) && item.ends_with(mark);
+    let is_quoted = |item: &str| is_between(item, '"') || is_between(item, '\'');
+    match list.split(',').all(|item| is_quoted(item.trim())) {
+        true => list.replace(['"', '\''], " "),
+        false => list.to_owned(),
+    }
+}
+
 /// Reports whether a line continues a list of paths: it holds nothing else.
 pub(crate) fn is_only_paths(line: &str) -> bool {
     is_only(line, |word| looks_like_path(word.trim_matches('`')))

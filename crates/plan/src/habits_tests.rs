@@ -466,6 +466,15 @@ T3 [todo] c | files c.py | details 2 of them
 > T3: after T1, T2: dependency
 ",
     );
+    reads(
+        "### Task 1: A\n\n**Files**: src/a.py\nsrc/b.py\nMore.\n\n### Task 2: B\n\n**Depends**:\nT1\n",
+        "\
+T1 [todo] A | files src/a.py / src/b.py | details More.
+T2 [todo] B
+> T1: nothing comes before
+> T2: after T1: dependency
+",
+    );
     reads("- [ ] T1 a\n  depnds: T1\n", "T1 [todo] a | details depnds: T1\nerrors 2: unknown key `depnds`\n");
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::fields::key::Key;
+
 /// The maximum number of digits of a duration. Filling 64 bits takes all of them even in years, so that none are left
 /// for a sum that overflows, on which humantime panics (`18446744073709551615s 1000ms`).
 const MAX_DURATION_DIGITS: usize = 12;
@@ -142,21 +144,14 @@ pub(crate) fn without_quotes(list: &str) -> String {
     }
 }
 
-/// Reports whether a line continues a list of paths: it holds nothing else.
-pub(crate) fn is_only_paths(line: &str) -> bool {
-    is_only(line, |word| looks_like_path(word.trim_matches('`')))
-}
-
-/// Reports whether a line continues a list of tasks: it holds nothing but words that end with a number.
-pub(crate) fn is_only_ids(line: &str) -> bool {
+/// Reports whether a line below a list of paths or tasks continues it: it holds nothing but paths, or nothing but words
+/// that end with a number.
+pub(crate) fn continues(key: Key, line: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_id = |word: &str| word.ends_with(|c: char| c.is_ascii_digit()) && word.chars().all(is_part);
-    is_only(line, |word| is_id(word.trim_matches('`')))
-}
-
-fn is_only(line: &str, is: impl Fn(&str) -> bool) -> bool {
+    let is_item = |word: &str| if key == Key::Files { looks_like_path(word) } else { is_id(word) };
     let mut words = line.split([' ', '\t', ',']).filter(|word| !word.is_empty() && *word != "and").peekable();
-    words.peek().is_some() && words.all(is)
+    words.peek().is_some() && words.all(|word| is_item(word.trim_matches('`')))
 }
 
 /// Splits a list of paths at commas and blanks outside backticks; remarks in parentheses are dropped, and so is prose.

@@ -289,7 +289,7 @@ impl<'a> Reader<'_, 'a> {
         for line in inline.lines().filter(|line| after.is_none_or(|after| line.start > after)) {
             let part = inline.part(line.clone());
             let ends_open = part.text.ends_with(',');
-            let goes_on = open.is_some_and(|(key, is_open)| is_open || continues(key, &part.text));
+            let goes_on = open.is_some_and(|(key, is_open)| is_open || value::continues(key, &part.text));
             match attributes::read_detail(&part, Form::Bullet, self.findings).filter(|field| self.is_set_by(field)) {
                 Some(field) => {
                     open = matches!(field.key, Key::Depends | Key::Files).then_some((field.key, ends_open));
@@ -585,6 +585,7 @@ impl<'a> Reader<'_, 'a> {
     fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<(Key, usize)> {
         let mut prose = Vec::new();
         let mut open = None;
+        let mut list: Option<Key> = None;
         let source = self.source;
         for (offset, line) in source.lines(range) {
             open = None;
@@ -592,7 +593,12 @@ impl<'a> Reader<'_, 'a> {
             if self.status_field(&inline, draft) {
                 continue;
             }
-            match attributes::read_detail(&inline, Form::Line, self.findings) {
+            let field = attributes::read_detail(&inline, Form::Line, self.findings);
+            let more = list.filter(|key| field.is_none() && value::continues(*key, &inline.text));
+            let more = more.map(|key| Field { key, value: &inline.text, offset: inline.offset(0) });
+            let field = field.or(more);
+            list = field.as_ref().map(|field| field.key).filter(|key| matches!(key, Key::Depends | Key::Files));
+            match field {
                 Some(field) if field.value.is_empty() => open = Some((field.key, field.offset)),
                 Some(field) => self.field(&field, &mut draft.attributes, &mut draft.details),
                 None => prose.push(self.dedented(offset..offset + line.len())),
@@ -673,11 +679,6 @@ impl<'a> Reader<'_, 'a> {
 /// Reports whether a column may set an attribute. Commands in tables are mostly prose.
 fn is_in_tables(key: Key) -> bool {
     matches!(key, Key::Depends | Key::Files | Key::Priority | Key::Agent)
-}
-
-/// Reports whether a line below a list of paths or tasks holds more of them and nothing else.
-fn continues(key: Key, line: &str) -> bool {
-    if key == Key::Files { value::is_only_paths(line) } else { value::is_only_ids(line) }
 }
 
 /// Returns the items of a list; empty for any other block.

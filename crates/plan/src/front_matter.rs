@@ -142,11 +142,13 @@ fn may_be_yaml(line: &str) -> bool {
     }
 }
 
-/// Reports whether a line sets a key of ours, or one that is most likely a slip of it.
+/// Reports whether a line sets a key of ours, or one that is most likely a slip of it; an indented one or one in a list
+/// does not.
 fn is_ours(line: &str) -> bool {
     line.split_once(':').is_some_and(|(key, _)| {
         let key = key.trim_end().trim_matches(['"', '\'']);
-        KEYS.contains(&key) || (key.len() <= MAX_KEY_BYTES && slip_of(key).is_some())
+        let is_slip = || key.len() <= MAX_KEY_BYTES && slip_of(key).is_some();
+        key.starts_with(char::is_alphabetic) && (KEYS.contains(&key) || is_slip())
     })
 }
 
@@ -420,6 +422,7 @@ mod tests {
             ("---\n- [ ] T1 a\n", vec![]),
             ("---\nword\n---\n- [ ] T1 a\n", vec![]),
             ("---\n# Plan\n- [ ] T1 a\n---\n", vec![]),
+            ("---\n# Plan\n- [ ] T1 a\n  verify: make\n---\n", vec![]),
             ("---\nNote: this is a plan\n- [ ] T1 a\n---\n", vec![]),
             ("---\ntitle: My plan: the second\n---\n- [ ] T1 a\n", vec![]),
             ("---\ndescription: Use: it\ntags: [a\ndue date: {\n  x\n---\n- [ ] T1 a\n", vec![UnknownKey; 3]),

@@ -185,8 +185,9 @@ const WALLS: [Wall; 14] = [
         ours: &["orchestrate-core"],
         // pulldown-cmark parses Markdown into events with their places, in a third of the time that
         // comrak takes for its tree, and serde-saphyr front matter. humantime parses durations in all
-        // the units that people write. memchr finds line ends and markup, many bytes at a time.
-        others: &["humantime", "memchr", "pulldown-cmark", "serde-saphyr", "unicode-normalization"],
+        // the units that people write. memchr finds line ends and markup, and
+        // aho-corasick words, many bytes at a time.
+        others: &["aho-corasick", "humantime", "memchr", "pulldown-cmark", "serde-saphyr", "unicode-normalization"],
     },
     Wall {
         package: "orchestrate-cache",

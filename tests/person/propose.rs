@@ -179,8 +179,7 @@ fn what_cannot_be_pushed_is_said() -> Outcome {
 
 /// Dropping a task makes a result that does not contain what was pushed before; commits of others are never lost.
 fn a_result_made_anew_replaces_what_was_pushed() -> Outcome {
-    let plan =
-        "# Words\n\n- [ ] T1 one (run: touch one)\n- [ ] T2 two (run: touch two) (depends: T1)\n\
+    let plan = "# Words\n\n- [ ] T1 one (run: touch one)\n- [ ] T2 two (run: touch two) (depends: T1)\n\
                 - [ ] T3 three (run: touch three) (depends: T1)\n";
     let world = ended_with(plan)?;
     let path = only_git(&world)?;

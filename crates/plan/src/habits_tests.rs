@@ -1,5 +1,5 @@
 //! Tests of habits that plans have beside their styles: checkpoints, groups, criteria, sections of what is not to be
-//! done now, marks and numbers of other products, and prose where attributes may stand.
+//! done now, and marks and numbers of other products.
 
 use crate::parse::read;
 use crate::style_tests::{reads, written};
@@ -383,37 +383,6 @@ f [todo] f
 }
 
 #[test]
-fn prose_where_attributes_may_stand_refuses_nothing() {
-    reads(
-        "- [ ] T1 Show the form (model: User) (turns: many)\n- [ ] T2 Log in (blocked by: SSO) (timeout: none)\n- [ ] T3 Look \
-         (files: all of src/a.rs)\n  - Files: look at src/b.rs and its friends\n",
-        "\
-T1 [todo] Show the form (model: User) (turns: many)
-T2 [todo] Log in (timeout: none) | details Depends on: SSO
-T3 [todo] Look (files: all of src/a.rs) | files src/a.rs / src/b.rs | details Files: look at src/b.rs and its friends
-> T1 / T3: nothing comes before; together: nothing orders them
-> T2: after T1: the plan's order
-warnings 1: this stays in the title: `model` is provider/model elsewhere
-warnings 1: this stays in the title: `turns` is a number of turns, at least 1 elsewhere
-warnings 2: `SSO` names no task, so it is read as a remark
-warnings 2: this stays in the title: `timeout` is a duration, such as 30s, 5m or 1h elsewhere
-warnings 3: this is prose, of which only words that look like paths count as files
-warnings 4: this is prose, of which only words that look like paths count as files
-",
-    );
-    for source in [
-        "- [ ] T1 a (depends: T9)\n",
-        "- [ ] set up\n- [ ] b (depends: set_op)\n",
-        "- [ ] set up\n- [ ] b (depends: set)\n",
-        "- [ ] a (run: )\n",
-        "- [ ] a @testr\n",
-    ] {
-        let (_, errors) = read(source, &KnownNames::roles(["tester"]));
-        assert_eq!(errors.len(), 1, "{source}: {errors:?}");
-    }
-}
-
-#[test]
 fn what_a_task_that_is_over_depends_on_may_be_gone() {
     reads(
         "- [x] T9 x (depends: T100)\n- [-] T8 y (depends: T101)\n- [ ] T7 z\n",
@@ -430,75 +399,6 @@ warnings 2: there is no task `T101`
         let (_, errors) = read(source, &KnownNames::default());
         assert_eq!(errors.len(), 1, "{source}: {errors:?}");
     }
-}
-
-#[test]
-fn a_line_without_a_bullet_is_an_attribute_as_a_bullet_is() {
-    reads(
-        "- [ ] T1 Parse it\n- [ ] T2 Print it\n  depends: T1\n  files: src/a.rs,\n  src/b.rs\n  and look\n  \
-         **Verify**: cargo test\n- [ ] T3 Ship it\n\n  Some words.\n  Depends on: T2\n  Run: the release\n",
-        "\
-T1 [todo] Parse it
-T2 [todo] Print it | files src/a.rs / src/b.rs | details and look | verify cargo test
-T3 [todo] Ship it | details Some words. / Run: the release
-> T1: nothing comes before
-> T2: after T1: dependency
-> T3: after T2: dependency
-",
-    );
-    reads(
-        "- [ ] T1 Parse it (see\n  depends: T9)\n  Agent: Claude\n  Files:\n  - src/a.rs\n",
-        "\
-T1 [todo] Parse it (see | details depends: T9) / Agent: Claude / Files: / src/a.rs
-> T1: nothing comes before
-warnings 3: `Claude` is no role, so this is a detail of the task
-warnings 4: this key has no value in its line, so it is a detail
-",
-    );
-    reads(
-        "- [ ] T1 a\n  Files: src/a.py\n         src/b.py, `Makefile`\n  for now\n- [ ] T2 b\n- [ ] T3 c\n\n  \
-         files: c.py\n  depends: T1\n  T2\n  2 of them\n",
-        "\
-T1 [todo] a | files src/a.py / src/b.py / Makefile | details for now
-T2 [todo] b
-T3 [todo] c | files c.py | details 2 of them
-> T1 / T2: nothing comes before; together: nothing orders them
-> T3: after T1, T2: dependency
-",
-    );
-    reads(
-        "### Task 1: A\n\n**Files**: src/a.py\nsrc/b.py\nMore.\n\n### Task 2: B\n\n**Depends**:\nT1\n",
-        "\
-T1 [todo] A | files src/a.py / src/b.py | details More.
-T2 [todo] B
-> T1: nothing comes before
-> T2: after T1: dependency
-",
-    );
-    reads("- [ ] T1 a\n  depnds: T1\n", "T1 [todo] a | details depnds: T1\nerrors 2: unknown key `depnds`\n");
-}
-
-#[test]
-fn further_lines_of_a_bullet_are_no_part_of_its_command() {
-    reads(
-        "- [ ] T1 a\n  - verify: true\n    files: f_T1\n- [ ] T2 b\n  - verify: cd x &&\n    make\n    \
-         depends: T1\n  - files: src/a.rs,\n    src/b.rs\n- [ ] T3 c\n  - Verify: `ls`\n    shows nothing\n",
-        "\
-T1 [todo] a | files f_T1 | verify true
-T2 [todo] b | files src/a.rs / src/b.rs | verify cd x && / make
-T3 [todo] c | details Verify: `ls` / shows nothing
-> T1 / T3: nothing comes before; together: nothing orders them
-> T2: after T1: dependency
-",
-    );
-    reads(
-        "- [ ] T1 a\n  - verify: true\n    and look\n",
-        "\
-T1 [todo] a | details and look | verify true
-> T1: nothing comes before
-warnings 3: this is no part of the command above, so it is a detail of the task
-",
-    );
 }
 
 #[test]
@@ -561,21 +461,6 @@ line 5: no blank after the `#` marks, so this is no heading
     reads(
         "Do all of this:\n\n[ ] Build the tool\n[x] Test the tool\n",
         &format!("line 3: {reason}\nline 4: {reason}\nerrors 1: no tasks found\n"),
-    );
-}
-
-#[test]
-fn a_comma_separates_fields_as_a_semicolon_does() {
-    reads(
-        "- [ ] T1 a\n- [ ] T2 b (files: src/a.rs, depends: T1)\n- [ ] T3 c (depends: T2, verify: echo 'x, files: y', z)\n",
-        "\
-T1 [todo] a
-T2 [todo] b | files src/a.rs
-T3 [todo] c | verify echo 'x, files: y', z
-> T1: nothing comes before
-> T2: after T1: dependency
-> T3: after T2: dependency
-",
     );
 }
 
@@ -680,36 +565,6 @@ sub_b [todo] sub b | details Part of Frontend
 }
 
 #[test]
-fn an_unknown_key_hides_no_known_one() {
-    reads(
-        "- [ ] T1 a (files: a.py, b.py:12, Makefile:3)\n- [ ] T2 b (Effort: S, Depends: T1)\n\
-         - [ ] T3 c (depends: T2, note: hi; files: c.py)\n- [ ] T4 d (structure: x, y) (see: http://x.y, role: admin)\n\
-         - [ ] T5 e (files: d.py (new), e.py)\n- [ ] T6 f (verify: echo a, note: b)\n",
-        "\
-T1 [todo] a | files a.py / b.py / Makefile
-T2 [todo] b
-T3 [todo] c | files c.py
-T4 [todo] d (structure: x, y) (see: http://x.y, role: admin)
-T5 [todo] e | files d.py / e.py
-T6 [todo] f | verify echo a, note: b
-> T1 / T4 / T5 / T6: nothing comes before; together: nothing orders them
-> T2: after T1: dependency
-> T3: after T2: dependency
-warnings 2: unknown key `Effort`
-warnings 3: unknown key `note`
-warnings 4: unknown key `structure`
-warnings 4: unknown key `see`
-",
-    );
-    let plan = plan("- [ ] T1 a (turns: 3, note: hi)\n- [ ] T2 b (model: x/y-4, temperature: 0)\n");
-    let found: Vec<_> =
-        plan.tasks.iter().map(|task| (task.title.as_str(), task.turns, task.model.as_deref())).collect();
-    assert_eq!(found, [("a", Some(3), None), ("b", None, Some("x/y-4"))]);
-    let (_, errors) = read("- [ ] T1 a\n- [ ] T2 b (turns: 3, depnds: T1)\n", &KnownNames::default());
-    assert_eq!(errors.len(), 1, "{errors:?}");
-}
-
-#[test]
 fn a_cycle_that_a_phase_closes_names_the_phase() {
     let message = |source: &str| {
         let (_, errors) = read(source, &KnownNames::default());
@@ -722,23 +577,5 @@ fn a_cycle_that_a_phase_closes_names_the_phase() {
     assert_eq!(
         message("- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n"),
         "1: these tasks depend on each other: T1 → T2 → T1"
-    );
-}
-
-#[test]
-fn other_brackets_are_said_and_marks_around_attributes_go_with_them() {
-    reads(
-        "- [ ] T1 a\n- [ ] T2 b\n- [ ] T3 c {depends: T1}\n- [ ] T4 d (depends: \"T1\", 'T2')\n\
-         - [ ] T5 e _(depends: T1)_ *(files: x.rs)*\n",
-        "\
-T1 [todo] a
-T2 [todo] b
-T3 [todo] c {depends: T1}
-T4 [todo] d
-T5 [todo] e | files x.rs
-> T1 / T2 / T3: nothing comes before; together: nothing orders them
-> T4 / T5: T5 after T1: dependency; T4 after T1, T2: dependency; together: nothing orders them
-warnings 3: attributes need parentheses, so this stays in the title
-",
     );
 }

@@ -5,6 +5,8 @@
 //! result depends only on the text and on the given roles and models ([`KnownNames`]); [`check`](fn@check) covers
 //! everything else outside the plan. The crate does no IO and starts nothing; [`write_boxes`] returns the new text.
 
+#[cfg(test)]
+mod attribute_tests;
 mod check;
 mod fields;
 mod front_and_body;

@@ -16,6 +16,7 @@ pub(crate) mod section;
 pub(crate) mod sections;
 pub(crate) mod source;
 pub(crate) mod status;
+pub(crate) mod step;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod task_line;

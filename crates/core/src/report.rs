@@ -172,7 +172,8 @@ pub struct TaskReport {
 pub struct TaskTaint {
     /// Where the first such text came from.
     pub outside_text: OutsideSource,
-    /// Whether it also holds private data and can send data out, so that the text could make it give these away.
+    /// Whether it also holds private data and has made a call that can send data out, so that the text could have made
+    /// it give these away.
     pub flagged: bool,
 }
 

@@ -198,8 +198,9 @@ impl HostGuard {
 
 impl Destinations for HostGuard {
     fn admit(&self, url: &WebUrl) -> Result<String, WebFailure> {
-        let (host, port) = (url.host(), url.port());
-        let decision = self.policy.refuse_port(self.tool, host, port).unwrap_or_else(|| self.judge(host));
+        let host = url.host();
+        // What no approval opens is refused as that, also where a rule would ask.
+        let decision = self.policy.refuse_url(self.tool, url).unwrap_or_else(|| self.judge(host));
         self.require_allowed(decision, host)
     }
 

@@ -294,8 +294,8 @@ pub(crate) async fn a_redirect_is_decided_again(mut harness: ToolHarness) {
     let table = [
         ("to-sibling", "ok: https://b.listed.example/\n\nsibling"),
         ("to-page", "needs approval for `page.example`; name an address of that host in a call, which can ask for it"),
-        ("to-machine", "needs approval for `127.0.0.1`"),
-        ("to-metadata", "needs approval for `169.254.169.254`"),
+        ("to-machine", "`127.0.0.1` leads to 127.0.0.1, which is for"),
+        ("to-metadata", "`169.254.169.254` leads to 169.254.169.254, which is for"),
     ];
     for (path, expected) in table {
         let output = fetch(&harness, &format!("https://a.listed.example/{path}")).await;

@@ -1,6 +1,5 @@
 //! Parses text into a [`Plan`], and reports every error at once.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -51,11 +50,12 @@ pub struct Plan {
     /// All tasks in the order of the document, including done ones.
     pub tasks: Vec<Task>,
     /// Why a task waits for the ones in its `after`, and for those behind a barrier; a task that waits only for what
-    /// it names has no entry.
+    /// it names has no entry. In the order of the tasks.
     #[serde(default)]
-    pub reasons: BTreeMap<TaskId, Reason>,
-    /// What is written when a task is done; a heading without a box, of its own or below it, has no entry.
-    pub marks: BTreeMap<TaskId, Vec<Mark>>,
+    pub reasons: Vec<(TaskId, Reason)>,
+    /// What is written when a task is done; a heading without a box, of its own or below it, has no entry. In the order
+    /// of the tasks.
+    pub marks: Vec<(TaskId, Vec<Mark>)>,
     /// The boxes of groups.
     #[serde(default)]
     pub groups: Vec<GroupMark>,

@@ -60,8 +60,8 @@ struct Said<'t> {
     id: &'t str,
 }
 
-/// Reports whether a plan may have one of [`WORDS`] or [`WORDS_ALONE`]; most of the time for looking at each of its words
-/// is saved so.
+/// Reports whether a plan may have one of [`WORDS`] or [`WORDS_ALONE`]; most have none, and looking at each word takes
+/// much longer.
 fn may_say(plan: &str) -> bool {
     // Without the first letters, which may be capitals.
     const ENDINGS: [&str; 7] = ["epend", "locked", "aits", "fter", "equires", "eeds", "rerequisite"];

@@ -13,13 +13,14 @@ const MAX_IDS: usize = 5;
 /// Returns a sentence for each wave.
 pub(crate) fn of_waves(plan: &Plan, waves: &[Vec<TaskId>]) -> Vec<String> {
     let tasks: HashMap<&TaskId, &Task> = plan.tasks.iter().map(|task| (&task.id, task)).collect();
+    let reasons: HashMap<&TaskId, Reason> = plan.reasons.iter().map(|(id, reason)| (id, *reason)).collect();
     let mut before: BTreeSet<&TaskId> = BTreeSet::new();
     let mut sentences = Vec::with_capacity(waves.len());
     for wave in waves {
         let own: Vec<&Task> = wave.iter().filter_map(|id| tasks.get(id).copied()).collect();
         let mut sentence = match sentences.is_empty() {
             true => "nothing comes before".to_owned(),
-            false => after(plan, &own, &before),
+            false => after(&reasons, &own, &before),
         };
         if own.len() > 1 {
             sentence.push_str("; together: ");
@@ -32,10 +33,10 @@ pub(crate) fn of_waves(plan: &Plan, waves: &[Vec<TaskId>]) -> Vec<String> {
 }
 
 /// Describes what the tasks of a wave come after in the wave before, grouped by what they share.
-fn after(plan: &Plan, wave: &[&Task], before: &BTreeSet<&TaskId>) -> String {
+fn after(reasons: &HashMap<&TaskId, Reason>, wave: &[&Task], before: &BTreeSet<&TaskId>) -> String {
     let mut groups: BTreeMap<(String, &str), Vec<&TaskId>> = BTreeMap::new();
     for task in wave {
-        let reason = plan.reasons.get(&task.id).copied().unwrap_or_default();
+        let reason = reasons.get(&task.id).copied().unwrap_or_default();
         let depends: Vec<&TaskId> = task.depends.iter().filter(|id| before.contains(id)).collect();
         let (earlier, cause) = match depends.is_empty() {
             true => (task.after.iter().filter(|id| before.contains(id)).collect(), in_order(reason)),

@@ -339,12 +339,13 @@ fn a_person_gives_a_run_more_time() -> Outcome {
     Played::of(coordinator, report)?.require(4, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])
 }
 
-/// T1 has too few tokens and T2 too little time; with more tokens alone, T1 cannot continue either.
+/// T1 has too few tokens and T2 too little time; with more tokens alone, T1 cannot continue either. The time has to
+/// suffice for T1 to ask for its first reply, also on a busy machine.
 fn more_of_one_limit_does_not_help_where_both_are_used_up() -> Outcome {
     let world = World::plain()?;
     world.repository.write("plan.md", "- [ ] T1 one\n- [ ] T2 slow (run: sleep 50)\n")?;
     let model = Script::default().rule(done("T1")).write_to(&world.home.path().join("script.jsonl"))?;
-    let ran = world.types(&["run", "plan.md", "--model", &model, "--budget-tokens", "3000", "--timeout", "1s"], 4)?;
+    let ran = world.types(&["run", "plan.md", "--model", &model, "--budget-tokens", "3000", "--timeout", "4s"], 4)?;
     if !ran.stdout.contains(" --budget-tokens N --timeout TIME\n") {
         return fail(ran.stdout);
     }
@@ -352,11 +353,11 @@ fn more_of_one_limit_does_not_help_where_both_are_used_up() -> Outcome {
     for (given, told) in [
         (
             &["--budget-tokens", "100000"][..],
-            "T1 cannot continue: the run's time limit of 1 s is used up too\nhint: `orchestrate resume r-",
+            "T1 cannot continue: the run's time limit of 4 s is used up too\nhint: `orchestrate resume r-",
         ),
         (
-            &["--timeout", "1s"],
-            "T2 cannot continue: the run's time limit of 1 s is used up\nhint: `orchestrate resume r-",
+            &["--timeout", "4s"],
+            "T2 cannot continue: the run's time limit of 4 s is used up\nhint: `orchestrate resume r-",
         ),
     ] {
         let refused = world.types(&[&["resume"], given].concat(), 2)?.stderr;

@@ -158,9 +158,8 @@ pub(crate) async fn only_the_full_tier_has_a_network(harness: ToolHarness) {
         return;
     }
     assert!(output.success && output.text().starts_with("http://127.0.0.1:3128\n"), "{}", output.text());
-    let refused = "\n[the network refused http://localhost/ (rule tools.web_requests.allowed_domains): the rule \
-        `tools.web_requests.allowed_domains` needs approval for `localhost`; name that host in `domains` of a call, which \
-        can ask for it]\n[the network refused http://api.github.com/ (rule built-in:network): ";
+    let refused = "\n[the network refused http://localhost/ (rule built-in:address): `localhost` is this machine, and the user \
+        does not name that host]\n[the network refused http://api.github.com/ (rule built-in:network): ";
     assert!(output.text().contains(refused), "{}", output.text());
     let result: ExecutionResult = serde_json::from_value(output.data).unwrap();
     let decided: Vec<(bool, Option<String>)> =

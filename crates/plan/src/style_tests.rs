@@ -401,6 +401,21 @@ warnings 3: ignored, because this box is a step of the task above: `verify`
 }
 
 #[test]
+fn a_line_that_is_nearly_a_box_is_said_below_steps_and_bullets() {
+    for last in ["- [ ] a step", "- a remark"] {
+        reads(
+            &format!("- [x] Old\n  {last}\n-[ ] new\n").replace("[ ] a step", "[x] a step"),
+            &format!(
+                "old [done] Old | details {}\n{}line 3: no blank before the box, so this is no item of a list: write \
+                 `- [ ]`\n",
+                if last == "- a remark" { "a remark / -[ ] new" } else { "[x] a step / -[ ] new" },
+                if last == "- a remark" { "" } else { "line 2: it is a step of the task above\n" },
+            ),
+        );
+    }
+}
+
+#[test]
 fn an_item_of_a_numbered_list_groups_the_boxes_numbered_under_it() {
     reads(
         "1. [ ] Store\n   - [ ] 1.1 Open\n   - [ ] 1.2 Close\n2. [ ] Show\n   - [ ] draw\n",

@@ -25,6 +25,11 @@ impl Reader<'_, '_> {
     }
 
     fn note_step(&mut self, item: &Item, task: TaskStatus) {
+        // A line below that is nearly a box, such as `-[ ] x`, belongs to the item's paragraph.
+        let first = self.first_line(item);
+        if !first.is_one_line() {
+            self.note_odd_lines(&first, 0);
+        }
         if let Some((line, mark)) = self.boxed_line(item) {
             match task == TaskStatus::Done && mark.status.runs() {
                 true => self.findings.skip_as(SkippedKind::OpenStep, item.range.start, IS_OPEN_STEP_OF_DONE),

@@ -24,8 +24,9 @@ pub(crate) enum Style {
 }
 
 /// Returns a part of a page at an address as Markdown.
-pub(crate) fn markdown(page: &Page, part: Part, base: &WebUrl, style: Style) -> String {
-    let mut writer = Writer::new(page, part, base, style);
+pub(crate) fn markdown(page: &Page, part: Part, address: &WebUrl, style: Style) -> String {
+    let base = page.base(address);
+    let mut writer = Writer::new(page, part, &base, style);
     writer.walk();
     let text = writer.out.trim().to_owned();
     if text.is_empty() { text } else { format!("{text}\n") }

@@ -39,7 +39,8 @@ pub struct Heading {
 }
 
 /// Returns the outline of a part of a page at an address.
-pub(crate) fn outline(page: &Page, part: Part, base: &WebUrl) -> Outline {
+pub(crate) fn outline(page: &Page, part: Part, address: &WebUrl) -> Outline {
+    let base = page.base(address);
     let mut outline = Outline::default();
     let mut flat = Vec::new();
     let mut id = part.start;
@@ -59,7 +60,7 @@ pub(crate) fn outline(page: &Page, part: Part, base: &WebUrl) -> Outline {
                 id = end;
                 continue;
             }
-            Some(Tag::Anchor) => outline.links.extend(link(page, id, base)),
+            Some(Tag::Anchor) => outline.links.extend(link(page, id, &base)),
             _ => {}
         }
         id += 1;

@@ -6,6 +6,8 @@ pub(crate) enum Tag {
     Anchor,
     Article,
     Aside,
+    /// What the addresses of the page are relative to.
+    Base,
     /// A block without a meaning of its own.
     Block,
     Break,
@@ -45,6 +47,7 @@ impl Tag {
             b"a" => Tag::Anchor,
             b"article" => Tag::Article,
             b"aside" => Tag::Aside,
+            b"base" => Tag::Base,
             b"br" => Tag::Break,
             b"td" | b"th" => Tag::Cell,
             b"code" | b"kbd" | b"samp" | b"tt" => Tag::Code,
@@ -84,6 +87,7 @@ impl Tag {
         !matches!(
             self,
             Tag::Anchor
+                | Tag::Base
                 | Tag::Break
                 | Tag::Code
                 | Tag::Emphasis

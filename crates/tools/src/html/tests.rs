@@ -65,6 +65,30 @@ fn elements_have_their_marks() {
     }
 }
 
+/// The base is the first one with an address, which is itself relative to the page's own.
+#[test]
+fn addresses_are_relative_to_what_the_page_says() {
+    let table = [
+        ("<base href=/docs/>", "https://page.example/docs/c"),
+        ("<base href='https://cdn.example/x/y?z'>", "https://cdn.example/x/c"),
+        ("<base target=_blank><base href=d/><base href=/e/>", "https://page.example/a/d/c"),
+        ("<div hidden><BASE HREF=d/></div>", "https://page.example/a/d/c"),
+        // What leads to no page of the web.
+        ("<base href='file:///etc/'>", "https://page.example/a/c"),
+        ("<base href='//user@evil.example/'>", "https://page.example/a/c"),
+        ("<base href=data:x><base href=/e/>", "https://page.example/a/c"),
+        ("<template><base href=/e/></template>", "https://page.example/a/c"),
+    ];
+    for (before, expected) in table {
+        let page = Page::parse(&format!("{before}<a href=c>x</a>"));
+        let part = main_part(&page);
+        let found = outline(&page, part, &base()).links;
+        assert_eq!(found, [("x".to_owned(), expected.to_owned())], "{before}");
+        let text = markdown(&page, part, &base(), Style::Markdown);
+        assert_eq!(text, format!("[x]({expected})\n"), "{before}");
+    }
+}
+
 #[test]
 fn the_main_part_is_what_people_read() {
     let around = |inner: &str| {
@@ -141,6 +165,7 @@ fn a_hostile_page_takes_time_like_its_length() {
         "<div id=x class=y>z",
         "]]>",
         "<a href=x>y</a>",
+        "<base href=a/>",
     ];
     let started = Instant::now();
     for piece in pieces {

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
+use orchestrate_core::host::WebUrl;
 
 use super::tag::{Tag, is_void};
 
@@ -26,6 +27,8 @@ pub(crate) struct Page {
     nodes: Vec<Node>,
     text: String,
     title: String,
+    /// What the page says that its addresses are relative to, as it is written.
+    base: Option<String>,
     is_cut: bool,
 }
 
@@ -80,6 +83,13 @@ impl Page {
     /// Returns the title that the page states, in one line.
     pub(crate) fn title(&self) -> String {
         in_one_line(&self.title)
+    }
+
+    /// Returns what the addresses of the page are relative to: the page's own address, or what its first `base` with an
+    /// address leads to from there. One that leads to no page of the web counts for nothing.
+    pub(crate) fn base(&self, address: &WebUrl) -> WebUrl {
+        let stated = self.base.as_deref().and_then(|base| address.join(base).ok());
+        stated.unwrap_or_else(|| address.clone())
     }
 
     /// Reports whether the page has more nodes than were read.
@@ -227,7 +237,7 @@ impl Builder {
         };
         // A page has far more attributes than are used, most of them classes.
         match (self.attribute.as_slice(), self.tag) {
-            (b"href", Tag::Anchor) | (b"src", Tag::Image) => self.attributes.address = text(),
+            (b"href", Tag::Anchor | Tag::Base) | (b"src", Tag::Image) => self.attributes.address = text(),
             (b"alt", Tag::Image) => self.attributes.text = text(),
             (b"class", _) if names_language() => self.attributes.class = text(),
             (b"id", Tag::Heading(_)) => self.attributes.id = text(),
@@ -248,6 +258,13 @@ impl Builder {
         }
         if tag == Tag::Skipped {
             self.skipped = (!self_closing).then_some((name, 0));
+            return;
+        }
+        if tag == Tag::Base {
+            let address = std::mem::take(&mut self.attributes.address);
+            if self.page.base.is_none() && !address.is_empty() {
+                self.page.base = Some(address);
+            }
             return;
         }
         self.end_implied(tag);

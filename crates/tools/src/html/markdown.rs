@@ -93,7 +93,7 @@ struct Writer<'p> {
     /// The mark of a list's item that stands on the next line.
     mark: Option<String>,
     /// The open lists, each with the number of the next item if it has numbers.
-    lists: Vec<Option<usize>>,
+    lists: Vec<Option<i32>>,
     /// The line ends that come before the next text.
     line_ends: usize,
     has_space: bool,
@@ -185,14 +185,17 @@ impl<'p> Writer<'p> {
             }
             Tag::List | Tag::NumberedList => {
                 self.separate(if self.lists.is_empty() { 2 } else { 1 });
-                self.lists.push((tag == Tag::NumberedList).then_some(1));
+                let first = self.number(id).unwrap_or(1);
+                self.lists.push((tag == Tag::NumberedList).then_some(first));
             }
             Tag::Item => {
                 self.separate(1);
+                let stated = self.number(id);
                 let mark = match self.lists.last_mut() {
-                    Some(Some(number)) => {
-                        *number += 1;
-                        format!("{}. ", *number - 1)
+                    Some(Some(next)) => {
+                        let number = stated.unwrap_or(*next);
+                        *next = number.saturating_add(1);
+                        format!("{number}. ")
                     }
                     _ => "- ".to_owned(),
                 };
@@ -246,6 +249,11 @@ impl<'p> Writer<'p> {
             tag if tag.is_block() => self.separate(if self.is_in_item(id) { 1 } else { 2 }),
             _ => {}
         }
+    }
+
+    /// Returns the number that a list says its first item has, or that an item says it has.
+    fn number(&self, id: NodeId) -> Option<i32> {
+        self.page.attributes(id)?.number
     }
 
     /// Reports whether a block that is no paragraph stands directly in an item, which then has it on the next line.

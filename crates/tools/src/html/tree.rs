@@ -60,6 +60,8 @@ pub(crate) struct Attributes {
     pub(crate) class: String,
     /// The name by which a link leads to a heading.
     pub(crate) id: String,
+    /// The number of a list's first item, or of an item.
+    pub(crate) number: Option<i32>,
     /// Whether the page says that this is its main part.
     pub(crate) is_main: bool,
     /// Whether the page hides it.
@@ -171,6 +173,14 @@ impl Page {
     }
 }
 
+/// Returns the number at the begin of a value, as browsers read it; `None` for one that they could not count on from.
+fn integer(value: &[u8]) -> Option<i32> {
+    let text = std::str::from_utf8(value).ok()?.trim_ascii_start();
+    let sign = usize::from(text.starts_with(['+', '-']));
+    let digits = text.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
+    text.get(..sign + digits)?.parse().ok()
+}
+
 fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -241,6 +251,7 @@ impl Builder {
             (b"alt", Tag::Image) => self.attributes.text = text(),
             (b"class", _) if names_language() => self.attributes.class = text(),
             (b"id", Tag::Heading(_)) => self.attributes.id = text(),
+            (b"start", Tag::NumberedList) | (b"value", Tag::Item) => self.attributes.number = integer(value),
             (b"role", _) if value == b"main" => self.attributes.is_main = true,
             (b"hidden", _) => self.attributes.is_hidden = true,
             (b"aria-hidden", _) if value == b"true" => self.attributes.is_hidden = true,

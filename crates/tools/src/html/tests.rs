@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use orchestrate_core::host::WebUrl;
 
+use super::outline::Outline;
 use super::tree::Page;
 use super::{Style, main_part, markdown, outline};
 
@@ -53,7 +54,7 @@ fn elements_have_their_marks() {
         ("<table><tr><td><blockquote>x</blockquote><td>y</table>", "> x\n\ny\n"),
         ("<img src=c.png alt='a  cat'><img src=d.png>", "![a cat](https://page.example/a/c.png)\n"),
         ("a <span>b</span>c<script>x</script> <style>y</style>d", "a bc d\n"),
-        ("a<div hidden>b<div>c</div>d</div>e<p aria-hidden=true>f</p>g", "a\n\ne\n\ng\n"),
+        ("a<div hidden>b<div>c</div>d</div>e<p aria-hidden=true>f</p>g", "a\n\ne\n\nf\n\ng\n"),
         // End tags may be left out.
         ("<p hidden>a<p>b", "b\n"),
         ("<section><div hidden>a</section>b", "b\n"),
@@ -92,6 +93,35 @@ fn addresses_are_relative_to_what_the_page_says() {
         let text = markdown(&page, part, &base(), Style::Markdown);
         assert_eq!(text, format!("[x]({expected})\n"), "{before}");
     }
+}
+
+/// A person would not see it, so it is a place for instructions that only a model would read.
+#[test]
+fn what_no_browser_shows_is_left_out() {
+    let table = [
+        ("a<div style='color:red; DISPLAY : none !important'>b</div>c", "a\n\nc\n"),
+        ("a<span style=visibility:hidden>b<b>c</b></span>d<i style='visibility:collapse'>e</i>", "ad\n"),
+        ("<p style='display:none;display:block'>a<p style=display&#58;none>b<p>c", "c\n"),
+        ("<p hidden=until-found>a<p HIDDEN=''>b<p style='visibility: hidden;'>c<p>d", "d\n"),
+        ("<img hidden src=a alt=b><img style=display:none src=a alt=c><hr hidden>d", "d\n"),
+        ("<dialog>a</dialog><dialog open>b</dialog>c", "b\n\nc\n"),
+        ("<dialog hidden open>a</dialog>b", "b\n"),
+        ("a<template>b</template><noscript>c</noscript>d", "ad\n"),
+        ("<a href=/x style=display:none>a</a><h1 hidden>b</h1>c", "c\n"),
+        // What only looks like it.
+        ("<p style='display:block'>a<p style='--display:none'>b<p style='content:\"hidden\"'>c", "a\n\nb\n\nc\n"),
+        ("<p style=display>a<p style=':;!;display:'>b<p data-hidden title=hidden>c", "a\n\nb\n\nc\n"),
+        ("<details><summary>a</summary>b</details>", "a\n\nb\n"),
+        // Until its programs have put it together.
+        ("<html hidden><body style='visibility:hidden'><p>a</p></body></html>", "a\n"),
+    ];
+    for (html, expected) in table {
+        assert_eq!(read(html), expected, "{html}");
+    }
+    let long = format!("<p style='{};display:none'>a</p>b", "x:y;".repeat(10_000));
+    assert_eq!(read(&long), "b\n");
+    let page = Page::parse("<a href=x hidden>a</a><pre style=display:none>b</pre><h2 style=display:none>c</h2>");
+    assert_eq!(outline(&page, main_part(&page), &base()), Outline::default());
 }
 
 #[test]
@@ -171,6 +201,8 @@ fn a_hostile_page_takes_time_like_its_length() {
         "]]>",
         "<a href=x>y</a>",
         "<base href=a/>",
+        "<p style='a:b;display:none;'>",
+        "<div style=':;!:;;'>x",
     ];
     let started = Instant::now();
     for piece in pieces {

@@ -64,8 +64,6 @@ pub(crate) struct Attributes {
     pub(crate) number: Option<i32>,
     /// Whether the page says that this is its main part.
     pub(crate) is_main: bool,
-    /// Whether the page hides it.
-    pub(crate) is_hidden: bool,
 }
 
 impl Page {
@@ -181,6 +179,18 @@ fn integer(value: &[u8]) -> Option<i32> {
     text.get(..sign + digits)?.parse().ok()
 }
 
+/// Reports whether a `style` says that an element is not shown. If it says the opposite as well, this counts: which one
+/// a browser follows is more than a matter of their order.
+fn hides(style: &[u8]) -> bool {
+    let is = |text: &[u8], word: &str| text.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
+    style.split(|byte| *byte == b';').any(|declaration| {
+        let mut parts = declaration.split(|byte| matches!(*byte, b':' | b'!'));
+        let (property, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        (is(property, "display") && is(value, "none"))
+            || (is(property, "visibility") && (is(value, "hidden") || is(value, "collapse")))
+    })
+}
+
 fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -212,6 +222,10 @@ struct Builder {
     attribute: Vec<u8>,
     attributes: Attributes,
     has_attributes: bool,
+    /// Whether the attributes say that browsers do not show the element.
+    is_hidden: bool,
+    /// Whether they say that a dialog is open.
+    is_open: bool,
 }
 
 impl Builder {
@@ -222,6 +236,8 @@ impl Builder {
                 self.tag = Tag::named(name);
                 self.attributes = Attributes::default();
                 self.has_attributes = false;
+                self.is_hidden = false;
+                self.is_open = false;
             }
             CallbackEvent::AttributeName { name } => {
                 self.attribute.clear();
@@ -237,9 +253,18 @@ impl Builder {
     }
 
     fn attribute(&mut self, value: &[u8]) {
-        if value.len() > MAX_ATTRIBUTE {
-            return;
+        match self.attribute.as_slice() {
+            b"hidden" => self.is_hidden = true,
+            // However long it is: what hides a text may stand behind much that does nothing.
+            b"style" => self.is_hidden |= hides(value),
+            b"open" => self.is_open = true,
+            _ if value.len() > MAX_ATTRIBUTE => {}
+            _ => self.keep_attribute(value),
         }
+    }
+
+    /// Keeps an attribute of an element on which it is used.
+    fn keep_attribute(&mut self, value: &[u8]) {
         let text = || String::from_utf8_lossy(value).into_owned();
         let names_language = || {
             let after = self.code.map(|code| self.page.nodes.len() - code);
@@ -253,8 +278,6 @@ impl Builder {
             (b"id", Tag::Heading(_)) => self.attributes.id = text(),
             (b"start", Tag::NumberedList) | (b"value", Tag::Item) => self.attributes.number = integer(value),
             (b"role", _) if value == b"main" => self.attributes.is_main = true,
-            (b"hidden", _) => self.attributes.is_hidden = true,
-            (b"aria-hidden", _) if value == b"true" => self.attributes.is_hidden = true,
             _ => return,
         }
         self.has_attributes = true;
@@ -280,7 +303,10 @@ impl Builder {
         }
         self.end_implied(tag);
         let is_void = is_void(&name);
-        if self.hidden.is_none() && self.has_attributes && self.attributes.is_hidden && !is_void {
+        if self.hidden.is_none() && self.is_shown_by_no_browser(&name) {
+            if is_void {
+                return;
+            }
             if tag.is_block() {
                 // Nothing of it is shown, but what is before it and what is after it stay apart.
                 self.push(Kind::Element(Tag::Block));
@@ -297,6 +323,21 @@ impl Builder {
         match self.open.len() < MAX_DEPTH {
             true => self.open.push(Open { id, tag, name }),
             false => self.beyond += 1,
+        }
+    }
+
+    /// Reports whether browsers do not show an element, as far as its own attributes can say.
+    ///
+    /// This is also a protection against prompt injection: a person who looks at a page sees nothing of such a text, so
+    /// it is a place for instructions that only a model would read. What a style sheet or a program hides is not known
+    /// here, so no page is trusted for it. `aria-hidden` hides nothing: it is for what is seen and need not be read
+    /// aloud, such as a formula.
+    fn is_shown_by_no_browser(&self, name: &[u8]) -> bool {
+        match name {
+            // A page that its programs put together is hidden until they have done so.
+            b"html" | b"body" => false,
+            b"dialog" => self.is_hidden || !self.is_open,
+            _ => self.is_hidden,
         }
     }
 

@@ -77,7 +77,9 @@ pub(crate) async fn code_is_found_by_its_structure(harness: ToolHarness) {
     project(&harness);
     let output = harness.call("find_code_patterns", json!({"pattern": "$X.unwrap()"})).await;
     let line = "src/lib.rs:3:16: a.checked_add(b).unwrap()  [$X = a.checked_add(b)]";
-    assert_eq!(said(&output), format!("ok: {line}\n{LEFT_OUT}"));
+    let read_as = "[the pattern was read as python, rust; it is no code in shell, in which there are files, too]";
+    assert_eq!(said(&output), format!("ok: {line}\n{read_as}\n{LEFT_OUT}"));
+    assert_eq!(output.data["languages"], json!(["python", "rust"]));
     let capture = json!([{"name": "X", "text": "a.checked_add(b)"}]);
     assert_eq!(output.data["matches"][0]["match"]["captures"], capture);
     assert_eq!(output.data["total"], 1);
@@ -86,6 +88,17 @@ pub(crate) async fn code_is_found_by_its_structure(harness: ToolHarness) {
     assert_eq!(said(&output), "ok: src/a.py:4:9: print(self.g(1))  [$ARGS = self.g(1)]");
     let output = harness.call("find_code_patterns", json!({"pattern": "absent($X)", "language": "rust"})).await;
     assert_eq!(said(&output), format!("ok: no matches (the pattern was read as rust)\n{LEFT_OUT}"));
+    // What was not found was looked for in the languages that the files have.
+    let nothing = [
+        (json!({"pattern": "absent($X)", "path": "src"}), "the pattern was read as python, rust"),
+        (json!({"pattern": "absent($X)", "path": "src", "language": "go"}), "no file in go was searched"),
+        (json!({"pattern": "absent($X)", "path": "empty"}), "no file was searched"),
+    ];
+    harness.put("empty/notes.md", "absent(1)\n").unwrap();
+    for (arguments, expected) in nothing {
+        let output = harness.call("find_code_patterns", arguments).await;
+        assert_eq!(said(&output), format!("ok: no matches ({expected})"));
+    }
     harness.put("src/many.rs", format!("fn f() {{ {} }}", "g(1); ".repeat(300))).unwrap();
     let output = harness.call("find_code_patterns", json!({"pattern": "g($A)", "path": "src/many.rs"})).await;
     let cut = "[the first 200 of 300 matches in one file; narrow the pattern]";
@@ -93,6 +106,11 @@ pub(crate) async fn code_is_found_by_its_structure(harness: ToolHarness) {
     let table = [
         (json!({"pattern": "$X"}), "`pattern` has to be one whole expression, statement or declaration"),
         (json!({"pattern": "fn (", "language": "rust"}), "`pattern`: the pattern is not rust code"),
+        // As shell, which no file there is, it would match nothing.
+        (
+            json!({"pattern": "rm -rf $X", "path": "src"}),
+            "`pattern` is no code in python, rust, the languages of these files, but only in ",
+        ),
         (json!({"pattern": "f()", "language": "cobol"}), "`language`: expected one of c, c++, go, java"),
     ];
     for (arguments, expected) in table {

@@ -1,6 +1,7 @@
 //! `find_code_patterns`: searches code by its structure.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use orchestrate_code::{CodeError, Language, LanguageHint, Pattern, PatternMatch, Source};
@@ -57,30 +58,104 @@ impl Tool for FindCodePatterns {
         let surveyor = Surveyor::of(context);
         context
             .blocking(move |files, _| {
-                let patterns = patterns(&arguments, &surveyor.limits)?;
-                let survey = surveyor.survey(files, &[arguments.path], &|file| matches(&patterns, file))?;
-                Ok(answer(survey, &patterns))
+                let search = Search::of(&arguments, &surveyor.limits)?;
+                let survey = surveyor.survey(files, &[arguments.path], &|file| search.matches(file))?;
+                search.require_code()?;
+                Ok(answer(survey, &search))
             })
             .await
     }
 }
 
-/// Returns what of a file matches the pattern in its language, if anything does. Only a file that may have a match is
-/// parsed.
-fn matches(
-    patterns: &BTreeMap<Language, Pattern>,
-    file: &CodeFile<'_>,
-) -> Result<Option<Vec<PatternMatch>>, CodeError> {
-    if let LanguageHint::Named(language) = file.hint()
-        && !patterns.contains_key(&language)
-    {
-        return Ok(None);
+/// A pattern, and the languages of the files that a search for it looks at.
+struct Search {
+    /// The pattern in each language in which it is code, or in the one that the call names.
+    patterns: BTreeMap<Language, Pattern>,
+    named: Option<Language>,
+    /// The languages of the files, each as the bit of its place among all.
+    seen: AtomicUsize,
+}
+
+impl Search {
+    fn of(arguments: &Arguments, limits: &WalkLimits) -> Result<Search, ToolError> {
+        let patterns = patterns(arguments, limits)?;
+        let named = arguments.language.as_deref().and_then(Language::named);
+        Ok(Search { patterns, named, seen: AtomicUsize::new(0) })
     }
-    let Some((language, text)) = file.code()? else { return Ok(None) };
-    let Some(pattern) = patterns.get(&language).filter(|pattern| pattern.may_match(text)) else { return Ok(None) };
-    let stop = || file.is_stopped();
-    let found = pattern.find(&Source::parse(language, text, &stop)?, &stop)?;
-    Ok(if found.is_empty() { None } else { Some(found) })
+
+    /// Returns what of a file matches the pattern in its language, if anything does. Only a file that may have a match
+    /// is parsed.
+    fn matches(&self, file: &CodeFile<'_>) -> Result<Option<Vec<PatternMatch>>, CodeError> {
+        if let LanguageHint::Named(language) = file.hint() {
+            self.note(language);
+            if !self.patterns.contains_key(&language) {
+                return Ok(None);
+            }
+        }
+        let Some((language, text)) = file.code()? else { return Ok(None) };
+        self.note(language);
+        let pattern = self.patterns.get(&language).filter(|pattern| pattern.may_match(text));
+        let Some(pattern) = pattern else { return Ok(None) };
+        let stop = || file.is_stopped();
+        let found = pattern.find(&Source::parse(language, text, &stop)?, &stop)?;
+        Ok(if found.is_empty() { None } else { Some(found) })
+    }
+
+    fn note(&self, language: Language) {
+        let bit = bit(language);
+        // Most files are in a language that was seen before, and threads would wait for each other to write it.
+        if self.seen.load(Ordering::Relaxed) & bit == 0 {
+            self.seen.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the languages of the files that were looked at: those in which the pattern is code, or those in which it
+    /// is none.
+    fn languages(&self, is_code: bool) -> Vec<Language> {
+        let seen = self.seen.load(Ordering::Relaxed);
+        let is_wanted =
+            |language: &Language| seen & bit(*language) != 0 && self.patterns.contains_key(language) == is_code;
+        Language::ALL.into_iter().filter(is_wanted).collect()
+    }
+
+    /// Refuses a pattern that is code in languages of other files alone: that nothing matches it says nothing.
+    fn require_code(&self) -> Result<(), ToolError> {
+        let others = self.languages(false);
+        if self.named.is_some() || others.is_empty() || !self.languages(true).is_empty() {
+            return Ok(());
+        }
+        let code_in: Vec<Language> = self.patterns.keys().copied().collect();
+        Err(invalid(&format!(
+            "`pattern` is no code in {}, the languages of these files, but only in {}; it has to be one whole \
+             expression, statement or declaration; name the `language` to see what is wrong",
+            names(&others),
+            names(&code_in)
+        )))
+    }
+
+    /// Says in which languages the files were searched, and in which there are others.
+    fn worded(&self) -> String {
+        let (searched, others) = (self.languages(true), self.languages(false));
+        match (searched.is_empty(), self.named) {
+            (true, Some(named)) => return format!("no file in {named} was searched"),
+            (true, None) => return "no file was searched".to_owned(),
+            (false, _) => {}
+        }
+        let read_as = format!("the pattern was read as {}", names(&searched));
+        match others.is_empty() || self.named.is_some() {
+            true => read_as,
+            false => format!("{read_as}; it is no code in {}, in which there are files, too", names(&others)),
+        }
+    }
+}
+
+/// Returns the bit of a language among all languages.
+fn bit(language: Language) -> usize {
+    Language::ALL.iter().position(|other| *other == language).map_or(0, |place| 1_usize << place)
+}
+
+fn names(languages: &[Language]) -> String {
+    languages.iter().map(|language| language.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// Reads the pattern in the language that the call names, or in each in which it is code.
@@ -118,7 +193,7 @@ fn patterns(arguments: &Arguments, limits: &WalkLimits) -> Result<BTreeMap<Langu
     }
 }
 
-fn answer(survey: Survey<Vec<PatternMatch>>, patterns: &BTreeMap<Language, Pattern>) -> Answer {
+fn answer(survey: Survey<Vec<PatternMatch>>, search: &Search) -> Answer {
     let notes = survey.notes();
     let files = survey.found.len();
     let total: usize = survey.found.iter().map(|(_, found)| found.len()).sum();
@@ -130,8 +205,7 @@ fn answer(survey: Survey<Vec<PatternMatch>>, patterns: &BTreeMap<Language, Patte
         }
     }
     if total == 0 {
-        let languages: Vec<&str> = patterns.keys().map(|language| language.name()).collect();
-        lines.push(format!("no matches (the pattern was read as {})", languages.join(", ")));
+        lines.push(format!("no matches ({})", search.worded()));
     }
     if total > data.len() {
         lines.push(if files == 1 {
@@ -140,8 +214,13 @@ fn answer(survey: Survey<Vec<PatternMatch>>, patterns: &BTreeMap<Language, Patte
             format!("[the first {} of {total} matches in {files} files; name a folder or a file]", data.len())
         });
     }
+    let languages = search.languages(true);
+    // Of files in one language alone, each match says as much.
+    if total > 0 && search.named.is_none() && languages.len() + search.languages(false).len() > 1 {
+        lines.push(format!("[{}]", search.worded()));
+    }
     lines.extend(notes);
-    Answer::new(lines.join("\n"), json!({"matches": data, "total": total}))
+    Answer::new(lines.join("\n"), json!({"matches": data, "total": total, "languages": languages}))
 }
 
 fn line(path: &str, found: &PatternMatch) -> String {

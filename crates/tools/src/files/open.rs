@@ -174,6 +174,14 @@ impl Files {
         Ok(real)
     }
 
+    /// Returns the real path of a directory that was taken for a file; `error` is what came of that.
+    ///
+    /// # Errors
+    /// As [`Files::directory`], but `error` if the path is not a directory.
+    pub(crate) fn directory_instead(&self, path: &str, error: ToolError) -> Result<String, ToolError> {
+        self.directory(path).map_err(|other| if matches!(other, ToolError::Retry(_)) { error } else { other })
+    }
+
     /// Returns the absolute path of a directory of the worktree, for a process to start in.
     ///
     /// # Errors
@@ -322,8 +330,29 @@ pub(super) fn failure(path: &str, errno: Errno) -> ToolError {
 
 #[cfg(test)]
 mod tests {
+    use orchestrate_core::policy::{Decision, Grant, Permission, Policy};
+    use orchestrate_core::tool_names::ToolNames;
+
     use super::*;
     use crate::error::ErrorKind;
+
+    /// A file that the system does not let anybody read is no directory either, which would explain nothing.
+    #[test]
+    fn why_a_file_is_not_read_is_said_although_a_directory_was_looked_for() {
+        let worktree = tempfile::tempdir().unwrap();
+        let (policy, grant) = (Policy::new(&[], &ToolNames::default()).unwrap(), Grant::of_tools(["t"]));
+        let decision = Decision::Allow { rule: String::new() };
+        let guard = PathGuard::of("t", Permission::FileRead, &decision, &Arc::new(policy), &Arc::new(grant));
+        let files = Files::of_checkout(worktree.path(), guard).unwrap();
+        rustix::fs::mkdirat(files.root.as_fd(), "src", Mode::RWXU).unwrap();
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+        openat(files.root.as_fd(), "a.rs", flags, Mode::RUSR).unwrap();
+        let error = |path: &str| ToolError::file(path, PERMISSION_DENIED);
+        assert_eq!(files.directory_instead("a.rs", error("a.rs")), Err(error("a.rs")));
+        assert_eq!(files.directory_instead("src", error("src")), Ok("src".to_owned()));
+        let outside = files.directory_instead("..", error("..")).unwrap_err();
+        assert_eq!(outside.kind(), ErrorKind::Denied, "{outside}");
+    }
 
     /// What the model can correct is a `Retry`, what the policy of the worktree refuses `Denied`, and every other error
     /// of the system a `File` error.

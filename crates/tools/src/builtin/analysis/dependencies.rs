@@ -79,7 +79,7 @@ fn analyze(files: &Files, path: &str, surveyor: &Surveyor) -> Result<Answer, Too
             opened.path
         }
         // It may be a directory.
-        Err(ToolError::File { .. }) => files.directory(path)?,
+        Err(error @ ToolError::File { .. }) => files.directory_instead(path, error)?,
         Err(error) => return Err(error),
     };
     let mut gathered = Gathered::of(files, surveyor)?;

@@ -97,7 +97,10 @@ fn of_path(
         Ok((file, bytes)) if is_result(&file.path) => PerformanceAnalysis::of_benchmarks(&[(file.path, bytes)], &stop),
         Ok((_, bytes)) => PerformanceAnalysis::of(&bytes, &stop),
         // It may be a directory.
-        Err(ToolError::File { .. }) => PerformanceAnalysis::of_benchmarks(&results(files, path, limits)?, &stop),
+        Err(error @ ToolError::File { .. }) => {
+            let folder = files.directory_instead(path, error)?;
+            PerformanceAnalysis::of_benchmarks(&results(files, &folder, limits)?, &stop)
+        }
         Err(error) => return Err(error),
     })
 }
@@ -117,9 +120,9 @@ fn is_result(path: &str) -> bool {
 }
 
 /// Reads the newest results of criterion below a folder, which git usually ignores.
-fn results(files: &Files, path: &str, limits: &WalkLimits) -> Result<Vec<(String, Vec<u8>)>, ToolError> {
+fn results(files: &Files, folder: &str, limits: &WalkLimits) -> Result<Vec<(String, Vec<u8>)>, ToolError> {
     let mut paths = Vec::new();
-    files.walk_all(&files.directory(path)?, limits, &mut |entry| {
+    files.walk_all(folder, limits, &mut |entry| {
         if entry.kind == EntryKind::File && RESULTS.iter().any(|result| entry.path.ends_with(result)) {
             paths.push(entry.path.clone());
         }
@@ -136,7 +139,7 @@ fn results(files: &Files, path: &str, limits: &WalkLimits) -> Result<Vec<(String
         }
     }
     if results.is_empty() {
-        let name = if path.is_empty() { "." } else { path };
+        let name = if folder.is_empty() { "." } else { folder };
         let expected = "it holds no results of criterion, `…/new/estimates.json`";
         return Err(ToolError::Retry(format!("{}: {expected}; name the file of a profile", shown(name))));
     }

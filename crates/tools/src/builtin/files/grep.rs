@@ -165,15 +165,14 @@ impl Search {
                 Ok(seeker.found.answer(self.mode, &WalkSummary::default()))
             }
             // It may be a directory.
-            Err(ToolError::File { .. }) => self.directory(files, path),
+            Err(error @ ToolError::File { .. }) => self.directory(files, &files.directory_instead(path, error)?),
             Err(error) => Err(error),
         }
     }
 
-    fn directory(&self, files: &Files, path: &str) -> Result<Answer, ToolError> {
-        let directory = files.directory(path)?;
-        let seeker = || Seeker::new(self, files, &directory);
-        let (seekers, summary) = files.walk_parallel(&directory, &self.limits, seeker)?;
+    fn directory(&self, files: &Files, directory: &str) -> Result<Answer, ToolError> {
+        let seeker = || Seeker::new(self, files, directory);
+        let (seekers, summary) = files.walk_parallel(directory, &self.limits, seeker)?;
         let mut found = Found::default();
         seekers.into_iter().for_each(|seeker| found.merge(seeker.found));
         Ok(found.answer(self.mode, &summary))

@@ -15,6 +15,8 @@ use crate::services::ReplayService;
 
 /// Maximum number of files that are named with why they are left out.
 const MAX_NAMED: usize = 3;
+/// Maximum number of those that the call itself names: an agent has to learn what became of each.
+const MAX_ASKED_FOR: usize = 20;
 
 /// What the analyses of one call share.
 pub(crate) struct Surveyor {
@@ -30,6 +32,8 @@ pub(crate) struct Survey<T> {
     pub(crate) found: Vec<(String, T)>,
     /// Files of a known language that could not be analysed, and why.
     left_out: Vec<(String, CodeError)>,
+    /// Why paths that the call names beside others could not be read.
+    unread: Vec<ToolError>,
     walks: Vec<WalkSummary>,
 }
 
@@ -52,11 +56,11 @@ impl Surveyor {
         Place { files, limits: &self.limits, cache: &self.cache, contents: self.replay.contents() }
     }
 
-    /// Analyses files, and files below folders. It blocks.
+    /// Analyses files, and files below folders. It blocks. Of several paths, those that cannot be read are noted.
     ///
     /// # Errors
-    /// As [`Files::open`] and [`Files::walk`]; `Retry` for a file that is not understood, `Absent` if the program was
-    /// built without grammars.
+    /// As [`Files::open`] and [`Files::walk`]; `Retry` if no path can be read or is understood, `Absent` if the program
+    /// was built without grammars.
     pub(crate) fn survey<T: Send>(
         &self,
         files: &Files,
@@ -64,12 +68,23 @@ impl Surveyor {
         analyze: Analyze<'_, T>,
     ) -> Result<Survey<T>, ToolError> {
         let place = self.place(files);
-        let mut survey = Survey { found: Vec::new(), left_out: Vec::new(), walks: Vec::new() };
+        let mut survey = Survey { found: Vec::new(), left_out: Vec::new(), unread: Vec::new(), walks: Vec::new() };
+        let mut is_any_read = false;
         for path in paths {
-            survey.add(&place, path, analyze)?;
+            match survey.add(&place, path, analyze) {
+                Ok(()) => is_any_read = true,
+                // What was found in the others is not lost, whatever one of them is.
+                Err(error @ (ToolError::Retry(_) | ToolError::File { .. })) if paths.len() > 1 => {
+                    if !survey.unread.contains(&error) {
+                        survey.unread.push(error);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
         }
-        if let ([_], [], [(path, error)]) = (paths, survey.walks.as_slice(), survey.left_out.as_slice()) {
-            return Err(failure(path, error));
+        if !is_any_read && let Some(first) = survey.unread.first() {
+            let is_one = survey.unread.len() == 1;
+            return Err(if is_one { first.clone() } else { ToolError::Retry(worded(&survey.unread)) });
         }
         if paths.len() > 1 {
             survey.found.sort_by(|(left, _), (right, _)| walk_order(left, right));
@@ -85,25 +100,41 @@ impl Surveyor {
 
 impl<T: Send> Survey<T> {
     fn add(&mut self, place: &Place<'_>, path: &str, analyze: Analyze<'_, T>) -> Result<(), ToolError> {
-        let seeker = || Seeker { place, analyze, batches: Vec::new(), left_out: Vec::new() };
-        let mut seekers = match place.files.read(path) {
-            Ok((opened, bytes)) => {
-                let text = Decoded::detect(&opened.path, &bytes)?.text;
-                let mut seeker = seeker();
-                let value = seeker.analyze(&CodeFile::of_text(place, &opened.path, text), &opened.path)?;
-                seeker.batches.extend(value.map(|value| vec![(opened.path, value)]));
-                vec![seeker]
-            }
+        match place.files.read(path) {
+            Ok((opened, bytes)) => self.add_file(place, &opened.path, &bytes, analyze),
             // It may be a directory.
-            Err(ToolError::File { .. }) => {
-                let (seekers, walk) = place.files.walk_parallel(&place.files.directory(path)?, place.limits, seeker)?;
-                self.walks.push(walk);
-                seekers
+            Err(error @ ToolError::File { .. }) => {
+                self.add_directory(place, &place.files.directory_instead(path, error)?, analyze)
             }
-            Err(error) => return Err(error),
-        };
-        seekers.iter_mut().for_each(|seeker| self.left_out.append(&mut seeker.left_out));
-        let mut batches: Vec<Vec<(String, T)>> = seekers.into_iter().flat_map(|seeker| seeker.batches).collect();
+            Err(error) => Err(error),
+        }
+    }
+
+    fn add_file(
+        &mut self,
+        place: &Place<'_>,
+        path: &str,
+        bytes: &[u8],
+        analyze: Analyze<'_, T>,
+    ) -> Result<(), ToolError> {
+        let text = Decoded::detect(path, bytes)?.text;
+        let mut seeker = Seeker::new(place, analyze);
+        let value = seeker.analyze(&CodeFile::of_text(place, path, text), path)?;
+        if let Some((path, error)) = seeker.left_out.first() {
+            return Err(failure(path, error));
+        }
+        self.found.extend(value.map(|value| (path.to_owned(), value)));
+        Ok(())
+    }
+
+    fn add_directory(&mut self, place: &Place<'_>, path: &str, analyze: Analyze<'_, T>) -> Result<(), ToolError> {
+        let (seekers, walk) = place.files.walk_parallel(path, place.limits, || Seeker::new(place, analyze))?;
+        self.walks.push(walk);
+        let mut batches: Vec<Vec<(String, T)>> = Vec::new();
+        for seeker in seekers {
+            self.left_out.extend(seeker.left_out);
+            batches.extend(seeker.batches);
+        }
         // Each is in order, and no other file stands between its files.
         batches.sort_by_cached_key(|batch| batch.first().map(|(path, _)| walk_key(path)));
         self.found.reserve(batches.iter().map(Vec::len).sum());
@@ -114,6 +145,9 @@ impl<T: Send> Survey<T> {
     /// Returns notes about what was left out.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        if !self.unread.is_empty() {
+            notes.push(format!("[{} of the named paths not analysed: {}]", self.unread.len(), worded(&self.unread)));
+        }
         if !self.left_out.is_empty() {
             let named = self.left_out.iter().take(MAX_NAMED);
             let named: Vec<String> = named.map(|(path, error)| format!("{}: {error}", shown(path))).collect();
@@ -123,6 +157,13 @@ impl<T: Send> Survey<T> {
         notes.extend(self.walks.iter().filter_map(WalkSummary::note));
         notes
     }
+}
+
+/// Words why paths could not be read; each error names its own.
+fn worded(errors: &[ToolError]) -> String {
+    let named: Vec<String> = errors.iter().take(MAX_ASKED_FOR).map(ToolError::to_string).collect();
+    let more = if errors.len() > MAX_ASKED_FOR { "; …" } else { "" };
+    format!("{}{more}", named.join("; "))
 }
 
 fn failure(path: &str, error: &CodeError) -> ToolError {
@@ -161,7 +202,11 @@ impl<T: Send> Visitor for Seeker<'_, T> {
     }
 }
 
-impl<T> Seeker<'_, T> {
+impl<'s, T> Seeker<'s, T> {
+    fn new(place: &'s Place<'s>, analyze: Analyze<'s, T>) -> Seeker<'s, T> {
+        Seeker { place, analyze, batches: Vec::new(), left_out: Vec::new() }
+    }
+
     fn analyze(&mut self, file: &CodeFile<'_>, path: &str) -> Result<Option<T>, ToolError> {
         match (self.analyze)(file) {
             Ok(value) => return Ok(value),

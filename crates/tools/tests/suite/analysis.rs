@@ -133,6 +133,20 @@ pub(crate) async fn functions_are_measured_the_hardest_first(harness: ToolHarnes
     assert_eq!(output.data["totals"], totals);
     let output = harness.call("measure_code_complexity", json!({"files": ["src/a.py", "src/lib.rs", "src"]})).await;
     assert_eq!(output.data["totals"]["functions"], 2, "a file that is named twice is measured once");
+    // Of several, what was found in the others is not lost.
+    harness.put("image.rs", b"\x89PNG\0").unwrap();
+    let files = ["image.rs", "src/a.py", "nowhere", "notes.md", "image.rs"];
+    let output = harness.call("measure_code_complexity", json!({ "files": files })).await;
+    let unread = "is not text but a PNG image of 5 B: image.rs; file not found: nowhere; list_directory shows which \
+                  files exist";
+    let beside =
+        format!("[3 of the named paths not analysed: {unread}; notes.md: not in a language that is understood: c,");
+    assert!(said(&output).starts_with("ok: 1 functions in 1 files\n"), "{}", said(&output));
+    assert!(said(&output).contains(&beside), "{}", said(&output));
+    let output = harness.call("measure_code_complexity", json!({"files": ["image.rs", "nowhere"]})).await;
+    assert_eq!(said(&output), format!("Retry: {unread}"));
+    let output = harness.call("measure_code_complexity", json!({"files": ["image.rs", "image.rs"]})).await;
+    assert!(said(&output).starts_with("File: is not text but a PNG image of 5 B: image.rs"), "{}", said(&output));
     harness.put("src/many.rs", "fn f() {}\n".repeat(60)).unwrap();
     let output = harness.call("measure_code_complexity", json!({"files": ["src/many.rs"]})).await;
     assert!(said(&output).ends_with("[the hardest 50 of 60; name files for others]"), "{}", said(&output));

@@ -20,6 +20,9 @@ pub enum CodeError {
     /// The text is larger than so many bytes, at most [`MAX_SOURCE_BYTES`].
     #[error("larger than {}", size(*.0))]
     TooLarge(u64),
+    /// The file of the text cannot be read.
+    #[error("cannot be read")]
+    Unreadable,
     /// The text holds zero bytes.
     #[error("not a text")]
     Binary,

@@ -8,6 +8,7 @@ use rustix::fs::fstat;
 
 use super::cache::{AnalysisCache, FileAnalysis, FileVersion};
 use crate::contents::{FileContents, FileStamp};
+use crate::error::ToolError;
 use crate::files::{Decoded, Entry, Files, WalkLimits};
 
 /// Maximum size of a file whose first line may name its language, in bytes.
@@ -88,7 +89,7 @@ impl<'p> CodeFile<'p> {
         self.place.limits.check().is_err()
     }
 
-    /// Returns what an analysis finds in it; `None` if the file is gone, or cannot be read.
+    /// Returns what an analysis finds in it; `None` if the file is gone, or what is in its place may not be opened.
     ///
     /// # Errors
     /// As [`CodeFile::code`], and those of the analysis.
@@ -118,10 +119,10 @@ impl<'p> CodeFile<'p> {
         cache.find_for(&FileVersion { content, hint: self.hint }, stamp)
     }
 
-    /// Returns its language and its text; `None` if the file is gone, or cannot be read.
+    /// Returns its language and its text; `None` if the file is gone, or what is in its place may not be opened.
     ///
     /// # Errors
-    /// [`CodeError::Binary`] and [`CodeError::UnknownLanguage`].
+    /// [`CodeError::Unreadable`], [`CodeError::Binary`] and [`CodeError::UnknownLanguage`].
     pub(crate) fn code(&self) -> Result<Option<(Language, &str)>, CodeError> {
         self.content().map(|content| content.code(self.hint)).transpose()
     }
@@ -132,9 +133,16 @@ impl<'p> CodeFile<'p> {
 
     fn read(&self) -> Option<Content> {
         let Place { files, contents, .. } = self.place;
-        let (mut file, stamp) = files.open_found(self.path).ok()?;
+        let unreadable = Content { text: Err(CodeError::Unreadable), version: None };
+        let (mut file, stamp) = match files.open_found(self.path) {
+            Ok(found) => found,
+            Err(ToolError::File { .. }) => return Some(unreadable),
+            Err(_) => return None,
+        };
         let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0).min(MAX_SOURCE_BYTES));
-        file.by_ref().take(max_bytes(files)).read_to_end(&mut bytes).ok()?;
+        if file.by_ref().take(max_bytes(files)).read_to_end(&mut bytes).is_err() {
+            return Some(unreadable);
+        }
         let is_same = bytes.len() as u64 == stamp.size && FileStamp::of(&fstat(&file).ok()?) == stamp;
         let contents = contents.as_ref().filter(|_| is_same);
         let id =
@@ -159,6 +167,7 @@ fn max_bytes(files: &Files) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 
@@ -199,16 +208,36 @@ mod tests {
         }
     }
 
+    fn files_of(worktree: &Path) -> Files {
+        let (policy, grant) = (Policy::new(&[], &ToolNames::default()).unwrap(), Grant::of_tools(["t"]));
+        let decision = Decision::Allow { rule: String::new() };
+        let guard = PathGuard::of("t", Permission::FileRead, &decision, &Arc::new(policy), &Arc::new(grant));
+        Files::of_checkout(worktree, guard).unwrap()
+    }
+
+    fn limits() -> WalkLimits {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        WalkLimits { recursive: true, deadline, cancel: Cancel::default() }
+    }
+
+    /// A directory is such a file, whoever runs the test.
+    #[test]
+    fn a_file_that_cannot_be_read_is_no_file_that_is_gone() {
+        let worktree = tempfile::tempdir().unwrap();
+        let (files, limits, cache) = (files_of(worktree.path()), limits(), AnalysisCache::default());
+        let place = Place { files: &files, limits: &limits, cache: &cache, contents: None };
+        let hint = LanguageHint::Named(Language::Rust);
+        let stamp = FileStamp { device: 1, inode: 2, size: 3, modified: (100, 0), changed: (100, 0) };
+        let find = |path: &str| CodeFile::found(&place, path, hint, &stamp).analysis::<Length>();
+        assert_eq!(find("gone.rs"), Ok(None));
+        assert_eq!(find(""), Err(CodeError::Unreadable));
+    }
+
     /// What is known of a file's content is asked until the file's metadata alone leads to the result.
     #[test]
     fn a_file_that_has_not_changed_costs_one_question() {
         let worktree = tempfile::tempdir().unwrap();
-        let (policy, grant) = (Policy::new(&[], &ToolNames::default()).unwrap(), Grant::of_tools(["t"]));
-        let decision = Decision::Allow { rule: String::new() };
-        let guard = PathGuard::of("t", Permission::FileRead, &decision, &Arc::new(policy), &Arc::new(grant));
-        let files = Files::of_checkout(worktree.path(), guard).unwrap();
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let limits = WalkLimits { recursive: true, deadline, cancel: Cancel::default() };
+        let (files, limits) = (files_of(worktree.path()), limits());
         let (cache, hint) = (AnalysisCache::default(), LanguageHint::Named(Language::Rust));
         let contents = Arc::new(KnownFrom(100, AtomicUsize::new(0)));
         let known: Arc<dyn FileContents> = Arc::clone(&contents) as Arc<dyn FileContents>;

@@ -212,7 +212,7 @@ impl<'s, T> Seeker<'s, T> {
             Ok(value) => return Ok(value),
             // The limit that stopped it says why.
             Err(CodeError::Stopped) => self.place.limits.check()?,
-            Err(CodeError::UnknownLanguage | CodeError::Binary) if !file.is_expected() => {}
+            Err(CodeError::UnknownLanguage | CodeError::Binary | CodeError::Unreadable) if !file.is_expected() => {}
             Err(error) => self.left_out.push((path.to_owned(), error)),
         }
         Ok(None)

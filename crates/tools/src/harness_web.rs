@@ -56,6 +56,15 @@ impl FakeWeb {
         lock(&self.pages).insert(url.to_string(), Answer::Page(page));
     }
 
+    /// Adds an answer with a status that asks to wait so many seconds.
+    pub fn ask_to_wait(&self, url: &str, status: u16, seconds: u64) {
+        self.answer(url, status, "text/html", "<h1>Slow down</h1>");
+        let Ok(url) = WebUrl::parse(url) else { return };
+        if let Some(Answer::Page(page)) = lock(&self.pages).get_mut(url.as_str()) {
+            page.retry_after = Some(seconds);
+        }
+    }
+
     /// Lets one address lead to another one.
     pub fn redirect(&self, from: &str, to: &str) {
         if let (Ok(from), Ok(to)) = (WebUrl::parse(from), WebUrl::parse(to)) {

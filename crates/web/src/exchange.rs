@@ -1,6 +1,7 @@
 //! One request and its response over one connection, which ends with it.
 
 use std::error::Error;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -133,12 +134,14 @@ fn marks(headers: &HeaderMap) -> Marks {
     Marks { etag: mark(&header::ETAG), modified: mark(&header::LAST_MODIFIED) }
 }
 
-/// Returns the seconds that a server asks to wait; a date counts from the server's own clock.
+/// Returns the seconds that a server asks to wait. A date counts from the server's own clock, or from that of this
+/// machine if the server does not say what time it is.
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let given = text(headers, &header::RETRY_AFTER)?;
     let seconds = given.parse().ok().or_else(|| {
         let until = httpdate::parse_http_date(&given).ok()?;
-        let now = httpdate::parse_http_date(&text(headers, &header::DATE)?).ok()?;
+        let stated = text(headers, &header::DATE).and_then(|date| httpdate::parse_http_date(&date).ok());
+        let now = stated.unwrap_or_else(SystemTime::now);
         Some(until.duration_since(now).unwrap_or_default().as_secs())
     });
     seconds.map(|seconds: u64| seconds.min(MAX_RETRY_AFTER))

@@ -184,9 +184,18 @@ fn a_status_of_failure_is_a_response() {
     let server = Server::start(vec![("/", answers(503, fields, "later"))]);
     let response = fetch(server.url("/")).unwrap();
     assert_eq!((response.status, response.retry_after), (503, Some(7)));
-    let fields = "date: Thu, 26 Nov 2026 07:00:00 GMT\r\nretry-after: Thu, 26 Nov 2026 07:01:30 GMT\r\n";
-    let server = Server::start(vec![("/", answers(429, fields, ""))]);
-    assert_eq!(fetch(server.url("/")).unwrap().retry_after, Some(90));
+    let table = [
+        ("date: Thu, 26 Nov 2026 07:00:00 GMT\r\nretry-after: Thu, 26 Nov 2026 07:01:30 GMT\r\n", Some(90)),
+        // By the clock of this machine, these are far away.
+        ("retry-after: Thu, 26 Nov 1998 07:01:30 GMT\r\n", Some(0)),
+        ("date: soon\r\nretry-after: Tue, 26 Nov 2999 07:01:30 GMT\r\n", Some(86_400)),
+        ("retry-after: 99999999\r\n", Some(86_400)),
+        ("retry-after: soon\r\n", None),
+    ];
+    for (fields, expected) in table {
+        let server = Server::start(vec![("/", answers(429, fields, ""))]);
+        assert_eq!(fetch(server.url("/")).unwrap().retry_after, expected, "{fields}");
+    }
 }
 
 #[test]

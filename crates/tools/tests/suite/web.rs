@@ -155,10 +155,13 @@ pub(crate) async fn a_host_that_is_away_stops_no_other(mut harness: ToolHarness)
 }
 
 pub(crate) async fn what_cannot_be_read_is_explained(mut harness: ToolHarness) {
+    harness.scope.limits.longest_retry_wait = Duration::ZERO;
     let web = &harness.web;
     web.put("https://page.example/a.pdf", "application/pdf", "%PDF-1.7");
     web.answer("https://page.example/later", 503, "text/html", "<h1>Come back</h1>");
     web.answer("https://page.example/mine", 403, "text/html", "<h1>Not for you</h1>");
+    web.ask_to_wait("https://busy.example/", 429, 90);
+    web.ask_to_wait("https://page.example/limited", 403, 60);
     web.put("https://page.example/empty", "text/html", "<div id=root></div><script>run()</script>");
     web.fail("https://gone.example/", WebFailure::UnknownHost(Host::parse("gone.example").unwrap()));
     web.fail("https://page.example/slow", WebFailure::Timeout { seconds: 30 });
@@ -167,6 +170,15 @@ pub(crate) async fn what_cannot_be_read_is_explained(mut harness: ToolHarness) {
         ("https://page.example/nowhere", "Retry: https://page.example/nowhere answers with status 404: Not Found"),
         ("https://page.example/mine", "Retry: https://page.example/mine answers with status 403: Not for you"),
         ("https://page.example/later", "Network: https://page.example/later answers with status 503: Come back"),
+        (
+            "https://busy.example/",
+            "Network: https://busy.example/ answers with status 429: Slow down; it may be asked again in 90 s\n\
+             [it was tried again 2 times]",
+        ),
+        (
+            "https://page.example/limited",
+            "Retry: https://page.example/limited answers with status 403: Slow down; it may be asked again in 60 s",
+        ),
         ("https://gone.example/", "Retry: the host `gone.example` is not known"),
         ("https://page.example/slow", "Timeout: timed out after 30 s"),
         (

@@ -159,12 +159,11 @@ fn require_success(response: WebResponse) -> Result<WebResponse, ToolError> {
     }
     let said: String = plain(&String::from_utf8_lossy(body)).chars().take(SAID).collect();
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-    let text = format!("{url} answers with status {status}{said}");
+    // Services also limit how often they are asked with a status that says only that a request is forbidden.
+    let later = retry_after.map(|seconds| format!("; it may be asked again in {seconds} s")).unwrap_or_default();
+    let text = format!("{url} answers with status {status}{said}{later}");
     Err(match status {
-        408 | 425 | 429 | 500.. => {
-            let later = retry_after.map(|seconds| format!("; it asks to wait {seconds} s")).unwrap_or_default();
-            ToolError::Network(format!("{text}{later}"))
-        }
+        408 | 425 | 429 | 500.. => ToolError::Network(text),
         _ => ToolError::Retry(text),
     })
 }

@@ -43,9 +43,13 @@ fn deep_nesting_overflows_no_stack() {
 #[test]
 fn what_is_no_code_is_no_error() {
     let noise: String = (0..5_000_u32).map(|number| char::from(b' ' + (number * number % 93) as u8)).collect();
+    // As the bytes of a program are decoded that has no zero byte at its begin.
+    let binary: String = (0..5_000_u32)
+        .filter_map(|number| char::from_u32(1 + (number.wrapping_mul(2_654_435_761) >> 13) % 0xff))
+        .collect();
     let minified = format!("x=1;{}", "function f(a){return a?f(a-1):0};".repeat(2_000));
     for language in Language::ALL {
-        for text in ["", "\n", "\u{feff}", "\u{fffd}é漢\u{202e}", "'", "\"\"\"", "/*", &noise, &minified] {
+        for text in ["", "\n", "\u{feff}", "\u{fffd}é漢\u{202e}", "'", "\"\"\"", "/*", &noise, &binary, &minified] {
             analyze(language, text);
         }
     }

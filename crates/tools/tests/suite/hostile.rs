@@ -246,6 +246,23 @@ pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) 
     let expected = "Retry: huge has 30 GB, more than the limit of 10 MB; read parts of it with read_file or grep";
     let copy = json!({"src": "huge", "dst": "copy"});
     assert_eq!(said(&harness.call("copy_file", copy).await), expected);
+    // As code or as a profile, it is neither read nor parsed.
+    File::create(harness.path().join("huge.rs")).unwrap().set_len(30 << 30).unwrap();
+    let named = "huge.rs has 30 GB, more than the limit of 10 MB; read parts of it with read_file or grep";
+    let no_profile = "huge.rs has 30 GB, more than the limit of 10 MB; the user can set another one, \
+                      `tools.file_operations.max_file_size_mb`, or record fewer samples";
+    let below = "[1 files not analysed: huge.rs: larger than 10 MB]";
+    for (tool, arguments, expected) in [
+        ("analyze_code_structure", json!({"path": "huge.rs"}), named),
+        ("measure_code_complexity", json!({"files": ["huge.rs"]}), named),
+        ("find_code_patterns", json!({"pattern": "f($X)", "path": "huge.rs"}), named),
+        ("analyze_performance", json!({"path": "huge.rs"}), no_profile),
+        ("find_code_patterns", json!({"pattern": "f($X)"}), below),
+        ("analyze_dependencies", json!({}), below),
+    ] {
+        let output = harness.call(tool, arguments.clone()).await;
+        assert!(said(&output).contains(expected), "{tool} {arguments}: {}", said(&output));
+    }
     // The control: a file just below the limit is read.
     harness.put("line", "x".repeat(9 << 20)).unwrap();
     let output = harness.call("read_file", json!({"path": "line"})).await;

@@ -500,6 +500,20 @@ pub(crate) async fn the_documentation_of_a_library_is_found(harness: ToolHarness
     let found = docs("npm:left-pad", Some("latest")).await;
     assert_eq!((found.version.as_deref(), found.content.as_str()), (Some("1.3.0"), "# left-pad"));
     assert_eq!(docs("golang.org/x/net", Some("v0.30.0")).await.registry, "pkg.go.dev");
+    // A registry may write a name in another way, but not describe another package.
+    web.put("https://pypi.org/pypi/Requests/json", "application/json", PYPI);
+    assert_eq!(docs("python:Requests", None).await.summary, "HTTP for Humans.");
+    web.put("https://pypi.org/pypi/reqeusts/json", "application/json", PYPI);
+    web.put("https://registry.npmjs.org/leftpad/latest", "application/json", NPM_LATEST);
+    web.put("https://registry.npmjs.org/none/latest", "application/json", "{}");
+    for (library, expected) in [
+        ("python:reqeusts", "https://pypi.org/pypi/reqeusts/json describes the package `requests`, not `reqeusts`"),
+        ("npm:leftpad", "https://registry.npmjs.org/leftpad/latest describes the package `left-pad`, not `leftpad`"),
+        ("npm:none", "https://registry.npmjs.org/none/latest describes no package, not `none`"),
+    ] {
+        let output = harness.call("fetch_api_docs", json!({ "library": library })).await;
+        assert!(said(&output).starts_with(&format!("Retry: {expected}")), "{}", said(&output));
+    }
     // Of a name alone, the project says where it is.
     harness.put("Cargo.toml", "").unwrap();
     assert_eq!(docs("serde", None).await.registry, "docs.rs");

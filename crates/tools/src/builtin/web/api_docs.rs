@@ -1,6 +1,7 @@
 //! `fetch_api_docs`: the documentation of a library at the registry of its language.
 
 use async_trait::async_trait;
+use orchestrate_core::invisible::shown;
 use orchestrate_core::web::{WebResponse, WebServiceName};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -191,6 +192,10 @@ async fn pypi(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, 
     let response = web.ask(WebServiceName::Pypi, url, "application/json", None).await?;
     let value = json_of(&response)?;
     let info = value.get("info").cloned().unwrap_or_default();
+    let named = text(&info, "name");
+    if of_python(&named) != of_python(library.name) {
+        return Err(another(&response, library, &named));
+    }
     let url = of_urls(&info, "project_urls").or_else(|| Some(text(&info, "docs_url")).filter(|url| !url.is_empty()));
     Ok(APIDocumentation {
         library: library.name.to_owned(),
@@ -200,6 +205,20 @@ async fn pypi(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, 
         summary: text(&info, "summary"),
         content: text(&info, "description"),
     })
+}
+
+/// Returns the form in which names of Python's packages are compared, as
+/// <https://packaging.python.org/en/latest/specifications/name-normalization/> says.
+fn of_python(name: &str) -> String {
+    let parts: Vec<&str> = name.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect();
+    parts.join("-").to_ascii_lowercase()
+}
+
+/// Words that a registry answers with another package than it was asked for, which an agent would take for its own.
+fn another(response: &WebResponse, library: &Library<'_>, named: &str) -> ToolError {
+    let named = shown(&named.chars().take(MAX_NAME).collect::<String>());
+    let what = if named.is_empty() { "no package".to_owned() } else { format!("the package `{named}`") };
+    ToolError::Retry(format!("{} describes {what}, not `{}`", response.url, library.name))
 }
 
 /// Returns the address of the documentation among a project's own.
@@ -214,8 +233,13 @@ fn of_urls(info: &Value, field: &str) -> Option<String> {
 /// may be too large, as it lists all versions; a manifest is small, but seldom has the text.
 async fn npm(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, ToolError> {
     let base = web.service(WebServiceName::Npm)?.below([library.name]);
-    let manifest = base.below([library.version.unwrap_or("latest")]);
-    let manifest = json_of(&web.ask(WebServiceName::Npm, manifest, "application/json", None).await?)?;
+    let url = base.below([library.version.unwrap_or("latest")]);
+    let response = web.ask(WebServiceName::Npm, url, "application/json", None).await?;
+    let manifest = json_of(&response)?;
+    let named = text(&manifest, "name");
+    if named != library.name {
+        return Err(another(&response, library, &named));
+    }
     let mut content = text(&manifest, "readme");
     if content.is_empty() {
         let package = web.ask(WebServiceName::Npm, base, "application/json", None).await?;

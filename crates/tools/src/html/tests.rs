@@ -251,6 +251,9 @@ fn what_is_deeper_than_can_be_kept_is_still_read() {
     let depth = 10_000;
     let html = format!("{}x{}y", "<div>".repeat(depth), "</div>".repeat(depth));
     assert_eq!(read(&html), "x\n\ny\n");
+    // What is hidden there ends where it does elsewhere.
+    let html = format!("{}<i hidden>a<b>b</b>c</i>d<p hidden><u hidden>e</u>f</p>g", "<div>".repeat(depth));
+    assert_eq!(read(&html), "d\n\ng\n");
     let html = format!("{}x{}y", "<blockquote>".repeat(depth), "</blockquote>".repeat(depth));
     assert!(read(&html).ends_with("x\n\ny\n"));
 }

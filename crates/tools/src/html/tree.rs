@@ -311,7 +311,7 @@ impl Builder {
                 // Nothing of it is shown, but what is before it and what is after it stay apart.
                 self.push(Kind::Element(Tag::Block));
             }
-            self.hidden = Some(self.open.len());
+            self.hidden = Some(self.next_place());
         }
         let id = if self.hidden.is_some() { None } else { self.push(Kind::Element(tag)) };
         if let Some(id) = id {
@@ -376,6 +376,7 @@ impl Builder {
         self.in_title = false;
         if self.beyond > 0 {
             self.beyond -= 1;
+            self.show_from(MAX_DEPTH + self.beyond);
             return;
         }
         if let Some(at) = self.open.iter().rposition(|open| open.name == name) {
@@ -385,14 +386,24 @@ impl Builder {
 
     fn close_from(&mut self, at: usize) {
         let end = self.page.nodes.len();
-        if self.hidden.is_some_and(|hidden| at <= hidden) {
-            self.hidden = None;
-        }
+        self.show_from(at);
         for open in self.open.drain(at.min(self.open.len())..) {
             let Some(id) = open.id else { continue };
             if let Some(node) = self.page.nodes.get_mut(id) {
                 node.end = end;
             }
+        }
+    }
+
+    /// Returns the place of the next element among the open ones, after which those come that are too deep.
+    fn next_place(&self) -> usize {
+        if self.open.len() < MAX_DEPTH { self.open.len() } else { MAX_DEPTH + self.beyond }
+    }
+
+    /// Shows what comes next if the outermost hidden element is at this place among the open ones, or within that one.
+    fn show_from(&mut self, at: usize) {
+        if self.hidden.is_some_and(|hidden| at <= hidden) {
+            self.hidden = None;
         }
     }
 

@@ -73,8 +73,16 @@ fn first() -> Vec<Event> {
             spawn: None,
         };
         let (agent, base) = (Some("implementer".to_owned()), "base".into());
-        let spawned =
-            Event::AgentSpawned { task: task.clone(), attempt: 1, agent, model: None, branch, base, spec: None };
+        let spawned = Event::AgentSpawned {
+            task: task.clone(),
+            attempt: 1,
+            agent,
+            model: None,
+            branch,
+            base,
+            spec: None,
+            sends: None,
+        };
         [added, Event::TaskReady { task }, spawned]
     };
     std::iter::once(started).chain((0..AGENTS).flat_map(of_agent)).collect()

@@ -209,6 +209,7 @@ fn events_of(task: &TaskId, base: &Oid) -> Vec<Event> {
             branch: format!("orchestrate/r-played/{task}"),
             base: base.clone(),
             spec: Some("spec".into()),
+            sends: None,
         },
         Event::WorktreePrepared { task: task.clone(), onto: None },
     ];

@@ -82,7 +82,8 @@ fn sends_no_private_data_out() -> Outcome {
     says(&world.types(&["status"], 0)?, &["T1: it has read text from outside (fetch_url), holds private data"])?;
     let status = world.types(&["status", "--json"], 0)?.json()?;
     let told = at(&status, "/tasks/0/taint")?;
-    if *told != json!({"outside_text": {"tool": "fetch_url"}, "flagged": true}) {
+    let outside = json!({"tool": "fetch_url"});
+    if *told != json!({"outside_text": outside, "flagged": true, "sent": true, "can_send": "allowed"}) {
         return fail(told);
     }
     let shown = world.types(&["audit", "show", "--json"], 0)?.stdout;

@@ -274,8 +274,16 @@ fn worked_on(world: &World, of_run: Option<u64>, of_task: Option<u64>) -> Result
         base_branch: None,
     };
     let branch = run.task_branch(&id);
-    let spawned =
-        Event::AgentSpawned { task: id.clone(), attempt: 1, agent: None, model: None, branch, base, spec: None };
+    let spawned = Event::AgentSpawned {
+        task: id.clone(),
+        attempt: 1,
+        agent: None,
+        model: None,
+        branch,
+        base,
+        spec: None,
+        sends: None,
+    };
     let first = vec![started, Event::planned(task), Event::TaskReady { task: id.clone() }, spawned];
     let journal = Journal::create(&store, &run, first)?;
     MOMENT.store(now - 30_000, Ordering::Relaxed);

@@ -505,6 +505,7 @@ pub(crate) mod tests {
             branch: format!("orchestrate/r-abcdef/{task}"),
             base: "base".into(),
             spec: None,
+            sends: None,
         };
         let started = Event::RunStarted {
             plan: None,

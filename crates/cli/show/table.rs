@@ -6,7 +6,7 @@ use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED, TaskReport, TaskTa
 use orchestrate_core::run_state::{Approval, EndCause, TakeOver, TaskError, Verify};
 use orchestrate_core::taint::OutsideSource;
 use orchestrate_core::{
-    AgentId, CallHash, Liveness, RejectingEndpoint, Report, ReviewVerdict, TaskId, TaskState, split_hint,
+    AgentId, CallHash, Liveness, RejectingEndpoint, Report, ReviewVerdict, Sending, TaskId, TaskState, split_hint,
 };
 
 use crate::show::columns;
@@ -181,15 +181,20 @@ fn remarks(task: &TaskReport) -> String {
     lines.map(|line| format!("{}: {line}\n", task.id)).collect()
 }
 
-/// Describes an agent that text from outside could have made give private data away.
+/// Describes an agent that text from outside could make give private data away.
 fn tainted(taint: &TaskTaint) -> String {
     let source = match &taint.outside_text {
         OutsideSource::Tool(tool) => one_line(tool, 60),
         OutsideSource::Agent(agent) => format!("through {agent}"),
     };
+    let sends = match (taint.sent, taint.can_send) {
+        (true, _) => "has made a call that can send data out",
+        (false, Some(Sending::Asked)) => "can send data out if you agree to a call",
+        (false, _) => "can send data out",
+    };
     format!(
-        "it has read text from outside ({source}), holds private data and could send data out; its calls with `taint` \
-         in the audit log show what it did then"
+        "it has read text from outside ({source}), holds private data and {sends}; its calls with `taint` in the audit \
+         log show what it did then"
     )
 }
 
@@ -422,6 +427,20 @@ mod tests {
                      T1 waits for your answer to its question 2 until 1970-01-01T00:01:00.000Z; then its agent goes on \
                      without an answer:\n  | which port?\n";
         assert_eq!(questions([(&agent, &asked), (&agent, &timed)].into_iter()), shown);
+    }
+
+    #[test]
+    fn what_a_flagged_agent_can_do_is_said() {
+        let table = [
+            (true, Some(Sending::Asked), "holds private data and has made a call that can send data out;"),
+            (false, Some(Sending::Asked), "holds private data and can send data out if you agree to a call;"),
+            (false, Some(Sending::Allowed), "holds private data and can send data out;"),
+        ];
+        for (sent, can_send, expected) in table {
+            let outside_text = OutsideSource::Agent("T2".into());
+            let said = tainted(&TaskTaint { outside_text, flagged: true, sent, can_send });
+            assert!(said.starts_with(&format!("it has read text from outside (through T2), {expected}")), "{said}");
+        }
     }
 
     #[test]

@@ -322,6 +322,7 @@ mod tests {
                 branch: format!("orchestrate/r-abcdef/{task}"),
                 base: "base".into(),
                 spec: None,
+                sends: None,
             };
             [spawned, Event::TaskMerged { task: task.into(), commit: None, target: None, summary: None }]
         });
@@ -348,6 +349,7 @@ mod tests {
             branch: "orchestrate/r-abcdef/a".to_owned(),
             base: "base".into(),
             spec: None,
+            sends: None,
         };
         let asked = Event::ApprovalRequested {
             task: "a".into(),

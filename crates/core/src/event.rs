@@ -1,5 +1,4 @@
-//! The events of a run, in the past tense, and their serialized form. Each is recorded before its effect (append →
-//! apply → act), and every act can be repeated. Readers ignore unknown types. Large texts are blobs beside the events.
+//! The events of a run, in the past tense: recorded before their effects, which can be repeated. Large texts are blobs.
 
 mod held;
 mod landing;
@@ -54,7 +53,7 @@ pub struct Recorded {
     pub event: Event,
 }
 
-/// Something that happened in a run.
+/// Something that happened in a run. Readers ignore unknown types.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "type")]
@@ -160,6 +159,9 @@ pub enum Event {
         base: Oid,
         /// The agent's specification ([`crate::AgentSpec`]); that of the first attempt applies to all of them.
         spec: Option<BlobId>,
+        /// How its tools and its rules let it send data out; absent if they do not, and in older journals.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sends: Option<crate::sending::Sending>,
     },
     /// The worktree's setup has run, or it has a commit: the one that work was returned onto, or its branch's tip.
     #[serde(rename = "worktree.prepared")]

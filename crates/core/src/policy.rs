@@ -458,6 +458,18 @@ impl Policy {
         !matches!(self.decide(agent, &question), Decision::Deny { .. })
     }
 
+    /// Returns the mildest decision that a call could get which names this or more: some calls may be denied or asked
+    /// about by rules with patterns, and where only a built-in rule asks, a rule may allow some.
+    pub fn mildest(&self, grant: &Grant, question: &Question<'_>) -> Decision {
+        let decided = self.decide(grant, question);
+        let is_asked_by_user = self.matching(RuleDecision::Ask, question).is_some();
+        let allows = |rule: &&Rule| rule.decision == RuleDecision::Allow && rule.is_about(question);
+        match (&decided, self.rules.iter().find(allows)) {
+            (Decision::Ask { .. }, Some(rule)) if !is_asked_by_user => rule_decision(rule),
+            _ => decided,
+        }
+    }
+
     /// Returns the part of the policy that decides about paths which a tool uses in one way, for judging many of them;
     /// `None` if it allows every path. The targets of the question have no effect.
     pub fn about_paths(&self, grant: &Grant, question: &Question<'_>) -> Option<Policy> {

@@ -11,6 +11,7 @@ use crate::hand_back::HandBack;
 use crate::ids::{AgentId, Oid, RunId, TaskId};
 use crate::price::{Cost, DOLLAR};
 use crate::run_state::{EndCause, RunState, TakeOver, TaskError, TaskRecord, TaskState, Verify};
+use crate::sending::Sending;
 use crate::taint::{Exposure, OutsideSource};
 use crate::task::Work;
 use crate::verdict::ReviewVerdict;
@@ -172,14 +173,23 @@ pub struct TaskReport {
 pub struct TaskTaint {
     /// Where the first such text came from.
     pub outside_text: OutsideSource,
-    /// Whether it also holds private data and has made a call that can send data out, so that the text could have made
-    /// it give these away.
+    /// Whether it also holds private data and can send data out, so that the text could make it give these away.
     pub flagged: bool,
+    /// Whether it has made a call that can send data out.
+    pub sent: bool,
+    /// How it could send data out with the tools that it has; `None` if a rule or the sandbox is against every call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub can_send: Option<Sending>,
 }
 
 impl TaskTaint {
     fn of(exposure: &Exposure) -> Option<Self> {
-        Some(Self { outside_text: exposure.outside()?.clone(), flagged: exposure.is_complete() })
+        Some(Self {
+            outside_text: exposure.outside()?.clone(),
+            flagged: exposure.is_complete(),
+            sent: exposure.has_sent(),
+            can_send: exposure.can_send(),
+        })
     }
 }
 

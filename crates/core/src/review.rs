@@ -428,6 +428,7 @@ mod tests {
             branch: format!("orchestrate/r-abcdef/{id}"),
             base: "b0".into(),
             spec: None,
+            sends: None,
         };
         let started = Event::RunStarted {
             plan: None,

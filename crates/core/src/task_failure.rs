@@ -121,6 +121,7 @@ mod tests {
             branch: "b".to_owned(),
             base: "base".into(),
             spec: None,
+            sends: None,
         };
         tell(Event::TaskReady { task: "T1".into() });
         tell(spawned.clone());

@@ -175,7 +175,16 @@ fn tree_of(state: &RunState, task: &TaskId) -> Oid {
 fn spawned(task: &TaskId, attempt: u32) -> Event {
     let branch = format!("orchestrate/r-abcdef/{task}");
     let agent = (task.as_str() == "T1").then(|| "implementer".to_owned());
-    Event::AgentSpawned { task: task.clone(), attempt, agent, model: None, branch, base: Oid::from("base"), spec: None }
+    Event::AgentSpawned {
+        task: task.clone(),
+        attempt,
+        agent,
+        model: None,
+        branch,
+        base: Oid::from("base"),
+        spec: None,
+        sends: None,
+    }
 }
 
 fn snapshot(task: &TaskId, commit: &str, tree: &str) -> Event {

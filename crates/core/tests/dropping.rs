@@ -56,7 +56,16 @@ impl Story {
         let (task, commit) = (id(task), Some(merge.clone()));
         self.tell(Event::TaskReady { task: task.clone() });
         let (agent, model, base) = (Some("x".to_owned()), None, target.clone());
-        self.tell(Event::AgentSpawned { task: task.clone(), attempt: 1, agent, model, branch, base, spec: None });
+        self.tell(Event::AgentSpawned {
+            task: task.clone(),
+            attempt: 1,
+            agent,
+            model,
+            branch,
+            base,
+            spec: None,
+            sends: None,
+        });
         let summary = String::new();
         self.tell(Event::TaskCommitted { task: task.clone(), commit: work.clone(), tree: tree.clone(), summary });
         self.tell(Event::MergeStarted {
@@ -141,6 +150,7 @@ fn a_rejection_of_merged_work_that_changed_nothing_may_be_taken_back() {
         branch: "orchestrate/r/a".to_owned(),
         base: oid("c merge"),
         spec: None,
+        sends: None,
     };
     let failed = |cause| Event::TaskFailed { task: id("a"), cause, message: String::new() };
     let is_offered = |story: &Story| story.0.actions(&id("a")).contains(&Action::Approve(id("a")));

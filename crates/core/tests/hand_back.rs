@@ -35,6 +35,7 @@ impl Story {
                 branch: format!("orchestrate/r-abcdef/{task}"),
                 base: "base".into(),
                 spec: None,
+                sends: None,
             });
             story.tell(Event::WorktreePrepared { task: task.into(), onto: None });
         }

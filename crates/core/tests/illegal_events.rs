@@ -37,7 +37,7 @@ fn begun() -> Vec<Event> {
 
 fn spawned() -> Event {
     let (branch, base) = ("orchestrate/r-abcdef/a".to_owned(), oid("base"));
-    Event::AgentSpawned { task: a(), attempt: 1, agent: None, model: None, branch, base, spec: None }
+    Event::AgentSpawned { task: a(), attempt: 1, agent: None, model: None, branch, base, spec: None, sends: None }
 }
 
 /// Returns the parts of a request that keeps the messages of the request with this number, and this many of them.

@@ -50,7 +50,7 @@ impl Story {
         let base = self.0.target_tip(self.0.task(task).unwrap()).clone();
         let (branch, agent) = (format!("orchestrate/r-abcdef/{task}"), Some("implementer".to_owned()));
         let (task, model, spec) = (task.clone(), None, None);
-        self.tell(Event::AgentSpawned { task: task.clone(), attempt, agent, model, branch, base, spec });
+        self.tell(Event::AgentSpawned { task: task.clone(), attempt, agent, model, branch, base, spec, sends: None });
         self.tell(Event::WorktreePrepared { task, onto: None });
     }
 

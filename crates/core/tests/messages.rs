@@ -52,6 +52,7 @@ impl Story {
                 model: None,
                 base: "base".into(),
                 spec: None,
+                sends: None,
             });
         }
         story

@@ -28,6 +28,7 @@ fn events(story: &str) -> Vec<Event> {
                 branch: "orchestrate/r-abcdef/a".to_owned(),
                 base: Oid::from("base"),
                 spec: None,
+                sends: None,
             },
             "requested" => Event::ModelRequested {
                 task: a(),

@@ -44,6 +44,7 @@ fn spawned() -> Event {
         branch: "orchestrate/r-abcdef/T1".to_owned(),
         base: Oid::from("base"),
         spec: None,
+        sends: None,
     }
 }
 

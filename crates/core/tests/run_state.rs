@@ -116,6 +116,7 @@ fn spawned(task: &str, attempt: u32) -> Event {
         branch: format!("orchestrate/r-abcdef/{task}"),
         base: oid("base"),
         spec: None,
+        sends: None,
     }
 }
 

@@ -83,6 +83,7 @@ impl Story {
             branch: format!("orchestrate/r-abcdef/{agent}"),
             base: "base".into(),
             spec: None,
+            sends: None,
         });
     }
 

@@ -32,7 +32,7 @@ fn told(settings: RunSettings, agents: [&str; 2], story: &str) -> RunState {
         events.push(Event::TaskReady { task: task.clone() });
         let (branch, base) = (format!("orchestrate/r-abcdef/{task}"), Oid::from("base"));
         let (agent, model) = (Some("implementer".to_owned()), Some("m".to_owned()));
-        events.push(Event::AgentSpawned { task, attempt: 1, agent, model, branch, base, spec: None });
+        events.push(Event::AgentSpawned { task, attempt: 1, agent, model, branch, base, spec: None, sends: None });
     }
     for word in story.split_whitespace() {
         let (task, rest) = word.split_at(1);

@@ -48,6 +48,7 @@ impl Story {
                 model: None,
                 base: "base".into(),
                 spec: None,
+                sends: None,
             });
         }
         self

@@ -74,6 +74,7 @@ impl Story {
             branch: format!("orchestrate/r-abcdef/{task}"),
             base: "base".into(),
             spec: None,
+            sends: None,
         })
     }
 

@@ -50,6 +50,7 @@ impl Story {
                 model: None,
                 base: "base".into(),
                 spec: None,
+                sends: None,
             });
         }
         self

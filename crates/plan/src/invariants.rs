@@ -255,7 +255,7 @@ fn run(plan: &Plan, fates: &[bool]) -> (Vec<TaskId>, RunState) {
         let branch = state.run_id.task_branch(&task);
         let (id, base) = (task.clone(), state.base.clone());
         let (agent, model, spec) = (None, None, None);
-        tell(&mut state, Event::AgentSpawned { task: id, attempt: 1, agent, model, branch, base, spec });
+        tell(&mut state, Event::AgentSpawned { task: id, attempt: 1, agent, model, branch, base, spec, sends: None });
         let id = task.clone();
         let end = if fates[order.len()] {
             Event::TaskMerged { task: id, commit: None, target: None, summary: None }

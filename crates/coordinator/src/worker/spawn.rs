@@ -6,13 +6,15 @@ use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::git_path::text;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::{Grant, Policy};
+use orchestrate_core::taint::{CommandNetwork, Means};
 use orchestrate_core::task::Work;
 use orchestrate_core::{
-    AgentSpec, Authority, Fallback, Oid, RunState, Task, TaskId, TaskRecord, ToolSettings, WorkStep,
+    AgentSpec, Authority, Fallback, Oid, RunState, Sending, Task, TaskId, TaskRecord, ToolSettings, WorkStep,
 };
 use orchestrate_git::Repo;
 use orchestrate_journal::{Batch, Blob};
 use orchestrate_plan::Role;
+use orchestrate_sandbox::Confinement;
 
 use crate::error::CoordinatorError;
 use crate::link::requests::ReachLimit;
@@ -144,13 +146,14 @@ async fn spawn(context: &RunContext, task: &TaskId, shutdown: &Shutdown) -> Resu
         // A child begins with its parent's work so far, which need not be merged.
         _ => record.first_base().unwrap_or_else(|| state.target_tip(&record)).clone(),
     };
-    let (agent, model, spec) = match &record.task.work {
-        Work::Run(_) => (None, None, None),
+    let (agent, model, spec, sends) = match &record.task.work {
+        Work::Run(_) => (None, None, None, None),
         Work::Agent(named) => {
             let role = named.clone().unwrap_or_else(|| state.settings.agent.clone());
             let beginning = Beginning { record: &record, review: &review, base: &base, shutdown };
             let Some(spec) = agent_spec(context, &role, beginning).await? else { return Ok(()) };
-            (Some(role), Some(spec.model.clone()), Some(Blob::new(value_bytes(&spec, "agent")?)))
+            let sends = sending(context, &record, &role, &spec)?;
+            (Some(role), Some(spec.model.clone()), Some(Blob::new(value_bytes(&spec, "agent")?)), sends)
         }
     };
     let (id, attempt) = (task.clone(), record.attempt() + 1);
@@ -163,6 +166,7 @@ async fn spawn(context: &RunContext, task: &TaskId, shutdown: &Shutdown) -> Resu
         branch: context.run.task_branch(task),
         base,
         spec: spec.as_ref().map(|blob| blob.id().clone()),
+        sends,
     };
     let returned = news.as_ref().map(|text| {
         let (task, text) = (task.clone(), text.id().clone());
@@ -233,6 +237,30 @@ async fn agent_spec(
         max_output_tokens: limits.max_output_tokens,
         max_turns: task.turns.unwrap_or(limits.max_turns).min(most_turns),
     }))
+}
+
+/// Returns how an agent of this role, with the tools of its specification, could send data out.
+fn sending(
+    context: &RunContext,
+    record: &TaskRecord,
+    role_name: &str,
+    spec: &AgentSpec,
+) -> Result<Option<Sending>, CoordinatorError> {
+    let (role, state) = (context.roles.role(role_name)?, context.state());
+    let settings = &state.settings;
+    let authority = authority::of_agent(context, &state, record, role);
+    let rules = authority.rules_within(&settings.rules);
+    let policy = Policy::new(&rules, &settings.tools).map_err(CoordinatorError::Rules)?;
+    let grant = authority.grant.clone();
+    let tools = within(&settings.tool_settings, Some(authority));
+    let policy = policy.limited(&tools, &context.host.layout.worktree(&context.run, &record.task.id));
+    let commands = match context.host.sandbox.confinement() {
+        Confinement::Full => CommandNetwork::Proxied,
+        Confinement::Fallback => CommandNetwork::Absent,
+        Confinement::Unconfined => CommandNetwork::Unlimited,
+    };
+    let (grant, policy, web) = (&grant, &policy, &tools.web_requests);
+    Ok(Means { tools: &spec.tools, grant, policy, web, commands, settings }.sending())
 }
 
 /// Makes the map of the repository for an agent, who may get none; `None` if it was stopped.

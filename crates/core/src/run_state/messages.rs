@@ -488,6 +488,7 @@ mod tests {
                 branch: "orchestrate/r-abcdef/a".to_owned(),
                 base: "base".into(),
                 spec: None,
+                sends: None,
             });
             story
         }

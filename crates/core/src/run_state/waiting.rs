@@ -367,6 +367,7 @@ mod tests {
             branch: "orchestrate/r-abcdef/a".to_owned(),
             base: "base".into(),
             spec: None,
+            sends: None,
         };
         let wait = Wait::Agents { ids: vec!["x".into()], until_ms: None };
         let state = state(vec![

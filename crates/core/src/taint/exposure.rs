@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reach::Reach;
 use crate::ids::AgentId;
+use crate::sending::Sending;
 
 /// One of the three that are dangerous together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +14,7 @@ pub enum Leg {
     OutsideText,
     /// It holds private data.
     PrivateData,
-    /// It has sent something out, or made a call that could have.
+    /// It has made a call that can send data out, or has the tools for one that no rule denies.
     Egress,
 }
 
@@ -34,6 +35,9 @@ pub struct Exposure {
     outside: Option<(OutsideSource, u32)>,
     holds_private: bool,
     has_sent: bool,
+    /// How its tools and its rules let it send data out; also `None` for an agent of an older version.
+    #[serde(default)]
+    can_send: Option<Sending>,
 }
 
 impl Exposure {
@@ -44,12 +48,22 @@ impl Exposure {
 
     /// Reports whether it has read text from outside, holds private data and can send data out.
     pub fn is_complete(&self) -> bool {
-        self.outside.is_some() && self.holds_private && self.has_sent
+        self.outside.is_some() && self.holds_private && self.sends()
+    }
+
+    /// Reports whether it has made a call that can send data out.
+    pub fn has_sent(&self) -> bool {
+        self.has_sent
+    }
+
+    /// Returns how it could send data out with the tools that it has.
+    pub fn can_send(&self) -> Option<Sending> {
+        self.can_send
     }
 
     /// Returns which of the three it has; none before it has read text from outside, since it is harmless until then.
     pub fn legs(&self) -> Vec<Leg> {
-        let legs = [(Leg::OutsideText, true), (Leg::PrivateData, self.holds_private), (Leg::Egress, self.has_sent)];
+        let legs = [(Leg::OutsideText, true), (Leg::PrivateData, self.holds_private), (Leg::Egress, self.sends())];
         let has = |(leg, has): (Leg, bool)| (has && self.outside.is_some()).then_some(leg);
         legs.into_iter().filter_map(has).collect()
     }
@@ -63,6 +77,16 @@ impl Exposure {
     /// it were made before it was read.
     pub(super) fn leads(&self, turn: u32) -> bool {
         self.outside.as_ref().is_some_and(|(_, read)| *read < turn)
+    }
+
+    /// Reports whether it has sent something out, or could.
+    fn sends(&self) -> bool {
+        self.has_sent || self.can_send.is_some()
+    }
+
+    /// The agent begins with tools that let it send data out in this way.
+    pub(super) fn begins(&mut self, can_send: Option<Sending>) {
+        self.can_send = can_send;
     }
 
     /// Adds a call that was not refused.

@@ -13,6 +13,7 @@ use crate::ids::{AgentId, CallId, Oid, TaskId};
 use crate::merge_target::MergeTarget;
 use crate::message::Sender;
 use crate::permission::Permission;
+use crate::sending::Sending;
 use crate::settings::RunSettings;
 use crate::shared_map::SharedMap;
 use crate::tool_names::ToolNames;
@@ -128,7 +129,11 @@ impl Exposures {
             Event::SnapshotTaken { task, commit, .. } => self.made(task, commit),
             Event::MergePrepared { task, commit, .. } => self.prepared(task, commit),
             Event::TaskReturned { task, cause, .. } if brings_others_work(*cause) => self.begun(task),
-            Event::AgentSpawned { task, .. } | Event::WorktreePrepared { task, onto: Some(_) } => self.begun(task),
+            Event::AgentSpawned { task, sends, .. } => {
+                self.equipped(task, *sends);
+                self.begun(task);
+            }
+            Event::WorktreePrepared { task, onto: Some(_) } => self.begun(task),
             Event::MessageDelivered { from: Sender::Agent(from), to, expired: false, .. } => self.hear(to, from),
             Event::ReviewVerdict(given) => given.changes.iter().for_each(|change| self.hear(&change.task, &given.task)),
             Event::TaskMerged { task, commit, .. } => self.merged(task, commit.as_ref()),
@@ -222,6 +227,13 @@ impl Exposures {
             MergeTarget::Integration if self.in_result.is_some() => self.works.add(commit, Found::Result),
             MergeTarget::Integration => {}
         }
+    }
+
+    /// An agent begins with tools that let it send data out in this way.
+    fn equipped(&mut self, task: &TaskId, sends: Option<Sending>) {
+        let mut exposure = self.of(task).cloned().unwrap_or_default();
+        exposure.begins(sends);
+        self.set(task, exposure);
     }
 
     /// An agent begins, or gets its work back: with its parent's work, with reports of tasks that it depends on, with

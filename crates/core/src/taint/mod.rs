@@ -19,6 +19,7 @@ mod possible;
 mod reach;
 #[cfg(test)]
 mod tests;
+mod ways_out;
 mod works;
 
 pub use exposure::{Exposure, Leg, OutsideSource};
@@ -26,3 +27,4 @@ pub use exposures::Exposures;
 pub use guard::{TAINT_RULE, TaintGuard};
 pub use possible::{PossibleTaint, possible};
 pub use reach::PrivateData;
+pub use ways_out::{CommandNetwork, Means};

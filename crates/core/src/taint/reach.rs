@@ -11,7 +11,7 @@ const PUSH: &str = "git_push";
 /// The tool that brings the commits of a remote repository.
 const PULL: &str = "git_pull";
 /// The tool that runs what it brings from a registry.
-const INSTALL: &str = "install_package";
+pub(super) const INSTALL: &str = "install_package";
 /// The tools that the user is asked about at each call, unless a rule allows it.
 pub(super) const ASKED_ABOUT: [&str; 3] = [PUSH, PULL, INSTALL];
 /// The argument that lets a command use the network.
@@ -96,12 +96,26 @@ impl Reach {
     }
 }
 
-/// Reports whether the arguments of a command let it use the network; a wrapper may spell the name in another way.
+/// Reports whether some call of a tool with these parameters could send data out.
+pub(super) fn could_send(tool: &str, permission: Permission, parameters: &Value) -> bool {
+    let fields = parameters.get("properties").and_then(Value::as_object);
+    let takes = |is_it: fn(&str) -> bool| fields.is_some_and(|fields| fields.keys().any(|name| is_it(name)));
+    match permission {
+        _ if tool == PUSH || tool == INSTALL => true,
+        _ if tool == PULL => takes(|name| name == BRANCH),
+        Permission::CodeExecution => takes(is_network),
+        other => other == Permission::NetworkAccess,
+    }
+}
+
+/// Reports whether the arguments of a command let it use the network.
 fn uses_network(arguments: &Value) -> bool {
-    let is_network = |name: &str| {
-        let letters = name.chars().filter(char::is_ascii_alphanumeric);
-        letters.map(|letter| letter.to_ascii_lowercase()).eq(NETWORK.chars())
-    };
     let Some(fields) = arguments.as_object() else { return false };
     fields.iter().any(|(name, value)| is_network(name) && *value == Value::Bool(true))
+}
+
+/// Reports whether an argument lets a command use the network; a wrapper may spell its name in another way.
+fn is_network(name: &str) -> bool {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    letters.map(|letter| letter.to_ascii_lowercase()).eq(NETWORK.chars())
 }

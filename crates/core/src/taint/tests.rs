@@ -1,12 +1,16 @@
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::reach::Reach;
 use super::*;
+use crate::conversation::ToolSpec;
 use crate::event::{Event, Recorded};
 use crate::ids::AgentId;
 use crate::permission::Permission;
-use crate::policy::{Decision, Grant};
-use crate::settings::RunSettings;
+use crate::policy::{Decision, Grant, Policy};
+use crate::sending::Sending;
+use crate::settings::{RuleDecision, RuleText, RunSettings};
 use crate::tool_names::{ToolNames, ToolTraits};
 use crate::tool_settings::TaintPolicy;
 
@@ -174,6 +178,109 @@ fn only_all_three_together_are_flagged_in_any_order() {
         let shown = found.legs().iter().map(|leg| format!("{leg:?}")).collect::<Vec<_>>().join(" ");
         assert_eq!((shown.as_str(), found.is_complete()), (legs, is_flagged), "{events:?}");
     }
+}
+
+#[test]
+fn an_agent_that_can_send_is_flagged_before_it_does() {
+    let none = json!({});
+    let with = |sends: &str| {
+        let mut events = begun("T1");
+        events[0]["sends"] = json!(sends);
+        events
+    };
+    let (plain, asked, allowed) = (begun("T1"), with("asked"), with("allowed"));
+    let read = call("T1", 1, "read_file", &none, "ok");
+    let pull = call("T1", 2, "git_pull", &none, "ok");
+    let refused = call("T1", 3, "fetch_url", &none, "denied");
+    let table: [(&[&Vec<Value>], &str, bool); 7] = [
+        (&[&plain, &pull], "OutsideText PrivateData", false),
+        (&[&asked, &pull], "OutsideText PrivateData Egress", true),
+        (&[&allowed, &pull], "OutsideText PrivateData Egress", true),
+        // What the policy refuses it would have sent.
+        (&[&asked, &pull, &refused], "OutsideText PrivateData Egress", true),
+        (&[&allowed, &read], "", false),
+        // Its next attempt has other tools.
+        (&[&asked, &pull, &plain], "OutsideText PrivateData", false),
+        (&[&plain, &pull, &asked], "OutsideText PrivateData Egress", true),
+    ];
+    for (events, legs, is_flagged) in table {
+        let events: Vec<Vec<Value>> = events.iter().map(|events| (*events).clone()).collect();
+        let found = exposed(&events, "T1");
+        let shown = found.legs().iter().map(|leg| format!("{leg:?}")).collect::<Vec<_>>().join(" ");
+        assert_eq!((shown.as_str(), found.is_complete(), found.has_sent()), (legs, is_flagged, false), "{events:?}");
+    }
+}
+
+/// The tools, the rules, what commands reach of the network, and how the agent could send data out if somebody can be
+/// asked, and if nobody can.
+type Equipped<'a> = (&'a [&'a str], &'a [(RuleDecision, &'a str)], CommandNetwork, [Option<Sending>; 2]);
+
+#[test]
+fn an_agent_can_send_by_what_its_tools_its_rules_and_its_sandbox_leave() {
+    use CommandNetwork::{Absent, Proxied, Unlimited};
+    use RuleDecision::{Allow, Ask, Deny};
+    const SHELL: &[&str] = &["run_shell_command"];
+    const DENIED: [Option<Sending>; 2] = [None, None];
+    const ASKED: [Option<Sending>; 2] = [Some(Sending::Asked), None];
+    const ALLOWED: [Option<Sending>; 2] = [Some(Sending::Allowed); 2];
+    let no_listed_host = [
+        (Deny, "fetch_url(domain:*.github.com)"),
+        (Deny, "fetch_url(domain:*.stackoverflow.com)"),
+        (Deny, "fetch_url(domain:*.python.org)"),
+    ];
+    let table: [Equipped<'_>; 23] = [
+        (&["read_file", "git_diff", "todo_write"], &[], Proxied, DENIED),
+        (&["fetch_url"], &[], Absent, ALLOWED),
+        (&["read_file", "fetch_url", "git_push"], &[], Proxied, ALLOWED),
+        (&["fetch_url"], &[(Deny, "fetch_url")], Proxied, DENIED),
+        (&["fetch_url"], &[(Deny, "network_access")], Proxied, DENIED),
+        (&["fetch_url"], &[(Ask, "fetch_url")], Proxied, ASKED),
+        (&["fetch_url"], &no_listed_host, Proxied, ASKED),
+        (&["search_stackoverflow"], &[], Proxied, ASKED),
+        // No service is chosen.
+        (&["web_search"], &[], Proxied, DENIED),
+        (SHELL, &[], Proxied, ASKED),
+        (SHELL, &[], Absent, DENIED),
+        (SHELL, &[], Unlimited, ALLOWED),
+        (SHELL, &[(Deny, "run_shell_command")], Unlimited, DENIED),
+        (SHELL, &[(Allow, "network_access(pypi.org)")], Proxied, ALLOWED),
+        (SHELL, &[(Ask, "run_shell_command"), (Allow, "network_access")], Proxied, ASKED),
+        (SHELL, &[(Deny, "network_access")], Proxied, DENIED),
+        (&["git_push"], &[], Proxied, ASKED),
+        (&["git_push"], &[(Allow, "git_push(origin/try/*)")], Proxied, ALLOWED),
+        (&["git_push", "git_pull"], &[(Deny, "git_push"), (Deny, "git_pull")], Proxied, DENIED),
+        (&["git_pull"], &[], Proxied, ASKED),
+        (&["install_package"], &[], Proxied, ASKED),
+        (&["install_package"], &[(Allow, "install_package")], Proxied, ALLOWED),
+        (&["install_package"], &[(Deny, "network_access")], Proxied, DENIED),
+    ];
+    let mut settings = settings(TaintPolicy::Deny);
+    let of_web = settings.tools.tool("fetch_url").unwrap();
+    ["web_search", "search_stackoverflow"].into_iter().for_each(|name| settings.tools.add(name, of_web));
+    for (tools, rules, commands, expected) in table {
+        let tools: Vec<ToolSpec> = tools.iter().map(|name| spec(name)).collect();
+        let text = |(decision, rule): &(RuleDecision, &str)| RuleText::new(*decision, *rule, "the user");
+        let rules: Vec<RuleText> = rules.iter().map(text).collect();
+        let policy = Policy::new(&rules, &settings.tools).unwrap().limited(&settings.tool_settings, Path::new("/w"));
+        let grant = Grant::of_tools(tools.iter().map(|tool| tool.name.as_str()));
+        let found = [true, false].map(|ask_parks| {
+            let settings = RunSettings { ask_parks, ..settings.clone() };
+            let web = &settings.tool_settings.web_requests;
+            Means { tools: &tools, grant: &grant, policy: &policy, web, commands, settings: &settings }.sending()
+        });
+        assert_eq!(found, expected, "{tools:?} {rules:?} {commands:?}");
+    }
+}
+
+/// Returns the specification of a tool, with the parameters that let it use the network.
+fn spec(name: &str) -> ToolSpec {
+    let fields = match name {
+        "run_shell_command" => json!({"command": {}, "network": {}}),
+        "git_pull" => json!({"branch": {}}),
+        _ => json!({"path": {}}),
+    };
+    let parameters = json!({"type": "object", "properties": fields});
+    ToolSpec { name: name.to_owned(), description: String::new(), parameters }
 }
 
 #[test]

@@ -56,7 +56,7 @@ async fn begin(world: &World, task: &TaskId, attempt: u32) {
     let agent = (!record.is_command()).then(|| "implementer".to_owned());
     let spec = (!record.is_command()).then(|| BlobId::from("spec"));
     let (branch, model) = (world.branch(task), agent.as_ref().map(|_| "script:x".to_owned()));
-    let spawned = Event::AgentSpawned { task: task.clone(), attempt, agent, model, branch, base, spec };
+    let spawned = Event::AgentSpawned { task: task.clone(), attempt, agent, model, branch, base, spec, sends: None };
     let news = (is_new && record.spec().is_some()).then(|| returned(task, ReturnCause::NewWork, None));
     let decide = |state: &orchestrate_core::RunState| {
         let is_next = state.task(task).and_then(TaskRecord::next_work) == Some(WorkStep::Begin { attempt });

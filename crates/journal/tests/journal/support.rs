@@ -50,6 +50,7 @@ pub(crate) fn spawned(id: &str) -> Event {
         branch: format!("orchestrate/r-abcdef/{id}"),
         base: "1".repeat(40).as_str().into(),
         spec: None,
+        sends: None,
     }
 }
 

@@ -199,6 +199,9 @@ pub enum WebFailure {
     /// The server answers in a way that no client can follow.
     #[error("{0}")]
     Malformed(String),
+    /// The same in words, or of an address, that those who answer have chosen.
+    #[error("{0}")]
+    Garbled(String),
     /// A key is required, and no variable holds it.
     #[error("it requires a key in the variable {variable} of the user's environment, which is not set")]
     NoKey {
@@ -217,10 +220,11 @@ impl WebFailure {
             WebFailure::Refused { rule, .. } => rule != REDIRECT_RULE,
             WebFailure::UnknownHost(host) => host == asked.host(),
             WebFailure::Unreachable(_)
+            | WebFailure::Malformed(_)
             | WebFailure::Timeout { .. }
             | WebFailure::NoKey { .. }
             | WebFailure::Unavailable(_) => true,
-            WebFailure::Broken(_) | WebFailure::Malformed(_) => false,
+            WebFailure::Broken(_) | WebFailure::Garbled(_) => false,
         };
         if is_ours { 0 } else { u64::try_from(self.to_string().len()).unwrap_or(u64::MAX) }
     }
@@ -260,7 +264,8 @@ mod tests {
             (WebFailure::Unreachable("no connection".to_owned()), false),
             (WebFailure::Broken("the certificate is for do-as-i-say.example".to_owned()), true),
             (WebFailure::Timeout { seconds: 30 }, false),
-            (WebFailure::Malformed("the response cannot be read".to_owned()), true),
+            (WebFailure::Malformed("the response cannot be read".to_owned()), false),
+            (WebFailure::Garbled("a.example redirects to no page: do as I say".to_owned()), true),
             (WebFailure::NoKey { variable: "KEY" }, false),
             (WebFailure::Unavailable("TLS is not set up".to_owned()), false),
         ];

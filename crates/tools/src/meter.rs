@@ -25,6 +25,18 @@ impl Meter {
         used.usage.read_bytes = used.usage.read_bytes.saturating_add(bytes);
     }
 
+    /// Adds bytes of the call's text that others may have chosen. To add none says that they were counted.
+    pub(crate) fn add_outside(&self, bytes: u64) {
+        let mut used = self.used();
+        used.usage.outside_bytes = Some(used.usage.outside_bytes.unwrap_or_default().saturating_add(bytes));
+    }
+
+    /// Takes back such bytes, which the call's text does not contain after all.
+    pub(crate) fn take_back_outside(&self, bytes: u64) {
+        let mut used = self.used();
+        used.usage.outside_bytes = used.usage.outside_bytes.map(|counted| counted.saturating_sub(bytes));
+    }
+
     /// Adds what the processes of a command used; commands run one after the other.
     pub(crate) fn add_command(&self, of_command: &Usage) {
         self.add_used(of_command.cpu, &command_usage(of_command));
@@ -37,6 +49,13 @@ impl Meter {
             (used.cpu, used.usage)
         };
         self.add_used(cpu, &usage);
+        let mut used = self.used();
+        // What another tool has not counted is not known.
+        used.usage.outside_bytes = match (used.usage.outside_bytes, usage.outside_bytes) {
+            (Some(own), Some(of_other)) => Some(own.saturating_add(of_other)),
+            (Some(own), None) if own > 0 => Some(own),
+            _ => None,
+        };
     }
 
     fn add_used(&self, cpu: Duration, other: &ResourceUsage) {
@@ -123,6 +142,29 @@ mod tests {
             ..ResourceUsage::default()
         };
         assert_eq!(usage, expected);
+    }
+
+    #[test]
+    fn what_others_may_have_chosen_is_known_only_if_each_tool_has_counted_it() {
+        let counted = |bytes: u64| {
+            let meter = Meter::default();
+            meter.add_outside(bytes);
+            meter
+        };
+        let table = [
+            (counted(3), counted(4), Some(7)),
+            (counted(3), Meter::default(), Some(3)),
+            (counted(0), Meter::default(), None),
+            (Meter::default(), counted(4), None),
+            (Meter::default(), Meter::default(), None),
+        ];
+        for (own, other, expected) in table {
+            own.add(&other);
+            assert_eq!(own.usage().outside_bytes, expected);
+        }
+        let taken_back = counted(5);
+        taken_back.take_back_outside(5);
+        assert_eq!(taken_back.usage().outside_bytes, Some(0));
     }
 
     #[test]

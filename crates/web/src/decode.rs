@@ -49,7 +49,7 @@ impl Content {
             Some("br") => Coding::Brotli(Box::new(DecompressorWriter::new(buffer, BUFFER_BYTES))),
             Some(other) => {
                 let other: String = other.chars().take(40).collect();
-                return Err(WebFailure::Malformed(format!(
+                return Err(WebFailure::Garbled(format!(
                     "the content is compressed as {other:?}, which was not asked for"
                 )));
             }

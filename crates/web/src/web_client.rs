@@ -99,11 +99,12 @@ impl WebClient {
                     )));
                 }
                 Answered::Redirect(location) => {
-                    let lost = |error| WebFailure::Malformed(format!("{url} redirects to no page: {error}"));
+                    let lost = |error| WebFailure::Garbled(format!("{url} redirects to no page: {error}"));
                     url = url.join(&location).map_err(lost)?;
                 }
                 Answered::NotModified => {
-                    return Err(WebFailure::Malformed(format!("{url} confirms what it has not sent")));
+                    let failure = WebFailure::Malformed(format!("{url} confirms what it has not sent"));
+                    return Err(of_redirect(failure, &request.url, &url));
                 }
             }
         }
@@ -157,6 +158,7 @@ fn of_redirect(failure: WebFailure, asked: &WebUrl, url: &WebUrl) -> WebFailure 
         WebFailure::Unreachable(text) | WebFailure::Broken(text) if asked != url => {
             WebFailure::Broken(format!("{asked} redirects to {url}: {text}"))
         }
+        WebFailure::Malformed(text) if asked != url => WebFailure::Garbled(text),
         other => other,
     }
 }

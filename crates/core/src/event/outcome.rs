@@ -74,6 +74,9 @@ pub struct ResourceUsage {
     pub written_bytes: u64,
     /// Bytes of the tool's text before shaping.
     pub output_bytes: u64,
+    /// Bytes of that text which those may have chosen who answered a tool for the web; absent if they were not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_bytes: Option<u64>,
 }
 
 impl ResourceUsage {

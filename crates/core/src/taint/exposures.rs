@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::exposure::Exposure;
 use super::reach::{PrivateData, Reach};
 use super::works::{Found, Works, strings};
-use crate::event::{Event, ReturnCause, ToolOutcome};
+use crate::event::{Event, ResourceUsage, ReturnCause, ToolOutcome};
 use crate::ids::{AgentId, CallId, Oid, TaskId};
 use crate::merge_target::MergeTarget;
 use crate::message::Sender;
@@ -23,7 +23,7 @@ use crate::tool_names::ToolNames;
 const READ_AGENTS: [&str; 5] =
     ["aggregate_agent_results", "get_agent_status", "git_checkout", "git_merge", "wait_for_agents"];
 
-/// The tools of the web, which count all that they read of others: a failed call that read nothing quotes nobody.
+/// The tools of the web, which count what their text has of others: a failed call that read nothing quotes nobody.
 const COUNTS_WHAT_IT_READS: [&str; 6] =
     ["fetch_api_docs", "fetch_url", "parse_documentation", "search_github", "search_stackoverflow", "web_search"];
 
@@ -89,7 +89,7 @@ struct CallEnd<'e> {
     turn: u32,
     outcome: ToolOutcome,
     denied_by: Option<&'e str>,
-    read_bytes: u64,
+    used: ResourceUsage,
 }
 
 impl Exposures {
@@ -122,8 +122,8 @@ impl Exposures {
             }
             Event::ToolFinished { task, turn, call_id, tool, outcome, denied_by, resource_usage, .. } => {
                 let (turn, outcome, denied_by) = (*turn, *outcome, denied_by.as_deref());
-                let read_bytes = resource_usage.read_bytes;
-                self.finished(&CallEnd { agent: task, call: call_id, tool, turn, outcome, denied_by, read_bytes });
+                let used = *resource_usage;
+                self.finished(&CallEnd { agent: task, call: call_id, tool, turn, outcome, denied_by, used });
             }
             Event::MergeStarted { into, .. } => self.merging_into = into.clone(),
             Event::SnapshotTaken { task, commit, .. } => self.made(task, commit),
@@ -305,7 +305,11 @@ fn ran(open: &OpenCall, end: &CallEnd<'_>) -> bool {
 
 /// Reports whether a call that has run gave its agent something of what it may read.
 fn brought_something(end: &CallEnd<'_>) -> bool {
-    end.outcome == ToolOutcome::Ok || end.read_bytes > 0 || !COUNTS_WHAT_IT_READS.contains(&end.tool)
+    match end.used.outside_bytes {
+        Some(bytes) => bytes > 0,
+        // A stored result is not counted again; and older versions have counted what a tool for the web read.
+        None => end.outcome == ToolOutcome::Ok || end.used.read_bytes > 0 || !COUNTS_WHAT_IT_READS.contains(&end.tool),
+    }
 }
 
 /// Reports whether an agent that gets its work back for this cause sees what others have made.

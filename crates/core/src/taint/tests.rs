@@ -318,6 +318,29 @@ fn only_a_call_that_brought_something_has_read_text_from_outside() {
 }
 
 #[test]
+fn a_call_that_has_counted_what_it_shows_of_others_has_read_just_that() {
+    let none = json!({});
+    // The outcome, the bytes that came, and those that the result shows.
+    let table = [
+        // A document that is no text, and a failure without a word of the server's.
+        ("failed", 4096, Some(0), false),
+        ("failed", 90, Some(20), true),
+        // A page without any text.
+        ("ok", 0, Some(0), false),
+        ("ok", 90, Some(90), true),
+        // One of an older version.
+        ("failed", 1, None, true),
+        ("ok", 0, None, true),
+    ];
+    for (outcome, read, shown, has_read) in table {
+        let mut events = call("T1", 1, "fetch_url", &none, outcome);
+        events[1]["resource_usage"] = json!({"read_bytes": read, "outside_bytes": shown});
+        let found = exposed(&[events], "T1");
+        assert_eq!((found.outside().is_some(), found.has_sent()), (has_read, true), "{outcome} {read} {shown:?}");
+    }
+}
+
+#[test]
 fn who_gets_the_words_or_the_work_of_an_agent_is_exposed_as_it_is() {
     let none = json!({});
     let plan = [added("T1", None, &[]), added("T2", None, &["T1"]), added("T3", None, &[])].concat();

@@ -204,7 +204,7 @@ pub(crate) async fn what_cannot_be_read_is_explained(mut harness: ToolHarness) {
     assert_eq!(links(&harness).iter().filter(|url| url.ends_with("/mine")).count(), 1);
 }
 
-/// Whether an agent has read text from outside is told from what its calls have read.
+/// Whether an agent has read text from outside is told from what its calls show of others.
 pub(crate) async fn what_comes_from_outside_is_counted(mut harness: ToolHarness) {
     harness.scope.limits.longest_retry_wait = Duration::ZERO;
     let web = &harness.web;
@@ -213,18 +213,33 @@ pub(crate) async fn what_comes_from_outside_is_counted(mut harness: ToolHarness)
     web.fail("https://page.example/away", WebFailure::UnknownHost(Host::parse("gone.example").unwrap()));
     web.fail("https://dead.example/", WebFailure::Unreachable("no connection".to_owned()));
     web.fail("https://odd.example/", WebFailure::Malformed("odd".to_owned()));
+    web.fail("https://garbled.example/", WebFailure::Garbled("do as I say".to_owned()));
+    web.put("https://page.example/a.pdf", "application/pdf", "%PDF-1.7");
+    web.put("https://page.example/nothing", "text/html", "");
+    web.put("https://page.example/script", "text/html", "<div id=root></div><script>run()</script>");
+    web.put("https://page.example/text", "text/plain", "do this");
+    web.redirect("https://page.example/to-pdf", "https://page.example/a.pdf");
     let table = [
-        ("https://page.example/nowhere", 9),
-        ("https://page.example/empty", 1),
-        ("https://gone.example/", 0),
-        ("https://page.example/away", "the host `gone.example` is not known".len() as u64),
-        ("https://dead.example/", 0),
-        ("https://odd.example/", 3),
-        ("page.example", 0),
+        ("https://page.example/nowhere", false, Some(9)),
+        ("https://page.example/empty", false, Some(0)),
+        ("https://gone.example/", false, Some(0)),
+        ("https://page.example/away", false, Some("the host `gone.example` is not known".len())),
+        ("https://dead.example/", false, Some(0)),
+        ("https://odd.example/", false, Some(0)),
+        ("https://garbled.example/", false, Some("do as I say".len())),
+        ("https://page.example/a.pdf", false, Some(0)),
+        // The address is the choice of whoever redirects to it.
+        ("https://page.example/to-pdf", false, Some("https://page.example/a.pdf".len())),
+        ("https://page.example/nothing", true, Some(0)),
+        ("https://page.example/script", true, Some(0)),
+        ("https://page.example/text", true, Some(7)),
+        ("page.example", false, None),
     ];
-    for (url, expected) in table {
+    for (url, is_read, expected) in table {
         let output = fetch(&harness, url).await;
-        assert_eq!((output.success, output.resource_usage.read_bytes), (false, expected), "{url}: {}", said(&output));
+        let shown = output.resource_usage.outside_bytes;
+        let expected = expected.map(|bytes| bytes as u64);
+        assert_eq!((output.success, shown), (is_read, expected), "{url}: {}", said(&output));
     }
 }
 

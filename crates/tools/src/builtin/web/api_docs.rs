@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::super::arguments::read;
 use super::super::facts::facts;
 use super::page::{ACCEPT, Readable, readable};
-use super::request::{Web, effects_of_services, hosts_of, json as json_of, text};
+use super::request::{Web, effects_of_services, hosts_of, text};
 use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
@@ -156,7 +156,7 @@ async fn docs_rs(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentatio
     let page = library.name.replace('-', "_");
     let url = base.below([library.name, version, page.as_str()]).below_folder();
     let response = web.ask(WebServiceName::DocsRs, url, ACCEPT, None).await?;
-    of_page(&response, WebServiceName::DocsRs, library)
+    web.made(of_page(&response, WebServiceName::DocsRs, library), response.body.len())
 }
 
 /// `/<module>[@<version>]` is the page of a package, as <https://pkg.go.dev/about> says.
@@ -165,7 +165,7 @@ async fn go(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, To
     let version = library.version.map(|version| format!("@{version}")).unwrap_or_default();
     let path = format!("{}{version}", library.name);
     let response = web.ask(WebServiceName::GoPackages, base.below(path.split('/')), ACCEPT, None).await?;
-    of_page(&response, WebServiceName::GoPackages, library)
+    web.made(of_page(&response, WebServiceName::GoPackages, library), response.body.len())
 }
 
 fn of_page(
@@ -190,7 +190,7 @@ async fn pypi(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, 
     let base = web.service(WebServiceName::Pypi)?.below(["pypi", library.name]);
     let url = base.below(library.version.into_iter().chain(["json"]));
     let response = web.ask(WebServiceName::Pypi, url, "application/json", None).await?;
-    let value = json_of(&response)?;
+    let value = web.json(&response)?;
     let info = value.get("info").cloned().unwrap_or_default();
     let named = text(&info, "name");
     if of_python(&named) != of_python(library.name) {
@@ -235,7 +235,7 @@ async fn npm(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, T
     let base = web.service(WebServiceName::Npm)?.below([library.name]);
     let url = base.below([library.version.unwrap_or("latest")]);
     let response = web.ask(WebServiceName::Npm, url, "application/json", None).await?;
-    let manifest = json_of(&response)?;
+    let manifest = web.json(&response)?;
     let named = text(&manifest, "name");
     if named != library.name {
         return Err(another(&response, library, &named));
@@ -243,7 +243,7 @@ async fn npm(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, T
     let mut content = text(&manifest, "readme");
     if content.is_empty() {
         let package = web.ask(WebServiceName::Npm, base, "application/json", None).await?;
-        content = if package.is_cut { String::new() } else { text(&json_of(&package)?, "readme") };
+        content = if package.is_cut { String::new() } else { text(&web.json(&package)?, "readme") };
     }
     let url = Some(text(&manifest, "homepage")).filter(|url| !url.is_empty());
     Ok(APIDocumentation {

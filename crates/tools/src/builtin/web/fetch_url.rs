@@ -76,8 +76,13 @@ impl Tool for FetchUrl {
         let Arguments { timeout, format } = read(arguments)?;
         let web = Web::new(context, "fetch_url", vec![url.host().clone()], timeout);
         let response = web.get(url, ACCEPT).await?;
-        let limit = context.limits().web_response_bytes;
-        context.blocking(move |_, _| answer(&response, format, limit)).await
+        let (limit, bytes) = (context.limits().web_response_bytes, response.body.len());
+        let made = context.blocking(move |_, _| answer(&response, format, limit)).await;
+        let (answer, shows_page) = web.made(made, bytes)?;
+        if !shows_page {
+            context.meter().take_back_outside(bytes as u64);
+        }
+        Ok(answer)
     }
 }
 
@@ -105,7 +110,8 @@ fn of_words(words: &[&str]) -> Result<Value, ToolError> {
     }
 }
 
-fn answer(response: &WebResponse, format: Format, limit: u64) -> Result<Answer, ToolError> {
+/// Returns the answer, and whether it shows anything of the page.
+fn answer(response: &WebResponse, format: Format, limit: u64) -> Result<(Answer, bool), ToolError> {
     let Readable { title, content, has_more, misread } = match format {
         Format::Markdown => readable(response, Style::Markdown)?,
         Format::Text => readable(response, Style::Text)?,
@@ -114,6 +120,7 @@ fn answer(response: &WebResponse, format: Format, limit: u64) -> Result<Answer, 
     };
     let heading = if title.is_empty() { String::new() } else { format!("{title}\n") };
     let is_empty = content.trim().is_empty();
+    let shows_page = !(is_empty && title.is_empty());
     let body = if is_empty { "(no text; the page may be made by its programs)" } else { content.trim_end() };
     let text = format!("{heading}{}\n\n{body}", response.url);
     let is_cut = response.is_cut || has_more;
@@ -133,7 +140,7 @@ fn answer(response: &WebResponse, format: Format, limit: u64) -> Result<Answer, 
         bytes: response.body.len(),
         is_cut,
     };
-    Ok(Answer { footer: Some(footer), ..Answer::new(text, json!(data)) })
+    Ok((Answer { footer: Some(footer), ..Answer::new(text, json!(data)) }, shows_page))
 }
 
 fn json_text(response: &WebResponse) -> Result<String, ToolError> {

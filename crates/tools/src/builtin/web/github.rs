@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::request::{Web, effects_of_services, hosts_of, items, json as json_of, text};
+use super::request::{Web, effects_of_services, hosts_of, text};
 use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
@@ -72,10 +72,10 @@ impl Tool for SearchGithub {
         let url = service.below(["search", "repositories"]);
         let url = url.with_query([("q", query.as_str()), ("per_page", RESULTS)]);
         let answer = web.ask(SERVICE, url, "application/vnd.github+json", None).await?;
-        let found = json_of(&answer)?;
+        let found = web.json(&answer)?;
         let is_shown = |item: &&Value| is_own || item.get("private") != Some(&Value::Bool(true));
         let found: Vec<GitHubResult> =
-            items(&found, "/items", &answer.url)?.iter().filter(is_shown).map(repository).collect();
+            web.items(&found, "/items", &answer)?.iter().filter(is_shown).map(repository).collect();
         Ok(Answer::new(worded(&found), json!(found)))
     }
 }

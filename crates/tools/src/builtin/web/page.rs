@@ -11,6 +11,9 @@ use crate::html::{Page, Style, main_part, markdown};
 
 /// What is accepted of pages.
 pub(super) const ACCEPT: &str = "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5";
+/// How types begin that are no text, with what they are.
+const MEDIA: [(&str, &str); 4] =
+    [("image/", "an image"), ("audio/", "a sound"), ("video/", "a video"), ("font/", "a font")];
 /// How many bytes of a page may come before its charset, as the standard of HTML has it.
 const PRESCAN: usize = 1024;
 
@@ -51,9 +54,10 @@ impl<'r> Text<'r> {
         if body.starts_with(b"%PDF") || kind == "application/pdf" {
             return refused("a PDF document");
         }
-        let is_media = ["image/", "audio/", "video/", "font/"].iter().any(|media| kind.starts_with(media));
-        if is_media && kind != "image/svg+xml" {
-            return refused(&format!("of the type {}", shown_kind(&kind)));
+        // The type itself is the server's word.
+        let media = MEDIA.iter().find(|(media, _)| kind.starts_with(media) && kind != "image/svg+xml");
+        if let Some((_, what)) = media {
+            return refused(what);
         }
         if let Some(binary) = binary_kind(body).filter(|_| !marked && charset_in(stated).is_none_or(is_ascii)) {
             return refused(&format!("{binary}{}", cut_words(response)));
@@ -266,7 +270,7 @@ mod tests {
         let table: [(&str, &[u8], &str); 6] = [
             ("application/pdf", b"%PDF-1.7", "a PDF document"),
             ("text/html", b"%PDF-1.7", "a PDF document"),
-            ("image/png", b"\x89PNG", "of the type image/png"),
+            ("image/do-as-i-say", b"\x89PNG", "an image"),
             ("application/octet-stream", b"PK\x03\x04", "a ZIP archive of 4 B"),
             ("text/html", b"a\0b", "binary data of 3 B"),
             ("", b"\x7fELF", "an ELF program of 4 B"),

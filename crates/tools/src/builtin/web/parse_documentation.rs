@@ -50,7 +50,9 @@ impl Tool for ParseDocumentation {
         let url = address(&arguments, "url")?;
         let web = Web::new(context, "parse_documentation", vec![url.host().clone()], None);
         let response = web.get(url, ACCEPT).await?;
-        context.blocking(move |_, _| answer(&response)).await
+        let bytes = response.body.len();
+        let made = context.blocking(move |_, _| answer(&response)).await;
+        web.made(made, bytes)
     }
 }
 

@@ -79,14 +79,50 @@ impl<'a> Web<'a> {
                 return Err(ToolError::Interrupted("the request was given up".to_owned()));
             }
         };
-        // What is read of others is counted also where a failure quotes it: whoever has read nothing follows nobody.
+        let meter = self.context.meter();
+        // Only what a model may get to read of others counts: whoever has read nothing follows nobody.
         let response = answered.map_err(|failure| {
-            self.context.meter().add_read(failure.bytes_from_outside(&asked));
+            meter.add_outside(failure.bytes_from_outside(&asked));
             error_of(failure, &asked)
         })?;
-        // A head alone can be quoted, too.
-        self.context.meter().add_read((response.body.len() as u64).max(1));
-        require_success(response)
+        meter.add_read(response.body.len() as u64);
+        let is_success = (200..300).contains(&response.status);
+        let said = if is_success { String::new() } else { words_of(&response) };
+        let content = if is_success { response.body.len() } else { said.len() };
+        // Every other address than the one that was asked was chosen by those who answer.
+        let address = if response.url == asked { 0 } else { response.url.as_str().len() };
+        meter.add_outside((content + address) as u64);
+        if is_success { Ok(response) } else { Err(unsuccessful(&response, &said)) }
+    }
+
+    /// Passes on what was made of so many bytes of a response. An error says in our own words why nothing can be made
+    /// of them, so none of them are shown.
+    pub(super) fn made<T>(&self, made: Result<T, ToolError>, bytes: usize) -> Result<T, ToolError> {
+        if matches!(made, Err(ToolError::Retry(_) | ToolError::Network(_))) {
+            self.context.meter().take_back_outside(bytes as u64);
+        }
+        made
+    }
+
+    /// Parses a service's answer.
+    ///
+    /// # Errors
+    /// `Network` if it is no JSON: something else answers at that address.
+    pub(super) fn json(&self, response: &WebResponse) -> Result<Value, ToolError> {
+        self.made(json(response), response.body.len())
+    }
+
+    /// Returns the items of a field of a service's answer that is a list.
+    ///
+    /// # Errors
+    /// `Network` if it is none: something else answers at that address.
+    pub(super) fn items<'v>(
+        &self,
+        value: &'v Value,
+        field: &str,
+        response: &WebResponse,
+    ) -> Result<&'v [Value], ToolError> {
+        self.made(items(value, field, &response.url), response.body.len())
     }
 }
 
@@ -116,11 +152,7 @@ pub(super) fn hosts_of(services: &[WebServiceName]) -> Vec<Host> {
     own.map(|url| url.host().clone()).collect()
 }
 
-/// Parses a service's answer.
-///
-/// # Errors
-/// `Network` if it is no JSON: something else answers at that address.
-pub(super) fn json(response: &WebResponse) -> Result<Value, ToolError> {
+fn json(response: &WebResponse) -> Result<Value, ToolError> {
     let failed =
         |why: &str| ToolError::Network(format!("{} does not answer as that service does: {why}", response.url));
     if response.is_cut {
@@ -134,11 +166,7 @@ pub(super) fn text(value: &Value, field: &str) -> String {
     value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns the items of a field that is a list.
-///
-/// # Errors
-/// `Network` if it is none: something else answers at that address.
-pub(super) fn items<'v>(value: &'v Value, field: &str, url: &WebUrl) -> Result<&'v [Value], ToolError> {
+fn items<'v>(value: &'v Value, field: &str, url: &WebUrl) -> Result<&'v [Value], ToolError> {
     let items = value.pointer(field).and_then(Value::as_array);
     items.map(Vec::as_slice).ok_or_else(|| {
         let field = field.trim_start_matches('/').replace('/', ".");
@@ -152,20 +180,22 @@ pub(super) fn plain(html: &str) -> String {
     page.line_of_all()
 }
 
-fn require_success(response: WebResponse) -> Result<WebResponse, ToolError> {
-    let WebResponse { url, status, retry_after, body, .. } = &response;
-    if (200..300).contains(status) {
-        return Ok(response);
-    }
-    let said: String = plain(&String::from_utf8_lossy(body)).chars().take(SAID).collect();
+/// Returns the first of a server's own words.
+fn words_of(response: &WebResponse) -> String {
+    plain(&String::from_utf8_lossy(&response.body)).chars().take(SAID).collect()
+}
+
+/// Words a status of failure, with what the server says.
+fn unsuccessful(response: &WebResponse, said: &str) -> ToolError {
+    let WebResponse { url, status, retry_after, .. } = response;
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     // Services also limit how often they are asked with a status that says only that a request is forbidden.
     let later = retry_after.map(|seconds| format!("; it may be asked again in {seconds} s")).unwrap_or_default();
     let text = format!("{url} answers with status {status}{said}{later}");
-    Err(match status {
+    match status {
         408 | 425 | 429 | 500.. => ToolError::Network(text),
         _ => ToolError::Retry(text),
-    })
+    }
 }
 
 fn error_of(failure: WebFailure, url: &WebUrl) -> ToolError {
@@ -174,7 +204,7 @@ fn error_of(failure: WebFailure, url: &WebUrl) -> ToolError {
         WebFailure::UnknownHost(_) => ToolError::Retry(format!("{failure}; check the address {url}")),
         WebFailure::Unreachable(text) | WebFailure::Broken(text) => ToolError::Network(text),
         WebFailure::Timeout { seconds } => ToolError::timeout(seconds, String::new()),
-        WebFailure::Malformed(text) => ToolError::Execution(text),
+        WebFailure::Malformed(text) | WebFailure::Garbled(text) => ToolError::Execution(text),
         WebFailure::NoKey { .. } => ToolError::Absent(format!("{}: {failure}", url.host())),
         WebFailure::Unavailable(text) => ToolError::Unavailable(text),
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::request::{Web, items, json as json_of, plain, text};
+use super::request::{Web, plain, text};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
@@ -110,7 +110,7 @@ async fn by_model(context: &ToolContext, query: String) -> Result<Found, ToolErr
     let results: Vec<SearchResult> = reply.results.iter().filter_map(of_endpoint).collect();
     match reply.failure {
         Some(why) if results.is_empty() => {
-            context.meter().add_read(why.len() as u64);
+            context.meter().add_outside(why.len() as u64);
             Err(ToolError::Execution(format!("the search of {model} failed: {why}")))
         }
         _ => {
@@ -168,7 +168,7 @@ fn host_of(result: &SearchResult) -> Option<Host> {
 async fn searxng(web: &Web<'_>, base: &WebUrl, query: &str) -> Result<Vec<SearchResult>, ToolError> {
     let url = base.below(["search"]).with_query([("q", query), ("format", "json")]);
     let answer = web.ask(WebServiceName::Searxng, url, ACCEPT, None).await?;
-    results(items(&json_of(&answer)?, "/results", &answer.url)?, "content")
+    results(web.items(&web.json(&answer)?, "/results", &answer)?, "content")
 }
 
 /// `GET /res/v1/web/search?q=…&count=…` → `{"web": {"results": [{"title", "url", "description"}]}}`, as
@@ -178,10 +178,10 @@ async fn brave(web: &Web<'_>, base: &WebUrl, query: &str, count: usize) -> Resul
     let count = count.to_string();
     let url = base.below(["res", "v1", "web", "search"]).with_query([("q", query), ("count", &count)]);
     let answer = web.ask(WebServiceName::Brave, url, ACCEPT, None).await?;
-    let value = json_of(&answer)?;
+    let value = web.json(&answer)?;
     match value.get("web") {
         None if value.get("type").is_some_and(|kind| kind == "search") => Ok(Vec::new()),
-        _ => results(items(&value, "/web/results", &answer.url)?, "description"),
+        _ => results(web.items(&value, "/web/results", &answer)?, "description"),
     }
 }
 
@@ -190,7 +190,7 @@ async fn brave(web: &Web<'_>, base: &WebUrl, query: &str, count: usize) -> Resul
 async fn tavily(web: &Web<'_>, base: &WebUrl, query: &str, count: usize) -> Result<Vec<SearchResult>, ToolError> {
     let asked = json!({"query": query, "max_results": count});
     let answer = web.ask(WebServiceName::Tavily, base.below(["search"]), ACCEPT, Some(asked)).await?;
-    results(items(&json_of(&answer)?, "/results", &answer.url)?, "content")
+    results(web.items(&web.json(&answer)?, "/results", &answer)?, "content")
 }
 
 /// Reads results, of which titles and snippets may be HTML; those that lead to no page are left out.

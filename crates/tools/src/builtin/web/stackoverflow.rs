@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::request::{Web, effects_of_services, hosts_of, items, json as json_of, plain, text};
+use super::request::{Web, effects_of_services, hosts_of, plain, text};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
@@ -60,7 +60,7 @@ impl Tool for SearchStackOverflow {
         ]);
         let answer = web.ask(SERVICE, url, "application/json", None).await?;
         let found: Vec<StackOverflowResult> =
-            items(&json_of(&answer)?, "/items", &answer.url)?.iter().map(question).collect();
+            web.items(&web.json(&answer)?, "/items", &answer)?.iter().map(question).collect();
         Ok(Answer::new(worded(&found), json!(found)))
     }
 }

@@ -30,7 +30,7 @@ use crate::meter::Meter;
 use crate::output::{CallOutcome, ToolOutput};
 use crate::permit::{self, Authorization, Permit, authorize};
 use crate::record::{self, EndGuard};
-use crate::redact::{brief_name, describe_call, redact_error, redact_result};
+use crate::redact::{brief_name, describe_call, redact_error, redact_result, without_users};
 use crate::registry::{Resolved, ToolRegistry};
 use crate::replay::Replay;
 use crate::resolver::{Resolver, request};
@@ -141,7 +141,7 @@ impl Executor {
             }
             Err(mut refusal) => {
                 refusal.error = redact_error(&self.shared.redactor, refusal.error);
-                refusal.record.arguments = self.shared.redactor.value(refusal.record.arguments);
+                refusal.record.arguments = without_users(self.shared.redactor.value(refusal.record.arguments));
                 CallOutcome::Done(refuse(*refusal, started, scope).await)
             }
         }

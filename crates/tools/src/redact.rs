@@ -2,9 +2,11 @@
 //! escaped and long texts cut.
 //!
 //! Only the run's redactor defines what a secret is. Guessing at what looks like one would let an
-//! agent choose which parts of its calls are hidden from the logs.
+//! agent choose which parts of its calls are hidden from the logs. Only a call that is not carried out hides nothing
+//! with that.
 
 use orchestrate_core::Redactor;
+use orchestrate_core::host::without_user;
 use serde_json::Value;
 
 use crate::error::ToolError;
@@ -81,6 +83,19 @@ pub(crate) fn redact_error(redactor: &Redactor, error: ToolError) -> ToolError {
         ToolError::Absent(text) => ToolError::Absent(redacted(text)),
         ToolError::Execution(text) => ToolError::Execution(redacted(text)),
         ToolError::Interrupted(text) => ToolError::Interrupted(redacted(text)),
+    }
+}
+
+/// Hides users and passwords in the addresses among the arguments of a call that is not carried out.
+pub(crate) fn without_users(arguments: Value) -> Value {
+    match arguments {
+        Value::String(text) => {
+            let hidden = without_user(&text);
+            Value::String(hidden.unwrap_or(text))
+        }
+        Value::Array(items) => items.into_iter().map(without_users).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, without_users(value))).collect(),
+        other => other,
     }
 }
 

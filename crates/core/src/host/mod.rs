@@ -15,4 +15,4 @@ pub use address::{may_lead_to, special_use};
 pub use git_address::{GitAddress, InvalidGitAddress, Login};
 pub use name::{Host, InvalidHost};
 pub use pattern::{HostPattern, covers_host};
-pub use web_url::{InvalidUrl, WebUrl};
+pub use web_url::{InvalidUrl, WebUrl, without_user};

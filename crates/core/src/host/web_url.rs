@@ -6,6 +6,7 @@ use url::Url;
 
 use super::name::Host;
 use crate::invisible::shown;
+use crate::redact::REDACTED;
 
 /// Maximum length of an address in bytes; servers take no longer ones.
 const MAX_BYTES: usize = 8 << 10;
@@ -51,7 +52,7 @@ impl WebUrl {
     pub fn parse(text: &str) -> Result<WebUrl, InvalidUrl> {
         let text = text.trim();
         require_plain(text)?;
-        let url = Url::parse(text).map_err(|_| InvalidUrl::Syntax(brief(text)))?;
+        let url = Url::parse(text).map_err(|_| InvalidUrl::Syntax(brief_address(text)))?;
         WebUrl::checked(url)
     }
 
@@ -61,7 +62,7 @@ impl WebUrl {
     /// As [`WebUrl::parse`].
     pub fn join(&self, location: &str) -> Result<WebUrl, InvalidUrl> {
         require_plain(location)?;
-        WebUrl::checked(self.url.join(location).map_err(|_| InvalidUrl::Syntax(brief(location)))?)
+        WebUrl::checked(self.url.join(location).map_err(|_| InvalidUrl::Syntax(brief_address(location)))?)
     }
 
     /// Returns the address below this one with these further segments of its path, each escaped.
@@ -166,9 +167,40 @@ impl fmt::Display for WebUrl {
 fn require_plain(text: &str) -> Result<(), InvalidUrl> {
     match text {
         _ if text.len() > MAX_BYTES => Err(InvalidUrl::TooLong),
-        _ if text.chars().any(char::is_control) => Err(InvalidUrl::Syntax(brief(text))),
+        _ if text.chars().any(char::is_control) => Err(InvalidUrl::Syntax(brief_address(text))),
         _ => Ok(()),
     }
+}
+
+/// Returns an address with a mark in the place of the user and the password before its host; `None` if it has none.
+///
+/// ```
+/// use orchestrate_core::host::without_user;
+/// let hidden = without_user("https://me:hunter2@a.example/b");
+/// assert_eq!(hidden.as_deref(), Some("https://[redacted:user]@a.example/b"));
+/// ```
+pub fn without_user(text: &str) -> Option<String> {
+    let marked = |scheme: &str, rest: &str| format!("{scheme}://{REDACTED}user]@{rest}");
+    match Url::parse(text.trim()) {
+        Ok(url) if url.username().is_empty() && url.password().is_none() => None,
+        Ok(mut url) => {
+            url.set_username("").ok()?;
+            url.set_password(None).ok()?;
+            url.as_str().split_once("://").map(|(scheme, rest)| marked(scheme, rest))
+        }
+        // No host follows, or one that is none.
+        Err(_) => {
+            let (scheme, rest) = text.split_once("://")?;
+            let (authority, path) = rest.split_at(rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len()));
+            let (_, host) = authority.rsplit_once('@')?;
+            Some(marked(scheme, &format!("{host}{path}")))
+        }
+    }
+}
+
+/// Returns the begin of an address for a message, without a user.
+fn brief_address(text: &str) -> String {
+    brief(without_user(text).as_deref().unwrap_or(text))
 }
 
 /// Returns the begin of a text for a message.
@@ -222,6 +254,26 @@ mod tests {
             assert_eq!(parsed(text), expected, "{text}");
         }
         assert_eq!(parsed(&format!("https://a.org/{}", "x".repeat(MAX_BYTES))), "TooLong");
+    }
+
+    #[test]
+    fn a_user_and_a_password_are_hidden() {
+        let table = [
+            ("https://me:hunter2@a.example/b?c", Some("https://[redacted:user]@a.example/b?c")),
+            ("https:me:hunter2@a.example", Some("https://[redacted:user]@a.example/")),
+            (" HTTPS://token@A.example ", Some("https://[redacted:user]@a.example/")),
+            ("ssh://me:hunter2@a.example/b", Some("ssh://[redacted:user]@a.example/b")),
+            ("https://me:hunter2@", Some("https://[redacted:user]@")),
+            ("https://me:hunter2@a b/c@d", Some("https://[redacted:user]@a b/c@d")),
+            ("https://a.example/@me", None),
+            ("https://", None),
+            ("not a url", None),
+            ("me@a.example", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(without_user(text).as_deref(), expected, "{text}");
+        }
+        assert_eq!(parsed("https://me:hunter2@"), "Syntax(\"https://[redacted:user]@\")");
     }
 
     #[test]

@@ -193,6 +193,9 @@ pub(crate) async fn what_cannot_be_read_is_explained(mut harness: ToolHarness) {
         let output = fetch(&harness, url).await;
         assert!(said(&output).starts_with(expected), "{url}: {}", said(&output));
     }
+    fetch(&harness, "https://me:hunter2@evil.example/a").await;
+    let recorded = format!("{:?}", harness.recorder.records());
+    assert!(recorded.contains("https://[redacted:user]@evil.example/a") && !recorded.contains("hunter2"), "{recorded}");
     let slow = fetch(&harness, "https://page.example/slow").await;
     let longer = "[it ran out of 30 s, and was run once more with a longer limit]";
     assert_eq!(slow.text(), format!("ERROR: timed out after 30 s\n{longer}"));

@@ -32,6 +32,7 @@ pub(crate) fn execute(context: &Context, arguments: &PermissionsArgs) -> Result<
         Answered::Decided(decision @ Decision::Allow { .. }) => ("allow", Some(decision.rule()), None, 0),
         Answered::Decided(decision @ Decision::Ask { .. }) => ("ask", Some(decision.rule()), None, ASKS),
         Answered::Decided(Decision::Deny { rule, reason }) => ("deny", Some(rule.as_str()), Some(reason), DENIED),
+        Answered::Refused { reason } => ("deny", None, Some(reason), DENIED),
         Answered::Unknown { reason } => ("unknown", None, Some(reason), ASKS),
     };
     if json.json {
@@ -39,7 +40,8 @@ pub(crate) fn execute(context: &Context, arguments: &PermissionsArgs) -> Result<
         output::json(&answer)?;
     } else {
         let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        let by = rule.map(|rule| format!(" by {rule}")).unwrap_or_default();
+        let by_tool = matches!(answered, Answered::Refused { .. }).then(|| " by the tool itself".to_owned());
+        let by = rule.map(|rule| format!(" by {rule}")).or(by_tool).unwrap_or_default();
         output::line(&format!("{word}{by}{reason}"))?;
     }
     Ok(code)

@@ -39,6 +39,11 @@ pub struct PermissionCheck {
 pub enum Answered {
     /// The executor decides this.
     Decided(Decision),
+    /// The tool itself does not take the call, so no rule is asked.
+    Refused {
+        /// Why.
+        reason: String,
+    },
     /// Nothing is against the call itself, but what it depends on is known only when it runs.
     Unknown {
         /// What is not known.
@@ -73,15 +78,19 @@ impl PermissionCheck {
     /// Without words, it decides about the tool itself. `None` if there is no such tool.
     ///
     /// # Errors
-    /// `Retry` if the tool does not take the arguments, `File` if the checkout cannot be opened.
+    /// `Retry` if the words do not fit the tool's parameters, `File` if the checkout cannot be opened.
     pub fn decide(&self, tool: &str, words: &[String]) -> Result<Option<Answered>, ToolError> {
         let Some(first) = self.resolver.registry.resolve(tool) else { return Ok(None) };
         let second = self.resolver.registry.second_form(tool);
         let given = given(first.as_ref(), second.map(AsRef::as_ref), words)?;
         let Some(resolved) = self.resolver.registry.resolve_call(tool, &given.arguments) else { return Ok(None) };
+        let asked = given.arguments.clone();
         let (arguments, effects) = match self.effects(&resolved, given, words.is_empty()) {
             Err(ToolError::Denied { reason, rule }) => {
                 return Ok(Some(Answered::Decided(Decision::Deny { rule, reason })));
+            }
+            Err(error) if resolved.tool.validate(&asked).as_ref() == Err(&error) => {
+                return Ok(Some(Answered::Refused { reason: error.to_string() }));
             }
             other => other?,
         };
@@ -105,6 +114,11 @@ impl PermissionCheck {
         let Given { mut arguments, is_whole } = given;
         if is_whole {
             return self.resolver.conform(resolved, &arguments, &self.checkout);
+        }
+        let has = |name: &&str| arguments.get(*name).is_some();
+        // The tool judges whole calls only.
+        if !is_about_tool && required(resolved.tool.schema()).iter().all(has) {
+            resolved.tool.validate(&arguments)?;
         }
         resolved.tool.normalize(&mut arguments, &self.checkout)?;
         let mut effects = resolved.tool.effects(&arguments);

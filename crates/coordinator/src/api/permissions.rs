@@ -99,7 +99,7 @@ mod tests {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             match permissions.decide(tool, &words).unwrap() {
                 Answered::Decided(decision) => assert_eq!(decision.rule(), expected, "{tool} {words:?}"),
-                unknown @ Answered::Unknown { .. } => panic!("{tool} {words:?}: {unknown:?}"),
+                other => panic!("{tool} {words:?}: {other:?}"),
             }
         }
         let unknown =

@@ -85,6 +85,11 @@ fn rows() -> Vec<Row> {
         (One(Ask, "fetch_url"), "fetch_url", &["https://a.example:25/"], url("https://a.example:25/"), &["deny"]),
         (One(Ask, "fetch_url"), "fetch_url", &["http://localhost/"], url("http://localhost/"), &["deny"]),
         (One(Ask, "fetch_url"), "fetch_url", &["https://a.example/"], url("https://a.example/"), &["ask"]),
+        // What the tool itself does not take, no rule decides about.
+        (None, "fetch_url", &["https://me:pw@a.example/"], url("https://me:pw@a.example/"), &["refused"]),
+        (None, "fetch_url", &[r#"{"url": "https://me:pw@a.example/"}"#], url("https://me:pw@a.example/"), &["refused"]),
+        (One(Deny, "fetch_url"), "WebFetch", &["not a url"], url("not a url"), &["refused"]),
+        (None, "WebFetch", &["not a url", "text"], json!({"arguments": ["not a url", "text"]}), &["refused"]),
     ]
 }
 
@@ -125,12 +130,16 @@ pub(crate) async fn a_call_is_decided_as_by_the_executor(any: ToolHarness) {
             Answered::Decided(Decision::Allow { .. }) => ("allow", String::new()),
             Answered::Decided(Decision::Ask { rule }) => ("ask", rule),
             Answered::Decided(Decision::Deny { reason, .. }) => ("deny", reason),
+            Answered::Refused { reason } => ("refused", reason),
             Answered::Unknown { reason } => ("unknown", reason),
         };
         assert_eq!(answer, expected[0], "{what}: {reason}");
         let (executed, message) = match harness.outcome(tool, arguments).await {
             CallOutcome::NeedsApproval { rule, .. } => ("ask", rule),
             CallOutcome::Done(output) if output.error_kind == Some(ErrorKind::Denied) => ("deny", said(&output)),
+            CallOutcome::Done(output) if answer == "refused" && output.error_kind == Some(ErrorKind::Retry) => {
+                ("refused", said(&output))
+            }
             CallOutcome::Done(output) => ("allow", said(&output)),
             CallOutcome::Waits => ("allow", "it waits".to_owned()),
         };
@@ -147,7 +156,7 @@ pub(crate) async fn a_choice_that_rules_judge_differently_is_not_known(mut harne
         let check = PermissionCheck::new(registry(), policy, grant, harness.path()).unwrap();
         match check.decide("run_tests", &[]).unwrap().unwrap() {
             Answered::Unknown { reason } => reason,
-            Answered::Decided(decision) => unreachable!("{decision:?}"),
+            other => unreachable!("{other:?}"),
         }
     };
     let reason = asked(&harness);

@@ -3,7 +3,7 @@
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
-use crate::support::{Case, Outcome, Rule, Script, World, at, case, done, fail, lines, says};
+use crate::support::{Case, Outcome, Rule, Script, World, at, case, done, fail, lines, require_words, says};
 use crate::tools::web::Server;
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -57,7 +57,12 @@ fn sends_no_private_data_out() -> Outcome {
             .rule(Rule::task("T1").turn(3).call("Write", &json!({"path": "seen.txt", "content": "yes\n"})))
             .rule(done("T1"));
         let model = world.script(&script)?;
-        world.types(&["run", "plan.md", "--model", &model, "--land"], 0)?;
+        let ran = world.types(&["run", "plan.md", "--model", &model, "--land"], 0)?;
+        // It is said while the run goes on, before its report says it again.
+        require_words(
+            &ran.stderr,
+            &["T1: it has read text from outside (fetch_url), holds private data and has made"],
+        )?;
         Ok((server, world))
     };
     for (policy, reason) in

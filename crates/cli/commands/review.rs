@@ -125,7 +125,8 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry], branches: Branc
     let next = next::commands(named, run, &actions);
     let asked = entries.iter().flat_map(|entry| entry.questions.iter().map(|question| (&entry.task, question)));
     let calls = table::calls(state.open_approvals());
-    output::result(&format!("{}{calls}{}{}", aligned(&rows), questions(asked), next::render(&next)))
+    let flagged: String = entries.iter().map(|entry| table::flagged(&entry.task, entry.taint.as_ref())).collect();
+    output::result(&format!("{}{flagged}{calls}{}{}", aligned(&rows), questions(asked), next::render(&next)))
 }
 
 fn cells(row: &Row<&ReviewEntry>) -> [String; 8] {
@@ -197,6 +198,7 @@ fn head(entry: &ReviewEntry, Words { report, hand_back, error }: Words<'_>) -> S
     if entry.stale {
         text.push_str(&format!("{STALE}\n"));
     }
+    text.push_str(&table::flagged(&entry.task, entry.taint.as_ref()));
     text.push_str(&hand_back.map(held_against).unwrap_or_default());
     text.push_str(&questions(entry.questions.iter().map(|question| (&entry.task, question))));
     if !report.is_empty() {

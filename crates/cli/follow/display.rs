@@ -1,13 +1,16 @@
 //! Shows a run in progress: live lines on a terminal, plain lines elsewhere, events as JSON on standard output.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use orchestrate_coordinator::Retry;
 use orchestrate_core::event::ReturnCause;
-use orchestrate_core::{Event, Recorded, RunMarkers, RunState};
+use orchestrate_core::{Event, Recorded, RunMarkers, RunState, TaskId};
 
 use crate::error::CommandError;
 use crate::follow::live::Live;
 use crate::show::output;
 use crate::show::progress;
+use crate::show::table;
 use crate::show::terminal::Terminal;
 
 /// The format of standard output.
@@ -41,6 +44,10 @@ pub(crate) struct Display {
     style: Style,
     live: Option<Live>,
     markers: RunMarkers,
+    /// The agents of the events that were shown, each with the number of its newest, until the state contains that.
+    news: BTreeMap<TaskId, u64>,
+    /// The agents that the user has been told to be flagged.
+    flagged: BTreeSet<TaskId>,
     /// Whether to write nothing more to standard output.
     deaf: bool,
     /// The error that caused this, unless the reader has closed the output.
@@ -51,12 +58,16 @@ impl Display {
     /// Starts to show a run.
     pub(crate) fn new(style: Style) -> Display {
         let live = (style.terminal.live && !style.quiet && !style.verbose).then(|| Live::new(style.terminal.branches));
-        Display { style, live, markers: RunMarkers::default(), deaf: false, lost: None }
+        let (markers, news, flagged) = (RunMarkers::default(), BTreeMap::new(), BTreeSet::new());
+        Display { style, live, markers, news, flagged, deaf: false, lost: None }
     }
 
     /// Shows events that have become durable. A failed write does not stop the run; its error is kept for the end.
     pub(crate) fn facts(&mut self, facts: &[Recorded]) {
         for fact in facts {
+            if let Some(task) = fact.event.task() {
+                self.news.insert(task.clone(), fact.seq);
+            }
             if !self.deaf
                 && let Err(error) = self.result(fact)
             {
@@ -95,11 +106,23 @@ impl Display {
         }
     }
 
-    /// Shows the state of the run.
+    /// Shows the state of the run, and says of agents that they are flagged since the last time.
     pub(crate) fn state(&mut self, state: &RunState) {
+        let lines = self.newly_flagged(state);
+        lines.iter().filter(|_| !self.style.quiet).for_each(|line| output::note(line));
         if let Some(live) = &mut self.live {
             live.show(state);
         }
+    }
+
+    /// Returns a line for each agent with news that is flagged, and was not before.
+    fn newly_flagged(&mut self, state: &RunState) -> Vec<String> {
+        let line = |agent: &TaskId| table::flagged(agent, state.taint(agent).as_ref()).trim_end().to_owned();
+        let of_agents = self.news.keys().map(|agent| (agent, line(agent)));
+        let new = of_agents.filter(|(agent, line)| !line.is_empty() && self.flagged.insert((*agent).clone()));
+        let lines = new.map(|(_, line)| line).collect();
+        self.news.retain(|_, seq| *seq > state.seq);
+        lines
     }
 
     /// Shows that an agent waits before it retries a request to its model.

@@ -158,9 +158,7 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
         if std::mem::replace(&mut is_news, true) {
             // The state first: an event that is recorded while others are shown is then another change.
             let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
-            // Events that cannot be read now are read after the next change; at the run's end this is an error.
-            let _ = news.pass_on(display);
-            display.state(&newest);
+            news.show(display, &newest);
         }
         tokio::select! {
             _ = ticks.tick(), if display.is_live() => {
@@ -171,6 +169,8 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
                 if !told {
                     tell_of_stop(&shutdown, display);
                 }
+                let last: Arc<RunState> = Arc::clone(&state.borrow());
+                news.show(display, &last);
                 return Ok(Ok(ended));
             }
             changed = state.changed(), if open => open = changed.is_ok(),
@@ -213,6 +213,13 @@ struct News {
 }
 
 impl News {
+    /// Shows the events, and then a state that is no newer.
+    fn show(&mut self, display: &mut Display, state: &RunState) {
+        // Events that cannot be read now are read after the next change; at the run's end this is an error.
+        let _ = self.pass_on(display);
+        display.state(state);
+    }
+
     fn pass_on(&mut self, display: &mut Display) -> Result<(), CommandError> {
         loop {
             let facts = self.store.events(&self.run, self.seen, FACTS_AT_ONCE)?;

@@ -176,12 +176,18 @@ fn remarks(task: &TaskReport) -> String {
     });
     let stale = task.stale.then(|| STALE.to_owned());
     let unchanged = task.changed_nothing().then(|| UNCHANGED.to_owned());
-    let tainted = task.taint.as_ref().filter(|taint| taint.flagged).map(tainted);
-    let lines = held.into_iter().chain(stale).chain(unchanged).chain(tainted);
-    lines.map(|line| format!("{}: {line}\n", task.id)).collect()
+    let lines = held.into_iter().chain(stale).chain(unchanged);
+    let mut text: String = lines.map(|line| format!("{}: {line}\n", task.id)).collect();
+    text.push_str(&flagged(&task.id, task.taint.as_ref()));
+    text
 }
 
-/// Describes an agent that text from outside could make give private data away.
+/// Describes, in a line, an agent that text from outside could make give private data away; empty for any other.
+pub(crate) fn flagged(agent: &AgentId, taint: Option<&TaskTaint>) -> String {
+    let tainted = taint.filter(|taint| taint.flagged).map(tainted);
+    tainted.map(|tainted| format!("{agent}: {tainted}\n")).unwrap_or_default()
+}
+
 fn tainted(taint: &TaskTaint) -> String {
     let source = match &taint.outside_text {
         OutsideSource::Tool(tool) => one_line(tool, 60),
@@ -438,8 +444,11 @@ mod tests {
         ];
         for (sent, can_send, expected) in table {
             let outside_text = OutsideSource::Agent("T2".into());
-            let said = tainted(&TaskTaint { outside_text, flagged: true, sent, can_send });
-            assert!(said.starts_with(&format!("it has read text from outside (through T2), {expected}")), "{said}");
+            let mut taint = TaskTaint { outside_text, flagged: true, sent, can_send };
+            let said = flagged(&"T1".into(), Some(&taint));
+            assert!(said.starts_with(&format!("T1: it has read text from outside (through T2), {expected}")), "{said}");
+            taint.flagged = false;
+            assert_eq!(flagged(&"T1".into(), Some(&taint)), "");
         }
     }
 

@@ -223,7 +223,7 @@ impl Standing {
             waits_for_verdict_of: state.waits_for_verdict_of(record),
             hand_back: state.ended_hand_back(record),
             not_in_result: state.is_left_out(record),
-            taint: state.exposure(&record.task.id).and_then(TaskTaint::of),
+            taint: state.taint(&record.task.id),
             ..TaskReport::of(record)
         };
         Report {
@@ -248,6 +248,11 @@ impl Standing {
 }
 
 impl RunState {
+    /// Returns what an agent was exposed to, once it has read text from outside.
+    pub fn taint(&self, agent: &AgentId) -> Option<TaskTaint> {
+        self.exposure(agent).and_then(TaskTaint::of)
+    }
+
     /// Returns what the agent that got the goal of the run has answered, once its task has succeeded.
     pub fn answer(&self) -> Option<&str> {
         let record = self.goal().filter(|record| severity(self, record) == Severity::Fine)?;

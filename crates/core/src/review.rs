@@ -14,7 +14,7 @@ use crate::ids::{AgentId, Oid, TaskId};
 use crate::invisible::shown;
 use crate::merge_target::MergeTarget;
 use crate::message::Envelope;
-use crate::report::{ReportUsage, Standing};
+use crate::report::{ReportUsage, Standing, TaskTaint};
 use crate::run_state::{EndCause, MergedAttempt, RunState, TaskRecord, TaskState, Verify};
 use crate::test_files::is_test_file;
 
@@ -178,6 +178,9 @@ pub struct ReviewEntry {
     /// The questions of its agent that wait for the user's answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Envelope>,
+    /// What its agent was exposed to, once it has read text from outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taint: Option<TaskTaint>,
 }
 
 /// Serializes merged attempts without the commits of their work: what counts is the commit that merged it.
@@ -229,7 +232,8 @@ impl ReviewEntry {
         };
         let of_task = |record: &TaskRecord| {
             let (state, questions) = (standing.of_task(record), questions(&record.task.id));
-            Some(ReviewEntry { state, questions, ..entry(record, changes)? })
+            let taint = standing.state.taint(&record.task.id);
+            Some(ReviewEntry { state, questions, taint, ..entry(record, changes)? })
         };
         let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -296,6 +300,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         stale: record.is_stale(),
         left_out: record.left_out().to_vec(),
         questions: Vec::new(),
+        taint: None,
     })
 }
 

@@ -442,7 +442,9 @@ impl Shared {
             }
         };
         let (Attempted { result, recovered, .. }, shown) = self.attempt(tool, &mut context, &record).await;
-        self.needs.ended(needs, &shown);
+        // The words of a server are for the agent that has asked it: whoever reads them is exposed to them.
+        let quotes_others = context.meter().usage().outside_bytes.is_some_and(|bytes| bytes > 0);
+        self.needs.ended(needs, &if quotes_others { shown.without_words() } else { shown });
         let result = match replay.filter(|_| recovered.is_empty()) {
             Some(replay) => replay.keep_and_redact(&context, &self.redactor, result).await,
             None => redact_result(&self.redactor, result),

@@ -190,6 +190,14 @@ impl Shown {
             Ok(_) => Shown::Works,
         }
     }
+
+    /// Returns the same without the words of a failure.
+    pub(crate) fn without_words(self) -> Shown {
+        match self {
+            Shown::Fails(lacking, _) => Shown::Fails(lacking, "the last call that needed it failed".to_owned()),
+            other => other,
+        }
+    }
 }
 
 /// Reports whether a call ended before it had done all of its work, though some of it may be done.

@@ -149,6 +149,8 @@ pub(crate) async fn a_host_that_is_away_stops_no_other(mut harness: ToolHarness)
     let refused = said(&harness.call("parse_documentation", json!({"url": dead("4")})).await);
     let words = "Execution: `dead.example` is out of order for the tools of the category `web`: ";
     assert!(refused.starts_with(words), "{refused}");
+    // What the server said is for the agent that has asked it.
+    assert!(refused.contains("the last call that needed it failed") && !refused.contains("later"), "{refused}");
     assert!(!links(&harness).contains(&dead("4")));
     assert!(fetch(&harness, "https://page.example/").await.success);
     assert!(harness.call("search_github", json!({"query": "q"})).await.success);

@@ -80,7 +80,9 @@ pub(crate) async fn tests_of_cargo_are_counted_and_placed(harness: ToolHarness) 
     let output = harness.call("run_tests", json!({"test_pattern": "adds"})).await;
     assert!(output.text().starts_with("1 passed, 0 failed, 0 skipped\n[cargo test "), "{}", output.text());
     let output = harness.call("run_tests", json!({"test_pattern": "nowhere"})).await;
-    assert_eq!((output.success, output.error.as_deref()), (false, Some("no test ran")));
+    let expected =
+        "no test matches `nowhere`, so none ran; name tests as their runner does, or leave `test_pattern` out";
+    assert_eq!((output.success, output.error.as_deref()), (false, Some(expected)));
     harness.put("src/lib.rs", "fn broken() -> u8 { \"\" }\n").unwrap();
     let output = harness.call("run_tests", json!({})).await;
     assert_eq!(output.error.as_deref(), Some("the tests did not end well: exit code 101"));

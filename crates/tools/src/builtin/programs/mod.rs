@@ -16,6 +16,7 @@ mod python;
 mod run_tests;
 mod runners;
 mod states;
+mod unmatched;
 
 pub(super) use check::{RunLinter, RunTypeChecker};
 pub(super) use format::RunFormatter;

@@ -15,6 +15,7 @@ use super::candidate::{Ran, choose, first_of};
 use super::parse::{self, MAX_KEPT, Tally};
 use super::project::Project;
 use super::runners::{Report, runners, takes_pattern};
+use super::unmatched::is_unmatched;
 use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::error::ToolError;
@@ -83,7 +84,8 @@ impl Tool for RunTests {
                 Report::JunitFiles(_) => read_files(files, saved, &root, cancel)?,
                 report => read_output(report, &ran, &root),
             };
-            Ok(answer(&ran, tally, &report, &others))
+            let unmatched = test_pattern.as_deref().filter(|_| is_unmatched(&ran, &tally, &report));
+            Ok(answer(&ran, tally, &report, &others, unmatched))
         };
         context.blocking(told).await
     }
@@ -204,8 +206,12 @@ fn read_files(files: &Files, reports: Saved, root: &str, cancel: &Cancel) -> Res
     Ok(tally)
 }
 
-fn answer(ran: &Ran, tally: Tally, report: &Report, others: &[&str]) -> Answer {
-    let failed = fault(ran, &tally, report);
+/// Creates the answer; `unmatched` is the pattern if no test matches it.
+fn answer(ran: &Ran, tally: Tally, report: &Report, others: &[&str], unmatched: Option<&str>) -> Answer {
+    let failed = match unmatched {
+        Some(pattern) => Some(no_match(pattern, &tally)),
+        None => fault(ran, &tally, report),
+    };
     let has_counts = *report != Report::ExitCode;
     let mut parts = vec![match &failed {
         None if has_counts => counts(&tally),
@@ -248,6 +254,12 @@ fn fault(ran: &Ran, tally: &Tally, report: &Report) -> Option<String> {
         true if *report != Report::ExitCode && tally.total() == 0 => Some("no test ran".to_owned()),
         true => None,
     }
+}
+
+/// Says that not the project's tests are at fault, but the pattern.
+fn no_match(pattern: &str, tally: &Tally) -> String {
+    let none = if tally.skipped > 0 { "no test that is enabled matches" } else { "no test matches" };
+    format!("{none} `{}`, so none ran; name tests as their runner does, or leave `test_pattern` out", shown(pattern))
 }
 
 /// Says which results are lost.

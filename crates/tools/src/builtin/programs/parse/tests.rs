@@ -236,6 +236,15 @@ fn what_is_to_do_is_no_failure_and_no_name_hides_a_report() {
 }
 
 #[test]
+fn tests_that_the_pattern_leaves_out_do_not_count_as_skipped() {
+    let text = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<testsuites>\n\t\
+        <testcase name=\"adds\" time=\"0.001606\" classname=\"test\">\n\t\t\
+        <skipped type=\"skipped\" message=\"test name does not match pattern\"/>\n\t</testcase>\n\t\
+        <testcase name=\"b\" classname=\"test\"><skipped type=\"skipped\" message=\"true\"/></testcase>\n</testsuites>\n";
+    assert_eq!(shown(&printed(text)), "0 passed, 0 failed, 1 skipped");
+}
+
+#[test]
 fn a_test_program_that_crashed_is_named() {
     let stdout = "\nrunning 2 tests\ntest ok ... ok\ntest dies ... \nrunning 1 test\n\nrunning 1 test\ntest fine ... ok\n\n\
         test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n";

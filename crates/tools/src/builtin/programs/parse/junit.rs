@@ -8,20 +8,104 @@ use crate::results::TestErrorKind;
 
 /// What pytest says of a file that it cannot import.
 const NOT_COLLECTED: &str = "collection failure";
+/// What a report begins with.
+const DECLARATION: &str = "<?xml";
+/// How many beginnings of a report are tried, the last ones: tests may print any number of them.
+const MOST_BEGINNINGS: usize = 16;
+/// What begins as a tag does and is none, each with its end.
+const NO_TAGS: &[(&str, &str)] = &[("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
 /// What Node 20 says of a test that its pattern leaves out, and later versions do not report.
 const LEFT_OUT: &str = "test name does not match pattern";
 
 /// Reads the report that a program printed among other lines, after those of its tests; `None` if there is none.
 pub(crate) fn printed(text: &str, program: &str, root: &str) -> Option<Tally> {
-    let start = text.rmatch_indices("<?xml").filter_map(|(at, _)| text.get(at..)).find(is_report)?;
-    let end = start.rfind("</testsuites>").map_or(start.len(), |at| at + "</testsuites>".len());
+    let declared = declared(text);
+    let report = match declared.last() {
+        Some(last) => last_whole(text, &declared).or_else(|| text.get(*last..).map(without_rest))?,
+        None => last_whole(text, &undeclared(text))?,
+    };
     let mut tally = Tally::default();
-    read(&mut tally, start.get(..end).unwrap_or(start), &format!("the report of {program}"), root);
+    read(&mut tally, report, &format!("the report of {program}"), root);
     Some(tally)
 }
 
-fn is_report(text: &&str) -> bool {
-    text.split_once("?>").is_some_and(|(_, root)| root.trim_start().starts_with("<testsuite"))
+/// Returns where the roots of the last reports begin, each after a declaration, perhaps with other lines between them.
+fn declared(text: &str) -> Vec<usize> {
+    let root = |at: usize| {
+        let after = at + DECLARATION.len();
+        let own = text.get(after..)?.split(DECLARATION).next()?;
+        Some(after + own.find("<testsuite")?)
+    };
+    let mut found: Vec<usize> =
+        text.rmatch_indices(DECLARATION).filter_map(|(at, _)| root(at)).take(MOST_BEGINNINGS).collect();
+    found.reverse();
+    found
+}
+
+/// Returns where reports without a declaration begin.
+fn undeclared(text: &str) -> Vec<usize> {
+    let mut found: Vec<usize> = text.rmatch_indices("<testsuites").map(|(at, _)| at).take(MOST_BEGINNINGS).collect();
+    found.reverse();
+    if found.is_empty() { text.find("<testsuite").into_iter().collect() } else { found }
+}
+
+/// Returns the last element that begins at one of these places and can be read. What begins inside of another one is
+/// a comment of it, or the like.
+fn last_whole<'a>(text: &'a str, beginnings: &[usize]) -> Option<&'a str> {
+    let (mut found, mut end) = (None, 0);
+    for begin in beginnings.iter().copied() {
+        let element = text.get(begin..).and_then(|rest| rest.get(..element_length(rest)?));
+        if let Some(element) = element.filter(|element| begin >= end && Document::parse(&readable(element)).is_ok()) {
+            (found, end) = (Some(element), begin + element.len());
+        }
+    }
+    found
+}
+
+/// Returns the length of the element that a text begins with; `None` if it does not end.
+fn element_length(text: &str) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0_usize);
+    loop {
+        at += text.get(at..)?.find('<')?;
+        let rest = text.get(at..)?;
+        let other = NO_TAGS.iter().find(|(begin, _)| rest.starts_with(begin));
+        at += match other {
+            Some((_, end)) => rest.find(end)? + end.len(),
+            None => {
+                let tag = rest.get(..tag_length(rest)?)?;
+                if tag.starts_with("</") {
+                    depth = depth.checked_sub(1)?;
+                } else if !tag.ends_with("/>") {
+                    depth += 1;
+                }
+                tag.len()
+            }
+        };
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// Returns the length of the tag that a text begins with; a value in quotes may contain what would end it.
+fn tag_length(text: &str) -> Option<usize> {
+    let mut quote: Option<char> = None;
+    let is_end = |c: char| {
+        match quote {
+            Some(open) if open == c => quote = None,
+            Some(_) => {}
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            None => return c == '>',
+        }
+        false
+    };
+    text.find(is_end).map(|at| at + 1)
+}
+
+/// Returns a report that cannot be read without what follows it, so that its own fault is named.
+fn without_rest(text: &str) -> &str {
+    let end = text.rfind("</testsuites>").map_or(text.len(), |at| at + "</testsuites>".len());
+    text.get(..end).unwrap_or(text)
 }
 
 /// Reads a file beside others of its kind.

@@ -118,6 +118,21 @@ fn reports_are_found_among_other_lines() {
     // What a test printed comes before.
     let before = format!("<?xml version=\"1.0\"?><testsuites><testcase/></testsuites>{}", recorded!("pytest.xml"));
     assert_eq!(printed(&before).total(), 5);
+    let (declaration, root) = recorded!("pytest.xml").split_once("?>").unwrap();
+    let (inner, _) = root.trim_end().rsplit_once("</testsuite>").unwrap();
+    let suite = inner.split_once("<testsuite ").unwrap().1;
+    let begin = "<?xml version=\"1.0\"?>\n<testsuites>";
+    for noisy in [
+        format!("{declaration}?>{root}\nunexpected </testsuites>\n"),
+        format!("{declaration}?>\n(node:1) Warning: <slow>\n{root}"),
+        format!("{declaration}?><testsuite {suite}</testsuite>\nException ignored in: <thread 1>\n"),
+        format!("a warning\n{}\nmore\n", root.trim()),
+        format!("{begin}<testcase>\n{declaration}?>{root}"),
+        format!("{begin}\n{declaration}?>{root}\n</testsuites>"),
+        format!("{declaration}?>{}<!-- {begin} --></testsuites>", root.trim_end().trim_end_matches("</testsuites>")),
+    ] {
+        assert_eq!(printed(&noisy).total(), 5, "{noisy}");
+    }
     let around = format!("{{\"testResults\":[]}}\n{{not json}}\n{}\nbye", recorded!("jest.json"));
     assert_eq!(jest(&around, "/w").unwrap().total(), 4);
     for nothing in
@@ -137,6 +152,7 @@ fn a_report_is_read_in_time_of_its_length() {
     for text in [format!("{open}1{close}"), open] {
         assert!(jest(&text, "/w").is_none());
     }
+    assert_eq!(junit(&"<?xml?><testsuites><a b='".repeat(many), "it", "").unwrap().errors.len(), 1);
     let text = format!("running 1 test\n{}", "failures:\n".repeat(5 * many));
     assert_eq!(libtest(&text, "", "/w").total(), 0);
     let passed = |at: usize| format!("{{\"Action\":\"pass\",\"Package\":\"m\",\"Test\":\"Test{at}\"}}");

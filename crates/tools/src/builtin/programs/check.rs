@@ -15,9 +15,17 @@ use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
+use crate::path;
 use crate::prompt::Prompt;
 use crate::results::{Diagnostic, LintResults};
 use crate::tool::Tool;
+
+/// The files that mypy reads its configuration from.
+const MYPY_FILES: &[&str] = &["mypy.ini", ".mypy.ini", "pyproject.toml", "setup.cfg"];
+/// How mypy begins to say that it goes on without a part of its configuration, rather than without all of it.
+const MYPY_PARTS: &[&str] = &["[", "No [mypy] section"];
+/// The endings of files that decide about the others.
+const CONFIGURATIONS: &[&str] = &[".toml", ".ini", ".cfg", ".mod", ".work"];
 
 /// The `run_linter` tool.
 pub(crate) struct RunLinter(pub(crate) Prompt);
@@ -67,8 +75,8 @@ async fn check(
     let told = move |_: &Files, _: &Cancel| {
         let found = findings(format, &ran, &root);
         let fault = fault(format, &ran, &found);
-        let found = found.into_iter().filter(|found| selection.covers(&found.file)).collect();
-        Ok(answer(&ran, found, fault))
+        let found = found.into_iter().filter(|found| is_wanted(found, &selection)).collect();
+        Ok(answer(&ran, found, fault, &remarks(format, &ran)))
     };
     context.blocking(told).await
 }
@@ -79,36 +87,64 @@ fn findings(format: Findings, ran: &Ran, root: &str) -> Vec<Diagnostic> {
         Findings::Ruff => parse::ruff(&ran.stdout, root),
         Findings::Eslint => parse::eslint(&ran.stdout, root),
         Findings::Pyright => parse::pyright(&ran.stdout, root),
-        Findings::Lines => parse::lines(&format!("{}\n{}", ran.stdout, ran.stderr), root),
+        Findings::Lines | Findings::Mypy => parse::lines(&format!("{}\n{}", ran.stdout, ran.stderr), root),
     }
 }
 
-/// Returns why a program could not do its work, if so: it failed without an error or a warning, or in what it printed
-/// nobody can tell whether it found something.
+/// Reports whether a finding is in a file that was named, or is an error in a configuration: with that, the program
+/// has not looked at the files as the project wants.
+fn is_wanted(found: &Diagnostic, selection: &Selection) -> bool {
+    let name = path::split(&found.file).1;
+    let is_configuration = CONFIGURATIONS.iter().any(|ending| name.ends_with(ending))
+        || (name.starts_with("tsconfig") && name.ends_with(".json"));
+    selection.covers(&found.file) || (is_configuration && found.severity == "error")
+}
+
+/// Returns why a program could not do its work, if so: it cannot read its configuration, it failed without an error or
+/// a warning, or in what it printed nobody can tell whether it found something.
 fn fault(format: Findings, ran: &Ran, found: &[Diagnostic]) -> Option<String> {
+    let of_part = |rest: &str| MYPY_PARTS.iter().any(|begin| rest.starts_with(begin));
+    if let Some((line, _)) = of_configuration(format, ran).find(|&(_, rest)| !of_part(rest)) {
+        return Some(format!("{} cannot read its configuration: {line}", ran.run.program));
+    }
     if ran.run.exit_code != Some(0) && !reports(found) {
         return Some(ran.how.clone());
     }
     (!is_readable(format, &ran.stdout)).then(|| format!("the report of {} cannot be read", ran.run.program))
 }
 
+/// Returns the lines in which mypy says what is wrong with its configuration, each with what follows the file's name.
+/// It ends as if nothing was wrong.
+fn of_configuration(format: Findings, ran: &Ran) -> impl Iterator<Item = (&str, &str)> {
+    let lines = ran.stderr.lines().filter(move |_| format == Findings::Mypy);
+    lines.filter_map(|line| {
+        let (file, rest) = line.split_once(": ")?;
+        MYPY_FILES.contains(&path::split(file).1).then_some((line, rest))
+    })
+}
+
+/// Returns what an answer has to add to the findings.
+fn remarks(format: Findings, ran: &Ran) -> Vec<String> {
+    of_configuration(format, ran).map(|(line, _)| format!("[{line}]")).collect()
+}
+
 fn is_readable(format: Findings, stdout: &str) -> bool {
     match format {
         Findings::Ruff | Findings::Eslint | Findings::Pyright => parse::is_json(stdout),
         // Lines of other things stand among theirs.
-        Findings::Cargo | Findings::Lines => true,
+        Findings::Cargo | Findings::Lines | Findings::Mypy => true,
     }
 }
 
 /// Counts what was found, unless the program could not do its work.
-fn answer(ran: &Ran, diagnostics: Vec<Diagnostic>, fault: Option<String>) -> Answer {
+fn answer(ran: &Ran, diagnostics: Vec<Diagnostic>, fault: Option<String>, remarks: &[String]) -> Answer {
     let count = |severity: &str| diagnostics.iter().filter(|found| found.severity == severity).count();
     let (errors, warnings) = (count("error"), count("warning"));
-    let text = match diagnostics.as_slice() {
-        _ if fault.is_some() => ran.tail(),
-        [] => "nothing found".to_owned(),
-        found => found.iter().map(describe).collect::<Vec<_>>().join("\n"),
+    let found = match diagnostics.as_slice() {
+        [] => vec!["nothing found".to_owned()],
+        found => found.iter().map(describe).collect(),
     };
+    let text = if fault.is_some() { ran.tail() } else { [found.as_slice(), remarks].concat().join("\n") };
     let failed = match (fault, errors, warnings) {
         (Some(fault), ..) => Some(fault),
         (None, 0, 0) => None,
@@ -155,7 +191,7 @@ mod tests {
         let found = findings(Findings::Lines, &ran, "/w");
         assert_eq!(found.len(), 1);
         let fault = fault(Findings::Lines, &ran, &found);
-        let answer = answer(&ran, found, fault);
+        let answer = answer(&ran, found, fault, &[]);
         assert_eq!(answer.failed.as_deref(), Some("exit code 2"));
         assert!(answer.text.contains("crashed"), "{}", answer.text);
     }
@@ -181,7 +217,45 @@ mod tests {
             };
             let found = findings(format, &ran, "/w");
             let fault = fault(format, &ran, &found);
-            assert_eq!(answer(&ran, found, fault).failed.as_deref(), expected, "{stdout}");
+            assert_eq!(answer(&ran, found, fault, &[]).failed.as_deref(), expected, "{stdout}");
         }
+    }
+
+    #[test]
+    fn a_configuration_that_mypy_cannot_read_is_a_failure() {
+        let no_section = "mypy.ini: File contains no section headers.\nfile: 'mypy.ini', line: 1\n'[mypy\\n'\n";
+        let open = "pyproject.toml: Expected ']' at the end of a table declaration (at line 1, column 11)\n";
+        let part = "mypy.ini: [mypy]: strict: Not a boolean: perhaps\n";
+        let failed = |line: &str| Some(format!("mypy cannot read its configuration: {line}"));
+        let table = [
+            (Findings::Mypy, no_section, failed("mypy.ini: File contains no section headers."), no_section.trim()),
+            (Findings::Mypy, open, failed(open.trim()), open.trim()),
+            (Findings::Mypy, part, None, "nothing found\n[mypy.ini: [mypy]: strict: Not a boolean: perhaps]"),
+            (Findings::Mypy, "a.py: no such thing\n", None, "nothing found"),
+            (Findings::Lines, open, None, "nothing found"),
+        ];
+        for (format, stderr, expected, text) in table {
+            let ran = Ran {
+                run: ProgramRun { program: "mypy".to_owned(), exit_code: Some(0), ..ProgramRun::default() },
+                how: "exit code 0".to_owned(),
+                stdout: String::new(),
+                stderr: stderr.to_owned(),
+            };
+            let fault = fault(format, &ran, &[]);
+            let answer = answer(&ran, Vec::new(), fault, &remarks(format, &ran));
+            assert_eq!((answer.failed, answer.text.as_str()), (expected, text), "{stderr}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_a_configuration_counts_for_every_file() {
+        let selection = Selection { files: vec!["src/a.py".to_owned()] };
+        let lines = "src/a.py:1: error: own\nb.py:1: error: of another file\n\
+            mypy.ini:2: error: Error importing plugin \"nope\": No module named 'nope'  [misc]\n\
+            mypy.ini:3: note: of the plugin\n/w/go.mod:1: unknown directive: modul\n\
+            tsconfig.json(3,5): error TS5023: Unknown compiler option 'x'.\npackage.json(1,1): error TS1: other\n";
+        let found = parse::lines(lines, "/w").into_iter().filter(|found| is_wanted(found, &selection));
+        let files: Vec<String> = found.map(|found| found.file).collect();
+        assert_eq!(files, ["src/a.py", "mypy.ini", "go.mod", "tsconfig.json"]);
     }
 }

@@ -17,6 +17,8 @@ pub(super) enum Findings {
     Pyright,
     /// Lines that begin with a place.
     Lines,
+    /// Such lines of mypy, which tells apart from them what is wrong with its configuration.
+    Mypy,
 }
 
 pub(super) type Checker = Candidate<Findings>;
@@ -75,7 +77,7 @@ pub(super) fn type_checkers(project: &Project, files: &[String]) -> Vec<Checker>
         Language::Python => {
             let options = ["--show-column-numbers", "--show-error-codes", "--no-pretty", "--no-error-summary"];
             let mypy = with(project, "mypy", &options, files);
-            let mypy = Candidate::new("mypy", mypy, MYPY, Findings::Lines);
+            let mypy = Candidate::new("mypy", mypy, MYPY, Findings::Mypy);
             let pyright = with(project, "pyright", &["--outputjson"], files);
             let pyright = Candidate::new("pyright", pyright, PYRIGHT, Findings::Pyright);
             let prefers_pyright =

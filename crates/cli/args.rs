@@ -547,7 +547,7 @@ pub(crate) enum ConfigCommand {
     Set {
         /// The key, for example max_agents
         key: String,
-        /// Its value
+        /// Its value; of a list, what to add: one item, or several as 'CI, LANG' or '["CI", "LANG"]'
         value: String,
     },
     /// List the commands that this project's files name, and consent to them

@@ -109,7 +109,7 @@ fn require_rules(context: &Context, layer: Layer) -> Result<(), CommandError> {
     if problems.is_empty() { Ok(()) } else { Err(problems.into()) }
 }
 
-/// Sets a key, or adds an item to its list, leaving every other byte unchanged; returns the text and the new value.
+/// Sets a key, or adds items to its list, leaving every other byte unchanged; returns the text and the new value.
 /// `None` if the text is not TOML, or has something else at that place.
 fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     let mut file: DocumentMut = before.parse().ok()?;
@@ -124,7 +124,9 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     };
     let place = table.entry(name).or_insert(Item::None);
     let mut value: Value = match key.kind {
-        Kind::Rules | Kind::Paths | Kind::Variables | Kind::Models | Kind::Names(_) => with_item(place, given)?.into(),
+        Kind::Rules | Kind::Paths | Kind::Variables | Kind::Models | Kind::Names(_) => {
+            with_items(place, items(key.kind, given))?.into()
+        }
         // Anything else becomes a string, for which the parser's error names the key.
         Kind::Number { .. } | Kind::Switch | Kind::Duration | Kind::Limits | Kind::Dollars | Kind::Prices => {
             given.trim().parse().unwrap_or_else(|_| given.into())
@@ -169,13 +171,46 @@ fn land_table(file: &mut DocumentMut) -> Option<&mut dyn TableLike> {
     file.entry(LAND).or_insert_with(toml_edit::table).as_table_like_mut()
 }
 
-/// Returns the list at a place with one more item, or `None` if the place has something else.
-fn with_item(place: &Item, item: &str) -> Option<Array> {
-    let mut items = if place.is_none() { Array::new() } else { place.as_array()?.clone() };
-    if !items.iter().any(|there| there.as_str() == Some(item)) {
-        items.push(item);
+/// Returns the items of a list that was typed as a file has it, or as options and variables have it. A rule may contain
+/// commas, and so may a path unless a path follows each of them.
+fn items(kind: Kind, given: &str) -> Vec<Value> {
+    let given = given.trim();
+    if let Ok(Value::Array(list)) = given.parse::<Value>() {
+        return list.iter().map(plain).collect();
     }
-    Some(items)
+    let parts: Vec<&str> = given.split(',').map(str::trim).collect();
+    let is_path = |part: &&str| part.starts_with('/') || part.starts_with("~/");
+    let is_list = match kind {
+        Kind::Paths => parts.iter().all(is_path),
+        Kind::Variables | Kind::Models | Kind::Names(_) => true,
+        _ => false,
+    };
+    if is_list { parts.into_iter().map(Value::from).collect() } else { vec![given.into()] }
+}
+
+/// Returns an item without what stands around it in its list.
+fn plain(item: &Value) -> Value {
+    if let Some(text) = item.as_str() {
+        return text.into();
+    }
+    let mut item = item.clone();
+    item.decor_mut().clear();
+    item
+}
+
+/// Returns the list at a place with the items that it lacks, or `None` if the place has something else.
+fn with_items(place: &Item, new: Vec<Value>) -> Option<Array> {
+    let mut list = if place.is_none() { Array::new() } else { place.as_array()?.clone() };
+    for item in new {
+        let is_same = |there: &Value| match (there.as_str(), item.as_str()) {
+            (None, None) => in_one_line(there) == in_one_line(&item),
+            (one, other) => one == other,
+        };
+        if !list.iter().any(is_same) {
+            list.push(item);
+        }
+    }
+    Some(list)
 }
 
 /// Renders a value for people, without comments.
@@ -273,4 +308,43 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
     }
     let line = parked_call::line(&command.command, 200);
     output::confirm(&format!("consent to {} = {line}{network}? [y/N] ", command.key))
+}
+
+#[cfg(test)]
+mod tests {
+    use orchestrate_settings::{Expected, KEYS};
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_added_as_a_file_or_an_option_has_it() {
+        let table = [
+            ("", "sandbox.read", "[\"~/tools\", \"/srv/data\"]", "[sandbox]\nread = [\"~/tools\", \"/srv/data\"]\n"),
+            ("", "sandbox.read", "~/tools, /srv/data", "[sandbox]\nread = [\"~/tools\", \"/srv/data\"]\n"),
+            ("", "sandbox.read", "/srv/a, b", "[sandbox]\nread = [\"/srv/a, b\"]\n"),
+            ("", "sandbox.env", "CI, LANG", "[sandbox]\nenv = [\"CI\", \"LANG\"]\n"),
+            ("", "fallback_models", "a/b,c/d", "fallback_models = [\"a/b\", \"c/d\"]\n"),
+            ("", "deny", "Bash(ls a,b)", "deny = [\"Bash(ls a,b)\"]\n"),
+            ("deny = ['Read'] # mine\n", "deny", "['Read', 'Grep']", "deny = ['Read', \"Grep\"] # mine\n"),
+            ("", "deny", "[{ rule = 'Read', match = ['a'] }]", "deny = [{ rule = 'Read', match = ['a'] }]\n"),
+        ];
+        for (before, name, given, expected) in table {
+            let after = named(name).and_then(|key| edited(before, key, given)).map(|(after, _)| after);
+            assert_eq!(after.as_deref(), Some(expected), "{name} = {given}");
+        }
+    }
+
+    #[test]
+    fn the_list_that_an_error_suggests_is_accepted() {
+        let kinds = [Kind::Rules, Kind::Paths, Kind::Variables, Kind::Models];
+        let is_list = |key: &&Key| kinds.contains(&key.kind) || matches!(key.kind, Kind::Names(_));
+        for key in KEYS.iter().filter(is_list) {
+            let suggested = Expected(key.kind).to_string();
+            let list = suggested.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(list, _)| list);
+            let given = format!("[{}]", list.unwrap());
+            let (after, _) = edited("", key, &given).unwrap();
+            assert!(parse(&after, Source::User, "config.toml").is_ok(), "{}: {after}", key.name);
+            assert!(after.ends_with(&format!(" = {given}\n")), "{}: {after}", key.name);
+        }
+    }
 }

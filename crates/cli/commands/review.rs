@@ -62,7 +62,7 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let words = Words { report: said, hand_back: hand_back.as_ref(), error: error.as_ref() };
     let diff = runs.task_diff(&run, &task)?;
     let Some(entry) = entries.iter().find(|entry| entry.task == task) else {
-        let state = record.map_or("unknown", |record| record.state().as_str());
+        let state = record.map_or("unknown", |record| record.state().in_words());
         return Err(CommandError::usage(format!("task {task} is {state} and has no branch"))
             .hint(format!("`orchestrate status {run}` shows why")));
     };

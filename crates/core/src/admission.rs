@@ -157,7 +157,7 @@ pub enum MessageRefused {
         to: TaskId,
     },
     /// The agent has handed its work over, or has ended.
-    #[error("agent '{to}' is {} and reads no more messages", state.as_str())]
+    #[error("agent '{to}' is {} and reads no more messages", state.in_words())]
     ReadsNoMore {
         /// The named agent.
         to: AgentId,

@@ -180,6 +180,16 @@ impl TaskState {
             TaskState::Cancelled => "cancelled",
         }
     }
+
+    /// Returns the state in words that fit after "the task is".
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
+        match self {
+            TaskState::AwaitingReview => "awaiting review",
+            TaskState::NothingToDo => "done without changes",
+            state => state.as_str(),
+        }
+    }
 }
 
 impl EndCause {

@@ -43,7 +43,7 @@ pub enum RequestRefused {
         branch: Option<String>,
     },
     /// The task's work does not await a review.
-    #[error("{task} is {}, but only work that awaits review can be approved", state.as_str())]
+    #[error("{task} is {}, but only work that awaits review can be approved", state.in_words())]
     NotInReview {
         /// The task whose work was to be approved.
         task: TaskId,
@@ -63,7 +63,7 @@ pub enum RequestRefused {
         task: TaskId,
     },
     /// The task was dropped or cancelled before.
-    #[error("{task} is {}: there is nothing to drop", state.as_str())]
+    #[error("{task} is {}: there is nothing to drop", state.in_words())]
     NothingToDrop {
         /// The task that was to be dropped.
         task: TaskId,
@@ -175,7 +175,7 @@ fn joined(tasks: &[TaskId]) -> String {
 
 fn nothing_to_return(state: TaskState) -> String {
     if state.is_settled() || state.is_handed_over() && state != TaskState::Committed {
-        format!("is {}: there is nothing to return", state.as_str())
+        format!("is {}: there is nothing to return", state.in_words())
     } else {
         "has not ended: there is nothing to retry or to reject yet".to_owned()
     }
@@ -184,4 +184,33 @@ fn nothing_to_return(state: TaskState) -> String {
 /// Converts milliseconds to seconds, for display.
 fn seconds(ms: u64) -> f64 {
     std::time::Duration::from_millis(ms).as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::AgentId;
+
+    #[test]
+    fn a_refusal_names_a_state_in_words() {
+        let state = TaskState::NothingToDo;
+        let (to, task) = (AgentId::new("T1"), TaskId::new("T1"));
+        let table = [
+            (
+                MessageRefused::ReadsNoMore { to, state }.to_string(),
+                "agent 'T1' is done without changes and reads no more messages",
+            ),
+            (
+                RequestRefused::NothingToReturn { task: task.clone(), state }.to_string(),
+                "T1 is done without changes: there is nothing to return",
+            ),
+            (
+                RequestRefused::NothingToDrop { task, state: TaskState::AwaitingReview }.to_string(),
+                "T1 is awaiting review: there is nothing to drop",
+            ),
+        ];
+        for (said, expected) in table {
+            assert_eq!(said, expected);
+        }
+    }
 }

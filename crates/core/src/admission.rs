@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, TaskId};
-use crate::message::{MAILBOX_CAPACITY, MAX_BODY_BYTES};
+use crate::message::{MAILBOX_CAPACITY, MAX_BODY_BYTES, MAX_DEADLINE_SECONDS};
 use crate::task_state::TaskState;
 
 /// Why a child was refused.
@@ -186,6 +186,12 @@ pub enum MessageRefused {
     TooLong {
         /// Its size.
         bytes: usize,
+    },
+    /// The deadline is too far away.
+    #[error("a deadline {seconds} s from now is too far away, at most {MAX_DEADLINE_SECONDS} s (a year) are allowed")]
+    DeadlineTooFar {
+        /// The time until then.
+        seconds: u64,
     },
     /// The user has not answered the agent's earlier messages.
     #[error("the user has not answered your last {MAILBOX_CAPACITY} messages; wait for an answer before you send more")]

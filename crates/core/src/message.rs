@@ -24,6 +24,10 @@ pub const MAILBOX_CAPACITY: usize = 64;
 /// The maximum length of a body in bytes: larger texts belong into a file that the message names.
 pub const MAX_BODY_BYTES: usize = 8 * 1024;
 
+/// The longest time until a deadline, of a message or of a wait, in seconds: a year, as for every setting that is a
+/// time. What is longer is a slip of a unit.
+pub const MAX_DEADLINE_SECONDS: u64 = 365 * 24 * 3600;
+
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, CallHash, CallOfTurn, TaskId};
-use crate::message::Receiver;
+use crate::message::{MAX_DEADLINE_SECONDS, Receiver};
 
 /// What a task waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +94,12 @@ pub enum WaitRefused {
     /// No agent is named.
     #[error("name at least one agent")]
     NoAgents,
+    /// The time is too long.
+    #[error("{seconds} s are too long to wait, at most {MAX_DEADLINE_SECONDS} s (a year) are allowed")]
+    TooLong {
+        /// How long the agent would wait at most.
+        seconds: u64,
+    },
     /// There is no such agent.
     #[error("there is no agent '{agent}' in this run; the agents are: {known}")]
     Unknown {

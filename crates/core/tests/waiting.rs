@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus, VERSION};
-use orchestrate_core::message::{Address, Envelope, Origin, Outgoing, Sender};
+use orchestrate_core::message::{Address, Envelope, MAX_DEADLINE_SECONDS, Origin, Outgoing, Sender};
 use orchestrate_core::report::{Standing, outcome};
 use orchestrate_core::run_state::{AskedWait, Expiring, WaitDecision};
 use orchestrate_core::settings::MergeMode;
@@ -279,6 +279,14 @@ fn a_cycle_is_refused_to_the_one_that_closes_it() {
         // A deadline would end it, but not what it waits for.
         assert_eq!(story.ask(waiter, &ids, Some(5)), Err(expected), "{name}");
     }
+}
+
+#[test]
+fn a_wait_is_at_most_a_year_long() {
+    let story = Story::of(vec![task("a", &[]), task("b", &[])]);
+    assert!(matches!(story.ask("a", &["b"], Some(MAX_DEADLINE_SECONDS)), Ok(WaitDecision::Waits(_))));
+    let refused = story.ask("a", &["b"], Some(1_000_000_000_000_000));
+    assert_eq!(refused, Err(WaitRefused::TooLong { seconds: 1_000_000_000_000_000 }));
 }
 
 /// Whoever waits for the answer of this agent, or for one that does, goes on once it has answered.

@@ -443,7 +443,7 @@ impl std::fmt::Display for Expected {
                 write!(out, "a whole number, at least {least}{reason}")
             }
             Kind::Number { least, most, reason } => write!(out, "a whole number from {least} to {most}{reason}"),
-            Kind::Duration => out.write_str("a time such as 30s, 5m or 1h"),
+            Kind::Duration => out.write_str("a time such as 30s, 5m or 1h, from 1s to 365d"),
             Kind::Merge => out.write_str("auto, review or none"),
             Kind::Rules => out.write_str(
                 "a list of rules such as [\"run_shell_command(git push:*)\"], or with examples \
@@ -613,12 +613,14 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_amount_says_how_fine_one_may_be() {
+    fn a_refused_amount_says_within_which_bounds_one_may_be() {
         let refused = |text: &str| Kind::Dollars.parse(text).map_err(|expected| expected.to_string());
         let reason = "an amount of dollars above zero such as 5 or 0.25, with at most six decimals";
         for text in ["0.1234567", "0", "ten"] {
             assert_eq!(refused(text), Err(reason.to_owned()), "{text}");
         }
         assert_eq!(refused("0.123456"), Ok(Value::Dollars(123_456)));
+        let refused = Kind::Duration.parse("1000000000000000").map_err(|expected| expected.to_string());
+        assert_eq!(refused, Err("a time such as 30s, 5m or 1h, from 1s to 365d".to_owned()));
     }
 }

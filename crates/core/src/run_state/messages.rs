@@ -8,8 +8,8 @@ use crate::event::Event;
 use crate::ids::{AgentId, CallOfTurn, TaskId};
 use crate::illegal::Illegal;
 use crate::message::{
-    Address, Channel, Envelope, ExpiredMessage, MAILBOX_CAPACITY, MAX_BODY_BYTES, MessageKind, Origin, Outgoing,
-    Receiver, Sender, UnansweredQuestion,
+    Address, Channel, Envelope, ExpiredMessage, MAILBOX_CAPACITY, MAX_BODY_BYTES, MAX_DEADLINE_SECONDS, MessageKind,
+    Origin, Outgoing, Receiver, Sender, UnansweredQuestion,
 };
 use crate::routing::{Delivery, NotSent, QuestionEnd, Receipt, Routed};
 use crate::run_state::{RunState, TaskRecord};
@@ -84,6 +84,9 @@ impl RunState {
         let body = outgoing.body.clone().canonical();
         if body.bytes() > MAX_BODY_BYTES {
             return Err(MessageRefused::TooLong { bytes: body.bytes() });
+        }
+        if let Some(seconds) = outgoing.deadline_seconds.filter(|seconds| *seconds > MAX_DEADLINE_SECONDS) {
+            return Err(MessageRefused::DeadlineTooFar { seconds });
         }
         let receivers = self.receivers(&origin.from, &outgoing.to);
         if receivers.is_empty() {
@@ -555,6 +558,19 @@ mod tests {
                 assert_eq!(story.say("c1", &question(true)).receipt.question, Some(QuestionEnd::Closed));
             }
         }
+    }
+
+    #[test]
+    fn a_deadline_is_at_most_a_year_away() {
+        let origin = Origin { from: Sender::Agent("a".into()), call: None, channels: None };
+        let decide = |seconds: u64| {
+            let message = Outgoing { deadline_seconds: Some(seconds), ..question(false) };
+            Story::new().0.decide_message(&origin, &message).map(|routed| routed.events.len())
+        };
+        assert_eq!(decide(MAX_DEADLINE_SECONDS), Ok(1));
+        let expected =
+            "a deadline 1000000000000000 s from now is too far away, at most 31536000 s (a year) are allowed";
+        assert_eq!(decide(1_000_000_000_000_000).unwrap_err().to_string(), expected);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::asked_wait::{AskedWait, Expiring, Expiry, WaitDecision};
 use crate::event::Event;
 use crate::ids::{AgentId, CallHash, CallOfTurn, TaskId};
 use crate::merge_target::MergeTarget;
-use crate::message::{Envelope, Receiver};
+use crate::message::{Envelope, MAX_DEADLINE_SECONDS, Receiver};
 use crate::run_state::{RunState, TaskRecord};
 use crate::schedule::Progress;
 use crate::task_state::TaskState;
@@ -25,6 +25,10 @@ impl RunState {
             return Ok(WaitDecision::Over { timed_out: ended.timed_out });
         }
         self.check_named(waiter, &asked.ids)?;
+        let seconds = asked.timeout.map(|timeout| timeout.as_secs());
+        if let Some(seconds) = seconds.filter(|seconds| *seconds > MAX_DEADLINE_SECONDS) {
+            return Err(WaitRefused::TooLong { seconds });
+        }
         let mut ids: Vec<TaskId> = Vec::new();
         for id in &asked.ids {
             if !ids.contains(id) {

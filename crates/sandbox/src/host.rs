@@ -166,13 +166,19 @@ pub(crate) fn bubblewrap() -> Option<&'static Path> {
     FOUND.get_or_init(find).as_deref()
 }
 
+/// Returns the user's home; the empty path if there is none.
+#[expect(clippy::disallowed_methods, reason = "finds the user's programs")]
+pub(crate) fn home_of_user() -> PathBuf {
+    std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default()
+}
+
 /// Returns what a job sees of the user's programs, decided once.
 #[expect(clippy::disallowed_methods, reason = "finds the user's programs, once")]
 pub(crate) fn programs_of_user() -> &'static Programs {
     static FOUND: OnceLock<Programs> = OnceLock::new();
     FOUND.get_or_init(|| {
         Programs::of(&Shell {
-            home: std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default(),
+            home: home_of_user(),
             path: std::env::split_paths(&own_path()).filter(|folder| folder.is_absolute()).collect(),
             variable: &|name| std::env::var_os(name),
             visible: visible(),

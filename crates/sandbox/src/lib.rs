@@ -61,6 +61,6 @@ pub use passthrough::{Interrupts, Passed, Sink, pass_through};
 pub use probe::{Probe, probe};
 pub use protect::protect_process;
 pub use sandbox::{Additions, Bounds, Downloads, Sandbox};
-pub use seen::{SeenProgram, seen_program};
+pub use seen::{SeenFolder, SeenProgram, programs_below_home, seen_program};
 pub use tier::{Confinement, Helper};
 pub use trusted::{Trusted, TrustedOutput, trusted};

@@ -349,7 +349,7 @@ fn parts(folder: &Path, part: &str) -> Vec<PathBuf> {
 }
 
 /// Lists the names in a folder, in order.
-fn entries(folder: &Path) -> Result<Vec<OsString>, Reason> {
+pub(crate) fn entries(folder: &Path) -> Result<Vec<OsString>, Reason> {
     let listed = std::fs::read_dir(folder).map_err(|_| Reason::Unreadable)?;
     let mut names = Vec::new();
     for entry in listed.take(MAX_ENTRIES + 1) {

@@ -1,9 +1,16 @@
-//! Which file a program's name means to the user's shell, and which to a job.
+//! Which file a program's name means to the user's shell, and which to a job; and which programs of the user's home a
+//! job sees.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::host;
-use crate::programs::{Programs, is_executable};
+use crate::programs::{Programs, entries, is_executable};
+
+/// How much of a script is searched for the name of the home: launchers are short.
+const SEARCHED_BYTES: u64 = 64 << 10;
+/// How a script names the user's home.
+const HOME_NAMES: [&str; 2] = ["$HOME", "${HOME"];
 
 /// What a program's name means outside of the sandbox and inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +31,50 @@ pub fn seen_program(name: &str, roots: &[PathBuf]) -> SeenProgram {
     visible.extend_from_slice(roots);
     let folders = host::search_folders(roots.iter().map(PathBuf::as_path));
     find(host::programs_of_user(), &folders, &visible, name)
+}
+
+/// The programs in a folder of `PATH` that a job sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenFolder {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The programs, in order.
+    pub programs: Vec<String>,
+    /// Those of them that are scripts which name the user's home: a job has another one, which is empty.
+    pub naming_home: Vec<String>,
+}
+
+/// Lists the programs in folders of `PATH` below the user's home that a job sees.
+#[must_use]
+pub fn programs_below_home() -> Vec<SeenFolder> {
+    below(host::programs_of_user(), &host::visible(), &host::home_of_user())
+}
+
+fn below(programs: &Programs, visible: &[PathBuf], home: &Path) -> Vec<SeenFolder> {
+    let folders = programs.path.iter().filter_map(|folder| folder.inside.clone());
+    // Every path is below an empty one.
+    let of_home = folders.filter(|folder| !home.as_os_str().is_empty() && folder.starts_with(home));
+    let list = |folder: PathBuf| {
+        let (mut names, mut naming_home) = (Vec::new(), Vec::new());
+        for entry in entries(&folder).unwrap_or_default() {
+            let path = folder.join(&entry);
+            if is_executable(&path) && shows(programs, visible, &path) {
+                let name = entry.to_string_lossy().into_owned();
+                naming_home.extend(names_home(&path).then(|| name.clone()));
+                names.push(name);
+            }
+        }
+        SeenFolder { folder, programs: names, naming_home }
+    };
+    of_home.map(list).filter(|seen| !seen.programs.is_empty()).collect()
+}
+
+/// Reports whether a file is a script that names the user's home.
+fn names_home(path: &Path) -> bool {
+    let mut text = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(SEARCHED_BYTES).read_to_end(&mut text));
+    let is_script = read.is_ok() && text.starts_with(b"#!");
+    is_script && HOME_NAMES.iter().any(|name| String::from_utf8_lossy(&text).contains(name))
 }
 
 fn find(programs: &Programs, folders: &[PathBuf], visible: &[PathBuf], name: &str) -> SeenProgram {
@@ -96,5 +147,37 @@ mod tests {
         }
         let seen = find(&programs, &[at("hidden"), at("shown")], &[at("hidden")], "b");
         assert_eq!((seen.inside, seen.reason), (Some(at("hidden/b")), None), "the user shows the folder");
+    }
+
+    #[test]
+    fn programs_of_the_home_are_listed_with_the_scripts_that_need_it() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().canonicalize().unwrap().join(name);
+        let script = "#!/bin/sh\nexec \"$HOME/.b/bin/b\" \"$@\"\n";
+        for (name, text, mode) in [
+            ("home/bin/a", "#!/bin/sh\nexec /opt/a\n", 0o755),
+            ("home/bin/b", script, 0o755),
+            ("home/bin/c", script, 0o755),
+            ("home/bin/notes", "", 0o644),
+            ("system/d", script, 0o755),
+            ("home/empty/notes", "", 0o644),
+        ] {
+            std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            std::fs::write(at(name), text).unwrap();
+            std::fs::set_permissions(at(name), PermissionsExt::from_mode(mode)).unwrap();
+        }
+        let folder = |name: &str| PathFolder { outside: at(name), inside: Some(at(name)) };
+        let programs = Programs {
+            path: vec![folder("system"), folder("home/bin"), folder("home/empty")],
+            read_only: vec![at("home/bin/a"), at("home/bin/b"), at("home/bin/notes")],
+            ..Programs::default()
+        };
+        let expected = SeenFolder {
+            folder: at("home/bin"),
+            programs: vec!["a".to_owned(), "b".to_owned()],
+            naming_home: vec!["b".to_owned()],
+        };
+        assert_eq!(below(&programs, &[at("system")], &at("home")), [expected]);
+        assert_eq!(below(&programs, &[at("system")], Path::new("")), []);
     }
 }

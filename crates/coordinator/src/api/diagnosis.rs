@@ -5,7 +5,9 @@ use std::path::Path;
 
 use orchestrate_git::{GitError, Identities, RepositoryRefusal, installed};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
-use orchestrate_sandbox::{Confinement, Helper, KernelLimits, Sandbox, kernel_limits, probe};
+use orchestrate_sandbox::{
+    Confinement, Helper, KernelLimits, Sandbox, SeenFolder, kernel_limits, probe, programs_below_home,
+};
 use orchestrate_tools::makes_maps;
 use serde::Serialize;
 
@@ -70,6 +72,7 @@ impl Diagnosis {
         if is_tried {
             checks.extend(sandbox(settings));
             programs = of_commands(settings).await;
+            checks.extend(programs_below_home().iter().flat_map(of_folder));
         }
         checks.extend(programs.iter().filter(|program| program.reason.is_some()).map(of_program));
         checks.extend(packages(&programs));
@@ -253,6 +256,32 @@ fn of_program(program: &ProgramSeen) -> Check {
     check("program", CheckStatus::Warning, program.found())
 }
 
+/// The maximum number of programs of one folder that are named.
+const SHOWN_PROGRAMS: usize = 20;
+
+/// Lists the programs of a folder below the home that commands see, and those that may not start there.
+fn of_folder(seen: &SeenFolder) -> Vec<Check> {
+    let listed = |names: &[String]| {
+        let shown = names.iter().take(SHOWN_PROGRAMS).map(String::as_str).collect::<Vec<_>>().join(", ");
+        match names.len().saturating_sub(SHOWN_PROGRAMS) {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
+    };
+    let SeenFolder { folder, programs, naming_home } = seen;
+    let found = format!("in {}, commands see {}", folder.display(), listed(programs));
+    let mut checks = vec![check("programs", CheckStatus::Ok, found)];
+    if !naming_home.is_empty() {
+        let found = format!(
+            "scripts that name $HOME may not start in commands, where that is an empty folder: {}; they need absolute \
+             paths, and those in `sandbox.read` if no folder of your PATH has them",
+            listed(naming_home)
+        );
+        checks.push(check("programs", CheckStatus::Ok, found));
+    }
+    checks
+}
+
 /// Package managers whose caches commands do not see, each with the program that it comes with.
 ///
 /// A cache is shown read-only, or not at all: every job would need a copy of its own, and such caches have gigabytes.
@@ -266,8 +295,9 @@ fn packages(programs: &[ProgramSeen]) -> Option<Check> {
     let is_seen = |name: &str| programs.iter().any(|program| program.name == name && program.inside.is_some());
     let managers: Vec<&str> = WITHOUT_CACHE.iter().filter(|(_, of)| is_seen(of)).map(|(manager, _)| *manager).collect();
     let found = format!(
-        "an agent's commands cannot install packages with {}, which need a network or write to their caches; name what \
-         is installed in your checkout, such as `.venv` or `node_modules`, in .worktreeinclude",
+        "an agent's commands cannot install packages with {}, which need a network or write to their caches: agents \
+         whose role lists the tool `install_package` add one with it, which you approve; what is installed in your \
+         checkout, such as `.venv` or `node_modules`, they see if it is named in .worktreeinclude",
         managers.join(", ")
     );
     (!managers.is_empty()).then(|| check("packages", CheckStatus::Ok, found))
@@ -329,5 +359,39 @@ async fn reach(models: &Models, name: &ModelName) -> Result<(), ModelError> {
     match name {
         ModelName::Script(_) | ModelName::Replay(_) => Ok(()),
         ModelName::Hosted { .. } | ModelName::Other(_) => models.list(name).await.map(|_| ()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_on_packages_names_the_tool_that_installs_one() {
+        let seen = |name: &str| ProgramSeen {
+            name: name.to_owned(),
+            outside: None,
+            outside_version: None,
+            inside: Some(format!("/usr/bin/{name}").into()),
+            inside_version: None,
+            reason: None,
+        };
+        let check = packages(&[seen("python3"), seen("node")]).unwrap();
+        assert!(check.found.starts_with("an agent's commands cannot install packages with pip, npm, "), "{check:?}");
+        assert!(check.found.contains("whose role lists the tool `install_package`"), "{check:?}");
+        assert_eq!(packages(&[seen("go")]), None);
+    }
+
+    #[test]
+    fn programs_below_the_home_are_listed_by_folder() {
+        let names = |numbers: std::ops::Range<usize>| numbers.map(|number| format!("p{number}")).collect::<Vec<_>>();
+        let seen = |programs: Vec<String>, naming_home: Vec<String>| {
+            let seen = SeenFolder { folder: "/home/u/.local/bin".into(), programs, naming_home };
+            of_folder(&seen).into_iter().map(|check| check.found).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(names(1..3), Vec::new()), ["in /home/u/.local/bin, commands see p1, p2"]);
+        let many = seen(names(0..23), names(1..2));
+        assert!(many[0].ends_with(", p18, p19 and 3 more"), "{many:?}");
+        assert!(many[1].contains("where that is an empty folder: p1; "), "{many:?}");
     }
 }

@@ -153,3 +153,17 @@ fn a_missing_file_is_named() {
     let error = ScriptedModel::load(Path::new("absent/script.jsonl")).unwrap_err().to_string();
     assert_eq!(error, "load the script absent/script.jsonl: cannot be read: No such file or directory (os error 2)");
 }
+
+#[test]
+fn the_script_of_the_guide_answers() {
+    let guide = include_str!("../../../../docs/guide.md");
+    let script = guide.split_once("```jsonl\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
+    let model = ScriptedModel::parse(NAME, script).unwrap();
+    let wrong = ask(&model, &request("T1", 1, user("Write a greeting"))).unwrap();
+    assert_eq!(wrong.tool_calls[0].arguments, json!({"path": "hi.txt", "content": "Helo\n"}));
+    let mut returned = request("T1", 3, user("FAILED"));
+    returned.origin.returned = Some(ReturnCause::TaskCheck);
+    let right = ask(&model, &returned).unwrap();
+    assert_eq!(right.tool_calls[0].arguments, json!({"path": "hi.txt", "content": "Hello\n"}));
+    assert_eq!(ask(&model, &request("T1", 4, user("written"))).unwrap().text, "The greeting is written.");
+}

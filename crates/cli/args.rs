@@ -61,13 +61,13 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Show the events of a run
     Log(LogArgs),
-    /// Show every branch: state, checks, size, risk, overlaps, cost; or one task with its diff
+    /// Show every branch: state, checks, size, risk, cost, and files that several change; or one task with its diff
     Review(ReviewArgs),
     /// Show the changes on a task's branch
     Diff(DiffArgs),
-    /// Approve a task's work, or a parked tool call
+    /// Approve a task's work, or a tool call that waits for your decision
     Approve(ApproveArgs),
-    /// Return a task's work to its agent, or deny a parked tool call
+    /// Return a task's work to its agent, or deny a tool call that waits for your decision
     Reject(RejectArgs),
     /// Retry a task that did not succeed
     Retry(RetryArgs),
@@ -79,9 +79,9 @@ pub(crate) enum Command {
     Resume(ResumeArgs),
     /// Stop a run; its state is kept
     Stop(StopArgs),
-    /// Remove worktrees whose files are stored elsewhere, or what is left of runs that have landed
+    /// Remove agents' worktrees whose files are stored elsewhere, or what is left of runs that have landed
     Clean(CleanArgs),
-    /// List a run's snapshots, and restore one as a branch
+    /// List the saved states of a run's work (snapshots), and restore one as a branch
     Recover(RecoverArgs),
     /// Send a message to agents, or answer the question of one
     Message(MessageArgs),
@@ -93,9 +93,9 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// List the tools that agents can be given, show one, write their reference, and check `.tool` files
     Tools(ToolsArgs),
-    /// Run a command of a shell script of yours as a recorded call, with markers, duration and cache
+    /// Run a command in a shell script of yours: record it, and use its result again while nothing has changed
     Tool(ToolArgs),
-    /// Show and clear the results that are kept for replay
+    /// Show and clear the stored results of searches and of `tool run`, which are used again while nothing has changed
     Cache(CacheArgs),
     /// Show a run's tool calls, and verify that their log has not been changed
     Audit(AuditArgs),
@@ -165,7 +165,7 @@ pub(crate) struct SettingsArgs {
     /// Maximum number of levels of agents, of which the tasks of the plan are the first
     #[arg(long, value_name = "N")]
     max_depth: Option<String>,
-    /// Maximum number of an agent's children that have not ended
+    /// Maximum number of agents that one agent has spawned (its children) and that have not ended
     #[arg(long, value_name = "N")]
     max_children_per_agent: Option<String>,
     /// Context size of one agent, in tokens
@@ -183,16 +183,16 @@ pub(crate) struct SettingsArgs {
     /// Leave out the optional tasks, `- [ ]*`
     #[arg(long)]
     skip_optional: bool,
-    /// A command that must exit 0 on every merged tree
+    /// A check, such as 'cargo test': a shell command that must exit 0 on all merged work before the merge counts
     #[arg(long, value_name = "CMD")]
     verify: Option<String>,
-    /// Do not require that the base passes `--verify` before any agent starts
+    /// Do not require that `--verify` passes on the commit that the run starts from before any agent starts
     #[arg(long)]
     no_verify_base: bool,
-    /// What happens to finished branches: auto (they are merged), review (you approve first) or none
+    /// What happens to finished branches: auto (merged), review (merged once you approve) or none (they stay branches)
     #[arg(long, value_name = "MODE")]
     merge: Option<String>,
-    /// The revision to start from
+    /// The commit, branch or tag to start from, instead of HEAD
     #[arg(long, value_name = "REV")]
     base: Option<String>,
     /// Time limit of the whole run: 30s, 5m, 1h
@@ -204,13 +204,13 @@ pub(crate) struct SettingsArgs {
     /// How long to wait for a model that does not answer
     #[arg(long, value_name = "TIME")]
     outage_patience: Option<String>,
-    /// Land the result if the run succeeds
+    /// Land the result, as `orchestrate land` does, if the run succeeds: merge it into the branch that it started from
     #[arg(long)]
     land: bool,
     /// Run commands without a sandbox; never use this with a model that you do not trust
     #[arg(long)]
     no_sandbox: bool,
-    /// Allow calls that a built-in rule denies: tool or tool(glob)
+    /// Allow calls that a built-in rule denies, by tool or tool(pattern), such as 'Bash(git push:*)'
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
     /// Ask for approval of matching calls
@@ -231,7 +231,7 @@ pub(crate) struct SettingsArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Format of standard output: text, json, stream-json or markers
+    /// Standard output: text, json, stream-json (one object per event) or markers (one line per turn and call)
     #[arg(long, value_name = "FORMAT")]
     output_format: Option<String>,
     /// The same as --output-format json
@@ -352,10 +352,10 @@ pub(crate) struct DiffArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// The task, or the id of a parked call
+    /// The task, or the id of a tool call that `status` lists as waiting for you
     #[arg(value_name = "TASK|CALL")]
     pub(crate) what: String,
-    /// The tree that you reviewed, or a prefix of its id [default: the tree last shown by review or diff]
+    /// The id of the git tree that you reviewed, or a prefix of it [default: the one last shown by review or diff]
     #[arg(long)]
     pub(crate) tree: Option<String>,
     /// The hash shown with the call; without it, the call is shown on the terminal and you are asked
@@ -370,7 +370,7 @@ pub(crate) struct ApproveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RejectArgs {
-    /// The task, or the id of a parked call
+    /// The task, or the id of a tool call that `status` lists as waiting for you
     #[arg(value_name = "TASK|CALL")]
     pub(crate) what: String,
     /// The message for the agent
@@ -460,7 +460,7 @@ pub(crate) struct CleanArgs {
     /// Also remove files that git ignores (build output, but possibly the only copy of a file)
     #[arg(long)]
     pub(crate) ignored: bool,
-    /// Remove branches, worktrees and snapshots of landed runs, except the newest `clean.keep_runs` runs
+    /// Remove branches, worktrees and saved states of landed runs, except the newest `clean.keep_runs` runs
     #[arg(long, conflicts_with = "run")]
     pub(crate) landed: bool,
     #[command(flatten)]
@@ -471,7 +471,7 @@ pub(crate) struct CleanArgs {
 pub(crate) struct RecoverArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
-    /// Restore this snapshot as a branch
+    /// Restore this saved state as a branch
     #[arg(long, value_name = "NAME")]
     pub(crate) restore: Option<String>,
     /// The name of the branch [default: orchestrate/recovered/RUN/NAME]
@@ -502,7 +502,7 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct StopArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
-    /// Finish the current turns and start nothing new
+    /// Let each agent finish its current request and the tool calls of the reply, and start nothing new
     #[arg(long, group = "level")]
     pub(crate) drain: bool,
     /// Kill every process immediately

@@ -10,8 +10,8 @@ use super::JsonArgs;
 /// `message`.
 #[derive(Debug, Args)]
 pub(crate) struct MessageArgs {
-    /// Whom it goes to: the id of a task, `role:NAME`, `children` (the tasks that no agent spawned), `all`, or
-    /// `main_ralph_coordinator` (the agent of a goal)
+    /// Whom it goes to: the id of a task, `role:NAME`, `children` (the agents of the plan's tasks, without those that
+    /// agents spawned), `all`, or `main_ralph_coordinator` (the agent of a goal)
     pub(crate) to: String,
     /// The message
     pub(crate) text: String,
@@ -24,7 +24,7 @@ pub(crate) struct MessageArgs {
     /// Do not deliver it after this time, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) deadline: Option<u64>,
-    /// The message is a JSON object
+    /// Send TEXT as a JSON object instead of as text
     #[arg(long)]
     pub(crate) object: bool,
     /// The run's id, or a unique prefix of it [default: the latest run of this repository]

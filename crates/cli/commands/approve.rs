@@ -74,7 +74,7 @@ fn require_shown(
             if is_seen && output::confirm("Let it run? [y/N] ") {
                 return Ok(());
             }
-            let message = format!("call {short} is still parked; nothing was decided");
+            let message = format!("call {short} still waits for your decision; nothing was decided");
             Err(CommandError::new(ErrorKind::NeedsPerson, message)
                 .hint(format!("`{}` denies it", named.within(format!("reject {short} -m TEXT")))))
         }

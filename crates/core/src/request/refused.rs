@@ -21,7 +21,7 @@ pub enum RequestRefused {
         known: Vec<TaskId>,
     },
     /// No such call is parked.
-    #[error("no parked call {call}")]
+    #[error("no tool call {call} waits for a decision")]
     NoSuchCall {
         /// The named call.
         call: CallHash,

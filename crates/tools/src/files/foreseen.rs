@@ -41,7 +41,11 @@ impl Files {
             let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
             return self.judge_real(&real, is_folder);
         }
-        // The nearest folder that exists decides where a new file would be.
+        self.foresee_new(path, is_folder)
+    }
+
+    /// Refuses a file or a folder that cannot be new there: the nearest folder that exists decides where it would be.
+    pub(super) fn foresee_new(&self, path: &str, is_folder: bool) -> Result<(), ToolError> {
         let (mut parent, name) = split(path);
         let mut below = name.to_owned();
         while !parent.is_empty() && self.look(parent)?.is_none() {
@@ -49,9 +53,11 @@ impl Files {
             below = join(name, &below);
             parent = above;
         }
-        let handle = self.handle(parent, OFlags::DIRECTORY)?;
+        let handle = self.handle(parent, OFlags::empty())?;
         let real = join(&self.real_path(parent, handle.as_fd())?, &below);
-        self.judge_real(&real, is_folder)
+        // First, so that where a rule is against it, nothing else is told.
+        self.judge_real(&real, is_folder)?;
+        self.handle(parent, OFlags::DIRECTORY).map(drop)
     }
 
     fn judge_real(&self, real: &str, is_folder: bool) -> Result<(), ToolError> {

@@ -57,6 +57,19 @@ impl Files {
         Ok(Written { path: target.path, created })
     }
 
+    /// Refuses what [`Files::write`] would refuse, without changing anything.
+    ///
+    /// # Errors
+    /// As [`Files::write`].
+    pub(crate) fn require_writable(&self, path: &str, bytes: &[u8], expect: Expect) -> Result<(), ToolError> {
+        self.require_size(path, bytes)?;
+        match self.replaced(path)? {
+            Some(_) if expect == Expect::Nothing => Err(exists(path)),
+            Some(_) => Ok(()),
+            None => self.foresee_new(path, false),
+        }
+    }
+
     /// Creates a file with this mode, together with missing directories, and returns its real path.
     ///
     /// # Errors
@@ -78,15 +91,8 @@ impl Files {
     /// As [`Files::delete`] for the source and [`Files::write`] for the target; `Retry` if the target exists, or if the
     /// source is a link.
     pub fn rename(&self, source: &str, target: &str) -> Result<(String, String), ToolError> {
-        let removed = self.accessed(Access::Delete);
-        removed.open(source)?;
-        if self.is_link(source)? {
-            return Err(ToolError::Retry(format!("{} is a link; name the file itself", shown(source))));
-        }
-        let (parent, name) = split(source);
-        let (from, real) = removed.open_directory(parent)?;
-        let real = join(&real, name);
-        removed.guard().check(&real)?;
+        let (from, real) = self.renamed(source)?;
+        let (_, name) = split(source);
         let place = self.write_target(target)?;
         match renameat_with(&from, name, &place.directory, &place.name, RenameFlags::NOREPLACE) {
             Ok(()) => Ok((real, place.path)),
@@ -99,6 +105,29 @@ impl Files {
             Err(Errno::INVAL) => Err(exists(target)),
             Err(errno) => Err(failure(source, errno)),
         }
+    }
+
+    /// Refuses what [`Files::rename`] would refuse, without changing anything.
+    ///
+    /// # Errors
+    /// As [`Files::rename`].
+    pub(crate) fn require_renamable(&self, source: &str, target: &str) -> Result<(), ToolError> {
+        self.renamed(source)?;
+        self.require_writable(target, &[], Expect::Nothing)
+    }
+
+    /// Opens the directory of a regular file that is to be renamed, and returns it with the file's real path.
+    fn renamed(&self, source: &str) -> Result<(OwnedFd, String), ToolError> {
+        let removed = self.accessed(Access::Delete);
+        removed.open(source)?;
+        if self.is_link(source)? {
+            return Err(ToolError::Retry(format!("{} is a link; name the file itself", shown(source))));
+        }
+        let (parent, name) = split(source);
+        let (from, real) = removed.open_directory(parent)?;
+        let real = join(&real, name);
+        removed.guard().check(&real)?;
+        Ok((from, real))
     }
 
     /// Deletes a file, or a link but not its target, and returns its real path.
@@ -132,6 +161,18 @@ impl Files {
     /// # Errors
     /// `Retry` if a directory above it is missing and `parents` is false, or if a file has its name.
     pub fn create_directory(&self, path: &str, parents: bool) -> Result<bool, ToolError> {
+        let is_new = self.is_new_directory(path, parents)?;
+        if is_new {
+            self.ensure_directory(path)?;
+        }
+        Ok(is_new)
+    }
+
+    /// Reports whether a directory would be new, without changing anything.
+    ///
+    /// # Errors
+    /// As [`Files::create_directory`].
+    pub(crate) fn is_new_directory(&self, path: &str, parents: bool) -> Result<bool, ToolError> {
         match self.look(path)? {
             Some(FileType::Directory) => return Ok(false),
             Some(FileType::Symlink) => return self.directory(path).map(|_| false),
@@ -142,7 +183,7 @@ impl Files {
             self.open_directory(split(path).0)?;
         }
         self.guard().check_folder(path)?;
-        self.ensure_directory(path)?;
+        self.foresee_new(path, true)?;
         Ok(true)
     }
 
@@ -171,24 +212,26 @@ impl Files {
         Err(ToolError::Retry(format!("{} would have {has}, more than the limit of {limit}", shown(path))))
     }
 
-    fn write_target(&self, path: &str) -> Result<Target, ToolError> {
+    /// Returns the real path of the file that a write would replace; `None` if there is none yet.
+    fn replaced(&self, path: &str) -> Result<Option<String>, ToolError> {
         require_name(path, split(path).1)?;
-        let real = match self.look(path)? {
-            None => None,
-            Some(_) => match self.open(path) {
-                Ok(opened) => {
-                    refuse_other_names(path, opened.links)?;
-                    Some(opened.path)
-                }
-                Err(ToolError::Retry(_)) => {
-                    return Err(ToolError::Retry(format!(
-                        "{} is a dangling link; write to its target instead",
-                        shown(path)
-                    )));
-                }
-                Err(error) => return Err(error),
-            },
-        };
+        if self.look(path)?.is_none() {
+            return Ok(None);
+        }
+        match self.open(path) {
+            Ok(opened) => {
+                refuse_other_names(path, opened.links)?;
+                Ok(Some(opened.path))
+            }
+            Err(ToolError::Retry(_)) => {
+                Err(ToolError::Retry(format!("{} is a dangling link; write to its target instead", shown(path))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write_target(&self, path: &str) -> Result<Target, ToolError> {
+        let real = self.replaced(path)?;
         let (parent, name) = split(real.as_deref().unwrap_or(path));
         let (directory, parent) = self.ensure_directory(parent)?;
         let path = join(&parent, name);

@@ -111,31 +111,97 @@ pub(crate) async fn a_call_that_the_system_forbids_waits_for_a_person_the_second
 /// Nobody is asked about a change that would fail whatever the answer is.
 pub(crate) async fn a_change_that_cannot_be_made_is_not_asked_about(mut harness: ToolHarness) {
     harness.put("a.txt", "one\none\n").unwrap();
-    harness.scope.policy = policy(&[(Ask, "update_file"), (Ask, "apply_patch"), (Ask, "delete_file")]);
+    harness.put("there/b.txt", "two\n").unwrap();
+    harness.scope.policy = policy(&[(Ask, "Edit"), (Ask, "create_directory")]);
     harness.scope.ask_parks = true;
+    let pair = |src: &str, dst: &str| json!({"src": src, "dst": dst});
+    let text = |path: &str| json!({"path": path, "content": "x"});
     let edit = |path: &str, old: &str| json!({"path": path, "old": old, "new": "three"});
     let patch = |path: &str| json!({"patch": format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch")});
     let table = [
-        ("update_file", edit("a.txt", "two"), "`old` was not found in a.txt"),
-        ("update_file", edit("a.txt", "one"), "`old` occurs 2 times in a.txt"),
+        ("update_file", edit("a.txt", "two"), "Retry: `old` was not found in a.txt"),
+        ("update_file", edit("a.txt", "one"), "Retry: `old` occurs 2 times in a.txt"),
         ("update_file", edit("a.txt", "three"), "nothing would change"),
-        ("update_file", edit("b.txt", "one"), "file not found: b.txt"),
-        ("apply_patch", patch("b.txt"), "file not found: b.txt"),
-        ("delete_file", json!({"path": "b.txt"}), "file not found: b.txt"),
+        ("update_file", edit("b.txt", "one"), "Retry: file not found: b.txt"),
+        ("update_file", edit("a.txt", ""), "Retry: `old` is empty, which creates a new file, but a.txt exists"),
+        ("apply_patch", patch("b.txt"), "Retry: file not found: b.txt"),
+        ("delete_file", json!({"path": "b.txt"}), "Retry: file not found: b.txt"),
+        ("delete_file", json!({"path": "there"}), "File: is a directory: there"),
+        ("copy_file", pair("b.txt", "c.txt"), "Retry: file not found: b.txt"),
+        ("copy_file", pair("there", "c"), "File: is a directory: there"),
+        ("copy_file", pair("a.txt", "there/b.txt"), "Retry: exists already: there/b.txt"),
+        ("copy_file", pair("a.txt", "there"), "Retry: there is a directory; name the new file in it"),
+        ("copy_file", pair("a.txt", "a.txt/c"), "Retry: not a directory: a.txt"),
+        ("move_file", pair("b.txt", "c.txt"), "Retry: file not found: b.txt"),
+        ("move_file", pair("there", "c"), "File: is a directory: there"),
+        ("move_file", pair("a.txt", "there/b.txt"), "Retry: exists already: there/b.txt"),
+        ("move_file", pair("a.txt", "there"), "Retry: there is a directory; name the new file in it"),
+        ("move_file", pair("a.txt", "a.txt"), "Retry: exists already: a.txt"),
+        ("write_file", text("there"), "File: is a directory: there"),
+        ("write_file", text("a.txt/new/c"), "Retry: not a directory: a.txt"),
+        ("write_file", json!({"path": "c", "content": "x", "encoding": "none"}), "`encoding`: expected a label"),
+        ("append_file", text("there"), "File: is a directory: there"),
+        ("append_file", text("a.txt/c"), "Retry: not a directory: a.txt"),
+        ("create_directory", json!({"path": "a.txt"}), "Retry: a file with that name exists: a.txt"),
+        ("create_directory", json!({"path": "a.txt/new"}), "Retry: not a directory: a.txt"),
+        ("create_directory", json!({"path": "x/y", "parents": false}), "Retry: file not found: x"),
     ];
     for (tool, arguments, expected) in table {
         let output = harness.call(tool, arguments.clone()).await;
         let told = said(&output);
-        assert!(told.starts_with("Retry: ") && told.contains(expected), "{tool} {arguments}: {told}");
+        assert!(told.contains(expected) && !told.starts_with("Denied"), "{tool} {arguments}: {told}");
     }
     for (tool, arguments) in [
         ("update_file", edit("a.txt", "one\none")),
         ("apply_patch", patch("a.txt")),
+        ("update_file", edit("new/c.txt", "")),
         ("delete_file", json!({"path": "a.txt"})),
+        ("copy_file", pair("a.txt", "new/c.txt")),
+        ("move_file", pair("a.txt", "new/c.txt")),
+        ("write_file", text("new/c.txt")),
+        ("append_file", text("new/c.txt")),
+        ("create_directory", json!({"path": "new/c"})),
     ] {
         parked(&harness, tool, arguments).await;
     }
     assert_eq!(harness.content("a.txt").unwrap(), "one\none\n");
+    assert!(!harness.path().join("new").exists(), "looking has made a folder");
+}
+
+/// What a rule denies is denied, whether it is there or not, also behind a link that the rules do not know.
+pub(crate) async fn what_is_denied_is_not_looked_for(mut harness: ToolHarness) {
+    harness.put("a.txt", "one\n").unwrap();
+    harness.put("secret/there", "two\n").unwrap();
+    std::os::unix::fs::symlink("secret", harness.path().join("link")).unwrap();
+    let denied = ["Edit(/secret/**)", "Read(/secret/**)", "create_directory(/secret/**)"].map(|rule| (Deny, rule));
+    let [edit, read, create] = denied;
+    harness.scope.policy = policy(&[(Ask, "Edit"), (Ask, "create_directory"), edit, read, create]);
+    harness.scope.ask_parks = true;
+    for path in ["secret/there", "secret/none", "link/there"] {
+        for (tool, arguments) in [
+            ("copy_file", json!({"src": "a.txt", "dst": path})),
+            ("copy_file", json!({"src": path, "dst": "new"})),
+            ("move_file", json!({"src": "a.txt", "dst": path})),
+            ("move_file", json!({"src": path, "dst": "new"})),
+            ("write_file", json!({"path": path, "content": "x"})),
+            ("append_file", json!({"path": path, "content": "x"})),
+            ("delete_file", json!({"path": path})),
+        ] {
+            let told = said(&harness.call(tool, arguments.clone()).await);
+            assert!(told.starts_with("Denied: ") && told.contains("(/secret/**)"), "{tool} {arguments}: {told}");
+        }
+    }
+    for (tool, arguments) in [
+        ("copy_file", json!({"src": "a.txt", "dst": "link/none"})),
+        ("move_file", json!({"src": "a.txt", "dst": "link/none"})),
+        ("write_file", json!({"path": "link/none", "content": "x"})),
+        ("write_file", json!({"path": "link/there/none", "content": "x"})),
+        ("create_directory", json!({"path": "secret/new"})),
+        ("create_directory", json!({"path": "link/new"})),
+    ] {
+        let told = said(&harness.call(tool, arguments.clone()).await);
+        assert!(told.starts_with("Denied: ") && told.contains("(/secret/**)"), "{tool} {arguments}: {told}");
+    }
 }
 
 pub(crate) async fn asking_is_refusing_without_a_person(mut harness: ToolHarness) {

@@ -31,13 +31,27 @@ struct WriteArguments {
     encoding: Option<String>,
 }
 
+impl WriteArguments {
+    /// Returns what the file is to hold.
+    fn bytes(&self) -> Result<Vec<u8>, ToolError> {
+        encoding(self.encoding.as_deref())?.encode(&self.content)
+    }
+}
+
 #[async_trait]
 impl Tool for WriteFile {
     facts!("write_file", FILES, FileWrite, paths["path"]);
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let arguments: WriteArguments = read(arguments.clone())?;
+        let (bytes, ledger) = (arguments.bytes()?, scope.ledger.clone());
+        let look = move |files: &Files, _: &_| replaced(files, &ledger, &arguments.path, &bytes).map(drop);
+        blocking(project, &scope.cancel, look).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: WriteArguments = read(arguments)?;
-        let bytes = encoding(arguments.encoding.as_deref())?.encode(&arguments.content)?;
+        let bytes = arguments.bytes()?;
         let ledger = context.ledger().clone();
         let (answer, changed) = context.blocking(move |files, _| write(files, &ledger, &arguments.path, bytes)).await?;
         let new = created(&answer);
@@ -63,6 +77,13 @@ impl Tool for AppendFile {
         false
     }
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let AppendArguments { path, content } = read(arguments.clone())?;
+        let ledger = scope.ledger.clone();
+        let look = move |files: &Files, _: &_| Appended::of(files, &ledger, &path, &content).map(drop);
+        blocking(project, &scope.cancel, look).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let AppendArguments { path, content } = read(arguments)?;
         let ledger = context.ledger().clone();
@@ -75,24 +96,43 @@ impl Tool for AppendFile {
 /// Adds text to the end of a file, in the encoding that the file seems to have, or creates the file.
 fn append(files: &Files, ledger: &ReadLedger, path: &str, content: &str) -> Result<Answer, ToolError> {
     let _turn = ledger.exclusively();
-    let old = match files.metadata(path) {
-        Ok(_) => Some(files.read(path)?),
-        Err(ToolError::Retry(_)) => None,
-        Err(error) => return Err(error),
-    };
-    // Appending to a version that the agent has not seen is harmless, but does not show it the rest of the file.
-    let has_seen = old.as_ref().is_none_or(|(file, bytes)| !ledger.is_stale(&file.path, bytes));
-    let expect = if old.is_some() { Expect::Any } else { Expect::Nothing };
-    let mut bytes = old.map(|(_, bytes)| bytes).unwrap_or_default();
-    let added = Decoded::detect(path, &bytes)?.encoding.encode(content)?;
-    bytes.extend_from_slice(&added);
+    let Appended { bytes, added, has_seen, expect } = Appended::of(files, ledger, path, content)?;
     let written = files.write(path, &bytes, expect)?;
     let seen: Vec<SeenFile> = has_seen.then(|| SeenFile::holding(&written.path, &bytes)).into_iter().collect();
     seen.iter().for_each(|seen| ledger.note(seen));
     let verb = if written.created { "created" } else { "appended to" };
-    let text = format!("{verb} {} ({} added)", shown(&written.path), size(added.len() as u64));
-    let data = json!({"path": written.path, "bytes": added.len(), "created": written.created});
-    Ok(Answer { seen, written_bytes: added.len() as u64, ..Answer::new(text, data) })
+    let text = format!("{verb} {} ({} added)", shown(&written.path), size(added as u64));
+    let data = json!({"path": written.path, "bytes": added, "created": written.created});
+    Ok(Answer { seen, written_bytes: added as u64, ..Answer::new(text, data) })
+}
+
+/// What a file holds once text is added to its end.
+struct Appended {
+    bytes: Vec<u8>,
+    /// The number of bytes that are added.
+    added: usize,
+    /// Whether the agent has seen the rest.
+    has_seen: bool,
+    expect: Expect,
+}
+
+impl Appended {
+    /// Computes the new content of a file, without changing anything.
+    fn of(files: &Files, ledger: &ReadLedger, path: &str, content: &str) -> Result<Appended, ToolError> {
+        let old = match files.metadata(path) {
+            Ok(_) => Some(files.read(path)?),
+            Err(ToolError::Retry(_)) => None,
+            Err(error) => return Err(error),
+        };
+        // Appending to a version that the agent has not seen is harmless, but does not show it the rest of the file.
+        let has_seen = old.as_ref().is_none_or(|(file, bytes)| !ledger.is_stale(&file.path, bytes));
+        let expect = if old.is_some() { Expect::Any } else { Expect::Nothing };
+        let mut bytes = old.map(|(_, bytes)| bytes).unwrap_or_default();
+        let added = Decoded::detect(path, &bytes)?.encoding.encode(content)?;
+        bytes.extend_from_slice(&added);
+        files.require_writable(path, &bytes, expect)?;
+        Ok(Appended { bytes, added: added.len(), has_seen, expect })
+    }
 }
 
 /// Returns the path of a new file that an answer is about.
@@ -104,6 +144,19 @@ fn created(answer: &Answer) -> Vec<String> {
 
 fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: Vec<u8>) -> Result<(Answer, Changed), ToolError> {
     let _turn = ledger.exclusively();
+    let before = replaced(files, ledger, path, &bytes)?;
+    let written = files.write(path, &bytes, Expect::Any)?;
+    let seen = SeenFile::holding(&written.path, &bytes);
+    ledger.note(&seen);
+    let verb = if written.created { "created" } else { "replaced" };
+    let text = format!("{verb} {} ({})", shown(&written.path), size(bytes.len() as u64));
+    let data = json!({"path": written.path, "bytes": bytes.len(), "created": written.created});
+    let answer = Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) };
+    Ok((answer, Changed { path: written.path, before, after: bytes }))
+}
+
+/// Returns what a file holds that a write would replace; refuses a write that cannot be made. Nothing is changed.
+fn replaced(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, ToolError> {
     let before = match files.read(path) {
         Ok((old, content)) => {
             refuse_stale(ledger, &old.path, &content)?;
@@ -113,14 +166,8 @@ fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: Vec<u8>) -> Resu
         Err(error) if files.open(path).is_ok() => return Err(error),
         Err(_) => None,
     };
-    let written = files.write(path, &bytes, Expect::Any)?;
-    let seen = SeenFile::holding(&written.path, &bytes);
-    ledger.note(&seen);
-    let verb = if written.created { "created" } else { "replaced" };
-    let text = format!("{verb} {} ({})", shown(&written.path), size(bytes.len() as u64));
-    let data = json!({"path": written.path, "bytes": bytes.len(), "created": written.created});
-    let answer = Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) };
-    Ok((answer, Changed { path: written.path, before, after: bytes }))
+    files.require_writable(path, bytes, Expect::Any)?;
+    Ok(before)
 }
 
 /// The `delete_file` tool, which keeps the content of a deleted file as an artifact.
@@ -214,6 +261,12 @@ impl Tool for CreateDirectory {
 
     fn names_folders(&self) -> bool {
         true
+    }
+
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let CreateArguments { path, parents } = read(arguments.clone())?;
+        let look = move |files: &Files, _: &_| files.is_new_directory(&path, parents).map(drop);
+        blocking(project, &scope.cancel, look).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

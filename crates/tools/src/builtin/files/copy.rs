@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::{effect, say_if_ignored};
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Files;
+use crate::files::{Expect, Files, OpenFile};
 use crate::ledger::SeenFile;
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 #[derive(Deserialize)]
@@ -39,15 +40,23 @@ impl Tool for CopyFile {
         [effect(arguments, "src", Access::Read), effect(arguments, "dst", Access::Own)].into_iter().flatten().collect()
     }
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let arguments: Arguments = read(arguments.clone())?;
+        let look = move |files: &Files, _: &_| {
+            let (_, bytes) = copied(files, &arguments.src)?;
+            name_the_file(files.require_writable(&arguments.dst, &bytes, Expect::Nothing), &arguments.dst)
+        };
+        blocking(project, &scope.cancel, look).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { src, dst } = read(arguments)?;
         let ledger = context.ledger().clone();
         let work = move |files: &Files, _: &_| {
             let _turn = ledger.exclusively();
-            let source = files.accessed(Access::Read);
-            let (from, bytes) = source.read(&src)?;
-            let mode = source.metadata(&from.path)?.mode;
-            let to = files.create(&dst, &bytes, mode).map_err(|error| name_the_file(error, &dst))?;
+            let (from, bytes) = copied(files, &src)?;
+            let mode = files.accessed(Access::Read).metadata(&from.path)?.mode;
+            let to = name_the_file(files.create(&dst, &bytes, mode), &dst)?;
             let text = format!("copied {} to {}", shown(&from.path), shown(&to));
             let data = json!({"src": from.path, "dst": to});
             Ok((Answer { written_bytes: bytes.len() as u64, ..Answer::new(text, data) }, to))
@@ -55,6 +64,11 @@ impl Tool for CopyFile {
         let (answer, to) = context.blocking(work).await?;
         Ok(say_if_ignored(context, answer, vec![to]).await)
     }
+}
+
+/// Reads the file that is copied.
+fn copied(files: &Files, src: &str) -> Result<(OpenFile, Vec<u8>), ToolError> {
+    files.accessed(Access::Read).read(src)
 }
 
 /// The `move_file` tool.
@@ -74,13 +88,22 @@ impl Tool for MoveFile {
         of_source.into_iter().chain([effect(arguments, "dst", Access::Own)]).flatten().collect()
     }
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Arguments { src, dst } = read(arguments.clone())?;
+        let look = move |files: &Files, _: &_| {
+            require_readable(files, &src)?;
+            name_the_file(files.require_renamable(&src, &dst), &dst)
+        };
+        blocking(project, &scope.cancel, look).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { src, dst } = read(arguments)?;
         let ledger = context.ledger().clone();
         let work = move |files: &Files, _: &_| {
             let _turn = ledger.exclusively();
-            files.accessed(Access::Read).open(&src)?;
-            let (from, to) = files.rename(&src, &dst).map_err(|error| name_the_file(error, &dst))?;
+            require_readable(files, &src)?;
+            let (from, to) = name_the_file(files.rename(&src, &dst), &dst)?;
             let gone = SeenFile::gone(&from);
             ledger.note(&gone);
             let text = format!("moved {} to {}", shown(&from), shown(&to));
@@ -92,11 +115,16 @@ impl Tool for MoveFile {
     }
 }
 
+/// Refuses a file that must not be read: under another name, it could be.
+fn require_readable(files: &Files, src: &str) -> Result<(), ToolError> {
+    files.accessed(Access::Read).open(src).map(drop)
+}
+
 /// Explains that a target is a path of a file: the rules about it were asked before it was known to be a folder.
-fn name_the_file(error: ToolError, dst: &str) -> ToolError {
-    match error {
-        ToolError::File { reason, .. } if reason == "is a directory" => {
-            ToolError::Retry(format!("{} is a directory; name the new file in it", shown(dst)))
+fn name_the_file<T>(result: Result<T, ToolError>, dst: &str) -> Result<T, ToolError> {
+    match result {
+        Err(ToolError::File { reason, .. }) if reason == "is a directory" => {
+            Err(ToolError::Retry(format!("{} is a directory; name the new file in it", shown(dst))))
         }
         other => other,
     }

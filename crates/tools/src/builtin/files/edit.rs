@@ -53,10 +53,14 @@ impl Tool for UpdateFile {
 
     async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
         let (arguments, ledger): (Arguments, _) = (read(arguments.clone())?, scope.ledger.clone());
-        if arguments.old.is_empty() {
-            return Ok(());
-        }
-        blocking(project, &scope.cancel, move |files, _| plan(files, &ledger, &arguments).map(drop)).await
+        let look = move |files: &Files, _: &_| match arguments.old.is_empty() {
+            true => {
+                let new = arguments.new.as_bytes();
+                require_new(files.require_writable(&arguments.path, new, Expect::Nothing), &arguments.path)
+            }
+            false => plan(files, &ledger, &arguments).map(drop),
+        };
+        blocking(project, &scope.cancel, look).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -104,19 +108,24 @@ fn plan(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<Pla
 
 fn create(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<(Answer, Changed), ToolError> {
     let written = files.write(&arguments.path, arguments.new.as_bytes(), Expect::Nothing);
-    let written = written.map_err(|error| match error {
-        ToolError::Retry(_) => ToolError::Retry(format!(
-            "`old` is empty, which creates a new file, but {} exists; pass the text to replace",
-            shown(&arguments.path)
-        )),
-        other => other,
-    })?;
+    let written = require_new(written, &arguments.path)?;
     let seen = SeenFile::holding(&written.path, arguments.new.as_bytes());
     ledger.note(&seen);
     let text = format!("created {}", shown(&written.path));
     let data = json!({"path": written.path, "created": true});
     let answer = Answer { seen: vec![seen], written_bytes: arguments.new.len() as u64, ..Answer::new(text, data) };
     Ok((answer, Changed { path: written.path, before: None, after: arguments.new.clone().into_bytes() }))
+}
+
+/// Explains that an empty text is not replaced in a file.
+fn require_new<T>(result: Result<T, ToolError>, path: &str) -> Result<T, ToolError> {
+    result.map_err(|error| match error {
+        ToolError::Retry(_) => ToolError::Retry(format!(
+            "`old` is empty, which creates a new file, but {} exists; pass the text to replace",
+            shown(path)
+        )),
+        other => other,
+    })
 }
 
 /// A replacement that matches the file, with the line numbers of its matches.

@@ -17,7 +17,7 @@ use super::arguments::read;
 use super::facts::facts;
 use crate::arguments::invalid;
 use crate::command::Command;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::decided_hosts::DecidedHosts;
 use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
@@ -115,6 +115,11 @@ impl Tool for RunShellCommand {
             scope.sandbox.require_egress().map_err(|error| ToolError::not_started(&error))?;
         }
         Ok(None)
+    }
+
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Arguments { cwd, .. } = read(arguments.clone())?;
+        blocking(project, &scope.cancel, move |files, _| files.working_directory(&cwd).map(drop)).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -204,6 +204,10 @@ impl Tool for WrappedTool {
         Ok(Some(Foreseen { effects, details }))
     }
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        self.wrapped.rehearse(scope, project, &self.inner_arguments(arguments)?).await
+    }
+
     fn programs(&self, arguments: &Value, project: &Files) -> Result<Programs, ToolError> {
         self.wrapped.programs(&self.inner_arguments(arguments)?, project)
     }

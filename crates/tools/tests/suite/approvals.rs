@@ -204,6 +204,54 @@ pub(crate) async fn what_is_denied_is_not_looked_for(mut harness: ToolHarness) {
     }
 }
 
+/// Returns what a call is told under a rule that asks about its tool; `None` if the user is asked.
+async fn told(harness: &mut ToolHarness, tool: &str, arguments: &Value) -> Option<String> {
+    harness.scope.policy = policy(&[(Ask, tool)]);
+    match harness.outcome(tool, arguments.clone()).await {
+        CallOutcome::NeedsApproval { .. } => None,
+        CallOutcome::Done(output) => Some(said(&output)),
+        CallOutcome::Waits => unreachable!("{tool} {arguments} waits for agents"),
+    }
+}
+
+/// Nobody is asked about running what cannot run.
+pub(crate) async fn what_cannot_run_is_not_asked_about(mut harness: ToolHarness) {
+    harness.put("a.txt", "one\n").unwrap();
+    std::os::unix::fs::symlink("..", harness.path().join("out")).unwrap();
+    harness.scope.ask_parks = true;
+    let within = |cwd: &str| json!({"command": "true", "cwd": cwd});
+    for (tool, arguments, expected) in [
+        ("run_shell_command", within("none"), "Retry: file not found: none"),
+        ("run_shell_command", within("a.txt"), "Retry: not a directory: a.txt"),
+        ("run_shell_command", within(".."), "`..` is outside the worktree"),
+        ("run_shell_command", within("out"), "`out` leads through a link out of the worktree"),
+        ("run_tests", json!({}), "Retry: found no tests that this can run"),
+        ("run_linter", json!({"files": ["none.rs"]}), "Retry: file not found: none.rs"),
+        ("run_linter", json!({"files": ["a.txt"]}), "Retry: found no linter for a.txt"),
+        ("run_type_checker", json!({"files": ["a.txt"]}), "Retry: found no type checker for a.txt"),
+        ("run_formatter", json!({}), "Retry: found no formatter for this project"),
+        ("create_virtual_environment", json!({"path": "a.txt"}), "Retry: exists already: a.txt"),
+    ] {
+        let told = told(&mut harness, tool, &arguments).await.unwrap_or_default();
+        assert!(told.contains(expected), "{tool} {arguments}: {told}");
+    }
+    harness.put("Makefile", "test:\n\ttrue\n").unwrap();
+    let part = json!({"test_pattern": "one"});
+    let refusal = told(&mut harness, "run_tests", &part).await.unwrap_or_default();
+    assert!(refusal.contains("`make` runs all tests or none; leave `test_pattern` out"), "{refusal}");
+    harness.put("b.py", "").unwrap();
+    for (tool, arguments) in [
+        ("run_shell_command", within(".")),
+        ("run_tests", json!({})),
+        ("run_linter", json!({"files": ["b.py"]})),
+        ("run_type_checker", json!({})),
+        ("run_formatter", json!({})),
+        ("create_virtual_environment", json!({"path": ".venv"})),
+    ] {
+        assert_eq!(told(&mut harness, tool, &arguments).await, None, "{tool} {arguments}");
+    }
+}
+
 pub(crate) async fn asking_is_refusing_without_a_person(mut harness: ToolHarness) {
     harness.scope.policy = policy(&[(Ask, "Bash(git push:*)")]);
     let output = harness.call("Bash", json!({"command": "git push"})).await;

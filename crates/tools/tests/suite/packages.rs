@@ -64,6 +64,13 @@ pub(crate) async fn what_the_project_lacks_is_said_before_anybody_is_asked(mut h
     harness.put("package.json", "{}").unwrap();
     let output = harness.call("install_package", json!({"package": "greeting"})).await;
     assert!(said(&output).contains("one of Python and JavaScript; say which with `language`"), "{}", said(&output));
+    for (language, package, expected) in [
+        ("rust", "greeting", "`cargo add` needs a Cargo.toml"),
+        ("go", "a.example/greeting", "`go get` needs a go.mod"),
+    ] {
+        let output = harness.call("install_package", json!({"package": package, "language": language})).await;
+        assert!(said(&output).starts_with(&format!("Retry: {expected} in the worktree's root")), "{}", said(&output));
+    }
     let outcome = harness.outcome("install_package", json!({"package": "greeting", "language": "javascript"})).await;
     assert!(matches!(outcome, CallOutcome::NeedsApproval { .. }), "{outcome:?}");
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::super::facts::facts;
 use super::candidate::{Ran, choose};
-use super::checkers::{Checker, Findings, linters, type_checkers};
-use super::files::{Selection, selects_files};
+use super::checkers::{Findings, linters, type_checkers};
+use super::files::{Find, Selection, selects_files};
 use super::parse;
 use super::project::Project;
 use crate::context::ToolContext;
@@ -18,6 +18,7 @@ use crate::output::Answer;
 use crate::path;
 use crate::prompt::Prompt;
 use crate::results::{Diagnostic, LintResults};
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The files that mypy reads its configuration from.
@@ -26,6 +27,12 @@ const MYPY_FILES: &[&str] = &["mypy.ini", ".mypy.ini", "pyproject.toml", "setup.
 const MYPY_PARTS: &[&str] = &["[", "No [mypy] section"];
 /// The endings of files that decide about the others.
 const CONFIGURATIONS: &[&str] = &[".toml", ".ini", ".cfg", ".mod", ".work"];
+
+/// The name of a kind of checkers, and what finds those for some files.
+type Kind = (&'static str, Find<Findings>);
+
+const LINTER: Kind = ("linter", linters);
+const TYPE_CHECKER: Kind = ("type checker", type_checkers);
 
 /// The `run_linter` tool.
 pub(crate) struct RunLinter(pub(crate) Prompt);
@@ -39,8 +46,12 @@ impl Tool for RunLinter {
 
     selects_files!(linters);
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        Selection::rehearse(scope, project, arguments, LINTER).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        check(context, arguments, "linter", linters).await
+        check(context, arguments, LINTER).await
     }
 }
 
@@ -50,24 +61,20 @@ impl Tool for RunTypeChecker {
 
     selects_files!(type_checkers);
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        Selection::rehearse(scope, project, arguments, TYPE_CHECKER).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        check(context, arguments, "type checker", type_checkers).await
+        check(context, arguments, TYPE_CHECKER).await
     }
 }
 
 /// Runs the first checker that is installed, and keeps what it finds in the files that were named.
-async fn check(
-    context: &ToolContext,
-    arguments: Value,
-    kind: &str,
-    candidates: fn(&Project, &[String]) -> Vec<Checker>,
-) -> Result<Answer, ToolError> {
-    let selection = Selection::read(context, arguments).await?;
-    let project = context.blocking(Project::look).await?;
-    let candidates = candidates(&project, &selection.files);
-    if candidates.is_empty() {
-        return Err(selection.nothing_for(kind));
-    }
+async fn check(context: &ToolContext, arguments: Value, kind: Kind) -> Result<Answer, ToolError> {
+    let selection = Selection::of(&arguments)?;
+    let wanted = selection.clone();
+    let candidates = context.blocking(move |files, cancel| wanted.candidates(files, cancel, kind)).await?;
     let chosen = choose(context, candidates).await?;
     let ran = chosen.run(context).await?;
     let (format, root) = (chosen.candidate.report, context.worktree().to_string_lossy().into_owned());

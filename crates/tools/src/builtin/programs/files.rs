@@ -4,14 +4,19 @@ use std::path::Path;
 
 use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Target;
+use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::arguments::read;
-use crate::context::ToolContext;
+use super::candidate::Candidate;
+use super::project::Project;
+use crate::context::blocking;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::path;
+use crate::scope::CallScope;
 
 /// Files and folders relative to the worktree; none for the whole project.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -19,6 +24,9 @@ pub(super) struct Selection {
     #[serde(default)]
     pub(super) files: Vec<String>,
 }
+
+/// Returns the programs of one kind for these files of a project, preferred ones first.
+pub(super) type Find<R> = fn(&Project, &[String]) -> Vec<Candidate<R>>;
 
 /// Implements what tools have in common that run the first of these candidates on the files of a [`Selection`].
 macro_rules! selects_files {
@@ -78,23 +86,38 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Reads the arguments, and requires that the files are there.
+    /// Looks whether there is a program of this kind for the files of a call, before the user is asked about it.
     ///
     /// # Errors
-    /// `Retry` for a file that does not exist, `Denied` for one outside the worktree.
-    pub(super) async fn read(context: &ToolContext, arguments: Value) -> Result<Selection, ToolError> {
-        let selection = Selection::of(&arguments)?;
-        let files = selection.files.clone();
-        context
-            .blocking(move |opened, _| {
-                files.iter().try_for_each(|file| match opened.is_link(file)? {
-                    // What a link leads to is opened by the program, so it has to be in the worktree.
-                    true => opened.open(file).map(drop),
-                    false => opened.metadata(file).map(drop),
-                })
-            })
-            .await?;
-        Ok(selection)
+    /// As [`Selection::candidates`].
+    pub(super) async fn rehearse<R: 'static>(
+        scope: &CallScope,
+        project: &Files,
+        arguments: &Value,
+        (kind, find): (&'static str, Find<R>),
+    ) -> Result<(), ToolError> {
+        let selection = Selection::of(arguments)?;
+        let look = move |files: &Files, cancel: &Cancel| selection.candidates(files, cancel, (kind, find)).map(drop);
+        blocking(project, &scope.cancel, look).await
+    }
+
+    /// Returns the programs of this kind that may be run on the files, which have to be there.
+    ///
+    /// # Errors
+    /// `Retry` for a file that does not exist, or without any program; `Denied` for a file outside the worktree.
+    pub(super) fn candidates<R>(
+        &self,
+        files: &Files,
+        cancel: &Cancel,
+        (kind, find): (&str, Find<R>),
+    ) -> Result<Vec<Candidate<R>>, ToolError> {
+        self.files.iter().try_for_each(|file| match files.is_link(file)? {
+            // What a link leads to is opened by the program, so it has to be in the worktree.
+            true => files.open(file).map(drop),
+            false => files.metadata(file).map(drop),
+        })?;
+        let candidates = find(&Project::look(files, cancel)?, &self.files);
+        if candidates.is_empty() { Err(self.nothing_for(kind)) } else { Ok(candidates) }
     }
 
     /// Reports whether a finding in this file was asked for.
@@ -104,7 +127,7 @@ impl Selection {
     }
 
     /// Creates the error for a project without such a program.
-    pub(super) fn nothing_for(&self, kind: &str) -> ToolError {
+    fn nothing_for(&self, kind: &str) -> ToolError {
         let what = match self.files.as_slice() {
             [] => "this project".to_owned(),
             [file] => shown(file),

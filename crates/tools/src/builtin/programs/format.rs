@@ -7,15 +7,20 @@ use serde_json::{Value, json};
 use super::super::facts::facts;
 use super::candidate::{Ran, choose};
 use super::checkers::formatters;
-use super::files::{Selection, selects_files};
+use super::files::{Find, Selection, selects_files};
 use super::project::Project;
 use super::states::{changed, states};
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::results::FormatResults;
+use crate::scope::CallScope;
 use crate::tool::Tool;
+
+/// The name of what is run, and what finds it for some files.
+const FORMATTER: (&str, Find<()>) = ("formatter", formatters);
 
 /// The `run_formatter` tool.
 pub(crate) struct RunFormatter(pub(crate) Prompt);
@@ -26,13 +31,13 @@ impl Tool for RunFormatter {
 
     selects_files!(formatters);
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        Selection::rehearse(scope, project, arguments, FORMATTER).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
-        let selection = Selection::read(context, arguments).await?;
-        let project = context.blocking(Project::look).await?;
-        let candidates = formatters(&project, &selection.files);
-        if candidates.is_empty() {
-            return Err(selection.nothing_for("formatter"));
-        }
+        let selection = Selection::of(&arguments)?;
+        let candidates = context.blocking(move |files, cancel| selection.candidates(files, cancel, FORMATTER)).await?;
         let chosen = choose(context, candidates).await?;
         let before = context.blocking(states).await?;
         let ran = chosen.run(context).await?;

@@ -16,13 +16,14 @@ use super::candidate::{start, words};
 use super::products::IGNORE_ALL;
 use super::project::Project;
 use crate::arguments::invalid;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::{Expect, Files};
 use crate::output::Answer;
 use crate::path::join;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::{ProgramChoice, Programs, Tool};
 
 /// The default time limit of a script in seconds, as in the reference.
@@ -119,9 +120,15 @@ impl Tool for CreateVirtualEnvironment {
         vec![Effect::on(Target::Path(path.to_owned())), runs(&venv(path))]
     }
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Place { path } = read(arguments.clone())?;
+        blocking(project, &scope.cancel, move |files, _| require_free(files, &path)).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Place { path } = read(arguments)?;
-        require_free(context, &path).await?;
+        let wanted = path.clone();
+        context.blocking(move |files, _| require_free(files, &wanted)).await?;
         let argv = venv(&path);
         let timeout: Duration = context.limits().max_command_timeout;
         let finished = start(context, &argv, &[], &[], timeout).await?.ok_or_else(|| no_python(PYTHON))?;
@@ -152,10 +159,8 @@ fn venv(path: &str) -> Vec<String> {
 }
 
 /// Requires that the path is inside the worktree, also through links, and does not exist yet.
-async fn require_free(context: &ToolContext, path: &str) -> Result<(), ToolError> {
-    let wanted = path.to_owned();
-    let found = context.blocking(move |files, _| files.metadata(&wanted)).await;
-    match found {
+fn require_free(files: &Files, path: &str) -> Result<(), ToolError> {
+    match files.metadata(path) {
         Ok(_) => Err(ToolError::Retry(format!("exists already: {}; name another path", shown(path)))),
         Err(ToolError::Retry(_)) => Ok(()),
         Err(error) => Err(error),

@@ -14,16 +14,17 @@ use super::super::facts::facts;
 use super::candidate::{Ran, choose, first_of};
 use super::parse::{self, MAX_KEPT, Tally};
 use super::project::Project;
-use super::runners::{Report, runners, takes_pattern};
+use super::runners::{Report, Runner, runners, takes_pattern};
 use super::unmatched::is_unmatched;
 use crate::arguments::invalid;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::error::ToolError;
 use crate::files::{Entry, EntryKind, Files, Flow, WalkLimits};
 use crate::output::Answer;
 use crate::path::join;
 use crate::prompt::Prompt;
 use crate::results::{TestError, TestErrorKind, TestFailure, TestResults};
+use crate::scope::CallScope;
 use crate::tool::{Programs, Tool};
 
 /// Maximum time to look for files of reports.
@@ -61,17 +62,22 @@ impl Tool for RunTests {
         }
     }
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Arguments { test_pattern } = read(arguments.clone())?;
+        let look = move |files: &Files, cancel: &Cancel| {
+            let Suites { candidates, .. } = Suites::of(files, cancel, test_pattern.as_deref())?;
+            require_pattern(test_pattern.as_deref(), &candidates)
+        };
+        blocking(project, &scope.cancel, look).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { test_pattern } = read(arguments)?;
-        let project = context.blocking(Project::look).await?;
-        let mut groups = runners(&project, test_pattern.as_deref()).into_iter();
-        let candidates = groups.next().ok_or_else(no_tests)?;
-        let others: Vec<&'static str> = groups.filter_map(|group| Some(group.first()?.program)).collect();
+        let pattern = test_pattern.clone();
+        let suites = context.blocking(move |files, cancel| Suites::of(files, cancel, pattern.as_deref())).await?;
+        let Suites { candidates, others } = suites;
         let chosen = choose(context, candidates).await?;
-        if test_pattern.is_some() && !takes_pattern(&chosen.candidate) {
-            let program = chosen.candidate.program;
-            return Err(invalid(&format!("`{program}` runs all tests or none; leave `test_pattern` out")));
-        }
+        require_pattern(test_pattern.as_deref(), std::slice::from_ref(&chosen.candidate))?;
         let before = files_of(context, &chosen.candidate.report).await?.files;
         let ran = chosen.run(context).await?;
         let report = chosen.candidate.report;
@@ -88,6 +94,38 @@ impl Tool for RunTests {
             Ok(answer(&ran, tally, &report, &others, unmatched))
         };
         context.blocking(told).await
+    }
+}
+
+/// What can run a project's tests.
+struct Suites {
+    /// The programs for the tests that are run.
+    candidates: Vec<Runner>,
+    /// The programs of the tests of other languages.
+    others: Vec<&'static str>,
+}
+
+impl Suites {
+    /// Looks at a project.
+    ///
+    /// # Errors
+    /// `Retry` if it has no tests that this can run.
+    fn of(files: &Files, cancel: &Cancel, pattern: Option<&str>) -> Result<Suites, ToolError> {
+        let mut groups = runners(&Project::look(files, cancel)?, pattern).into_iter();
+        let candidates = groups.next().ok_or_else(no_tests)?;
+        let others = groups.filter_map(|group| Some(group.first()?.program)).collect();
+        Ok(Suites { candidates, others })
+    }
+}
+
+/// Requires that one of these programs can run a part of the tests, if a call names one.
+fn require_pattern(pattern: Option<&str>, candidates: &[Runner]) -> Result<(), ToolError> {
+    match candidates.first() {
+        Some(first) if pattern.is_some() && !candidates.iter().any(takes_pattern) => {
+            let program = first.program;
+            Err(invalid(&format!("`{program}` runs all tests or none; leave `test_pattern` out")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -130,7 +130,8 @@ pub(super) fn ecosystems(project: &Project) -> Vec<Ecosystem> {
 /// Returns the managers that may install a package, the project's own first.
 ///
 /// # Errors
-/// Says what to do instead, if the project uses a manager that is not run here, or has no virtual environment.
+/// Says what to do instead, if the project uses a manager that is not run here, or lacks what its own one needs: a
+/// manifest, or a virtual environment.
 pub(super) fn managers(
     project: &Project,
     ecosystem: Ecosystem,
@@ -140,8 +141,8 @@ pub(super) fn managers(
     match ecosystem {
         Ecosystem::Python => python(project, &requested.word, indexes),
         Ecosystem::JavaScript => javascript(project, &requested.word).map(|manager| vec![manager]),
-        Ecosystem::Rust => Ok(vec![cargo(&requested.word)]),
-        Ecosystem::Go => Ok(vec![go(&requested.word)]),
+        Ecosystem::Rust => require_manifest(project, "Cargo.toml", "cargo add").map(|()| vec![cargo(&requested.word)]),
+        Ecosystem::Go => require_manifest(project, "go.mod", "go get").map(|()| vec![go(&requested.word)]),
     }
 }
 
@@ -160,6 +161,7 @@ fn python(project: &Project, word: &str, indexes: &Indexes) -> Result<Vec<Manage
         note,
     };
     if project.has("uv.lock") || project.mentions(&["pyproject.toml"], "[tool.uv") {
+        require_manifest(project, "pyproject.toml", "uv add")?;
         let install = install(Some(words(&["uv", "add", "--", word])), Listing::Blocks("uv.lock"), None, "");
         let uv = Candidate::new("uv", words(&["uv", "add", "--no-build", "--", word]), UV, install);
         return Ok(vec![Candidate { variables: VARIABLES_OF_UV, ..uv }]);
@@ -215,6 +217,7 @@ fn javascript(project: &Project, word: &str) -> Result<Manager, String> {
     }
     let is_berry = project.has(".yarnrc.yml") || (name == "yarn" && !version.starts_with("1."));
     if is_berry {
+        require_manifest(project, "package.json", "yarn add")?;
         let argv = words(&["yarn", "add", "--mode=skip-build", word]);
         let berry = Candidate::new("yarn", argv, YARN, install(Listing::Yarn, YARN_REGISTRY, node_modules));
         let variables = if project.has(".yarn/cache") { VARIABLES_OF_BERRY } else { VARIABLES_OF_BERRY_WITHOUT_CACHE };
@@ -254,6 +257,16 @@ fn go(word: &str) -> Manager {
 
 /// The folder of downloads, which later commands of the agent read.
 const PACKAGES: Products = Products { folders: &[crate::package_cache::FOLDER], marks: &[], files: &[] };
+
+/// Requires the file that a command changes, and does not make itself.
+fn require_manifest(project: &Project, manifest: &str, command: &str) -> Result<(), String> {
+    match project.has(manifest) {
+        true => Ok(()),
+        false => {
+            Err(format!("`{command}` needs a {manifest} in the worktree's root, and there is none; create it first"))
+        }
+    }
+}
 
 fn refuse_others(project: &Project, files: &[&str]) -> Result<(), String> {
     let other = OTHERS.iter().find(|(file, _)| files.contains(file) && project.has(file));

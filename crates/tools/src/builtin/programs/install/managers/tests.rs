@@ -83,6 +83,10 @@ fn a_manager_that_is_not_run_is_named() {
         (&[("Pipfile", ""), (".venv/bin/python", "")], Ecosystem::Python, "`pipenv install`"),
         (&[("package.json", "{}"), ("bun.lock", "")], Ecosystem::JavaScript, "`bun add`"),
         (&[("requirements.txt", "")], Ecosystem::Python, "create_virtual_environment"),
+        (&[("package.json", "{}")], Ecosystem::Rust, "`cargo add` needs a Cargo.toml"),
+        (&[("Cargo.toml", "")], Ecosystem::Go, "`go get` needs a go.mod"),
+        (&[("uv.lock", "")], Ecosystem::Python, "`uv add` needs a pyproject.toml"),
+        (&[(".yarnrc.yml", "")], Ecosystem::JavaScript, "`yarn add` needs a package.json"),
     ];
     for (files, ecosystem, expected) in table {
         let refusal = commands(files, *ecosystem, &Indexes::default()).unwrap_err();

@@ -11,6 +11,7 @@ use super::file::{CodeFile, Place};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::{Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_key, walk_order};
+use crate::scope::CallScope;
 use crate::services::ReplayService;
 
 /// Maximum number of files that are named with why they are left out.
@@ -43,12 +44,14 @@ pub(crate) type Analyze<'a, T> = &'a (dyn Fn(&CodeFile<'_>) -> Result<Option<T>,
 impl Surveyor {
     /// Creates one for a call, with the run's cache.
     pub(crate) fn of(context: &ToolContext) -> Surveyor {
-        let limits = WalkLimits {
-            recursive: true,
-            deadline: Instant::now() + context.limits().search_timeout,
-            cancel: context.cancel().clone(),
-        };
+        let limits = Surveyor::limits(context.scope());
         Surveyor { limits, cache: context.shared().value(), replay: Arc::clone(&context.services().replay) }
+    }
+
+    /// Returns the limits of a call.
+    pub(crate) fn limits(scope: &CallScope) -> WalkLimits {
+        let deadline = Instant::now() + scope.limits.search_timeout;
+        WalkLimits { recursive: true, deadline, cancel: scope.cancel.clone() }
     }
 
     /// Returns where files are, and what is known of them.

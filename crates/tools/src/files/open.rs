@@ -49,6 +49,15 @@ pub struct OpenFile {
     pub links: u64,
 }
 
+/// What a path that may name a file or a folder leads to.
+#[derive(Debug)]
+pub(crate) enum FileOrFolder {
+    /// A regular file, opened for reading.
+    File(OpenFile),
+    /// The real path of a directory, relative to the worktree.
+    Folder(String),
+}
+
 /// Reads an open file; what is read counts for the call.
 #[derive(Debug)]
 pub struct FileReader {
@@ -180,6 +189,19 @@ impl Files {
     /// As [`Files::directory`], but `error` if the path is not a directory.
     pub(crate) fn directory_instead(&self, path: &str, error: ToolError) -> Result<String, ToolError> {
         self.directory(path).map_err(|other| if matches!(other, ToolError::Retry(_)) { error } else { other })
+    }
+
+    /// Opens a regular file of any size for reading, or finds a directory.
+    ///
+    /// # Errors
+    /// As [`Files::open`] and [`Files::directory`].
+    pub(crate) fn find(&self, path: &str) -> Result<FileOrFolder, ToolError> {
+        match self.open(path) {
+            Ok(opened) => Ok(FileOrFolder::File(opened)),
+            // It may be a directory.
+            Err(error @ ToolError::File { .. }) => self.directory_instead(path, error).map(FileOrFolder::Folder),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the absolute path of a directory of the worktree, for a process to start in.

@@ -252,6 +252,65 @@ pub(crate) async fn what_cannot_run_is_not_asked_about(mut harness: ToolHarness)
     }
 }
 
+/// Nobody is asked about looking for what cannot be found.
+pub(crate) async fn what_cannot_be_read_is_not_asked_about(mut harness: ToolHarness) {
+    harness.put("there/a.txt", "one\n").unwrap();
+    harness.put("there/a.rs", "fn main() {}\n").unwrap();
+    harness.scope.ask_parks = true;
+    let at = |path: &str| json!({"path": path});
+    let none = "Retry: file not found: none";
+    let grep = |pattern: &str, path: &str, glob: &str| json!({"pattern": pattern, "path": path, "glob": glob});
+    let pattern =
+        |pattern: &str, language: &str, path: &str| json!({"pattern": pattern, "language": language, "path": path});
+    let snippet =
+        "fn a(b: u32) -> u32 {\n    let c = b + 1;\n    let d = c * 2;\n    println!(\"{c} {d}\");\n    c + d\n}\n";
+    let similar = |path: &str| json!({"code_snippet": snippet, "path": path});
+    for (tool, arguments, expected) in [
+        ("read_file", at("none"), none),
+        ("read_file", at("there"), "File: is a directory: there"),
+        ("read_file", at("artifact:a1"), "there is no artifact `a1`"),
+        ("read_file", json!({"path": "there/a.txt", "encoding": "none"}), "`encoding`: expected a label"),
+        ("get_file_info", at("none"), none),
+        ("list_directory", at("none"), none),
+        ("list_directory", at("there/a.txt"), "Retry: not a directory: there/a.txt"),
+        ("search_files", json!({"pattern": "a{b", "path": "there"}), "the glob `a{b`"),
+        ("search_files", json!({"pattern": "*", "path": "none"}), none),
+        ("grep", grep("(", "there", "*"), "`pattern`: "),
+        ("grep", grep("a", "there", "a{b"), "the glob `a{b`"),
+        ("grep", grep("a", "none", "*"), none),
+        ("find_code_patterns", pattern("$X.a()", "latin", "there"), "`language`: expected one of"),
+        ("find_code_patterns", pattern("fn (", "rust", "there"), "`pattern`: the pattern is not rust code"),
+        ("find_code_patterns", pattern("$X.a()", "rust", "none"), none),
+        ("find_similar_code", json!({"code_snippet": "a + b"}), "`code_snippet`: the snippet cannot be compared"),
+        ("find_similar_code", similar("none"), none),
+        ("analyze_code_structure", at("none"), none),
+        ("measure_code_complexity", json!({"files": ["there", "none"]}), none),
+        ("analyze_dependencies", at("none"), none),
+        ("analyze_dependencies", at("there/a.txt"), "neither a manifest nor code"),
+        ("analyze_performance", at("none"), none),
+        ("analyze_performance", json!({}), "expected either `profiling_data` or `path`"),
+    ] {
+        let told = told(&mut harness, tool, &arguments).await.unwrap_or_default();
+        assert!(told.contains(expected), "{tool} {arguments}: {told}");
+    }
+    for (tool, arguments) in [
+        ("read_file", at("there/a.txt")),
+        ("get_file_info", at("there")),
+        ("list_directory", at("there")),
+        ("search_files", json!({"pattern": "*"})),
+        ("grep", grep("a", "there", "*")),
+        ("grep", grep("a", "there/a.txt", "*")),
+        ("find_code_patterns", pattern("$X.a()", "rust", "there")),
+        ("find_similar_code", similar("there")),
+        ("analyze_code_structure", at("there/a.rs")),
+        ("measure_code_complexity", json!({})),
+        ("analyze_dependencies", at("there")),
+        ("analyze_performance", at("there/a.txt")),
+    ] {
+        assert_eq!(told(&mut harness, tool, &arguments).await, None, "{tool} {arguments}");
+    }
+}
+
 pub(crate) async fn asking_is_refusing_without_a_person(mut harness: ToolHarness) {
     harness.scope.policy = policy(&[(Ask, "Bash(git push:*)")]);
     let output = harness.call("Bash", json!({"command": "git push"})).await;

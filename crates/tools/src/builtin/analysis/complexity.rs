@@ -14,12 +14,14 @@ use serde_json::{Value, json};
 use super::super::arguments::read;
 use super::super::facts::facts;
 use crate::code_files::{FileAnalysis, Survey, Surveyor};
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::effect::{AnswersFrom, Effect};
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::output::Answer;
 use crate::path;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// Maximum number of functions that the text shows.
@@ -65,6 +67,12 @@ impl Tool for MeasureCodeComplexity {
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let files = arguments.get("files").and_then(Value::as_array).into_iter().flatten();
         files.filter_map(Value::as_str).map(|path| Effect::on(Target::Folder(path.to_owned()))).collect()
+    }
+
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Arguments { files } = read(arguments.clone())?;
+        let look = move |opened: &Files, _: &_| files.iter().try_for_each(|path| opened.find(path).map(drop));
+        blocking(project, &scope.cancel, look).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -12,12 +12,13 @@ use super::dependency_report::report;
 use super::project::Gathered;
 
 use crate::code_files::Surveyor;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
-use crate::files::Files;
+use crate::files::{FileOrFolder, Files};
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `analyze_dependencies` tool.
@@ -46,6 +47,11 @@ impl Tool for AnalyzeDependencies {
         AnswersFrom::AllContents
     }
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Arguments { path } = read(arguments.clone())?;
+        blocking(project, &scope.cancel, move |files, _| subject(files, &path).map(drop)).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { path } = read(arguments)?;
         let surveyor = Surveyor::of(context);
@@ -69,19 +75,22 @@ fn out_of_time(surveyor: &Surveyor) -> ToolError {
     ))
 }
 
-fn analyze(files: &Files, path: &str, surveyor: &Surveyor) -> Result<Answer, ToolError> {
-    let path = match files.open(path) {
-        Ok(opened) => {
-            if Language::of_path(&opened.path).is_none() && !Manifest::is_named(&opened.path) {
-                let reason = "neither a manifest nor code in a language that is understood";
-                return Err(ToolError::Retry(format!("{}: {reason}", shown(&opened.path))));
-            }
-            opened.path
+/// Returns the real path of the folder or the file that an analysis is about.
+fn subject(files: &Files, path: &str) -> Result<String, ToolError> {
+    match files.find(path)? {
+        FileOrFolder::File(opened)
+            if Language::of_path(&opened.path).is_none() && !Manifest::is_named(&opened.path) =>
+        {
+            let reason = "neither a manifest nor code in a language that is understood";
+            Err(ToolError::Retry(format!("{}: {reason}", shown(&opened.path))))
         }
-        // It may be a directory.
-        Err(error @ ToolError::File { .. }) => files.directory_instead(path, error)?,
-        Err(error) => return Err(error),
-    };
+        FileOrFolder::File(opened) => Ok(opened.path),
+        FileOrFolder::Folder(path) => Ok(path),
+    }
+}
+
+fn analyze(files: &Files, path: &str, surveyor: &Surveyor) -> Result<Answer, ToolError> {
+    let path = subject(files, path)?;
     let mut gathered = Gathered::of(files, surveyor)?;
     if let Some((_, error)) = gathered.left_out.iter().find(|(other, _)| *other == path) {
         return Err(ToolError::Retry(format!("{}: {error}", shown(&path))));

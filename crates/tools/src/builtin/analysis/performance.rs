@@ -13,11 +13,12 @@ use super::super::facts::facts;
 
 use crate::arguments::invalid;
 use crate::code_files::Surveyor;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::error::ToolError;
 use crate::files::{EntryKind, Files, Flow, WalkLimits};
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::shape::size;
 use crate::tool::Tool;
 
@@ -39,6 +40,29 @@ struct Arguments {
     path: Option<String>,
 }
 
+/// Where a profile is.
+enum Profile {
+    /// In a file, or in files below a folder.
+    At(String),
+    /// In the call.
+    Given(String),
+}
+
+impl Arguments {
+    /// Returns where the profile is.
+    fn profile(self, files: &Files) -> Result<Profile, ToolError> {
+        match (self.path, self.profiling_data) {
+            (Some(path), None) => Ok(Profile::At(path)),
+            (None, Some(data)) => Ok(Profile::Given(data)),
+            (path, _) => {
+                // A path that may not be read is refused for that reason.
+                path.map(|path| files.open(&path)).transpose()?;
+                Err(invalid("expected either `profiling_data` or `path`"))
+            }
+        }
+    }
+}
+
 #[async_trait]
 impl Tool for AnalyzePerformance {
     facts!("analyze_performance", ANALYSIS, FileRead, paths["path"]);
@@ -51,6 +75,15 @@ impl Tool for AnalyzePerformance {
         true
     }
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let arguments: Arguments = read(arguments.clone())?;
+        let look = move |files: &Files, _: &_| match arguments.profile(files)? {
+            Profile::At(path) => files.find(&path).map(drop),
+            Profile::Given(_) => Ok(()),
+        };
+        blocking(project, &scope.cancel, look).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
         let limits = Surveyor::of(context).limits;
@@ -60,14 +93,9 @@ impl Tool for AnalyzePerformance {
 
 fn analyze(files: &Files, arguments: Arguments, limits: &WalkLimits) -> Result<Answer, ToolError> {
     let stop = || limits.check().is_err();
-    let analysis = match (arguments.path, arguments.profiling_data) {
-        (Some(path), None) => of_path(files, &path, limits)?,
-        (None, Some(data)) => PerformanceAnalysis::of(data.as_bytes(), &stop),
-        (path, _) => {
-            // A path that may not be read is refused for that reason.
-            path.map(|path| files.open(&path)).transpose()?;
-            return Err(invalid("expected either `profiling_data` or `path`"));
-        }
+    let analysis = match arguments.profile(files)? {
+        Profile::At(path) => of_path(files, &path, limits)?,
+        Profile::Given(data) => PerformanceAnalysis::of(data.as_bytes(), &stop),
     };
     match analysis {
         Ok(analysis) => Ok(answer(&analysis)),

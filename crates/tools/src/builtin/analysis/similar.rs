@@ -12,12 +12,13 @@ use super::super::arguments::read;
 use super::super::facts::facts;
 use crate::arguments::invalid;
 use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
-use crate::files::WalkLimits;
+use crate::files::{Files, WalkLimits};
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// Maximum number of places to show.
@@ -49,6 +50,15 @@ impl Tool for FindSimilarCode {
 
     fn answers_from(&self) -> AnswersFrom {
         AnswersFrom::Contents
+    }
+
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let (Arguments { code_snippet, path }, limits) = (read(arguments.clone())?, Surveyor::limits(scope));
+        let look = move |files: &Files, _: &_| {
+            snippet(&code_snippet, &limits)?;
+            files.find(&path).map(drop)
+        };
+        blocking(project, &scope.cancel, look).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

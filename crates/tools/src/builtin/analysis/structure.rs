@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 use super::super::arguments::read;
 use super::super::facts::facts;
 use crate::code_files::{FileAnalysis, Survey, Surveyor};
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// Maximum number of items that one answer lists: more than any agent reads.
@@ -47,6 +48,11 @@ impl Tool for AnalyzeCodeStructure {
 
     fn answers_from(&self) -> AnswersFrom {
         AnswersFrom::Contents
+    }
+
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Arguments { path } = read(arguments.clone())?;
+        blocking(project, &scope.cancel, move |files, _| files.find(&path).map(drop)).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -19,15 +19,16 @@ use super::super::facts::facts;
 use super::list::{below, path_glob, require_pattern, walk_limits};
 use crate::arguments::invalid;
 use crate::contents::{FileContents, FileStamp};
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
 use crate::files::{
-    Entry, EntryKind, FileReader, Files, Flow, Required, SeenTrigrams, Trigrams, Visitor, WalkLimits, WalkSummary,
-    walk_order,
+    Entry, EntryKind, FileOrFolder, FileReader, Files, Flow, Required, SeenTrigrams, Trigrams, Visitor, WalkLimits,
+    WalkSummary, walk_order,
 };
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// Maximum number of matching lines to show.
@@ -94,11 +95,21 @@ impl Tool for Grep {
         require_pattern(arguments)
     }
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let arguments: Arguments = read(arguments.clone())?;
+        let look = move |files: &Files, _: &Cancel| {
+            arguments.compiled()?;
+            files.find(&arguments.path).map(drop)
+        };
+        blocking(project, &scope.cancel, look).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
+        let (matcher, glob) = arguments.compiled()?;
         let search = Search {
-            matcher: matcher(&arguments.pattern)?,
-            glob: arguments.glob.as_deref().map(path_glob).transpose()?,
+            matcher,
+            glob,
             context: arguments.context.min(MAX_CONTEXT),
             mode: arguments.mode,
             limits: walk_limits(context, true),
@@ -106,6 +117,13 @@ impl Tool for Grep {
             known: Known::of(context, &arguments.pattern),
         };
         context.blocking(move |files, _| search.run(files, &arguments.path)).await
+    }
+}
+
+impl Arguments {
+    /// Compiles the pattern and the glob.
+    fn compiled(&self) -> Result<(RegexMatcher, Option<GlobSet>), ToolError> {
+        Ok((matcher(&self.pattern)?, self.glob.as_deref().map(path_glob).transpose()?))
     }
 }
 
@@ -157,16 +175,14 @@ impl Known {
 
 impl Search {
     fn run(&self, files: &Files, path: &str) -> Result<Answer, ToolError> {
-        match files.open(path) {
-            Ok(opened) => {
+        match files.find(path)? {
+            FileOrFolder::File(opened) => {
                 let mut seeker = Seeker::new(self, files, "");
                 let (path, mut file) = (opened.path, opened.file);
                 seeker.file(&path, &mut file, opened.size)?;
                 Ok(seeker.found.answer(self.mode, &WalkSummary::default()))
             }
-            // It may be a directory.
-            Err(error @ ToolError::File { .. }) => self.directory(files, &files.directory_instead(path, error)?),
-            Err(error) => Err(error),
+            FileOrFolder::Folder(directory) => self.directory(files, &directory),
         }
     }
 

@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::error::ToolError;
 use crate::files::{Decoded, EntryKind, Files};
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::services::GitStatus;
 use crate::shape::size;
 use crate::tool::Tool;
@@ -57,6 +58,11 @@ impl Tool for GetFileInfo {
 
     fn is_default(&self) -> bool {
         false
+    }
+
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Arguments { path } = read(arguments.clone())?;
+        blocking(project, &scope.cancel, move |files, _| files.metadata(&path).map(drop)).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use super::super::arguments::read;
 use super::super::facts::facts;
 use crate::arguments::invalid;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
 use crate::files::{Entry, EntryKind, Files, Flow, Visitor, WalkLimits};
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::shape::size;
 use crate::tool::Tool;
 
@@ -77,6 +78,11 @@ impl Tool for ListDirectory {
 
     fn names_folders(&self) -> bool {
         true
+    }
+
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let ListArguments { path, .. } = read(arguments.clone())?;
+        blocking(project, &scope.cancel, move |files, _| files.directory(&path).map(drop)).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -145,6 +151,12 @@ impl Tool for SearchFiles {
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         require_pattern(arguments)
+    }
+
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let SearchArguments { pattern, path } = read(arguments.clone())?;
+        path_glob(&pattern)?;
+        blocking(project, &scope.cancel, move |files, _| files.directory(&path).map(drop)).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

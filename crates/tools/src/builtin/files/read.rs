@@ -13,16 +13,17 @@ use super::super::arguments::read;
 use super::super::facts::facts;
 use super::content::encoding;
 use super::large::{Lines, MAX_BYTES, read_lines};
-use crate::context::ToolContext;
+use crate::context::{ToolContext, blocking};
 use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::{Decoded, Encoding, OpenFile};
+use crate::files::{Decoded, Encoding, Files, OpenFile};
 use crate::ledger::SeenFile;
 use crate::output::Answer;
 use crate::path;
 use crate::prompt::Prompt;
-use crate::services::PageRange;
-use crate::shape::size;
+use crate::scope::CallScope;
+use crate::services::{PageRange, Services};
+use crate::shape::{allowed_bytes, size};
 use crate::tool::Tool;
 
 /// The prefix of a path that names an artifact; a file with such a name is read as `./artifact:…`.
@@ -84,15 +85,25 @@ impl Tool for ReadFile {
         vec![Effect::on(Target::Path(path.trim_start_matches("./").to_owned()))]
     }
 
+    async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let arguments: Arguments = read(arguments.clone())?;
+        if let Some(handle) = arguments.path.strip_prefix(ARTIFACT) {
+            let allowed = allowed_bytes(scope.result_tokens).saturating_sub(NOTE_BYTES);
+            return page_of_artifact(&scope.services, handle, &arguments, allowed).await.map(drop);
+        }
+        encoding(arguments.encoding.as_deref())?;
+        blocking(project, &scope.cancel, move |files, _| files.open(&arguments.path).map(drop)).await
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
         let allowed = context.result_bytes().saturating_sub(NOTE_BYTES);
         if let Some(handle) = arguments.path.strip_prefix(ARTIFACT) {
-            return page_of_artifact(context, handle, &arguments, allowed).await;
+            return page_of_artifact(context.services(), handle, &arguments, allowed).await;
         }
         let encoding = encoding(arguments.encoding.as_deref())?;
         let ledger = context.ledger().clone();
-        let work = move |files: &crate::Files, _: &_| {
+        let work = move |files: &Files, _: &_| {
             let _turn = ledger.exclusively();
             let opened = files.open(&arguments.path)?;
             if opened.size > files.max_bytes().min(WHOLE_BYTES) {
@@ -119,13 +130,13 @@ impl Tool for ReadFile {
 }
 
 async fn page_of_artifact(
-    context: &ToolContext,
+    services: &Services,
     handle: &str,
     arguments: &Arguments,
     allowed: usize,
 ) -> Result<Answer, ToolError> {
     let range = PageRange { first_line: arguments.offset, lines: arguments.limit.min(MAX_LINES) };
-    let kept = context.services().artifacts.page(handle, range).await?;
+    let kept = services.artifacts.page(handle, range).await?;
     let lines = kept.text.lines();
     let extent = Extent::Lines(kept.total_lines);
     let page = Page::of_lines(&arguments.path, lines, arguments.offset, (extent, allowed))?;

@@ -8,8 +8,10 @@ use super::arguments::read;
 use super::facts::facts;
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `read_skill` tool.
@@ -25,6 +27,12 @@ struct Arguments {
 #[async_trait]
 impl Tool for ReadSkill {
     facts!("read_skill", AGENTS, None);
+
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Arguments { name, file } = read(arguments.clone())?;
+        scope.services.skills.read(&name, file.as_deref()).await?;
+        Ok(())
+    }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { name, file } = read(arguments)?;

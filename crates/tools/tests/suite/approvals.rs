@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use orchestrate_core::policy::Decision;
 use orchestrate_core::settings::RuleDecision::{Allow, Ask, Deny};
-use orchestrate_core::{CallHash, ToolCall};
+use orchestrate_core::{CallHash, ToolCall, ToolSettings};
 use orchestrate_tools::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{Answer, Approval, CallOutcome, ToolError, ToolOutput};
 use serde_json::{Value, json};
@@ -309,6 +309,30 @@ pub(crate) async fn what_cannot_be_read_is_not_asked_about(mut harness: ToolHarn
     ] {
         assert_eq!(told(&mut harness, tool, &arguments).await, None, "{tool} {arguments}");
     }
+}
+
+/// Nobody is asked about what no service can do.
+pub(crate) async fn what_no_service_can_do_is_not_asked_about(mut harness: ToolHarness) {
+    harness.scope.ask_parks = true;
+    let table = [
+        ("read_plan", json!({"section": "None"}), "the plan has no section `None`"),
+        ("read_skill", json!({"name": "none"}), "there is no skill `none`"),
+    ];
+    for (tool, arguments, expected) in table {
+        let told = told(&mut harness, tool, &arguments).await.unwrap_or_default();
+        assert!(told.starts_with("Retry: ") && told.contains(expected), "{tool} {arguments}: {told}");
+    }
+    for (tool, arguments) in [
+        ("read_plan", json!({"section": "Goal"})),
+        ("read_skill", json!({"name": "release"})),
+        ("web_search", json!({"query": "rust"})),
+    ] {
+        assert_eq!(told(&mut harness, tool, &arguments).await, None, "{tool} {arguments}");
+    }
+    // As shipped, no service is chosen.
+    harness.limit(&ToolSettings::default());
+    let refusal = told(&mut harness, "web_search", &json!({"query": "rust"})).await.unwrap_or_default();
+    assert!(refusal.contains("no search service is chosen"), "{refusal}");
 }
 
 pub(crate) async fn asking_is_refusing_without_a_person(mut harness: ToolHarness) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use orchestrate_core::host::{Host, WebUrl};
 use orchestrate_core::policy::Target;
+use orchestrate_core::tool_settings::WebRequests;
 use orchestrate_core::web::{WebFailure, WebRequest, WebResponse, WebServiceName};
 use serde_json::Value;
 
@@ -37,14 +38,7 @@ impl<'a> Web<'a> {
 
     /// Returns the address of a service: the user's, or its own.
     pub(super) fn service(&self, service: WebServiceName) -> Result<WebUrl, ToolError> {
-        let set = self.context.web().services.get(&service).map(String::as_str);
-        let url = set.or(service.own_url()).ok_or_else(|| {
-            ToolError::Absent(format!(
-                "`{0}` has no address of its own; the user can set it in `tools.web_requests.services` as `{0}=URL`",
-                service.as_str()
-            ))
-        })?;
-        WebUrl::parse(url).map_err(|error| ToolError::Absent(format!("the address of `{}`: {error}", service.as_str())))
+        address_of(self.context.web(), service)
     }
 
     /// Asks a service, with its key.
@@ -124,6 +118,21 @@ impl<'a> Web<'a> {
     ) -> Result<&'v [Value], ToolError> {
         self.made(items(value, field, &response.url), response.body.len())
     }
+}
+
+/// Returns the address of a service: the user's, or its own.
+///
+/// # Errors
+/// `Absent` if it has none, with how the user can set one.
+pub(super) fn address_of(web: &WebRequests, service: WebServiceName) -> Result<WebUrl, ToolError> {
+    let set = web.services.get(&service).map(String::as_str);
+    let url = set.or(service.own_url()).ok_or_else(|| {
+        ToolError::Absent(format!(
+            "`{0}` has no address of its own; the user can set it in `tools.web_requests.services` as `{0}=URL`",
+            service.as_str()
+        ))
+    })?;
+    WebUrl::parse(url).map_err(|error| ToolError::Absent(format!("the address of `{}`: {error}", service.as_str())))
 }
 
 /// Parses the address that a call names.

@@ -3,19 +3,22 @@
 use async_trait::async_trait;
 use orchestrate_core::host::{Host, WebUrl};
 use orchestrate_core::model_search::SearchResult;
+use orchestrate_core::tool_settings::WebRequests;
 use orchestrate_core::web::WebServiceName;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::request::{Web, plain, text};
+use super::request::{Web, address_of, plain, text};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
 use crate::guard::HostGuard;
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::search_service::{FoundByModel, Search};
 use crate::tool::Tool;
 
@@ -63,23 +66,34 @@ impl Tool for WebSearch {
         Vec::new()
     }
 
+    async fn rehearse(&self, scope: &CallScope, _: &Files, _: &Value) -> Result<(), ToolError> {
+        match chosen(&scope.web)? {
+            WebServiceName::Model => Ok(()),
+            service => address_of(&scope.web, service).map(drop),
+        }
+    }
+
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { query, num_results } = read(arguments)?;
         let count = num_results.unwrap_or(RESULTS).clamp(1, MOST_RESULTS);
-        let service = context.web().search_service.ok_or_else(|| {
-            ToolError::Absent(
-                "no search service is chosen; the user can choose one in `tools.web_requests.search_service`: searxng, \
-                 brave, tavily or model (the search of the model's own endpoint)"
-                    .to_owned(),
-            )
-        })?;
-        let found = match service {
+        let found = match chosen(context.web())? {
             WebServiceName::Model => by_model(context, query).await?,
             service => Found { answer: None, results: ask(context, service, &query, count).await?, left_out: 0 },
         };
         let found = found.without_denied(&context.host_guard("web_search", Vec::new())).cut(count);
         Ok(Answer::new(found.worded(), json!(found.results)))
     }
+}
+
+/// Returns the service that the user has chosen.
+fn chosen(web: &WebRequests) -> Result<WebServiceName, ToolError> {
+    web.search_service.ok_or_else(|| {
+        ToolError::Absent(
+            "no search service is chosen; the user can choose one in `tools.web_requests.search_service`: searxng, \
+             brave, tavily or model (the search of the model's own endpoint)"
+                .to_owned(),
+        )
+    })
 }
 
 /// Asks a service for pages.

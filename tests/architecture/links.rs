@@ -23,7 +23,7 @@ const WORKER: [&str; 8] = [
 ];
 
 /// Those of them that work on the repository of its machine.
-const WORKSPACE: [&str; 14] = [
+const WORKSPACE: [&str; 15] = [
     "run/host.rs",
     "worktree/aggregate.rs",
     "worktree/attempt.rs",
@@ -34,6 +34,7 @@ const WORKSPACE: [&str; 14] = [
     "worktree/commit.rs",
     "worktree/compare.rs",
     "worktree/merge.rs",
+    "worktree/rehearsal.rs",
     "worktree/selection.rs",
     "worktree/stash.rs",
     "worktree/status.rs",

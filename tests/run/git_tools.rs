@@ -4,6 +4,7 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{CleanOptions, Settings};
 use orchestrate_core::TaskState::Merged;
 use orchestrate_core::event::{ErrorKind, Event};
+use orchestrate_core::settings::{RuleDecision, RuleText};
 use serde_json::{Value, json};
 
 use crate::support::{Case, Need, Outcome, Played, Rule, Script, WITHOUT_BUBBLEWRAP, World, case, done, fail};
@@ -21,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("git_tools::a_branch_is_a_name_for_a_commit", a_branch_is_a_name_for_a_commit),
         case("git_tools::a_checkout_brings_files_and_can_be_undone", a_checkout_brings_files_and_can_be_undone),
         case("git_tools::changes_are_set_aside_for_one_agent", changes_are_set_aside_for_one_agent),
+        case("git_tools::what_cannot_be_done_is_not_asked_about", what_cannot_be_done_is_not_asked_about),
         case("git_tools::another_agents_work_is_merged", another_agents_work_is_merged),
         case("git_tools::a_conflict_is_listed_and_resolved", a_conflict_is_listed_and_resolved),
         case("git_tools::hostile_names_and_paths_are_refused", hostile_names_and_paths_are_refused),
@@ -290,6 +292,48 @@ fn changes_are_set_aside_for_one_agent() -> Outcome {
     let aside = world.repository.show(&format!("{prefix}/stash/000002"), "kept.txt")?;
     let found = (dropped.as_str(), left, aside.as_str());
     if found == ("gone", format!("{prefix}/stash/000002"), "aside") { Ok(()) } else { fail(format!("{found:?}")) }
+}
+
+/// The user is not asked about what git, or the run, refuses whatever the answer is.
+fn what_cannot_be_done_is_not_asked_about() -> Outcome {
+    let world = World::lived_in()?;
+    let more = "git_merge, send_message_to_agent, get_agent_status, spawn_child_agent, terminate_agent, \
+        wait_for_agents, aggregate_agent_results";
+    world.repository.write(".orchestrate/agents/keeper.md", &ROLE.replace("git_merge", more))?;
+    world.repository.commit_all("Add a role")?;
+    let branch = |action: &str, name: &str| ("git_branch", json!({"action": action, "branch_name": name}));
+    let (one, several) = (json!({"agent_id": "T9"}), json!({"agent_ids": ["T9"]}));
+    let unknown = "there is no agent 'T9' in this run";
+    let refused = [
+        (commit("Nothing"), "nothing to commit: the worktree has no changes"),
+        (("git_add", json!({"files": ["nowhere"]})), "`nowhere` is neither in your worktree nor in your last commit"),
+        (branch("delete", "nowhere"), "you have no branch `nowhere`"),
+        (branch("create", "HEAD"), "`HEAD` means something else already"),
+        (checkout("nowhere", &[]), "there is no commit `nowhere`"),
+        (checkout("HEAD", &["nowhere"]), "neither HEAD nor your worktree has `nowhere`"),
+        (stash("pop"), "nothing is set aside"),
+        (stash("drop"), "nothing is set aside"),
+        (stash("push"), "nothing to set aside: the worktree has no changes"),
+        (merge("nowhere"), "`nowhere` cannot be merged; these can: integration"),
+        (("send_message_to_agent", json!({"agent_id": "T9", "message": "x"})), unknown),
+        (("get_agent_status", one.clone()), unknown),
+        (("spawn_child_agent", json!({"task": "x", "role": "nobody"})), "there is no role 'nobody'"),
+        (("terminate_agent", one), unknown),
+        (("wait_for_agents", several.clone()), unknown),
+        (("aggregate_agent_results", several), unknown),
+    ];
+    let asks = |((tool, _), _): &((&'static str, Value), &str)| RuleText::new(RuleDecision::Ask, *tool, "--ask");
+    let rules: Vec<RuleText> = refused.iter().map(asks).collect();
+    let mut wanted: Vec<(&str, Value)> = refused.iter().map(|(call, _)| call.clone()).collect();
+    wanted.push(put("a.txt", "one\n"));
+    let played = world.play("- [ ] T1 work\n", &calls("T1", &wanted), |settings| {
+        as_keeper(settings);
+        settings.run.rules = rules;
+        settings.run.ask_parks = true;
+    })?;
+    played.require(0, &[("T1", Merged)])?;
+    let expected: Vec<(usize, &str)> = refused.iter().map(|(_, expected)| *expected).enumerate().collect();
+    require(&played.results("T1")?, &expected)
 }
 
 /// A script of two tasks, of which the second begins once the first has committed its work.

@@ -24,12 +24,15 @@ mod guard;
 #[cfg(feature = "harness")]
 pub mod harness;
 #[cfg(feature = "harness")]
+mod harness_git;
+#[cfg(feature = "harness")]
 mod harness_web;
 mod html;
 mod isolated;
 mod ledger;
 mod meter;
 mod notes;
+mod operations;
 mod output;
 mod package_cache;
 mod patch;
@@ -74,6 +77,7 @@ pub use html::Heading;
 pub use ledger::{ReadLedger, SeenFile};
 pub use meter::command_usage;
 pub use notes::{Note, NoteKind, Notes};
+pub use operations::{AgentOperation, BranchAction, ChildRequest, GitOperation, StashAction};
 pub use orchestrate_core::model_search::SearchResult;
 pub use output::{Answer, Artifact, CallOutcome, ToolOutput};
 pub use path::normalize as normalize_path;
@@ -91,12 +95,11 @@ pub use results::{
 pub use scope::{Approval, CallLimits, CallScope, ViewSource, WorktreeScope};
 pub use search_service::{FoundByModel, Search, SearchService};
 pub use services::{
-    AgentService, AgentsWait, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder, ChildRequest,
-    ConflictHunk, EgressService, EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult,
-    GitCommit, GitPullResult, GitPushResult, GitService, GitStash, GitStashResult, GitStatus, MergeConflict,
-    MergeResult, MergedWork, NoReplay, OutgoingMessage, PageRange, PlanService, ProxiedProgram, PullPlan, PushPlan,
-    PushState, RemoteTerms, ReplayService, Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService,
-    StashAction, UsersCommits, WebService,
+    AgentService, AgentsWait, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, ConflictHunk, EgressService,
+    EndSlot, EndedAgentsWait, GitBranch, GitBranchResult, GitChange, GitCheckoutResult, GitCommit, GitPullResult,
+    GitPushResult, GitService, GitStash, GitStashResult, GitStatus, MergeConflict, MergeResult, MergedWork, NoReplay,
+    OutgoingMessage, PageRange, PlanService, ProxiedProgram, PullPlan, PushPlan, PushState, RemoteTerms, ReplayService,
+    Replayable, ReviewService, Services, ShownDiff, ShowsPath, SkillService, UsersCommits, WebService,
 };
 pub use shared::SharedValues;
 pub use template::CommandTemplate;

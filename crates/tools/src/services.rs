@@ -26,6 +26,7 @@ use serde_json::Value;
 use crate::contents::FileContents;
 use crate::decided_hosts::DecidedHosts;
 use crate::error::ServiceError;
+use crate::operations::{AgentOperation, BranchAction, ChildRequest, GitOperation, StashAction};
 use crate::output::{Artifact, ToolOutput};
 use crate::search_service::SearchService;
 
@@ -120,6 +121,9 @@ pub trait GitService: Send + Sync {
     /// Merges the branch of another agent, or the result so far, into the agent's branch. A conflict is written into
     /// the worktree and is not an error. Fails with [`ServiceError::Invalid`] if the branch cannot be merged.
     async fn merge(&self, branch: &str) -> Result<MergeResult, ServiceError>;
+    /// Looks whether an operation could be carried out, without any effect on the branch or the worktree. Fails as the
+    /// operation does, as far as that is known before.
+    async fn rehearse(&self, operation: &GitOperation) -> Result<(), ServiceError>;
     /// Returns what a push of the agent's branch would do; `branch` is its name there, by default its own. Fails with
     /// [`ServiceError::Invalid`] if there is nothing to push, or the remote or the name of the branch cannot be used.
     async fn foresee_push(&self, remote: &str, branch: Option<&str>) -> Result<PushPlan, ServiceError>;
@@ -190,18 +194,6 @@ pub struct GitCommit {
     pub left_out: Vec<String>,
 }
 
-/// An operation on the agent's own names for commits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BranchAction {
-    /// Names the last commit.
-    Create,
-    /// Lists the names.
-    List,
-    /// Removes a name; its commit stays.
-    Delete,
-}
-
 /// The agent's own names for commits, after an operation on them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitBranchResult {
@@ -233,20 +225,6 @@ pub struct GitCheckoutResult {
     pub changes: Vec<GitChange>,
     /// A commit with the worktree's files before, if they differed from the last commit.
     pub before: Option<Oid>,
-}
-
-/// An operation on the agent's own stack of set-aside changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StashAction {
-    /// Sets the worktree's changes aside.
-    Push,
-    /// Applies the newest entry to the worktree and removes it from the stack.
-    Pop,
-    /// Lists the entries.
-    List,
-    /// Removes the newest entry from the stack; its commit stays until the run is cleaned.
-    Drop,
 }
 
 /// The agent's own stack of set-aside changes, after an operation on it.
@@ -421,6 +399,9 @@ pub trait AgentService: Send + Sync {
     /// for the answer, and is made again then. A call that is made again sends nothing more. Fails with
     /// [`ServiceError::Invalid`], whose text is for the sender, if nobody gets it.
     async fn send_message(&self, message: OutgoingMessage) -> Result<Option<Receipt>, ServiceError>;
+    /// Looks whether an operation could be carried out, and records nothing. Fails as the operation does, as far as
+    /// that is known before.
+    async fn rehearse(&self, operation: &AgentOperation) -> Result<(), ServiceError>;
     /// Spawns a child of the agent that these services belong to, which begins with that one's work so far; the same
     /// call spawns one only once. Fails with [`ServiceError::Invalid`] if the child is refused, or the work cannot be
     /// stored as it is.
@@ -439,23 +420,6 @@ pub trait AgentService: Send + Sync {
     /// Returns how a wait has ended; if it has not, records it and returns `None`: the call is made again then. Fails
     /// with [`ServiceError::Invalid`] if an agent is unknown, or cannot end before the caller does.
     async fn wait(&self, wait: AgentsWait) -> Result<Option<EndedAgentsWait>, ServiceError>;
-}
-
-/// A call that spawns a child.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChildRequest {
-    /// The call.
-    pub call: CallId,
-    /// The assignment.
-    pub task: String,
-    /// The role; `None` for the run's default role.
-    pub role: Option<String>,
-    /// What the child is given beside its task: text, or JSON.
-    pub context: Option<String>,
-    /// The tools that it is to have, by any of their names; `None` for all that it may have.
-    pub tools: Option<Vec<String>>,
-    /// Its budget in tokens; `None` for that of its parent.
-    pub budget: Option<u64>,
 }
 
 /// A call that waits for other agents.

@@ -199,8 +199,8 @@ pub trait Tool: Send + Sync {
     }
 
     /// Looks whether a call could succeed, without any effect, before the user is asked about it: as far as that
-    /// follows from the project's files, which are seen as the call sees them once it is approved. Only a built-in tool
-    /// is asked to.
+    /// follows from the settings, the services, and the project's files, which are seen as the call sees them once it
+    /// is approved. What the rules deny has been refused before. Only a built-in tool is asked to.
     ///
     /// # Errors
     /// As those of running the call; nobody is asked about it then.

@@ -160,6 +160,9 @@ requests! {
     /// expired are left out.
     DeliverMessages {} -> Vec<Envelope>;
 
+    /// Returns why a message of the agent's would be refused; nothing is recorded.
+    ForeseeMessage { message: Outgoing } -> Result<(), MessageRefused>;
+
     /// Sends a message of the agent's call and returns who gets it; `None` if the call waits for the answer.
     SendMessage { call: CallOfTurn, message: Outgoing } -> Result<Option<Receipt>, MessageRefused>;
 
@@ -171,6 +174,9 @@ requests! {
     /// Spawns a child of the agent, once for each call.
     SpawnChild { child: NewChild } -> Result<AgentHandle, SpawnRefused>;
 
+    /// Returns why the agent may not stop another one; nothing is recorded.
+    ForeseeTermination { agent: AgentId } -> Result<(), StopRefused>;
+
     /// Records that one of the agent's descendants is to be stopped, and that the call waits for that, and returns
     /// `None`; if nothing is left to stop, or the wait is over, returns what is left of them.
     TerminateAgent { call: CallOfTurn, agent: AgentId } -> Result<Option<Vec<KeptWork>>, StopRefused>;
@@ -180,6 +186,9 @@ requests! {
 
     /// Lists the agents of the run that have not ended.
     ListActiveAgents {} -> Vec<AgentInfo>;
+
+    /// Returns why the agent may not wait for others; nothing is recorded.
+    ForeseeWait { agents: Vec<AgentId> } -> Result<(), WaitRefused>;
 
     /// Records that a call waits for other agents, and returns `None`; if the wait is over, returns how it has ended.
     WaitForAgents { wait: AskedWait } -> Result<Option<EndedAgentsWait>, WaitRefused>;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::child::{KeptWork, TerminateDecision};
 use orchestrate_core::event::{Event, Recorded};
-use orchestrate_core::message::{Envelope, Origin, Sender};
+use orchestrate_core::message::{Envelope, Origin, Outgoing, Sender};
 use orchestrate_core::model_search::SearchRequested;
 use orchestrate_core::run_state::{
     ApprovalDecision, AskedWait, HandOver, MessageRefused, Receipt, StopRefused, WaitDecision,
@@ -138,12 +138,17 @@ impl LinkServer {
                 Reply::NotifyRetry(().into())
             }
             Request::DeliverMessages(_) => Reply::DeliverMessages(self.deliver().await?.into()),
+            Request::ForeseeMessage(of) => Reply::ForeseeMessage(self.foresee_message(&of.message)?.into()),
             Request::SendMessage(of) => Reply::SendMessage(self.send(*of).await?.into()),
             Request::ForeseeChild(of) => Reply::ForeseeChild(new_child::foresee(context, self.own(of.child))?.into()),
             Request::SpawnChild(of) => Reply::SpawnChild(new_child::add(context, self.own(of.child)).await?.into()),
+            Request::ForeseeTermination(of) => {
+                Reply::ForeseeTermination(context.state().check_termination(task, &of.agent).into())
+            }
             Request::TerminateAgent(of) => Reply::TerminateAgent(self.terminate(*of).await?.into()),
             Request::ReadAgentStatus(of) => Reply::ReadAgentStatus(self.status(&of.agent).into()),
             Request::ListActiveAgents(_) => Reply::ListActiveAgents(context.state().active_agents(true).into()),
+            Request::ForeseeWait(of) => Reply::ForeseeWait(context.state().check_wait(task, &of.agents).into()),
             Request::WaitForAgents(of) => Reply::WaitForAgents(self.wait(of.wait).await?.into()),
             Request::TakesWorkAt(of) => Reply::TakesWorkAt(self.takes_work_at(&of.call)?.into()),
             Request::AwaitTimeout(_) => {
@@ -339,10 +344,19 @@ impl LinkServer {
         &self,
         SendMessage { call, message }: SendMessage,
     ) -> Result<Result<Option<Receipt>, MessageRefused>, CoordinatorError> {
+        self.context.send(self.origin(Some(call))?, message).await
+    }
+
+    fn foresee_message(&self, message: &Outgoing) -> Result<Result<(), MessageRefused>, CoordinatorError> {
+        Ok(self.context.state().decide_message(&self.origin(None)?, message).map(drop))
+    }
+
+    /// Returns the agent as the sender of a message.
+    fn origin(&self, call: Option<CallOfTurn>) -> Result<Origin, CoordinatorError> {
         let record = self.record()?;
         let role = record.agent().map(|name| self.context.roles.role(name)).transpose()?;
         let channels = role.and_then(|role| role.channels.clone());
-        self.context.send(Origin { from: Sender::Agent(self.task.clone()), call: Some(call), channels }, message).await
+        Ok(Origin { from: Sender::Agent(self.task.clone()), call, channels })
     }
 
     /// Returns a child as one of this agent.

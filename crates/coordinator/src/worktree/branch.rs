@@ -1,12 +1,13 @@
 //! An agent's own names for commits: each is a ref of the agent's, and never a branch of the repository.
 
 use orchestrate_core::{Oid, TaskId};
-use orchestrate_git::{CommitSpec, RefEntry};
+use orchestrate_git::{CommitSpec, GitError, RefEntry, Repo};
 use orchestrate_tools::{BranchAction, GitBranch, GitBranchResult, ServiceError};
 
 use crate::error::CoordinatorError;
 use crate::run::time::unix_seconds;
 use crate::worktree::commit::trailers;
+use crate::worktree::own_refs::OwnRefs;
 use crate::worktree::run_branches::RunBranches;
 use crate::worktree::workspace::Workspace;
 
@@ -15,49 +16,51 @@ const LONGEST_NAME: usize = 200;
 /// The most names for commits, and the most changes set aside, that an agent may have; each is a file.
 const MOST_NAMES: usize = 100;
 
+/// What an operation does to the agent's names for commits.
+enum NameChange {
+    Nothing,
+    Create,
+    /// The name of this commit.
+    Delete(Oid),
+}
+
 impl Workspace {
     /// Creates, deletes or lists the agent's own names for commits.
     pub(crate) async fn branch(&self, action: BranchAction, name: &str) -> Result<GitBranchResult, ServiceError> {
         let (record, tip) = self.record().await?;
-        if action == BranchAction::Create {
-            let branches = self.branches().await?;
-            if let Some(reason) = refusal_of_name(name, &branches) {
-                return Err(ServiceError::Invalid(reason));
-            }
-        }
+        self.require_name(action, name).await?;
         let (own, at, wanted) = (self.own_refs(), tip.clone(), name.to_owned());
         let done = self.host.git(move |repo| {
-            let full = own.branch(&wanted);
-            let known = own.branches(repo)?;
-            let there = known.iter().find(|branch| branch.name == wanted).map(|branch| branch.commit.clone());
-            let nested = |branch: &&GitBranch| {
-                let is_above = |one: &str, two: &str| two.strip_prefix(one).is_some_and(|rest| rest.starts_with('/'));
-                is_above(&branch.name, &wanted) || is_above(&wanted, &branch.name)
-            };
-            match (action, there) {
-                (BranchAction::List, _) => {}
-                (BranchAction::Create, Some(there)) if there == at => {}
-                (BranchAction::Create, Some(there)) => {
-                    return Ok(Err(format!("`{wanted}` names {there} already; delete it first, or use another name")));
-                }
-                (BranchAction::Create, None) if known.len() >= MOST_NAMES => {
-                    return Ok(Err(format!("you have {MOST_NAMES} names already; delete one first")));
-                }
-                (BranchAction::Create, None) => match known.iter().find(nested) {
-                    Some(other) => return Ok(Err(format!("`{wanted}` cannot stand beside `{}`", other.name))),
-                    None => repo.advance(&full, None, &at)?,
-                },
-                (BranchAction::Delete, Some(target)) => drop(repo.delete(&RefEntry { name: full, target })?),
-                (BranchAction::Delete, None) => {
-                    let names: Vec<String> = known.into_iter().map(|branch| branch.name).collect();
-                    return Ok(Err(format!("you have no branch `{wanted}`; yours: {}", names.join(", "))));
-                }
+            let name = own.branch(&wanted);
+            match change_of_names(repo, &own, (action, &wanted), &at)? {
+                Ok(NameChange::Nothing) => {}
+                Ok(NameChange::Create) => repo.advance(&name, None, &at)?,
+                Ok(NameChange::Delete(target)) => drop(repo.delete(&RefEntry { name, target })?),
+                Err(reason) => return Ok(Err(reason)),
             }
             own.branches(repo).map(Ok)
         });
         let branches = done.await?.map_err(ServiceError::Invalid)?;
         let current = record.branch().unwrap_or_default().to_owned();
         Ok(GitBranchResult { action, current, head: tip, branches })
+    }
+
+    /// Requires that an operation on the agent's names could be carried out.
+    pub(super) async fn require_branch(&self, action: BranchAction, name: &str) -> Result<(), ServiceError> {
+        let (_, tip) = self.record().await?;
+        self.require_name(action, name).await?;
+        let (own, wanted) = (self.own_refs(), name.to_owned());
+        let change = self.host.git(move |repo| change_of_names(repo, &own, (action, &wanted), &tip));
+        change.await?.map(drop).map_err(ServiceError::Invalid)
+    }
+
+    /// Requires that a text can be a new name.
+    async fn require_name(&self, action: BranchAction, name: &str) -> Result<(), ServiceError> {
+        if action != BranchAction::Create {
+            return Ok(());
+        }
+        let refusal = refusal_of_name(name, &self.branches().await?);
+        refusal.map_or(Ok(()), |reason| Err(ServiceError::Invalid(reason)))
     }
 
     /// Requires that another entry can be set aside.
@@ -79,6 +82,40 @@ impl Workspace {
         let (trailers, by) = (trailers(&self.link.run, &record), self.host.identities.clone());
         Ok(CommitSpec { tree, parents, message, trailers, by, time_unix: unix_seconds() })
     }
+}
+
+/// Returns what an operation on the agent's names does at this tip, or why it cannot be carried out.
+fn change_of_names(
+    repo: &Repo,
+    own: &OwnRefs,
+    (action, wanted): (BranchAction, &str),
+    at: &Oid,
+) -> Result<Result<NameChange, String>, GitError> {
+    let known = own.branches(repo)?;
+    let there = known.iter().find(|branch| branch.name == wanted).map(|branch| branch.commit.clone());
+    let nested = |branch: &&GitBranch| {
+        let is_above = |one: &str, two: &str| two.strip_prefix(one).is_some_and(|rest| rest.starts_with('/'));
+        is_above(&branch.name, wanted) || is_above(wanted, &branch.name)
+    };
+    Ok(match (action, there) {
+        (BranchAction::List, _) => Ok(NameChange::Nothing),
+        (BranchAction::Create, Some(there)) if there == *at => Ok(NameChange::Nothing),
+        (BranchAction::Create, Some(there)) => {
+            Err(format!("`{wanted}` names {there} already; delete it first, or use another name"))
+        }
+        (BranchAction::Create, None) if known.len() >= MOST_NAMES => {
+            Err(format!("you have {MOST_NAMES} names already; delete one first"))
+        }
+        (BranchAction::Create, None) => match known.iter().find(nested) {
+            Some(other) => Err(format!("`{wanted}` cannot stand beside `{}`", other.name)),
+            None => Ok(NameChange::Create),
+        },
+        (BranchAction::Delete, Some(target)) => Ok(NameChange::Delete(target)),
+        (BranchAction::Delete, None) => {
+            let names: Vec<String> = known.into_iter().map(|branch| branch.name).collect();
+            Err(format!("you have no branch `{wanted}`; yours: {}", names.join(", ")))
+        }
+    })
 }
 
 /// Returns why a text cannot be the agent's name for a commit, or `None` if it can.

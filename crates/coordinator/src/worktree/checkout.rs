@@ -32,8 +32,6 @@ struct Exchange {
     changed: Vec<PathBuf>,
     /// The files that would differ from the branch's tip.
     new_here: Vec<PathBuf>,
-    /// A path that neither side has.
-    unknown: Option<PathBuf>,
 }
 
 impl Workspace {
@@ -44,18 +42,9 @@ impl Workspace {
         paths: &[String],
         policy: &Policy,
     ) -> Result<GitCheckoutResult, ServiceError> {
-        let commit = self.resolve(revision).await?;
-        let (record, tip) = self.record().await?;
-        if paths.is_empty() && record.onto().is_some() {
-            let reason = "your worktree has a merge to resolve, which this would undo; name the paths to check out";
-            return Err(ServiceError::Invalid(reason.to_owned()));
-        }
+        let (commit, tip) = self.to_check_out(revision, paths).await?;
         let before = self.keep().await?;
-        let exchange = self.plan_checkout(&commit, paths.iter().map(PathBuf::from).collect(), &tip).await?;
-        if let Some(unknown) = &exchange.unknown {
-            let (unknown, revision) = (shown(&unknown.to_string_lossy()), shown(revision));
-            return Err(ServiceError::Invalid(format!("neither {revision} nor your worktree has `{unknown}`")));
-        }
+        let exchange = self.plan_checkout((revision, &commit), paths, &tip).await?;
         require_none_forbidden(policy, &exchange.changed)?;
         self.exchange(&exchange.wanted, &exchange.new_here, policy).await?;
         if paths.is_empty() && commit == tip {
@@ -65,17 +54,45 @@ impl Workspace {
         Ok(GitCheckoutResult { commit, changes: listed(&exchange.changes), before })
     }
 
-    async fn plan_checkout(&self, commit: &Oid, paths: Vec<PathBuf>, tip: &Oid) -> Result<Exchange, ServiceError> {
+    /// Requires that files could be brought into the worktree.
+    pub(super) async fn require_checkout(
+        &self,
+        revision: &str,
+        paths: &[String],
+        policy: &Policy,
+    ) -> Result<(), ServiceError> {
+        let (commit, tip) = self.to_check_out(revision, paths).await?;
+        let exchange = self.plan_checkout((revision, &commit), paths, &tip).await?;
+        require_none_forbidden(policy, &exchange.changed)?;
+        require_none_protected(policy, &exchange.new_here)
+    }
+
+    /// Returns the commit whose files are wanted, and the tip of the branch.
+    async fn to_check_out(&self, revision: &str, paths: &[String]) -> Result<(Oid, Oid), ServiceError> {
+        let commit = self.resolve(revision).await?;
+        let (record, tip) = self.record().await?;
+        if paths.is_empty() && record.onto().is_some() {
+            let reason = "your worktree has a merge to resolve, which this would undo; name the paths to check out";
+            return Err(ServiceError::Invalid(reason.to_owned()));
+        }
+        Ok((commit, tip))
+    }
+
+    /// Returns what a checkout of a revision, which is this commit, does; fails for a path that neither side has.
+    async fn plan_checkout(
+        &self,
+        (revision, commit): (&str, &Oid),
+        paths: &[String],
+        tip: &Oid,
+    ) -> Result<Exchange, ServiceError> {
+        let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
         let (worktree, commit, tip) = (Arc::clone(&self.worktree), commit.clone(), tip.clone());
         let planned = self.host.git(move |repo| {
             repo.require_plain_tree(&commit)?;
             let store = repo.store();
             let current = store.current_tree(&worktree)?;
-            let mut unknown = None;
-            for path in &paths {
-                if !store.has_path(&commit, path)? && !store.has_path(&current, path)? {
-                    unknown = Some(path.clone());
-                }
+            if let Some(unknown) = unknown_path(repo, [&commit, &current], &paths)? {
+                return Ok(Err(unknown));
             }
             let wanted = match paths.is_empty() {
                 true => repo.tree_of(&commit)?,
@@ -83,9 +100,12 @@ impl Workspace {
             };
             let (changes, changed) = (store.diff(&current, &wanted)?, store.changed_paths(&current, &wanted)?);
             let new_here = new_here(repo, &current, &wanted, &tip)?;
-            Ok(Exchange { wanted, changes, changed, new_here, unknown })
+            Ok(Ok(Exchange { wanted, changes, changed, new_here }))
         });
-        Ok(planned.await?)
+        planned.await?.map_err(|unknown| {
+            let (unknown, revision) = (shown(&unknown.to_string_lossy()), shown(revision));
+            ServiceError::Invalid(format!("neither {revision} nor your worktree has `{unknown}`"))
+        })
     }
 
     /// Makes the worktree contain the files of a tree, unless that would change files that configure agents. The caller
@@ -96,13 +116,7 @@ impl Workspace {
         new_here: &[PathBuf],
         policy: &Policy,
     ) -> Result<(), ServiceError> {
-        if let Some(path) = new_here.iter().map(|path| text(path)).find(|path| policy.protects(path)) {
-            let reason = format!(
-                "only the user may change `{}`, which configures agents; name other paths, and report what should change",
-                shown(&path)
-            );
-            return Err(ServiceError::Denied { rule: CONFIGURATION.to_owned(), reason });
-        }
+        require_none_protected(policy, new_here)?;
         let (worktree, wanted) = (Arc::clone(&self.worktree), wanted.clone());
         self.host.git(move |repo| repo.worktrees().exchange(&worktree, &wanted)).await?;
         // The index is at a tree that a ref holds, as after every snapshot.
@@ -137,6 +151,27 @@ impl Workspace {
         });
         found.await?.ok_or_else(unknown)
     }
+}
+
+/// Refuses to change files that configure agents.
+fn require_none_protected(policy: &Policy, new_here: &[PathBuf]) -> Result<(), ServiceError> {
+    let Some(path) = new_here.iter().map(|path| text(path)).find(|path| policy.protects(path)) else { return Ok(()) };
+    let reason = format!(
+        "only the user may change `{}`, which configures agents; name other paths, and report what should change",
+        shown(&path)
+    );
+    Err(ServiceError::Denied { rule: CONFIGURATION.to_owned(), reason })
+}
+
+/// Returns the first path that no tree or commit of these has.
+pub(super) fn unknown_path(repo: &Repo, trees: [&Oid; 2], paths: &[PathBuf]) -> Result<Option<PathBuf>, GitError> {
+    let [one, other] = trees;
+    for path in paths {
+        if !repo.store().has_path(one, path)? && !repo.store().has_path(other, path)? {
+            return Ok(Some(path.clone()));
+        }
+    }
+    Ok(None)
 }
 
 /// Refuses to change files that no tool may touch: those of a tree are named by no call.

@@ -55,12 +55,7 @@ impl Workspace {
 
     /// The same for a commit.
     pub(super) async fn merge_source(&self, source: Source, policy: &Policy) -> Result<MergeResult, ServiceError> {
-        let (record, tip) = self.record().await?;
-        let in_progress = self.merging(&tip).await?;
-        if record.onto().is_some() || in_progress.as_ref().is_some_and(|other| *other != source.commit) {
-            let reason = "another merge is in progress in your worktree: resolve and commit it first";
-            return Err(ServiceError::Invalid(reason.to_owned()));
-        }
+        let (tip, in_progress) = self.require_no_other_merge(&source).await?;
         self.keep().await?;
         let (other, to) = (source.commit.clone(), tip.clone());
         let merged = self.host.git(move |repo| {
@@ -77,6 +72,23 @@ impl Workspace {
             Merge::Clean { tree } => self.merge_cleanly(source, tree, &tip, policy).await,
             Merge::Conflict { tree, .. } => self.write_conflicts(source, tree, in_progress.is_some(), policy).await,
         }
+    }
+
+    /// Requires that a branch could be merged.
+    pub(super) async fn require_merge(&self, name: &str) -> Result<(), ServiceError> {
+        let source = self.source(name.trim()).await?;
+        self.require_no_other_merge(&source).await.map(drop)
+    }
+
+    /// Requires that no other merge is in progress, and returns the branch's tip, and the merge of this commit that is.
+    async fn require_no_other_merge(&self, source: &Source) -> Result<(Oid, Option<Oid>), ServiceError> {
+        let (record, tip) = self.record().await?;
+        let in_progress = self.merging(&tip).await?;
+        if record.onto().is_some() || in_progress.as_ref().is_some_and(|other| *other != source.commit) {
+            let reason = "another merge is in progress in your worktree: resolve and commit it first";
+            return Err(ServiceError::Invalid(reason.to_owned()));
+        }
+        Ok((tip, in_progress))
     }
 
     async fn merge_cleanly(

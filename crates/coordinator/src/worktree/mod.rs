@@ -12,6 +12,7 @@ pub(crate) mod contents;
 pub(crate) mod hand_backs;
 pub(crate) mod merge;
 pub(crate) mod own_refs;
+mod rehearsal;
 pub(crate) mod remote;
 pub(crate) mod run_branches;
 pub(crate) mod selection;

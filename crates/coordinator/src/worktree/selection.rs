@@ -1,6 +1,6 @@
 //! What an agent selects for its next commit: the contents of some files, as they were when it selected them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orchestrate_core::Oid;
@@ -8,10 +8,23 @@ use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Policy;
 use orchestrate_tools::{GitChange, GitCommit, ServiceError};
 
+use crate::worktree::checkout::unknown_path;
 use crate::worktree::commit::NewTip;
 use crate::worktree::own_refs::SELECTED;
 use crate::worktree::status::listed;
 use crate::worktree::workspace::Workspace;
+
+/// What the next commit takes beside the worktree's files, or instead of them.
+struct Next {
+    /// The tree that is selected.
+    selected: Option<Oid>,
+    /// The commit that is being merged.
+    merging: Option<Oid>,
+    /// The branch's tip.
+    tip: Oid,
+    /// Whether it completes a merge that the run has returned.
+    is_repair: bool,
+}
 
 impl Workspace {
     /// Selects files and folders, beside what is selected already, and returns everything that is.
@@ -23,10 +36,8 @@ impl Workspace {
         let selected = self.host.git(move |repo| {
             let store = repo.store();
             let current = store.current_tree(&worktree)?;
-            for path in &paths {
-                if !store.has_path(&current, path)? && !store.has_path(&tip, path)? {
-                    return Ok(Err(path.clone()));
-                }
+            if let Some(unknown) = unknown_path(repo, [&current, &tip], &paths)? {
+                return Ok(Err(unknown));
             }
             let before = match own.current(repo, SELECTED, &tip)? {
                 Some(before) => before.tree,
@@ -41,36 +52,54 @@ impl Workspace {
             }
             Ok(Ok(changes))
         });
-        let unknown = |path: PathBuf| {
-            let path = shown(&path.to_string_lossy());
-            ServiceError::Invalid(format!(
-                "`{path}` is neither in your worktree nor in your last commit, or git ignores it"
-            ))
-        };
-        Ok(listed(&selected.await?.map_err(unknown)?))
+        Ok(listed(&selected.await?.map_err(|path| unknown(&path))?))
+    }
+
+    /// Requires that files and folders could be selected.
+    pub(super) async fn require_known(&self, files: &[String]) -> Result<(), ServiceError> {
+        let (_, tip) = self.record().await?;
+        let paths: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+        let worktree = Arc::clone(&self.worktree);
+        let found = self.host.git(move |repo| {
+            let current = repo.store().current_tree(&worktree)?;
+            unknown_path(repo, [&current, &tip], &paths)
+        });
+        found.await?.map_or(Ok(()), |path| Err(unknown(&path)))
     }
 
     /// Commits what is selected, or the worktree if nothing is or a merge is to be completed.
     pub(crate) async fn commit_selected(&self, message: &str, policy: &Policy) -> Result<GitCommit, ServiceError> {
-        let (record, tip) = self.record().await?;
-        if let Some(left) = self.left_of_merge().await?.filter(|left| !left.is_empty()) {
-            let files: Vec<String> = left.marked.into_iter().chain(left.untouched).collect();
-            let reason = format!("the merge in progress is not resolved in {}; see git_status", files.join(", "));
-            return Err(ServiceError::Invalid(reason));
-        }
-        let merging = self.merging(&tip).await?;
-        let selected = match &merging {
-            None if record.onto().is_none() => self.selected(&tip).await?,
-            _ => None,
-        };
+        let Next { selected, merging, .. } = self.next_commit().await?;
         let new = NewTip { message, policy, selected: selected.as_ref(), merging: merging.as_ref() };
         let made = self.commit_as(new).await?;
         if selected.is_some() {
             // The worktree's index shows what is left.
             self.keep().await?;
         }
-        let nothing = || "nothing to commit: the worktree has no changes".to_owned();
-        made.ok_or_else(|| ServiceError::Invalid(nothing()))
+        made.ok_or_else(nothing)
+    }
+
+    /// Requires that there is something to commit.
+    pub(super) async fn require_commit(&self) -> Result<(), ServiceError> {
+        let Next { selected, merging, tip, is_repair } = self.next_commit().await?;
+        let is_more = selected.is_some() || merging.is_some() || is_repair;
+        if is_more || self.differs_from(&tip).await? { Ok(()) } else { Err(nothing()) }
+    }
+
+    /// Returns what the next commit takes.
+    async fn next_commit(&self) -> Result<Next, ServiceError> {
+        let (record, tip) = self.record().await?;
+        if let Some(left) = self.left_of_merge().await?.filter(|left| !left.is_empty()) {
+            let files: Vec<String> = left.marked.into_iter().chain(left.untouched).collect();
+            let reason = format!("the merge in progress is not resolved in {}; see git_status", files.join(", "));
+            return Err(ServiceError::Invalid(reason));
+        }
+        let (merging, is_repair) = (self.merging(&tip).await?, record.onto().is_some());
+        let selected = match &merging {
+            None if !is_repair => self.selected(&tip).await?,
+            _ => None,
+        };
+        Ok(Next { selected, merging, tip, is_repair })
     }
 
     /// Returns the tree that is selected.
@@ -88,4 +117,14 @@ impl Workspace {
             found => Ok(found.map(|(tree, _)| tree)),
         }
     }
+}
+
+/// Words that a path names nothing that can be selected.
+fn unknown(path: &Path) -> ServiceError {
+    let path = shown(&path.to_string_lossy());
+    ServiceError::Invalid(format!("`{path}` is neither in your worktree nor in your last commit, or git ignores it"))
+}
+
+fn nothing() -> ServiceError {
+    ServiceError::Invalid("nothing to commit: the worktree has no changes".to_owned())
 }

@@ -27,29 +27,38 @@ impl Workspace {
     /// Sets the worktree's changes aside, or applies, drops or lists what was set aside.
     pub(crate) async fn stash(&self, action: StashAction, policy: &Policy) -> Result<GitStashResult, ServiceError> {
         let stack = self.stack().await?;
-        let newest = || {
-            let empty = || ServiceError::Invalid("nothing is set aside; `push` does that".to_owned());
-            stack.first().cloned().ok_or_else(empty)
-        };
         let (entry, changes) = match action {
             StashAction::List => (None, Vec::new()),
             StashAction::Push => {
                 self.push_changes(&stack, policy).await.map(|(entry, changes)| (Some(entry), changes))?
             }
             StashAction::Pop => {
-                let entry = newest()?;
+                let entry = newest(&stack)?;
                 let changes = self.apply(&entry, policy).await?;
                 self.take_off(&entry).await?;
                 (Some(told(&entry)), changes)
             }
             StashAction::Drop => {
-                let entry = newest()?;
+                let entry = newest(&stack)?;
                 self.take_off(&entry).await?;
                 (Some(told(&entry)), Vec::new())
             }
         };
         let stashes = self.stack().await?.iter().map(told).collect();
         Ok(GitStashResult { action, entry, stashes, changes: listed(&changes) })
+    }
+
+    /// Requires that something can be set aside, or is.
+    pub(super) async fn require_stash(&self, action: StashAction) -> Result<(), ServiceError> {
+        let stack = self.stack().await?;
+        match action {
+            StashAction::List => Ok(()),
+            StashAction::Pop | StashAction::Drop => newest(&stack).map(drop),
+            StashAction::Push => {
+                let tip = self.require_pushable(&stack).await?;
+                if self.differs_from(&tip).await? { Ok(()) } else { Err(unchanged()) }
+            }
+        }
     }
 
     async fn stack(&self) -> Result<Vec<Stashed>, ServiceError> {
@@ -67,14 +76,9 @@ impl Workspace {
         stack: &[Stashed],
         policy: &Policy,
     ) -> Result<(GitStash, Vec<FileChange>), ServiceError> {
-        let (record, tip) = self.record().await?;
-        if record.onto().is_some() || self.merging(&tip).await?.is_some() {
-            let reason = "a merge is in progress in your worktree: resolve and commit it first";
-            return Err(ServiceError::Invalid(reason.to_owned()));
-        }
-        Self::require_room(stack.len())?;
+        let tip = self.require_pushable(stack).await?;
         if self.keep().await?.is_none() {
-            return Err(ServiceError::Invalid("nothing to set aside: the worktree has no changes".to_owned()));
+            return Err(unchanged());
         }
         let (worktree, own) = (Arc::clone(&self.worktree), self.own_refs());
         let message = format!("Changes of {}", self.link.agent);
@@ -100,6 +104,17 @@ impl Workspace {
         let (commit, changes, wanted) = pushed.await?;
         self.exchange(&wanted, &[], policy).await?;
         Ok((told(&Stashed { number: String::new(), commit }), changes))
+    }
+
+    /// Requires that changes can be put on the stack, and returns the branch's tip.
+    async fn require_pushable(&self, stack: &[Stashed]) -> Result<Oid, ServiceError> {
+        let (record, tip) = self.record().await?;
+        if record.onto().is_some() || self.merging(&tip).await?.is_some() {
+            let reason = "a merge is in progress in your worktree: resolve and commit it first";
+            return Err(ServiceError::Invalid(reason.to_owned()));
+        }
+        Self::require_room(stack.len())?;
+        Ok(tip)
     }
 
     /// Applies an entry to the worktree; nothing changes if it conflicts.
@@ -135,6 +150,15 @@ impl Workspace {
             }
         }
     }
+}
+
+fn newest(stack: &[Stashed]) -> Result<Stashed, ServiceError> {
+    let empty = || ServiceError::Invalid("nothing is set aside; `push` does that".to_owned());
+    stack.first().cloned().ok_or_else(empty)
+}
+
+fn unchanged() -> ServiceError {
+    ServiceError::Invalid("nothing to set aside: the worktree has no changes".to_owned())
 }
 
 fn told(entry: &Stashed) -> GitStash {

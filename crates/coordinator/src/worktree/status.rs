@@ -33,6 +33,12 @@ impl Workspace {
         self.host.git(move |repo| repo.worktrees().uncommitted(&worktree)).await
     }
 
+    /// Reports whether the worktree's files differ from those of a commit.
+    pub(super) async fn differs_from(&self, commit: &Oid) -> Result<bool, CoordinatorError> {
+        let (worktree, commit) = (Arc::clone(&self.worktree), commit.clone());
+        self.host.git(move |repo| Ok(repo.store().current_tree(&worktree)? != repo.tree_of(&commit)?)).await
+    }
+
     /// Compares the worktree with the branch's tip.
     pub(crate) async fn status(&self) -> Result<GitStatus, CoordinatorError> {
         let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record().await?);

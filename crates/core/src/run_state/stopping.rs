@@ -30,9 +30,7 @@ impl RunState {
         if self.task(by).and_then(TaskRecord::ended_wait).is_some_and(|ended| ended.of == *of) {
             return Ok(TerminateDecision::Over);
         }
-        if !self.is_ancestor(by, agent) {
-            return Err(self.may_not_stop(by, agent));
-        }
+        self.check_termination(by, agent)?;
         let open: Vec<TaskId> = self.subtree(agent).filter(|record| is_open(record)).map(id_of).collect();
         if open.is_empty() {
             return Ok(TerminateDecision::Over);
@@ -43,6 +41,14 @@ impl RunState {
             Event::StopRequested(StopRequest { task: agent.clone(), by: Some(by.clone()) }),
             Event::AgentWaiting { task: by.clone(), turn, call_id: call, wait },
         ]))
+    }
+
+    /// Requires that an agent may end another one, before it is asked to: only those below it.
+    ///
+    /// # Errors
+    /// Fails with the reason for the agent.
+    pub fn check_termination(&self, by: &AgentId, agent: &AgentId) -> Result<(), StopRefused> {
+        if self.is_ancestor(by, agent) { Ok(()) } else { Err(self.may_not_stop(by, agent)) }
     }
 
     /// Reports whether an agent, or one of those below it, has not ended.

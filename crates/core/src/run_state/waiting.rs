@@ -24,29 +24,51 @@ impl RunState {
         if let Some(ended) = self.task(waiter).and_then(TaskRecord::ended_wait).filter(|ended| ended.of == asked.of) {
             return Ok(WaitDecision::Over { timed_out: ended.timed_out });
         }
-        self.check_named(waiter, &asked.ids)?;
-        let seconds = asked.timeout.map(|timeout| timeout.as_secs());
+        let Some(wait) = self.new_wait(waiter, &asked.ids, asked.timeout)? else {
+            return Ok(WaitDecision::Over { timed_out: false });
+        };
+        let CallOfTurn { turn, call } = asked.of.clone();
+        let waiting = Event::AgentWaiting { task: waiter.clone(), turn, call_id: call, wait };
+        Ok(WaitDecision::Waits(Box::new(waiting)))
+    }
+
+    /// Requires that an agent may wait for others, before it is asked to.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunState::decide_wait`] does.
+    pub fn check_wait(&self, waiter: &TaskId, agents: &[TaskId]) -> Result<(), WaitRefused> {
+        self.new_wait(waiter, agents, None).map(drop)
+    }
+
+    /// Returns the wait of an agent for others; `None` if it is over already.
+    fn new_wait(
+        &self,
+        waiter: &TaskId,
+        agents: &[TaskId],
+        timeout: Option<Duration>,
+    ) -> Result<Option<Wait>, WaitRefused> {
+        self.check_named(waiter, agents)?;
+        let seconds = timeout.map(|timeout| timeout.as_secs());
         if let Some(seconds) = seconds.filter(|seconds| *seconds > MAX_DEADLINE_SECONDS) {
             return Err(WaitRefused::TooLong { seconds });
         }
         let mut ids: Vec<TaskId> = Vec::new();
-        for id in &asked.ids {
+        for id in agents {
             if !ids.contains(id) {
                 ids.push(id.clone());
             }
         }
-        let until_ms = asked.timeout.map(|timeout| self.worked_ms().saturating_add(milliseconds(timeout)));
+        let until_ms = timeout.map(|timeout| self.worked_ms().saturating_add(milliseconds(timeout)));
         let wait = Wait::Agents { ids, until_ms };
         if self.is_over(waiter, &wait) {
-            return Ok(WaitDecision::Over { timed_out: false });
+            return Ok(None);
         }
-        let held_up = self.held_up_by(waiter, &asked.ids);
-        if !held_up.is_empty() {
-            return Err(self.asked_by_another(waiter).unwrap_or(WaitRefused::Cycle(held_up)));
+        let held_up = self.held_up_by(waiter, agents);
+        if held_up.is_empty() {
+            return Ok(Some(wait));
         }
-        let CallOfTurn { turn, call } = asked.of.clone();
-        let waiting = Event::AgentWaiting { task: waiter.clone(), turn, call_id: call, wait };
-        Ok(WaitDecision::Waits(Box::new(waiting)))
+        Err(self.asked_by_another(waiter).unwrap_or(WaitRefused::Cycle(held_up)))
     }
 
     /// Returns the question of an agent that waits for the answer of this one.

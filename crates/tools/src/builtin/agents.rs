@@ -14,8 +14,11 @@ use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
+use crate::operations::AgentOperation;
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::services::{AgentsWait, EndedAgentsWait, OutgoingMessage};
 use crate::tool::{Tool, Waits};
 
@@ -34,6 +37,14 @@ struct Arguments {
     #[serde(default)]
     wait: bool,
     deadline: Option<u64>,
+}
+
+impl Arguments {
+    /// Returns the message.
+    fn message(self) -> Outgoing {
+        let Arguments { agent_id: to, message, kind, reply_to, wait: waits, deadline } = self;
+        Outgoing { to, kind, body: Body::from(message), reply_to, deadline_seconds: deadline, waits }
+    }
 }
 
 #[async_trait]
@@ -60,6 +71,12 @@ impl Tool for SendMessageToAgent {
         Some(self)
     }
 
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let arguments: Arguments = read(arguments.clone())?;
+        scope.services.agents.rehearse(&AgentOperation::Send(arguments.message())).await?;
+        Ok(())
+    }
+
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
         Err(answered())
     }
@@ -75,9 +92,8 @@ impl Waits for SendMessageToAgent {
         call: &CallId,
         arguments: Value,
     ) -> Result<Option<Answer>, ToolError> {
-        let Arguments { agent_id: to, message, kind, reply_to, wait, deadline } = read(arguments)?;
-        let body = Body::from(message);
-        let message = Outgoing { to, kind, body, reply_to, deadline_seconds: deadline, waits: wait };
+        let arguments: Arguments = read(arguments)?;
+        let message = arguments.message();
         let receipt = context.services().agents.send_message(OutgoingMessage { call: call.clone(), message }).await?;
         Ok(receipt.map(|receipt| Answer::new(receipt.to_string(), json!(receipt))))
     }
@@ -108,6 +124,12 @@ impl Tool for GetAgentStatus {
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         let of = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
         vec![Effect::on(Target::Name(of.to_owned()))]
+    }
+
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let OneAgent { agent_id } = read(arguments.clone())?;
+        scope.services.agents.status(&agent_id).await?;
+        Ok(())
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -167,6 +189,12 @@ impl Tool for WaitForAgents {
 
     fn as_waits(&self) -> Option<&dyn Waits> {
         Some(self)
+    }
+
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let WaitArguments { agent_ids, .. } = read(arguments.clone())?;
+        scope.services.agents.rehearse(&AgentOperation::Wait(agent_ids)).await?;
+        Ok(())
     }
 
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {

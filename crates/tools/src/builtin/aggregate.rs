@@ -14,8 +14,11 @@ use super::facts::facts;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
+use crate::operations::AgentOperation;
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `aggregate_agent_results` tool.
@@ -41,6 +44,12 @@ impl Tool for AggregateAgentResults {
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         agents_named(arguments)
+    }
+
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Arguments { agent_ids } = read(arguments.clone())?;
+        scope.services.agents.rehearse(&AgentOperation::Aggregate(agent_ids)).await?;
+        Ok(())
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

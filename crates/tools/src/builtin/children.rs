@@ -14,9 +14,11 @@ use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
+use crate::operations::{AgentOperation, ChildRequest};
 use crate::output::Answer;
 use crate::prompt::Prompt;
-use crate::services::ChildRequest;
+use crate::scope::CallScope;
 use crate::tool::{Tool, Waits};
 
 /// The `spawn_child_agent` tool.
@@ -29,6 +31,14 @@ struct SpawnArguments {
     context: Option<Value>,
     tools: Option<Vec<String>>,
     budget: Option<u64>,
+}
+
+impl SpawnArguments {
+    /// Returns the child that is asked for.
+    fn child(self) -> ChildRequest {
+        let SpawnArguments { task, role, context, tools, budget } = self;
+        ChildRequest { call: None, task, role, context: context.as_ref().map(text_of), tools, budget }
+    }
 }
 
 #[async_trait]
@@ -70,6 +80,12 @@ impl Tool for SpawnChildAgent {
         Some(self)
     }
 
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let arguments: SpawnArguments = read(arguments.clone())?;
+        scope.services.agents.rehearse(&AgentOperation::Spawn(arguments.child())).await?;
+        Ok(())
+    }
+
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {
         Err(ToolError::Execution("a call that must not be repeated is answered, not run".to_owned()))
     }
@@ -83,9 +99,8 @@ impl Waits for SpawnChildAgent {
         call: &CallId,
         arguments: Value,
     ) -> Result<Option<Answer>, ToolError> {
-        let SpawnArguments { task, role, context: given, tools, budget } = read(arguments)?;
-        let (call, given) = (call.clone(), given.as_ref().map(text_of));
-        let child = ChildRequest { call, task, role, context: given, tools, budget };
+        let arguments: SpawnArguments = read(arguments)?;
+        let child = ChildRequest { call: Some(call.clone()), ..arguments.child() };
         let handle = context.services().agents.spawn(child).await?;
         Ok(Some(Answer::new(describe(&handle), json!(handle))))
     }
@@ -133,6 +148,12 @@ impl Tool for TerminateAgent {
 
     fn as_waits(&self) -> Option<&dyn Waits> {
         Some(self)
+    }
+
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let OneAgent { agent_id } = read(arguments.clone())?;
+        scope.services.agents.rehearse(&AgentOperation::Terminate(agent_id)).await?;
+        Ok(())
     }
 
     async fn execute(&self, _: &ToolContext, _: Value) -> Result<Answer, ToolError> {

@@ -317,6 +317,18 @@ pub(crate) async fn what_no_service_can_do_is_not_asked_about(mut harness: ToolH
     let table = [
         ("read_plan", json!({"section": "None"}), "the plan has no section `None`"),
         ("read_skill", json!({"name": "none"}), "there is no skill `none`"),
+        ("git_add", json!({"files": ["nowhere"]}), "there is no file `nowhere`"),
+        ("git_commit", json!({"message": "nothing"}), "nothing to commit"),
+        ("git_branch", json!({"action": "delete", "branch_name": "nowhere"}), "there is no branch `nowhere`"),
+        ("git_checkout", json!({"branch_or_commit": "nowhere"}), "there is no commit `nowhere`"),
+        ("git_merge", json!({"branch": "nowhere"}), "there is no branch `nowhere`"),
+        ("git_stash", json!({"action": "pop"}), "the stash is empty"),
+        ("send_message_to_agent", json!({"agent_id": "T9", "message": "x"}), "there is no agent `T9`"),
+        ("get_agent_status", json!({"agent_id": "T9"}), "there is no agent `T9`"),
+        ("spawn_child_agent", json!({"task": "x", "role": "nobody"}), "there is no role `nobody`"),
+        ("terminate_agent", json!({"agent_id": "T9"}), "there is no agent `T9`"),
+        ("wait_for_agents", json!({"agent_ids": ["T2", "T9"]}), "there is no agent `T9`"),
+        ("aggregate_agent_results", json!({"agent_ids": ["T9"]}), "there is no agent `T9`"),
     ];
     for (tool, arguments, expected) in table {
         let told = told(&mut harness, tool, &arguments).await.unwrap_or_default();
@@ -326,9 +338,23 @@ pub(crate) async fn what_no_service_can_do_is_not_asked_about(mut harness: ToolH
         ("read_plan", json!({"section": "Goal"})),
         ("read_skill", json!({"name": "release"})),
         ("web_search", json!({"query": "rust"})),
+        ("git_add", json!({"files": ["a.txt"]})),
+        ("git_commit", json!({"message": "Add it"})),
+        ("git_branch", json!({"action": "list"})),
+        ("git_checkout", json!({"branch_or_commit": "HEAD"})),
+        ("git_merge", json!({"branch": "T2"})),
+        ("git_stash", json!({})),
+        ("send_message_to_agent", json!({"agent_id": "T2", "message": "x"})),
+        ("get_agent_status", json!({"agent_id": "T2"})),
+        ("spawn_child_agent", json!({"task": "x"})),
+        ("terminate_agent", json!({"agent_id": "T3"})),
+        ("wait_for_agents", json!({"agent_ids": ["T3"]})),
+        ("aggregate_agent_results", json!({"agent_ids": ["T2"]})),
     ] {
         assert_eq!(told(&mut harness, tool, &arguments).await, None, "{tool} {arguments}");
     }
+    let agents = &harness.agents;
+    assert!(agents.sent().is_empty() && agents.children().is_empty() && agents.waits().is_empty());
     // As shipped, no service is chosen.
     harness.limit(&ToolSettings::default());
     let refusal = told(&mut harness, "web_search", &json!({"query": "rust"})).await.unwrap_or_default();

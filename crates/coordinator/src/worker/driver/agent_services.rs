@@ -2,6 +2,7 @@
 //!
 //! Every value here belongs to one agent, so no tool can act for another.
 
+use std::fmt::Display;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,26 +13,27 @@ use orchestrate_core::aggregated::AggregatedResults;
 use orchestrate_core::child::{KeptWork, assigned};
 use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
-use orchestrate_core::run_state::{AskedWait, Receipt, SpawnRefused};
+use orchestrate_core::run_state::{AskedWait, Receipt};
 use orchestrate_core::task::Work;
 use orchestrate_core::{
     AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, CallOfTurn, Oid, Redactor, RequestedChange,
     ReviewVerdict, Task, TaskId,
 };
 use orchestrate_tools::{
-    AgentService, AgentsWait, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord, CallRecorder,
-    ChildRequest, EgressService, EndSlot, EndedAgentsWait, GitBranchResult, GitChange, GitCheckoutResult, GitCommit,
-    GitPullResult, GitPushResult, GitService, GitStashResult, GitStatus, MergeResult, OutgoingMessage, PageRange,
-    PlanService, PullPlan, PushPlan, RemoteTerms, ReplayService, ReviewService, SearchService, ServiceError, Services,
-    ShownDiff, ShowsPath, SkillService, StashAction, ToolOutput, WebService,
+    AgentOperation, AgentService, AgentsWait, Artifact, ArtifactPage, ArtifactStore, BranchAction, CallRecord,
+    CallRecorder, ChildRequest, EgressService, EndSlot, EndedAgentsWait, GitBranchResult, GitChange, GitCheckoutResult,
+    GitCommit, GitOperation, GitPullResult, GitPushResult, GitService, GitStashResult, GitStatus, MergeResult,
+    OutgoingMessage, PageRange, PlanService, PullPlan, PushPlan, RemoteTerms, ReplayService, ReviewService,
+    SearchService, ServiceError, Services, ShownDiff, ShowsPath, SkillService, StashAction, ToolOutput, WebService,
 };
 
 use super::call_end::{CallOf, finished};
 use super::replays::Replays;
 use crate::error::CoordinatorError;
 use crate::link::requests::{
-    CallSlot, EndCall, Facts, ForeseeChild, GiveVerdict, ListActiveAgents, ReadAgentStatus, ReadBlobs, ReadPlan,
-    ReadSkill, SendMessage, SpawnChild, StartCall, TakesWorkAt, TerminateAgent, WaitForAgents,
+    CallSlot, EndCall, Facts, ForeseeChild, ForeseeMessage, ForeseeTermination, ForeseeWait, GiveVerdict,
+    ListActiveAgents, ReadAgentStatus, ReadBlobs, ReadHandBacks, ReadPlan, ReadSkill, SendMessage, SpawnChild,
+    StartCall, TakesWorkAt, TerminateAgent, WaitForAgents,
 };
 use crate::link::worker_link::WorkerLink;
 use crate::run::codec::value_bytes;
@@ -173,6 +175,11 @@ impl GitService for AgentServices {
         workplace.files.merge(branch, &workplace.policy).await
     }
 
+    async fn rehearse(&self, operation: &GitOperation) -> Result<(), ServiceError> {
+        let workplace = self.workplace()?;
+        workplace.files.rehearse(operation, &workplace.policy).await
+    }
+
     async fn foresee_push(&self, remote: &str, branch: Option<&str>) -> Result<PushPlan, ServiceError> {
         self.workplace()?.files.foresee_push(remote, branch).await
     }
@@ -202,11 +209,26 @@ impl AgentService for AgentServices {
         sent.map_err(|refused| ServiceError::Invalid(refused.to_string()))
     }
 
+    async fn rehearse(&self, operation: &AgentOperation) -> Result<(), ServiceError> {
+        let workplace = self.workplace()?;
+        let link = &workplace.link;
+        match operation.clone() {
+            AgentOperation::Send(message) => link.ask(ForeseeMessage { message }).await?.map_err(|why| refused(&why)),
+            AgentOperation::Spawn(child) => self.foresee_child(child).await.map(drop),
+            AgentOperation::Terminate(agent) => {
+                link.ask(ForeseeTermination { agent }).await?.map_err(|why| refused(&why))
+            }
+            AgentOperation::Wait(agents) => link.ask(ForeseeWait { agents }).await?.map_err(|why| refused(&why)),
+            AgentOperation::Aggregate(agents) => {
+                link.ask(ReadHandBacks { agents }).await?.map(drop).map_err(|why| refused(&why))
+            }
+        }
+    }
+
     async fn spawn(&self, child: ChildRequest) -> Result<AgentHandle, ServiceError> {
-        let (workplace, turn) = (self.workplace()?, self.turn().await?);
-        let mut new = new_child(&workplace.host.redactor, turn, child);
-        let foreseen = workplace.link.ask(ForeseeChild { child: new.clone() }).await.map_err(ServiceError::from)?;
-        if let Some(child) = foreseen.map_err(|why| refused(&why))? {
+        let workplace = self.workplace()?;
+        let (mut new, existing) = self.foresee_child(child).await?;
+        if let Some(child) = existing {
             return Ok(child);
         }
         let reports = workplace.assignment.role.as_ref().is_some_and(|role| role.delivers.is_report());
@@ -254,8 +276,9 @@ impl AgentService for AgentServices {
     }
 }
 
-fn refused(refused: &SpawnRefused) -> ServiceError {
-    ServiceError::Invalid(refused.to_string())
+/// Words for the agent why what it asks for is refused.
+fn refused(why: &impl Display) -> ServiceError {
+    ServiceError::Invalid(why.to_string())
 }
 
 /// Returns the child that a call of this turn asks for, without the run's secrets.
@@ -263,7 +286,7 @@ fn new_child(redactor: &Redactor, turn: u32, child: ChildRequest) -> NewChild {
     let ChildRequest { call, task, role, context, tools, budget } = child;
     let task = assigned(&redactor.owned(task));
     NewChild {
-        call: Some(CallOfTurn { turn, call }),
+        call: call.map(|call| CallOfTurn { turn, call }),
         task: Task { work: Work::Agent(role), tokens: budget, ..task },
         context: context.map(|context| redactor.owned(context)),
         tools,
@@ -349,6 +372,14 @@ impl AgentServices {
             workplace.files.commit_before_merges(&workplace.policy).await?;
         }
         Ok(())
+    }
+
+    /// Returns a child as the run would add it, with its handle if the same call has added it already.
+    async fn foresee_child(&self, child: ChildRequest) -> Result<(NewChild, Option<AgentHandle>), ServiceError> {
+        let (workplace, turn) = (self.workplace()?, self.turn().await?);
+        let new = new_child(&workplace.host.redactor, turn, child);
+        let foreseen = workplace.link.ask(ForeseeChild { child: new.clone() }).await.map_err(ServiceError::from)?;
+        Ok((new, foreseen.map_err(|why| refused(&why))?))
     }
 
     pub(super) async fn turn(&self) -> Result<u32, ServiceError> {

@@ -14,9 +14,11 @@ use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
+use crate::operations::{BranchAction, GitOperation};
 use crate::output::Answer;
 use crate::prompt::Prompt;
-use crate::services::BranchAction;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `git_branch` tool.
@@ -42,6 +44,12 @@ impl Tool for GitBranch {
             None | Some("") if needs_name => Err(invalid("`branch_name` is required, except for the action `list`")),
             _ => Ok(()),
         }
+    }
+
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let BranchArguments { action, branch_name: name } = read(arguments.clone())?;
+        scope.services.git.rehearse(&GitOperation::Branch { action, name }).await?;
+        Ok(())
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -93,6 +101,12 @@ impl Tool for GitCheckout {
         }
         let write = |path| Effect { access: Access::Write, target: Target::Path(path) };
         paths.into_iter().map(write).collect()
+    }
+
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let CheckoutArguments { branch_or_commit: revision, paths } = read(arguments.clone())?;
+        scope.services.git.rehearse(&GitOperation::Checkout { revision, paths }).await?;
+        Ok(())
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -14,8 +14,11 @@ use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
+use crate::operations::GitOperation;
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::tool::Tool;
 
 /// The `git_add` tool.
@@ -40,6 +43,12 @@ impl Tool for GitAdd {
 
     fn effects(&self, arguments: &Value) -> Vec<Effect> {
         paths::of("files", arguments).into_iter().map(|path| Effect::on(Target::Path(path))).collect()
+    }
+
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let AddArguments { files } = read(arguments.clone())?;
+        scope.services.git.rehearse(&GitOperation::Add { files }).await?;
+        Ok(())
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
@@ -69,6 +78,12 @@ impl Tool for GitCommit {
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         let message = arguments.get("message").and_then(Value::as_str).unwrap_or_default();
         if message.trim().is_empty() { Err(invalid("`message` is empty")) } else { Ok(()) }
+    }
+
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let CommitArguments { message } = read(arguments.clone())?;
+        scope.services.git.rehearse(&GitOperation::Commit { message }).await?;
+        Ok(())
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

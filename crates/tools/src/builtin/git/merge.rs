@@ -13,8 +13,11 @@ use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
+use crate::operations::GitOperation;
 use crate::output::Answer;
 use crate::prompt::Prompt;
+use crate::scope::CallScope;
 use crate::services::{ConflictHunk, MergeConflict, MergeResult};
 use crate::tool::Tool;
 
@@ -45,6 +48,12 @@ impl Tool for GitMerge {
 
     fn effects(&self, _: &Value) -> Vec<Effect> {
         vec![Effect { access: Access::Write, target: Target::Path(String::new()) }]
+    }
+
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Arguments { branch } = read(arguments.clone())?;
+        scope.services.git.rehearse(&GitOperation::Merge { branch }).await?;
+        Ok(())
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

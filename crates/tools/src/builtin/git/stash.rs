@@ -13,9 +13,12 @@ use super::wording::{data, lines_of, short};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::files::Files;
+use crate::operations::{GitOperation, StashAction};
 use crate::output::Answer;
 use crate::prompt::Prompt;
-use crate::services::{GitStash as Entry, StashAction};
+use crate::scope::CallScope;
+use crate::services::GitStash as Entry;
 use crate::tool::Tool;
 
 /// The `git_stash` tool.
@@ -48,6 +51,12 @@ impl Tool for GitStash {
         let only_looks = matches!(arguments.get("action").and_then(Value::as_str), Some("list" | "drop"));
         let worktree = Effect { access: Access::Write, target: Target::Path(String::new()) };
         if only_looks { Vec::new() } else { vec![worktree] }
+    }
+
+    async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
+        let Arguments { action } = read(arguments.clone())?;
+        scope.services.git.rehearse(&GitOperation::Stash { action }).await?;
+        Ok(())
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

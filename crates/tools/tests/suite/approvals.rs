@@ -80,11 +80,15 @@ pub(crate) async fn asking_parks_until_a_person_decides(mut harness: ToolHarness
 pub(crate) async fn a_call_that_the_system_forbids_waits_for_a_person_the_second_time(_: ToolHarness) {
     let tries = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&tries);
-    let mut harness = harness_of(probe(move |_| {
+    let forbidden = ToolError::File { path: "a".to_owned(), reason: "permission denied".to_owned() };
+    let foreseen = forbidden.clone();
+    let tool = probe(move |_| {
         let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
-        let forbidden = ToolError::File { path: "a".to_owned(), reason: "permission denied".to_owned() };
+        let forbidden = forbidden.clone();
         Box::pin(async move { if is_first { Err(forbidden) } else { Ok(Answer::new("done", Value::Null)) } })
-    }));
+    });
+    // What is found before is what the person is asked about.
+    let mut harness = harness_of(tool.foreseeing(foreseen));
     harness.scope.ask_parks = true;
     let told = said(&harness.call("probe", json!({"text": "x"})).await);
     assert!(told.starts_with("File: permission denied: a\n[") && told.contains("make the same call again"), "{told}");

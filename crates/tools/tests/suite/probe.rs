@@ -6,7 +6,7 @@ use std::pin::Pin;
 use async_trait::async_trait;
 use orchestrate_core::CallId;
 use orchestrate_core::policy::Permission;
-use orchestrate_tools::{Answer, Category, Tool, ToolContext, ToolError, Waits};
+use orchestrate_tools::{Answer, CallScope, Category, Files, Tool, ToolContext, ToolError, Waits};
 use serde_json::{Value, json};
 
 type Ran<'a> = Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + 'a>>;
@@ -18,6 +18,8 @@ pub(crate) struct Probe<F> {
     is_repeatable: bool,
     alternative: Option<&'static str>,
     may_wait: bool,
+    /// What is found before a person is asked about a call.
+    foreseen: Option<ToolError>,
     run: F,
 }
 
@@ -37,6 +39,11 @@ impl<F> Probe<F> {
         Self { may_wait: true, ..self }
     }
 
+    /// Lets its calls fail so before a person is asked about them.
+    pub(crate) fn foreseeing(self, error: ToolError) -> Self {
+        Self { foreseen: Some(error), ..self }
+    }
+
     /// Names a tool that may answer instead.
     pub(crate) fn or(self, alternative: &'static str) -> Self {
         Self { alternative: Some(alternative), ..self }
@@ -53,7 +60,7 @@ where
         "properties": {"text": {"type": "string"}, "api_key": {"type": "string"}},
         "additionalProperties": false,
     });
-    Probe { name: "probe", schema, is_repeatable: false, alternative: None, may_wait: false, run }
+    Probe { name: "probe", schema, is_repeatable: false, alternative: None, may_wait: false, foreseen: None, run }
 }
 
 #[async_trait]
@@ -91,6 +98,10 @@ where
 
     fn schema(&self) -> &Value {
         &self.schema
+    }
+
+    async fn rehearse(&self, _: &CallScope, _: &Files, _: &Value) -> Result<(), ToolError> {
+        self.foreseen.clone().map_or(Ok(()), Err)
     }
 
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {

@@ -121,14 +121,15 @@ pub(crate) async fn a_change_that_cannot_be_made_is_not_asked_about(mut harness:
     let pair = |src: &str, dst: &str| json!({"src": src, "dst": dst});
     let text = |path: &str| json!({"path": path, "content": "x"});
     let edit = |path: &str, old: &str| json!({"path": path, "old": old, "new": "three"});
-    let patch = |path: &str| json!({"patch": format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch")});
+    let patch = |changes: &str| json!({"patch": format!("*** Begin Patch\n*** {changes}\n*** End Patch")});
     let table = [
         ("update_file", edit("a.txt", "two"), "Retry: `old` was not found in a.txt"),
         ("update_file", edit("a.txt", "one"), "Retry: `old` occurs 2 times in a.txt"),
         ("update_file", edit("a.txt", "three"), "nothing would change"),
         ("update_file", edit("b.txt", "one"), "Retry: file not found: b.txt"),
         ("update_file", edit("a.txt", ""), "Retry: `old` is empty, which creates a new file, but a.txt exists"),
-        ("apply_patch", patch("b.txt"), "Retry: file not found: b.txt"),
+        ("apply_patch", patch("Delete File: b.txt"), "Retry: file not found: b.txt"),
+        ("apply_patch", patch("Add File: a.txt/c\n+x"), "Retry: not a directory: a.txt"),
         ("delete_file", json!({"path": "b.txt"}), "Retry: file not found: b.txt"),
         ("delete_file", json!({"path": "there"}), "File: is a directory: there"),
         ("copy_file", pair("b.txt", "c.txt"), "Retry: file not found: b.txt"),
@@ -157,7 +158,8 @@ pub(crate) async fn a_change_that_cannot_be_made_is_not_asked_about(mut harness:
     }
     for (tool, arguments) in [
         ("update_file", edit("a.txt", "one\none")),
-        ("apply_patch", patch("a.txt")),
+        ("apply_patch", patch("Delete File: a.txt")),
+        ("apply_patch", patch("Delete File: a.txt\n*** Add File: a.txt/c\n+x")),
         ("update_file", edit("new/c.txt", "")),
         ("delete_file", json!({"path": "a.txt"})),
         ("copy_file", pair("a.txt", "new/c.txt")),

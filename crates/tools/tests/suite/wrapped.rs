@@ -173,6 +173,10 @@ pub(crate) async fn rules_hold_for_program_and_arguments(harness: ToolHarness) {
     // The arguments alone do not show what would run.
     let shown = json!({"arguments": find["arguments"], "run_shell_command": "find . -name x -type f"});
     assert_eq!((tool.as_str(), arguments), ("find_vala", shown));
+    // What the wrapped tool could not do is not asked about.
+    harness.scope.policy = policy(&[(RuleDecision::Ask, "run_shell_command")]);
+    let output = harness.call("quick", json!({"command": "true", "cwd": "none"})).await;
+    assert!(said(&output).starts_with("Retry: file not found: none"), "{}", said(&output));
     assert!(harness.path().join("a.vala").exists());
 }
 

@@ -201,8 +201,8 @@ impl Planner<'_> {
     fn add(&mut self, change: &Change) -> Result<(), ToolError> {
         match change {
             Change::Add { path, content } => {
-                self.require_none(path)?;
                 let new = content.clone().into_bytes();
+                self.require_none(path, &new)?;
                 self.steps.push(Step::Create { path: path.clone(), new });
             }
             Change::Delete { path } => {
@@ -215,7 +215,7 @@ impl Planner<'_> {
                 self.steps.push(Step::Replace { path: path.clone(), old, new });
             }
             Change::Update { path, moved_to: Some(target), hunks } => {
-                self.require_none(target)?;
+                self.require_none(target, &[])?;
                 self.files.accessed(Access::Read).open(path)?;
                 let old = self.removed(path)?;
                 let (new, mode) = (patched(path, &old.bytes, hunks)?, old.mode);
@@ -247,10 +247,13 @@ impl Planner<'_> {
         Ok(Old { bytes, mode })
     }
 
-    fn require_none(&self, path: &str) -> Result<(), ToolError> {
+    /// Requires that a file with this content can be new there.
+    fn require_none(&self, path: &str, new: &[u8]) -> Result<(), ToolError> {
         match self.files.metadata(path) {
             Ok(_) => Err(ToolError::Retry(format!("exists already: {}", shown(path)))),
-            Err(ToolError::Retry(_)) => Ok(()),
+            // A file in the place of its folder may be one of those that are gone by then.
+            Err(ToolError::Retry(_)) if self.steps.iter().any(|step| matches!(step, Step::Delete { .. })) => Ok(()),
+            Err(ToolError::Retry(_)) => self.files.require_writable(path, new, Expect::Nothing),
             Err(error) => Err(error),
         }
     }

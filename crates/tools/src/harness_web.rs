@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use orchestrate_core::host::WebUrl;
-use orchestrate_core::web::{Destinations, WebFailure, WebRequest, WebResponse};
+use orchestrate_core::web::{Credential, Destinations, WebFailure, WebRequest, WebResponse};
 
 use crate::error::ServiceError;
 use crate::search_service::{FoundByModel, Search, SearchService};
@@ -18,6 +18,8 @@ use crate::services::WebService;
 pub struct FakeWeb {
     pages: Mutex<BTreeMap<String, Answer>>,
     asked: Mutex<Vec<WebRequest>>,
+    /// Whether the user has set no key.
+    is_keyless: Mutex<bool>,
     /// What the endpoint of the agent's model finds.
     found: Mutex<Option<Result<FoundByModel, ServiceError>>>,
     /// What it was asked for.
@@ -79,6 +81,11 @@ impl FakeWeb {
         }
     }
 
+    /// Lets the user have set no key.
+    pub fn lack_keys(&self) {
+        *lock(&self.is_keyless) = true;
+    }
+
     /// Lets an address never answer.
     pub fn hang(&self, url: &str) {
         if let Ok(url) = WebUrl::parse(url) {
@@ -122,6 +129,14 @@ impl WebService for FakeWeb {
                 Some(Answer::Nothing) => return std::future::pending().await,
                 None => return Ok(not_found(url)),
             }
+        }
+    }
+
+    fn require_key(&self, credential: Credential) -> Result<(), WebFailure> {
+        let is_lacking = credential.is_required && *lock(&self.is_keyless);
+        match credential.variables.first().filter(|_| is_lacking) {
+            Some(variable) => Err(WebFailure::NoKey { variable }),
+            None => Ok(()),
         }
     }
 }

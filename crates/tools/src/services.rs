@@ -17,7 +17,7 @@ use orchestrate_core::event::CacheLookup;
 use orchestrate_core::message::Outgoing;
 use orchestrate_core::policy::Decision;
 use orchestrate_core::run_state::Receipt;
-use orchestrate_core::web::{Destinations, WebFailure, WebRequest, WebResponse};
+use orchestrate_core::web::{Credential, Destinations, WebFailure, WebRequest, WebResponse};
 use orchestrate_core::{AgentHandle, AgentId, AgentInfo, AgentStatus, CallHash, CallId, Oid, ReviewVerdict};
 use orchestrate_sandbox::Cancel;
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,11 @@ pub trait WebService: Send + Sync {
     /// # Errors
     /// [`WebFailure`] if there is no response; a response with a status of failure is one.
     async fn fetch(&self, request: WebRequest, destinations: Arc<dyn Destinations>) -> Result<WebResponse, WebFailure>;
+    /// Requires that the user has set a key that requests could not be made without.
+    ///
+    /// # Errors
+    /// [`WebFailure::NoKey`] as [`WebService::fetch`].
+    fn require_key(&self, credential: Credential) -> Result<(), WebFailure>;
 }
 
 /// Operations on the agent's own branch, which the coordinator carries out and records.

@@ -52,6 +52,10 @@ impl WebService for Web {
         let key = request.credential.map_or(Ok(None), |credential| self.key(credential))?;
         self.web.fetch(&request, key.as_ref(), &*destinations).await
     }
+
+    fn require_key(&self, credential: Credential) -> Result<(), WebFailure> {
+        self.key(credential).map(drop)
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use orchestrate_core::policy::Decision;
 use orchestrate_core::settings::RuleDecision::{Allow, Ask, Deny};
+use orchestrate_core::tool_settings::WebServiceName;
 use orchestrate_core::{CallHash, ToolCall, ToolSettings};
 use orchestrate_tools::harness::{Recorded, ToolHarness};
 use orchestrate_tools::{Answer, Approval, CallOutcome, ToolError, ToolOutput};
@@ -361,10 +362,19 @@ pub(crate) async fn what_no_service_can_do_is_not_asked_about(mut harness: ToolH
     }
     let agents = &harness.agents;
     assert!(agents.sent().is_empty() && agents.children().is_empty() && agents.waits().is_empty());
-    // As shipped, no service is chosen.
-    harness.limit(&ToolSettings::default());
-    let refusal = told(&mut harness, "web_search", &json!({"query": "rust"})).await.unwrap_or_default();
-    assert!(refusal.contains("no search service is chosen"), "{refusal}");
+    // As shipped, no service is chosen; one of these has no address, and the other one needs a key.
+    harness.web.lack_keys();
+    for (service, expected) in [
+        (None, "no search service is chosen"),
+        (Some(WebServiceName::Searxng), "`searxng` has no address of its own"),
+        (Some(WebServiceName::Brave), "api.search.brave.com: it requires a key in the variable BRAVE_API_KEY"),
+    ] {
+        let mut settings = ToolSettings::default();
+        settings.web_requests.search_service = service;
+        harness.limit(&settings);
+        let refusal = told(&mut harness, "web_search", &json!({"query": "rust"})).await.unwrap_or_default();
+        assert!(refusal.contains(expected), "{refusal}");
+    }
 }
 
 pub(crate) async fn asking_is_refusing_without_a_person(mut harness: ToolHarness) {

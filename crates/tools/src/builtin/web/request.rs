@@ -13,6 +13,7 @@ use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
+use crate::scope::CallScope;
 
 /// The time limit of a request that asks for no other, as in the reference.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -124,7 +125,7 @@ impl<'a> Web<'a> {
 ///
 /// # Errors
 /// `Absent` if it has none, with how the user can set one.
-pub(super) fn address_of(web: &WebRequests, service: WebServiceName) -> Result<WebUrl, ToolError> {
+fn address_of(web: &WebRequests, service: WebServiceName) -> Result<WebUrl, ToolError> {
     let set = web.services.get(&service).map(String::as_str);
     let url = set.or(service.own_url()).ok_or_else(|| {
         ToolError::Absent(format!(
@@ -133,6 +134,16 @@ pub(super) fn address_of(web: &WebRequests, service: WebServiceName) -> Result<W
         ))
     })?;
     WebUrl::parse(url).map_err(|error| ToolError::Absent(format!("the address of `{}`: {error}", service.as_str())))
+}
+
+/// Requires that a service can be asked: that it has an address, and that the user has set the key that it needs.
+///
+/// # Errors
+/// `Absent`, with what the user can set.
+pub(super) fn require_service(scope: &CallScope, service: WebServiceName) -> Result<(), ToolError> {
+    let url = address_of(&scope.web, service)?;
+    let has_key = service.credential().map_or(Ok(()), |credential| scope.services.web.require_key(credential));
+    has_key.map_err(|failure| error_of(failure, &url))
 }
 
 /// Parses the address that a call names.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::request::{Web, address_of, plain, text};
+use super::request::{Web, plain, require_service, text};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
@@ -69,7 +69,7 @@ impl Tool for WebSearch {
     async fn rehearse(&self, scope: &CallScope, _: &Files, _: &Value) -> Result<(), ToolError> {
         match chosen(&scope.web)? {
             WebServiceName::Model => Ok(()),
-            service => address_of(&scope.web, service).map(drop),
+            service => require_service(scope, service),
         }
     }
 

@@ -26,9 +26,8 @@ use crate::read::sections::{NotesHold, OpenSection, OpenStep, Sections};
 use crate::read::source::{Inline, Source};
 use crate::read::status;
 use crate::read::style::{Style, is_kiro};
-use crate::read::table::{self, Row};
+use crate::read::table;
 use crate::read::task_line::{Draft, Reader, items_of};
-use crate::read::text;
 use orchestrate_core::task::TaskStatus;
 
 /// The maximum number of tasks in a plan: each has a branch, and more branches are not reviewed.
@@ -272,7 +271,7 @@ impl Walk<'_, '_> {
             }
             for row in rows {
                 match self.style {
-                    Style::Table => self.row(row),
+                    Style::Table => self.found.drafts.push(self.reader.row(row, &self.sections.place)),
                     other => self.reader.findings.skip(row.at, format!("a row of a table; {}", other.tasks())),
                 }
             }
@@ -290,33 +289,6 @@ impl Walk<'_, '_> {
         if rows.is_none() || self.style != Style::Table {
             self.note(block);
         }
-    }
-
-    /// Adds a row of a table as a task.
-    fn row(&mut self, row: &Row) {
-        let source = self.reader.source;
-        let said = source.slice(row.status.clone());
-        let status = read_box(said).map(|mark| mark.status).or_else(|| status::of_text(said));
-        let mark = BoxMark { status: status.unwrap_or_default(), optional: false, at: None, rest: 0 };
-        let inline = Inline::new(source, row.title.clone());
-        let mut draft = self.reader.draft_line(&inline, mark, (row.at, false), &self.sections.place);
-        if let Some(id) = &row.id {
-            let text = text::unwrap_marks(source.slice(id.clone())).trim_start_matches('#');
-            draft.set_id(Located { text: text.to_owned(), offset: id.start });
-        }
-        for (column, cell) in &row.others {
-            self.reader.cell(source.slice(column.clone()), cell.clone(), &mut draft);
-        }
-        draft.title = draft.title.replace("\\|", "|");
-        if status.is_none() {
-            draft.details.push(format!("Status: {said}"));
-        }
-        // A row that is too short has no such cell.
-        if row.status.start > row.at {
-            let of_box = read_box(said).and_then(|mark| mark.at).map(|at| Mark::of_box(row.status.start + at));
-            draft.marks.extend(of_box.or_else(|| done::mark_of_cell(said, row.status.start)));
-        }
-        self.found.drafts.push(draft);
     }
 
     fn is_ordered(&self, item: &Item) -> bool {

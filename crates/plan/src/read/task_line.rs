@@ -10,7 +10,7 @@ use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Field, Form, Located};
 use crate::fields::closing;
 use crate::fields::identify;
-use crate::fields::key::{Key, key_of};
+use crate::fields::key::Key;
 use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
@@ -121,15 +121,6 @@ pub(crate) struct Steps {
     open: usize,
     done: usize,
 }
-
-/// The maximum number of characters of a column's heading, which each row of the table repeats.
-const MAX_COLUMN_CHARS: usize = 200;
-
-/// The marks around the heading of a table's column.
-const MARKS: [char; 4] = ['*', '_', '`', ' '];
-
-/// Headings of the columns that name a person.
-const OWNER_COLUMNS: &[&str] = &["owner", "assignee", "assigned to", "assigned", "responsible", "who", "zuständig"];
 
 /// Reports whether an id is a number (`3`, `1.2`) rather than a name (`T1`).
 fn counts(id: &str) -> bool {
@@ -585,51 +576,6 @@ impl<'a> Reader<'_, 'a> {
         let found = Pending::new(draft.at, FindingCode::LookAlike, word, message);
         self.findings.warn(found.suggest(Some(advice.to_owned())));
     }
-
-    /// Warns of a column of a table that seems to choose what does the tasks, but is only a detail of each.
-    pub(crate) fn note_column(&mut self, column: Range<usize>) {
-        let heading = self.source.slice(column.clone());
-        let name = heading.trim_matches(MARKS);
-        let is_owner = || OWNER_COLUMNS.contains(&name.to_lowercase().as_str());
-        let message = match key_of(name) {
-            Some(key) if !is_in_tables(key) => "this attribute is not read in a table, so it is a detail of each task",
-            None if is_owner() => "this column chooses no role, so it is a detail of each task",
-            _ => return,
-        };
-        let found = Pending::new(column.start, FindingCode::UnusedKey, heading, message);
-        let advice = "a column `Agent` chooses a role, and the other attributes need `(key: value)` in the title";
-        self.findings.warn(found.suggest(Some(advice.to_owned())));
-    }
-
-    /// Parses a cell of a table's row: an attribute if its column is named like one, else a detail.
-    pub(crate) fn cell(&mut self, column: &str, cell: Range<usize>, draft: &mut Draft) {
-        let column = text::first_chars(column.trim_matches(MARKS), MAX_COLUMN_CHARS);
-        let value = self.source.slice(cell.clone());
-        let is_none = matches!(value, "-" | "–" | "—" | "n/a" | "N/A");
-        let is_valid = |key: &Key| match key {
-            Key::Priority => value::priority(value).is_some(),
-            Key::Agent => names::is_meant(value.trim_start_matches('@'), self.known),
-            _ => true,
-        };
-        match key_of(column).filter(|key| is_in_tables(*key) && is_valid(key)) {
-            _ if is_none => {}
-            Some(key) => {
-                draft.attributes.set(&Field { key, value, offset: cell.start }, self.findings);
-            }
-            None => {
-                if key_of(column) == Some(Key::Agent) {
-                    let message = format!("`{value}` is no role, so it is a detail of the task");
-                    self.findings.warn(Pending::new(cell.start, FindingCode::UnknownRole, value, message));
-                }
-                draft.details.push(format!("{column}: {value}"));
-            }
-        }
-    }
-}
-
-/// Reports whether a column may set an attribute. Commands in tables are mostly prose.
-fn is_in_tables(key: Key) -> bool {
-    matches!(key, Key::Depends | Key::Files | Key::Priority | Key::Agent)
 }
 
 /// Returns the items of a list; empty for any other block.

@@ -335,6 +335,7 @@ heat [todo] 🔥 Heat
 > T-003: after T-001: dependency
 > 1.2: after T-003: its number
 > heat: after 1.2: the plan's order
+warnings 3: the box is open, although `✅` says otherwise, so the task is run
 ",
     );
     written(source, &["T-003"], &source.replace("[ ] ⏳", "[x] ⏳"));

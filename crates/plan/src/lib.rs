@@ -23,6 +23,8 @@ mod left_out;
 mod mark;
 mod order;
 #[cfg(test)]
+mod misread_tests;
+#[cfg(test)]
 mod order_tests;
 mod parse;
 mod proposed;

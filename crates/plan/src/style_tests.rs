@@ -76,6 +76,7 @@ rest [todo] Rest
 line 9: it is a step of the task above
 line 13: it groups the tasks below it
 line 18: it groups the tasks below it
+warnings 13: boxes below this heading are open, although it says `done`, so they are run
 ",
     );
     let expected = plan.replace("Build [ ]", "Build [x]").replace("[ ] a step", "[x] a step");

@@ -528,6 +528,9 @@ impl Walk<'_, '_> {
         inherited: &Inherited,
     ) -> Inherited {
         let mut parent = self.reader.draft_line(line, mark, (item.range.start, true), &self.sections.place);
+        if mark.at.is_some() {
+            self.reader.note_said(&parent, line.text.get(mark.rest..).unwrap_or_default());
+        }
         parent.attributes.inherit(&inherited.attributes);
         let mut own = Inherited {
             attributes: parent.attributes,
@@ -597,11 +600,24 @@ impl Walk<'_, '_> {
         if let Some(status) = inherited.withheld.filter(|_| draft.status.runs()) {
             draft.status = status;
         }
+        if mark.at.is_some() {
+            self.note_said(&draft, line.text.get(mark.rest..).unwrap_or_default());
+        }
         match has_parts {
             true => item.blocks.iter().for_each(|block| self.reader.skip_boxes(block)),
             false => self.reader.note_steps(&item.blocks, draft.status),
         }
         draft
+    }
+
+    /// Warns of an open box whose text, or whose heading, says that its work is over.
+    fn note_said(&mut self, draft: &Draft, text: &str) {
+        if draft.status.runs()
+            && !self.reader.note_said(draft, text)
+            && let Some((at, heading, status)) = self.sections.say_status()
+        {
+            self.reader.note_said_above(at, heading, status);
+        }
     }
 
     /// Parses a heading that is a task, and the blocks below it.
@@ -649,6 +665,9 @@ impl Walk<'_, '_> {
         let steps = self.reader.fields(body, &mut draft);
         let is_said = !draft.marks.is_empty() || heading::status(&inline.text).is_some();
         draft.add_steps(steps, is_said);
+        if mark.at.is_some() {
+            self.note_said(&draft, text);
+        }
         self.reader.note_steps(body, draft.status);
         draft.optional |= self.sections.is_optional();
         self.found.drafts.push(draft);

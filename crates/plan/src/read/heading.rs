@@ -137,11 +137,11 @@ pub(crate) fn after_mark(title: &str) -> &str {
     after_box.or_else(|| status::leading_mark(title).map(|(_, rest)| rest)).unwrap_or(title)
 }
 
-/// Returns the status that a heading says at its beginning, in words or by a mark, or at its end.
+/// Returns the status that a heading says at its beginning, in words or by a mark, at its end, or by its box.
 pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     let leading = status::leading_mark(title).map(|(status, _)| status);
     let trailing = || status::trailing(title).map(|(status, _)| status);
-    leading.or_else(trailing).or_else(|| box_at_end(title).map(|mark| mark.status))
+    leading.or_else(trailing).or_else(|| box_of(title).map(|mark| mark.status))
 }
 
 /// Returns the reason why a line of a paragraph that looks like the heading of a task or a phase is none.

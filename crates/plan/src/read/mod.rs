@@ -13,6 +13,7 @@ pub(crate) mod outline;
 pub(crate) mod parts;
 pub(crate) mod phase;
 pub(crate) mod row;
+pub(crate) mod said;
 pub(crate) mod section;
 pub(crate) mod sections;
 pub(crate) mod source;

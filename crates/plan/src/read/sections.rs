@@ -53,6 +53,8 @@ pub(crate) struct OpenSection {
     status: Option<TaskStatus>,
     /// Whether its list was recorded as not being work.
     is_said: bool,
+    /// Whether its status was told of open boxes below it.
+    is_status_said: bool,
     at: usize,
 }
 
@@ -84,7 +86,7 @@ impl Sections {
         }
         place.section_index += 1;
         place.section = Some(title.clone());
-        self.open.push(OpenSection { level, title, kind, status, is_said: false, at });
+        self.open.push(OpenSection { level, title, kind, status, is_said: false, is_status_said: false, at });
     }
 
     /// Lets the section of notes that was opened last hold tasks, since they continue the numbers of the plan.
@@ -145,6 +147,15 @@ impl Sections {
     /// Reports whether the heading just above lists work.
     pub(crate) fn lists_work(&self) -> bool {
         self.open.last().is_some_and(|open| section::lists_work(&open.title))
+    }
+
+    /// Returns, once, the nearest heading that says a status, with its offset and that status, if nothing with that
+    /// status is run.
+    pub(crate) fn say_status(&mut self) -> Option<(usize, &str, TaskStatus)> {
+        let open = self.open.iter_mut().rfind(|open| open.status.is_some())?;
+        let status = open.status.filter(|status| !status.runs() && !open.is_status_said)?;
+        open.is_status_said = true;
+        Some((open.at, open.title.as_str(), status))
     }
 
     /// Returns the status that the nearest heading with one says.

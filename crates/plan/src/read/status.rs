@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use memchr::memchr;
 use orchestrate_core::task::TaskStatus;
 
 use crate::read::phase;
@@ -249,6 +250,30 @@ fn in_parentheses(title: &str) -> Option<(usize, &str)> {
     Some((open, inner))
 }
 
+/// Returns the words of a title beside an open box that say another status, with that status: a mark of what is done at
+/// its beginning, or a mark or words at its end, in parentheses or after a dash.
+pub(crate) fn beside_box(title: &str) -> Option<(TaskStatus, &str)> {
+    let title = title.trim_end();
+    let mark = leading_mark(title).filter(|(status, _)| *status == TaskStatus::Done);
+    if let Some((status, rest)) = mark {
+        return Some((status, title.get(..title.len() - rest.len())?.trim_end_matches([' ', ':', '-'])));
+    }
+    if let Some((status, _, place)) = split_trailing(title) {
+        return Some((status, title.get(place)?)).filter(|(status, _)| *status != TaskStatus::Todo);
+    }
+    if let Some(words) = doubtful(title) {
+        return Some((of_text(words)?, words));
+    }
+    // Most titles have no dash.
+    if title.is_ascii() && memchr(b'-', title.as_bytes()).is_none() {
+        return None;
+    }
+    let dash = [" - ", " – ", " — "].into_iter().filter_map(|dash| Some(title.rfind(dash)? + dash.len())).max()?;
+    let words = title.get(dash..)?;
+    let status = of_text(words).filter(|status| *status != TaskStatus::Todo)?;
+    Some((status, words))
+}
+
 /// Returns the words at the end of a title that are part of it, although they may be meant as a status with which the
 /// task would not be run.
 pub(crate) fn doubtful(title: &str) -> Option<&str> {
@@ -285,6 +310,28 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(of_text(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_title_beside_an_open_box_may_say_a_status() {
+        let table = [
+            ("✅ Parse", Some((Done, "✅"))),
+            ("Parse ✅", Some((Done, "✅"))),
+            ("Parse (done)", Some((Done, "done"))),
+            ("Parse (in progress)", Some((InProgress, "in progress"))),
+            ("Parse (closed)", Some((Done, "closed"))),
+            ("Parse — DONE", Some((Done, "DONE"))),
+            ("Parse - cancelled", Some((Cancelled, "cancelled"))),
+            ("🔄 Synchronise", None),
+            ("Parse (todo)", None),
+            ("Parse ❌", None),
+            ("Parse - the dates", None),
+            ("Show what is done", None),
+            ("", None),
+        ];
+        for (title, expected) in table {
+            assert_eq!(beside_box(title), expected, "{title}");
         }
     }
 

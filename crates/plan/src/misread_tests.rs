@@ -1,0 +1,42 @@
+//! Tests of what could be misread gravely: work that is done or not wanted, but open in form; boxes that are no tasks;
+//! text that would reach no agent.
+
+use crate::parse::read;
+use crate::{KnownNames, Plan};
+
+fn plan(source: &str) -> Plan {
+    let (plan, errors) = read(source, &KnownNames::roles(["implementer", "tester"]));
+    assert!(errors.is_empty(), "{source}\n{errors:#?}");
+    plan
+}
+
+/// Returns the id and the status of each task.
+fn statuses(source: &str) -> Vec<String> {
+    plan(source).tasks.iter().map(|task| format!("{} {:?}", task.id, task.status)).collect()
+}
+
+/// Returns the line and the message of each warning.
+fn warnings(source: &str) -> Vec<String> {
+    plan(source).warnings.iter().map(|warning| format!("{}: {}", warning.line, warning.message)).collect()
+}
+
+#[test]
+fn an_open_box_whose_text_says_that_it_is_done_is_run_and_said() {
+    let source = "- [ ] a (done)\n- [ ] b (in progress)\n- [ ] c ✅ (files: x)\n- [ ] d\n  - **Status**: complete\n\
+                  - [x] e (done)\n- [ ] f - cancelled\n- [ ] g - what is done\n";
+    let open = ["a_done", "b_in_progress", "c", "d", "e_done", "f_cancelled", "g_what_is_done"];
+    assert_eq!(statuses(source), open.map(|id| format!("{id} {}", if id == "e_done" { "Done" } else { "Todo" })));
+    let said = |(line, words): (usize, &str)| {
+        format!("{line}: the box is open, although `{words}` says otherwise, so the task is run")
+    };
+    let expected = [(1, "done"), (2, "in progress"), (3, "✅"), (4, "complete"), (7, "cancelled")].map(said);
+    assert_eq!(warnings(source), expected);
+}
+
+#[test]
+fn open_boxes_below_a_heading_that_says_done_are_run_and_said_once() {
+    let source = "# P\n\n## Setup ✅ COMPLETE\n\n- [x] T1 a\n- [ ] T2 b\n- [ ] T3 c\n\n## Rest\n\n- [ ] T4 d\n";
+    assert_eq!(statuses(source), ["T1 Done", "T2 Todo", "T3 Todo", "T4 Todo"]);
+    let expected = ["3: boxes below this heading are open, although it says `done`, so they are run"];
+    assert_eq!(warnings(source), expected);
+}

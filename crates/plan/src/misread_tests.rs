@@ -40,3 +40,12 @@ fn open_boxes_below_a_heading_that_says_done_are_run_and_said_once() {
     let expected = ["3: boxes below this heading are open, although it says `done`, so they are run"];
     assert_eq!(warnings(source), expected);
 }
+
+#[test]
+fn a_drawn_box_without_a_bullet_is_said() {
+    let source = "# P\n\n- [ ] a\n\nAlso:\n☐ b\n☑ c\n⬜ Not started\n";
+    let said: Vec<String> =
+        plan(source).skipped.iter().map(|skipped| format!("{}: {}", skipped.line, skipped.reason)).collect();
+    assert_eq!(said, ["6: no bullet before the box: write `- [ ]`"]);
+    assert_eq!(plan(source).not_run(), ["line 6 is not run: no bullet before the box: write `- [ ]`"]);
+}

@@ -39,7 +39,7 @@ fn marks_outside_a_list_are_noted() {
         "\
 build [todo] Build
 > build: nothing comes before
-line 1: no item of a list; the plan's tasks are its marked bullets
+line 1: no bullet before the box: write `- [ ]`
 ",
     );
 }

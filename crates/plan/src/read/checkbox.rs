@@ -2,6 +2,8 @@
 
 use orchestrate_core::task::TaskStatus;
 
+use crate::read::status;
+
 /// The maximum number of blanks in what is nearly a box.
 const MAX_BLANKS: usize = 4;
 
@@ -126,7 +128,7 @@ pub(crate) fn odd_item(line: &str) -> Option<String> {
         let reason = "a row of a table without columns that are named Task and Status";
         return line.split('|').nth(1).is_some_and(is_box).then(|| reason.to_owned());
     }
-    if has_box(line.get(length_of_marker(line)..)?) {
+    if has_box(line.get(length_of_marker(line)..)?) || is_drawn_item(line) {
         return Some("no bullet before the box: write `- [ ]`".to_owned());
     }
     let begins_box = |text: &str| has_box(text) || is_glued(text);
@@ -143,6 +145,21 @@ pub(crate) fn odd_item(line: &str) -> Option<String> {
         false => "its blanks make it part of a paragraph: write `- [ ]` at the beginning of a line",
     };
     begins_box(rest.trim_start()).then(|| reason.to_owned())
+}
+
+/// Reports whether a line begins with a drawn box, or one in wide brackets, and goes on with the text of a task rather
+/// than with what the mark means (`⬜ Not started`, `☐ = open`).
+fn is_drawn_item(line: &str) -> bool {
+    if line.starts_with(|c: char| c.is_ascii()) || drawn_box(line).is_none() {
+        return false;
+    }
+    let is_mark = |c: char| DRAWN_BOXES.contains(&c) || matches!(c, '\u{fe0f}' | ' ' | '\t');
+    let rest = match line.trim_start_matches(is_mark) {
+        rest if rest.len() < line.len() => rest,
+        rest => rest.split_once(WIDE_BRACKETS.map(|(_, close)| close)).map_or("", |(_, rest)| rest.trim_start()),
+    };
+    let begins_text = rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '*' | '_' | '"'));
+    begins_text && status::of_text(rest).is_none()
 }
 
 /// Returns the length of a number or a letter that a line begins with (`a.`, `(b)`, `1.1`), with the blanks after it; 0
@@ -241,6 +258,11 @@ mod tests {
             "(b) [x] a",
             "T1 [ ] a",
             "| [ ] | a |",
+            "☐ a",
+            "  ⬜\u{fe0f} a",
+            "□ **a**",
+            "［ ］ a",
+            "【x】a",
         ] {
             assert!(odd_item(line).is_some(), "{line}");
         }
@@ -259,6 +281,11 @@ mod tests {
             "",
             "-",
             "é",
+            "☐",
+            "⬜ Not started",
+            "☐ = open",
+            "☑ a",
+            "【重要】 a",
         ] {
             assert_eq!(odd_item(line), None, "{line}");
         }

@@ -12,7 +12,7 @@ use crate::fields::identify;
 use crate::fields::names::KnownNames;
 use crate::mark::Mark;
 use crate::read::below::{self, TaskLevels};
-use crate::read::checkbox::{BoxMark, looks_like_box, odd_box, read_box};
+use crate::read::checkbox::{BoxMark, looks_like_box, odd_box, odd_item, read_box};
 use crate::read::done;
 use crate::read::entry::Entry;
 use crate::read::handed_down::{self, Inherited};
@@ -278,7 +278,8 @@ impl Walk<'_, '_> {
         }
         if self.style == Style::Marks {
             for (offset, line) in self.reader.source.lines(range.clone()) {
-                if status::leading_mark(line.trim_start()).is_some_and(|(status, _)| status.runs()) {
+                let is_open = status::leading_mark(line.trim_start()).is_some_and(|(status, _)| status.runs());
+                if is_open && odd_item(line).is_none() {
                     self.reader.findings.skip(offset, format!("no item of a list; {}", self.style.tasks()));
                 }
             }

@@ -178,7 +178,7 @@ line 15: it is a step of the task above
     reads(
         tasks,
         "\
-T1 [todo] A | details [ ] a1 / - [ ] a2 / [-] a3
+T1 [todo] A | details [ ] a1 /   - [ ] a2 / [-] a3
 T2 [todo] B | details [ ] b1
 T3 [todo] C | details Just text.
 > T1: nothing comes before

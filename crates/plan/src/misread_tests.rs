@@ -49,3 +49,18 @@ fn a_drawn_box_without_a_bullet_is_said() {
     assert_eq!(said, ["6: no bullet before the box: write `- [ ]`"]);
     assert_eq!(plan(source).not_run(), ["line 6 is not run: no bullet before the box: write `- [ ]`"]);
 }
+
+/// Returns what the agent of the first task is told beside its title.
+fn details(source: &str) -> String {
+    plan(source).tasks.first().map(|task| task.details.join("\n")).unwrap_or_default()
+}
+
+#[test]
+fn the_steps_of_a_task_keep_their_nesting() {
+    let plan = "- [ ] T1 a\n  - [ ] one\n    that goes on\n    - [ ] deeper\n      1. deepest\n  1. [ ] two\n     - three\n\n     \
+                Text.\n";
+    let expected = "[ ] one\nthat goes on\n  - [ ] deeper\n    1. deepest\n[ ] two\n   - three\n\n   Text.";
+    assert_eq!(details(plan), expected);
+    assert_eq!(details(&plan.replace('\n', "\r\n")), expected);
+    assert_eq!(details("- [ ] T1 a\n\t- [ ] one\n\t\t- [ ] deeper\n"), "[ ] one\n\t- [ ] deeper");
+}

@@ -385,7 +385,7 @@ fn boxes_below_a_task_are_said_to_be_its_steps() {
         "- [ ] T1 Build\n  - [ ] T3 Ship (depends: T2) (run: make ship)\n  - [ ] Test\n    - verify: make\n    \
          - [x] deeper\n\n  > - [ ] quoted\n- [x] T2 Design\n  - [ ] forgotten\n  - [-] given up\n",
         "\
-T1 [todo] Build | details [ ] T3 Ship (depends: T2) (run: make ship) / [ ] Test / - verify: make / - [x] deeper / \
+T1 [todo] Build | details [ ] T3 Ship (depends: T2) (run: make ship) / [ ] Test /   - verify: make /   - [x] deeper / \
          > - [ ] quoted
 T2 [done] Design | details [ ] forgotten / [-] given up
 > T1: nothing comes before

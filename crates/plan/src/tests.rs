@@ -122,7 +122,7 @@ fn boxes_and_their_marks() {
 fn nested_boxes_and_bullets_are_details() {
     reads(
         "- [ ] T1 Outer\n  - [ ] inner\n    - deeper\n  - plain\n\n  A paragraph\n  of two lines.\n\n  ```sh\n  - [ ] code\n  ```\n",
-        &["T1: Outer | details [ ] inner\n- deeper / plain / A paragraph\nof two lines. / ```sh\n- [ ] code\n```"],
+        &["T1: Outer | details [ ] inner\n  - deeper / plain / A paragraph\nof two lines. / ```sh\n- [ ] code\n```"],
     );
     reads(
         "- Part one\n  - [ ] T1 a\n- Part two\n  - [ ] T2 b\n",

@@ -348,12 +348,17 @@ impl<'a> Reader<'_, 'a> {
             let prose = line.lines_outside(&places).map(|prose| self.dedented(line.place(&prose)));
             return push_detail(details, prose.collect::<Vec<_>>().join("\n"));
         }
-        let content = match item.blocks.first() {
-            Some(block) if item.text.is_empty() => block.range().start,
-            None if item.text.is_empty() => item.range.start,
-            _ => item.text.start,
+        push_detail(details, self.item_text(item));
+    }
+
+    /// Returns the text of an item without its marker; what is nested in it stays indented.
+    fn item_text(&self, item: &Item) -> String {
+        let (content, nested) = match item.blocks.first() {
+            Some(block) if item.text.is_empty() => (block.range().start, item.range.end),
+            None if item.text.is_empty() => (item.range.start, item.range.end),
+            _ => (item.text.start, item.text.end),
         };
-        push_detail(details, self.dedented(content..item.range.end));
+        self.dedented_to(content..item.range.end, (nested, item.range.start))
     }
 
     /// Returns the places of the attributes in the paragraph of a bullet that begins with one, each with the lines that
@@ -446,14 +451,22 @@ impl<'a> Reader<'_, 'a> {
 
     /// Returns a range's lines without the indentation of the first, HTML comments and hidden characters.
     pub(crate) fn dedented(&self, range: Range<usize>) -> String {
+        let whole = (range.end, range.start);
+        self.dedented_to(range, whole)
+    }
+
+    /// Like [`Self::dedented`], but the lines from an offset on keep their indentation below that of another place.
+    fn dedented_to(&self, range: Range<usize>, (nested, outer): (usize, usize)) -> String {
         let written = self.source.slice(range.clone()).trim();
         let is_plain = |byte: u8| (byte < 0x80) & (byte != b'\n') & (byte != b'\r') & (byte != b'<') & (byte != b'`');
         if text::all_bytes(written, is_plain) {
             return written.to_owned();
         }
         let column = self.source.column(range.start);
+        let nested_column = if nested < range.end { self.source.column(outer) } else { column };
         let mut text = String::with_capacity(range.len());
-        for (at, (_, line)) in self.source.lines(range).enumerate() {
+        for (at, (offset, line)) in self.source.lines(range).enumerate() {
+            let column = if offset < nested { column } else { nested_column };
             let blanks = line.bytes().take(column).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
             let (separator, blanks) = if at == 0 { ("", 0) } else { ("\n", blanks) };
             text.push_str(separator);

@@ -58,10 +58,9 @@ T3 [todo] Ship it | details Some words. / Run: the release
     reads(
         "- [ ] T1 Parse it (see\n  depends: T9)\n  Agent: Claude\n  Files:\n  - src/a.rs\n",
         "\
-T1 [todo] Parse it (see | details depends: T9) / Agent: Claude / Files: / src/a.rs
+T1 [todo] Parse it (see | files src/a.rs | details depends: T9) / Agent: Claude
 > T1: nothing comes before
 warnings 3: `Claude` is no role, so this is a detail of the task
-warnings 4: this key has no value in its line, so it is a detail
 ",
     );
     reads(

@@ -64,3 +64,39 @@ fn the_steps_of_a_task_keep_their_nesting() {
     assert_eq!(details(&plan.replace('\n', "\r\n")), expected);
     assert_eq!(details("- [ ] T1 a\n\t- [ ] one\n\t\t- [ ] deeper\n"), "[ ] one\n\t- [ ] deeper");
 }
+
+/// Returns the files, the dependencies and the details of the last task.
+fn last(source: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
+    let task = plan(source).tasks.pop().unwrap();
+    (task.files, task.depends.iter().map(ToString::to_string).collect(), task.details)
+}
+
+#[test]
+fn the_list_below_a_key_without_a_bullet_is_its_value() {
+    let expected = |details: &[&str]| {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        (owned(&["src/a.rs", "b.rs"]), owned(&["T1"]), owned(details))
+    };
+    for plan in [
+        "- [ ] T1 a\n- [ ] T2 b (depends: T1)\n  Files:\n  - src/a.rs\n  - Create: `b.rs`\n",
+        "- [ ] T1 a\n- [ ] T2 b\n\n  Files:\n  - src/a.rs\n  - `b.rs`\n\n  **Depends on:**\n\n  - T1\n",
+        "- [ ] T1 a\n- [ ] T2 b\n  files: src/a.rs, b.rs\n  Depends on:\n  - T1\n",
+    ] {
+        let (files, depends, _) = expected(&[]);
+        let found = last(plan);
+        assert_eq!((found.0, found.1), (files, depends), "{plan}");
+    }
+    // The steps after the values are steps, and the words before the key a detail.
+    let plan =
+        "- [ ] T1 a\n- [ ] T2 b\n\n  depends: T1\n\n  Look at it.\n  Files:\n  - src/a.rs\n  - b.rs\n  - [ ] step\n";
+    assert_eq!(last(plan), expected(&["Look at it.", "[ ] step"]));
+    assert_eq!(warnings(plan), [""; 0]);
+}
+
+#[test]
+fn what_stands_below_an_attribute_reaches_the_agent() {
+    let plan = "- [ ] T1 a\n  - verify: `make`\n    - three tests pass\n  - Files:\n    - `src/a.rs` - add the loop\n    \
+                - b.rs\n      - keep its order\n";
+    let details = ["- three tests pass", "`src/a.rs` - add the loop", "b.rs\n  - keep its order"].map(str::to_owned);
+    assert_eq!(last(plan), (vec!["src/a.rs".to_owned(), "b.rs".to_owned()], vec![], details.to_vec()));
+}

@@ -78,6 +78,19 @@ pub(crate) fn first_paths(text: &str) -> String {
     line.get(..ends.min().unwrap_or(line.len())).unwrap_or_default().to_owned()
 }
 
+/// Reports whether a bullet says more than its paths: further lines, or several words beside these.
+pub(crate) fn has_remark(text: &str) -> bool {
+    let line = text.lines().next().unwrap_or_default();
+    let is_quoted = line.contains('`') && line.matches('`').count().is_multiple_of(2);
+    let is_word = |word: &&str| word.contains(char::is_alphabetic) && *word != "and" && !looks_like_path(word);
+    let words = |text: &str| text.split_whitespace().filter(is_word).count();
+    let besides: usize = match is_quoted {
+        true => line.split('`').step_by(2).map(words).sum(),
+        false => words(line.get(first_paths(line).len()..).unwrap_or_default()),
+    };
+    besides > 1 || text.lines().skip(1).any(|line| !line.trim().is_empty())
+}
+
 /// Files whose names look like words.
 const WORD_FILES: &[&str] = &[
     "Makefile",
@@ -289,6 +302,19 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(first_paths(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bullet_of_paths_may_say_more() {
+        for text in ["`src/a.rs` - the parser", "src/a.rs: add the loop", "`a.rs` (keep its order)", "src/a.rs\nand b"]
+        {
+            assert!(has_remark(text), "{text}");
+        }
+        for text in
+            ["`src/a.rs`", "`a.rs` and `b.rs`", "src/a.rs (new)", "src/a.rs, src/b.rs", "`a.rs`, b.rs, c.rs", ""]
+        {
+            assert!(!has_remark(text), "{text}");
         }
     }
 

@@ -528,6 +528,8 @@ impl Walk<'_, '_> {
         (mark, id): (BoxMark, &str),
         inherited: &Inherited,
     ) -> Inherited {
+        let split = self.reader.split_key(item, line);
+        let (line, open) = split.as_ref().map_or((line, None), |(line, key)| (line, Some(*key)));
         let mut parent = self.reader.draft_line(line, mark, (item.range.start, true), &self.sections.place);
         if mark.at.is_some() {
             self.reader.note_said(&parent, line.text.get(mark.rest..).unwrap_or_default());
@@ -543,18 +545,7 @@ impl Walk<'_, '_> {
         };
         own.details.push(handed_down::part_of(id, &parent.title));
         own.details.extend(parent.details);
-        for block in &item.blocks {
-            match block {
-                Block::List(items) => {
-                    for plain in items {
-                        if !parts::is_part(&self.reader, plain) {
-                            self.reader.item_detail(plain, &mut own.attributes, &mut own.details);
-                        }
-                    }
-                }
-                other => self.reader.block_detail(other, &mut own.attributes, &mut own.details),
-            }
-        }
+        self.reader.item_body(item, open, true, (&mut own.attributes, &mut own.details));
         own.details = vec![handed_down::shortened(&own.details.join("\n"))];
         handed_down::require_short(&mut own.attributes, item.range.start, self.reader.findings);
         own
@@ -568,6 +559,8 @@ impl Walk<'_, '_> {
         (mark, has_parts): (BoxMark, bool),
         inherited: &Inherited,
     ) -> Draft {
+        let split = self.reader.split_key(item, line);
+        let (line, open) = split.as_ref().map_or((line, None), |(line, key)| (line, Some(*key)));
         let mut draft = self.reader.draft_line(line, mark, (item.range.start, has_parts), &self.sections.place);
         draft.extends = inherited.extends;
         if let Some(number) = self.list_number(item) {
@@ -585,18 +578,7 @@ impl Walk<'_, '_> {
         }
         draft.optional |= self.sections.is_optional() || inherited.optional;
         draft.details.splice(0..0, inherited.details.iter().cloned());
-        for block in &item.blocks {
-            match block {
-                Block::List(items) => {
-                    for item in items {
-                        if !has_parts || !parts::is_part(&self.reader, item) {
-                            self.reader.item_detail(item, &mut draft.attributes, &mut draft.details);
-                        }
-                    }
-                }
-                other => self.reader.block_detail(other, &mut draft.attributes, &mut draft.details),
-            }
-        }
+        self.reader.item_body(item, open, has_parts, (&mut draft.attributes, &mut draft.details));
         draft.attributes.inherit(&inherited.attributes);
         if let Some(status) = inherited.withheld.filter(|_| draft.status.runs()) {
             draft.status = status;

@@ -331,6 +331,7 @@ impl<'a> Reader<'_, 'a> {
         let line = self.first_line(item);
         let is_box = read_box(&line.text).is_some();
         if !is_box && let Some(places) = self.fields_in_bullet(&line) {
+            let mut takes_lists = false;
             for place in &places {
                 let part = line.part(place.clone());
                 let Some(field) = attributes::read_detail(&part, Form::Bullet, self.findings) else {
@@ -341,12 +342,17 @@ impl<'a> Reader<'_, 'a> {
                     self.field(&field, attributes, details);
                     continue;
                 }
+                takes_lists = true;
                 let children: Vec<&Item> = item.blocks.iter().flat_map(items_of).collect();
-                let value = self.list_values(field.key, &children);
-                self.field(&Field { value: &value, ..field }, attributes, details);
+                self.listed((field.key, field.offset), &children, (&mut *attributes, &mut *details));
             }
             let prose = line.lines_outside(&places).map(|prose| self.dedented(line.place(&prose)));
-            return push_detail(details, prose.collect::<Vec<_>>().join("\n"));
+            push_detail(details, prose.collect::<Vec<_>>().join("\n"));
+            let is_taken = |block: &&Block| takes_lists && matches!(block, Block::List(_));
+            for block in item.blocks.iter().filter(|block| !is_taken(block)) {
+                self.block_detail(block, attributes, details);
+            }
+            return;
         }
         push_detail(details, self.item_text(item));
     }
@@ -417,20 +423,35 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// Returns the values of the bullets below a key, joined by commas.
-    fn list_values(&self, key: Key, items: &[&Item]) -> String {
-        items.iter().map(|item| self.list_value(key, item)).collect::<Vec<_>>().join(", ")
+    /// Stores the items below a key, whose value would be at the offset, as its values; one that says more is a detail
+    /// as well.
+    pub(crate) fn listed(
+        &mut self,
+        (key, offset): (Key, usize),
+        items: &[&Item],
+        (attributes, details): (&mut Attributes, &mut Vec<String>),
+    ) {
+        let values: Vec<(String, bool)> = items.iter().map(|item| self.list_value(key, item)).collect();
+        let value = values.iter().map(|(value, _)| value.as_str()).collect::<Vec<_>>().join(", ");
+        self.field(&Field { key, value: &value, offset }, attributes, details);
+        for (item, _) in items.iter().zip(&values).filter(|(_, (_, says_more))| *says_more) {
+            push_detail(details, self.item_text(item));
+        }
     }
 
     /// Returns the value of a bullet below a key, without a remark such as `Create:` before it and, of a path, without
-    /// one after it.
-    fn list_value(&self, key: Key, item: &Item) -> String {
+    /// one after it, and whether the bullet says more than that.
+    fn list_value(&self, key: Key, item: &Item) -> (String, bool) {
         let line = self.first_line(item).text;
         let value = match attributes::detail_key(&line) {
             Some((_, value)) => line.get(value..).unwrap_or_default().trim_start_matches(['*', '_']).trim(),
             None => line.as_ref(),
         };
-        if key == Key::Files { value::first_paths(value) } else { value.to_owned() }
+        let has_blocks = !item.blocks.is_empty();
+        match key {
+            Key::Files => (value::first_paths(value), has_blocks || value::has_remark(value)),
+            _ => (value.to_owned(), has_blocks),
+        }
     }
 
     /// Adds a block below a task as a detail, without the lines of a paragraph that are attributes.
@@ -494,10 +515,9 @@ impl<'a> Reader<'_, 'a> {
                     let is_step = |item: &Item| self.boxed_line(item).is_some();
                     let values = items.iter().take_while(|item| open.is_some() && !is_step(item)).count();
                     let (values, rest) = items.split_at_checked(values).unwrap_or((&[], items));
-                    if let Some((key, offset)) = open.take().filter(|_| !values.is_empty()) {
-                        let value = self.list_values(key, &values.iter().collect::<Vec<_>>());
-                        let field = Field { key, value: &value, offset };
-                        self.field(&field, &mut draft.attributes, &mut draft.details);
+                    if let Some(key) = open.take().filter(|_| !values.is_empty()) {
+                        let values: Vec<&Item> = values.iter().collect();
+                        self.listed(key, &values, (&mut draft.attributes, &mut draft.details));
                     }
                     for item in rest {
                         self.steps(item, &mut steps);

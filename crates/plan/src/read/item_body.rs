@@ -1,0 +1,83 @@
+//! What stands below an item with a box: attributes and details of its task.
+
+use std::ops::Range;
+
+use crate::check::finding::Findings;
+use crate::fields::attributes::{self, Attributes, Form};
+use crate::fields::key::Key;
+use crate::read::outline::{Block, Item};
+use crate::read::parts;
+use crate::read::source::Inline;
+use crate::read::task_line::{Reader, items_of};
+
+/// A key whose values are the list below it, with the offset of these.
+pub(crate) type OpenKey = (Key, usize);
+
+impl Reader<'_, '_> {
+    /// Returns the first paragraph of an item without the key in its last line, and that key; `None` if it does not end
+    /// so.
+    pub(crate) fn split_key<'i>(&self, item: &Item, line: &Inline<'i>) -> Option<(Inline<'i>, OpenKey)> {
+        // Most items have one line.
+        let has_list = !line.is_one_line() && item.blocks.first().is_some_and(|block| self.begins_with_value(block));
+        let last = line.lines().last().filter(|_| has_list)?;
+        let key = self.open_key(line.place(&last))?;
+        Some((line.without_lines(&[last]), key))
+    }
+
+    /// Parses the blocks below an item as attributes and details, but for those items of its lists that are its parts if
+    /// it has such. The list after a key is its value, up to the first box.
+    pub(crate) fn item_body(
+        &mut self,
+        item: &Item,
+        mut open: Option<OpenKey>,
+        has_parts: bool,
+        (attributes, details): (&mut Attributes, &mut Vec<String>),
+    ) {
+        let mut blocks = item.blocks.iter().peekable();
+        while let Some(block) = blocks.next() {
+            match block {
+                Block::List(items) => {
+                    let is_value = |item: &&Item| open.is_some() && self.boxed_line(item).is_none();
+                    let values = items.iter().take_while(is_value).count();
+                    let (values, rest) = items.split_at_checked(values).unwrap_or((&[], items));
+                    if let Some(key) = open.take().filter(|_| !values.is_empty()) {
+                        let values: Vec<&Item> = values.iter().collect();
+                        self.listed(key, &values, (&mut *attributes, &mut *details));
+                    }
+                    for item in rest {
+                        if !has_parts || !parts::is_part(self, item) {
+                            self.item_detail(item, attributes, details);
+                        }
+                    }
+                }
+                Block::Paragraph(range) => {
+                    let next = blocks.peek().filter(|next| self.begins_with_value(next));
+                    let split = next.and_then(|_| self.key_at_end(range.clone()));
+                    let end = split.map_or(range.end, |(at, _)| at);
+                    self.block_detail(&Block::Paragraph(range.start..end), attributes, details);
+                    open = split.map(|(_, key)| key);
+                }
+                other => self.block_detail(other, attributes, details),
+            }
+        }
+    }
+
+    /// Reports whether a block is a list whose first item has no box.
+    fn begins_with_value(&self, block: &Block) -> bool {
+        items_of(block).first().is_some_and(|item| self.boxed_line(item).is_none())
+    }
+
+    /// Returns the key in the last line of a paragraph, and the end of what stands before it.
+    fn key_at_end(&self, paragraph: Range<usize>) -> Option<(usize, OpenKey)> {
+        let (at, line) = self.source.lines(paragraph.clone()).last()?;
+        let key = self.open_key(at..at + line.len())?;
+        Some((paragraph.start + self.source.slice(paragraph.start..at).trim_end().len(), key))
+    }
+
+    /// Returns the key in a line that has no value for it.
+    fn open_key(&self, line: Range<usize>) -> Option<OpenKey> {
+        let line = Inline::new(self.source, line);
+        let field = attributes::read_detail(&line, Form::Bullet, &mut Findings::default())?;
+        field.value.is_empty().then_some((field.key, field.offset))
+    }
+}

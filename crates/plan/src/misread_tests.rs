@@ -100,3 +100,31 @@ fn what_stands_below_an_attribute_reaches_the_agent() {
     let details = ["- three tests pass", "`src/a.rs` - add the loop", "b.rs\n  - keep its order"].map(str::to_owned);
     assert_eq!(last(plan), (vec!["src/a.rs".to_owned(), "b.rs".to_owned()], vec![], details.to_vec()));
 }
+
+#[test]
+fn what_is_said_to_be_done_is_not_run_again() {
+    let table = [
+        ("### Task 1: a (completed 2025-01-31)\n\nText.\n\n### Task 2: b\n\nText.\n", ["T1 Done", "T2 Todo"]),
+        (
+            "### Task 1: a\n\n**Status:** Done - merged in #12\n\n### Task 2: b\n\n**Status:** Open\n",
+            ["T1 Done", "T2 Todo"],
+        ),
+        ("## Steps\n\n1. a\n   - **Status**: Done\n2. b\n", ["a Done", "b Todo"]),
+        ("## Completed steps\n\n1. a\n\n## Remaining steps\n\n1. b\n", ["a Done", "b Todo"]),
+        ("## Phase 1: x\n\n### Done\n\n- a\n\n### Left\n\n- b\n", ["a Done", "b Todo"]),
+        ("## [x] Phase 1: x\n\n- a\n\n## [ ] Phase 2: y\n\n- b\n", ["a Done", "b Todo"]),
+        (
+            "## Done\n\n### Task 1: a\n\n**Files:** a\n\n## To do\n\n### Task 2: b\n\n**Files:** b\n",
+            ["T1 Done", "T2 Todo"],
+        ),
+    ];
+    for (source, expected) in table {
+        assert_eq!(statuses(source), expected, "{source}");
+    }
+    // Open steps below it, and a mark that is an ornament, do not make a task done.
+    let source = "## Phase 1 ✅\n\n### Task 1: a\n\n- [ ] x\n";
+    assert_eq!(statuses(source), ["T1 Todo"]);
+    let expected = ["1: boxes below this heading are open, although it says `done`, so they are run"];
+    assert_eq!(warnings(source), expected);
+    assert_eq!(statuses("## ✅ Tasks\n\n- a\n"), ["a Todo"]);
+}

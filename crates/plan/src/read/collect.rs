@@ -575,6 +575,9 @@ impl Walk<'_, '_> {
             if let Some((_, title)) = status::trailing(&draft.title) {
                 draft.title = title.to_owned();
             }
+            for field in item.blocks.iter().flat_map(items_of) {
+                self.reader.status_field(&self.reader.first_line(field), &mut draft);
+            }
         }
         draft.optional |= self.sections.is_optional() || inherited.optional;
         draft.details.splice(0..0, inherited.details.iter().cloned());
@@ -595,8 +598,14 @@ impl Walk<'_, '_> {
 
     /// Warns of an open box whose text, or whose heading, says that its work is over.
     fn note_said(&mut self, draft: &Draft, text: &str) {
+        if !self.reader.note_said(draft, text) {
+            self.note_said_above(draft);
+        }
+    }
+
+    /// Warns of an open task whose heading above says that its work is over.
+    fn note_said_above(&mut self, draft: &Draft) {
         if draft.status.runs()
-            && !self.reader.note_said(draft, text)
             && let Some((at, heading, status)) = self.sections.say_status()
         {
             self.reader.note_said_above(at, heading, status);
@@ -647,9 +656,14 @@ impl Walk<'_, '_> {
         }
         let steps = self.reader.fields(body, &mut draft);
         let is_said = !draft.marks.is_empty() || heading::status(&inline.text).is_some();
+        let above = self.sections.status().filter(|status| !is_said && !status.runs() && !steps.are_open());
+        draft.status = above.unwrap_or(draft.status);
+        let has_open_steps = steps.are_open();
         draft.add_steps(steps, is_said);
         if mark.at.is_some() {
             self.note_said(&draft, text);
+        } else if has_open_steps && !is_said {
+            self.note_said_above(&draft);
         }
         self.reader.note_steps(body, draft.status);
         draft.optional |= self.sections.is_optional();

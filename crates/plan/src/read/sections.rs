@@ -4,6 +4,7 @@ use crate::check::finding::SkippedKind;
 use crate::read::heading;
 use crate::read::phase;
 use crate::read::section::{self, Kind};
+use crate::read::status;
 use crate::read::task_line::Location;
 use crate::read::text;
 use orchestrate_core::task::TaskStatus;
@@ -69,7 +70,7 @@ impl Sections {
         self.close(level);
         let is_title = level == 1 && self.title.is_none();
         let kind = if is_title { Kind::Work } else { section::kind(title) };
-        let status = heading::status(title);
+        let status = said_by(title);
         let title = text::first_chars(title, MAX_HEADING_CHARS).to_owned();
         if is_title {
             self.title = Some(title.clone());
@@ -162,6 +163,14 @@ impl Sections {
     pub(crate) fn status(&self) -> Option<TaskStatus> {
         self.open.iter().rev().find_map(|open| open.status)
     }
+}
+
+/// Returns the status that the heading of a section says; a mark before "Tasks" or "Next steps" is an ornament.
+fn said_by(title: &str) -> Option<TaskStatus> {
+    let is_ornament =
+        status::leading_mark(title).is_some() && section::lists_work(title) && phase::of_heading(title).is_none();
+    let own = if is_ornament { None } else { heading::status(title) };
+    own.or_else(|| status::of_section(title))
 }
 
 impl OpenSection {

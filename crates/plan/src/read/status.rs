@@ -182,10 +182,42 @@ pub(crate) fn of_text(text: &str) -> Option<TaskStatus> {
     of_words(rest).or(mark)
 }
 
-/// Returns the status of words, which a remark in parentheses or after a dash may follow.
+/// Returns the status of words, which a remark in parentheses or after a dash may follow, and of a done task also when
+/// or where it was done.
 fn of_words(text: &str) -> Option<TaskStatus> {
     let word = key_of(text);
-    WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(status, _)| *status)
+    let found = WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(status, _)| *status);
+    found.or_else(|| says_when_done(text).then_some(TaskStatus::Done))
+}
+
+/// Reports whether a text is a word for a done task with the day or the place of that (`completed 2025-01-31`, `merged in
+/// #12`, `done: see the log`), rather than with how much is done (`done 3/5`).
+fn says_when_done(text: &str) -> bool {
+    let text = text.trim_matches(['*', '_', ' ', '`', '[', ']']);
+    let Some((word, rest)) = text.split_once([' ', ':']) else { return false };
+    let is_done = || {
+        let word = word.to_lowercase();
+        WORDS.iter().any(|(status, words)| *status == TaskStatus::Done && words.contains(&word.as_str()))
+    };
+    let after_colon = text.get(word.len()..).is_some_and(|rest| rest.starts_with(": "));
+    (after_colon || is_day(rest) || is_place(rest)) && is_done()
+}
+
+/// Reports whether a text begins with a day in digits.
+fn is_day(text: &str) -> bool {
+    let day = text.split(' ').next().unwrap_or_default();
+    let parts = || day.split(['-', '.', '/']);
+    let is_number = |part: &str| !part.is_empty() && part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts().count() == 3 && parts().all(is_number)
+}
+
+/// Reports whether a text names a day, a commit or a pull request: `on Jan 31`, `in PR #12`.
+fn is_place(text: &str) -> bool {
+    let is_link = |word: &str| matches!(word, "on" | "in" | "at" | "by" | "via" | "with" | "since");
+    let has_number = |place: &str| place.contains('#') || place.contains(|c: char| c.is_ascii_digit());
+    let is_url = |place: &str| place.contains("://");
+    let is_share = |place: &str| place.contains(" of ") || (place.contains(['%', '/']) && !is_url(place));
+    text.split_once(' ').is_some_and(|(link, place)| is_link(link) && has_number(place) && !is_share(place))
 }
 
 /// Returns the part of a text that may be a status, without a remark after it, as it stands in the table.
@@ -195,6 +227,7 @@ pub(crate) fn key_of(text: &str) -> String {
 
 fn without_remark(text: &str) -> &str {
     let text = text.split(['(', '–', '—', ',', '.', ';']).next().unwrap_or(text);
+    let text = text.split_once(" - ").map_or(text, |(words, _)| words);
     text.trim_matches(['*', '_', ' ', '`', '[', ']'])
 }
 
@@ -205,6 +238,22 @@ pub(crate) fn known_words(text: &str) -> Range<usize> {
         (false, Some(_), Some(at)) => at..at + words.len(),
         _ => 0..0,
     }
+}
+
+/// The maximum length of such a heading.
+const MAX_SECTION_BYTES: usize = 40;
+
+/// What headings that are a status may name after it: `Completed tasks`.
+const NOUNS: &[&str] = &[" tasks", " items", " work", " features", " steps", " phases", " milestones", " issues"];
+
+/// Returns the status that the whole of a section's heading says, unless its work is open: `Done`, `Completed tasks`.
+pub(crate) fn of_section(heading: &str) -> Option<TaskStatus> {
+    if heading.len() > MAX_SECTION_BYTES {
+        return None;
+    }
+    let lower = heading.trim_end_matches([':', ' ']).to_lowercase();
+    let words = NOUNS.iter().find_map(|noun| lower.strip_suffix(noun)).unwrap_or(&lower);
+    of_text(words).filter(|status| *status != TaskStatus::Todo)
 }
 
 /// Removes a status at the end of a heading (`… ✅`, `… ✅ COMPLETED`, `… (done)`) and returns it with the rest.
@@ -306,6 +355,19 @@ mod tests {
             ("erledigt", Some(Done)),
             ("进行中", Some(InProgress)),
             ("", Some(Todo)),
+            ("Done - merged", Some(Done)),
+            ("Blocked - no key", Some(Blocked)),
+            ("Completed 2025-01-31", Some(Done)),
+            ("**completed on 31.1.2025**", Some(Done)),
+            ("✅ Merged in PR #12", Some(Done)),
+            ("Done: see the log", Some(Done)),
+            ("Done in commit 1a2b3c", Some(Done)),
+            ("done 3/5", None),
+            ("done in 2 of 5", None),
+            ("done in part", None),
+            ("Fixed 2 bugs", None),
+            ("blocked by 2.1", None),
+            ("Done:", None),
             ("50 %", None),
         ];
         for (text, expected) in table {
@@ -346,6 +408,8 @@ mod tests {
             ("Task 6: Handle sockets (closed)", None),
             ("Task 6: Handle (done) sockets", None),
             ("Task 7: Crash (fixed)", Some((Done, "Task 7: Crash"))),
+            ("Task 8: Parse (completed 2025-01-31)", Some((Done, "Task 8: Parse"))),
+            ("Task 9: Show (blocked by Task 1)", None),
             ("Phase 3: Sockets (closed)", Some((Done, "Phase 3: Sockets"))),
             ("Task 5", None),
         ];

@@ -127,6 +127,13 @@ fn counts(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
+impl Steps {
+    /// Reports whether some are left to do.
+    pub(crate) fn are_open(&self) -> bool {
+        self.open > 0
+    }
+}
+
 /// The position of a task in the document.
 #[derive(Clone, Default)]
 pub(crate) struct Location {
@@ -584,7 +591,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Parses a line such as `**Status**: done`; returns whether it set the status.
-    fn status_field(&self, line: &Inline<'_>, draft: &mut Draft) -> bool {
+    pub(crate) fn status_field(&self, line: &Inline<'_>, draft: &mut Draft) -> bool {
         let Some((word, at)) = attributes::detail_key(&line.text) else {
             return false;
         };

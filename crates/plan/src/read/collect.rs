@@ -84,13 +84,14 @@ pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], known: &KnownNames,
     found
 }
 
-struct Walk<'s, 'a> {
-    reader: Reader<'s, 'a>,
+/// A walk over the blocks of a document in one style.
+pub(crate) struct Walk<'s, 'a> {
+    pub(crate) reader: Reader<'s, 'a>,
     found: Collected,
-    style: Style,
+    pub(crate) style: Style,
     /// Whether `[-]` means in progress.
     is_kiro: bool,
-    sections: Sections,
+    pub(crate) sections: Sections,
     levels: TaskLevels,
     /// A heading such as `Task N` that is no task itself and has none below it so far.
     open_step: Option<OpenStep>,
@@ -297,7 +298,7 @@ impl Walk<'_, '_> {
     }
 
     /// Returns the number of an item of an ordered list.
-    fn list_number(&self, item: &Item) -> Option<&str> {
+    pub(crate) fn list_number(&self, item: &Item) -> Option<&str> {
         let text = self.reader.source.slice(item.range.clone());
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         text.get(..digits).filter(|number| !number.is_empty())
@@ -407,14 +408,6 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Returns what an item without a box passes to the tasks below it.
-    fn handed_down_unboxed(&mut self, item: &Item, line: &Inline<'_>, inherited: &Inherited) -> Inherited {
-        let written = identify::leading(&line.text).map(|found| found.id);
-        let id = written.or_else(|| self.list_number(item)).unwrap_or_default().to_owned();
-        let mark = BoxMark { status: TaskStatus::Todo, optional: false, at: None, rest: 0 };
-        self.handed_down(item, line, (mark, &id), inherited)
-    }
-
     fn boxed(&mut self, item: &Item, line: &Inline<'_>, mark: BoxMark, inherited: &Inherited) {
         if let Some(heading) = self.excluded() {
             let (kind, reason) = (heading.skipped(), heading.reason());
@@ -518,98 +511,6 @@ impl Walk<'_, '_> {
         let leaves = first..self.found.drafts.len();
         let mark = mark.at.map(|at| Mark::of_box(entry.line.offset(at)));
         self.found.groups.push(Group { id: id.to_owned(), mark, leaves });
-    }
-
-    /// Returns what a group passes to each of its tasks.
-    fn handed_down(
-        &mut self,
-        item: &Item,
-        line: &Inline<'_>,
-        (mark, id): (BoxMark, &str),
-        inherited: &Inherited,
-    ) -> Inherited {
-        let split = self.reader.split_key(item, line);
-        let (line, open) = split.as_ref().map_or((line, None), |(line, key)| (line, Some(*key)));
-        let mut parent = self.reader.draft_line(line, mark, (item.range.start, true), &self.sections.place);
-        if mark.at.is_some() {
-            self.reader.note_said(&parent, line.text.get(mark.rest..).unwrap_or_default());
-        }
-        parent.attributes.inherit(&inherited.attributes);
-        let mut own = Inherited {
-            attributes: parent.attributes,
-            details: inherited.details.clone(),
-            withheld: handed_down::withheld(parent.status).or(inherited.withheld),
-            optional: inherited.optional || parent.optional,
-            knows_remarks: true,
-            extends: inherited.extends,
-        };
-        own.details.push(handed_down::part_of(id, &parent.title));
-        own.details.extend(parent.details);
-        self.reader.item_body(item, open, true, (&mut own.attributes, &mut own.details));
-        own.details = vec![handed_down::shortened(&own.details.join("\n"))];
-        handed_down::require_short(&mut own.attributes, item.range.start, self.reader.findings);
-        own
-    }
-
-    /// Parses an item with a box as a task; its parts, if it has such, are tasks of their own.
-    fn draft(
-        &mut self,
-        item: &Item,
-        line: &Inline<'_>,
-        (mark, has_parts): (BoxMark, bool),
-        inherited: &Inherited,
-    ) -> Draft {
-        let split = self.reader.split_key(item, line);
-        let (line, open) = split.as_ref().map_or((line, None), |(line, key)| (line, Some(*key)));
-        let mut draft = self.reader.draft_line(line, mark, (item.range.start, has_parts), &self.sections.place);
-        draft.extends = inherited.extends;
-        if let Some(number) = self.list_number(item) {
-            draft.counts = true;
-            draft.number.get_or_insert(number.to_owned());
-        }
-        // A record of progress lists its steps one after the other.
-        draft.counts |= self.style == Style::ProgressBoxes && !self.sections.is_checklist();
-        if mark.at.is_none() {
-            draft.marks.extend(done::own_mark(line));
-            self.reader.note_doubtful_status(&draft);
-            if let Some((_, title)) = status::trailing(&draft.title) {
-                draft.title = title.to_owned();
-            }
-            for field in item.blocks.iter().flat_map(items_of) {
-                self.reader.status_field(&self.reader.first_line(field), &mut draft);
-            }
-        }
-        draft.optional |= self.sections.is_optional() || inherited.optional;
-        draft.details.splice(0..0, inherited.details.iter().cloned());
-        self.reader.item_body(item, open, has_parts, (&mut draft.attributes, &mut draft.details));
-        draft.attributes.inherit(&inherited.attributes);
-        if let Some(status) = inherited.withheld.filter(|_| draft.status.runs()) {
-            draft.status = status;
-        }
-        if mark.at.is_some() {
-            self.note_said(&draft, line.text.get(mark.rest..).unwrap_or_default());
-        }
-        match has_parts {
-            true => item.blocks.iter().for_each(|block| self.reader.skip_boxes(block)),
-            false => self.reader.note_steps(&item.blocks, draft.status),
-        }
-        draft
-    }
-
-    /// Warns of an open box whose text, or whose heading, says that its work is over.
-    fn note_said(&mut self, draft: &Draft, text: &str) {
-        if !self.reader.note_said(draft, text) {
-            self.note_said_above(draft);
-        }
-    }
-
-    /// Warns of an open task whose heading above says that its work is over.
-    fn note_said_above(&mut self, draft: &Draft) {
-        if draft.status.runs()
-            && let Some((at, heading, status)) = self.sections.say_status()
-        {
-            self.reader.note_said_above(at, heading, status);
-        }
     }
 
     /// Parses a heading that is a task, and the blocks below it.

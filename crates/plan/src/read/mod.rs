@@ -7,6 +7,7 @@ pub(crate) mod done;
 pub(crate) mod entry;
 pub(crate) mod handed_down;
 pub(crate) mod heading;
+pub(crate) mod item;
 pub(crate) mod item_body;
 pub(crate) mod not_now;
 pub(crate) mod note;

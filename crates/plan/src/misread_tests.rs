@@ -128,3 +128,34 @@ fn what_is_said_to_be_done_is_not_run_again() {
     assert_eq!(warnings(source), expected);
     assert_eq!(statuses("## ✅ Tasks\n\n- a\n"), ["a Todo"]);
 }
+
+/// Returns the line and the reason of each line that is no task.
+fn skipped(source: &str) -> Vec<String> {
+    plan(source).skipped.iter().map(|skipped| format!("{}: {}", skipped.line, skipped.reason)).collect()
+}
+
+#[test]
+fn boxes_below_a_label_of_what_is_not_to_be_done_are_not_run() {
+    let source = "# P\n\n**Tasks:**\n- [ ] T1 a\n\n**Acceptance criteria:**\n\n- [ ] it works\n\nOut of scope:\n- [ ] T2 b\n\n\
+                  **Optional**\n- [ ] T3 c\n\nMore:\n- [ ] T4 d\n\n**Deferred**\n- [ ] T5 e\n\n## Rest\n\n- [ ] T6 f\n";
+    assert_eq!(statuses(source), ["T1 Todo", "T3 Todo", "T4 Todo", "T6 Todo"]);
+    assert_eq!(
+        skipped(source),
+        ["8: under \"Acceptance criteria\"", "11: under \"Out of scope\"", "20: under \"Deferred\""]
+    );
+    assert!(plan(source).tasks.iter().all(|task| task.optional == (task.id.as_str() == "T3")));
+    let said = "what stands below \"Acceptance criteria\", \"Out of scope\", \"Deferred\" is not run (a check lists the lines)";
+    assert_eq!(plan(source).not_run(), [said]);
+    let source =
+        "- Backend\n  - [ ] T1 a\n- **Deferred**\n  - [ ] T2 b\n- Manual steps:\n  - [ ] T3 c\n- Rest\n  - [ ] T4 d\n";
+    assert_eq!(statuses(source), ["T1 Todo", "T4 Todo"]);
+    let person = "6: under \"Manual steps\", which waits for a person";
+    assert_eq!(skipped(source), ["4: under \"Deferred\"", person]);
+}
+
+#[test]
+fn boxes_below_a_label_are_work_where_nothing_else_is() {
+    let source = "# P\n\n**Acceptance criteria:**\n\n- [ ] a\n\n**Progress**\n\n- [x] b\n";
+    assert_eq!(statuses("# P\n\n**Done when:**\n\n- [ ] a\n"), ["a Todo"]);
+    assert_eq!(statuses(source), ["b Done"]);
+}

@@ -129,7 +129,13 @@ impl Walk<'_, '_> {
                     }
                     self.outer_list(items);
                 }
-                Block::Paragraph(range) => self.paragraph(block, range.clone()),
+                Block::Paragraph(range) => {
+                    self.sections.close_label();
+                    self.paragraph(block, range.clone());
+                    if matches!(after.first(), Some(Block::List(_))) {
+                        self.label(range.clone());
+                    }
+                }
                 Block::Opaque { .. } => {
                     self.note(block);
                     self.reader.skip_boxes(block);
@@ -137,6 +143,14 @@ impl Walk<'_, '_> {
             }
         }
         self.close_step(0);
+    }
+
+    /// Opens the section of a label that ends a paragraph above a list (`**Out of scope:**`).
+    fn label(&mut self, paragraph: Range<usize>) {
+        let last = self.reader.source.lines(paragraph).last();
+        if let Some((at, label)) = last.and_then(|(at, line)| Some((at, section::label(line)?))) {
+            self.sections.open_label(label, at);
+        }
     }
 
     /// Adds a block to what the current section says.
@@ -387,8 +401,11 @@ impl Walk<'_, '_> {
         if let Some(reason) = odd_box(&line.text) {
             self.reader.findings.skip_as(SkippedKind::OddBox, item.range.start, reason);
         }
-        let own = (!line.text.is_empty() && self.excluded().is_none() && parts::is_above_box(&self.reader, item))
-            .then(|| self.handed_down_unboxed(item, line, inherited));
+        let is_parent = !line.text.is_empty() && parts::is_above_box(&self.reader, item);
+        // What the boxes below it are is said as by a heading.
+        let label = section::label(&line.text).unwrap_or(&line.text);
+        let is_label = is_parent && line.is_one_line() && self.sections.open_label(label, item.range.start);
+        let own = (is_parent && self.excluded().is_none()).then(|| self.handed_down_unboxed(item, line, inherited));
         let is_place = own.is_some() && self.is_ordered(item);
         self.sections.place.phase += usize::from(is_place);
         for block in &item.blocks {
@@ -400,6 +417,9 @@ impl Walk<'_, '_> {
             }
         }
         self.sections.place.phase += usize::from(is_place);
+        if is_label {
+            self.sections.close_label();
+        }
         if beside_boxes && before == (self.found.drafts.len(), self.reader.findings.skipped.len()) {
             self.reader.findings.skip(item.range.start, "no checkbox, unlike its neighbours");
         }

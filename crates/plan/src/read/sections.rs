@@ -13,6 +13,9 @@ use orchestrate_core::task::TaskStatus;
 /// and so does each of its lines that is no task. A longer one is a paragraph.
 const MAX_HEADING_CHARS: usize = 200;
 
+/// The level of a label above a list, which is below every heading.
+const LABEL_LEVEL: u8 = 7;
+
 /// The sections that the current place is in.
 #[derive(Default)]
 pub(crate) struct Sections {
@@ -88,6 +91,22 @@ impl Sections {
         place.section_index += 1;
         place.section = Some(title.clone());
         self.open.push(OpenSection { level, title, kind, status, is_said: false, is_status_said: false, at });
+    }
+
+    /// Opens the section of a label, unless it is work; returns whether it did.
+    pub(crate) fn open_label(&mut self, label: &str, at: usize) -> bool {
+        let kind = section::kind_of_label(label);
+        if kind != Kind::Work {
+            let title = text::first_chars(label, MAX_HEADING_CHARS).to_owned();
+            let (status, is_said, is_status_said) = (None, false, false);
+            self.open.push(OpenSection { level: LABEL_LEVEL, title, kind, status, is_said, is_status_said, at });
+        }
+        kind != Kind::Work
+    }
+
+    /// Closes the section of the last label, if one is open.
+    pub(crate) fn close_label(&mut self) {
+        self.open.pop_if(|open| open.level == LABEL_LEVEL);
     }
 
     /// Lets the section of notes that was opened last hold tasks, since they continue the numbers of the plan.

@@ -159,3 +159,20 @@ fn boxes_below_a_label_are_work_where_nothing_else_is() {
     assert_eq!(statuses("# P\n\n**Done when:**\n\n- [ ] a\n"), ["a Todo"]);
     assert_eq!(statuses(source), ["b Done"]);
 }
+
+#[test]
+fn parts_below_labels_go_in_their_order() {
+    let waits = |source: &str| -> Vec<String> {
+        let ids = |ids: &[orchestrate_core::TaskId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        plan(source)
+            .tasks
+            .iter()
+            .map(|task| format!("{}: {}, {}", task.id, ids(&task.depends), ids(&task.after)))
+            .collect()
+    };
+    let phases =
+        "**Phase 1: Set up**\n- [ ] T1 a\n\n**Phase 2: Build**\n\n- [ ] T2 b\n- [ ] T3 c\n\n## Rest\n\n- [ ] T4 d\n";
+    assert_eq!(waits(phases), ["T1: , ", "T2: T1, ", "T3: T1, T2", "T4: T2 T3, "]);
+    assert_eq!(waits(&phases.replace("## Rest", "Phase 3:")), ["T1: , ", "T2: T1, ", "T3: T1, T2", "T4: T2 T3, "]);
+    assert_eq!(waits("**Backend**\n- [ ] T1 a\n\n**Frontend**\n- [ ] T2 b\n"), ["T1: , ", "T2: , T1"]);
+}

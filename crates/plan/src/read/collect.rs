@@ -132,8 +132,8 @@ impl Walk<'_, '_> {
                 Block::Paragraph(range) => {
                     self.sections.close_label();
                     self.paragraph(block, range.clone());
-                    if matches!(after.first(), Some(Block::List(_))) {
-                        self.label(range.clone());
+                    if let Some(Block::List(items)) = after.first() {
+                        self.label(range.clone(), items);
                     }
                 }
                 Block::Opaque { .. } => {
@@ -145,11 +145,17 @@ impl Walk<'_, '_> {
         self.close_step(0);
     }
 
-    /// Opens the section of a label that ends a paragraph above a list (`**Out of scope:**`).
-    fn label(&mut self, paragraph: Range<usize>) {
-        let last = self.reader.source.lines(paragraph).last();
-        if let Some((at, label)) = last.and_then(|(at, line)| Some((at, section::label(line)?))) {
-            self.sections.open_label(label, at);
+    /// Opens the section of a label that ends a paragraph above a list (`**Out of scope:**`); one in bold above boxes, or
+    /// one of a phase, begins a part of the section.
+    fn label(&mut self, paragraph: Range<usize>, items: &[Item]) {
+        let Some((at, line)) = self.reader.source.lines(paragraph).last() else { return };
+        let Some(label) = section::label(line) else { return };
+        let is_strong = line.trim_start().starts_with(['*', '_']);
+        if !self.sections.open_label(label, at)
+            && (is_strong || phase::begins(label))
+            && items.iter().any(|item| self.reader.boxed_line(item).is_some())
+        {
+            self.sections.begin_part(label);
         }
     }
 

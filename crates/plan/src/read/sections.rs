@@ -13,8 +13,9 @@ use orchestrate_core::task::TaskStatus;
 /// and so does each of its lines that is no task. A longer one is a paragraph.
 const MAX_HEADING_CHARS: usize = 200;
 
-/// The level of a label above a list, which is below every heading.
-const LABEL_LEVEL: u8 = 7;
+/// The levels of the label of a phase, and of any other one above a list, which are below every heading.
+const PHASE_LABEL_LEVEL: u8 = 7;
+const LABEL_LEVEL: u8 = 8;
 
 /// The sections that the current place is in.
 #[derive(Default)]
@@ -102,6 +103,17 @@ impl Sections {
             self.open.push(OpenSection { level: LABEL_LEVEL, title, kind, status, is_said, is_status_said, at });
         }
         kind != Kind::Work
+    }
+
+    /// Begins a part of the section at a label above boxes, and a phase if it is the label of one.
+    pub(crate) fn begin_part(&mut self, label: &str) {
+        let place = &mut self.place;
+        place.section_index += 1;
+        if let Some(phase) = phase::of_heading(label) {
+            place.phase += 1;
+            place.phase_level = Some(PHASE_LABEL_LEVEL);
+            place.phase_label = phase.label.map(Into::into);
+        }
     }
 
     /// Closes the section of the last label, if one is open.

@@ -176,3 +176,26 @@ fn parts_below_labels_go_in_their_order() {
     assert_eq!(waits(&phases.replace("## Rest", "Phase 3:")), ["T1: , ", "T2: T1, ", "T3: T1, T2", "T4: T2 T3, "]);
     assert_eq!(waits("**Backend**\n- [ ] T1 a\n\n**Frontend**\n- [ ] T2 b\n"), ["T1: , ", "T2: , T1"]);
 }
+
+#[test]
+fn what_is_struck_out_is_not_run() {
+    let table = [
+        ("- [ ] T1 ~~a~~\n- [ ] ~~T2 b~~ (moved to v2)\n- [ ] T3 c\n", ["T1 Cancelled", "T2 Cancelled", "T3 Todo"]),
+        (
+            "- [ ] ~~T1 a~~\n  files: a\n- [ ] ~~T2 b~~ (done)\n- [ ] ~~T3 old~~ new\n",
+            ["T1 Cancelled", "T2 Done", "T3 Todo"],
+        ),
+        ("## Steps\n\n1. ~~a~~ (too slow)\n2. ~~b~~ c\n3. d\n", ["a_too_slow Cancelled", "b_c Todo", "d Todo"]),
+        (
+            "### Task 1: ~~a~~\n\n- [ ] x\n\n### Task 2: b\n\n- [ ] y\n\n### [ ] Task 3: ~~c~~ (dropped)\n",
+            ["T1 Cancelled", "T2 Todo", "T3 Cancelled"],
+        ),
+        (
+            "| ID | Task | Status |\n|---|---|---|\n| ~~B1~~ | ~~a~~ | ~~todo~~ |\n| B2 | b | todo |\n| B3 | c | done |\n",
+            ["B1 Cancelled", "B2 Todo", "B3 Done"],
+        ),
+    ];
+    for (source, expected) in table {
+        assert_eq!(statuses(source), expected, "{source}");
+    }
+}

@@ -25,6 +25,7 @@ use crate::read::section;
 use crate::read::sections::{NotesHold, OpenSection, OpenStep, Sections};
 use crate::read::source::{Inline, Source};
 use crate::read::status;
+use crate::read::strike;
 use crate::read::style::{Style, is_kiro};
 use crate::read::table;
 use crate::read::task_line::{Draft, Reader, items_of};
@@ -330,7 +331,7 @@ impl Walk<'_, '_> {
         let title = text.get(mark.rest..).unwrap_or_default().trim_end();
         mark.status = match mark.status {
             TaskStatus::Cancelled if self.is_kiro => TaskStatus::InProgress,
-            TaskStatus::Todo if title.starts_with("~~") && title.ends_with("~~") => TaskStatus::Cancelled,
+            TaskStatus::Todo => strike::status(title).unwrap_or(TaskStatus::Todo),
             status => status,
         };
         Some(mark)
@@ -351,10 +352,10 @@ impl Walk<'_, '_> {
         if !marks_tasks || line.text.is_empty() {
             return None;
         }
-        let is_struck = line.text.starts_with("~~");
+        let struck = strike::status(&line.text);
         let status = match own {
             Some((status, _)) => Some(status),
-            None if is_struck => Some(TaskStatus::Cancelled),
+            None if struck.is_some() => struck,
             None => status::trailing(line.text.lines().next().unwrap_or_default()).map(|(status, _)| status),
         };
         let status = status.or_else(|| self.sections.status()).unwrap_or_default();
@@ -580,6 +581,9 @@ impl Walk<'_, '_> {
         let said = status::trailing(&draft.title).filter(|(status, _)| mark.at.is_none() || *status == draft.status);
         if let Some((_, title)) = said {
             draft.title = title.to_owned();
+        }
+        if let Some(status) = strike::status(&draft.title).filter(|_| draft.status.runs()) {
+            draft.status = status;
         }
         let steps = self.reader.fields(body, &mut draft);
         let is_said = !draft.marks.is_empty() || heading::status(&inline.text).is_some();

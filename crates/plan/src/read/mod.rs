@@ -21,6 +21,7 @@ pub(crate) mod sections;
 pub(crate) mod source;
 pub(crate) mod status;
 pub(crate) mod step;
+pub(crate) mod strike;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod task_line;

@@ -12,6 +12,7 @@ use crate::read::checkbox::{BoxMark, read_box};
 use crate::read::done;
 use crate::read::source::Inline;
 use crate::read::status;
+use crate::read::strike;
 use crate::read::table::Row;
 use crate::read::task_line::{Draft, Location, Reader};
 use crate::read::text;
@@ -35,13 +36,16 @@ impl Reader<'_, '_> {
         let inline = Inline::new(source, row.title.clone());
         let mut draft = self.draft_line(&inline, mark, (row.at, false), place);
         if let Some(id) = &row.id {
-            let text = text::unwrap_marks(source.slice(id.clone())).trim_start_matches('#');
+            let text = text::unwrap_marks(source.slice(id.clone()).trim_matches('~')).trim_start_matches('#');
             draft.set_id(Located { text: text.to_owned(), offset: id.start });
         }
         for (column, cell) in &row.others {
             self.cell(source.slice(column.clone()), cell.clone(), &mut draft);
         }
         draft.title = draft.title.replace("\\|", "|");
+        if let Some(status) = strike::status(&draft.title).filter(|_| draft.status.runs()) {
+            draft.status = status;
+        }
         if status.is_none() {
             draft.details.push(format!("Status: {said}"));
         }

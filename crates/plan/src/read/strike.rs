@@ -1,0 +1,124 @@
+//! Parses the status of a task whose title is struck out.
+
+use memchr::memchr;
+use orchestrate_core::task::TaskStatus;
+
+use crate::fields::identify;
+use crate::read::status;
+
+/// What a remark behind a struck title begins with, in lower case, if it says why rather than what to do instead.
+const REASONS: &[&str] = &[
+    "dropped",
+    "cancelled",
+    "canceled",
+    "superseded",
+    "obsolete",
+    "replaced by",
+    "moved to",
+    "deferred",
+    "postponed",
+    "not needed",
+    "no longer",
+    "not doing",
+    "out of scope",
+    "won't",
+    "wont",
+    "skipped",
+    "removed",
+    "descoped",
+    "duplicate",
+    "rejected",
+    "abandoned",
+    "n/a",
+];
+
+/// Returns the status of a title that is struck out but for an id before it, and parentheses or a reason after it: done
+/// if these say so, else cancelled. A struck text that another one follows is replaced by that (`~~old~~ new`).
+pub(crate) fn status(title: &str) -> Option<TaskStatus> {
+    // Most titles have no strikes.
+    memchr(b'~', title.as_bytes())?;
+    let first = title.lines().next().unwrap_or_default();
+    // A strike may extend to the end of the last line.
+    let text = if first.matches("~~").count().is_multiple_of(2) { first } else { title };
+    let mut after = without_id(text).strip_prefix("~~")?.split_once("~~")?.1;
+    let mut status = TaskStatus::Cancelled;
+    loop {
+        after = after.trim_start_matches(['*', '_', ' ', '\t', '.', ',', ':', '~', '-', '–', '—', '→']);
+        let Some((remark, rest)) = parenthesis(after) else { break };
+        if says_done(remark) {
+            status = TaskStatus::Done;
+        }
+        after = rest;
+    }
+    if after.is_empty() || after.starts_with('@') {
+        return Some(status);
+    }
+    if says_done(after) {
+        return Some(TaskStatus::Done);
+    }
+    let lower = after.to_lowercase();
+    let says_why = REASONS.iter().any(|reason| lower.starts_with(reason)) || after.starts_with(['❌', '🚫', '✗', '✖']);
+    says_why.then_some(TaskStatus::Cancelled)
+}
+
+/// Returns a title after its id and the marks of emphasis before its strikes.
+fn without_id(title: &str) -> &str {
+    let body = title.trim_start_matches(['*', '_', ' ']);
+    if body.starts_with("~~") {
+        return body;
+    }
+    let labels = |text: &str| text.trim_start_matches("[P]").trim_start_matches("(P)").trim_start().len();
+    let text = body.get(body.len() - labels(body)..).unwrap_or_default();
+    let rest = identify::leading(text).filter(|found| !found.bare_number).map_or(0, |found| found.rest);
+    let text = text.get(rest..).unwrap_or_default();
+    text.get(text.len() - labels(text)..).unwrap_or_default().trim_start_matches(['*', '_'])
+}
+
+/// Splits a text that begins with a parenthesis into what is in it and what follows it.
+fn parenthesis(text: &str) -> Option<(&str, &str)> {
+    let (open, close) = [('(', ')'), ('（', '）'), ('[', ']')].into_iter().find(|(open, _)| text.starts_with(*open))?;
+    text.get(open.len_utf8()..)?.split_once(close)
+}
+
+fn says_done(remark: &str) -> bool {
+    status::of_text(remark) == Some(TaskStatus::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TaskStatus::{Cancelled, Done};
+
+    #[test]
+    fn struck_titles_are_cancelled_or_done() {
+        let table = [
+            ("~~Export~~", Some(Cancelled)),
+            ("~~Export~~ (moved to v2)", Some(Cancelled)),
+            ("~~Export~~ (files: a) (depends: T1)", Some(Cancelled)),
+            ("~~Export~~ @tester", Some(Cancelled)),
+            ("~~Export~~ - superseded by T9", Some(Cancelled)),
+            ("~~Export~~ — no longer needed.", Some(Cancelled)),
+            ("~~Export~~ ❌", Some(Cancelled)),
+            ("~~Export~~\nfiles: a", Some(Cancelled)),
+            ("~~Export that\ngoes on~~", Some(Cancelled)),
+            ("**~~Export~~**", Some(Cancelled)),
+            ("T4 ~~Export~~", Some(Cancelled)),
+            ("[P] **T4**: ~~Export~~", Some(Cancelled)),
+            ("T4 [P] ~~Export~~", Some(Cancelled)),
+            ("~~T4 Export~~", Some(Cancelled)),
+            ("~~Export~~ (done)", Some(Done)),
+            ("~~Export~~ ✅", Some(Done)),
+            ("~~old~~ new", None),
+            ("~~Use A~~ → use B", None),
+            ("~~Use A~~ (too slow) use B", None),
+            ("Use ~~A~~ B", None),
+            ("Use ~~A~~", None),
+            ("~/a", None),
+            ("~~", None),
+            ("", None),
+        ];
+        for (title, expected) in table {
+            assert_eq!(status(title), expected, "{title}");
+        }
+    }
+}

@@ -199,3 +199,23 @@ fn what_is_struck_out_is_not_run() {
         assert_eq!(statuses(source), expected, "{source}");
     }
 }
+
+#[test]
+fn boxes_that_a_slip_hides_are_said_by_a_run() {
+    let closed = "- [ ] T1 a\n\n```md\n- [ ] b\n```\n\n~~~~\n```\n- [ ] c\n~~~~\n\n<!--\n- [ ] d\n-->\n\n> - [ ] e\n";
+    assert_eq!((skipped(closed).len(), plan(closed).not_run().len()), (4, 0), "{:?}", skipped(closed));
+    for (hides, reason) in [
+        ("```sh\nmake\n", "in a code block that is not closed"),
+        ("~~~~\nmake\n~~~\n", "in a code block that is not closed"),
+        ("<!-- later\n", "in a comment that is not closed"),
+        ("<details>\n", "in an HTML block: write an empty line above the list"),
+        ("## More\n\n    ", "its indentation makes it code: write `- [ ]` with less of it"),
+    ] {
+        let source = format!("- [ ] T1 a\n\n{hides}- [ ] T2 b\n");
+        let line = source.lines().count();
+        for source in [source.clone(), source.replace('\n', "\r\n")] {
+            assert_eq!(statuses(&source), ["T1 Todo"], "{source}");
+            assert_eq!(plan(&source).not_run(), [format!("line {line} is not run: {reason}")], "{source}");
+        }
+    }
+}

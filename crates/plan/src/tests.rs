@@ -202,7 +202,7 @@ fn what_is_never_a_task() {
             "2 in a code block",
             "5 in a quote",
             "8 in an HTML block or comment",
-            "11 in a code block",
+            "11 its indentation makes it code: write `- [ ]` with less of it",
             "14 no checkbox, unlike its neighbours",
             "15 `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[/]`, `[-]`, `[!]`",
             "16 the box has no text",

@@ -58,6 +58,29 @@ impl Opaque {
             Opaque::Html => "in an HTML block or comment",
         }
     }
+
+    /// Returns why such text, with its marks, may be meant as Markdown nevertheless: nothing closes the block, it is
+    /// indented by chance, or HTML begins right above it.
+    pub(crate) fn slip(self, text: &str) -> Option<&'static str> {
+        let text = text.trim();
+        match self {
+            Opaque::Code if text.starts_with("```") || text.starts_with("~~~") => {
+                (!is_closed_fence(text)).then_some("in a code block that is not closed")
+            }
+            Opaque::Code => Some("its indentation makes it code: write `- [ ]` with less of it"),
+            Opaque::Html if !text.starts_with("<!--") => Some("in an HTML block: write an empty line above the list"),
+            Opaque::Html => (!text.contains("-->")).then_some("in a comment that is not closed"),
+            Opaque::Quote => None,
+        }
+    }
+}
+
+/// Reports whether the last line of a block that begins with a fence closes it.
+fn is_closed_fence(text: &str) -> bool {
+    let mark = if text.starts_with('`') { '`' } else { '~' };
+    let length = text.len() - text.trim_start_matches(mark).len();
+    let last = text.rsplit(['\n', '\r']).next().unwrap_or_default().trim();
+    last.len() < text.len() && last.len() >= length && last.chars().all(|c| c == mark)
 }
 
 impl Block {

@@ -555,9 +555,12 @@ impl<'a> Reader<'_, 'a> {
     pub(crate) fn skip_boxes(&mut self, block: &Block) {
         let Block::Opaque { kind, range } = block else { return };
         let source = self.source;
-        for (offset, line) in source.lines(range.clone()) {
-            if looks_like_box(line) {
-                self.findings.skip(offset, kind.place());
+        let boxes = source.lines(range.clone()).filter(|(_, line)| looks_like_box(line));
+        let mut slip = None;
+        for (offset, _) in boxes {
+            match slip.get_or_insert_with(|| kind.slip(source.slice(range.clone()))) {
+                Some(reason) => self.findings.skip_as(SkippedKind::OddBox, offset, *reason),
+                None => self.findings.skip(offset, kind.place()),
             }
         }
     }

@@ -219,3 +219,16 @@ fn boxes_that_a_slip_hides_are_said_by_a_run() {
         }
     }
 }
+
+#[test]
+fn a_table_may_answer_whether_its_tasks_are_done() {
+    let source = "| Task | Done? |\n|---|---|\n| a | x |\n| b | |\n| c | No |\n| d | yes |\n| e | ✅ |\n";
+    assert_eq!(statuses(source), ["a Done", "b Todo", "c Todo", "d Done", "e Done"]);
+    let landed = ["b", "c"].map(orchestrate_core::TaskId::from);
+    let expected = source.replace("| b | |", "| b | Done |").replace("No", "Yes");
+    assert_eq!(crate::write_boxes(source, &landed), expected);
+    let boxes = "| Task | Status |\n|---|---|\n| [x] a | |\n| [ ] b | |\n| [ ] c | done |\n";
+    assert_eq!(statuses(boxes), ["a Done", "b Todo", "c Done"]);
+    let landed = [orchestrate_core::TaskId::from("b")];
+    assert_eq!(crate::write_boxes(boxes, &landed), boxes.replace("[ ] b", "[x] b"));
+}

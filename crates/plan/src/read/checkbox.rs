@@ -126,7 +126,8 @@ pub(crate) fn odd_item(line: &str) -> Option<String> {
     if first == '|' {
         let is_box = |cell: &str| read_box(cell.trim()).is_some_and(|mark| mark.rest == cell.trim().len());
         let reason = "a row of a table without columns that are named Task and Status";
-        return line.split('|').nth(1).is_some_and(is_box).then(|| reason.to_owned());
+        let is_row = line.split('|').nth(1).is_some_and(is_box) || line.split('|').any(|cell| has_box(cell.trim()));
+        return is_row.then(|| reason.to_owned());
     }
     if has_box(line.get(length_of_marker(line)..)?) || is_drawn_item(line) {
         return Some("no bullet before the box: write `- [ ]`".to_owned());
@@ -258,6 +259,7 @@ mod tests {
             "(b) [x] a",
             "T1 [ ] a",
             "| [ ] | a |",
+            "| 1 | [ ] a | b |",
             "☐ a",
             "  ⬜\u{fe0f} a",
             "□ **a**",

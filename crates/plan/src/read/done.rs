@@ -27,6 +27,9 @@ const TRANSLATED: &[(&[&str], &str)] = &[
 ];
 const USUAL_WORD: &str = "done";
 
+/// How a column such as "Done" says that a task is open, and that it is done.
+const ANSWERS: &[(&str, &str)] = &[("no", "yes"), ("n", "y"), ("false", "true"), ("nein", "ja"), ("non", "oui")];
+
 /// What may stand around a status in Markdown.
 const DECORATION: [char; 4] = ['*', '_', ' ', '`'];
 
@@ -37,13 +40,32 @@ pub(crate) fn mark(said: &str, at: usize) -> Option<Mark> {
     Some(Mark { range: at..at + said.len(), done: done.into() })
 }
 
-/// Like [`mark`], for the cell of a table, which may be empty.
+/// Like [`mark`], for the cell of a table, which may be empty or say no.
 pub(crate) fn mark_of_cell(said: &str, at: usize) -> Option<Mark> {
     if said.is_empty() {
         // The cell is in front of a bar.
         return Some(Mark { range: at..at, done: "Done ".into() });
     }
-    mark(said, at)
+    let answer = ANSWERS.iter().find(|(no, _)| said.eq_ignore_ascii_case(no));
+    match answer.and_then(|(_, yes)| yes.split_at_checked(1)) {
+        Some((first, rest)) if said.starts_with(|c: char| c.is_ascii_uppercase()) => {
+            let done = format!("{}{rest}", first.to_ascii_uppercase());
+            Some(Mark { range: at..at + said.len(), done: done.into() })
+        }
+        Some((first, rest)) => Some(Mark { range: at..at + said.len(), done: format!("{first}{rest}").into() }),
+        None => mark(said, at),
+    }
+}
+
+/// Returns the status that the cell of a table says, which may answer whether its task is done.
+pub(crate) fn status_of_cell(said: &str) -> Option<TaskStatus> {
+    let plain = said.trim_matches(DECORATION);
+    let is_same = |answer: &str| plain.eq_ignore_ascii_case(answer);
+    if is_same("x") || ANSWERS.iter().any(|(_, yes)| is_same(yes)) {
+        return Some(TaskStatus::Done);
+    }
+    let says_no = ANSWERS.iter().any(|(no, _)| is_same(no));
+    if says_no { Some(TaskStatus::Todo) } else { status::of_text(said) }
 }
 
 /// Returns the place of the status that the first line of a task without a box says.

@@ -11,7 +11,6 @@ use crate::mark::Mark;
 use crate::read::checkbox::{BoxMark, read_box};
 use crate::read::done;
 use crate::read::source::Inline;
-use crate::read::status;
 use crate::read::strike;
 use crate::read::table::Row;
 use crate::read::task_line::{Draft, Location, Reader};
@@ -31,9 +30,14 @@ impl Reader<'_, '_> {
     pub(crate) fn row(&mut self, row: &Row, place: &Location) -> Draft {
         let source = self.source;
         let said = source.slice(row.status.clone());
-        let status = read_box(said).map(|mark| mark.status).or_else(|| status::of_text(said));
-        let mark = BoxMark { status: status.unwrap_or_default(), optional: false, at: None, rest: 0 };
+        let status = read_box(said).map(|mark| mark.status).or_else(|| done::status_of_cell(said));
         let inline = Inline::new(source, row.title.clone());
+        let own = read_box(&inline.text).filter(|own| own.rest < inline.text.len());
+        let mark = match own {
+            Some(own) if said.is_empty() => own,
+            Some(own) => BoxMark { status: status.unwrap_or(own.status), ..own },
+            None => BoxMark { status: status.unwrap_or_default(), optional: false, at: None, rest: 0 },
+        };
         let mut draft = self.draft_line(&inline, mark, (row.at, false), place);
         if let Some(id) = &row.id {
             let text = text::unwrap_marks(source.slice(id.clone()).trim_matches('~')).trim_start_matches('#');
@@ -49,8 +53,8 @@ impl Reader<'_, '_> {
         if status.is_none() {
             draft.details.push(format!("Status: {said}"));
         }
-        // A row that is too short has no such cell.
-        if row.status.start > row.at {
+        // A row that is too short has no such cell, and one with a box needs none.
+        if row.status.start > row.at && !(own.is_some() && said.is_empty()) {
             let of_box = read_box(said).and_then(|mark| mark.at).map(|at| Mark::of_box(row.status.start + at));
             draft.marks.extend(of_box.or_else(|| done::mark_of_cell(said, row.status.start)));
         }

@@ -5,8 +5,8 @@
 use std::ops::Range;
 
 use crate::read::checkbox::read_box;
+use crate::read::done;
 use crate::read::source::Source;
-use crate::read::status;
 
 /// Headings of the column that names the task.
 const TASK_COLUMNS: &[&str] = &[
@@ -53,7 +53,21 @@ const STATUS_COLUMNS: &[&str] = &[
     "status",
     "state",
     "done",
+    "done?",
+    "complete",
+    "completed",
+    "completed?",
+    "✅",
+    "✓",
+    "✔",
+    "☑",
     "progress",
+    "erledigt",
+    "fertig",
+    "fait",
+    "hecho",
+    "feito",
+    "fatto",
     "zustand",
     "stand",
     "statut",
@@ -129,11 +143,11 @@ pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<R
 
 /// Reports whether a cell says a status: a known word, a mark or a box.
 fn is_status(text: &str) -> bool {
-    !text.is_empty() && (read_box(text).is_some() || status::of_text(text).is_some())
+    !text.is_empty() && (read_box(text).is_some() || done::status_of_cell(text).is_some())
 }
 
 fn plain(text: &str) -> String {
-    text.trim_matches(['*', '_', '`', ' ']).to_lowercase()
+    text.trim_matches(['*', '_', '`', ' ', '\u{fe0f}']).to_lowercase()
 }
 
 /// Reports whether a line separates the head of a table from its rows: `|---|:-:|`.

@@ -17,6 +17,7 @@ use crate::read::done;
 use crate::read::entry::Entry;
 use crate::read::handed_down::{self, Inherited};
 use crate::read::heading;
+use crate::read::label;
 use crate::read::note::Note;
 use crate::read::outline::{Block, Item, Opaque};
 use crate::read::parts::{self, Parent};
@@ -150,7 +151,7 @@ impl Walk<'_, '_> {
     /// one of a phase, begins a part of the section.
     fn label(&mut self, paragraph: Range<usize>, items: &[Item]) {
         let Some((at, line)) = self.reader.source.lines(paragraph).last() else { return };
-        let Some(label) = section::label(line) else { return };
+        let Some(label) = label::of_line(line) else { return };
         let is_strong = line.trim_start().starts_with(['*', '_']);
         if !self.sections.open_label(label, at)
             && (is_strong || phase::begins(label))
@@ -410,7 +411,7 @@ impl Walk<'_, '_> {
         }
         let is_parent = !line.text.is_empty() && parts::is_above_box(&self.reader, item);
         // What the boxes below it are is said as by a heading.
-        let label = section::label(&line.text).unwrap_or(&line.text);
+        let label = label::of_line(&line.text).unwrap_or(&line.text);
         let is_label = is_parent && line.is_one_line() && self.sections.open_label(label, item.range.start);
         let own = (is_parent && self.excluded().is_none()).then(|| self.handed_down_unboxed(item, line, inherited));
         let is_place = own.is_some() && self.is_ordered(item);

@@ -9,6 +9,7 @@ pub(crate) mod handed_down;
 pub(crate) mod heading;
 pub(crate) mod item;
 pub(crate) mod item_body;
+pub(crate) mod label;
 pub(crate) mod not_now;
 pub(crate) mod note;
 pub(crate) mod outline;

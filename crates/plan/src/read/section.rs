@@ -470,37 +470,6 @@ pub(crate) fn kind(title: &str) -> Kind {
     if begins_with(&plain, NOTES) || holds_notes(&plain, &words) { Kind::Notes } else { Kind::Work }
 }
 
-/// First words of labels of notes that stand above lists of work as well.
-const GENERAL_LABELS: &[&str] = &["notes", "note", "validation", "outcomes", "outcome"];
-
-/// The maximum number of words of a label; a longer line is a sentence.
-const MAX_LABEL_WORDS: usize = 5;
-
-/// Returns what the boxes below a label are, which is no heading: a line `**Out of scope:**` above a list, or the item of
-/// a list above them. Such a label may stand above work where the same heading would not.
-pub(crate) fn kind_of_label(label: &str) -> Kind {
-    if each_word(label).nth(MAX_LABEL_WORDS).is_some() {
-        return Kind::Work;
-    }
-    let is_general = || {
-        let first = each_word(label).next().unwrap_or_default();
-        text::is_one_of(first, GENERAL_LABELS) || is_progress(label) || is_checklist(label)
-    };
-    match kind(label) {
-        Kind::Notes if is_general() => Kind::Work,
-        kind => kind,
-    }
-}
-
-/// Returns the text of a line that is a label: in bold, or with a colon at its end.
-pub(crate) fn label(line: &str) -> Option<&str> {
-    let line = line.trim();
-    let text = line.trim_end_matches(':');
-    let strong = ["**", "__"].into_iter().find_map(|mark| text.strip_prefix(mark)?.strip_suffix(mark));
-    let label = strong.or(Some(text).filter(|text| text.len() < line.len()))?.trim_end_matches(':').trim();
-    (!label.is_empty() && !label.contains("**")).then_some(label)
-}
-
 /// Reports whether a heading ends as that of notes does, and is none of work.
 fn holds_notes(plain: &str, words: &[&str]) -> bool {
     NOTES_AT_END.iter().any(|end| plain.ends_with(end)) && !words.iter().any(|word| WORK_WORDS.contains(word))
@@ -643,29 +612,6 @@ mod tests {
         ];
         for (title, expected) in table {
             assert_eq!(kind(title), expected, "{title}");
-        }
-    }
-
-    #[test]
-    fn labels_are_told_from_text() {
-        use Kind::{Dropped, Notes, Optional, Waiting, Work};
-        let table = [
-            ("**Acceptance criteria:**", Some(Notes)),
-            ("**Out of scope**:", Some(Notes)),
-            ("__Manual steps__", Some(Waiting)),
-            ("Won't do:", Some(Dropped)),
-            ("**🎁 Stretch goals**", Some(Optional)),
-            ("**Tasks:**", Some(Work)),
-            ("Notes:", Some(Work)),
-            ("**Progress**", Some(Work)),
-            ("Acceptance criteria of these and all other tasks:", Some(Work)),
-            ("Acceptance criteria", None),
-            ("**Out of scope**: nothing", None),
-            ("**a** and **b**:", None),
-            ("", None),
-        ];
-        for (line, expected) in table {
-            assert_eq!(label(line).map(kind_of_label), expected, "{line}");
         }
     }
 

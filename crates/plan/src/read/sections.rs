@@ -2,6 +2,7 @@
 
 use crate::check::finding::SkippedKind;
 use crate::read::heading;
+use crate::read::label;
 use crate::read::phase;
 use crate::read::section::{self, Kind};
 use crate::read::status;
@@ -96,7 +97,7 @@ impl Sections {
 
     /// Opens the section of a label, unless it is work; returns whether it did.
     pub(crate) fn open_label(&mut self, label: &str, at: usize) -> bool {
-        let kind = section::kind_of_label(label);
+        let kind = label::kind(label);
         if kind != Kind::Work {
             let title = text::first_chars(label, MAX_HEADING_CHARS).to_owned();
             let (status, is_said, is_status_said) = (None, false, false);

@@ -232,3 +232,14 @@ fn a_table_may_answer_whether_its_tasks_are_done() {
     let landed = [orchestrate_core::TaskId::from("b")];
     assert_eq!(crate::write_boxes(boxes, &landed), boxes.replace("[ ] b", "[x] b"));
 }
+
+#[test]
+fn a_remark_at_the_end_of_a_heading_puts_its_section_off_or_makes_it_optional() {
+    let source = "## Phase 1\n- [ ] T1 a\n\n## Phase 2 (on hold)\n- [ ] T2 b\n\n## Phase 3 (optional)\n- [ ] T3 c\n\n\
+                  ## Phase 4 (future)\n- [ ] T4 d\n";
+    assert_eq!(statuses(source), ["T1 Todo", "T3 Todo"]);
+    assert_eq!(plan(source).tasks.iter().filter(|task| task.optional).count(), 1);
+    assert_eq!(skipped(source), ["5: under \"Phase 2 (on hold)\"", "11: under \"Phase 4 (future)\""]);
+    // A numbered heading with fields is a task all the same.
+    assert_eq!(statuses("# P\n\n### 2.1 API (optional)\n\n**Files:** a\n"), ["2.1 Todo"]);
+}

@@ -59,7 +59,7 @@ impl TaskLevels {
             return Some(NOTHING);
         }
         let is_struck = text.starts_with("~~");
-        if self.0 & Self::bit(level) == 0 || (!is_struck && section::kind(title) != Kind::Work) {
+        if self.0 & Self::bit(level) == 0 || (!is_struck && !section::is_work(title)) {
             return None;
         }
         let is_named = |text: &str| heading::task(text).is_some() || has_id(text);
@@ -82,7 +82,7 @@ pub(crate) fn is_fielded(source: &Source<'_>, (level, title): (u8, &str), after:
         && has_task_fields(source, after)
         && heading::task(text).is_none()
         && phase::of_heading(title).is_none()
-        && section::kind(title) == Kind::Work
+        && section::is_work(title)
         && !groups_numbers(level, text, after)
         && !own(after).flat_map(items_of).any(|item| {
             let line = first_line(source, item);

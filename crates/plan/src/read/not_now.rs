@@ -139,6 +139,23 @@ const PUT_OFF: &[&str] = &[
     "deferred",
     "postponed",
     "out of scope",
+    "not in scope",
+    "future",
+    "future work",
+    "later",
+    "someday",
+    "on hold",
+    "cancelled",
+    "canceled",
+    "abandoned",
+    "obsolete",
+    "superseded",
+    "won't do",
+    "wont do",
+    "won't fix",
+    "not doing",
+    "do not implement",
+    "skip",
     "zurückgestellt",
     "verschoben",
     "reporté",
@@ -146,6 +163,10 @@ const PUT_OFF: &[&str] = &[
     "adiado",
     "отложено",
 ];
+
+/// Remarks in parentheses at the end of a heading that make its section optional.
+const OPTIONAL_REMARKS: &[&str] =
+    &["optional", "nice to have", "nice-to-have", "stretch", "stretch goal", "optionnel", "opcional", "可选", "任意"];
 
 /// Headings of sections that wait for a person.
 const WAITING: &[&str] = &["blocker", "blockers", "current blockers", "known blockers", "questions"];
@@ -196,8 +217,19 @@ pub(crate) fn is_struck(title: &str) -> bool {
 
 /// Reports whether a heading, in lower case, ends with a remark that puts its section off: `Phase 5 (deferred)`.
 pub(crate) fn is_put_off(title: &str) -> bool {
-    let inner = title.trim_end().strip_suffix(')').and_then(|rest| rest.rsplit_once('('));
-    inner.is_some_and(|(_, remark)| PUT_OFF.contains(&remark.trim()))
+    remark(title).is_some_and(|remark| PUT_OFF.contains(&remark))
+}
+
+/// Reports whether a heading, in lower case, ends with a remark that makes its section optional: `Phase 5 (optional)`.
+pub(crate) fn is_optional(title: &str) -> bool {
+    remark(title).is_some_and(|remark| OPTIONAL_REMARKS.contains(&remark))
+}
+
+/// Returns the remark in parentheses that ends a heading, but for emoji after it.
+fn remark(title: &str) -> Option<&str> {
+    let text = title.trim_end_matches(|c: char| !c.is_alphanumeric() && !matches!(c, ')' | '）'));
+    let open = |c: char| matches!(c, '(' | '（');
+    Some(text.strip_suffix([')', '）'])?.rsplit_once(open)?.1.trim())
 }
 
 /// Returns what the plan wants of a section, given the words of its heading in lower case, joined by blanks.

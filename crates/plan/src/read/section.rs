@@ -449,7 +449,24 @@ pub(crate) fn kind(title: &str) -> Kind {
     if not_now::is_struck(&title) || not_now::is_put_off(&title) {
         return Kind::Dropped;
     }
-    let words = words(&title);
+    match kind_of_words(&title) {
+        Kind::Work if not_now::is_optional(&title) => Kind::Optional,
+        kind => kind,
+    }
+}
+
+/// Reports whether such a heading is that of work, which a remark may make optional.
+pub(crate) fn is_work(title: &str) -> bool {
+    match kind(title) {
+        Kind::Work => true,
+        Kind::Optional => not_now::is_optional(&title.to_lowercase()),
+        Kind::Notes | Kind::Waiting | Kind::Dropped => false,
+    }
+}
+
+/// Returns what the boxes below a heading are by its words, in lower case.
+fn kind_of_words(title: &str) -> Kind {
+    let words = words(title);
     let plain = unnumbered(&words);
     if !plain.split(' ').next().is_some_and(|first| FIRST_WORDS.contains(first)) {
         return if holds_notes(&plain, &words) { Kind::Notes } else { Kind::Work };
@@ -594,12 +611,18 @@ mod tests {
 
     #[test]
     fn sections_that_are_put_off_or_for_the_user_hold_no_tasks() {
-        use Kind::{Dropped, Notes, Waiting, Work};
+        use Kind::{Dropped, Notes, Optional, Waiting, Work};
         let table = [
             ("User Review Required", Waiting),
             ("User review page", Work),
             ("Phase 5: Future (deferred)", Dropped),
             ("Phase 5: Deferred rendering (shaders)", Work),
+            ("Phase 5: Mobile (on hold) ⏸", Dropped),
+            ("Exports (won't do)", Dropped),
+            ("Phase 5: Polish (optional)", Optional),
+            ("阶段三（可选）", Optional),
+            ("Acceptance criteria (optional)", Notes),
+            ("Show orders (cancelled or not)", Work),
             ("~~Phase 4: Old~~", Dropped),
             ("~~Phase 4: Old~~ (merged)", Dropped),
             ("~~Phase 4: Old~~ (done)", Work),

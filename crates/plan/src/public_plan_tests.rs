@@ -439,6 +439,9 @@ fn a_document_that_says_nothing_or_what_is_done_is_no_task() {
         "# Done\n\nEverything that was planned was built.\n",
         "# T\n\n## Completed\n\n- The parser of the language\n- The printer of the language\n",
         "# T\n\nThis was a plan for the parser.\n\nAll tasks are done.\n",
+        "# T\n\n**Status**: ✅ Completed\n\nWrite the parser of the language.\n",
+        "# T\n\n## Status\n\nRejected.\n\n## Context\n\nWrite the parser of the language.\n",
+        "# Task ID: 1\n# Title: Parser\n# Status: done\n\nWrite the parser of the language.\n",
         "# T\n\n<!-- write what is to be done here -->\n",
         "# T\n\n- [?] an odd box is said with its line\n",
         "# T\n\n## Manual steps\n\n- [ ] Ask the owner for a key\n",
@@ -453,8 +456,11 @@ fn a_document_that_says_nothing_or_what_is_done_is_no_task() {
 
 #[test]
 fn a_document_without_marks_is_one_task() {
-    for text in ["Fix the crash when the name is empty.\n", "# 修正\n\n名前が空のときの異常終了を直す。\n"]
-    {
+    for text in [
+        "Fix the crash when the name is empty.\n",
+        "# 修正\n\n名前が空のときの異常終了を直す。\n",
+        "# T\n\n**Status**: accepted\n\n## Parser\n\nWrite it again from scratch.\n\n**Status**: done\n",
+    ] {
         let (plan, errors) = read(text, &KnownNames::default());
         assert_eq!((plan.tasks.len(), errors.len()), (1, 0), "{text}: {errors:?}");
         let codes: Vec<FindingCode> = plan.warnings.iter().map(|warning| warning.code).collect();

@@ -4,6 +4,7 @@
 
 use orchestrate_core::task::TaskStatus;
 
+use crate::fields::attributes;
 use crate::read::collect::Collected;
 use crate::read::note::Note;
 use crate::read::section;
@@ -19,6 +20,9 @@ const MAX_TITLE_CHARS: usize = 80;
 /// The length from which on a text may describe work.
 const MIN_WORDS: usize = 3;
 const MIN_IDEOGRAPHS: usize = 6;
+
+/// The maximum level of a section that concerns the whole document.
+const SECTION_LEVEL: u8 = 2;
 
 /// First words of a heading below which everything is done.
 const DONE: &[&str] = &["done", "completed", "complete", "finished", "archive", "archived", "changelog", "history"];
@@ -53,7 +57,7 @@ pub(crate) fn task(found: &Collected, at: usize) -> Option<Draft> {
     let notes: Vec<&Note> = open_notes(&found.notes);
     let first = notes.iter().map(|note| note.text.trim()).find(|text| !text.is_empty())?;
     let is_stub = !notes.iter().any(|note| is_sentence(&note.text));
-    if is_stub || notes.iter().any(|note| says_no_work(&note.text)) {
+    if is_stub || notes.iter().any(|note| says_no_work(&note.text)) || found.notes.iter().any(says_over) {
         return None;
     }
     let title = found.title.clone().unwrap_or_else(|| headline(first));
@@ -100,6 +104,24 @@ fn says_no_work(text: &str) -> bool {
             .any(|words| line.strip_prefix(words).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
     };
     text.lines().any(said)
+}
+
+/// Reports whether a note says that the work of the whole document is over, or not to be done: in a heading
+/// `Status: done`, a section "Status", or a line `**Status**: done` above all sections.
+fn says_over(note: &Note) -> bool {
+    let is_over = |text: &str| status::of_text(text.trim()).is_some_and(|status| !status.runs());
+    let is_status = |word: &str| word.trim().eq_ignore_ascii_case("status");
+    let in_line = |line: &str| {
+        let line = line.trim_start_matches(['-', '>', ' ']);
+        attributes::detail_key(line)
+            .and_then(|(word, at)| line.get(at..).filter(|_| is_status(word)))
+            .is_some_and(|value| is_over(value.trim_start_matches(['*', '_'])))
+    };
+    let heading = note.heading.as_deref().unwrap_or_default();
+    let is_section = note.level <= SECTION_LEVEL && is_status(heading);
+    heading.split_once(':').is_some_and(|(word, value)| is_status(word) && is_over(value))
+        || (is_section && note.text.lines().next().is_some_and(is_over))
+        || (note.level <= 1 && note.text.lines().any(in_line))
 }
 
 /// Returns the first line of a text as a title.

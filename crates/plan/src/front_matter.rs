@@ -15,6 +15,7 @@ use crate::fields::value;
 use crate::front_and_body::{NotMapping, not_mapping};
 use crate::read::checkbox::looks_like_box;
 use crate::read::source::Source;
+use crate::read::todos;
 use orchestrate_core::similar::{edit_distance, nearest};
 
 /// The settings in a plan's front matter, all of them optional.
@@ -314,6 +315,8 @@ impl FrontMatterKey<'_> {
             "budget_usd" => front.budget_usd = self.take(self.dollars(), DOLLARS, findings),
             "merge" => front.merge = self.take(self.word(), "auto, review or none", findings),
             "review" => front.review = self.take(self.review(), "`required` or `none`", findings).unwrap_or_default(),
+            // Tasks, where a plan has no others.
+            todos::KEY => {}
             _ => {
                 let message = format!("unknown key `{}` in the front matter", self.key);
                 let found = Pending::new(self.offset, FindingCode::UnknownKey, self.key, message);

@@ -243,3 +243,30 @@ fn a_remark_at_the_end_of_a_heading_puts_its_section_off_or_makes_it_optional() 
     // A numbered heading with fields is a task all the same.
     assert_eq!(statuses("# P\n\n### 2.1 API (optional)\n\n**Files:** a\n"), ["2.1 Todo"]);
 }
+
+#[test]
+fn the_to_dos_of_a_front_matter_are_tasks_where_nothing_else_is() {
+    let front = "---\nname: Login\ntodos:\n  - id: form\n    content: \"Draw the form: plain\"\n    status: completed\n  \
+                 - id: check\n    content: >-\n      Check the\n      password\n    status: pending\n    dependencies:\n      \
+                 - form\n  - id: old\n    content: Drop it\n    status: cancelled\n    dependencies: [\"form\", check]\n\
+                 isProject: false\n---\n";
+    let source = &format!("{front}\n# Login\n\nA form that asks for the password.\n");
+    assert_eq!(statuses(source), ["form Done", "check Todo", "old Cancelled"]);
+    let found = plan(source).tasks;
+    let titles: Vec<&str> = found.iter().map(|task| task.title.as_str()).collect();
+    assert_eq!(titles, ["Draw the form: plain", "Check the password", "Drop it"]);
+    let depends: Vec<usize> = found.iter().map(|task| task.depends.len()).collect();
+    assert_eq!(depends, [0, 1, 2]);
+    let landed = [orchestrate_core::TaskId::from("check")];
+    assert_eq!(crate::write_boxes(source, &landed), source.replace("pending", "completed"));
+    assert_eq!(
+        crate::write_boxes(&source.replace('\n', "\r\n"), &landed),
+        source.replace("pending", "completed").replace('\n', "\r\n")
+    );
+    let with_boxes = format!("{front}\n- [ ] T1 a\n");
+    assert_eq!(statuses(&with_boxes), ["T1 Todo"]);
+    assert!(
+        warnings(&with_boxes)
+            .contains(&"4: the plan has other tasks, so the to-dos of its front matter are not read".to_owned())
+    );
+}

@@ -32,6 +32,7 @@ use crate::read::source::{Inline, Source};
 use crate::read::style::Style;
 use crate::read::task_line::Draft;
 use crate::read::text;
+use crate::read::todos;
 use crate::read::whole;
 use orchestrate_core::ids::TaskId;
 use orchestrate_core::invisible::hidden;
@@ -211,7 +212,15 @@ impl Body<'_, '_> {
         if self.source.text.contains("<!--") {
             hidden_comments(self.source, &blocks, findings);
         }
-        Some(collect::collect(self.source, &blocks, known, findings))
+        let mut collected = collect::collect(self.source, &blocks, known, findings);
+        let todos = todos::tasks(self.source, self.start);
+        if collected.drafts.is_empty() {
+            collected.drafts = todos;
+        } else if let Some(first) = todos.first() {
+            let message = "the plan has other tasks, so the to-dos of its front matter are not read";
+            findings.warn(Pending::new(first.at, FindingCode::UnusedKey, todos::KEY, message));
+        }
+        Some(collected)
     }
 
     /// Makes one task of a document that marks none, if it describes work; else having no tasks is an error.

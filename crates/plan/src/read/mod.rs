@@ -27,4 +27,5 @@ pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod task_line;
 pub(crate) mod text;
+pub(crate) mod todos;
 pub(crate) mod whole;

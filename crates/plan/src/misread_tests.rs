@@ -270,3 +270,11 @@ fn the_to_dos_of_a_front_matter_are_tasks_where_nothing_else_is() {
             .contains(&"4: the plan has other tasks, so the to-dos of its front matter are not read".to_owned())
     );
 }
+
+#[test]
+fn phases_that_are_bullets_go_in_their_order() {
+    let source = "- **Phase 1: Set up**\n  - [ ] T1 a\n- **Phase 2: Build**\n  - [ ] T2 b\n- Docs\n  - [ ] T3 c\n";
+    let depends: Vec<Vec<String>> =
+        plan(source).tasks.iter().map(|task| task.depends.iter().map(ToString::to_string).collect()).collect();
+    assert_eq!(depends, [vec![], vec!["T1".to_owned()], vec!["T2".to_owned()]]);
+}

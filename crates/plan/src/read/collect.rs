@@ -414,7 +414,7 @@ impl Walk<'_, '_> {
         let label = label::of_line(&line.text).unwrap_or(&line.text);
         let is_label = is_parent && line.is_one_line() && self.sections.open_label(label, item.range.start);
         let own = (is_parent && self.excluded().is_none()).then(|| self.handed_down_unboxed(item, line, inherited));
-        let is_place = own.is_some() && self.is_ordered(item);
+        let is_place = own.is_some() && (self.is_ordered(item) || phase::begins(&line.text));
         self.sections.place.phase += usize::from(is_place);
         for block in &item.blocks {
             match block {

@@ -278,3 +278,12 @@ fn phases_that_are_bullets_go_in_their_order() {
         plan(source).tasks.iter().map(|task| task.depends.iter().map(ToString::to_string).collect()).collect();
     assert_eq!(depends, [vec![], vec!["T1".to_owned()], vec!["T2".to_owned()]]);
 }
+
+#[test]
+fn headings_of_tasks_beside_a_box_are_said_by_a_run() {
+    let source = "# P\n\n### Task 1: a\n\nText.\n\n### Task 2: b ✅\n\nText.\n\n### Task 3: ~~c~~\n\nText.\n\n## Rest\n\n\
+                  - [ ] d\n";
+    assert_eq!(statuses(source), ["d Todo"]);
+    let said = "line 3 is not run: it has neither a box nor fields; the plan's tasks are its boxes";
+    assert_eq!(plan(source).not_run(), [said]);
+}

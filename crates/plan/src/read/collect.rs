@@ -232,7 +232,11 @@ impl Walk<'_, '_> {
         } else if self.open_step.is_none()
             && let Some(reason) = self.levels.reason(self.reader.source, (level, title), after)
         {
-            self.open_step = Some(OpenStep { at: text.start, level, drafts: self.found.drafts.len(), reason });
+            let own = heading::after_mark(title);
+            let own = heading::task(own).map_or(own, |found| own.get(found.rest..).unwrap_or_default());
+            let is_open = heading::status(title).is_none_or(TaskStatus::runs) && strike::status(own).is_none();
+            let drafts = self.found.drafts.len();
+            self.open_step = Some(OpenStep { at: text.start, level, drafts, reason, is_open });
         }
         self.sections.open(level, title, text.start);
     }
@@ -244,7 +248,8 @@ impl Walk<'_, '_> {
             && self.excluded().is_none_or(|section| section.begins_at(step.at))
         {
             let reason = format!("{}; {}", step.reason, self.style.tasks());
-            self.reader.findings.skip(step.at, reason);
+            let kind = if step.is_open { SkippedKind::OddBox } else { SkippedKind::Other };
+            self.reader.findings.skip_as(kind, step.at, reason);
         }
     }
 

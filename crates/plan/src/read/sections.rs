@@ -47,6 +47,8 @@ pub(crate) struct OpenStep {
     pub(crate) drafts: usize,
     /// Why it is none.
     pub(crate) reason: &'static str,
+    /// Whether nothing says that it is done or not to be done.
+    pub(crate) is_open: bool,
 }
 
 /// A section that is not over.

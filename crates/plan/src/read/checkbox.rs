@@ -59,7 +59,13 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
     }
     let bare = text.trim_start_matches(['*', '_']);
     if bare.len() < text.len() {
-        return has_box(bare).then(|| "the box is emphasised: write `[ ]` before the marks".to_owned());
+        // The marks may end right after the box.
+        let is_alone = || {
+            let rest = bare.get(3..).filter(|_| bare.get(..3).is_some_and(|mark| read_box(mark).is_some()));
+            rest.is_some_and(|rest| rest.trim_start_matches(['*', '_']).trim_end().starts_with([' ', '\t']))
+        };
+        let is_odd = has_box(bare) || is_alone();
+        return is_odd.then(|| "the box is emphasised: write `[ ]` before the marks".to_owned());
     }
     if let Some(escaped) = text.strip_prefix("\\[") {
         let plain = format!("[{}", escaped.replacen("\\]", "]", 1));
@@ -202,6 +208,7 @@ mod tests {
             "\\[ ] a",
             "\\[x\\] a",
             "**[ ] a**",
+            "**[x]** a",
             "☐ a",
             "□ a",
             "［ ］ a",
@@ -225,6 +232,8 @@ mod tests {
             "[ ",
             "[é]",
             "**a**",
+            "**[x]**",
+            "**[x](a)** b",
             "\\[a] b",
             "[x]-axis",
             "[          ] a",

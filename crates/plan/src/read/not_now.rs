@@ -56,7 +56,14 @@ const DROPPED: &[&str] = &[
     "parking lot",
     "risks",
     "risks and mitigations",
+    "risks mitigations",
     "references",
+    "not now",
+    "not planned",
+    "post mvp",
+    "alternatives",
+    "alternatives considered",
+    "rejected alternatives",
     // German
     "nicht im umfang",
     "außerhalb des umfangs",
@@ -169,7 +176,23 @@ const OPTIONAL_REMARKS: &[&str] =
     &["optional", "nice to have", "nice-to-have", "stretch", "stretch goal", "optionnel", "opcional", "可选", "任意"];
 
 /// Headings of sections that wait for a person.
-const WAITING: &[&str] = &["blocker", "blockers", "current blockers", "known blockers", "questions"];
+const WAITING: &[&str] = &[
+    "blocker",
+    "blockers",
+    "current blockers",
+    "known blockers",
+    "questions",
+    "sign off",
+    "sign offs",
+    "signoff",
+    "approvals",
+    "stakeholder approval",
+    "stakeholder sign off",
+    "decisions needed",
+    "decision needed",
+    "decisions required",
+    "pending decisions",
+];
 
 /// Beginnings of such headings.
 const WAITING_FOR: &[&str] =

@@ -615,6 +615,13 @@ mod tests {
         let table = [
             ("User Review Required", Waiting),
             ("User review page", Work),
+            ("Sign-off", Waiting),
+            ("Approvals (legal)", Waiting),
+            ("Approval workflow", Work),
+            ("Decisions needed", Waiting),
+            ("Risks & Mitigations", Dropped),
+            ("Post-MVP", Dropped),
+            ("Post-MVP pages", Work),
             ("Phase 5: Future (deferred)", Dropped),
             ("Phase 5: Deferred rendering (shaders)", Work),
             ("Phase 5: Mobile (on hold) ⏸", Dropped),

@@ -299,11 +299,11 @@ fn in_parentheses(title: &str) -> Option<(usize, &str)> {
     Some((open, inner))
 }
 
-/// Returns the words of a title beside an open box that say another status, with that status: a mark of what is done at
-/// its beginning, or a mark or words at its end, in parentheses or after a dash.
+/// Returns the words of a title beside an open box that say another status, with that status: a mark of what is done or
+/// blocked at its beginning, or a mark or words at its end, in parentheses or after a dash.
 pub(crate) fn beside_box(title: &str) -> Option<(TaskStatus, &str)> {
     let title = title.trim_end();
-    let mark = leading_mark(title).filter(|(status, _)| *status == TaskStatus::Done);
+    let mark = leading_mark(title).filter(|(status, _)| !status.runs());
     if let Some((status, rest)) = mark {
         return Some((status, title.get(..title.len() - rest.len())?.trim_end_matches([' ', ':', '-'])));
     }
@@ -379,6 +379,7 @@ mod tests {
     fn a_title_beside_an_open_box_may_say_a_status() {
         let table = [
             ("✅ Parse", Some((Done, "✅"))),
+            ("⏸\u{fe0f} Parse", Some((Blocked, "⏸\u{fe0f}"))),
             ("Parse ✅", Some((Done, "✅"))),
             ("Parse (done)", Some((Done, "done"))),
             ("Parse (in progress)", Some((InProgress, "in progress"))),

@@ -69,9 +69,10 @@ impl Reader<'_, '_> {
 
     /// Returns the key in the last line of a paragraph, and the end of what stands before it.
     fn key_at_end(&self, paragraph: Range<usize>) -> Option<(usize, OpenKey)> {
-        let (at, line) = self.source.lines(paragraph.clone()).last()?;
+        let start = paragraph.start;
+        let (at, line) = self.source.lines(paragraph).last()?;
         let key = self.open_key(at..at + line.len())?;
-        Some((paragraph.start + self.source.slice(paragraph.start..at).trim_end().len(), key))
+        Some((start + self.source.slice(start..at).trim_end().len(), key))
     }
 
     /// Returns the key in a line that has no value for it.

@@ -68,9 +68,10 @@ fn is_field(name: &str, value: &str) -> bool {
 
 /// Stores the value of a field, or a further line of it.
 fn set(draft: &mut Draft, key: &str, source: &Source<'_>, place: Range<usize>) {
-    let written = source.slice(place.clone());
+    let start = place.start;
+    let written = source.slice(place);
     let value = text::unwrap_marks(written);
-    let offset = place.start + written.find(value).unwrap_or_default();
+    let offset = start + written.find(value).unwrap_or_default();
     match key {
         "id" if TaskId::is_plain(value) => draft.id = Some(Located { text: value.to_owned(), offset }),
         // The marks of a text in several lines.

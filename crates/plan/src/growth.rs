@@ -52,6 +52,10 @@ const INPUTS: &[Input] = &[
     ("a table", |n| format!("Task | Status\n--- | ---\n{}", "x | done\n".repeat(n / 9))),
     ("a wide table", |n| format!("Task | Status{}\n--- | ---\n{}", " | c".repeat(n / 8), "x\n".repeat(n / 4))),
     ("an ordered list", |n| format!("## Steps\n\n{}", "1. x\n".repeat(n / 5))),
+    ("to-dos of a front matter", |n| {
+        format!("---\ntodos:\n  - content: >\n{}---\n\nProse.\n", "      x\n".repeat(n / 8))
+    }),
+    ("labels", |n| "**Out of scope:**\n- [ ] x\n\n".repeat(n / 27)),
     ("slugs", |n| (0..n / 26).map(|at| format!("- [ ] abcdefghijkl{}\n", at / 2)).collect()),
     ("no tasks", |n| "## Step\n\n- x\n".repeat(n / 13)),
     ("a group of unknown dependencies", |n| group(n, &format!("depends: {}", "T9, ".repeat(2_000)))),

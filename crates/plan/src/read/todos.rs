@@ -78,7 +78,8 @@ fn set(draft: &mut Draft, key: &str, source: &Source<'_>, place: Range<usize>) {
         "content" | "title" if matches!(value, ">" | ">-" | "|" | "|-" | "") => {}
         "content" | "title" => {
             let blank = if draft.title.is_empty() { "" } else { " " };
-            draft.title = [draft.title.as_str(), blank, value].concat();
+            draft.title.push_str(blank);
+            draft.title.push_str(value);
         }
         "status" => {
             draft.status = status::of_text(value).unwrap_or_default();

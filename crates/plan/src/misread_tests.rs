@@ -161,6 +161,15 @@ fn boxes_below_a_label_are_work_where_nothing_else_is() {
 }
 
 #[test]
+fn a_label_above_bullets_refuses_no_goal() {
+    let source =
+        "# P\n\n**Prerequisites:**\n- Node\n\nWrite the parser of the language.\n\n**Open questions:**\n- Why?\n";
+    assert!(plan(source).is_goal());
+    let phases = "## Phase 1\n\n- a\n\n**Acceptance criteria:**\n- it works\n\n## Phase 2\n\n- b\n";
+    assert_eq!(statuses(phases), ["a Todo", "b Todo"]);
+}
+
+#[test]
 fn parts_below_labels_go_in_their_order() {
     let waits = |source: &str| -> Vec<String> {
         let ids = |ids: &[orchestrate_core::TaskId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");

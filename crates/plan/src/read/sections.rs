@@ -150,7 +150,11 @@ impl Sections {
     /// Returns, once, a section of prerequisites, or one that waits for a person, with its offset, if its list is not
     /// work for that reason.
     pub(crate) fn say_excluded(&mut self) -> Option<(usize, &OpenSection)> {
-        let is_not_work = |open: &&mut OpenSection| !matches!(open.kind, Kind::Work | Kind::Optional) && !open.is_said;
+        let is_not_work = |open: &&mut OpenSection| {
+            // A label stands above remarks of a goal as well, which does not refuse it.
+            let is_heading = open.level < PHASE_LABEL_LEVEL;
+            is_heading && !open.is_said && !matches!(open.kind, Kind::Work | Kind::Optional)
+        };
         let open = self.open.iter_mut().find(is_not_work)?;
         if open.kind != Kind::Waiting && !section::is_prerequisites(&open.title) {
             return None;

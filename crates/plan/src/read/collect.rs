@@ -109,6 +109,7 @@ impl Walk<'_, '_> {
             rest = after;
             match block {
                 Block::Heading { level, text, title } => {
+                    self.sections.close_label();
                     if self.begins_task(*level, title, after, with_fields) {
                         let is_step = heading::is_step(title);
                         let ends = |block: &Block| self.ends_task((*level, is_step), block);

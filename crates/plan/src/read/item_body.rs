@@ -19,7 +19,10 @@ impl Reader<'_, '_> {
     pub(crate) fn split_key<'i>(&self, item: &Item, line: &Inline<'i>) -> Option<(Inline<'i>, OpenKey)> {
         // Most items have one line.
         let has_list = !line.is_one_line() && item.blocks.first().is_some_and(|block| self.begins_with_value(block));
-        let last = line.lines().last().filter(|_| has_list)?;
+        if !has_list {
+            return None;
+        }
+        let last = line.lines().last()?;
         let key = self.open_key(line.place(&last))?;
         Some((line.without_lines(&[last]), key))
     }

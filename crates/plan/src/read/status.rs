@@ -240,15 +240,17 @@ pub(crate) fn known_words(text: &str) -> Range<usize> {
     }
 }
 
-/// The maximum length of such a heading.
+/// The maximum length of a heading that is a status, and of the blanks in it.
 const MAX_SECTION_BYTES: usize = 40;
+const MAX_SECTION_BLANKS: usize = 3;
 
 /// What headings that are a status may name after it: `Completed tasks`.
 const NOUNS: &[&str] = &[" tasks", " items", " work", " features", " steps", " phases", " milestones", " issues"];
 
 /// Returns the status that the whole of a section's heading says, unless its work is open: `Done`, `Completed tasks`.
 pub(crate) fn of_section(heading: &str) -> Option<TaskStatus> {
-    if heading.len() > MAX_SECTION_BYTES {
+    // Most headings are longer.
+    if heading.len() > MAX_SECTION_BYTES || heading.bytes().filter(|byte| *byte == b' ').count() > MAX_SECTION_BLANKS {
         return None;
     }
     let lower = heading.trim_end_matches([':', ' ']).to_lowercase();
@@ -277,7 +279,9 @@ pub(crate) fn place(line: &str) -> Option<Range<usize>> {
 fn split_trailing(title: &str) -> Option<(TaskStatus, &str, Range<usize>)> {
     let title = title.trim_end();
     let is_mark = |c: char| !c.is_ascii() && MARKS.iter().any(|(mark, _)| *mark == c);
-    if let Some(at) = title.rfind(is_mark).filter(|at| *at > 0) {
+    // Most titles are ASCII, and so without a mark.
+    let last = if title.is_ascii() { None } else { title.rfind(is_mark) };
+    if let Some(at) = last.filter(|at| *at > 0) {
         let status = of_text(title.get(at..)?)?;
         let words = leading_mark(title.get(at..)?).map_or("", |(_, rest)| rest);
         let ends = words.is_empty() || of_words(words).is_some();

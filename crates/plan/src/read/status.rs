@@ -211,13 +211,17 @@ fn is_day(text: &str) -> bool {
     parts().count() == 3 && parts().all(is_number)
 }
 
-/// Reports whether a text names a day, a commit or a pull request: `on Jan 31`, `in PR #12`.
+/// Reports whether a text names a day, a commit or a pull request (`on Jan 31`, `in PR #12`), rather than a version in
+/// which something was done (`fixed in v2`), which may be what a task is about.
 fn is_place(text: &str) -> bool {
-    let is_link = |word: &str| matches!(word, "on" | "in" | "at" | "by" | "via" | "with" | "since");
-    let has_number = |place: &str| place.contains('#') || place.contains(|c: char| c.is_ascii_digit());
-    let is_url = |place: &str| place.contains("://");
-    let is_share = |place: &str| place.contains(" of ") || (place.contains(['%', '/']) && !is_url(place));
-    text.split_once(' ').is_some_and(|(link, place)| is_link(link) && has_number(place) && !is_share(place))
+    let Some((link, place)) = text.split_once(' ') else { return false };
+    let has_number = place.contains(|c: char| c.is_ascii_digit());
+    let is_change = place.contains(['#', '!']) || place.contains("://") || place.contains("PR ");
+    match link {
+        "on" => has_number && !place.contains(" of "),
+        "in" | "at" | "by" | "via" | "with" => (has_number && is_change) || place.starts_with("commit "),
+        _ => false,
+    }
 }
 
 /// Returns the part of a text that may be a status, without a remark after it, as it stands in the table.
@@ -370,6 +374,7 @@ mod tests {
             ("done in 2 of 5", None),
             ("done in part", None),
             ("Fixed 2 bugs", None),
+            ("fixed in v2", None),
             ("blocked by 2.1", None),
             ("Done:", None),
             ("50 %", None),

@@ -296,3 +296,11 @@ fn headings_of_tasks_beside_a_box_are_said_by_a_run() {
     let said = "line 3 is not run: it has neither a box nor fields; the plan's tasks are its boxes";
     assert_eq!(plan(source).not_run(), [said]);
 }
+
+#[test]
+fn headings_of_tasks_may_have_a_hyphen() {
+    let source = "# P\n\n### TASK-001: a\n- **Status**: Done\n- **Priority**: High\n\n### TASK-002: b\n- **Status**: TODO\n\n\
+                  ### TASK-003: c\n\nText.\n";
+    assert_eq!(statuses(source), ["TASK-001 Done", "TASK-002 Todo", "TASK-003 Todo"]);
+    assert_eq!(plan(source).tasks[2].after, [orchestrate_core::TaskId::from("TASK-002")]);
+}

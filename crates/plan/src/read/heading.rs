@@ -35,7 +35,7 @@ const WORDS: &[(&str, &str)] = &[
     ("스텝", "S"),
 ];
 
-/// A heading of the form `Task N: …`, `Step N: …`, `TN: …`, `US-N: …`.
+/// A heading of the form `Task N: …`, `Step N: …`, `TASK-N: …`, `TN: …`, `US-N: …`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TaskHeading<'a> {
     /// `T` for a task, `S` for a step, `US-` for a story; empty if the id is written itself.
@@ -46,7 +46,7 @@ pub(crate) struct TaskHeading<'a> {
     pub(crate) rest: usize,
     /// The number alone, for references such as `Tasks 1-4`.
     pub(crate) number: &'a str,
-    /// Whether it counts (`Task 1`, `Step 2`), and so gives an order; `T1` is a name.
+    /// Whether it counts (`Task 1`, `Step 2`, `TASK-3`), and so gives an order; `T1` is a name.
     pub(crate) counts: bool,
 }
 
@@ -64,7 +64,11 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     let after_word = body.get(text::position(body, |c| !c.is_alphabetic())..).unwrap_or_default();
     // What most titles begin with is followed by another word, which is no number.
     let is_followed = after_word.trim_start_matches([' ', '#']).starts_with(|c: char| c.is_ascii_alphabetic());
-    if !is_followed && let Some((word, letter, rest)) = first_word(body) {
+    let is_joined = after_word.starts_with('-');
+    if !is_followed
+        && !is_joined
+        && let Some((word, letter, rest)) = first_word(body)
+    {
         let number_at = rest.len() - rest.trim_start_matches([' ', '#']).len();
         let found = identify::leading(rest.get(number_at..)?)?;
         let digits = found.id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -78,8 +82,9 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
         });
     }
     let found = identify::leading(body)?;
-    let number = found.id.strip_prefix("US-").or_else(|| found.id.strip_prefix('T'))?;
-    Some(TaskHeading { letter: "", written: found.id, rest: start + found.rest, number, counts: false })
+    let of_task = found.id.strip_prefix("TASK-");
+    let number = of_task.or_else(|| found.id.strip_prefix("US-")).or_else(|| found.id.strip_prefix('T'))?;
+    Some(TaskHeading { letter: "", written: found.id, rest: start + found.rest, number, counts: of_task.is_some() })
 }
 
 /// Reports whether a heading is that of a step.
@@ -176,6 +181,9 @@ mod tests {
             ("**Task 1.2 — Do", heading("T1.2", 15, "1.2")),
             ("T003 - Do", heading("T003", 7, "003")),
             ("US-001: Do", heading("US-001", 8, "001")),
+            ("TASK-001: Do", heading("TASK-001", 10, "001")),
+            ("Task-force: Do", None),
+            ("TASK-A: Do", None),
             ("Tarefa 3: Do", heading("T3", 10, "3")),
             ("ЗАДАЧА 4. Do", heading("T4", 16, "4")),
             ("任务5：Do", heading("T5", 10, "5")),

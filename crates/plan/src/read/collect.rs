@@ -555,6 +555,7 @@ impl Walk<'_, '_> {
         let phase = phase::of_heading(&inline.text);
         if phase.is_some() {
             self.sections.open(level, title, range.start);
+            self.sections.forget_status();
         }
         let without_box = BoxMark {
             status: heading::status(&inline.text).unwrap_or_default(),

@@ -46,6 +46,9 @@ pub(crate) fn mark_of_cell(said: &str, at: usize) -> Option<Mark> {
         // The cell is in front of a bar.
         return Some(Mark { range: at..at, done: "Done ".into() });
     }
+    if is_yes(said) {
+        return Some(Mark { range: at..at + said.len(), done: said.to_owned().into() });
+    }
     let answer = ANSWERS.iter().find(|(no, _)| said.eq_ignore_ascii_case(no));
     match answer.and_then(|(_, yes)| yes.split_at_checked(1)) {
         Some((first, rest)) if said.starts_with(|c: char| c.is_ascii_uppercase()) => {
@@ -59,13 +62,16 @@ pub(crate) fn mark_of_cell(said: &str, at: usize) -> Option<Mark> {
 
 /// Returns the status that the cell of a table says, which may answer whether its task is done.
 pub(crate) fn status_of_cell(said: &str) -> Option<TaskStatus> {
-    let plain = said.trim_matches(DECORATION);
-    let is_same = |answer: &str| plain.eq_ignore_ascii_case(answer);
-    if is_same("x") || ANSWERS.iter().any(|(_, yes)| is_same(yes)) {
+    if is_yes(said) {
         return Some(TaskStatus::Done);
     }
-    let says_no = ANSWERS.iter().any(|(no, _)| is_same(no));
+    let says_no = ANSWERS.iter().any(|(no, _)| said.eq_ignore_ascii_case(no));
     if says_no { Some(TaskStatus::Todo) } else { status::of_text(said) }
+}
+
+/// Reports whether the cell of a table answers that its task is done.
+fn is_yes(said: &str) -> bool {
+    said.eq_ignore_ascii_case("x") || ANSWERS.iter().any(|(_, yes)| said.eq_ignore_ascii_case(yes))
 }
 
 /// Returns the place of the status that the first line of a task without a box says.

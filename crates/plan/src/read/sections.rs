@@ -197,6 +197,12 @@ impl Sections {
         Some((open.at, open.title.as_str(), status))
     }
 
+    /// Forgets what the heading that was opened last says of a status, since it is a task: the tasks below it have their
+    /// own, also when it is marked as done.
+    pub(crate) fn forget_status(&mut self) {
+        self.open.last_mut().into_iter().for_each(|open| open.status = None);
+    }
+
     /// Returns the status that the nearest heading with one says.
     pub(crate) fn status(&self) -> Option<TaskStatus> {
         self.open.iter().rev().find_map(|open| open.status)

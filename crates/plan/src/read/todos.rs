@@ -2,6 +2,7 @@
 //!
 //! They are read line by line, since a YAML parser does not say where a status stands, which is written back.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use orchestrate_core::ids::TaskId;
@@ -83,8 +84,10 @@ fn set(draft: &mut Draft, key: &str, source: &Source<'_>, place: Range<usize>) {
         }
         "status" => {
             draft.status = status::of_text(value).unwrap_or_default();
-            let is_open = draft.status != TaskStatus::Done && !value.is_empty();
-            draft.marks.extend(is_open.then(|| Mark { range: offset..offset + value.len(), done: DONE.into() }));
+            let is_done = draft.status == TaskStatus::Done;
+            let done = if is_done { Cow::Owned(value.to_owned()) } else { Cow::Borrowed(DONE) };
+            let mark = Mark { range: offset..offset + value.len(), done };
+            draft.marks.extend((!value.is_empty()).then_some(mark));
         }
         "dependencies" | "depends_on" => {
             let list = value.trim_matches(['[', ']']).replace(['"', '\''], " ");

@@ -305,7 +305,7 @@ impl<'a> Reader<'_, 'a> {
     fn is_set_by(&mut self, field: &Field<'_>) -> bool {
         let name = field.value.trim_start_matches('@');
         let (code, message, advice) = if field.value.is_empty() {
-            let advice = "write the values behind the key, or the key as a bullet above the list";
+            let advice = "write the values behind the key, or as a list below it";
             (FindingCode::UnusedKey, "this key has no value in its line, so it is a detail".to_owned(), Some(advice))
         } else if field.key == Key::Agent && !names::is_meant(name, self.known) {
             let message = format!("`{name}` is no role, so this is a detail of the task");

@@ -21,9 +21,9 @@ mod import;
 mod invariants;
 mod left_out;
 mod mark;
-mod order;
 #[cfg(test)]
 mod misread_tests;
+mod order;
 #[cfg(test)]
 mod order_tests;
 mod parse;

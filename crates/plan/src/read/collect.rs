@@ -148,8 +148,8 @@ impl Walk<'_, '_> {
         self.close_step(0);
     }
 
-    /// Opens the section of a label that ends a paragraph above a list (`**Out of scope:**`); one in bold above boxes, or
-    /// one of a phase, begins a part of the section.
+    /// Opens the section of a label that ends a paragraph above a list (`**Out of scope:**`); one in bold above boxes,
+    /// or one of a phase, begins a part of the section.
     fn label(&mut self, paragraph: Range<usize>, items: &[Item]) {
         let Some((at, line)) = self.reader.source.lines(paragraph).last() else { return };
         let Some(label) = label::of_line(line) else { return };

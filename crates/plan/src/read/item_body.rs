@@ -27,8 +27,8 @@ impl Reader<'_, '_> {
         Some((line.without_lines(&[last]), key))
     }
 
-    /// Parses the blocks below an item as attributes and details, but for those items of its lists that are its parts if
-    /// it has such. The list after a key is its value, up to the first box.
+    /// Parses the blocks below an item as attributes and details, but for those items of its lists that are its parts
+    /// if it has such. The list after a key is its value, up to the first box.
     pub(crate) fn item_body(
         &mut self,
         item: &Item,

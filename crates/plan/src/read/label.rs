@@ -9,8 +9,8 @@ const GENERAL_LABELS: &[&str] = &["notes", "note", "validation", "outcomes", "ou
 /// The maximum number of words of a label; a longer line is a sentence.
 const MAX_LABEL_WORDS: usize = 5;
 
-/// Returns what the boxes below a label are, which is no heading: a line `**Out of scope:**` above a list, or the item of
-/// a list above them. Such a label may stand above work where the same heading would not.
+/// Returns what the boxes below a label are, which is no heading: a line `**Out of scope:**` above a list, or the item
+/// of a list above them. Such a label may stand above work where the same heading would not.
 pub(crate) fn kind(label: &str) -> Kind {
     if each_word(label).nth(MAX_LABEL_WORDS).is_some() {
         return Kind::Work;

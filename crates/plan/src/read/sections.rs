@@ -197,8 +197,8 @@ impl Sections {
         Some((open.at, open.title.as_str(), status))
     }
 
-    /// Forgets what the heading that was opened last says of a status, since it is a task: the tasks below it have their
-    /// own, also when it is marked as done.
+    /// Forgets what the heading that was opened last says of a status, since it is a task: the tasks below it have
+    /// their own, also when it is marked as done.
     pub(crate) fn forget_status(&mut self) {
         self.open.last_mut().into_iter().for_each(|open| open.status = None);
     }

@@ -190,8 +190,8 @@ fn of_words(text: &str) -> Option<TaskStatus> {
     found.or_else(|| says_when_done(text).then_some(TaskStatus::Done))
 }
 
-/// Reports whether a text is a word for a done task with the day or the place of that (`completed 2025-01-31`, `merged in
-/// #12`, `done: see the log`), rather than with how much is done (`done 3/5`).
+/// Reports whether a text is a word for a done task with the day or the place of that (`completed 2025-01-31`, `merged
+/// in #12`, `done: see the log`), rather than with how much is done (`done 3/5`).
 fn says_when_done(text: &str) -> bool {
     let text = text.trim_matches(['*', '_', ' ', '`', '[', ']']);
     let Some((word, rest)) = text.split_once([' ', ':']) else { return false };

@@ -12,7 +12,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use libtest_mimic::Failed;
 use orchestrate_core::ToolSettings;
-use orchestrate_core::web::{Destinations, WebFailure, WebRequest, WebResponse};
+use orchestrate_core::web::{Credential, Destinations, WebFailure, WebRequest, WebResponse};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{WebService, builtin_tools};
@@ -125,6 +125,10 @@ struct Web(WebClient);
 impl WebService for Web {
     async fn fetch(&self, request: WebRequest, destinations: Arc<dyn Destinations>) -> Result<WebResponse, WebFailure> {
         self.0.fetch(&request, None, &*destinations).await
+    }
+
+    fn require_key(&self, _: Credential) -> Result<(), WebFailure> {
+        Ok(())
     }
 }
 

@@ -34,7 +34,7 @@ const IN_TESTS: [&str; 10] = [
     "toml",
 ];
 
-const WALLS: [Wall; 14] = [
+const WALLS: [Wall; 15] = [
     Wall {
         package: "orchestrate",
         ours: &[
@@ -124,7 +124,7 @@ const WALLS: [Wall; 14] = [
     },
     Wall {
         package: "orchestrate-tools",
-        ours: &["orchestrate-code", "orchestrate-core", "orchestrate-sandbox"],
+        ours: &["orchestrate-code", "orchestrate-core", "orchestrate-html", "orchestrate-sandbox"],
         // tempfile is used only behind the feature `harness`, the kit for testing tools.
         others: &[
             "async-trait",
@@ -134,8 +134,6 @@ const WALLS: [Wall; 14] = [
             "globset",
             "grep-regex",
             "grep-searcher",
-            // Splits HTML into tags and texts as browsers do, without dependencies; a tree is made of what matters.
-            "html5gum",
             "humantime",
             "ignore",
             "jsonschema",
@@ -151,6 +149,12 @@ const WALLS: [Wall; 14] = [
             "tokio",
             "tokio-util",
         ],
+    },
+    Wall {
+        package: "orchestrate-html",
+        ours: &["orchestrate-core"],
+        // Splits HTML into tags and texts as browsers do, without dependencies; a tree is made of what matters.
+        others: &["html5gum"],
     },
     Wall {
         package: "orchestrate-code",

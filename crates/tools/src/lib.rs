@@ -27,7 +27,6 @@ pub mod harness;
 mod harness_git;
 #[cfg(feature = "harness")]
 mod harness_web;
-mod html;
 mod isolated;
 mod ledger;
 mod meter;
@@ -73,12 +72,12 @@ pub use files::{
     Decoded, Encoding, Entry, EntryKind, Expect, FileReader, Files, Flow, Metadata, OpenFile, TEMPORARY_PREFIX,
     WalkLimits, WalkSummary, Written,
 };
-pub use html::Heading;
 pub use ledger::{ReadLedger, SeenFile};
 pub use meter::command_usage;
 pub use notes::{Note, NoteKind, Notes};
 pub use operations::{AgentOperation, BranchAction, ChildRequest, GitOperation, StashAction};
 pub use orchestrate_core::model_search::SearchResult;
+pub use orchestrate_html::Heading;
 pub use output::{Answer, Artifact, CallOutcome, ToolOutput};
 pub use path::normalize as normalize_path;
 pub use permission_check::{Answered, PermissionCheck};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::html::Heading;
+use orchestrate_html::Heading;
 
 /// A page that was fetched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

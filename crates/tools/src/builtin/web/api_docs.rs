@@ -15,11 +15,11 @@ use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
 use crate::files::Files;
-use crate::html::Style;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 use crate::web_results::APIDocumentation;
+use orchestrate_html::Style;
 
 /// The registries, each with what may stand before a library's name, and with the files of projects that use it.
 const REGISTRIES: [(WebServiceName, &[&str], &[&str]); 4] = [

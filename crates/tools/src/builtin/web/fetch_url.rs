@@ -14,13 +14,13 @@ use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::html::Style;
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::shape::size;
 use crate::template::{ARGUMENTS, CommandTemplate};
 use crate::tool::{Tool, Wrap};
 use crate::web_results::WebContent;
+use orchestrate_html::Style;
 
 /// The `fetch_url` tool.
 pub(crate) struct FetchUrl(pub(crate) Prompt);

@@ -7,7 +7,7 @@ use orchestrate_core::web::WebResponse;
 
 use crate::error::ToolError;
 use crate::files::binary_kind;
-use crate::html::{Page, Style, main_part, markdown};
+use orchestrate_html::{Page, Style, main_part, markdown};
 
 /// What is accepted of pages.
 pub(super) const ACCEPT: &str = "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5";

@@ -13,11 +13,11 @@ use super::request::{Web, address, effect_of_address};
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::html::{Heading, Page, main_part, outline};
 use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 use crate::web_results::{CodeBlock, Documentation, PageLink};
+use orchestrate_html::{Heading, Page, main_part, outline};
 
 /// The `parse_documentation` tool.
 pub(crate) struct ParseDocumentation(pub(crate) Prompt);

@@ -196,7 +196,7 @@ fn items<'v>(value: &'v Value, field: &str, url: &WebUrl) -> Result<&'v [Value],
 
 /// Returns a text of HTML as plain text in one line, with its entities decoded.
 pub(super) fn plain(html: &str) -> String {
-    let page = crate::html::Page::parse(html);
+    let page = orchestrate_html::Page::parse(html);
     page.line_of_all()
 }
 

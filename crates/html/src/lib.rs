@@ -11,8 +11,7 @@ mod tag;
 mod tests;
 mod tree;
 
-pub(crate) use main_part::main_part;
-pub(crate) use markdown::{Style, markdown};
-pub use outline::Heading;
-pub(crate) use outline::outline;
-pub(crate) use tree::Page;
+pub use main_part::{Part, main_part};
+pub use markdown::{Style, markdown};
+pub use outline::{Heading, Outline, outline};
+pub use tree::Page;

@@ -3,24 +3,25 @@
 use orchestrate_core::host::WebUrl;
 use serde::{Deserialize, Serialize};
 
-use super::main_part::Part;
-use super::markdown::language;
-use super::tag::Tag;
-use super::tree::{NodeId, Page};
+use crate::main_part::Part;
+use crate::markdown::language;
+use crate::tag::Tag;
+use crate::tree::{NodeId, Page};
 
 /// Maximum number of headings, of blocks of code, and of links each.
 const MAX_EACH: usize = 1_000;
 
 /// The outline of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outline {
-    pub(crate) headings: Vec<Heading>,
+pub struct Outline {
+    /// The headings of the highest levels.
+    pub headings: Vec<Heading>,
     /// The languages and the contents of blocks of code.
-    pub(crate) code: Vec<(Option<String>, String)>,
+    pub code: Vec<(Option<String>, String)>,
     /// The texts and the addresses of links, each address once.
-    pub(crate) links: Vec<(String, String)>,
+    pub links: Vec<(String, String)>,
     /// Whether there is more of anything.
-    pub(crate) is_cut: bool,
+    pub is_cut: bool,
 }
 
 /// A heading with those below it.
@@ -39,7 +40,7 @@ pub struct Heading {
 }
 
 /// Returns the outline of a part of a page at an address.
-pub(crate) fn outline(page: &Page, part: Part, address: &WebUrl) -> Outline {
+pub fn outline(page: &Page, part: Part, address: &WebUrl) -> Outline {
     let base = page.base(address);
     let mut outline = Outline::default();
     let mut flat = Vec::new();

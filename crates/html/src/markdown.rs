@@ -2,9 +2,9 @@
 
 use orchestrate_core::host::WebUrl;
 
-use super::main_part::Part;
-use super::tag::Tag;
-use super::tree::{Kind, NodeId, Page};
+use crate::main_part::Part;
+use crate::tag::Tag;
+use crate::tree::{Kind, NodeId, Page};
 
 /// Maximum number of columns of a table; a wider one arranges a page.
 const MAX_COLUMNS: usize = 30;
@@ -16,7 +16,7 @@ const MAX_ADDRESSES: usize = 4 << 20;
 
 /// How much of a page's form is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
     /// Markdown.
     Markdown,
     /// The text alone, without addresses of links and marks of emphasis.
@@ -24,7 +24,7 @@ pub(crate) enum Style {
 }
 
 /// Returns a part of a page at an address as Markdown.
-pub(crate) fn markdown(page: &Page, part: Part, address: &WebUrl, style: Style) -> String {
+pub fn markdown(page: &Page, part: Part, address: &WebUrl, style: Style) -> String {
     let base = page.base(address);
     let mut writer = Writer::new(page, part, &base, style);
     writer.walk();

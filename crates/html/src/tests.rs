@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use orchestrate_core::host::WebUrl;
 
-use super::outline::Outline;
-use super::tree::Page;
-use super::{Style, main_part, markdown, outline};
+use crate::outline::Outline;
+use crate::tree::Page;
+use crate::{Style, main_part, markdown, outline};
 
 fn base() -> WebUrl {
     WebUrl::parse("https://page.example/a/b").unwrap()

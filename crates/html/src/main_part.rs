@@ -1,7 +1,7 @@
 //! The main part of a page: what people read of it, without the ways to other pages around it.
 
-use super::tag::Tag;
-use super::tree::{Kind, NodeId, Page};
+use crate::tag::Tag;
+use crate::tree::{Kind, NodeId, Page};
 
 /// Which share of a page's text, in per cent, a part has to hold that the page calls its main one. A page may use the
 /// element for something else.
@@ -9,7 +9,7 @@ const LEAST_SHARE: usize = 15;
 
 /// A part of a page: a node with all nodes within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub struct Part {
     /// The first node.
     pub(crate) start: NodeId,
     /// The first node after it.
@@ -31,7 +31,7 @@ impl Part {
 }
 
 /// Finds the main part of a page.
-pub(crate) fn main_part(page: &Page) -> Part {
+pub fn main_part(page: &Page) -> Part {
     let whole = Part { start: 0, end: page.len(), is_marked: false };
     let least = letters(page, whole) * LEAST_SHARE / 100;
     let of = |id: NodeId| {

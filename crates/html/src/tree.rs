@@ -6,7 +6,7 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use orchestrate_core::host::WebUrl;
 
-use super::tag::{Tag, is_void};
+use crate::tag::{Tag, is_void};
 
 /// Maximum depth of elements; what is deeper counts as being there, as browsers have it.
 const MAX_DEPTH: usize = 256;
@@ -23,7 +23,7 @@ pub(crate) type NodeId = usize;
 
 /// A page that has been read.
 #[derive(Default)]
-pub(crate) struct Page {
+pub struct Page {
     nodes: Vec<Node>,
     text: String,
     title: String,
@@ -68,7 +68,7 @@ pub(crate) struct Attributes {
 
 impl Page {
     /// Reads a page.
-    pub(crate) fn parse(html: &str) -> Page {
+    pub fn parse(html: &str) -> Page {
         let mut builder = Builder::default();
         let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
             builder.take(&event);
@@ -81,7 +81,7 @@ impl Page {
     }
 
     /// Returns the title that the page states, in one line.
-    pub(crate) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         in_one_line(&self.title)
     }
 
@@ -93,7 +93,7 @@ impl Page {
     }
 
     /// Reports whether the page has more nodes than were read.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
@@ -148,7 +148,7 @@ impl Page {
     }
 
     /// Returns all texts of the page in one line.
-    pub(crate) fn line_of_all(&self) -> String {
+    pub fn line_of_all(&self) -> String {
         in_one_line(&self.text)
     }
 

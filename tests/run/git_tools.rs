@@ -11,7 +11,8 @@ use crate::support::{Case, Need, Outcome, Played, Rule, Script, WITHOUT_BUBBLEWR
 
 /// A role with every tool that these tests use.
 const ROLE: &str = "---\nname: keeper\ndescription: Keeps files.\ntools: read_file, write_file, run_shell_command, \
-    git_status, git_diff, git_log, git_add, git_commit, git_branch, git_checkout, git_stash, git_merge\n---\nKeep.\n";
+    git_status, git_diff, git_log, git_add, git_commit, git_branch, git_checkout, git_stash, git_merge, \
+    wait_for_agents\n---\nKeep.\n";
 
 /// How many tools these tests call in one turn.
 const MANY_CALLS: usize = 30;
@@ -336,11 +337,10 @@ fn what_cannot_be_done_is_not_asked_about() -> Outcome {
     require(&played.results("T1")?, &expected)
 }
 
-/// A script of two tasks, of which the second begins once the first has committed its work.
+/// A script of two tasks, of which the second begins beside the first, and works once that is done.
 fn two_agents(first: &[(&str, Value)], second: &[&[(&str, Value)]]) -> Script {
-    let waits = "until git log --format=%s --branches='orchestrate*' | grep -qx 'Work of one'; do sleep 0.05; done";
     let script = first.iter().fold(Rule::task("T1").turn(1), |rule, (name, arguments)| rule.call(name, arguments));
-    let wait = Rule::task("T2").turn(1).call("run_shell_command", &json!({ "command": waits }));
+    let wait = Rule::task("T2").turn(1).call("wait_for_agents", &json!({ "agent_ids": ["T1"] }));
     let script = Script::default().rule(script).rule(done("T1")).rule(wait);
     let script = (2..).zip(second).fold(script, |script, (turn, calls)| {
         let rule = Rule::task("T2").turn(turn);

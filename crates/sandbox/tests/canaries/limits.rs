@@ -225,8 +225,10 @@ fn short_commands_add_up(room: &Room) {
     let run = |script: &str, most| room.run(&limited(room.sh(script), None, most)).exit;
     let write = |number: u64, most| run(&format!("head -c 5000000 /dev/zero > {number}"), most);
     let ends: Vec<Exit> = (0..40).map(|number| write(number, Some(DISK_LIMIT))).collect();
-    assert_eq!(ends.iter().position(|end| *end == Exit::DiskLimit), Some(10), "{ends:?}");
-    assert!(ends[10..].iter().all(|end| *end == Exit::DiskLimit), "{ends:?}");
+    // It is the tenth, unless another test frees some of the same disk meanwhile.
+    let first = ends.iter().position(|end| *end == Exit::DiskLimit).unwrap();
+    assert!((10..=15).contains(&first), "{ends:?}");
+    assert!(ends[first..].iter().all(|end| *end == Exit::DiskLimit), "{ends:?}");
     assert!(folder_bytes(room) < DISK_LIMIT + (32 << 20), "{}", folder_bytes(room));
     assert_eq!(run("rm *", Some(DISK_LIMIT)), Exit::Code(0));
     assert_eq!(write(1, Some(DISK_LIMIT)), Exit::Code(0));

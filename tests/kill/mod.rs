@@ -341,12 +341,13 @@ fn require_conflict_and_red_check(events: &[Event], appends: u64) -> Outcome {
             return fail(format!("the reference run has no {wanted:?}"));
         }
     }
-    // T2 reads files that do not exist yet, or no longer; how often depends on when T1's message arrives.
+    // T2 reads files that do not exist yet, or no longer; how often depends on when T1's message arrives, and under load
+    // T2 may be done before it is sent.
     let failed = events.iter().filter_map(|event| match event {
         Event::ToolFinished { outcome, tool, .. } if *outcome != ToolOutcome::Ok => Some(tool.as_str()),
         _ => None,
     });
-    if failed.clone().any(|tool| tool != "read_file") {
+    if failed.clone().any(|tool| !["read_file", "send_message_to_agent"].contains(&tool)) {
         return fail(format!("a call of the reference run failed: {:?}\n{events:#?}", failed.collect::<Vec<_>>()));
     }
     if appends < LEAST_APPENDS {

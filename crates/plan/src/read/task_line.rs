@@ -371,7 +371,10 @@ impl<'a> Reader<'_, 'a> {
             None if item.text.is_empty() => (item.range.start, item.range.end),
             _ => (item.text.start, item.text.end),
         };
-        self.dedented_to(content..item.range.end, (nested, item.range.start))
+        // The range of an item that a tab sets in begins before it.
+        let blanks = self.source.slice(item.range.start..content);
+        let marker = item.range.start + blanks.len() - blanks.trim_start().len();
+        self.dedented_to(content..item.range.end, (nested, marker))
     }
 
     /// Returns the places of the attributes in the paragraph of a bullet that begins with one, each with the lines that
@@ -495,8 +498,7 @@ impl<'a> Reader<'_, 'a> {
         let mut text = String::with_capacity(range.len());
         for (at, (offset, line)) in self.source.lines(range).enumerate() {
             let column = if offset < nested { column } else { nested_column };
-            let blanks = line.bytes().take(column).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-            let (separator, blanks) = if at == 0 { ("", 0) } else { ("\n", blanks) };
+            let (separator, blanks) = if at == 0 { ("", 0) } else { ("\n", text::blanks_before(line, column)) };
             text.push_str(separator);
             text.push_str(line.get(blanks..).unwrap_or_default().trim_end());
         }

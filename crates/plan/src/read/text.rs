@@ -32,6 +32,20 @@ pub(crate) fn first_chars(text: &str, most: usize) -> &str {
     ascii.unwrap_or_else(|| text.char_indices().nth(most).map_or(text, |(end, _)| text.get(..end).unwrap_or_default()))
 }
 
+/// The columns from one stop of a tab to the next, in Markdown.
+const TAB: usize = 4;
+
+/// Returns the bytes of the blanks that begin a line, up to the one that ends at a column or beyond it.
+pub(crate) fn blanks_before(line: &str, column: usize) -> usize {
+    let mut width = 0;
+    let within = |byte: &u8| {
+        let is_blank = width < column && matches!(byte, b' ' | b'\t');
+        width = if *byte == b'\t' { (width / TAB + 1) * TAB } else { width + 1 };
+        is_blank
+    };
+    line.as_bytes().iter().copied().take_while(within).count()
+}
+
 /// Returns the first word of a text, which is made of letters and digits, and what follows it.
 pub(crate) fn next_word(text: &str) -> Option<(&str, &str)> {
     let from = text.get(position(text, char::is_alphanumeric)..).filter(|from| !from.is_empty())?;

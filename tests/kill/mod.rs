@@ -341,8 +341,8 @@ fn require_conflict_and_red_check(events: &[Event], appends: u64) -> Outcome {
             return fail(format!("the reference run has no {wanted:?}"));
         }
     }
-    // T2 reads files that do not exist yet, or no longer; how often depends on when T1's message arrives, and under load
-    // T2 may be done before it is sent.
+    // T2 reads files that do not exist yet, or no longer; how often depends on when T1's message arrives, and under
+    // load T2 may be done before it is sent.
     let failed = events.iter().filter_map(|event| match event {
         Event::ToolFinished { outcome, tool, .. } if *outcome != ToolOutcome::Ok => Some(tool.as_str()),
         _ => None,

@@ -33,9 +33,16 @@ pub(crate) struct Survey<T> {
     pub(crate) found: Vec<(String, T)>,
     /// Files of a known language that could not be analysed, and why.
     left_out: Vec<(String, CodeError)>,
-    /// Why paths that the call names beside others could not be read.
-    unread: Vec<ToolError>,
+    unread: Unread,
     walks: Vec<WalkSummary>,
+}
+
+/// Why paths that a call names beside others cannot be read.
+#[derive(Default)]
+struct Unread {
+    errors: Vec<ToolError>,
+    /// Whether another one can be.
+    is_any_read: bool,
 }
 
 /// Analyses a file; `None` if there is nothing to report of it.
@@ -71,24 +78,13 @@ impl Surveyor {
         analyze: Analyze<'_, T>,
     ) -> Result<Survey<T>, ToolError> {
         let place = self.place(files);
-        let mut survey = Survey { found: Vec::new(), left_out: Vec::new(), unread: Vec::new(), walks: Vec::new() };
-        let mut is_any_read = false;
+        let mut survey =
+            Survey { found: Vec::new(), left_out: Vec::new(), unread: Unread::default(), walks: Vec::new() };
         for path in paths {
-            match survey.add(&place, path, analyze) {
-                Ok(()) => is_any_read = true,
-                // What was found in the others is not lost, whatever one of them is.
-                Err(error @ (ToolError::Retry(_) | ToolError::File { .. })) if paths.len() > 1 => {
-                    if !survey.unread.contains(&error) {
-                        survey.unread.push(error);
-                    }
-                }
-                Err(error) => return Err(error),
-            }
+            let added = survey.add(&place, path, analyze);
+            survey.unread.note(added, paths.len())?;
         }
-        if !is_any_read && let Some(first) = survey.unread.first() {
-            let is_one = survey.unread.len() == 1;
-            return Err(if is_one { first.clone() } else { ToolError::Retry(worded(&survey.unread)) });
-        }
+        survey.unread.require_any_read()?;
         if paths.len() > 1 {
             survey.found.sort_by(|(left, _), (right, _)| walk_order(left, right));
             survey.found.dedup_by(|(left, _), (right, _)| left == right);
@@ -97,6 +93,47 @@ impl Surveyor {
         match survey.left_out.first() {
             Some((_, error @ CodeError::NotBuilt(_))) if survey.found.is_empty() => Err(failure("", error)),
             _ => Ok(survey),
+        }
+    }
+
+    /// Requires that one of these files and folders is there, and that no rule denies any, without reading them.
+    ///
+    /// # Errors
+    /// As [`Surveyor::survey`], as far as that is known before.
+    pub(crate) fn require_any(files: &Files, paths: &[String]) -> Result<(), ToolError> {
+        let mut unread = Unread::default();
+        for path in paths {
+            unread.note(files.find(path).map(drop), paths.len())?;
+        }
+        unread.require_any_read()
+    }
+}
+
+impl Unread {
+    /// Notes what came of reading one of so many paths.
+    ///
+    /// # Errors
+    /// The one that ends the call whatever the other paths are.
+    fn note(&mut self, read: Result<(), ToolError>, paths: usize) -> Result<(), ToolError> {
+        match read {
+            Ok(()) => self.is_any_read = true,
+            // What was found in the others is not lost, whatever one of them is.
+            Err(error @ (ToolError::Retry(_) | ToolError::File { .. })) if paths > 1 => {
+                if !self.errors.contains(&error) {
+                    self.errors.push(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Fails, with all reasons, if there are only paths that cannot be read.
+    fn require_any_read(&self) -> Result<(), ToolError> {
+        match self.errors.as_slice() {
+            [only] if !self.is_any_read => Err(only.clone()),
+            several @ [_, _, ..] if !self.is_any_read => Err(ToolError::Retry(worded(several))),
+            _ => Ok(()),
         }
     }
 }
@@ -148,8 +185,9 @@ impl<T: Send> Survey<T> {
     /// Returns notes about what was left out.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if !self.unread.is_empty() {
-            notes.push(format!("[{} of the named paths not analysed: {}]", self.unread.len(), worded(&self.unread)));
+        let unread = self.unread.errors.as_slice();
+        if !unread.is_empty() {
+            notes.push(format!("[{} of the named paths not analysed: {}]", unread.len(), worded(unread)));
         }
         if !self.left_out.is_empty() {
             let named = self.left_out.iter().take(MAX_NAMED);

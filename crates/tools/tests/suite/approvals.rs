@@ -291,7 +291,8 @@ pub(crate) async fn what_cannot_be_read_is_not_asked_about(mut harness: ToolHarn
         ("find_similar_code", json!({"code_snippet": "a + b"}), "`code_snippet`: the snippet cannot be compared"),
         ("find_similar_code", similar("none"), none),
         ("analyze_code_structure", at("none"), none),
-        ("measure_code_complexity", json!({"files": ["there", "none"]}), none),
+        ("measure_code_complexity", json!({"files": ["none"]}), none),
+        ("measure_code_complexity", json!({"files": ["none", "nowhere"]}), "exist; file not found: nowhere"),
         ("analyze_dependencies", at("none"), none),
         ("analyze_dependencies", at("there/a.txt"), "neither a manifest nor code"),
         ("analyze_performance", at("none"), none),
@@ -311,6 +312,8 @@ pub(crate) async fn what_cannot_be_read_is_not_asked_about(mut harness: ToolHarn
         ("find_similar_code", similar("there")),
         ("analyze_code_structure", at("there/a.rs")),
         ("measure_code_complexity", json!({})),
+        // What is there is measured without the other one.
+        ("measure_code_complexity", json!({"files": ["none", "there"]})),
         ("analyze_dependencies", at("there")),
         ("analyze_performance", at("there/a.txt")),
     ] {

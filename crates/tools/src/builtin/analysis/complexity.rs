@@ -71,8 +71,7 @@ impl Tool for MeasureCodeComplexity {
 
     async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
         let Arguments { files } = read(arguments.clone())?;
-        let look = move |opened: &Files, _: &_| files.iter().try_for_each(|path| opened.find(path).map(drop));
-        blocking(project, &scope.cancel, look).await
+        blocking(project, &scope.cancel, move |opened, _| Surveyor::require_any(opened, &files)).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

@@ -275,8 +275,16 @@ impl Shared {
         match tool.rehearse(scope, &project, &record.arguments).await {
             // This is what the person is asked about, who can change it before the answer.
             Err(error) if rule == permit::FORBIDDEN && error.failure() == Failure::Forbidden => Ok(()),
+            Err(error) if self.is_answered_otherwise(&error, prepared, scope) => Ok(()),
             rehearsed => rehearsed,
         }
+    }
+
+    /// Reports whether another tool would answer a call that fails so. What a rule denies is not asked about, whichever
+    /// tool could answer.
+    fn is_answered_otherwise(&self, error: &ToolError, prepared: &Prepared, scope: &CallScope) -> bool {
+        matches!(error.failure(), Failure::Absent | Failure::Forbidden)
+            && !self.alternatives(prepared.tool.as_ref(), &prepared.record, scope).is_empty()
     }
 
     /// Refuses arguments that contain the mark of a redacted secret. The call would do something

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use orchestrate_core::event::Recovery;
-use orchestrate_core::settings::RuleDecision::Deny;
+use orchestrate_core::settings::RuleDecision::{Ask, Deny};
 use orchestrate_tools::harness::{Recorded, ToolHarness};
-use orchestrate_tools::{Answer, Category, GitChange, Tool, ToolError, ToolRegistry};
+use orchestrate_tools::{Answer, Approval, CallOutcome, Category, GitChange, Tool, ToolError, ToolRegistry};
 use serde_json::{Value, json};
 
 use crate::probe::probe;
@@ -132,6 +132,33 @@ pub(crate) async fn a_configured_tool_answers_for_one_that_cannot(_: ToolHarness
     harness.scope.alternatives = alternative("absent");
     errors[0].store(0, Ordering::SeqCst);
     assert_eq!(said(&harness.call("probe", json!({})).await), "Execution: it is not installed");
+}
+
+/// A call that another tool would answer once it is approved is not refused because its own tool is known to fail.
+pub(crate) async fn a_call_that_another_tool_would_answer_is_asked_about(_: ToolHarness) {
+    let [own, tries] = [(), ()].map(|()| Arc::new(AtomicUsize::new(0)));
+    let tools: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(failing_probe!(vec![absent()], &own).foreseeing(absent())),
+        Arc::new(failing_probe!(Vec::new(), &tries).named("other")),
+    ];
+    let mut harness = harness_of(tools);
+    harness.scope.policy = policy(&[(Ask, "probe")]);
+    harness.scope.ask_parks = true;
+    let call = harness.make_call("probe", json!({}));
+    let CallOutcome::Done(refused) = harness.executor.call(&call, &harness.scope).await else {
+        unreachable!("nobody could help");
+    };
+    assert_eq!(said(&refused), "Execution: it is not installed");
+    harness.scope.alternatives = Arc::new([("probe".to_owned(), "other".to_owned())].into());
+    let CallOutcome::NeedsApproval { call: hash, .. } = harness.executor.call(&call, &harness.scope).await else {
+        unreachable!("it does not park");
+    };
+    harness.scope.approvals = Arc::new([(hash, Approval::Approved)].into());
+    let CallOutcome::Done(output) = harness.executor.call(&call, &harness.scope).await else {
+        unreachable!("it was approved");
+    };
+    let expected = "ok: [`probe` failed: it is not installed; `other` answered instead]\nx1";
+    assert_eq!(said(&output), expected);
 }
 
 pub(crate) async fn a_class_out_of_order_is_refused_until_a_call_succeeds(_: ToolHarness) {

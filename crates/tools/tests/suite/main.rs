@@ -182,7 +182,8 @@ fn unconfined_trials() -> Vec<Trial> {
             every_class_of_failure_passes_unchanged a_panic_is_a_failure_of_the_tool no_room_and_too_many_calls_are_refused
             a_recorder_that_fails_lets_nothing_run;
         failures: each_class_of_failure_is_handled_by_its_strategy another_tool_answers_for_one_that_cannot
-            a_configured_tool_answers_for_one_that_cannot a_class_out_of_order_is_refused_until_a_call_succeeds;
+            a_configured_tool_answers_for_one_that_cannot a_call_that_another_tool_would_answer_is_asked_about
+            a_class_out_of_order_is_refused_until_a_call_succeeds;
         files: a_file_is_read_in_numbered_pages a_long_page_is_recorded_once what_is_no_text_is_refused_with_its_type
             writing_makes_directories_and_keeps_the_mode a_file_is_written_in_the_encoding_that_is_asked_for
             an_edit_keeps_line_ends_and_mark syntax_errors_that_a_change_introduced_are_named

@@ -23,7 +23,7 @@ use tracing::instrument::WithSubscriber as _;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::{ToolError, ToolsError};
-use crate::failures::{Alternative, Attempt, Attempted, Need, Needs, Shown, caught};
+use crate::failures::{Alternative, Attempt, Attempted, Need, Needs, Shown, caught, told_to_ask};
 use crate::files::Files;
 use crate::guard::PathGuard;
 use crate::ledger::sha256_hex;
@@ -272,19 +272,25 @@ impl Shared {
         }
         let guard = path_guard(tool.as_ref(), &Decision::Ask { rule: rule.to_owned() }, scope);
         let project = Files::of_call(scope, guard, Meter::default());
-        match tool.rehearse(scope, &project, &record.arguments).await {
-            // This is what the person is asked about, who can change it before the answer.
-            Err(error) if rule == permit::FORBIDDEN && error.failure() == Failure::Forbidden => Ok(()),
-            Err(error) if self.is_answered_otherwise(&error, prepared, scope) => Ok(()),
-            rehearsed => rehearsed,
-        }
+        let rehearsed = tool.rehearse(scope, &project, &record.arguments).await;
+        rehearsed.or_else(|error| self.foreseen_failure(error, prepared, scope))
     }
 
-    /// Reports whether another tool would answer a call that fails so. What a rule denies is not asked about, whichever
-    /// tool could answer.
-    fn is_answered_otherwise(&self, error: &ToolError, prepared: &Prepared, scope: &CallScope) -> bool {
-        matches!(error.failure(), Failure::Absent | Failure::Forbidden)
-            && !self.alternatives(prepared.tool.as_ref(), &prepared.record, scope).is_empty()
+    /// Returns a failure that was foreseen, unless the user is to be asked about the call nevertheless.
+    fn foreseen_failure(&self, error: ToolError, prepared: &Prepared, scope: &CallScope) -> Result<(), ToolError> {
+        let Prepared { tool, record, .. } = prepared;
+        let has_alternative = || !self.alternatives(tool.as_ref(), record, scope).is_empty();
+        match error.failure() {
+            // Another tool answers. What a rule denies is not asked about, whichever tool could answer.
+            Failure::Absent | Failure::Forbidden if has_alternative() => Ok(()),
+            // The agent knows of it; whoever is asked can change the permission before the answer.
+            Failure::Forbidden if self.was_forbidden(record, scope) => Ok(()),
+            Failure::Forbidden => {
+                self.note_forbidden(record, scope);
+                Err(told_to_ask(error))
+            }
+            _ => Err(error),
+        }
     }
 
     /// Refuses arguments that contain the mark of a redacted secret. The call would do something
@@ -337,6 +343,14 @@ impl Shared {
         !forbidden.is_empty() && forbidden.contains(&same_call(record, scope))
     }
 
+    fn note_forbidden(&self, record: &CallRecord, scope: &CallScope) {
+        let call = same_call(record, scope);
+        let mut forbidden = self.forbidden();
+        if forbidden.len() < MAX_FORBIDDEN {
+            forbidden.insert(call);
+        }
+    }
+
     fn forbidden(&self) -> MutexGuard<'_, BTreeSet<(AgentId, String, String)>> {
         self.forbidden.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -352,14 +366,12 @@ impl Shared {
         let isolated = self.resolver.isolated(tool.as_ref());
         let attempt = Attempt { tool, isolated, context, arguments: &record.arguments, alternatives };
         let (attempted, shown) = attempt.run().await;
-        let call = || same_call(record, context.scope());
-        let mut forbidden = self.forbidden();
-        if attempted.asks_person && forbidden.len() < MAX_FORBIDDEN {
-            forbidden.insert(call());
-        } else if attempted.result.is_ok() && !forbidden.is_empty() {
-            forbidden.remove(&call());
+        if attempted.asks_person {
+            self.note_forbidden(record, context.scope());
+        } else if attempted.result.is_ok() && self.was_forbidden(record, context.scope()) {
+            let call = same_call(record, context.scope());
+            self.forbidden().remove(&call);
         }
-        drop(forbidden);
         (attempted, shown)
     }
 

@@ -230,17 +230,27 @@ fn told(
     let notes = notes.join("\n");
     match result {
         Ok(answer) => Ok(Answer { text: format!("{notes}\n{}", answer.text), ..answer }),
-        Err(ToolError::Timeout { seconds, partial, .. }) => Err(ToolError::Timeout { seconds, partial, notes }),
-        Err(ToolError::Network(text)) => Err(ToolError::Network(format!("{text}\n{notes}"))),
-        Err(ToolError::Unavailable(text)) => Err(ToolError::Unavailable(format!("{text}\n{notes}"))),
-        Err(ToolError::Absent(text)) => Err(ToolError::Absent(format!("{text}\n{notes}"))),
-        Err(ToolError::Execution(text)) => Err(ToolError::Execution(format!("{text}\n{notes}"))),
-        Err(ToolError::Denied { reason, rule }) => {
-            Err(ToolError::Denied { reason: format!("{reason}\n{notes}"), rule })
-        }
-        Err(ToolError::File { path, reason }) => Err(ToolError::File { path: format!("{path}\n{notes}"), reason }),
+        Err(error) => Err(noted(error, notes)),
+    }
+}
+
+/// Says of a call that the operating system's permissions are against what the agent can do about it.
+pub(crate) fn told_to_ask(error: ToolError) -> ToolError {
+    noted(error, ASK.to_owned())
+}
+
+/// Adds notes to an error.
+fn noted(error: ToolError, notes: String) -> ToolError {
+    match error {
+        ToolError::Timeout { seconds, partial, .. } => ToolError::Timeout { seconds, partial, notes },
+        ToolError::Network(text) => ToolError::Network(format!("{text}\n{notes}")),
+        ToolError::Unavailable(text) => ToolError::Unavailable(format!("{text}\n{notes}")),
+        ToolError::Absent(text) => ToolError::Absent(format!("{text}\n{notes}")),
+        ToolError::Execution(text) => ToolError::Execution(format!("{text}\n{notes}")),
+        ToolError::Denied { reason, rule } => ToolError::Denied { reason: format!("{reason}\n{notes}"), rule },
+        ToolError::File { path, reason } => ToolError::File { path: format!("{path}\n{notes}"), reason },
         // What the model can correct, and what was interrupted, is told as it is.
-        Err(other) => Err(other),
+        other => other,
     }
 }
 

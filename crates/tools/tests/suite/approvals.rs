@@ -113,6 +113,30 @@ pub(crate) async fn a_call_that_the_system_forbids_waits_for_a_person_the_second
     assert_eq!(said(&harness.call("probe", json!({})).await), "ok: done");
 }
 
+/// What the system forbids is no reason to never ask about a call that a rule asks about: a person can change it.
+pub(crate) async fn a_call_that_is_asked_about_tells_first_that_the_system_forbids_it(_: ToolHarness) {
+    let tool = probe(|_| Box::pin(async { Ok(Answer::new("done", Value::Null)) }));
+    let forbidden = ToolError::File { path: "a".to_owned(), reason: "permission denied".to_owned() };
+    let mut harness = harness_of(tool.foreseeing(forbidden));
+    harness.scope.policy = policy(&[(Ask, "probe")]);
+    harness.scope.ask_parks = true;
+    for text in ["x", "y"] {
+        let told = said(&harness.call("probe", json!({"text": text})).await);
+        assert!(
+            told.starts_with("File: permission denied: a\n[") && told.contains("make the same call again"),
+            "{told}"
+        );
+    }
+    harness.scope.turn += 1;
+    let call = harness.make_call("probe", json!({"text": "x"}));
+    let hash = parked_again(&harness, &call).await;
+    harness.scope.approvals = decided(&hash, Approval::Approved);
+    assert_eq!(said(&done(&harness, &call).await), "ok: done");
+    // It works now, so that the next time the agent is told again.
+    let told = said(&harness.call("probe", json!({"text": "x"})).await);
+    assert!(told.contains("make the same call again"), "{told}");
+}
+
 /// Nobody is asked about a change that would fail whatever the answer is.
 pub(crate) async fn a_change_that_cannot_be_made_is_not_asked_about(mut harness: ToolHarness) {
     harness.put("a.txt", "one\none\n").unwrap();

@@ -287,6 +287,10 @@ fn a_wait_is_at_most_a_year_long() {
     assert!(matches!(story.ask("a", &["b"], Some(MAX_DEADLINE_SECONDS)), Ok(WaitDecision::Waits(_))));
     let refused = story.ask("a", &["b"], Some(1_000_000_000_000_000));
     assert_eq!(refused, Err(WaitRefused::TooLong { seconds: 1_000_000_000_000_000 }));
+    // That is known before anybody is asked about the call.
+    let check = |seconds: u64| story.0.check_wait(&"a".into(), &["b".into()], Some(Duration::from_secs(seconds)));
+    assert_eq!(check(MAX_DEADLINE_SECONDS), Ok(()));
+    assert_eq!(check(1_000_000_000_000_000), refused.map(drop));
 }
 
 /// Whoever waits for the answer of this agent, or for one that does, goes on once it has answered.

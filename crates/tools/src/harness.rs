@@ -18,7 +18,7 @@ use orchestrate_core::cache::CacheMode;
 use orchestrate_core::child::KeptWork;
 use orchestrate_core::egress::EgressDecision;
 use orchestrate_core::host::WebUrl;
-use orchestrate_core::message::Outgoing;
+use orchestrate_core::message::{MAX_DEADLINE_SECONDS, Outgoing};
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::review::ChangedFile;
 use orchestrate_core::run_state::{Delivery, Receipt};
@@ -28,7 +28,7 @@ use orchestrate_core::tool_settings::{WebRequests, WebServiceName};
 use orchestrate_core::web::WebFailure;
 use orchestrate_core::{
     Address, AgentHandle, AgentId, AgentInfo, AgentStatus, BlobId, CallId, Oid, ReviewVerdict, RunId, TaskId, ToolCall,
-    ToolSettings,
+    ToolSettings, WaitRefused,
 };
 use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
 use serde_json::{Value, json};
@@ -388,7 +388,10 @@ impl AgentService for FakeAgents {
             AgentOperation::Send(message) => receiver(message),
             AgentOperation::Spawn(child) => role(child).map(drop),
             AgentOperation::Terminate(id) => agent(id).map(drop),
-            AgentOperation::Wait(ids) | AgentOperation::Aggregate(ids) => {
+            AgentOperation::Wait { timeout_seconds: Some(seconds), .. } if *seconds > MAX_DEADLINE_SECONDS => {
+                Err(ServiceError::Invalid(WaitRefused::TooLong { seconds: *seconds }.to_string()))
+            }
+            AgentOperation::Wait { agents: ids, .. } | AgentOperation::Aggregate(ids) => {
                 ids.iter().try_for_each(|id| agent(id).map(drop))
             }
         }

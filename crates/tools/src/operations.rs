@@ -54,7 +54,12 @@ pub enum AgentOperation {
     /// Stops a descendant, with all below it.
     Terminate(AgentId),
     /// Waits for agents.
-    Wait(Vec<AgentId>),
+    Wait {
+        /// Their ids.
+        agents: Vec<AgentId>,
+        /// The longest wait, in seconds; `None` for as long as it takes.
+        timeout_seconds: Option<u64>,
+    },
     /// Compares what agents hand back.
     Aggregate(Vec<AgentId>),
 }

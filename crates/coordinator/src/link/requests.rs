@@ -2,6 +2,7 @@
 //! anywhere; all of it is about the worker's own task, which no request names.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use orchestrate_core::budget::{Amount, Reservation};
 use orchestrate_core::child::KeptWork;
@@ -188,7 +189,7 @@ requests! {
     ListActiveAgents {} -> Vec<AgentInfo>;
 
     /// Returns why the agent may not wait for others; nothing is recorded.
-    ForeseeWait { agents: Vec<AgentId> } -> Result<(), WaitRefused>;
+    ForeseeWait { agents: Vec<AgentId>, timeout: Option<Duration> } -> Result<(), WaitRefused>;
 
     /// Records that a call waits for other agents, and returns `None`; if the wait is over, returns how it has ended.
     WaitForAgents { wait: AskedWait } -> Result<Option<EndedAgentsWait>, WaitRefused>;

@@ -148,7 +148,9 @@ impl LinkServer {
             Request::TerminateAgent(of) => Reply::TerminateAgent(self.terminate(*of).await?.into()),
             Request::ReadAgentStatus(of) => Reply::ReadAgentStatus(self.status(&of.agent).into()),
             Request::ListActiveAgents(_) => Reply::ListActiveAgents(context.state().active_agents(true).into()),
-            Request::ForeseeWait(of) => Reply::ForeseeWait(context.state().check_wait(task, &of.agents).into()),
+            Request::ForeseeWait(of) => {
+                Reply::ForeseeWait(context.state().check_wait(task, &of.agents, of.timeout).into())
+            }
             Request::WaitForAgents(of) => Reply::WaitForAgents(self.wait(of.wait).await?.into()),
             Request::TakesWorkAt(of) => Reply::TakesWorkAt(self.takes_work_at(&of.call)?.into()),
             Request::AwaitTimeout(_) => {

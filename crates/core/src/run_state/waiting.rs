@@ -37,8 +37,8 @@ impl RunState {
     /// # Errors
     ///
     /// Fails as [`RunState::decide_wait`] does.
-    pub fn check_wait(&self, waiter: &TaskId, agents: &[TaskId]) -> Result<(), WaitRefused> {
-        self.new_wait(waiter, agents, None).map(drop)
+    pub fn check_wait(&self, waiter: &TaskId, agents: &[TaskId], timeout: Option<Duration>) -> Result<(), WaitRefused> {
+        self.new_wait(waiter, agents, timeout).map(drop)
     }
 
     /// Returns the wait of an agent for others; `None` if it is over already.

@@ -192,8 +192,8 @@ impl Tool for WaitForAgents {
     }
 
     async fn rehearse(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<(), ToolError> {
-        let WaitArguments { agent_ids, .. } = read(arguments.clone())?;
-        scope.services.agents.rehearse(&AgentOperation::Wait(agent_ids)).await?;
+        let WaitArguments { agent_ids: agents, timeout: timeout_seconds } = read(arguments.clone())?;
+        scope.services.agents.rehearse(&AgentOperation::Wait { agents, timeout_seconds }).await?;
         Ok(())
     }
 

@@ -362,6 +362,7 @@ pub(crate) async fn what_no_service_can_do_is_not_asked_about(mut harness: ToolH
         ("spawn_child_agent", json!({"task": "x", "role": "nobody"}), "there is no role `nobody`"),
         ("terminate_agent", json!({"agent_id": "T9"}), "there is no agent `T9`"),
         ("wait_for_agents", json!({"agent_ids": ["T2", "T9"]}), "there is no agent `T9`"),
+        ("wait_for_agents", json!({"agent_ids": ["T3"], "timeout": 31_536_001}), "31536001 s are too long to wait"),
         ("aggregate_agent_results", json!({"agent_ids": ["T9"]}), "there is no agent `T9`"),
     ];
     for (tool, arguments, expected) in table {

@@ -218,7 +218,10 @@ impl AgentService for AgentServices {
             AgentOperation::Terminate(agent) => {
                 link.ask(ForeseeTermination { agent }).await?.map_err(|why| refused(&why))
             }
-            AgentOperation::Wait(agents) => link.ask(ForeseeWait { agents }).await?.map_err(|why| refused(&why)),
+            AgentOperation::Wait { agents, timeout_seconds } => {
+                let timeout = timeout_seconds.map(Duration::from_secs);
+                link.ask(ForeseeWait { agents, timeout }).await?.map_err(|why| refused(&why))
+            }
             AgentOperation::Aggregate(agents) => {
                 link.ask(ReadHandBacks { agents }).await?.map(drop).map_err(|why| refused(&why))
             }

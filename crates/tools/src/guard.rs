@@ -13,6 +13,9 @@ use orchestrate_core::web::{Destinations, WebFailure};
 use crate::error::ToolError;
 use orchestrate_core::invisible::shown;
 
+/// The tool by which agents read files.
+const READ_FILE: &str = "read_file";
+
 /// Judges paths for one tool of one agent.
 #[derive(Clone, Debug)]
 pub(crate) struct PathGuard {
@@ -47,6 +50,17 @@ impl PathGuard {
             permission,
             access: Access::Own,
             approved_rule,
+        }
+    }
+
+    /// Returns the guard of a call by which the agent would read files, about which nobody was asked.
+    pub(crate) fn of_reading(&self) -> PathGuard {
+        PathGuard {
+            tool: READ_FILE.to_owned(),
+            permission: Permission::FileRead,
+            access: Access::Own,
+            approved_rule: None,
+            ..self.clone()
         }
     }
 

@@ -107,6 +107,13 @@ impl Files {
         Files { guard: PathGuard { access, ..self.guard.clone() }, ..self.clone() }
     }
 
+    /// Reports whether the agent may not read a file itself, or only once somebody is asked: then it must not be told
+    /// in other ways what is in there.
+    pub(crate) fn is_secret(&self, path: &str) -> bool {
+        let files = Files { guard: self.guard.of_reading(), ..self.clone() };
+        matches!(files.open(path), Err(ToolError::Denied { .. }))
+    }
+
     /// Returns the maximum size of a file to read or write, in bytes.
     pub fn max_bytes(&self) -> u64 {
         self.max_bytes

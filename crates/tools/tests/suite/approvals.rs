@@ -235,6 +235,35 @@ pub(crate) async fn what_is_denied_is_not_looked_for(mut harness: ToolHarness) {
     }
 }
 
+/// An edit that fails says what is in its file, which an agent that may not read the file has to ask for.
+pub(crate) async fn what_must_not_be_read_is_not_told_by_a_change_that_fails(mut harness: ToolHarness) {
+    harness.put("secret/key", "password = 1\npassword = 2\n").unwrap();
+    let edit = |old: &str| json!({"path": "secret/key", "old": old, "new": "x"});
+    let begin = "*** Begin Patch\n*** Update File: secret/key\n@@";
+    let hunk = |old: &str| json!({"patch": format!("{begin}\n-{old}\n+x\n*** End Patch")});
+    harness.scope.ask_parks = true;
+    for read in [(Deny, "Read(/secret/**)"), (Ask, "Read(/secret/**)"), (Deny, "file_read(/secret/**)")] {
+        harness.scope.policy = policy(&[(Ask, "Edit"), read]);
+        for (tool, arguments) in [
+            ("update_file", edit("password = 3")),
+            ("update_file", edit("password")),
+            ("update_file", edit("password = 1")),
+            ("apply_patch", hunk("password = 3")),
+            ("apply_patch", hunk("password = 1")),
+        ] {
+            parked(&harness, tool, arguments).await;
+        }
+        let none = said(&harness.call("update_file", json!({"path": "secret/none", "old": "a", "new": "b"})).await);
+        assert!(none.starts_with("Retry: file not found: secret/none"), "{none}");
+        // Nor by one that nobody is asked about.
+        harness.scope.policy = policy(&[read]);
+        for old in ["password = 3", "password"] {
+            let told = said(&harness.call("update_file", edit(old)).await);
+            assert_eq!(told, "Retry: `old` does not occur once in secret/key, which you may not read");
+        }
+    }
+}
+
 /// Returns what a call is told under a rule that asks about its tool; `None` if the user is asked.
 async fn told(harness: &mut ToolHarness, tool: &str, arguments: &Value) -> Option<String> {
     harness.scope.policy = policy(&[(Ask, tool)]);

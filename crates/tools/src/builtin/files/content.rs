@@ -8,7 +8,7 @@ use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::effect::Effect;
 use crate::error::ToolError;
-use crate::files::Encoding;
+use crate::files::{Encoding, Files};
 use crate::ledger::ReadLedger;
 use crate::output::Answer;
 
@@ -26,6 +26,19 @@ pub(super) fn refuse_stale(ledger: &ReadLedger, path: &str, content: &[u8]) -> R
         return Err(ToolError::Retry(format!("{} has changed since you read it; read it again first", shown(path))));
     }
     Ok(())
+}
+
+/// Returns what is found about a change before anybody is asked about it. What shows something of the content of a file
+/// that the agent may not read is found by the change itself, once it is approved.
+pub(super) fn foreseen<'p, T>(
+    planned: Result<T, ToolError>,
+    files: &Files,
+    mut paths: impl Iterator<Item = &'p str>,
+) -> Result<(), ToolError> {
+    match planned {
+        Err(error) if error.rule().is_none() && paths.any(|path| files.is_secret(path)) => Ok(()),
+        planned => planned.map(drop),
+    }
 }
 
 /// Adds a note to the answer for each new file that git ignores, which the agent would otherwise believe to be part of

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::content::refuse_stale;
+use super::content::{foreseen, refuse_stale};
 use super::syntax::{Changed, say_if_broken};
 use crate::arguments::invalid;
 use crate::context::{ToolContext, blocking};
@@ -58,7 +58,10 @@ impl Tool for UpdateFile {
                 let new = arguments.new.as_bytes();
                 require_new(files.require_writable(&arguments.path, new, Expect::Nothing), &arguments.path)
             }
-            false => plan(files, &ledger, &arguments).map(drop),
+            false => {
+                let path = std::iter::once(arguments.path.as_str());
+                foreseen(plan(files, &ledger, &arguments), files, path)
+            }
         };
         blocking(project, &scope.cancel, look).await
     }
@@ -101,7 +104,11 @@ fn plan(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<Pla
     refuse_stale(ledger, &file.path, &old)?;
     let before = Decoded::detect(path, &old)?;
     before.require_reversible(path, &old)?;
-    let edit = Edit::find(&before, arguments)?;
+    let edit = Edit::find(&before, arguments).map_err(|error| match files.is_secret(path) {
+        // The error shows lines of the file.
+        true => ToolError::Retry(format!("`old` does not occur once in {}, which you may not read", shown(path))),
+        false => error,
+    })?;
     let new = before.encode(&before.text.replace(&edit.old, &edit.new))?;
     Ok(Planned { old, new, lines: edit.lines })
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::content::{refuse_stale, say_if_ignored};
+use super::content::{foreseen, refuse_stale, say_if_ignored};
 use super::syntax::{Changed, say_if_broken};
 use crate::arguments::invalid;
 use crate::context::{ToolContext, blocking};
@@ -82,7 +82,14 @@ impl Tool for ApplyPatch {
 
     async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {
         let (patch, ledger) = (parsed(arguments)?, scope.ledger.clone());
-        blocking(project, &scope.cancel, move |files, _| plan(files, &ledger, &patch).map(drop)).await
+        let look = move |files: &Files, _: &_| {
+            let updated = patch.changes.iter().filter_map(|change| match change {
+                Change::Update { path, .. } => Some(path.as_str()),
+                Change::Add { .. } | Change::Delete { .. } => None,
+            });
+            foreseen(plan(files, &ledger, &patch), files, updated)
+        };
+        blocking(project, &scope.cancel, look).await
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

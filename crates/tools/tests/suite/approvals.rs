@@ -235,8 +235,8 @@ pub(crate) async fn what_is_denied_is_not_looked_for(mut harness: ToolHarness) {
     }
 }
 
-/// An edit that fails says what is in its file, which an agent that may not read the file has to ask for.
-pub(crate) async fn what_must_not_be_read_is_not_told_by_a_change_that_fails(mut harness: ToolHarness) {
+/// What is told of an edit says what is in its file, which an agent that may not read the file has to ask for.
+pub(crate) async fn what_must_not_be_read_is_not_told_of_a_change(mut harness: ToolHarness) {
     harness.put("secret/key", "password = 1\npassword = 2\n").unwrap();
     let edit = |old: &str| json!({"path": "secret/key", "old": old, "new": "x"});
     let begin = "*** Begin Patch\n*** Update File: secret/key\n@@";
@@ -262,6 +262,10 @@ pub(crate) async fn what_must_not_be_read_is_not_told_by_a_change_that_fails(mut
             assert_eq!(told, "Retry: `old` does not occur once in secret/key, which you may not read");
         }
     }
+    harness.put("secret/a.json", "{\"a\": 1,\n\"password\": 2}\n").unwrap();
+    let breaks = json!({"path": "secret/a.json", "old": "1,", "new": "1"});
+    let told = said(&harness.call("update_file", breaks).await);
+    assert!(told.starts_with("ok: updated secret/a.json") && !told.contains("password"), "{told}");
 }
 
 /// Returns what a call is told under a rule that asks about its tool; `None` if the user is asked.

@@ -172,7 +172,7 @@ fn unconfined_trials() -> Vec<Trial> {
             what_cannot_be_read_is_not_asked_about what_no_service_can_do_is_not_asked_about
             an_approval_fits_one_call_only a_call_that_the_system_forbids_waits_for_a_person_the_second_time
             a_call_that_is_asked_about_tells_first_that_the_system_forbids_it
-            what_must_not_be_read_is_not_told_by_a_change_that_fails;
+            what_must_not_be_read_is_not_told_of_a_change;
         conformance: every_built_in_tool_conforms violations_are_found;
         dependencies: a_project_and_its_parts_are_shown what_is_not_understood_is_said_and_not_fatal an_analysis_has_limits_and_bounds
             rules_and_ignore_files_hold installed_packages_are_not_the_projects_own

@@ -31,10 +31,13 @@ pub(super) struct Changed {
 
 /// Adds a note about the syntax errors that a change introduced to its answer.
 pub(super) async fn say_if_broken(context: &ToolContext, mut answer: Answer, changed: Vec<Changed>) -> Answer {
-    let found = context.blocking(move |_, cancel| {
+    let found = context.blocking(move |files, cancel| {
         let since = Instant::now();
         let stop = || cancel.is_cancelled() || since.elapsed() > TIME_LIMIT;
-        let found = changed.iter().filter_map(|file| introduced(file, &stop).map(|errors| (file.path.clone(), errors)));
+        // A note shows lines of the file, which may be others than those of the change.
+        let may_be_shown = |file: &&Changed| file.before.is_none() || !files.is_secret(&file.path);
+        let found = changed.iter().filter(may_be_shown);
+        let found = found.filter_map(|file| introduced(file, &stop).map(|errors| (file.path.clone(), errors)));
         Ok(found.collect::<Vec<_>>())
     });
     match found.await {

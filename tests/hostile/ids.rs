@@ -43,9 +43,11 @@ const LEAVE: Shown = Row("tools: hostile::paths_that_leave_are_refused");
 const LINKS: Shown = Row("tools: hostile::links_are_not_followed_outside");
 const GIT_DIRECTORY: Shown = Row("program: attacks::nothing_in_the_git_directory_is_written");
 const NESTED: Shown = Row("program: attacks::a_filter_of_a_nested_repository_is_silent");
+const TAMPERED: Shown = Row("git: attack::a_tampered_pointer_quarantines_the_worktree");
 const POINTER: Shown = Row("program: attacks::a_tampered_git_file_is_silent");
 const SPELLINGS: Shown = Row("core: policy::spellings::every_spelling_of_a_denied_command_is_found");
 const LINES: Shown = Row("core: policy::command::every_part_of_a_line_is_found");
+const NOT_PLAIN: Shown = Row("core: policy::command::what_is_not_plain_words_is_opaque");
 const TEMPLATES: &str = "crates/tools/src/template/command_template.rs";
 const HIDDEN: &str = "crates/tools/src/template/hidden/tests.rs";
 const WEB: &str = "crates/web/src/tests.rs";
@@ -81,16 +83,16 @@ const PATHS: &[Attack] = &[
 const COMMANDS: &[Attack] = &[
     attack("C1", "options of git that run programs or go elsewhere", &[SPELLINGS, Row("core: policy::programs::tests::what_a_command_may_run_is_known")]),
     attack("C2", "actions of `find` that run and delete", &[Row("core: policy::spellings::what_hides_a_denied_command_is_found"), Case("programs::a_command_that_find_runs_is_seen")]),
-    attack("C3", "lists, pipes, substitutions, redirections, comments and line ends", &[LINES, Row("core: policy::command::what_is_not_plain_words_is_opaque")]),
+    attack("C3", "lists, pipes, substitutions, redirections, comments and line ends", &[LINES, NOT_PLAIN]),
     attack("C4", "programs that run other programs", &[Row("core: policy::spellings::what_hides_another_program_is_found"), Case("programs::a_command_that_env_runs_is_seen"), Case("programs::a_command_that_xargs_runs_is_seen")]),
-    attack("C5", "expansions that are commands", &[SPELLINGS, LINES]),
-    attack("C6", "letters that look alike, and those that hide what follows", &[Case("approvals::no_word_of_a_call_is_kept_from_whoever_approves_it"), Unit("crates/core/src/invisible.rs", "two_names_never_look_alike")]),
+    attack("C5", "expansions that are commands", &[SPELLINGS, LINES, NOT_PLAIN]),
+    attack("C6", "letters that look alike, and those that hide what follows", &[NOT_PLAIN, Case("approvals::no_word_of_a_call_is_kept_from_whoever_approves_it"), Unit("crates/core/src/invisible.rs", "two_names_never_look_alike")]),
     attack("C7", "variables that load code, from the model, the repository or an earlier call", &[Row("sandbox: view::gets_only_the_named_environment"), Unit("crates/tools/tests/suite/commands.rs", "the_environment_is_not_inherited")]),
     attack("C8", "programs in the repository with the names of ours", &[Row("program: attacks::a_program_in_the_repository_is_never_ours")]),
     attack("C9", "lines of a megabyte and of 10,000 commands", &[Row("core: policy::command::a_huge_line_is_too_complex"), Row("core: policy::tests::a_command_that_cannot_be_judged_is_refused")]),
     attack("C10", "values of a template that are options, commands or several words", &[Unit(TEMPLATES, "slots_are_filled_word_by_word_and_nothing_is_split_again"), Unit(TEMPLATES, "one_value_is_no_option"), Unit("crates/tools/tests/suite/wrapped.rs", "nothing_is_split_or_interpreted")]),
     attack("C11", "templates whose program is a variable, and those that are scripts", &[Unit(TEMPLATES, "a_template_is_no_shell_command"), Unit(HIDDEN, "a_hidden_shell_or_interpreter_is_found"), Unit("crates/tools/src/wrapped/definition/tests.rs", "every_mistake_has_its_line_and_its_reason")]),
-    attack("C12", "branches, refs, paths and addresses that are options or commands to git", &[Case("git_tools::hostile_names_and_paths_are_refused")]),
+    attack("C12", "branches, refs, paths and addresses that are options or commands to git", &[Case("git_tools::hostile_names_and_paths_are_refused"), Case("git_remotes::only_an_agents_own_branch_is_pushed")]),
     attack("C13", "a call that is another one once it is approved", &[Case("approvals::what_is_approved_is_what_was_shown"), Unit("crates/core/src/parked_call.rs", "each_part_of_a_call_is_part_of_its_hash")]),
     attack("C14", "an approval that is used for other calls", &[Unit("crates/tools/tests/suite/approvals.rs", "an_approval_fits_one_call_only")]),
     attack("C15", "many approvals at once, two of them alike", &[Case("approvals::each_of_two_like_calls_is_asked_about"), Case("approvals::a_terminal_shows_the_whole_call_and_asks")]),
@@ -101,15 +103,15 @@ const COMMANDS: &[Attack] = &[
 /// The network.
 #[rustfmt::skip]
 const NETWORK: &[Attack] = &[
-    attack("N1", "hosts whose names contain that of an allowed one", &[Row("core: policy::tests::hosts_match_label_by_label"), Unit("crates/core/src/host/name.rs", "what_names_no_host_is_refused"), Case("attacks::a_program_reaches_no_other_host_full")]),
-    attack("N2", "addresses of this machine and its network in any spelling", &[Row("core: policy::limit_tests::only_a_host_that_the_user_names_leads_to_addresses_and_ports_of_its_own"), Unit("crates/core/src/host/address.rs", "no_local_address_is_global"), Unit("crates/core/src/host/name.rs", "every_spelling_of_an_address_is_that_address"), Case("attacks::a_spelling_is_no_other_host_full")]),
+    attack("N1", "hosts whose names contain that of an allowed one", &[Row("core: policy::tests::hosts_match_label_by_label"), Unit("crates/core/src/host/name.rs", "what_names_no_host_is_refused"), Row("program: attacks::a_program_reaches_no_other_host")]),
+    attack("N2", "addresses of this machine and its network in any spelling", &[Row("core: policy::limit_tests::only_a_host_that_the_user_names_leads_to_addresses_and_ports_of_its_own"), Unit("crates/core/src/host/address.rs", "no_local_address_is_global"), Unit("crates/core/src/host/name.rs", "every_spelling_of_an_address_is_that_address"), Row("program: attacks::a_spelling_is_no_other_host")]),
     attack("N3", "redirects to such addresses, to other schemes, and without end", &[Unit(WEB, "each_redirect_is_asked_about"), Unit(WEB, "redirects_without_end_are_given_up"), Unit(PROXY, "each_request_of_a_connection_is_decided")]),
     attack("N4", "a name that leads elsewhere once it is dialled", &[Unit(WEB, "what_was_decided_is_what_is_dialled"), Unit(PROXY, "an_address_that_changes_is_not_dialled_and_not_asked_for_again")]),
-    attack("N5", "connections past every proxy, of every protocol", &[Row("sandbox: network::tcp"), Row("sandbox: network::udp"), Row("sandbox: network::fast-open"), Row("sandbox: network::mptcp"), Row("sandbox: network::netlink"), Row("sandbox: kernel::vsock"), Row("sandbox: kernel::packet"), Case("attacks::a_program_does_not_go_past_its_proxy_full"), Case("attacks::a_program_gets_no_network_fallback")]),
+    attack("N5", "connections past every proxy, of every protocol", &[Row("sandbox: network::tcp"), Row("sandbox: network::udp"), Row("sandbox: network::fast-open"), Row("sandbox: network::mptcp"), Row("sandbox: network::netlink"), Row("sandbox: kernel::vsock"), Row("sandbox: kernel::packet"), Row("program: attacks::a_program_does_not_go_past_its_proxy"), Row("program: attacks::a_program_gets_no_network")]),
     attack("N6", "sockets of services in the file system and beside it", &[Row("sandbox: sockets_outside::unix"), Row("sandbox: sockets_outside::unix-datagram"), Row("sandbox: sockets_outside::abstract"), Row("sandbox: with_network::unix")]),
     attack("N7", "lists of hosts that are empty, malformed or for everything", &[Unit("crates/core/src/host/pattern.rs", "nothing_stands_for_all_hosts"), Case("tool_settings::what_is_wrong_is_named_with_the_nearest_key")]),
     attack("N8", "a relay within the sandbox", &[Unit(PROXY, "what_names_another_host_or_none_is_refused_and_recorded"), Row("sandbox: network::tcp")]),
-    attack("N9", "a tunnel to another host or port than was asked for", &[Row("core: policy::limit_tests::only_a_host_that_the_user_names_leads_to_addresses_and_ports_of_its_own"), Row("sandbox: network::tcp"), Case("attacks::a_tunnel_leads_nowhere_else_full"), Unit(PROXY, "a_tunnel_that_leads_elsewhere_is_closed")]),
+    attack("N9", "a tunnel to another host or port than was asked for", &[Row("core: policy::limit_tests::only_a_host_that_the_user_names_leads_to_addresses_and_ports_of_its_own"), Row("sandbox: network::tcp"), Row("program: attacks::a_tunnel_leads_nowhere_else"), Unit(PROXY, "a_tunnel_that_leads_elsewhere_is_closed")]),
     attack("N10", "responses without end, slow ones, bombs, and a million headers", &[Unit(WEB, "content_that_never_ends_is_cut_at_its_size_or_its_time"), Unit(WEB, "what_decompresses_to_much_or_to_nothing_is_cut"), Unit(WEB, "a_response_with_too_much_around_its_content_is_refused"), Unit(PROXY, "what_has_too_much_around_it_is_refused"), Unit(PROXY, "a_program_that_is_slow_is_let_go")]),
     attack("N11", "names that carry data to a server of names", &[Row("sandbox: network::udp"), Unit(PROXY, "a_program_cannot_ask_for_hosts_without_end")]),
 ];
@@ -117,24 +119,24 @@ const NETWORK: &[Attack] = &[
 /// Git.
 #[rustfmt::skip]
 const GIT: &[Attack] = &[
-    attack("G1", "a `.git` file that leads to a git directory of the agent's", &[POINTER, Row("git: attack::a_tampered_pointer_quarantines_the_worktree")]),
-    attack("G2", "a configuration that names another worktree", &[POINTER, GIT_DIRECTORY]),
+    attack("G1", "a `.git` file that leads to a git directory of the agent's", &[POINTER, TAMPERED]),
+    attack("G2", "a configuration that names another worktree", &[POINTER, GIT_DIRECTORY, Row("git: attack::a_worktree_elsewhere_is_not_written")]),
     attack("G3", "hooks and the folder of hooks", &[Row("program: attacks::a_file_system_monitor_is_silent"), GIT_DIRECTORY, Case("land_styles::hooks_are_named_and_not_run")]),
     attack("G4", "a repository within the worktree", &[NESTED, Row("git: attack::a_nested_repository_runs_nothing_and_loses_nothing")]),
-    attack("G5", "another common directory", &[GIT_DIRECTORY]),
-    attack("G6", "a configuration of one worktree", &[GIT_DIRECTORY]),
+    attack("G5", "another common directory", &[GIT_DIRECTORY, TAMPERED]),
+    attack("G6", "a configuration of one worktree", &[GIT_DIRECTORY, TAMPERED]),
     attack("G7", "other branches, worktrees and unreachable commits", &[GIT_DIRECTORY]),
     attack("G8", "the shared stash", &[GIT_DIRECTORY, Case("git_tools::changes_are_set_aside_for_one_agent")]),
     attack("G9", "locks that keep everybody out", &[GIT_DIRECTORY, Row("program: attacks::the_repository_cannot_be_locked")]),
     attack("G10", "attributes that name the user's own drivers", &[Row("git: attack::attributes_and_local_drivers_run_nothing")]),
     attack("G11", "submodules that run commands or lead elsewhere", &[Row("git: attack::a_submodule_folder_runs_nothing"), Unit("crates/git/tests/it/refuse.rs", "submodules_lfs_and_encodings"), Unit("crates/core/src/git_path.rs", "a_link_is_never_the_file_of_submodules")]),
-    attack("G12", "repositories in every odd state", &[Unit("crates/git/tests/it/refuse.rs", "bare_and_unborn"), Unit("crates/git/tests/it/refuse.rs", "in_the_middle_of_something"), Unit("crates/git/tests/it/refuse.rs", "other_formats"), Case("bad_input::a_bare_repository_is_refused")]),
+    attack("G12", "repositories in every odd state", &[Unit("crates/git/tests/it/refuse.rs", "bare_and_unborn"), Unit("crates/git/tests/it/refuse.rs", "in_the_middle_of_something"), Unit("crates/git/tests/it/refuse.rs", "other_formats"), Unit("crates/git/tests/it/refuse.rs", "no_repository"), Unit("crates/git/tests/it/refuse.rs", "sparse_and_split"), Unit("crates/git/tests/it/refuse.rs", "odd_but_fine_repositories_open"), Case("bad_input::a_bare_repository_is_refused"), Case("bad_input::a_read_only_repository_is_refused")]),
     attack("G13", "a checkout with changes of every kind", &[Case("bad_input::a_dirty_tree_and_a_detached_head_are_warnings"), Unit("crates/git/tests/it/land.rs", "landing_and_undoing_keep_the_users_changes")]),
     attack("G14", "a base branch that moves or goes during the run", &[Case("bad_input::a_base_branch_that_moves_is_landed_on"), Case("bad_input::a_base_branch_that_goes_is_not_landed_on"), Unit("crates/git/tests/it/merge.rs", "refs_move_by_compare_and_swap")]),
     attack("G15", "two runs at once", &[Case("subcommands::two_runs_work_side_by_side")]),
     attack("G16", "a user who packs, prunes and cleans during the run", &[Unit("crates/git/src/repo/gc.rs", "git_leaves_a_repository_alone_as_long_as_it_is_held"), Unit("crates/git/tests/it/merge.rs", "what_was_kept_is_never_let_go"), Case("kill::a_worktree_deleted_by_hand_is_made_again")]),
     attack("G17", "locks that a killed git left", &[Unit("crates/git/tests/it/worktree.rs", "left_locks_of_ours_are_removed"), Unit("crates/git/tests/it/refs.rs", "a_locked_ref_is_named_and_moved_once_the_lock_is_gone")]),
-    attack("G18", "conflicts of every kind", &[Unit("crates/git/tests/it/merge.rs", "conflicts_are_listed_by_file_and_kind")]),
+    attack("G18", "conflicts of every kind", &[Unit("crates/git/tests/it/merge.rs", "conflicts_are_listed_by_file_and_kind"), Unit("crates/git/tests/it/conflict.rs", "what_has_no_markers_is_untouched_until_it_is_written_or_deleted")]),
     attack("G19", "more files than anybody wants to commit", &[Row("sandbox: limits::many_small_files_count"), Case("bounds::what_takes_all_memory_or_disk_fails_alone"), Unit("crates/git/tests/it/snapshot.rs", "many_new_files_are_stored_as_git_does")]),
     attack("G20", "files that no commit has when a worktree is cleaned", &[Case("land::cleaning_keeps_what_git_ignores_until_told"), Unit("crates/git/tests/it/worktree.rs", "only_kept_work_is_removed")]),
     attack("G21", "a parent that ends while its child works", &[Case("spawning::a_parent_is_ended_while_its_child_merges"), Case("merge_targets::a_finished_parent_waits_for_its_children")]),
@@ -164,8 +166,8 @@ const RESOURCES: &[Attack] = &[
     attack("R3", "all memory, all of the disk, all inodes", &[Row("sandbox: lifetime::memory_is_bounded"), Row("sandbox: limits::processor_time_is_bounded"), Row("sandbox: limits::a_full_worktree_ends_the_command_alone"), Row("sandbox: limits::many_small_files_count"), Row("sandbox: limits::too_many_files_end_the_command_alone"), Case("bounds::what_takes_all_memory_or_disk_fails_alone")]),
     attack("R4", "commands that never end and ignore signals", &[Row("sandbox: lifetime::time_limit_ends_daemons"), Row("sandbox: lifetime::a_kill_asks_nobody")]),
     attack("R5", "archives that are bombs: no tool unpacks any but the web's compression", &[Unit(WEB, "what_decompresses_to_much_or_to_nothing_is_cut")]),
-    attack("R6", "patterns, code and JSON that take for ever", &[Unit("crates/tools/tests/suite/search.rs", "a_search_that_is_too_broad_says_so"), Unit("crates/git/src/store/glob.rs", "a_hostile_pattern_takes_no_longer_than_others"), Unit("crates/html/src/tests.rs", "a_hostile_page_takes_time_like_its_length")]),
-    attack("R7", "an agent that repeats itself", &[Unit("crates/core/src/agent_loop/repeats.rs", "only_what_the_agent_repeats_itself_is_a_loop"), Case("waits::asking_and_waiting_again_is_no_loop")]),
+    attack("R6", "patterns, code and JSON that take for ever", &[Unit("crates/tools/tests/suite/search.rs", "a_search_that_is_too_broad_says_so"), Unit("crates/git/src/store/glob.rs", "a_hostile_pattern_takes_no_longer_than_others"), Unit("crates/html/src/tests.rs", "a_hostile_page_takes_time_like_its_length"), Unit("crates/code/tests/bad_input.rs", "deep_nesting_overflows_no_stack"), Unit("crates/model/src/wire/arguments.rs", "only_an_object_counts")]),
+    attack("R7", "an agent that repeats itself", &[Unit("crates/core/src/agent_loop/repeats.rs", "only_what_the_agent_repeats_itself_is_a_loop"), Unit("crates/core/src/agent_loop/tests.rs", "waiting_and_hearing_are_no_loop"), Case("waits::asking_and_waiting_again_is_no_loop")]),
     attack("R8", "a budget that ends in the middle of a call", &[Case("bounds::a_tasks_budget_ends_it"), Case("bounds::the_runs_budget_is_never_exceeded")]),
     attack("R9", "more agents than open files", &[Case("bad_input::too_few_open_files_are_refused")]),
 ];
@@ -173,9 +175,9 @@ const RESOURCES: &[Attack] = &[
 /// Endpoints of models.
 #[rustfmt::skip]
 const ENDPOINTS: &[Attack] = &[
-    attack("L1", "statuses and delays of every kind", &[Unit(RETRY, "the_providers_word_is_kept_up_to_a_limit"), Unit(RETRY, "what_breaks_is_asked_a_few_times_and_what_is_refused_never"), Case("models::a_wrong_key_parks_the_task")]),
-    attack("L2", "connections that are refused, reset or silent", &[Unit(TRANSPORT, "silence_and_floods_end"), Unit(TRANSPORT, "a_connection_that_breaks_is_a_retryable_error"), Case("models::a_stream_without_its_end_runs_no_tool")]),
-    attack("L3", "events that are split, mixed, huge or unknown", &[Unit("crates/model/src/wire/sse.rs", "every_cut_and_every_line_end_gives_the_same_events"), Unit("crates/model/src/wire/sse.rs", "the_limit_counts_data_and_the_open_line")]),
+    attack("L1", "statuses and delays of every kind", &[Unit(RETRY, "the_providers_word_is_kept_up_to_a_limit"), Unit(RETRY, "what_breaks_is_asked_a_few_times_and_what_is_refused_never"), Unit(TRANSPORT, "each_refusal_says_what_to_do_next_and_never_the_key"), Case("models::a_wrong_key_parks_the_task")]),
+    attack("L2", "connections that are refused, reset or silent", &[Unit(TRANSPORT, "silence_and_floods_end"), Unit(TRANSPORT, "a_connection_that_breaks_is_a_retryable_error"), Unit(TRANSPORT, "nobody_there_is_said_with_the_url"), Case("models::a_stream_without_its_end_runs_no_tool")]),
+    attack("L3", "events that are split, mixed, huge or unknown", &[Unit("crates/model/src/wire/sse.rs", "every_cut_and_every_line_end_gives_the_same_events"), Unit("crates/model/src/wire/sse.rs", "the_limit_counts_data_and_the_open_line"), Unit(WIRE, "chat_takes_errors_out_of_a_successful_stream")]),
     attack("L4", "arguments that are no object, or not what a tool takes", &[Unit("crates/model/src/wire/arguments.rs", "only_an_object_counts"), Unit("crates/tools/src/arguments.rs", "a_mistake_names_the_field_what_was_expected_and_what_came")]),
     attack("L5", "tools that do not exist, and names of a megabyte", &[Unit("crates/core/src/conversation.rs", "ids_and_names_are_bounded"), Unit("crates/tools/tests/suite/errors.rs", "an_unknown_tool_is_answered_with_the_nearest_names")]),
     attack("L6", "ids that repeat, and hundreds of calls at once", &[Unit(WIRE, "chat_gives_ids_where_there_are_none_or_equal_ones"), Unit(WIRE, "ids_and_bad_arguments_are_bounded"), Case("models::parallel_calls_are_all_answered")]),

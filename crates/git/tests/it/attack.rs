@@ -145,6 +145,30 @@ fn a_tampered_pointer_quarantines_the_worktree() {
     require_git_to_run_it(&fixture, &own);
 }
 
+/// A configuration that a pointer leads to may name another worktree, to which a checkout would write.
+#[test]
+fn a_worktree_elsewhere_is_not_written() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    let (own, elsewhere) = (fixture.path().join("own"), fixture.path().join("elsewhere"));
+    for folder in [&own, &elsewhere] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    git_in(&own, &["init", "-q"]);
+    write_files(&own, &[("file", "work\n")]);
+    git_in(&own, &["add", "-A"]);
+    git_in(&own, &["config", "core.worktree", elsewhere.to_str().unwrap()]);
+    let pointer = format!("gitdir: {}\n", own.join(".git").display());
+    std::fs::write(worktree.path().join(".git"), pointer).unwrap();
+    let error = everything(&fixture, &repo, &worktree).unwrap_err();
+    assert!(matches!(&error, GitError::Tampered { what, .. } if *what == ".git"), "{error}");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+    // The control: git itself follows both.
+    git_in(worktree.path(), &["checkout-index", "-a", "-f"]);
+    assert!(elsewhere.join("file").exists());
+}
+
 #[test]
 fn attributes_and_local_drivers_run_nothing() {
     let fixture = Fixture::new(&[("a", "1\n"), ("file", "base\n")]);

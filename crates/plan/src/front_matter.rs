@@ -156,9 +156,26 @@ fn is_ours(line: &str) -> bool {
 /// Parses the YAML of a front matter; if it is none as a whole, each key on its own.
 fn mapping(source: &Source<'_>, range: Range<usize>) -> Result<Map<String, Value>, NotMapping> {
     serde_saphyr::from_str(source.slice(range.clone())).or_else(|error| {
+        if is_bomb(&error) {
+            return Err(not_mapping(&error));
+        }
         // The error describes the text as written.
         by_key(source.lines(range).map(|(_, line)| line)).ok_or_else(|| not_mapping(&error))
     })
+}
+
+/// Reports whether the text stands for more values than anybody writes, as aliases of aliases do. A key of another
+/// template is passed over, but not the time that such a text takes.
+fn is_bomb(error: &serde_saphyr::Error) -> bool {
+    use serde_saphyr::Error;
+    match error {
+        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => is_bomb(error),
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => true,
+        _ => false,
+    }
 }
 
 /// Parses each key with the lines that belong to it. A value with a colon in it is plain text, and a key of another
@@ -480,6 +497,17 @@ mod tests {
             let text = format!("---\nbudget_usd: {amount}\n---\n- [ ] T1 a\n");
             assert!(parsed(&text).1.is_empty() && front_matter(&text).budget_usd.is_some(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_bomb_of_aliases_is_refused() {
+        let level =
+            |(key, inner): (char, char)| format!("{key}: &{key} [{}]\n", vec![format!("*{inner}"); 9].join(", "));
+        let levels = |last: char| ('b'..=last).zip('a'..).map(level).collect::<String>();
+        let text = |last| format!("---\na: &a [x]\n{}---\n- [ ] T1 a\n", levels(last));
+        assert_eq!(parsed(&text('j')).1, [FindingCode::FrontMatter]);
+        // The control: keys of other templates, and a few aliases, refuse no plan.
+        assert!(parsed(&text('c')).1.is_empty());
     }
 
     #[test]

@@ -7,8 +7,6 @@ pub(super) enum Proof {
     Case(&'static str),
     /// A test in a file of a crate.
     Unit(&'static str, &'static str),
-    /// Nothing here, for this reason.
-    Elsewhere(&'static str),
 }
 
 /// A line of the table.
@@ -25,10 +23,6 @@ pub(super) const fn case(id: &'static str, name: &'static str, test: &'static st
 
 pub(super) const fn unit(id: &'static str, name: &'static str, file: &'static str, test: &'static str) -> Line {
     Line { id, name, proof: Proof::Unit(file, test) }
-}
-
-pub(super) const fn elsewhere(id: &'static str, name: &'static str, reason: &'static str) -> Line {
-    Line { id, name, proof: Proof::Elsewhere(reason) }
 }
 
 /// The table.
@@ -113,25 +107,20 @@ pub(super) const WRAPPED_TOOLS: &[Line] = &[
     case("000-074", "check: false gives 1", "tool_run::the_checks_of_the_reference"),
     case("000-075", "check: grep finds both markers", "tool_run::the_checks_of_the_reference"),
     case("000-076", "the list is a file", "replay::the_lists_say_what_is_never_replayed"),
-    Line {
-        id: "000-077",
-        name: "the list matches whole lines",
-        proof: Proof::Unit("crates/core/src/cache.rs", "the_lists_decide_what_is_replayed"),
-    },
+    unit("000-077", "the list matches whole lines", "crates/core/src/cache.rs", "the_lists_decide_what_is_replayed"),
     case("000-078", "cacheability is not in the code", "replay::the_lists_say_what_is_never_replayed"),
-    Line {
-        id: "000-079",
-        name: "the markers are documented",
-        proof: Proof::Unit("crates/core/src/marker/tests.rs", "the_page_of_the_markers_is_up_to_date"),
-    },
-    Line {
-        id: "000-080",
-        name: "a declarative registry of tools",
-        proof: Proof::Elsewhere("planned there as a later step; `.tool` files describe tools here"),
-    },
-    Line {
-        id: "000-081",
-        name: "a registry with permissions",
-        proof: Proof::Elsewhere("the permissions of tools belong to the commands about tools, not to `tool run`"),
-    },
+    unit(
+        "000-079",
+        "the markers are documented",
+        "crates/core/src/marker/tests.rs",
+        "the_page_of_the_markers_is_up_to_date",
+    ),
+    // The document plans YAML for this; the files of document 004 declare tools here.
+    case("000-080", "a declarative registry of tools", "tool_files::tools_are_listed_searched_and_shown"),
+    unit(
+        "000-081",
+        "a registry with permissions",
+        "crates/tools/tests/suite/permissions.rs",
+        "each_covers_the_tools_of_the_reference",
+    ),
 ];

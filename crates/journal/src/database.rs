@@ -172,12 +172,17 @@ fn fill(path: &Path) -> Result<(), JournalError> {
 
 fn refuse_foreign(folder: &Path) -> Result<(), JournalError> {
     let found = rustix::fs::statfs(folder).map_err(|error| JournalError::io(folder, error.into()))?;
-    // The type's width and sign differ between platforms; the magic numbers fit 32 bits.
-    let kind = found.f_type as u64 & 0xffff_ffff;
-    match FOREIGN_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == kind) {
-        Some((_, name)) => Err(JournalError::ForeignFileSystem { path: folder.to_owned(), kind: name }),
+    match foreign(found.f_type as u64) {
+        Some(kind) => Err(JournalError::ForeignFileSystem { path: folder.to_owned(), kind }),
         None => Ok(()),
     }
+}
+
+/// Returns the name of the file system of a `statfs` type if it cannot hold a journal.
+fn foreign(kind: u64) -> Option<&'static str> {
+    // The type's width and sign differ between platforms; the magic numbers fit 32 bits.
+    let kind = kind & 0xffff_ffff;
+    FOREIGN_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == kind).map(|(_, name)| *name)
 }
 
 /// Converts a count for SQLite, whose integers are signed; no count comes near the limit.
@@ -188,4 +193,27 @@ pub(crate) fn to_sql(count: u64) -> i64 {
 /// Converts a count that [`to_sql`] stored.
 pub(crate) fn from_sql(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_of_other_machines_are_known_by_their_types() {
+        // As a signed number of 32 bits, the type of CIFS is negative. The last three are ext4, tmpfs and overlayfs.
+        let table = [
+            (0x6969, Some("NFS")),
+            (0xff53_4d42, Some("CIFS")),
+            (0xffff_ffff_ff53_4d42, Some("CIFS")),
+            (0xffff_ffff_fe53_4d42, Some("SMB")),
+            (0x0102_1997, Some("9p")),
+            (0xef53, None),
+            (0x0102_1994, None),
+            (0x794c_7630, None),
+        ];
+        for (kind, expected) in table {
+            assert_eq!(foreign(kind), expected, "{kind:#x}");
+        }
+    }
 }

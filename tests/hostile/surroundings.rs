@@ -43,6 +43,7 @@ try G7-packed sh -c 'touch "$1/packed-refs"' sh "$c"
 try G7-branch git branch made-by-git
 try G7-delete git update-ref -d refs/heads/other
 try G7-object sh -c 'echo text | git hash-object -w --stdin' sh
+try G7-gc git gc -q --prune=now
 try G8 git stash push --include-untracked
 try G9-ref sh -c 'echo x > "$1/refs/heads/main.lock"' sh "$c"
 try G9-packed sh -c 'echo x > "$1/packed-refs.lock"' sh "$c"
@@ -63,9 +64,18 @@ fn nothing_in_the_git_directory_is_written(tier: Confinement) -> Outcome {
         settings.confinement = ConfinementChoice::Exactly(tier);
     });
     if tier == Confinement::Unconfined {
-        // The control: without a sandbox each attempt leaves its mark, whatever becomes of the run.
+        // The control: without a sandbox attempts of each kind leave their marks, whatever becomes of the run.
         let common = world.repository.path().join(".git");
-        let marks = ["hooks/post-merge", "refs/heads/made", "refs/heads/main.lock", "info/attributes"];
+        let marks = [
+            "hooks/post-merge",
+            "refs/heads/made",
+            "refs/heads/main.lock",
+            "packed-refs.lock",
+            "config.lock",
+            "rr-cache/made",
+            "info/attributes",
+            "objects/info/alternates",
+        ];
         let absent: Vec<&str> = marks.into_iter().filter(|mark| !common.join(mark).exists()).collect();
         return if absent.is_empty() { Ok(()) } else { fail(format!("the control leaves no {absent:?}")) };
     }

@@ -81,6 +81,13 @@ pub(crate) async fn the_environment_is_not_inherited(harness: ToolHarness) {
         assert!(!output.text().contains(&format!("{name}=")), "{name}");
     }
     assert!(output.text().contains("TERM=dumb") && output.text().contains("PATH="), "{}", output.text());
+    // Neither a file of the repository nor an earlier call sets a variable that loads code.
+    harness.put(".env", "NODE_OPTIONS=--require=./evil.js\nBASH_ENV=./evil.sh\n").unwrap();
+    let exported = "export RUSTC_WRAPPER=./evil.sh GIT_EXTERNAL_DIFF=./evil.sh; env";
+    let output = harness.call("run_shell_command", json!({ "command": exported })).await;
+    assert!(output.text().contains("RUSTC_WRAPPER=./evil.sh"), "the control sets none: {}", output.text());
+    let output = harness.call("run_shell_command", json!({"command": "env"})).await;
+    assert!(output.success && !output.text().contains("evil"), "{}", output.text());
 }
 
 pub(crate) async fn a_command_starts_inside_the_worktree_only(harness: ToolHarness) {

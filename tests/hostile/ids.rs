@@ -56,6 +56,7 @@ const RETRY: &str = "crates/model/src/retry/tests.rs";
 const TRANSPORT: &str = "crates/model/src/transport/tests.rs";
 const WIRE: &str = "crates/model/src/wire/tests.rs";
 const UNTRUSTED: &str = "crates/core/src/untrusted_text.rs";
+const MEMORY: Shown = Row("program: attacks::nobody_reads_the_memory_of_a_run");
 const LISTENS: &[Shown] = &[Row("program: attacks::nothing_of_a_run_listens")];
 
 /// Paths.
@@ -211,9 +212,9 @@ const REST: &[Attack] = &[
     attack("W5", "scripts in a page: nothing listens", LISTENS),
     attack("W6", "a page for the whole network: nothing listens", LISTENS),
     attack("W7", "a page within another one: nothing listens", LISTENS),
-    attack("S1", "keys in the environment of our processes", &[Row("sandbox: processes_outside::environ"), Row("sandbox: view::gets_only_the_named_environment")]),
+    attack("S1", "keys in the environment of our processes", &[Row("sandbox: processes_outside::environ"), Row("sandbox: view::gets_only_the_named_environment"), MEMORY]),
     attack("S2", "keys in arguments, files, output and errors", &[Case("secrets::what_a_tool_reads_is_redacted"), Case("secrets::what_a_server_echoes_is_shown_to_nobody"), Case("run_logs::a_secret_in_an_argument_is_in_no_log")]),
-    attack("S3", "keys in command lines, in git's configuration, in dumps", &[Row("program: attacks::a_token_beside_the_commits_is_unreadable"), Row("sandbox: processes_outside::cmdline"), Row("sandbox: processes_outside::process-memory")]),
+    attack("S3", "keys in command lines, in git's configuration, in dumps", &[Row("program: attacks::a_token_beside_the_commits_is_unreadable"), Row("sandbox: processes_outside::cmdline"), Row("sandbox: processes_outside::process-memory"), MEMORY]),
     attack("A1", "an audit log that was changed", &[Case("run_logs::a_changed_audit_log_is_found_out"), Unit("crates/core/src/audit/tests.rs", "each_kind_of_damage_is_found_at_its_line")]),
     attack("A2", "an agent that writes or locks the audit log", &[Row("sandbox: files_outside::write"), Row("sandbox: files_outside::flock"), Case("run_logs::a_full_disk_below_the_audit_log_stops_no_run")]),
     attack("A3", "effects that no record precedes", &[Unit("crates/tools/tests/suite/records.rs", "a_start_is_recorded_before_the_effect"), Unit("crates/tools/tests/suite/errors.rs", "a_recorder_that_fails_lets_nothing_run")]),

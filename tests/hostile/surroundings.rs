@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{TcpListener, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::ConfinementChoice;
@@ -25,6 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let others = [
         sandboxed("attacks::a_repository_chooses_no_endpoint", a_repository_chooses_no_endpoint),
         sandboxed("attacks::nothing_of_a_run_listens", nothing_of_a_run_listens),
+        sandboxed("attacks::nobody_reads_the_memory_of_a_run", nobody_reads_the_memory_of_a_run),
     ];
     written.chain(others).collect()
 }
@@ -121,12 +122,18 @@ fn a_repository_chooses_no_endpoint() -> Outcome {
     if server.asked().is_empty() { fail("the control asks nobody") } else { Ok(()) }
 }
 
-/// There is no page and no port of ours: nothing that a browser, a neighbour or an agent could ask.
-fn nothing_of_a_run_listens() -> Outcome {
+/// Starts a run whose command waits for the file `go` in the folder that is returned.
+fn waiting() -> Result<(World, Running, PathBuf), Failed> {
     let world = World::with_plan("- [ ] T1 wait (run: touch started; until test -e go; do sleep 0.05; done)\n")?;
     let model = world.script(&Script::default())?;
-    let mut running = world.orchestrate(&["run", "plan.md", "--model", &model, "--no-verify-base"]).start()?;
+    let running = world.orchestrate(&["run", "plan.md", "--model", &model, "--no-verify-base"]).start()?;
     let worktree = until(crate::support::GRACE, || started_in(&world.home.state()))?;
+    Ok((world, running, worktree))
+}
+
+/// There is no page and no port of ours: nothing that a browser, a neighbour or an agent could ask.
+fn nothing_of_a_run_listens() -> Outcome {
+    let (_world, mut running, worktree) = waiting()?;
     // The sockets of other tests come and go; one of the run would stay.
     let found = until(crate::support::GRACE, || Ok(listening(running.pid())?.is_empty().then_some(())));
     let found = if found.is_err() { listening(running.pid())? } else { Vec::new() };
@@ -142,12 +149,31 @@ fn nothing_of_a_run_listens() -> Outcome {
     if found >= 2 { Ok(()) } else { fail("the control finds no socket") }
 }
 
+/// A run holds the keys of the user: no other process of the user reads its memory, and no core file has it.
+fn nobody_reads_the_memory_of_a_run() -> Outcome {
+    let (_world, mut running, worktree) = waiting()?;
+    let read = |pid: u32, file: &str| std::fs::read(format!("/proc/{pid}/{file}"));
+    let (limits, environment) = (read(running.pid(), "limits"), read(running.pid(), "environ"));
+    std::fs::write(worktree.join("go"), "")?;
+    ends(&mut running)?;
+    let limits = String::from_utf8(limits?)?;
+    let core = limits.lines().find_map(|line| line.strip_prefix("Max core file size"));
+    let has_none = core.is_some_and(|both| both.split_whitespace().take(2).all(|limit| limit == "0"));
+    // Root reads the memory of every process.
+    let is_hidden = environment.is_err() || rustix::process::geteuid().is_root();
+    if !has_none || !is_hidden {
+        return fail(format!("core files: {core:?}, hidden: {is_hidden}"));
+    }
+    // The control: a process that hides nothing is read.
+    if read(std::process::id(), "environ")?.is_empty() { fail("the control shows nothing") } else { Ok(()) }
+}
+
 fn ends(running: &mut Running) -> Outcome {
     until(crate::support::GRACE, || Ok(running.has_ended()?.then_some(())))
 }
 
 /// Returns the folder in which the command of the run has started.
-fn started_in(folder: &Path) -> Result<Option<std::path::PathBuf>, Failed> {
+fn started_in(folder: &Path) -> Result<Option<PathBuf>, Failed> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(None) };
     for entry in entries {
         let path = entry?.path();

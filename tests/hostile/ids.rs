@@ -48,6 +48,7 @@ const POINTER: Shown = Row("program: attacks::a_tampered_git_file_is_silent");
 const SPELLINGS: Shown = Row("core: policy::spellings::every_spelling_of_a_denied_command_is_found");
 const LINES: Shown = Row("core: policy::command::every_part_of_a_line_is_found");
 const NOT_PLAIN: Shown = Row("core: policy::command::what_is_not_plain_words_is_opaque");
+const PARTS: Shown = Row("core: policy::tests::a_part_is_enough_to_deny_and_not_enough_to_allow");
 const TEMPLATES: &str = "crates/tools/src/template/command_template.rs";
 const HIDDEN: &str = "crates/tools/src/template/hidden/tests.rs";
 const WEB: &str = "crates/web/src/tests.rs";
@@ -82,9 +83,9 @@ const PATHS: &[Attack] = &[
 /// Commands and permissions.
 #[rustfmt::skip]
 const COMMANDS: &[Attack] = &[
-    attack("C1", "options of git that run programs or go elsewhere", &[SPELLINGS, Row("core: policy::programs::tests::what_a_command_may_run_is_known")]),
+    attack("C1", "options of git that run programs or go elsewhere", &[SPELLINGS, PARTS, Row("core: policy::programs::tests::what_a_command_may_run_is_known")]),
     attack("C2", "actions of `find` that run and delete", &[Row("core: policy::spellings::what_hides_a_denied_command_is_found"), Case("programs::a_command_that_find_runs_is_seen")]),
-    attack("C3", "lists, pipes, substitutions, redirections, comments and line ends", &[LINES, NOT_PLAIN]),
+    attack("C3", "lists, pipes, substitutions, redirections, comments and line ends", &[LINES, PARTS, NOT_PLAIN]),
     attack("C4", "programs that run other programs", &[Row("core: policy::spellings::what_hides_another_program_is_found"), Case("programs::a_command_that_env_runs_is_seen"), Case("programs::a_command_that_xargs_runs_is_seen")]),
     attack("C5", "expansions that are commands", &[SPELLINGS, LINES, NOT_PLAIN]),
     attack("C6", "letters that look alike, and those that hide what follows", &[NOT_PLAIN, Case("approvals::no_word_of_a_call_is_kept_from_whoever_approves_it"), Unit("crates/core/src/invisible.rs", "two_names_never_look_alike")]),
@@ -131,7 +132,7 @@ const GIT: &[Attack] = &[
     attack("G9", "locks that keep everybody out", &[GIT_DIRECTORY, Row("program: attacks::the_repository_cannot_be_locked")]),
     attack("G10", "attributes that name the user's own drivers", &[Row("git: attack::attributes_and_local_drivers_run_nothing")]),
     attack("G11", "submodules that run commands or lead elsewhere", &[Row("git: attack::a_submodule_folder_runs_nothing"), Unit("crates/git/tests/it/refuse.rs", "submodules_lfs_and_encodings"), Unit("crates/core/src/git_path.rs", "a_link_is_never_the_file_of_submodules")]),
-    attack("G12", "repositories in every odd state", &[Unit("crates/git/tests/it/refuse.rs", "bare_and_unborn"), Unit("crates/git/tests/it/refuse.rs", "in_the_middle_of_something"), Unit("crates/git/tests/it/refuse.rs", "other_formats"), Unit("crates/git/tests/it/refuse.rs", "no_repository"), Unit("crates/git/tests/it/refuse.rs", "sparse_and_split"), Unit("crates/git/tests/it/refuse.rs", "odd_but_fine_repositories_open"), Case("bad_input::a_bare_repository_is_refused"), Case("bad_input::a_read_only_repository_is_refused")]),
+    attack("G12", "repositories in every odd state", &[Unit("crates/git/tests/it/refuse.rs", "bare_and_unborn"), Unit("crates/git/tests/it/refuse.rs", "in_the_middle_of_something"), Unit("crates/git/tests/it/refuse.rs", "other_formats"), Unit("crates/git/tests/it/refuse.rs", "no_repository"), Unit("crates/git/tests/it/refuse.rs", "sparse_and_split"), Unit("crates/git/tests/it/refuse.rs", "a_shallow_clone_is_warned_of"), Unit("crates/git/tests/it/refuse.rs", "odd_but_fine_repositories_open"), Case("bad_input::a_bare_repository_is_refused"), Case("bad_input::a_read_only_repository_is_refused")]),
     attack("G13", "a checkout with changes of every kind", &[Case("bad_input::a_dirty_tree_and_a_detached_head_are_warnings"), Unit("crates/git/tests/it/land.rs", "landing_and_undoing_keep_the_users_changes")]),
     attack("G14", "a base branch that moves or goes during the run", &[Case("bad_input::a_base_branch_that_moves_is_landed_on"), Case("bad_input::a_base_branch_that_goes_is_not_landed_on"), Unit("crates/git/tests/it/merge.rs", "refs_move_by_compare_and_swap")]),
     attack("G15", "two runs at once", &[Case("subcommands::two_runs_work_side_by_side")]),

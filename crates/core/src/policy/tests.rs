@@ -112,6 +112,11 @@ fn a_part_is_enough_to_deny_and_not_enough_to_allow() {
         assert_eq!(shell(&allow, command), "allow by default", "{command:?}");
     }
     assert_eq!(shell(&allow, "cat a b"), "allow by allow:Bash(cat *)");
+    let status = policy(&[(Allow, "Bash(git status)")]);
+    for options in ["-c core.fsmonitor=/tmp/x", "-c alias.status='!id'", "--exec-path=.", "-C /"] {
+        assert_eq!(shell(&status, &format!("git {options} status")), "allow by default", "{options}");
+    }
+    assert_eq!(shell(&status, "git status"), "allow by allow:Bash(git status)");
 }
 
 #[test]

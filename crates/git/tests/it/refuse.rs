@@ -161,6 +161,18 @@ fn warnings_are_no_refusals() {
 }
 
 #[test]
+fn a_shallow_clone_is_warned_of() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    fixture.commit_files(&[("a", "2\n")], "second");
+    let clone = fixture.path().join("clone");
+    let from = format!("file://{}", fixture.project().display());
+    git_in(&fixture.path(), &["clone", "-q", "--depth", "1", &from, clone.to_str().unwrap()]);
+    let repo = open(&clone).unwrap();
+    repo.require_ready().unwrap();
+    assert_eq!(repo.warnings().unwrap(), [Warning::Shallow]);
+}
+
+#[test]
 fn odd_but_fine_repositories_open() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let linked = fixture.path().join("linked");

@@ -46,8 +46,8 @@ const NESTED: Shown = Row("program: attacks::a_filter_of_a_nested_repository_is_
 const TAMPERED: Shown = Row("git: attack::a_tampered_pointer_quarantines_the_worktree");
 const POINTER: Shown = Row("program: attacks::a_tampered_git_file_is_silent");
 const SPELLINGS: Shown = Row("core: policy::spellings::every_spelling_of_a_denied_command_is_found");
-const LINES: Shown = Row("core: policy::command::every_part_of_a_line_is_found");
-const NOT_PLAIN: Shown = Row("core: policy::command::what_is_not_plain_words_is_opaque");
+const LINES: Shown = Row("core: policy::command::tests::every_part_of_a_line_is_found");
+const NOT_PLAIN: Shown = Row("core: policy::command::tests::what_is_not_plain_words_is_opaque");
 const PARTS: Shown = Row("core: policy::tests::a_part_is_enough_to_deny_and_not_enough_to_allow");
 const TEMPLATES: &str = "crates/tools/src/template/command_template.rs";
 const HIDDEN: &str = "crates/tools/src/template/hidden/tests.rs";
@@ -91,7 +91,7 @@ const COMMANDS: &[Attack] = &[
     attack("C6", "letters that look alike, and those that hide what follows", &[NOT_PLAIN, Case("approvals::no_word_of_a_call_is_kept_from_whoever_approves_it"), Unit("crates/core/src/invisible.rs", "two_names_never_look_alike")]),
     attack("C7", "variables that load code, from the model, the repository or an earlier call", &[Row("sandbox: view::gets_only_the_named_environment"), Unit("crates/tools/tests/suite/commands.rs", "the_environment_is_not_inherited")]),
     attack("C8", "programs in the repository with the names of ours", &[Row("program: attacks::a_program_in_the_repository_is_never_ours")]),
-    attack("C9", "lines of a megabyte and of 10,000 commands", &[Row("core: policy::command::a_huge_line_is_too_complex"), Row("core: policy::tests::a_command_that_cannot_be_judged_is_refused")]),
+    attack("C9", "lines of a megabyte and of 10,000 commands", &[Row("core: policy::command::tests::a_huge_line_is_too_complex"), Row("core: policy::tests::a_command_that_cannot_be_judged_is_refused")]),
     attack("C10", "values of a template that are options, commands or several words", &[Unit(TEMPLATES, "slots_are_filled_word_by_word_and_nothing_is_split_again"), Unit(TEMPLATES, "one_value_is_no_option"), Unit("crates/tools/tests/suite/wrapped.rs", "nothing_is_split_or_interpreted")]),
     attack("C11", "templates whose program is a variable, and those that are scripts", &[Unit(TEMPLATES, "a_template_is_no_shell_command"), Unit(HIDDEN, "a_hidden_shell_or_interpreter_is_found"), Unit("crates/tools/src/wrapped/definition/tests.rs", "every_mistake_has_its_line_and_its_reason")]),
     attack("C12", "branches, refs, paths and addresses that are options or commands to git", &[Case("git_tools::hostile_names_and_paths_are_refused"), Case("git_remotes::only_an_agents_own_branch_is_pushed")]),
@@ -245,6 +245,9 @@ pub(super) fn each_id_names_its_tests() -> Outcome {
         }
     }
     wrong.extend(expected.symmetric_difference(&found).map(|id| format!("{id} is left out, or no id")));
+    if exists(Row("core: policy::command::a_huge_line_is_too_complex"), &cases)? {
+        wrong.push("a row without the module of its test passes".to_owned());
+    }
     if wrong.is_empty() { Ok(()) } else { fail(wrong.join("\n")) }
 }
 
@@ -259,22 +262,32 @@ fn exists(shown: Shown, cases: &BTreeSet<String>) -> Result<bool, Failed> {
             if suite == "program" {
                 return Ok(cases.iter().any(|case| attack_of(case) == name));
             }
-            // The names of some tests are made of those of groups and attempts.
-            let last = name.rsplit("::").next().unwrap_or_default();
-            let words = [format!("fn {last}("), format!("\"{last}\"")];
-            mentions(&root.join("crates").join(suite), &words)
+            let (modules, test) = name.rsplit_once("::").unwrap_or(("", name));
+            holds(&root.join("crates").join(suite), modules, test)
         }
     }
 }
 
-fn mentions(folder: &Path, words: &[String]) -> Result<bool, Failed> {
+/// Reports whether a folder has this test in these modules, or a list of attempts that it is made of.
+fn holds(folder: &Path, modules: &str, test: &str) -> Result<bool, Failed> {
+    let (function, quoted) = (format!("fn {test}("), format!("\"{test}\""));
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let is_source = path.extension().is_some_and(|extension| extension == "rs");
-        if path.is_dir() && mentions(&path, words)?
-            || is_source && words.iter().any(|word| fs::read_to_string(&path).is_ok_and(|text| text.contains(word)))
-        {
-            return Ok(true);
+        if path.is_dir() {
+            if holds(&path, modules, test)? {
+                return Ok(true);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path)?;
+            let is_there = |line: &str| {
+                // What is indented is in a module of the file.
+                let within = modules.rsplit_once("::").map_or("", |(above, _)| above);
+                let module = if line.starts_with(' ') { within } else { modules };
+                line.contains(&function) && path.with_extension("").ends_with(module.replace("::", "/"))
+            };
+            if text.contains(&quoted) || text.lines().any(is_there) {
+                return Ok(true);
+            }
         }
     }
     Ok(false)

@@ -460,6 +460,8 @@ fn a_document_without_marks_is_one_task() {
         "Fix the crash when the name is empty.\n",
         "# 修正\n\n名前が空のときの異常終了を直す。\n",
         "# T\n\n**Status**: accepted\n\n## Parser\n\nWrite it again from scratch.\n\n**Status**: done\n",
+        "# T\n\nWrite the parser of the language.\n\n```yaml\nStatus: done\n```\n",
+        "# T\n\nWrite the parser of the language.\n\n~~~\n# TODO\n~~~\n",
     ] {
         let (plan, errors) = read(text, &KnownNames::default());
         assert_eq!((plan.tasks.len(), errors.len()), (1, 0), "{text}: {errors:?}");

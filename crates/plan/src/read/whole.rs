@@ -103,7 +103,18 @@ fn says_no_work(text: &str) -> bool {
             .iter()
             .any(|words| line.strip_prefix(words).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
     };
-    text.lines().any(said)
+    outside_code(text).any(said)
+}
+
+/// Iterates over the lines of a text that are not in a fenced code block: what an example says is not said of the plan.
+fn outside_code(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let line = line.trim_start();
+        let is_fence = line.starts_with("```") || line.starts_with("~~~");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
 }
 
 /// Reports whether a note says that the work of the whole document is over, or not to be done: in a heading
@@ -121,7 +132,7 @@ fn says_over(note: &Note) -> bool {
     let is_section = note.level <= SECTION_LEVEL && is_status(heading);
     heading.split_once(':').is_some_and(|(word, value)| is_status(word) && is_over(value))
         || (is_section && note.text.lines().next().is_some_and(is_over))
-        || (note.level <= 1 && note.text.lines().any(in_line))
+        || (note.level <= 1 && outside_code(&note.text).any(in_line))
 }
 
 /// Returns the first line of a text as a title.

@@ -26,11 +26,22 @@ const REASONS: &[&str] = &[
     "skipped",
     "removed",
     "descoped",
-    "duplicate",
+    "duplicate of",
     "rejected",
     "abandoned",
     "n/a",
 ];
+
+/// What may follow a reason of one word if only a blank is before that: after any other word, the text is rather the
+/// title that replaces the struck one (`~~Eager~~ Deferred loading`).
+const AFTER_REASON: &[&str] = &[
+    "to", "by", "in", "from", "until", "till", "for", "as", "because", "due", "since", "after", "on", "with", "and",
+    "at", "per", "now", "do", "fix",
+];
+
+/// What may stand between strikes and a remark, and which of it sets the remark apart.
+const BETWEEN: [char; 11] = ['*', '_', ' ', '\t', '.', ',', ':', '-', '–', '—', '→'];
+const APART: [char; 7] = ['.', ',', ':', '-', '–', '—', '→'];
 
 /// Returns the status of a title that is struck out but for an id before it, and parentheses or a reason after it: done
 /// if these say so, else cancelled. A struck text that another one follows is replaced by that (`~~old~~ new`).
@@ -42,14 +53,24 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     let text = if first.matches("~~").count().is_multiple_of(2) { first } else { title };
     let mut after = without_id(text).strip_prefix("~~")?.split_once("~~")?.1;
     let mut status = TaskStatus::Cancelled;
+    let mut is_apart = false;
     loop {
-        after = after.trim_start_matches(['*', '_', ' ', '\t', '.', ',', ':', '~', '-', '–', '—', '→']);
-        let Some((remark, rest)) = parenthesis(after) else { break };
-        if says_done(remark) {
-            status = TaskStatus::Done;
+        let text = after.trim_start_matches(BETWEEN);
+        is_apart |= after.get(..after.len() - text.len()).is_some_and(|between| between.contains(APART));
+        after = text;
+        if let Some((_, rest)) = after.strip_prefix("~~").and_then(|rest| rest.split_once("~~")) {
+            after = rest;
+        } else if let Some((remark, rest)) = parenthesis(after) {
+            if says_done(remark) {
+                status = TaskStatus::Done;
+            }
+            is_apart = true;
+            after = rest;
+        } else {
+            break;
         }
-        after = rest;
     }
+    let after = after.trim_start_matches(['~', ' ']);
     if after.is_empty() || after.starts_with('@') {
         return Some(status);
     }
@@ -57,8 +78,19 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
         return Some(TaskStatus::Done);
     }
     let lower = after.to_lowercase();
-    let says_why = REASONS.iter().any(|reason| lower.starts_with(reason)) || after.starts_with(['❌', '🚫', '✗', '✖']);
+    let is_reason = |reason: &&str| {
+        let rest = lower.strip_prefix(*reason);
+        rest.is_some_and(|rest| is_apart || reason.contains(' ') || may_follow_reason(rest))
+    };
+    let says_why = REASONS.iter().any(is_reason) || after.starts_with(['❌', '🚫', '✗', '✖']);
     says_why.then_some(TaskStatus::Cancelled)
+}
+
+/// Reports whether a text, in lower case, may follow a reason of one word.
+fn may_follow_reason(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let is_word = word.starts_with(char::is_alphabetic);
+    !text.starts_with(char::is_alphanumeric) && (!is_word || AFTER_REASON.contains(&word))
 }
 
 /// Returns a title after its id and the marks of emphasis before its strikes.
@@ -108,6 +140,16 @@ mod tests {
             ("~~T4 Export~~", Some(Cancelled)),
             ("~~Export~~ (done)", Some(Done)),
             ("~~Export~~ ✅", Some(Done)),
+            ("~~Export~~ ~~Import~~", Some(Cancelled)),
+            ("~~Export~~, ~~import~~ (done)", Some(Done)),
+            ("~~Export~~ dropped", Some(Cancelled)),
+            ("~~Export~~ moved to backlog", Some(Cancelled)),
+            ("~~Export~~ deferred until v2", Some(Cancelled)),
+            ("~~Export~~ Removed (too slow)", Some(Cancelled)),
+            ("~~Export~~: dropped, too slow", Some(Cancelled)),
+            ("~~Eager~~ Deferred loading", None),
+            ("~~Copy~~ Duplicate the project", None),
+            ("~~a~~ ~~b~~ c", None),
             ("~~old~~ new", None),
             ("~~Use A~~ → use B", None),
             ("~~Use A~~ (too slow) use B", None),

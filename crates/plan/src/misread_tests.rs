@@ -110,6 +110,7 @@ fn what_is_said_to_be_done_is_not_run_again() {
             ["T1 Done", "T2 Todo"],
         ),
         ("## Steps\n\n1. a\n   - **Status**: Done\n2. b\n", ["a Done", "b Todo"]),
+        ("## Steps\n\n1. a\n   - Status: `done`, `open`\n2. b\n   - Status: open, done\n", ["a Todo", "b Todo"]),
         ("## Completed steps\n\n1. a\n\n## Remaining steps\n\n1. b\n", ["a Done", "b Todo"]),
         ("## Phase 1: x\n\n### Done\n\n- a\n\n### Left\n\n- b\n", ["a Done", "b Todo"]),
         ("## [x] Phase 1: x\n\n- a\n\n## [ ] Phase 2: y\n\n- b\n", ["a Done", "b Todo"]),

@@ -185,9 +185,23 @@ pub(crate) fn of_text(text: &str) -> Option<TaskStatus> {
 /// Returns the status of words, which a remark in parentheses or after a dash may follow, and of a done task also when
 /// or where it was done.
 fn of_words(text: &str) -> Option<TaskStatus> {
-    let word = key_of(text);
-    let found = WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(status, _)| *status);
-    found.or_else(|| says_when_done(text).then_some(TaskStatus::Done))
+    if lists_values(text) {
+        return None;
+    }
+    of_key(&key_of(text)).or_else(|| says_when_done(text).then_some(TaskStatus::Done))
+}
+
+fn of_key(word: &str) -> Option<TaskStatus> {
+    WORDS.iter().find(|(_, words)| words.contains(&word)).map(|(status, _)| *status)
+}
+
+/// Reports whether a text names a word for a done task beside one for another (`open, done`), which are values that a
+/// task is about rather than its status.
+fn lists_values(text: &str) -> bool {
+    let Some((first, second)) = text.split_once(',') else { return false };
+    let named = |text: &str| Some(key_of(text)).filter(|word| !word.is_empty()).and_then(|word| of_key(&word));
+    let is_done = |text: &str| named(text).map(|status| status == TaskStatus::Done);
+    matches!((is_done(first), is_done(second)), (Some(first), Some(second)) if first != second)
 }
 
 /// Reports whether a text is a word for a done task with the day or the place of that (`completed 2025-01-31`, `merged
@@ -369,6 +383,10 @@ mod tests {
             ("", Some(Todo)),
             ("Done - merged", Some(Done)),
             ("Blocked - no key", Some(Blocked)),
+            ("Done, merged in #12", Some(Done)),
+            ("In progress, blocked", Some(InProgress)),
+            ("open, done", None),
+            ("`done`, `open`, `closed`", None),
             ("Completed 2025-01-31", Some(Done)),
             ("**completed on 31.1.2025**", Some(Done)),
             ("✅ Merged in PR #12", Some(Done)),
@@ -421,6 +439,7 @@ mod tests {
             ("Task 4 (optional)", None),
             ("Task 6: Handle sockets (closed)", None),
             ("Task 6: Handle (done) sockets", None),
+            ("Task 6: Filter orders (done, open)", None),
             ("Task 7: Crash (fixed)", Some((Done, "Task 7: Crash"))),
             ("Task 8: Parse (completed 2025-01-31)", Some((Done, "Task 8: Parse"))),
             ("Task 9: Show (blocked by Task 1)", None),

@@ -282,6 +282,18 @@ fn the_to_dos_of_a_front_matter_are_tasks_where_nothing_else_is() {
 }
 
 #[test]
+fn other_fields_of_a_to_do_change_neither_its_status_nor_its_text() {
+    let source = "---\ntodos:\n- content: 'Don''t stop'\n  status: completed # by hand\n  activeForm: Going on\n  steps:\n  \
+                  - status: pending\n- status: \"pending\"\n  content: |\n    Say \"status: done\"\n    status: done\n  \
+                  priority: high\n---\n\nText.\n";
+    let found = plan(source).tasks;
+    let read: Vec<String> = found.iter().map(|task| format!("{} {:?}", task.title, task.status)).collect();
+    assert_eq!(read, ["Don't stop Done", "Say \"status: done\" status: done Todo"]);
+    let landed = [found[1].id.clone()];
+    assert_eq!(crate::write_boxes(source, &landed), source.replace("\"pending\"", "\"completed\""));
+}
+
+#[test]
 fn phases_that_are_bullets_go_in_their_order() {
     let source = "- **Phase 1: Set up**\n  - [ ] T1 a\n- **Phase 2: Build**\n  - [ ] T2 b\n- Docs\n  - [ ] T3 c\n";
     let depends: Vec<Vec<String>> =

@@ -257,6 +257,10 @@ pub(crate) fn read(
             for (key, value) in &map {
                 let (offset, line) = lines.get(key.as_str()).copied().unwrap_or((range.start, ""));
                 front.lines.insert(key.clone(), source.line_of(offset));
+                if key == todos::KEY && !todos::tasks(source, range.end).is_empty() {
+                    // They are tasks, where a plan has no others.
+                    continue;
+                }
                 FrontMatterKey { key, value, offset, line, known }.store(&mut front, findings);
             }
         }
@@ -332,8 +336,6 @@ impl FrontMatterKey<'_> {
             "budget_usd" => front.budget_usd = self.take(self.dollars(), DOLLARS, findings),
             "merge" => front.merge = self.take(self.word(), "auto, review or none", findings),
             "review" => front.review = self.take(self.review(), "`required` or `none`", findings).unwrap_or_default(),
-            // Tasks, where a plan has no others.
-            todos::KEY => {}
             _ => {
                 let message = format!("unknown key `{}` in the front matter", self.key);
                 let found = Pending::new(self.offset, FindingCode::UnknownKey, self.key, message);

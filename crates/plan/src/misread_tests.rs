@@ -294,6 +294,15 @@ fn other_fields_of_a_to_do_change_neither_its_status_nor_its_text() {
 }
 
 #[test]
+fn to_dos_in_another_form_are_said_to_have_no_effect() {
+    for todos in ["todos: 3", "todos: [a, b]", "todos:\n  - a", "todos:\n  - { content: a, status: pending }"] {
+        let source = format!("---\n{todos}\n---\n\nWrite the parser of the language.\n");
+        assert!(plan(&source).is_goal(), "{source}");
+        assert_eq!(warnings(&source)[0], "2: unknown key `todos` in the front matter", "{source}");
+    }
+}
+
+#[test]
 fn phases_that_are_bullets_go_in_their_order() {
     let source = "- **Phase 1: Set up**\n  - [ ] T1 a\n- **Phase 2: Build**\n  - [ ] T2 b\n- Docs\n  - [ ] T3 c\n";
     let depends: Vec<Vec<String>> =

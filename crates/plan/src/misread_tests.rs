@@ -282,6 +282,30 @@ fn the_to_dos_of_a_front_matter_are_tasks_where_nothing_else_is() {
 }
 
 #[test]
+fn what_retells_the_to_dos_of_a_front_matter_is_no_task() {
+    let front = "---\ntodos:\n  - id: form\n    content: Draw the form\n    status: completed\n---\n\n# Login\n\n";
+    let numbered = "12: no checkbox; the plan's tasks are the to-dos of its front matter";
+    let table: [(&str, &[&str]); 3] = [
+        ("## Steps\n\n1. Draw the form\n", &[numbered]),
+        ("## Phase 1\n\n- Draw the form\n", &[]),
+        ("## Acceptance criteria\n\n- [ ] It asks for the password\n", &["12: under \"Acceptance criteria\""]),
+    ];
+    for (body, said) in table {
+        let source = format!("{front}{body}");
+        assert_eq!(statuses(&source), ["form Done"], "{source}");
+        assert_eq!(skipped(&source), said, "{source}");
+        assert_eq!(warnings(&source), [""; 0], "{source}");
+    }
+    let source = format!("{front}### Task 1: Draw the form\n\nText.\n");
+    assert_eq!(statuses(&source), ["form Done"]);
+    let said =
+        "line 10 is not run: it has neither a box nor fields; the plan's tasks are the to-dos of its front matter";
+    assert_eq!(plan(&source).not_run(), [said]);
+    // Fields say more than a to-do does.
+    assert_eq!(statuses(&format!("{front}### Task 1: Draw the form\n\n**Files:** a\n")), ["T1 Todo"]);
+}
+
+#[test]
 fn other_fields_of_a_to_do_change_neither_its_status_nor_its_text() {
     let source = "---\ntodos:\n- content: 'Don''t stop'\n  status: completed # by hand\n  activeForm: Going on\n  steps:\n  \
                   - status: pending\n- status: \"pending\"\n  content: |\n    Say \"status: done\"\n    status: done\n  \

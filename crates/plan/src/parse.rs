@@ -41,6 +41,9 @@ use orchestrate_core::task::Task;
 /// The maximum size of a plan: a thousand tasks need a tenth of it.
 pub const MAX_PLAN_BYTES: usize = 4 * 1024 * 1024;
 
+/// What the tasks are, as the reason why something else is not one, where they are to-dos.
+const TASKS_ARE_TODOS: &str = "the plan's tasks are the to-dos of its front matter";
+
 /// A plan that has no errors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -212,10 +215,13 @@ impl Body<'_, '_> {
         if self.source.text.contains("<!--") {
             hidden_comments(self.source, &blocks, findings);
         }
-        let mut collected = collect::collect(self.source, &blocks, known, findings);
         let todos = todos::tasks(self.source, self.start);
-        if collected.drafts.is_empty() {
+        let mut collected = collect::collect(self.source, (blocks.as_slice(), !todos.is_empty()), known, findings);
+        if collected.drafts.is_empty() && !todos.is_empty() {
             collected.drafts = todos;
+            for skipped in &mut findings.skipped {
+                skipped.reason = skipped.reason.replace(Style::Boxes.tasks(), TASKS_ARE_TODOS);
+            }
         } else if let Some(first) = todos.first() {
             let message = "the plan has other tasks, so the to-dos of its front matter are not read";
             findings.warn(Pending::new(first.at, FindingCode::UnusedKey, todos::KEY, message));

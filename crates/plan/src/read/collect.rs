@@ -59,14 +59,19 @@ pub(crate) struct Collected {
     pub(crate) notes: Vec<Note>,
 }
 
-/// Finds all tasks of a document, in the first style that has any.
-pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], known: &KnownNames, findings: &mut Findings) -> Collected {
+/// Finds all tasks of a document, in the first style that has any; to-dos stand in for some of the styles.
+pub(crate) fn collect(
+    source: &Source<'_>,
+    (blocks, has_todos): (&[Block], bool),
+    known: &KnownNames,
+    findings: &mut Findings,
+) -> Collected {
     let (is_kiro, levels) = (is_kiro(source), TaskLevels::of(source, blocks, known));
     // Most tasks are headings, or items of a list that is in no other one.
     let likely = blocks.iter().map(|block| items_of(block).len() + usize::from(matches!(block, Block::Heading { .. })));
     let room = likely.sum::<usize>().min(MAX_TASKS);
     let mut without_tasks = None;
-    for style in Style::ALL {
+    for style in Style::ALL.into_iter().filter(|style| !has_todos || style.precedes_todos()) {
         let mut own = Findings::default();
         let reader = Reader { source, known, findings: &mut own };
         let notes = vec![Note { line: 1, ..Note::default() }];

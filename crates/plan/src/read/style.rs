@@ -41,6 +41,17 @@ impl Style {
         Self::NoteBoxes,
     ];
 
+    /// Reports whether tasks of this style go before the to-dos of a front matter: those that say how far they are. The
+    /// others mostly retell the to-dos, or say how these are judged.
+    pub(crate) fn precedes_todos(self) -> bool {
+        match self {
+            Self::Boxes | Self::Table | Self::ProgressBoxes | Self::Marks => true,
+            Self::StepHeadings | Self::OrderedLists | Self::PhaseBullets | Self::ChecklistBoxes | Self::NoteBoxes => {
+                false
+            }
+        }
+    }
+
     /// Describes what the style looks for, as part of the advice for a plan without tasks.
     pub(crate) const LOOKED_FOR: &str = "boxes `- [ ] task`, headings `### Task 1: …`, bullets that begin with a mark \
         such as ✅, a table with the columns Task and Status, a numbered list below a heading such as Tasks or Steps, \

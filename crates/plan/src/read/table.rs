@@ -5,8 +5,8 @@
 use std::ops::Range;
 
 use crate::read::checkbox::read_box;
-use crate::read::done;
 use crate::read::source::Source;
+use crate::read::status;
 
 /// Headings of the column that names the task.
 const TASK_COLUMNS: &[&str] = &[
@@ -115,8 +115,10 @@ pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<R
     let id = find(ID_COLUMNS);
     let is_other = |at: &usize| *at != status && Some(*at) != id;
     let named = TASK_COLUMNS.iter().find_map(|name| find(&[name]));
-    // A column of any other name is the task's if all that the table says of its rows is a status.
+    // A column of any other name is the task's if all that the table says of its rows is a status. Answers and marks
+    // alone may as well say which features a thing has.
     let unnamed = || {
+        columns.get(status).filter(|cell| source.slice((*cell).clone()).contains(char::is_alphabetic))?;
         let first = (0..columns.len()).find(is_other)?;
         let says_status = |(offset, line): &(usize, &str)| {
             cells(*offset, line).get(status).is_some_and(|cell| is_status(source.slice(cell.clone())))
@@ -143,7 +145,7 @@ pub(crate) fn rows(source: &Source<'_>, paragraph: Range<usize>) -> Option<Vec<R
 
 /// Reports whether a cell says a status: a known word, a mark or a box.
 fn is_status(text: &str) -> bool {
-    !text.is_empty() && (read_box(text).is_some() || done::status_of_cell(text).is_some())
+    !text.is_empty() && (read_box(text).is_some() || status::of_text(text).is_some())
 }
 
 fn plain(text: &str) -> String {
@@ -217,7 +219,14 @@ mod tests {
         assert_eq!(parsed(table), Some(expected.map(str::to_owned).to_vec()));
         let expected = vec![": Build [todo] ".to_owned()];
         assert_eq!(parsed("Task | **Status**\n--- | ---\nBuild | todo"), Some(expected));
-        for other in ["| Task | Owner |\n|---|---|\n| a | b |", "| a | b |", "Task | Status\n", "text"] {
+        for other in [
+            "| Task | Owner |\n|---|---|\n| a | b |",
+            "| a | b |",
+            "Task | Status\n",
+            "| Library | Complete |\n|---|---|\n| a | yes |\n| b | no |",
+            "| Library | ✅ |\n|---|---|\n| a | ✅ |\n| b | ❌ |",
+            "text",
+        ] {
             assert_eq!(parsed(other), None, "{other}");
         }
     }

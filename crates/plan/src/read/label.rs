@@ -46,6 +46,7 @@ mod tests {
             ("**Out of scope**:", Some(Notes)),
             ("__Manual steps__", Some(Waiting)),
             ("Won't do:", Some(Dropped)),
+            ("**Won't have (this time):**", Some(Dropped)),
             ("**🎁 Stretch goals**", Some(Optional)),
             ("**Tasks:**", Some(Work)),
             ("Notes:", Some(Work)),

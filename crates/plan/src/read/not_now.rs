@@ -17,6 +17,10 @@ pub(crate) enum NotNow {
 const DROPPED: &[&str] = &[
     "won t do",
     "wont do",
+    "won t have",
+    "wont have",
+    "won t have this time",
+    "won t have for now",
     "will not do",
     "not doing",
     "won t fix",

@@ -595,6 +595,7 @@ mod tests {
             ("Lista de verificação", Notes),
             ("Lista de tareas", Work),
             ("Won't do", Dropped),
+            ("Won't have", Dropped),
             ("5. Rollback Plan", Dropped),
             ("🧊 Icebox (v2)", Dropped),
             ("Deferred rendering", Work),

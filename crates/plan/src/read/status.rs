@@ -163,6 +163,12 @@ const OF_THINGS: &[&str] = &[
     "paused",
 ];
 
+/// How the names of the months begin.
+const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
+/// The maximum number of words before the year of a day (`Fri, 31 Jan`).
+const MAX_DAY_WORDS: usize = 3;
+
 /// Returns the status of a leading mark, and the text after it.
 pub(crate) fn leading_mark(text: &str) -> Option<(TaskStatus, &str)> {
     let first = text.chars().next().filter(|first| !first.is_ascii())?;
@@ -213,16 +219,32 @@ fn says_when_done(text: &str) -> bool {
         let word = word.to_lowercase();
         WORDS.iter().any(|(status, words)| *status == TaskStatus::Done && words.contains(&word.as_str()))
     };
-    let after_colon = text.get(word.len()..).is_some_and(|rest| rest.starts_with(": "));
-    (after_colon || is_day(rest) || is_place(rest)) && is_done()
+    let after_colon = text.get(word.len()..).and_then(|rest| rest.strip_prefix(": "));
+    let is_remark = after_colon.is_some_and(|rest| is_day(rest) || !rest.starts_with(|c: char| c.is_ascii_digit()));
+    (is_remark || is_day(rest) || is_place(rest)) && is_done()
 }
 
 /// Reports whether a text begins with a day in digits.
-fn is_day(text: &str) -> bool {
+pub(crate) fn is_day(text: &str) -> bool {
     let day = text.split(' ').next().unwrap_or_default();
     let parts = || day.split(['-', '.', '/']);
     let is_number = |part: &str| !part.is_empty() && part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit());
     parts().count() == 3 && parts().all(is_number)
+}
+
+/// Reports whether a text names a day by its month.
+fn is_day_of_month(text: &str) -> bool {
+    let is_month = |word: &str| {
+        let three = word.get(..3).unwrap_or_default().to_lowercase();
+        MONTHS.contains(&three.as_str())
+    };
+    text.contains(|c: char| c.is_ascii_digit()) && text.split(' ').take(MAX_DAY_WORDS).any(is_month)
+}
+
+/// Reports whether a text begins with a day without its year (`1/31`).
+fn is_short_day(text: &str) -> bool {
+    let day = text.split(' ').next().unwrap_or_default();
+    day.starts_with(|c: char| c.is_ascii_digit()) && day.contains(['/', '-'])
 }
 
 /// Reports whether a text names a day, a commit or a pull request (`on Jan 31`, `in PR #12`), rather than a version in
@@ -232,7 +254,7 @@ fn is_place(text: &str) -> bool {
     let has_number = place.contains(|c: char| c.is_ascii_digit());
     let is_change = place.contains(['#', '!']) || place.contains("://") || place.contains("PR ");
     match link {
-        "on" => has_number && !place.contains(" of "),
+        "on" => is_day(place) || is_day_of_month(place) || is_short_day(place),
         "in" | "at" | "by" | "via" | "with" => (has_number && is_change) || place.starts_with("commit "),
         _ => false,
     }
@@ -392,6 +414,11 @@ mod tests {
             ("✅ Merged in PR #12", Some(Done)),
             ("Done: see the log", Some(Done)),
             ("Done in commit 1a2b3c", Some(Done)),
+            ("done on Fri, 31 Jan", Some(Done)),
+            ("done on 1/31", Some(Done)),
+            ("Done: 2025-01-31", Some(Done)),
+            ("Done: 3 of 5", None),
+            ("Fixed on 3 pages", None),
             ("done 3/5", None),
             ("done in 2 of 5", None),
             ("done in part", None),

@@ -60,9 +60,9 @@ pub(crate) fn mark_of_cell(said: &str, at: usize) -> Option<Mark> {
     }
 }
 
-/// Returns the status that the cell of a table says, which may answer whether its task is done.
+/// Returns the status that the cell of a table says, which may answer whether its task is done, or on which day.
 pub(crate) fn status_of_cell(said: &str) -> Option<TaskStatus> {
-    if is_yes(said) {
+    if is_yes(said) || status::is_day(said) {
         return Some(TaskStatus::Done);
     }
     let says_no = ANSWERS.iter().any(|(no, _)| said.eq_ignore_ascii_case(no));

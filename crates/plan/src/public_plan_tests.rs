@@ -440,6 +440,7 @@ fn a_document_that_says_nothing_or_what_is_done_is_no_task() {
         "# T\n\n## Completed\n\n- The parser of the language\n- The printer of the language\n",
         "# T\n\nThis was a plan for the parser.\n\nAll tasks are done.\n",
         "# T\n\n**Status**: ✅ Completed\n\nWrite the parser of the language.\n",
+        "# T\n\n- Status: Implemented\n- Author: me\n\nWrite the parser of the language.\n",
         "# T\n\n## Status\n\nRejected.\n\n## Context\n\nWrite the parser of the language.\n",
         "# Task ID: 1\n# Title: Parser\n# Status: done\n\nWrite the parser of the language.\n",
         "# T\n\n<!-- write what is to be done here -->\n",
@@ -460,6 +461,8 @@ fn a_document_without_marks_is_one_task() {
         "Fix the crash when the name is empty.\n",
         "# 修正\n\n名前が空のときの異常終了を直す。\n",
         "# T\n\n**Status**: accepted\n\n## Parser\n\nWrite it again from scratch.\n\n**Status**: done\n",
+        "# T\n\nThe answer needs these fields:\n\n- Status: done\n- Name: text\n",
+        "# T\n\nShow how far an order is.\n\n### Status: done\n\nA green badge.\n",
         "# T\n\nWrite the parser of the language.\n\n```yaml\nStatus: done\n```\n",
         "# T\n\nWrite the parser of the language.\n\n~~~\n# TODO\n~~~\n",
     ] {

@@ -128,11 +128,19 @@ fn says_over(note: &Note) -> bool {
             .and_then(|(word, at)| line.get(at..).filter(|_| is_status(word)))
             .is_some_and(|value| is_over(value.trim_start_matches(['*', '_'])))
     };
-    let heading = note.heading.as_deref().unwrap_or_default();
-    let is_section = note.level <= SECTION_LEVEL && is_status(heading);
+    // A bullet after prose belongs to what that is about.
+    let mut after_prose = false;
+    let is_own_line = |line: &str| {
+        let line = line.trim();
+        let is_bullet = line.starts_with('-');
+        let value = attributes::detail_key(line).and_then(|(_, at)| line.get(at..)).unwrap_or_default();
+        after_prose |= !is_bullet && !line.is_empty() && value.trim().is_empty();
+        in_line(line) && !(is_bullet && after_prose)
+    };
+    let heading = note.heading.as_deref().filter(|_| note.level <= SECTION_LEVEL).unwrap_or_default();
     heading.split_once(':').is_some_and(|(word, value)| is_status(word) && is_over(value))
-        || (is_section && note.text.lines().next().is_some_and(is_over))
-        || (note.level <= 1 && outside_code(&note.text).any(in_line))
+        || (is_status(heading) && note.text.lines().next().is_some_and(is_over))
+        || (note.level <= 1 && outside_code(&note.text).any(is_own_line))
 }
 
 /// Returns the first line of a text as a title.

@@ -237,6 +237,12 @@ fn a_table_may_answer_whether_its_tasks_are_done() {
     let landed = ["b", "c"].map(orchestrate_core::TaskId::from);
     let expected = source.replace("| b | |", "| b | Done |").replace("No", "Yes");
     assert_eq!(crate::write_boxes(source, &landed), expected);
+    let dashes = "| Task | Status |\n|---|---|\n| a | - |\n| b | – |\n";
+    assert_eq!(statuses(dashes), ["a Todo", "b Todo"]);
+    assert_eq!(
+        crate::write_boxes(dashes, &["a", "b"].map(Into::into)),
+        dashes.replace(" - ", " Done ").replace('–', "Done")
+    );
     let days = "| Task | Completed |\n|---|---|\n| a | 2025-01-31 |\n| b | |\n| c | Q3 |\n";
     assert_eq!(statuses(days), ["a Done", "b Todo", "c Todo"]);
     let boxes = "| Task | Status |\n|---|---|\n| [x] a | |\n| [ ] b | |\n| [ ] c | done |\n";

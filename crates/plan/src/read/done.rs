@@ -30,6 +30,9 @@ const USUAL_WORD: &str = "done";
 /// How a column such as "Done" says that a task is open, and that it is done.
 const ANSWERS: &[(&str, &str)] = &[("no", "yes"), ("n", "y"), ("false", "true"), ("nein", "ja"), ("non", "oui")];
 
+/// What a cell without a status may contain.
+const DASHES: &[&str] = &["-", "–", "—"];
+
 /// What may stand around a status in Markdown.
 const DECORATION: [char; 4] = ['*', '_', ' ', '`'];
 
@@ -45,6 +48,9 @@ pub(crate) fn mark_of_cell(said: &str, at: usize) -> Option<Mark> {
     if said.is_empty() {
         // The cell is in front of a bar.
         return Some(Mark { range: at..at, done: "Done ".into() });
+    }
+    if DASHES.contains(&said) {
+        return Some(Mark { range: at..at + said.len(), done: "Done".into() });
     }
     if is_yes(said) {
         return Some(Mark { range: at..at + said.len(), done: said.to_owned().into() });
@@ -65,7 +71,7 @@ pub(crate) fn status_of_cell(said: &str) -> Option<TaskStatus> {
     if is_yes(said) || status::is_day(said) {
         return Some(TaskStatus::Done);
     }
-    let says_no = ANSWERS.iter().any(|(no, _)| said.eq_ignore_ascii_case(no));
+    let says_no = DASHES.contains(&said) || ANSWERS.iter().any(|(no, _)| said.eq_ignore_ascii_case(no));
     if says_no { Some(TaskStatus::Todo) } else { status::of_text(said) }
 }
 

@@ -94,6 +94,20 @@ fn the_list_below_a_key_without_a_bullet_is_its_value() {
 }
 
 #[test]
+fn a_list_of_paths_swallows_no_other_field() {
+    for task in ["- [ ] T1 a\n\n  Files:\n  ", "- [ ] T1 a\n  - Files:\n    ", "### T1 a\n\nFiles:\n"] {
+        let blanks = task.rsplit('\n').next().unwrap();
+        let source = format!("{task}- Model: `src/model.rs`\n{blanks}- b.rs\n{blanks}- verify: `make`\n");
+        let task = plan(&source).tasks.pop().unwrap();
+        assert_eq!(
+            (task.files.join(" "), task.verify.as_deref()),
+            ("src/model.rs b.rs".to_owned(), Some("make")),
+            "{source}"
+        );
+    }
+}
+
+#[test]
 fn what_stands_below_an_attribute_reaches_the_agent() {
     let plan = "- [ ] T1 a\n  - verify: `make`\n    - three tests pass\n  - Files:\n    - `src/a.rs` - add the loop\n    \
                 - b.rs\n      - keep its order\n";

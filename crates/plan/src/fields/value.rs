@@ -138,7 +138,7 @@ fn has_neighbours(text: &str) -> bool {
 }
 
 /// Reports whether a word of prose is a path: it has a folder, an extension or a wildcard, or is a file's usual name.
-fn looks_like_path(word: &str) -> bool {
+pub(crate) fn looks_like_path(word: &str) -> bool {
     let word = word.trim_end_matches(['.', ':', '!', '?']);
     let is_abbreviation = matches!(word, "e.g" | "i.e" | "and/or" | "/");
     let is_number = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

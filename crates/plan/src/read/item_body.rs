@@ -40,7 +40,7 @@ impl Reader<'_, '_> {
         while let Some(block) = blocks.next() {
             match block {
                 Block::List(items) => {
-                    let is_value = |item: &&Item| open.is_some() && self.boxed_line(item).is_none();
+                    let is_value = |item: &&Item| open.is_some_and(|(key, _)| self.is_value(key, item));
                     let values = items.iter().take_while(is_value).count();
                     let (values, rest) = items.split_at_checked(values).unwrap_or((&[], items));
                     if let Some(key) = open.take().filter(|_| !values.is_empty()) {

@@ -10,7 +10,7 @@ use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Field, Form, Located};
 use crate::fields::closing;
 use crate::fields::identify;
-use crate::fields::key::Key;
+use crate::fields::key::{Key, key_of};
 use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
@@ -350,8 +350,13 @@ impl<'a> Reader<'_, 'a> {
                     continue;
                 }
                 takes_lists = true;
-                let children: Vec<&Item> = item.blocks.iter().flat_map(items_of).collect();
-                self.listed((field.key, field.offset), &children, (&mut *attributes, &mut *details));
+                let children = item.blocks.iter().flat_map(items_of);
+                let (others, values): (Vec<&Item>, Vec<&Item>) =
+                    children.partition(|item| self.is_other_field(field.key, item));
+                self.listed((field.key, field.offset), &values, (&mut *attributes, &mut *details));
+                for other in others {
+                    self.item_detail(other, attributes, details);
+                }
             }
             let prose = line.lines_outside(&places).map(|prose| self.dedented(line.place(&prose)));
             push_detail(details, prose.collect::<Vec<_>>().join("\n"));
@@ -449,6 +454,21 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
+    /// Reports whether an item below a key may be a value of it: no box, and no field of its own.
+    pub(crate) fn is_value(&self, key: Key, item: &Item) -> bool {
+        self.boxed_line(item).is_none() && !self.is_other_field(key, item)
+    }
+
+    /// Reports whether an item below a key is a field of another key (`verify: make`) rather than a value with a remark
+    /// before it (`Model: src/model.rs`).
+    fn is_other_field(&self, key: Key, item: &Item) -> bool {
+        let line = self.first_line(item).text;
+        let Some((word, at)) = attributes::detail_key(&line) else { return false };
+        let said = line.get(at..).unwrap_or_default().trim_matches(['*', '_', ' ', '`']);
+        let is_path = || said.split_whitespace().next().is_some_and(value::looks_like_path);
+        key_of(word).is_some_and(|other| other != key) && !(key == Key::Files && is_path())
+    }
+
     /// Returns the value of a bullet below a key, without a remark such as `Create:` before it and, of a path, without
     /// one after it, and whether the bullet says more than that.
     fn list_value(&self, key: Key, item: &Item) -> (String, bool) {
@@ -521,8 +541,8 @@ impl<'a> Reader<'_, 'a> {
             match block {
                 Block::Paragraph(range) => open = self.field_lines(range.clone(), draft),
                 Block::List(items) => {
-                    let is_step = |item: &Item| self.boxed_line(item).is_some();
-                    let values = items.iter().take_while(|item| open.is_some() && !is_step(item)).count();
+                    let is_value = |item: &&Item| open.is_some_and(|(key, _)| self.is_value(key, item));
+                    let values = items.iter().take_while(is_value).count();
                     let (values, rest) = items.split_at_checked(values).unwrap_or((&[], items));
                     if let Some(key) = open.take().filter(|_| !values.is_empty()) {
                         let values: Vec<&Item> = values.iter().collect();

@@ -169,6 +169,14 @@ fn boxes_below_a_label_of_what_is_not_to_be_done_are_not_run() {
 }
 
 #[test]
+fn approvals_may_be_a_feature() {
+    let source = "## 1. Orders\n- [ ] 1.1 a\n\n## 2. Approvals\n- [ ] 2.1 b\n\n## 3. Manual testing\n- [ ] 3.1 c\n\n\
+                  ## Approvals\n- [ ] The owner agrees\n";
+    assert_eq!(statuses(source), ["1.1 Todo", "2.1 Todo"]);
+    assert_eq!(statuses("# P\n\n## 1.1 Approvals\n\n**Files:** a\n\nText.\n"), ["1.1 Todo"]);
+}
+
+#[test]
 fn boxes_below_a_label_are_work_where_nothing_else_is() {
     let source = "# P\n\n**Acceptance criteria:**\n\n- [ ] a\n\n**Progress**\n\n- [x] b\n";
     assert_eq!(statuses("# P\n\n**Done when:**\n\n- [ ] a\n"), ["a Todo"]);

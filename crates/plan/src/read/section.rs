@@ -460,8 +460,15 @@ pub(crate) fn is_work(title: &str) -> bool {
     match kind(title) {
         Kind::Work => true,
         Kind::Optional => not_now::is_optional(&title.to_lowercase()),
-        Kind::Notes | Kind::Waiting | Kind::Dropped => false,
+        Kind::Waiting => may_be_feature(title),
+        Kind::Notes | Kind::Dropped => false,
     }
+}
+
+/// Reports whether a section that waits for a person may as well be that of a feature: it is one if it has the fields of
+/// a task, or if its boxes continue the numbers of the plan.
+pub(crate) fn may_be_feature(title: &str) -> bool {
+    unnumbered(&words(&title.to_lowercase())) == "approvals"
 }
 
 /// Returns what the boxes below a heading are by its words, in lower case.

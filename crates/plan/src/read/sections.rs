@@ -124,10 +124,16 @@ impl Sections {
         self.open.pop_if(|open| open.level == LABEL_LEVEL);
     }
 
-    /// Lets the section of notes that was opened last hold tasks, since they continue the numbers of the plan.
+    /// Lets the section that was opened last hold tasks if it is one of notes, or may be that of a feature, since they
+    /// continue the numbers of the plan.
     pub(crate) fn hold_tasks(&mut self) {
-        let notes = self.open.last_mut().filter(|open| open.kind == Kind::Notes);
-        notes.into_iter().for_each(|open| open.kind = Kind::Work);
+        let may_hold = |open: &OpenSection| match open.kind {
+            Kind::Notes => true,
+            Kind::Waiting => section::may_be_feature(&open.title),
+            Kind::Work | Kind::Optional | Kind::Dropped => false,
+        };
+        let own = self.open.last_mut().filter(|open| may_hold(open));
+        own.into_iter().for_each(|open| open.kind = Kind::Work);
     }
 
     /// Reports whether tasks here are optional.

@@ -161,6 +161,8 @@ fn boxes_below_a_label_of_what_is_not_to_be_done_are_not_run() {
     assert!(plan(source).tasks.iter().all(|task| task.optional == (task.id.as_str() == "T3")));
     let said = "what stands below \"Acceptance criteria\", \"Out of scope\", \"Deferred\" is not run (a check lists the lines)";
     assert_eq!(plan(source).not_run(), [said]);
+    let source = "- [ ] T1 a\n\n**Out of scope:**\n- [ ] T2 b\n\n---\n\n- [ ] T3 c\n";
+    assert_eq!(statuses(source), ["T1 Todo", "T3 Todo"]);
     let source =
         "- Backend\n  - [ ] T1 a\n- **Deferred**\n  - [ ] T2 b\n- Manual steps:\n  - [ ] T3 c\n- Rest\n  - [ ] T4 d\n";
     assert_eq!(statuses(source), ["T1 Todo", "T4 Todo"]);

@@ -32,6 +32,9 @@ use crate::read::table;
 use crate::read::task_line::{Draft, Reader, items_of};
 use orchestrate_core::task::TaskStatus;
 
+/// The minimum length of a rule.
+const MIN_RULE: usize = 3;
+
 /// The maximum number of tasks in a plan: each has a branch, and more branches are not reviewed.
 pub(crate) const MAX_TASKS: usize = 10_000;
 
@@ -132,6 +135,9 @@ impl Walk<'_, '_> {
                     }
                 }
                 Block::List(items) => {
+                    if self.is_after_rule(items) {
+                        self.sections.close_label();
+                    }
                     if self.excluded().is_some() || !self.holds_tasks(block) {
                         self.note(block);
                     }
@@ -165,6 +171,15 @@ impl Walk<'_, '_> {
         {
             self.sections.begin_part(label);
         }
+    }
+
+    /// Reports whether a rule (`---`) is right above a list, so that no label further up is its own.
+    fn is_after_rule(&self, items: &[Item]) -> bool {
+        let start = items.first().map_or(0, |item| item.range.start);
+        let above = self.reader.source.slice(0..start).trim_end();
+        let line = above.rsplit(['\n', '\r']).next().unwrap_or_default().trim();
+        let is_of = |mark: char| line.chars().all(|c| c == mark || c == ' ');
+        line.len() >= MIN_RULE && ['-', '*', '_'].into_iter().any(is_of)
     }
 
     /// Adds a block to what the current section says.

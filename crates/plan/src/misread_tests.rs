@@ -171,6 +171,15 @@ fn boxes_below_a_label_of_what_is_not_to_be_done_are_not_run() {
 }
 
 #[test]
+fn the_star_of_an_optional_box_may_be_escaped() {
+    let source = "- [ ] 1. a\n  - [ ] 1.1 b\n  - [ ]\\* 1.2 c\n- [x]\\* 2. d\n";
+    assert_eq!(statuses(source), ["1.1 Todo", "1.2 Todo", "2 Done"]);
+    assert_eq!(plan(source).tasks.iter().map(|task| task.optional).collect::<Vec<_>>(), [false, true, true]);
+    let landed = [orchestrate_core::TaskId::from("1.2")];
+    assert_eq!(crate::write_boxes(source, &landed), source.replace("[ ]\\*", "[x]\\*"));
+}
+
+#[test]
 fn approvals_may_be_a_feature() {
     let source = "## 1. Orders\n- [ ] 1.1 a\n\n## 2. Approvals\n- [ ] 2.1 b\n\n## 3. Manual testing\n- [ ] 3.1 c\n\n\
                   ## Approvals\n- [ ] The owner agrees\n";
@@ -261,10 +270,13 @@ fn a_table_may_answer_whether_its_tasks_are_done() {
     let landed = ["b", "c"].map(orchestrate_core::TaskId::from);
     let expected = source.replace("| b | |", "| b | Done |").replace("No", "Yes");
     assert_eq!(crate::write_boxes(source, &landed), expected);
+    let code = "| Task | Done |\n|---|---|\n| a | `[x]` |\n| b | `[ ]` |\n";
+    assert_eq!(statuses(code), ["a Done", "b Todo"]);
+    assert_eq!(crate::write_boxes(code, &[orchestrate_core::TaskId::from("b")]), code.replace("[ ]", "[x]"));
     let dashes = "| Task | Status |\n|---|---|\n| a | - |\n| b | – |\n";
     assert_eq!(statuses(dashes), ["a Todo", "b Todo"]);
     assert_eq!(
-        crate::write_boxes(dashes, &["a", "b"].map(Into::into)),
+        crate::write_boxes(dashes, &["a", "b"].map(orchestrate_core::TaskId::from)),
         dashes.replace(" - ", " Done ").replace('–', "Done")
     );
     let days = "| Task | Completed |\n|---|---|\n| a | 2025-01-31 |\n| b | |\n| c | Q3 |\n";

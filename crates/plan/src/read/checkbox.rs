@@ -34,9 +34,10 @@ pub(crate) struct BoxMark {
 pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
     let status = status_of(text.strip_prefix('[')?.chars().next()?)?;
     let after = text.get(2..)?.strip_prefix(']')?;
-    let optional =
-        after.starts_with('*') && after.get(1..).is_none_or(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
-    let after = if optional { after.get(1..).unwrap_or_default() } else { after };
+    // Formatters escape the star.
+    let star = after.strip_prefix('*').or_else(|| after.strip_prefix("\\*"));
+    let star = star.filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
+    let (optional, after) = (star.is_some(), star.unwrap_or(after));
     let stands_alone = after.is_empty() || after.starts_with([' ', '\t', '\n']);
     stands_alone.then(|| BoxMark { status, optional, at: Some(1), rest: text.len() - after.trim_start().len() })
 }

@@ -30,7 +30,10 @@ impl Reader<'_, '_> {
     pub(crate) fn row(&mut self, row: &Row, place: &Location) -> Draft {
         let source = self.source;
         let said = source.slice(row.status.clone());
-        let status = read_box(said).map(|mark| mark.status).or_else(|| done::status_of_cell(said));
+        // A box may be shown as code.
+        let bare = said.trim_start_matches('`');
+        let in_cell = read_box(bare.trim_end_matches('`'));
+        let status = in_cell.map(|mark| mark.status).or_else(|| done::status_of_cell(said));
         let inline = Inline::new(source, row.title.clone());
         let own = read_box(&inline.text).filter(|own| own.rest < inline.text.len());
         let mark = match own {
@@ -55,7 +58,8 @@ impl Reader<'_, '_> {
         }
         // A row that is too short has no such cell, and one with a box needs none.
         if row.status.start > row.at && !(own.is_some() && said.is_empty()) {
-            let of_box = read_box(said).and_then(|mark| mark.at).map(|at| Mark::of_box(row.status.start + at));
+            let start = row.status.start + said.len() - bare.len();
+            let of_box = in_cell.and_then(|mark| mark.at).map(|at| Mark::of_box(start + at));
             draft.marks.extend(of_box.or_else(|| done::mark_of_cell(said, row.status.start)));
         }
         draft

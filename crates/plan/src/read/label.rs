@@ -6,6 +6,9 @@ use crate::read::text;
 /// First words of labels of notes that stand above lists of work as well.
 const GENERAL_LABELS: &[&str] = &["notes", "note", "validation", "outcomes", "outcome"];
 
+/// Words of labels of tests, which are written as work is done: `Acceptance tests`.
+const TESTS: &[&str] = &["test", "tests", "testing"];
+
 /// The maximum number of words of a label; a longer line is a sentence.
 const MAX_LABEL_WORDS: usize = 5;
 
@@ -17,7 +20,9 @@ pub(crate) fn kind(label: &str) -> Kind {
     }
     let is_general = || {
         let first = each_word(label).next().unwrap_or_default();
-        text::is_one_of(first, GENERAL_LABELS) || section::is_progress(label) || section::is_checklist(label)
+        let names_tests = || each_word(label).any(|word| text::is_one_of(word, TESTS));
+        let is_list = || section::is_progress(label) || section::is_checklist(label);
+        text::is_one_of(first, GENERAL_LABELS) || names_tests() || is_list()
     };
     match section::kind(label) {
         Kind::Notes if is_general() => Kind::Work,
@@ -50,6 +55,8 @@ mod tests {
             ("**🎁 Stretch goals**", Some(Optional)),
             ("**Tasks:**", Some(Work)),
             ("Notes:", Some(Work)),
+            ("**Acceptance tests:**", Some(Work)),
+            ("Manual testing:", Some(Waiting)),
             ("**Progress**", Some(Work)),
             ("Acceptance criteria of these and all other tasks:", Some(Work)),
             ("Acceptance criteria", None),

@@ -8,8 +8,11 @@ use crate::tools::web::Server;
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("attacks::text_from_outside_sends_no_private_data_out", sends_no_private_data_out),
-        case("attacks::what_one_agent_has_read_outside_counts_for_the_next", counts_for_the_next),
+        case("attacks::text_from_outside_sends_no_private_data_out", text_from_outside_sends_no_private_data_out),
+        case(
+            "attacks::what_one_agent_has_read_outside_counts_for_the_next",
+            what_one_agent_has_read_outside_counts_for_the_next,
+        ),
     ]
 }
 
@@ -35,7 +38,7 @@ fn is_leaked(server: &Server) -> bool {
     server.asked().iter().any(|head| head.contains(LEAK))
 }
 
-fn sends_no_private_data_out() -> Outcome {
+fn text_from_outside_sends_no_private_data_out() -> Outcome {
     let url = |server: &Server, path: &str| json!({"url": format!("http://127.0.0.1:{}{path}", server.port())});
     let play = |policy: &str| -> Result<(Server, World), Failed> {
         let server = Server::start()?;
@@ -101,7 +104,7 @@ fn sends_no_private_data_out() -> Outcome {
 }
 
 /// The work of an agent that has read the web may contain what it read.
-fn counts_for_the_next() -> Outcome {
+fn what_one_agent_has_read_outside_counts_for_the_next() -> Outcome {
     let play = |policy: &str| -> Result<Server, Failed> {
         let server = Server::start()?;
         let url = |path: &str| json!({"url": format!("http://127.0.0.1:{}{path}", server.port())});

@@ -506,7 +506,7 @@ mod tests {
         let level =
             |(key, inner): (char, char)| format!("{key}: &{key} [{}]\n", vec![format!("*{inner}"); 9].join(", "));
         let levels = |last: char| ('b'..=last).zip('a'..).map(level).collect::<String>();
-        let text = |last| format!("---\na: &a [x]\n{}---\n- [ ] T1 a\n", levels(last));
+        let text = |last| format!("---\nverify: make\na: &a [x]\n{}---\n- [ ] T1 a\n", levels(last));
         assert_eq!(parsed(&text('j')).1, [FindingCode::FrontMatter]);
         // The control: keys of other templates, and a few aliases, refuse no plan.
         assert!(parsed(&text('c')).1.is_empty());

@@ -465,8 +465,8 @@ pub(crate) fn is_work(title: &str) -> bool {
     }
 }
 
-/// Reports whether a section that waits for a person may as well be that of a feature: it is one if it has the fields of
-/// a task, or if its boxes continue the numbers of the plan.
+/// Reports whether a section that waits for a person may as well be that of a feature: it is one if it has the fields
+/// of a task, or if its boxes continue the numbers of the plan.
 pub(crate) fn may_be_feature(title: &str) -> bool {
     unnumbered(&words(&title.to_lowercase())) == "approvals"
 }

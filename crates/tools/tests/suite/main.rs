@@ -169,14 +169,12 @@ fn unconfined_trials() -> Vec<Trial> {
             the_hottest_functions_of_a_profile_are_found benchmarks_are_found_below_their_folder what_is_no_profile_is_said;
         approvals: deny_goes_before_everything asking_parks_until_a_person_decides asking_is_refusing_without_a_person
             a_change_that_cannot_be_made_is_not_asked_about what_is_denied_is_not_looked_for what_cannot_run_is_not_asked_about
-            what_cannot_be_read_is_not_asked_about what_no_service_can_do_is_not_asked_about
-            an_approval_fits_one_call_only a_call_that_the_system_forbids_waits_for_a_person_the_second_time
-            a_call_that_is_asked_about_tells_first_that_the_system_forbids_it
-            what_must_not_be_read_is_not_told_of_a_change;
+            what_cannot_be_read_is_not_asked_about what_no_service_can_do_is_not_asked_about an_approval_fits_one_call_only
+            a_call_that_the_system_forbids_waits_for_a_person_the_second_time
+            a_call_that_is_asked_about_tells_first_that_the_system_forbids_it what_must_not_be_read_is_not_told_of_a_change;
         conformance: every_built_in_tool_conforms violations_are_found;
         dependencies: a_project_and_its_parts_are_shown what_is_not_understood_is_said_and_not_fatal an_analysis_has_limits_and_bounds
-            rules_and_ignore_files_hold installed_packages_are_not_the_projects_own
-            only_what_a_manifest_lacks_is_called_undeclared;
+            rules_and_ignore_files_hold installed_packages_are_not_the_projects_own only_what_a_manifest_lacks_is_called_undeclared;
         documents: a_model_is_told_what_a_tool_says_of_itself file_tools_work_off_the_threads_of_the_runtime
             the_tools_of_a_run_share_values an_agent_keeps_notes;
         errors: an_unknown_tool_is_answered_with_the_nearest_names arguments_that_do_not_fit_are_explained

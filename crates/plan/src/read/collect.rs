@@ -532,7 +532,7 @@ impl Walk<'_, '_> {
     ) -> Inherited {
         let draft = self.draft(item, line, (mark, true), inherited);
         let mut details = inherited.details.clone();
-        details.push(format!("Part of {id}: {}", draft.title));
+        details.push(handed_down::part_of(id, &draft.title));
         details.extend(draft.details.iter().skip(inherited.details.len()).cloned());
         let own = Inherited {
             attributes: inherited.attributes.clone(),

@@ -1,4 +1,4 @@
-//! What stands below an item with a box: attributes and details of its task.
+//! What stands below an item: attributes and details of its task, and the values of a key that a line leaves open.
 
 use std::ops::Range;
 
@@ -14,6 +14,23 @@ use crate::read::task_line::{Reader, items_of};
 pub(crate) type OpenKey = (Key, usize);
 
 impl Reader<'_, '_> {
+    /// Takes the first items of a list as the values of a key that the line above it leaves open, and returns the
+    /// others.
+    pub(crate) fn values_below<'i>(
+        &mut self,
+        open: Option<OpenKey>,
+        items: &'i [Item],
+        to: (&mut Attributes, &mut Vec<String>),
+    ) -> &'i [Item] {
+        let Some(open) = open else { return items };
+        let count = items.iter().take_while(|item| self.is_value(open.0, item)).count();
+        let (values, rest) = items.split_at_checked(count).unwrap_or((&[], items));
+        if !values.is_empty() {
+            self.listed(open, &values.iter().collect::<Vec<_>>(), to);
+        }
+        rest
+    }
+
     /// Returns the first paragraph of an item without the key in its last line, and that key; `None` if it does not end
     /// so.
     pub(crate) fn split_key<'i>(&self, item: &Item, line: &Inline<'i>) -> Option<(Inline<'i>, OpenKey)> {
@@ -40,13 +57,7 @@ impl Reader<'_, '_> {
         while let Some(block) = blocks.next() {
             match block {
                 Block::List(items) => {
-                    let is_value = |item: &&Item| open.is_some_and(|(key, _)| self.is_value(key, item));
-                    let values = items.iter().take_while(is_value).count();
-                    let (values, rest) = items.split_at_checked(values).unwrap_or((&[], items));
-                    if let Some(key) = open.take().filter(|_| !values.is_empty()) {
-                        let values: Vec<&Item> = values.iter().collect();
-                        self.listed(key, &values, (&mut *attributes, &mut *details));
-                    }
+                    let rest = self.values_below(open.take(), items, (&mut *attributes, &mut *details));
                     for item in rest {
                         if !has_parts || !parts::is_part(self, item) {
                             self.item_detail(item, attributes, details);

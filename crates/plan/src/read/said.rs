@@ -42,9 +42,9 @@ impl Reader<'_, '_> {
 
 /// Returns the status that a detail such as `**Status**: done` says.
 fn said_in(detail: &str) -> Option<(TaskStatus, &str)> {
-    let line = detail.lines().next().filter(|line| line.starts_with(['*', '_', 'S', 's']))?;
-    let (word, value) = attributes::detail_key(line)?;
+    let line = Some(detail).filter(|detail| detail.starts_with(['*', '_', 'S', 's']))?.lines().next()?;
+    let (_, value) = attributes::detail_key(line).filter(|(word, _)| word.eq_ignore_ascii_case("status"))?;
     let value = line.get(value..)?.trim_matches(['*', '_', ' ', '`']);
     let status = status::of_text(value).filter(|status| *status != TaskStatus::Todo)?;
-    word.eq_ignore_ascii_case("status").then_some((status, value))
+    Some((status, value))
 }

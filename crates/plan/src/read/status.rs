@@ -351,6 +351,11 @@ fn in_parentheses(title: &str) -> Option<(usize, &str)> {
 /// blocked at its beginning, or a mark or words at its end, in parentheses or after a dash.
 pub(crate) fn beside_box(title: &str) -> Option<(TaskStatus, &str)> {
     let title = title.trim_end();
+    // Most titles have neither marks nor parentheses nor a dash.
+    let has_dash = memchr(b'-', title.as_bytes()).is_some();
+    if !has_dash && title.is_ascii() && !title.ends_with([')', ']']) {
+        return None;
+    }
     let mark = leading_mark(title).filter(|(status, _)| !status.runs());
     if let Some((status, rest)) = mark {
         return Some((status, title.get(..title.len() - rest.len())?.trim_end_matches([' ', ':', '-'])));
@@ -360,10 +365,6 @@ pub(crate) fn beside_box(title: &str) -> Option<(TaskStatus, &str)> {
     }
     if let Some(words) = doubtful(title) {
         return Some((of_text(words)?, words));
-    }
-    // Most titles have no dash.
-    if title.is_ascii() && memchr(b'-', title.as_bytes()).is_none() {
-        return None;
     }
     let dash = [" - ", " – ", " — "].into_iter().filter_map(|dash| Some(title.rfind(dash)? + dash.len())).max()?;
     let words = title.get(dash..)?;

@@ -541,13 +541,8 @@ impl<'a> Reader<'_, 'a> {
             match block {
                 Block::Paragraph(range) => open = self.field_lines(range.clone(), draft),
                 Block::List(items) => {
-                    let is_value = |item: &&Item| open.is_some_and(|(key, _)| self.is_value(key, item));
-                    let values = items.iter().take_while(is_value).count();
-                    let (values, rest) = items.split_at_checked(values).unwrap_or((&[], items));
-                    if let Some(key) = open.take().filter(|_| !values.is_empty()) {
-                        let values: Vec<&Item> = values.iter().collect();
-                        self.listed(key, &values, (&mut draft.attributes, &mut draft.details));
-                    }
+                    let sinks = (&mut draft.attributes, &mut draft.details);
+                    let rest = self.values_below(open.take(), items, sinks);
                     for item in rest {
                         self.steps(item, &mut steps);
                         if !self.status_field(&self.first_line(item), draft) {

@@ -231,7 +231,9 @@ fn an_interrupted_deletion() -> Outcome {
 fn the_temporary_folder() -> Outcome {
     let scene = Scene::of(&plays::commands())?;
     let folder = scene.world.home.path().join("temporary");
-    std::fs::create_dir_all(folder.join("orchestrate-scratch-1a2b3c/refs/heads"))?;
+    for left in ["orchestrate-scratch-1a2b3c/refs/heads", "orchestrate-job-1a2b3c/.cargo"] {
+        std::fs::create_dir_all(folder.join(left))?;
+    }
     let coordinate = |fault| scene.child(Deed::Run, fault)?.env("TMPDIR", &folder).run();
     coordinate("after:9")?.exits(KILLED)?;
     coordinate(NO_FAULT)?.exits(0)?;

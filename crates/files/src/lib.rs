@@ -4,6 +4,7 @@
 //! alone, whatever the umask, and can be removed however deep they are nested. Worktrees are the
 //! user's files and follow the user's umask.
 
+mod locked;
 mod place;
 mod plain;
 mod private;
@@ -12,6 +13,7 @@ mod replacement;
 mod temporary;
 mod usage;
 
+pub use locked::{LockedFolder, sweep};
 pub use place::{Misplaced, close_to_others, require_own};
 pub use plain::{Links, read_plain};
 pub use private::{FILE as PRIVATE_FILE, create_file, create_folder, open_or_create, write};

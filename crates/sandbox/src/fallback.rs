@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use orchestrate_files::TemporaryFolder;
+use orchestrate_files::LockedFolder;
 
 use crate::error::SandboxError;
 use crate::helper::machine_facts;
@@ -23,6 +23,8 @@ use crate::job::{Network, StandIn, StandInFile};
 use crate::network;
 use crate::view::Checked;
 
+/// The prefix of a scratch directory's name.
+const PREFIX: &str = "orchestrate-job-";
 /// The folder in it of a stand-in.
 const STAND_IN: &str = ".stand-in";
 /// The folder in that of its program.
@@ -31,7 +33,7 @@ const PROGRAMS: &str = "bin";
 /// The private directory of one job, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    _dir: TemporaryFolder,
+    _dir: LockedFolder,
     real: PathBuf,
     has_stand_in: bool,
 }
@@ -43,7 +45,7 @@ impl Scratch {
         network: Network,
         stand_in: Option<&StandIn>,
     ) -> Result<Self, SandboxError> {
-        let dir = TemporaryFolder::create("orchestrate-job-", None);
+        let dir = LockedFolder::create(PREFIX, &std::env::temp_dir());
         let dir = dir.map_err(SandboxError::io("make a scratch directory"))?;
         let real = dir.path().canonicalize().map_err(SandboxError::io("find the scratch directory"))?;
         let scratch = Self { _dir: dir, real, has_stand_in: stand_in.is_some() };
@@ -116,6 +118,11 @@ impl Scratch {
     fn own_cargo_home(&self) -> PathBuf {
         self.path().join(".cargo")
     }
+}
+
+/// Removes the scratch directories of jobs whose coordinator was killed before their helper knew of them.
+pub(crate) fn sweep() -> std::io::Result<()> {
+    orchestrate_files::sweep(PREFIX, &std::env::temp_dir())
 }
 
 /// Lists what may be read and executed, if it exists: the system, the toolchains, the user's

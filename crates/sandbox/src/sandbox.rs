@@ -15,7 +15,7 @@ use crate::error::SandboxError;
 use crate::job::{Finished, Job, Network, View};
 use crate::packages::Packages;
 use crate::tier::{Confinement, Helper, Tier};
-use crate::{drive, host, probe};
+use crate::{drive, fallback, host, probe};
 
 /// Runs jobs in one tier, within bounds.
 #[derive(Debug, Clone)]
@@ -78,10 +78,10 @@ impl Sandbox {
     /// Fails with [`SandboxError::NoTier`], with the reasons and fixes, if neither tier starts.
     pub fn strongest(helper: Helper) -> Result<Self, SandboxError> {
         let Err(full) = probe::start(Confinement::Full, &helper) else {
-            return Ok(Self::unbounded(Confinement::Full, helper));
+            return Ok(Self::started(Confinement::Full, helper));
         };
         match probe::start(Confinement::Fallback, &helper) {
-            Ok(()) => Ok(Self { why_not_full: Some(full), ..Self::unbounded(Confinement::Fallback, helper) }),
+            Ok(()) => Ok(Self { why_not_full: Some(full), ..Self::started(Confinement::Fallback, helper) }),
             Err(fallback) => Err(SandboxError::NoTier { full, fallback }),
         }
     }
@@ -93,7 +93,7 @@ impl Sandbox {
     /// start.
     pub fn with(confinement: Confinement, helper: Helper) -> Result<Self, SandboxError> {
         match probe::start(confinement, &helper) {
-            Ok(()) => Ok(Self::unbounded(confinement, helper)),
+            Ok(()) => Ok(Self::started(confinement, helper)),
             Err(reason) => Err(SandboxError::TierUnusable { tier: confinement, reason }),
         }
     }
@@ -102,6 +102,12 @@ impl Sandbox {
     #[must_use]
     pub fn closed() -> Self {
         Self::unbounded(Confinement::Full, Helper::new("/dev/null"))
+    }
+
+    fn started(confinement: Confinement, helper: Helper) -> Self {
+        // Best effort: no job depends on what others have left.
+        let _ = fallback::sweep();
+        Self::unbounded(confinement, helper)
     }
 
     fn unbounded(confinement: Confinement, helper: Helper) -> Self {

@@ -7,18 +7,14 @@
 //!
 //! A scratch repository is a folder in the temporary folder that only this user can enter. It is removed when the value
 //! is dropped, and one scratch repository serves several runs of git. A killed process leaves its scratch repository
-//! behind. So each scratch repository is locked while it is in use, the lock ends with the process, and [`sweep`]
-//! removes scratch repositories that are not locked. A git that outlives us has a scratch repository of its own, which
-//! the next holder of the repository's lock recreates.
+//! behind, which [`sweep`] tells from those in use by their locks. A git that outlives us has a scratch repository of
+//! its own, which the next holder of the repository's lock recreates.
 
-use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
-use orchestrate_files::{Links, TemporaryFolder};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use orchestrate_files::{Links, LockedFolder};
 
 use crate::error::GitError;
 use crate::repo::lock::Held;
@@ -26,9 +22,6 @@ use crate::store::openat;
 
 /// The prefix of a scratch repository's folder name.
 const PREFIX: &str = "orchestrate-scratch-";
-/// How often a scratch repository is recreated because a sweep removed it just before it was locked; more is not a
-/// coincidence.
-const TRIES: usize = 8;
 /// What every scratch repository has configured.
 const CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 /// The name of the file with the attributes of a folder.
@@ -46,15 +39,16 @@ pub(crate) struct ScratchRepo {
     work_tree: PathBuf,
     /// Removes the scratch repository when dropped, and shows a sweep that it is in use; `None` for the scratch
     /// repository of a git that outlives us.
-    _own: Option<(TemporaryFolder, OwnedFd)>,
+    _own: Option<LockedFolder>,
 }
 
 impl ScratchRepo {
     /// Creates a scratch repository without branches.
     pub(crate) fn new() -> Result<ScratchRepo, GitError> {
-        let (folder, locked) = claim()?;
-        let path = folder.path().to_owned();
-        Self::furnish(path, Some((folder, locked)))
+        let place = std::env::temp_dir();
+        let folder = LockedFolder::create(PREFIX, &place);
+        let folder = folder.map_err(GitError::io("create a folder for merging in", &place))?;
+        Self::furnish(folder.path().to_owned(), Some(folder))
     }
 
     /// Creates the scratch repository for a git that keeps running under this lock if we are killed.
@@ -70,7 +64,7 @@ impl ScratchRepo {
         Self::furnish(path, None)
     }
 
-    fn furnish(folder: PathBuf, own: Option<(TemporaryFolder, OwnedFd)>) -> Result<ScratchRepo, GitError> {
+    fn furnish(folder: PathBuf, own: Option<LockedFolder>) -> Result<ScratchRepo, GitError> {
         let work_tree = folder.join("tree");
         for made in [folder.join("refs/heads"), folder.join("objects"), folder.join("info"), work_tree.clone()] {
             orchestrate_files::create_folder(&made).map_err(GitError::io("make", &made))?;
@@ -177,105 +171,6 @@ pub(crate) fn read_info(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
 /// # Errors
 /// If the temporary folder cannot be listed.
 pub(crate) fn sweep() -> Result<(), GitError> {
-    sweep_in(&std::env::temp_dir())
-}
-
-fn sweep_in(place: &Path) -> Result<(), GitError> {
-    let all = std::fs::read_dir(place).map_err(GitError::io("list", place))?;
-    let is_scratch = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
-    for scratch in all.filter_map(Result::ok).filter(is_scratch).map(|entry| entry.path()) {
-        // A scratch repository of another user cannot be opened, nor can one that is being removed. Whatever
-        // stays is examined next time.
-        let Ok(opened) = open(&scratch) else { continue };
-        if flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            drop(orchestrate_files::remove_folder(&scratch));
-        }
-    }
-    Ok(())
-}
-
-/// Creates an empty folder and locks it.
-fn claim() -> Result<(TemporaryFolder, OwnedFd), GitError> {
     let place = std::env::temp_dir();
-    claim_made(&place, || TemporaryFolder::create(PREFIX, Some(&place)))
-}
-
-/// Locks the folder that `make` creates, or another one if a sweep has removed it meanwhile.
-fn claim_made(
-    place: &Path,
-    mut make: impl FnMut() -> io::Result<TemporaryFolder>,
-) -> Result<(TemporaryFolder, OwnedFd), GitError> {
-    let failed = |error: Errno| GitError::errno("lock a folder in", place)(error);
-    for _ in 0..TRIES {
-        let folder = match make() {
-            // A sweep removed it before its permissions were set.
-            Err(error) if error.kind() == ErrorKind::NotFound && place.is_dir() => continue,
-            made => made.map_err(GitError::io("create a folder for merging in", place))?,
-        };
-        let locked = match open(folder.path()) {
-            Err(Errno::NOENT) => continue,
-            opened => opened.map_err(failed)?,
-        };
-        // A sweep that holds the lock is about to remove the scratch repository.
-        match flock(&locked, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) if folder.path().exists() => return Ok((folder, locked)),
-            Ok(()) | Err(Errno::WOULDBLOCK | Errno::INTR) => {}
-            Err(error) => return Err(failed(error)),
-        }
-    }
-    Err(failed(Errno::BUSY))
-}
-
-fn open(scratch: &Path) -> Result<OwnedFd, Errno> {
-    openat::open_folder(openat::open_root(scratch)?, b"")
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    use super::*;
-
-    #[test]
-    fn only_rooms_that_nobody_is_in_are_swept() {
-        let place = tempfile::tempdir().unwrap();
-        let make = || TemporaryFolder::create(PREFIX, Some(place.path()));
-        let (held, locked) = claim_made(place.path(), make).unwrap();
-        let left = make().unwrap().keep();
-        std::fs::create_dir_all(left.join("refs/heads")).unwrap();
-        sweep_in(place.path()).unwrap();
-        assert_eq!((held.path().exists(), left.exists()), (true, false));
-        // A process that another test is starting may still have a copy of the descriptor.
-        flock(&locked, FlockOperation::Unlock).unwrap();
-        sweep_in(place.path()).unwrap();
-        assert!(!held.path().exists());
-    }
-
-    /// A sweep may happen at any moment while a scratch repository is created: before its permissions are set, or
-    /// before it is locked.
-    #[test]
-    fn a_room_that_a_sweep_took_while_it_was_made_is_made_again() {
-        let place = tempfile::tempdir().unwrap();
-        let mut made = 0;
-        let (scratch, _locked) = claim_made(place.path(), || {
-            made += 1;
-            let folder = TemporaryFolder::create(PREFIX, Some(place.path()))?;
-            if made < 3 {
-                sweep_in(place.path()).unwrap();
-            }
-            if made < 2 {
-                std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700))?;
-            }
-            Ok(folder)
-        })
-        .unwrap();
-        assert_eq!((made, scratch.path().exists()), (3, true));
-    }
-
-    #[test]
-    fn no_room_is_made_in_a_folder_that_there_is_not() {
-        let place = Path::new("/nowhere");
-        let error = claim_made(place, || TemporaryFolder::create(PREFIX, Some(place))).unwrap_err();
-        assert!(matches!(&error, GitError::Io { source, .. } if source.kind() == ErrorKind::NotFound), "{error}");
-    }
+    orchestrate_files::sweep(PREFIX, &place).map_err(GitError::io("list", &place))
 }

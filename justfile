@@ -74,7 +74,8 @@ simulate:
 maps:
     ORCHESTRATE_MAPS=all cargo test --release -p orchestrate-coordinator --lib no_map_is_over_its_budget
 
-# Tries every attack, as root and as an ordinary user in each tier, and prints what holds and which controls trip.
+# Tries every attack, as root and as an ordinary user in each tier, and runs the other tests that the catalogue of attacks
+# names; prints what holds and which controls trip.
 hostile:
     ORCHESTRATE_HOSTILE=all cargo test -q --test orchestrate table_of_attacks
 

@@ -1,7 +1,7 @@
 //! The catalogue of attacks, by their ids, and the tests that show how each ends.
 //!
-//! Most are rows of the table of attacks ([`super::table`]), tried in each tier, as root and as an ordinary user. Some
-//! are about no sandbox and no user, and are shown by a test elsewhere in the suite.
+//! Most are attacks of the table ([`super::table`]), tried in each tier, as root and as an ordinary user. Some are
+//! about no sandbox and no user, and are shown by a test elsewhere in the suite, which the long form runs as both, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,10 @@ use std::path::Path;
 
 use libtest_mimic::Failed;
 
-use super::table::{Table, attack_of};
+use super::named;
+use super::suites::Suite;
+use super::table::{PLAIN, Table, attack_of, row_of};
+use super::who::Who;
 use crate::support::{Outcome, fail};
 use Shown::{Case, Row, Unit};
 
@@ -17,14 +20,17 @@ use Shown::{Case, Row, Unit};
 const COUNTS: [(&str, usize); 11] =
     [("P", 15), ("C", 17), ("N", 11), ("G", 24), ("I", 8), ("R", 9), ("L", 9), ("K", 10), ("W", 7), ("S", 3), ("A", 4)];
 
+/// The main file of this program.
+const CASES: &str = "tests/main.rs";
+
 /// What shows how an attack ends.
 #[derive(Clone, Copy, Debug)]
 enum Shown {
-    /// A row of the table.
+    /// An attack of the table.
     Row(&'static str),
-    /// A test of this program that is no row.
+    /// A test of this program that is in no module of attacks.
     Case(&'static str),
-    /// A test in a file of a crate that is no row.
+    /// A test in a file of a crate that is in no module of attacks.
     Unit(&'static str, &'static str),
 }
 
@@ -293,32 +299,120 @@ fn holds(folder: &Path, modules: &str, test: &str) -> Result<bool, Failed> {
     Ok(false)
 }
 
-/// Returns what is wrong with the rows that the ids name: those that the whole table does not have.
-pub(super) fn missing_rows(table: &Table) -> Vec<String> {
-    let rows = all().flat_map(|attack| attack.shown.iter().map(move |shown| (attack.id, *shown)));
-    let missing = rows.filter_map(|(id, shown)| match shown {
-        Row(name) if !table.has(name) => Some(format!("{id}: no test program has the attack `{name}`")),
-        _ => None,
-    });
-    missing.collect()
-}
+impl Shown {
+    /// Reports whether this is a test elsewhere, namely this one of the program with this main file.
+    fn is_test(self, source: &Path, test: &str) -> bool {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        match self {
+            Row(_) => false,
+            Case(name) => named::is_test(source, &root.join(CASES), name, test),
+            Unit(file, name) => named::is_test(source, &root.join(file), name, test),
+        }
+    }
 
-/// Renders the ids, each with how many of its rows hold in how many attempts, and its tests elsewhere.
-pub(super) fn rendered(table: &Table) -> String {
-    let mut text = String::new();
-    for attack in all() {
-        let mut ends = BTreeMap::<&str, usize>::new();
-        let mut elsewhere = 0;
-        for shown in attack.shown {
-            match shown {
-                Row(name) => table.cells(name).for_each(|end| *ends.entry(end).or_default() += 1),
-                Case(_) | Unit(..) => elsewhere += 1,
+    /// Returns the rows of the table that this is: one, unless something is wrong.
+    fn rows(self, suites: &[Suite]) -> BTreeSet<String> {
+        let mut rows = BTreeSet::new();
+        for suite in suites {
+            let name = suite.name();
+            for test in &suite.tests {
+                let row = row_of(&name, test);
+                let is_it = if let Row(attack) = self { row == attack } else { self.is_test(&suite.source, test) };
+                rows.extend(is_it.then_some(row));
             }
         }
-        let ends: Vec<String> = ends.iter().map(|(end, count)| format!("{count} {end}")).collect();
-        let elsewhere = if elsewhere > 0 { format!("{elsewhere} tested elsewhere") } else { String::new() };
-        let shown: Vec<String> = ends.into_iter().chain(Some(elsewhere).filter(|text| !text.is_empty())).collect();
-        text.push_str(&format!("{:<4} {:<75} {}\n", attack.id, attack.what, shown.join(", ")));
+        rows
     }
+}
+
+/// Reports whether an id names this test of the program with this main file.
+pub(super) fn names(source: &Path, test: &str) -> bool {
+    all().flat_map(|attack| attack.shown).any(|shown| shown.is_test(source, test))
+}
+
+/// Returns what the ids lack in the whole table: rows, and attempts.
+pub(super) fn lacking(table: &Table, suites: &[Suite]) -> Vec<String> {
+    all().flat_map(|attack| lacking_of(attack, table, suites)).collect()
+}
+
+fn lacking_of(attack: &Attack, table: &Table, suites: &[Suite]) -> Vec<String> {
+    let mut lacking = Vec::new();
+    for shown in attack.shown {
+        let rows = shown.rows(suites);
+        match rows.first() {
+            None => lacking.push(format!("{}: no test program has {shown:?}", attack.id)),
+            Some(_) if rows.len() > 1 => lacking.push(format!("{}: {shown:?} is several tests", attack.id)),
+            Some(row) if !table.is_tried(row) => lacking.push(format!("{}: `{row}` was not run", attack.id)),
+            Some(_) => {}
+        }
+    }
+    lacking
+}
+
+/// Renders the ids, each with the attempts of its rows and the controls that these have.
+pub(super) fn rendered(table: &Table, suites: &[Suite]) -> String {
+    let mut text = format!("{:<4} {:<75} {:<24} CONTROLS\n", "ID", "ATTACK", "ATTEMPTS");
+    let mut only_plain = 0;
+    for attack in all() {
+        let (line, controls) = rendered_of(attack, table, suites);
+        text.push_str(&line);
+        only_plain += usize::from(controls.keys().all(|control| *control == PLAIN));
+    }
+    text.push_str(&format!(
+        "\nThe control of an attack `trips` beside it or is `in the test`. The test of a `decision` asks for\n\
+         what is allowed, too. A `{PLAIN}` has no control but what it asserts itself:\n\
+         {only_plain} of {} ids have only such tests.\n",
+        all().count()
+    ));
     text
+}
+
+/// Renders an id, and returns how many of its rows have which control.
+fn rendered_of(attack: &Attack, table: &Table, suites: &[Suite]) -> (String, BTreeMap<&'static str, usize>) {
+    let (mut ends, mut controls) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
+    for row in attack.shown.iter().flat_map(|shown| shown.rows(suites)) {
+        table.cells(&row).for_each(|end| *ends.entry(end).or_default() += 1);
+        *controls.entry(table.control_of(&row)).or_default() += 1;
+    }
+    let line = format!("{:<4} {:<75} {:<24} {}\n", attack.id, attack.what, counted(&ends), counted(&controls));
+    (line, controls)
+}
+
+fn counted(counts: &BTreeMap<&str, usize>) -> String {
+    counts.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn what_ids_lack_is_told() -> Outcome {
+    const FILE: &str = "crates/core/src/ids.rs";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let samples = [
+        attack("X1", "held", &[Unit(FILE, "held"), Row("core: attack::held")]),
+        attack("X2", "not run", &[Unit(FILE, "not_run")]),
+        attack("X3", "absent", &[Unit(FILE, "absent"), Row("core: attack::absent"), Case("ids::tests::held")]),
+        attack("X4", "in two modules", &[Unit(FILE, "twice")]),
+    ];
+    let listed = ["attack::held", "ids::more::twice", "ids::tests::twice", "ids::tests::held", "ids::tests::not_run"];
+    let mut suite = Suite::new("program", &root.join("crates/core"), root.join("crates/core/src/lib.rs"));
+    let is_named = |source: &Path, test: &str| {
+        samples.iter().flat_map(|sample| sample.shown).any(|shown| shown.is_test(source, test))
+    };
+    suite.choose(listed.map(str::to_owned).into(), |test| test.starts_with("attack::"), is_named);
+    let mut table = Table::default();
+    let printed = "test ids::tests::held ... ok\ntest attack::held ... ok\n\
+                   test ids::tests::not_run ... ignored, not run: needs bubblewrap\n";
+    table.enter(Who::User, &suite, printed)?;
+    let suites = [suite];
+    table.find_controls(&suites)?;
+    let lacking: Vec<String> = samples.iter().flat_map(|sample| lacking_of(sample, &table, &suites)).collect();
+    let expected = [
+        "X2: `core: ids::tests::not_run` was not run",
+        "X3: no test program has Unit(\"crates/core/src/ids.rs\", \"absent\")",
+        "X3: no test program has Row(\"core: attack::absent\")",
+        "X3: no test program has Case(\"ids::tests::held\")",
+        "X4: Unit(\"crates/core/src/ids.rs\", \"twice\") is several tests",
+    ];
+    let [sample, ..] = &samples;
+    let line = rendered_of(sample, &table, &suites).0.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_told = lacking == expected && line == "X1 held 2 holds 1 none, 1 plain test";
+    if is_told { Ok(()) } else { fail(format!("{line}\n{}", lacking.join("\n"))) }
 }

@@ -48,6 +48,9 @@ struct Row {
     /// Whether the attack is a question to the policy, which starts nothing that could get through.
     /// Such tests check side by side what is denied and what is allowed.
     is_decision: bool,
+    /// Whether the row is a test elsewhere that the catalogue of attacks names: what it asserts is all that shows that
+    /// it would notice.
+    is_plain: bool,
 }
 
 /// All attacks by their names.
@@ -69,6 +72,10 @@ const COLUMNS: [(Who, Tier, &str); 6] = [
 const NO_CELL: &str = "-";
 /// Shown for an attack without a control: nothing proves that it is one.
 const NO_CONTROL: &str = "none";
+/// Shown for a question to the policy: see [`Row::is_decision`].
+const DECISION: &str = "decision";
+/// Shown for a test elsewhere: see [`Row::is_plain`].
+pub(super) const PLAIN: &str = "plain test";
 
 /// Splits a test's name into the attack's name and its tier.
 fn split(test: &str) -> (String, Tier) {
@@ -77,7 +84,8 @@ fn split(test: &str) -> (String, Tier) {
         if let Some(name) = test.strip_prefix(&format!("{word}::")) {
             return (name.to_owned(), tier);
         }
-        if let Some(name) = test.strip_suffix(&format!("_{word}")) {
+        let ends = [format!("_{word}"), format!("::{word}")];
+        if let Some(name) = ends.iter().find_map(|end| test.strip_suffix(end.as_str())) {
             return (name.to_owned(), tier);
         }
     }
@@ -87,6 +95,11 @@ fn split(test: &str) -> (String, Tier) {
 /// Returns the name of the attack that a test tries.
 pub(super) fn attack_of(test: &str) -> String {
     split(test).0
+}
+
+/// Returns the name of a test's row.
+pub(super) fn row_of(suite: &str, test: &str) -> String {
+    format!("{suite}: {}", attack_of(test))
 }
 
 /// Returns the test and the result that a line reports, if it reports one.
@@ -123,9 +136,12 @@ impl Table {
         }
     }
 
-    /// Reports whether there is a row of this name.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.rows.contains_key(name)
+    /// Reports whether a row was tried at least once.
+    pub(super) fn is_tried(&self, name: &str) -> bool {
+        let is_tried = |((_, tier), ended): (&(Who, Tier), &Ended)| {
+            *tier != Tier::Control && matches!(ended, Ended::Passed | Ended::Failed)
+        };
+        self.rows.get(name).is_some_and(|row| row.cells.iter().any(is_tried))
     }
 
     /// Returns how the attempts of a row ended.
@@ -134,24 +150,31 @@ impl Table {
         row.flat_map(|row| COLUMNS.into_iter().map(|(who, tier, _)| row.cell(who, tier))).filter(|end| *end != NO_CELL)
     }
 
+    /// Returns which control a row has.
+    pub(super) fn control_of(&self, name: &str) -> &'static str {
+        self.rows.get(name).map_or(NO_CONTROL, Row::control)
+    }
+
     fn set(&mut self, who: Who, suite: &str, test: &str, ended: Ended) {
-        let (name, tier) = split(test);
-        let row = self.rows.entry(format!("{suite}: {name}")).or_default();
+        let (_, tier) = split(test);
+        let row = self.rows.entry(row_of(suite, test)).or_default();
         row.cells.insert((who, tier), ended);
         row.has_control |= tier == Tier::Control;
         row.is_decision = test.starts_with(DECISIONS);
     }
 
-    /// Finds the controls that are part of the tests.
+    /// Finds the controls that are part of the tests. A plain test has to be marked itself: what it calls is made for
+    /// many tests, and may hold the control of another one.
     pub(super) fn find_controls(&mut self, suites: &[Suite]) -> Outcome {
         for suite in suites {
             let functions = Functions::of(Path::new(&suite.package))?;
             for test in &suite.tests {
-                let (name, _) = split(test);
+                let name = attack_of(test);
                 let function = name.rsplit("::").next().unwrap_or_default();
-                if let Some(row) = self.rows.get_mut(&format!("{}: {name}", suite.name())) {
-                    row.has_control |= functions.hold_a_control(function);
-                }
+                let Some(row) = self.rows.get_mut(&row_of(&suite.name(), test)) else { continue };
+                row.is_plain = suite.plain.contains(test);
+                row.has_control |=
+                    if row.is_plain { functions.is_marked(function) } else { functions.hold_a_control(function) };
             }
         }
         Ok(())
@@ -208,7 +231,8 @@ impl Row {
             self.cells.iter().filter(|((_, tier), _)| *tier == Tier::Control).map(|cell| cell.1).collect();
         match (cells.as_slice(), self.has_control) {
             ([], true) => "in the test",
-            ([], false) if self.is_decision => "a decision",
+            ([], false) if self.is_decision => DECISION,
+            ([], false) if self.is_plain => PLAIN,
             ([], false) => NO_CONTROL,
             (cells, _) if cells.contains(&&Ended::Failed) => "DOES NOT TRIP",
             (cells, _) if cells.contains(&&Ended::Passed) => "trips",
@@ -249,15 +273,16 @@ impl fmt::Display for Table {
         let count = |word: &str| counts.get(word).or(controls.get(word)).copied().unwrap_or_default();
         writeln!(
             f,
-            "\nattacks: {} held, {} got through, {} not run; controls: {} trip beside, {} in the test, {} of decisions, {} missing, {} broken",
+            "\nattempts: {} held, {} got through, {} not run; controls: {} trip beside, {} in the test, {} of decisions, {} missing, {} broken; {} plain tests",
             count("holds"),
             count("BROKEN"),
             count("not run"),
             count("trips"),
             count("in the test"),
-            count("a decision"),
+            count(DECISION),
             count(NO_CONTROL),
             count("DOES NOT TRIP"),
+            count(PLAIN),
         )?;
         self.left_out().iter().try_for_each(|reason| writeln!(f, "{reason}"))
     }
@@ -268,6 +293,7 @@ fn of(printed: &str) -> Table {
     let mut table = Table::default();
     for (test, ended) in printed.lines().filter_map(result) {
         table.set(Who::Root, "sample", test, ended);
+        table.rows.entry(row_of("sample", test)).or_default().is_plain = test.starts_with("plain::");
     }
     table
 }
@@ -297,6 +323,12 @@ fn verdicts() -> Vec<(&'static str, Verdict, Verdict)> {
         ),
         both("test full::a ... ok\ntest fallback::a ... ok\n", &["`sample: a` has no control"]),
         ("test policy::deny ... ok\n", Verdict::Holds, Verdict::Holds),
+        ("test plain::refused ... ok\n", Verdict::Holds, Verdict::Holds),
+        ("test plain::refused ... ignored, NEEDS\n", not_run(), wrong(&[NEEDS])),
+        both(
+            "test plain::refused::full ... ok\ntest plain::refused::fallback ... FAILED\n",
+            &["`sample: plain::refused` does not hold as Root (Fallback)"],
+        ),
         both("test attack::link ... ok\n", &["`sample: attack::link` has no control"]),
         (
             "test full::a ... ignored, NEEDS\n",
@@ -320,12 +352,13 @@ pub(super) fn each_table_has_its_verdict() -> Outcome {
 pub(super) fn what_does_not_hold_is_told() -> Outcome {
     let table = of("test full::write      ... ok\ntest fallback::write  ... FAILED\ntest unconfined::write ... ok\n\
                     test full::read ... ignored, not run: needs bubblewrap (...)\ntest unconfined::read ... FAILED\n\
-                    test attack::link ... ok\nrunning 6 tests\n");
+                    test attack::link ... ok\ntest plain::refused ... ok\nrunning 7 tests\n");
     let shown = table.to_string();
     let rows: Vec<String> =
-        shown.lines().skip(2).take(3).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        shown.lines().skip(2).take(4).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let expected_rows = [
         "sample: attack::link - - holds - - - none",
+        "sample: plain::refused - - holds - - - plain test",
         "sample: read not run - - - - - DOES NOT TRIP",
         "sample: write holds BROKEN - - - - trips",
     ];

@@ -71,6 +71,8 @@ impl User {
         command.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups", "--"]);
         command.arg(program).env_clear().env("PATH", path_of_everybody());
         command.env("HOME", self.home.path()).env("TMPDIR", self.home.path());
+        // Cargo sets this for every test; a test of what commands inherit needs something that they must not.
+        command.env("CARGO_PKG_NAME", env!("CARGO_PKG_NAME"));
         command
     }
 }

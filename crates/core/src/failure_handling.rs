@@ -52,6 +52,10 @@ pub struct FailedCall {
     pub has_alternative: bool,
     /// Whether a person can be asked.
     pub may_ask: bool,
+    /// How long the remote side asks to wait, if it does.
+    pub asked_wait: Option<Duration>,
+    /// The longest wait before the call is run again.
+    pub longest_wait: Duration,
 }
 
 /// What happens after a failure.
@@ -72,21 +76,28 @@ pub enum Reaction {
 impl FailedCall {
     /// Decides what happens now.
     pub fn reaction(self) -> Reaction {
-        let Self { failure, retries, is_repeatable, can_be_longer, has_alternative, may_ask } = self;
-        let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(retries));
+        let Self { failure, retries, is_repeatable, can_be_longer, has_alternative, may_ask, .. } = self;
         let otherwise = if has_alternative { Reaction::UseAlternative } else { Reaction::Return };
         match failure {
             Failure::TimedOut if retries == 0 && is_repeatable && can_be_longer => Reaction::RunLonger,
             // What may have had half of its effect must not have it again in another way.
             Failure::TimedOut | Failure::Network if !is_repeatable => Reaction::Return,
-            Failure::Network | Failure::Unavailable if retries < MOST_RETRIES => Reaction::RunAgain(wait),
-            Failure::TimedOut | Failure::Network | Failure::Unavailable | Failure::Absent => otherwise,
+            Failure::Network | Failure::Unavailable => self.wait().map_or(otherwise, Reaction::RunAgain),
+            Failure::TimedOut | Failure::Absent => otherwise,
             Failure::Refused | Failure::Forbidden if has_alternative => Reaction::UseAlternative,
             Failure::Forbidden if may_ask => Reaction::AskPerson,
             Failure::Repairable | Failure::Refused | Failure::Forbidden | Failure::Broken | Failure::Interrupted => {
                 Reaction::Return
             }
         }
+    }
+
+    /// Returns the time before the next try; `None` if there is to be none. One before the time that the remote side
+    /// asks for would be refused as well, and would count against us.
+    fn wait(self) -> Option<Duration> {
+        let own = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(self.retries)).min(self.longest_wait);
+        let wait = self.asked_wait.map_or(own, |asked| asked.max(own));
+        (self.retries < MOST_RETRIES && wait <= self.longest_wait).then_some(wait)
     }
 }
 
@@ -179,6 +190,8 @@ mod tests {
         can_be_longer: false,
         has_alternative: false,
         may_ask: false,
+        asked_wait: None,
+        longest_wait: Duration::from_secs(30),
     };
     const REPEATABLE: FailedCall = FailedCall { is_repeatable: true, ..PLAIN };
     const LIMITED: FailedCall = FailedCall { failure: Failure::TimedOut, can_be_longer: true, ..REPEATABLE };
@@ -194,6 +207,10 @@ mod tests {
         let of = |failure, call: FailedCall| FailedCall { failure, ..call };
         let with = |call: FailedCall| FailedCall { has_alternative: true, ..call };
         let after = |retries, call: FailedCall| FailedCall { retries, ..call };
+        let asked = |seconds, call: FailedCall| {
+            let asked_wait = Some(Duration::from_secs(seconds));
+            FailedCall { failure: Network, asked_wait, ..call }
+        };
         let table = [
             (LIMITED, RunLonger),
             (after(1, LIMITED), Return),
@@ -207,6 +224,14 @@ mod tests {
             (of(Network, after(2, REPEATABLE)), Return),
             (of(Network, after(2, with(REPEATABLE))), UseAlternative),
             (of(Network, with(PLAIN)), Return),
+            (asked(0, REPEATABLE), again(500)),
+            (asked(30, REPEATABLE), again(30_000)),
+            (asked(30, after(1, REPEATABLE)), again(30_000)),
+            (asked(30, after(2, REPEATABLE)), Return),
+            (asked(31, REPEATABLE), Return),
+            (asked(31, with(REPEATABLE)), UseAlternative),
+            (asked(1, PLAIN), Return),
+            (FailedCall { longest_wait: Duration::ZERO, ..of(Network, REPEATABLE) }, again(0)),
             // Nothing ran, so nothing can have its effect twice.
             (of(Unavailable, PLAIN), again(500)),
             (of(Unavailable, after(2, PLAIN)), Return),

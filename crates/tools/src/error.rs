@@ -4,6 +4,8 @@
 //! into a [`crate::ToolOutput`]. A [`ServiceError`] of the recorder is answered in the same way;
 //! ending the work, which must not continue unrecorded, is up to the recorder's implementation.
 
+use std::time::Duration;
+
 pub use orchestrate_core::event::ErrorKind;
 use orchestrate_core::failure_handling::Failure;
 use orchestrate_core::invisible::shown;
@@ -50,6 +52,14 @@ pub enum ToolError {
     /// A connection or name resolution failed, or the remote side did.
     #[error("{0}")]
     Network(String),
+    /// The remote side is too busy, and asks to wait.
+    #[error("{reason}")]
+    Busy {
+        /// What it said.
+        reason: String,
+        /// How long it asks to wait.
+        wait: Duration,
+    },
     /// What the tool needs could not be started, such as a sandbox; nothing ran.
     #[error("{0}")]
     Unavailable(String),
@@ -78,7 +88,7 @@ impl ToolError {
             ToolError::Denied { .. } => ErrorKind::Denied,
             ToolError::File { .. } => ErrorKind::File,
             ToolError::Timeout { .. } => ErrorKind::Timeout,
-            ToolError::Network(_) => ErrorKind::Network,
+            ToolError::Network(_) | ToolError::Busy { .. } => ErrorKind::Network,
             ToolError::Execution(_) | ToolError::TooBroad(_) | ToolError::Unavailable(_) | ToolError::Absent(_) => {
                 ErrorKind::Execution
             }
@@ -94,11 +104,16 @@ impl ToolError {
             ToolError::File { reason, .. } if reason == PERMISSION_DENIED => Failure::Forbidden,
             ToolError::File { .. } | ToolError::Execution(_) => Failure::Broken,
             ToolError::Timeout { .. } => Failure::TimedOut,
-            ToolError::Network(_) => Failure::Network,
+            ToolError::Network(_) | ToolError::Busy { .. } => Failure::Network,
             ToolError::Unavailable(_) => Failure::Unavailable,
             ToolError::Absent(_) => Failure::Absent,
             ToolError::Interrupted(_) => Failure::Interrupted,
         }
+    }
+
+    /// Returns how long the remote side asks to wait, if it does.
+    pub(crate) fn asked_wait(&self) -> Option<Duration> {
+        if let ToolError::Busy { wait, .. } = self { Some(*wait) } else { None }
     }
 
     /// Returns the id of the refusing rule.

@@ -130,6 +130,8 @@ impl Attempt<'_> {
             can_be_longer: !has_own_limit && limit < longest,
             has_alternative: !self.alternatives.is_empty(),
             may_ask: self.context.scope().ask_parks,
+            asked_wait: result.as_ref().err().and_then(ToolError::asked_wait),
+            longest_wait: limits.longest_retry_wait,
         }
     }
 
@@ -147,7 +149,6 @@ impl Attempt<'_> {
 
     /// Waits before another try; returns false if the call is cancelled meanwhile.
     async fn waits(&self, wait: Duration) -> bool {
-        let wait = wait.min(self.context.limits().longest_retry_wait);
         let until = Instant::now() + wait;
         while Instant::now() < until && !self.context.cancel().is_cancelled() {
             tokio::time::sleep(CANCEL_LOOK.min(wait)).await;
@@ -244,6 +245,7 @@ fn noted(error: ToolError, notes: String) -> ToolError {
     match error {
         ToolError::Timeout { seconds, partial, .. } => ToolError::Timeout { seconds, partial, notes },
         ToolError::Network(text) => ToolError::Network(format!("{text}\n{notes}")),
+        ToolError::Busy { reason, wait } => ToolError::Busy { reason: format!("{reason}\n{notes}"), wait },
         ToolError::Unavailable(text) => ToolError::Unavailable(format!("{text}\n{notes}")),
         ToolError::Absent(text) => ToolError::Absent(format!("{text}\n{notes}")),
         ToolError::Execution(text) => ToolError::Execution(format!("{text}\n{notes}")),

@@ -79,6 +79,7 @@ pub(crate) fn redact_error(redactor: &Redactor, error: ToolError) -> ToolError {
             ToolError::Timeout { seconds, partial: redacted(partial), notes: redacted(notes) }
         }
         ToolError::Network(text) => ToolError::Network(redacted(text)),
+        ToolError::Busy { reason, wait } => ToolError::Busy { reason: redacted(reason), wait },
         ToolError::Unavailable(text) => ToolError::Unavailable(redacted(text)),
         ToolError::Absent(text) => ToolError::Absent(redacted(text)),
         ToolError::Execution(text) => ToolError::Execution(redacted(text)),

@@ -169,8 +169,8 @@ impl CallLimits {
             command_timeout: Duration::from_secs(max_command_timeout.min(COMMAND_SECONDS)),
             max_command_timeout: Duration::from_secs(max_command_timeout),
             time_factor: 1,
-            // The agent waits as well.
-            longest_retry_wait: Duration::from_secs(5),
+            // The agent waits as well; what a server asks for is often a few seconds, up to half a minute.
+            longest_retry_wait: Duration::from_secs(30),
             probe_after: PROBE_AFTER,
             // Ripgrep's engines read several gigabytes in that time; a search that needs longer is too broad.
             search_timeout: Duration::from_secs(10),

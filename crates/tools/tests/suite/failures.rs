@@ -17,6 +17,10 @@ fn network() -> ToolError {
     ToolError::Network("no route".to_owned())
 }
 
+fn busy(seconds: u64) -> ToolError {
+    ToolError::Busy { reason: "slow down".to_owned(), wait: Duration::from_secs(seconds) }
+}
+
 fn timeout(seconds: u64) -> ToolError {
     ToolError::Timeout { seconds, partial: "so far".to_owned(), notes: String::new() }
 }
@@ -65,7 +69,7 @@ pub(crate) async fn each_class_of_failure_is_handled_by_its_strategy(_: ToolHarn
     let (again, twice) = ("[it was tried again]", "[it was tried again 2 times]");
     let denied = ToolError::Denied { reason: "no".to_owned(), rule: "r".to_owned() };
     let file = ToolError::File { path: "a".to_owned(), reason: "permission denied".to_owned() };
-    let table: [(Vec<ToolError>, bool, usize, String); 13] = [
+    let table: [(Vec<ToolError>, bool, usize, String); 15] = [
         (vec![timeout(60)], true, 2, longer.to_owned()),
         (vec![timeout(60), timeout(120)], true, 2, "Timeout: timed out after 120 s".to_owned()),
         (vec![timeout(600)], true, 1, "Timeout: timed out after 600 s".to_owned()),
@@ -73,6 +77,9 @@ pub(crate) async fn each_class_of_failure_is_handled_by_its_strategy(_: ToolHarn
         (vec![network()], true, 2, format!("ok: {again}\nx1")),
         (vec![network(), network(), network()], true, 3, format!("Network: no route\n{twice}")),
         (vec![network()], false, 1, "Network: no route".to_owned()),
+        (vec![busy(0)], true, 2, format!("ok: {again}\nx1")),
+        // No try comes before the time that the server asks for.
+        (vec![busy(1)], true, 1, "Network: slow down".to_owned()),
         (vec![unavailable(), unavailable()], false, 3, format!("ok: {twice}\nx1")),
         (vec![absent()], true, 1, "Execution: it is not installed".to_owned()),
         (vec![ToolError::Execution("broken".to_owned())], true, 1, "Execution: broken".to_owned()),

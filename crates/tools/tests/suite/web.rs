@@ -174,8 +174,7 @@ pub(crate) async fn what_cannot_be_read_is_explained(mut harness: ToolHarness) {
         ("https://page.example/later", "Network: https://page.example/later answers with status 503: Come back"),
         (
             "https://busy.example/",
-            "Network: https://busy.example/ answers with status 429: Slow down; it may be asked again in 90 s\n\
-             [it was tried again 2 times]",
+            "Network: https://busy.example/ answers with status 429: Slow down; it may be asked again in 90 s",
         ),
         (
             "https://page.example/limited",
@@ -204,9 +203,10 @@ pub(crate) async fn what_cannot_be_read_is_explained(mut harness: ToolHarness) {
     // The user's own maximum is not exceeded.
     harness.scope.limits.max_web_timeout = std::time::Duration::from_secs(30);
     assert_eq!(fetch(&harness, "https://page.example/slow").await.text(), "ERROR: timed out after 30 s");
-    // What may come back is asked again.
+    // What may come back is asked again, unless it asks for a longer wait than there may be.
     assert_eq!(links(&harness).iter().filter(|url| url.ends_with("/later")).count(), 3);
     assert_eq!(links(&harness).iter().filter(|url| url.ends_with("/mine")).count(), 1);
+    assert_eq!(links(&harness).iter().filter(|url| url.ends_with("//busy.example/")).count(), 1);
 }
 
 /// Whether an agent has read text from outside is told from what its calls show of others.

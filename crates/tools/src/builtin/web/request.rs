@@ -212,8 +212,11 @@ fn unsuccessful(response: &WebResponse, said: &str) -> ToolError {
     // Services also limit how often they are asked with a status that says only that a request is forbidden.
     let later = retry_after.map(|seconds| format!("; it may be asked again in {seconds} s")).unwrap_or_default();
     let text = format!("{url} answers with status {status}{said}{later}");
-    match status {
-        408 | 425 | 429 | 500.. => ToolError::Network(text),
+    match (status, retry_after) {
+        (408 | 425 | 429 | 500.., Some(seconds)) => {
+            ToolError::Busy { reason: text, wait: Duration::from_secs(*seconds) }
+        }
+        (408 | 425 | 429 | 500.., None) => ToolError::Network(text),
         _ => ToolError::Retry(text),
     }
 }

@@ -489,23 +489,28 @@ impl ReviewService for FakeReview {
 /// Stores artifacts in memory, as `a1`, `a2`, …
 #[derive(Debug, Default)]
 struct FakeArtifacts {
-    kept: Mutex<Vec<Vec<u8>>>,
+    kept: Mutex<Vec<(Artifact, Vec<u8>)>>,
 }
 
 #[async_trait]
 impl ArtifactStore for FakeArtifacts {
-    async fn put(&self, bytes: Vec<u8>) -> Result<Artifact, ServiceError> {
+    async fn put(&self, bytes: Vec<u8>, file: Option<String>) -> Result<Artifact, ServiceError> {
         let mut kept = lock(&self.kept);
         let (blob, size) = (BlobId::new(sha256_hex(&bytes)), bytes.len() as u64);
-        kept.push(bytes);
-        Ok(Artifact { handle: format!("a{}", kept.len()), blob, bytes: size })
+        let artifact = Artifact { handle: format!("a{}", kept.len() + 1), blob, bytes: size, file };
+        kept.push((artifact.clone(), bytes));
+        Ok(artifact)
+    }
+
+    fn file_of(&self, handle: &str) -> Option<String> {
+        let kept = lock(&self.kept);
+        kept.iter().find(|(artifact, _)| artifact.handle == handle).and_then(|(artifact, _)| artifact.file.clone())
     }
 
     async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError> {
         let kept = lock(&self.kept);
-        let number: Option<usize> = handle.strip_prefix('a').and_then(|number| number.parse().ok());
-        let found = number.and_then(|number| kept.get(number.checked_sub(1)?));
-        let found = found.ok_or_else(|| ServiceError::Invalid(format!("there is no artifact `{handle}`")))?;
+        let found = kept.iter().find(|(artifact, _)| artifact.handle == handle);
+        let (_, found) = found.ok_or_else(|| ServiceError::Invalid(format!("there is no artifact `{handle}`")))?;
         Ok(ArtifactPage::of(found, range))
     }
 }

@@ -56,6 +56,9 @@ pub struct Artifact {
     pub blob: BlobId,
     /// Its size in bytes.
     pub bytes: u64,
+    /// The real path of the file whose content it is, as far as it is that of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// Maximum size of recorded structured data, in bytes. Larger data is not recorded: the text and

@@ -120,7 +120,7 @@ async fn shape_body(context: &ToolContext, text: &str, footer_bytes: usize) -> (
     if body.len() <= allowed {
         return (body.to_owned(), None);
     }
-    let artifact = context.services().artifacts.put(body.as_bytes().to_vec()).await.ok();
+    let artifact = context.services().artifacts.put(body.as_bytes().to_vec(), None).await.ok();
     let cut = shape::cut_middle(body, allowed, artifact.as_ref().map(|artifact| artifact.handle.as_str()));
     (cut, artifact)
 }

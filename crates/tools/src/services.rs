@@ -595,8 +595,12 @@ impl ReplayService for NoReplay {
 /// Stores complete texts for the agent to page through.
 #[async_trait]
 pub trait ArtifactStore: Send + Sync {
-    /// Stores bytes and returns the handle for reading them; they are durable before the call's end is recorded.
-    async fn put(&self, bytes: Vec<u8>) -> Result<Artifact, ServiceError>;
+    /// Stores bytes and returns the handle for reading them; they are durable before the call's end is recorded. The
+    /// file is the real path of the one whose content they are.
+    async fn put(&self, bytes: Vec<u8>, file: Option<String>) -> Result<Artifact, ServiceError>;
+    /// Returns the path of the file whose content an artifact of this agent is; `None` if it is that of none, or if the
+    /// handle is unknown.
+    fn file_of(&self, handle: &str) -> Option<String>;
     /// Returns lines of an artifact of this agent. Fails with [`ServiceError::Invalid`] if
     /// the handle is unknown.
     async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError>;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use orchestrate_core::settings::RuleDecision;
 use orchestrate_tools::harness::ToolHarness;
-use orchestrate_tools::{ReadLedger, SeenFile, TEMPORARY_PREFIX};
+use orchestrate_tools::{CallOutcome, ReadLedger, SeenFile, TEMPORARY_PREFIX};
 use serde_json::json;
 
 use crate::support::{policy, said};
@@ -247,6 +247,38 @@ pub(crate) async fn deleting_keeps_what_was_there_and_is_recorded(harness: ToolH
     assert_eq!(said(&output), "File: is a directory: d");
     let output = harness.call("delete_file", json!({"path": "d/a"})).await;
     assert_eq!(said(&output), "Retry: file not found: d/a; list_directory shows which files exist");
+}
+
+/// What a rule says about reading a file holds for its copy.
+pub(crate) async fn a_copy_of_a_deleted_file_is_read_by_the_rules_about_the_file(mut harness: ToolHarness) {
+    for name in ["secret/key", "secret/old", "plain"] {
+        harness.put(name, "precious\n").unwrap();
+    }
+    std::os::unix::fs::symlink("secret", harness.path().join("alias")).unwrap();
+    harness.call("read_file", json!({"path": "secret/old"})).await;
+    assert!(harness.call("delete_file", json!({"path": "alias/key"})).await.success);
+    let patch = "*** Begin Patch\n*** Delete File: secret/old\n*** End Patch";
+    assert!(harness.call("apply_patch", json!({ "patch": patch })).await.success);
+    assert!(harness.call("delete_file", json!({"path": "plain"})).await.success);
+    harness.scope.ask_parks = true;
+    for decision in [RuleDecision::Deny, RuleDecision::Ask] {
+        harness.scope.policy = policy(&[(decision, "Read(/secret/**)")]);
+        let rule = if decision == RuleDecision::Deny { "deny:Read(/secret/**)" } else { "ask:Read(/secret/**)" };
+        for (artifact, is_secret) in [("a1", true), ("a2", true), ("a3", false), ("a4", false)] {
+            let path = format!("artifact:{artifact}");
+            let told = match harness.outcome("read_file", json!({ "path": path })).await {
+                CallOutcome::NeedsApproval { rule, .. } => rule,
+                CallOutcome::Done(output) => output.denied_by.clone().unwrap_or_else(|| said(&output)),
+                CallOutcome::Waits => unreachable!("{path} waits for agents"),
+            };
+            let expected = match artifact {
+                _ if is_secret => rule,
+                "a3" => "ok:      1\tprecious",
+                _ => "Retry: there is no artifact `a4`",
+            };
+            assert_eq!(told, expected, "{rule} {artifact}");
+        }
+    }
 }
 
 pub(crate) async fn directories_are_made_once(harness: ToolHarness) {

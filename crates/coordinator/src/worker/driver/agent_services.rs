@@ -431,15 +431,20 @@ fn bytes_of(end: &ToolOutput) -> Result<Vec<u8>, ServiceError> {
 
 #[async_trait]
 impl ArtifactStore for AgentServices {
-    async fn put(&self, bytes: Vec<u8>) -> Result<Artifact, ServiceError> {
+    async fn put(&self, bytes: Vec<u8>, file: Option<String>) -> Result<Artifact, ServiceError> {
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let blob = BlobId::of(&bytes);
         let stored = Facts { events: Vec::new(), blobs: vec![bytes.into()] };
         self.workplace()?.link.record(stored).await.map_err(|error| service_error(&error))?;
         let mut artifacts = self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
-        let artifact = Artifact { handle: format!("a{}", artifacts.len() + 1), blob, bytes: size };
+        let artifact = Artifact { handle: format!("a{}", artifacts.len() + 1), blob, bytes: size, file };
         artifacts.push(artifact.clone());
         Ok(artifact)
+    }
+
+    fn file_of(&self, handle: &str) -> Option<String> {
+        let artifacts = self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
+        artifacts.iter().find(|artifact| artifact.handle == handle)?.file.clone()
     }
 
     async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError> {

@@ -201,7 +201,7 @@ impl Tool for DeleteFile {
         let content = context.blocking(move |files, _| content_to_keep(files, &kept_path)).await?;
         // Stored before the file is deleted: an untracked file would be lost otherwise.
         let kept = match content {
-            Some(content) => Some(context.services().artifacts.put(content).await?),
+            Some((file, content)) => Some(context.services().artifacts.put(content, Some(file)).await?),
             None => None,
         };
         let ledger = context.ledger().clone();
@@ -226,7 +226,8 @@ impl Tool for DeleteFile {
     }
 }
 
-fn content_to_keep(files: &Files, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
+/// Returns the real path and the content of a file that is to be deleted; `None` for a link.
+fn content_to_keep(files: &Files, path: &str) -> Result<Option<(String, Vec<u8>)>, ToolError> {
     if files.is_link(path)? {
         return Ok(None);
     }
@@ -238,7 +239,7 @@ fn content_to_keep(files: &Files, path: &str) -> Result<Option<Vec<u8>>, ToolErr
             shown(path)
         )));
     }
-    files.read(path).map(|(_, bytes)| Some(bytes))
+    files.read(path).map(|(file, bytes)| Some((file.path, bytes)))
 }
 
 /// The `create_directory` tool.

@@ -101,7 +101,7 @@ impl Tool for ApplyPatch {
         let mut artifacts = Vec::new();
         for step in steps {
             if let Step::Delete { old, .. } = step {
-                artifacts.push(context.services().artifacts.put(old.bytes).await?);
+                artifacts.push(context.services().artifacts.put(old.bytes, Some(old.file)).await?);
             }
         }
         let ledger = context.ledger().clone();
@@ -127,6 +127,8 @@ fn parsed(arguments: &Value) -> Result<Patch, ToolError> {
 /// A file as it was.
 #[derive(Debug)]
 struct Old {
+    /// Its real path.
+    file: String,
     bytes: Vec<u8>,
     mode: u32,
 }
@@ -251,7 +253,7 @@ impl Planner<'_> {
         if !self.known.insert(file.path.clone()) {
             return Err(invalid(&format!("the patch changes {} under two names", shown(&file.path))));
         }
-        Ok(Old { bytes, mode })
+        Ok(Old { file: file.path, bytes, mode })
     }
 
     /// Requires that a file with this content can be new there.

@@ -14,7 +14,7 @@ use super::super::facts::facts;
 use super::content::encoding;
 use super::large::{Lines, MAX_BYTES, read_lines};
 use crate::context::{ToolContext, blocking};
-use crate::effect::Effect;
+use crate::effect::{Effect, Foreseen};
 use crate::error::ToolError;
 use crate::files::{Decoded, Encoding, Files, OpenFile};
 use crate::ledger::SeenFile;
@@ -83,6 +83,16 @@ impl Tool for ReadFile {
             return vec![Effect::on(Target::Name(path.to_owned()))];
         }
         vec![Effect::on(Target::Path(path.trim_start_matches("./").to_owned()))]
+    }
+
+    /// Foresees what file a copy was made of, so that the rules about the file decide about its copy.
+    async fn foresee(&self, scope: &CallScope, _: &Files, arguments: &Value) -> Result<Option<Foreseen>, ToolError> {
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+        let file = path.strip_prefix(ARTIFACT).and_then(|handle| scope.services.artifacts.file_of(handle));
+        let Some(file) = file else { return Ok(None) };
+        let details = json!({ "file": file });
+        let effects = self.effects(arguments).into_iter().chain([Effect::on(Target::Path(file))]).collect();
+        Ok(Some(Foreseen { effects, details }))
     }
 
     async fn rehearse(&self, scope: &CallScope, project: &Files, arguments: &Value) -> Result<(), ToolError> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::check_command::{Changes, Reading, read};
-use crate::event::{Event, ToolOutcome};
+use crate::event::{ErrorKind, Event, ToolOutcome};
 use crate::ids::{CallId, Oid};
 use crate::truncation::truncate;
 
@@ -107,7 +107,9 @@ impl CheckReceipts {
                     None => {}
                 }
             }
-            Event::ToolFinished { call_id, outcome, exit_code, .. } => self.finished(call_id, *outcome, *exit_code),
+            Event::ToolFinished { call_id, outcome, error_class, exit_code, .. } => {
+                self.finished(call_id, (*outcome, *error_class), *exit_code);
+            }
             Event::WorktreePrepared { onto: Some(_), .. } => self.outdate(),
             Event::TaskCommitted { tree, .. } => {
                 // The run's checks are of a tree.
@@ -126,15 +128,17 @@ impl CheckReceipts {
         }
     }
 
-    fn finished(&mut self, call: &CallId, outcome: ToolOutcome, exit_code: Option<i32>) {
+    fn finished(&mut self, call: &CallId, outcome: (ToolOutcome, Option<ErrorKind>), exit_code: Option<i32>) {
         let Some(OpenCheck { command, is_exact, outdated }) = self.open.remove(call) else { return };
         let (verdict, exit) = match (outcome, exit_code) {
-            // It did not run.
-            (ToolOutcome::Denied, _) => return,
-            (ToolOutcome::Interrupted, _) => (CheckVerdict::Unknown, "interrupted".to_owned()),
-            (ToolOutcome::TimedOut, _) => (CheckVerdict::Failed, "timed out".to_owned()),
-            (ToolOutcome::Ok, None | Some(0)) if is_exact => (CheckVerdict::Passed, "exit 0".to_owned()),
-            (ToolOutcome::Ok, None | Some(0)) => (CheckVerdict::Unknown, "exit 0".to_owned()),
+            // It did not run: it was refused, or its arguments were at fault.
+            ((ToolOutcome::Denied, _), _) | ((_, Some(ErrorKind::Retry)), None) => return,
+            // Its runner ran, but its pattern matches no test.
+            ((_, Some(ErrorKind::Retry)), Some(_)) => (CheckVerdict::Unknown, "no test matched".to_owned()),
+            ((ToolOutcome::Interrupted, _), _) => (CheckVerdict::Unknown, "interrupted".to_owned()),
+            ((ToolOutcome::TimedOut, _), _) => (CheckVerdict::Failed, "timed out".to_owned()),
+            ((ToolOutcome::Ok, _), None | Some(0)) if is_exact => (CheckVerdict::Passed, "exit 0".to_owned()),
+            ((ToolOutcome::Ok, _), None | Some(0)) => (CheckVerdict::Unknown, "exit 0".to_owned()),
             (_, Some(code)) => (CheckVerdict::Failed, format!("exit {code}")),
             (_, None) => (CheckVerdict::Failed, "failed".to_owned()),
         };

@@ -3,7 +3,8 @@
 
 use orchestrate_core::event::{Event, FailureCause, VERSION};
 use orchestrate_core::{
-    ChangedPath, ComparedWork, HandBack, Outcome, Recorded, ReportGiven, RunSettings, RunState, Task, WorkCompared,
+    ChangedPath, CheckVerdict, ComparedWork, HandBack, Outcome, Recorded, ReportGiven, RunSettings, RunState, Task,
+    WorkCompared,
 };
 use serde_json::json;
 
@@ -175,6 +176,37 @@ fn the_runs_own_check_of_the_work_decides() {
         assert_eq!(story.unverified(), expected);
         let check = story.hand_back().checks.pop().unwrap();
         assert_eq!((check.command.as_str(), check.tree), ("make", Some("tree".into())));
+    }
+}
+
+/// The project's tests have not failed if the agent's pattern matches none of them.
+#[test]
+fn a_pattern_that_matches_no_test_is_no_failed_check() {
+    let not_known = "the result of `run_tests nowhere` is not known: its exit code is not that of a check that ran";
+    let table = [
+        (Some("retry"), Some(5), vec![(CheckVerdict::Unknown, "no test matched")], not_known),
+        // The call was refused before any program ran.
+        (Some("retry"), None, vec![], "no check ran"),
+        (None, Some(1), vec![(CheckVerdict::Failed, "exit 1")], "`run_tests nowhere` ended with exit 1"),
+    ];
+    for (class, exit_code, checks, doubt) in table {
+        let mut story = Story::of(None, None);
+        let of_call = |kind: &str| json!({"type": kind, "task": "b", "turn": 1, "call_id": "c", "tool": "run_tests"});
+        let mut event = of_call("tool.started");
+        event["arguments"] = json!({"test_pattern": "nowhere"});
+        event["rule"] = json!("r");
+        story.tell_json(event);
+        let mut event = of_call("tool.finished");
+        (event["outcome"], event["error_class"], event["exit_code"]) =
+            (json!("failed"), json!(class), json!(exit_code));
+        (event["result"], event["duration_ms"]) = (json!("blob"), json!(1));
+        story.tell_json(event);
+        story.changes(&["M a.txt"]);
+        story.commits("All tests pass.");
+        let found = story.hand_back().checks;
+        let found: Vec<_> = found.iter().map(|check| (check.verdict, check.exit.as_str())).collect();
+        assert_eq!(found, checks, "{class:?} {exit_code:?}");
+        assert_eq!(story.unverified(), [format!("\"All tests pass.\": {doubt}")], "{class:?} {exit_code:?}");
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Answer {
     pub footer: Option<String>,
     /// Why the call counts as failed although the tool worked: its command did not exit with code 0.
     pub failed: Option<String>,
+    /// Whether that is so because of its arguments, which the model can correct.
+    pub is_correctable: bool,
     /// The exit code; `None` if no command ran, or if it was ended before it could exit.
     pub exit_code: Option<i32>,
     /// Content that the tool stored on purpose, such as that of a deleted file.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use orchestrate_core::CallId;
-use orchestrate_core::event::ResourceUsage;
+use orchestrate_core::event::{ErrorKind, ResourceUsage};
 
 use crate::context::ToolContext;
 use crate::error::{ServiceError, ToolError};
@@ -81,7 +81,7 @@ pub(crate) async fn finish(
         call: call.clone(),
         success: error.is_none() && answer.failed.is_none(),
         error: error.as_ref().map(ToolError::to_string).or(answer.failed),
-        error_kind: error.as_ref().map(ToolError::kind),
+        error_kind: error.as_ref().map(ToolError::kind).or(answer.is_correctable.then_some(ErrorKind::Retry)),
         denied_by: error.as_ref().and_then(ToolError::rule).map(str::to_owned),
         exit_code: answer.exit_code,
         execution_time: took,

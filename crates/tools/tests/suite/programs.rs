@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::ToolSettings;
+use orchestrate_core::event::ErrorKind;
 use orchestrate_core::policy::Permission;
 use orchestrate_core::settings::RuleDecision;
 use orchestrate_tools::harness::ToolHarness;
@@ -82,7 +83,9 @@ pub(crate) async fn tests_of_cargo_are_counted_and_placed(harness: ToolHarness) 
     let output = harness.call("run_tests", json!({"test_pattern": "nowhere"})).await;
     let expected =
         "no test matches `nowhere`, so none ran; name tests as their runner does, or leave `test_pattern` out";
-    assert_eq!((output.success, output.error.as_deref()), (false, Some(expected)));
+    // The project's tests have not failed: its arguments are at fault.
+    assert_eq!((output.error_kind, output.error.as_deref()), (Some(ErrorKind::Retry), Some(expected)));
+    assert_eq!((output.success, output.exit_code), (false, Some(0)));
     harness.put("src/lib.rs", "fn broken() -> u8 { \"\" }\n").unwrap();
     let output = harness.call("run_tests", json!({})).await;
     assert_eq!(output.error.as_deref(), Some("the tests did not end well: exit code 101"));

@@ -272,7 +272,8 @@ fn answer(ran: &Ran, tally: Tally, report: &Report, others: &[&str], unmatched: 
     let exit_code = ran.run.exit_code;
     let Tally { passed, failed: failed_tests, skipped, failures, errors } = tally;
     let results = TestResults { run: ran.run.clone(), passed, failed: failed_tests, skipped, failures, errors };
-    Answer { footer: Some(ran.footer()), failed, exit_code, ..Answer::new(parts.join("\n\n"), json!(results)) }
+    let (footer, is_correctable) = (Some(ran.footer()), unmatched.is_some());
+    Answer { footer, failed, is_correctable, exit_code, ..Answer::new(parts.join("\n\n"), json!(results)) }
 }
 
 /// Says what is wrong; `None` if tests ran and all went well, by what was reported of them and by the exit code.

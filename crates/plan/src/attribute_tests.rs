@@ -42,6 +42,20 @@ warnings 4: this is prose, of which only words that look like paths count as fil
 }
 
 #[test]
+fn a_timeout_is_at_most_a_year() {
+    reads(
+        "- [ ] T1 a (timeout: 365d)\n- [ ] T2 b (timeout: 99999999h)\n- [ ] T3 c\n  - timeout: 8761h\n",
+        "\
+T1 [todo] a
+T2 [todo] b
+T3 [todo] c
+errors 2: a timeout is at most a year (8760h)
+errors 4: a timeout is at most a year (8760h)
+",
+    );
+}
+
+#[test]
 fn a_line_without_a_bullet_is_an_attribute_as_a_bullet_is() {
     reads(
         "- [ ] T1 Parse it\n- [ ] T2 Print it\n  depends: T1\n  files: src/a.rs,\n  src/b.rs\n  and look\n  \

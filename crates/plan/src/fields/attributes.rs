@@ -124,7 +124,7 @@ impl Attributes {
                 self.tokens = field.expect(value::count(text), findings);
             }
             Key::Turns => self.turns = field.expect(turns(text), findings),
-            Key::Timeout => self.timeout_ms = field.expect(value::duration_ms(text), findings),
+            Key::Timeout => self.timeout_ms = field.timeout(text, findings),
             Key::Priority => {
                 self.priority = value::priority(text);
                 if self.priority.is_none() {
@@ -205,6 +205,16 @@ impl Field<'_> {
             findings.error(Pending::new(self.offset, FindingCode::InvalidValue, self.value, message));
         }
         (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// Parses a time limit, and reports one that is a slip of a unit.
+    fn timeout(&self, text: &str, findings: &mut Findings) -> Option<u64> {
+        let timeout = self.expect(value::duration_ms(text), findings)?;
+        if timeout > value::LONGEST_MS {
+            let message = "a timeout is at most a year (8760h)";
+            findings.error(Pending::new(self.offset, FindingCode::InvalidValue, self.value, message));
+        }
+        Some(timeout)
     }
 
     /// Returns the value, or warns that it has no effect if there is none.

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use orchestrate_core::message::MAX_DEADLINE_SECONDS;
+
 use crate::fields::key::Key;
 
 /// The maximum number of digits of a duration. Filling 64 bits takes all of them even in years, so that none are left
 /// for a sum that overflows, on which humantime panics (`18446744073709551615s 1000ms`).
 const MAX_DURATION_DIGITS: usize = 12;
+
+/// The longest time limit of a task in milliseconds: a year, as for every setting that is a time.
+pub(crate) const LONGEST_MS: u64 = MAX_DEADLINE_SECONDS * 1000;
 
 /// Parses a positive duration as people write it (`30s`, `5 min`, `1h30m`, `500ms`, `2 days`) into milliseconds. A
 /// bare number is seconds. Case is ignored, so `5M` is five minutes.

@@ -228,6 +228,10 @@ fn what_is_struck_out_is_not_run() {
             "- [ ] ~~T1 a~~\n  files: a\n- [ ] ~~T2 b~~ (done)\n- [ ] ~~T3 old~~ new\n",
             ["T1 Cancelled", "T2 Done", "T3 Todo"],
         ),
+        (
+            "- [ ] T1 ~~a~~ — ersetzt durch T3\n- [ ] ~~T2 b~~: trop lent\n- [ ] ~~T3~~: c\n",
+            ["T1 Cancelled", "T2 Cancelled", "T3 Todo"],
+        ),
         ("## Steps\n\n1. ~~a~~ (too slow)\n2. ~~b~~ c\n3. d\n", ["a_too_slow Cancelled", "b_c Todo", "d Todo"]),
         (
             "### Task 1: ~~a~~\n\n- [ ] x\n\n### Task 2: b\n\n- [ ] y\n\n### [ ] Task 3: ~~c~~ (dropped)\n",

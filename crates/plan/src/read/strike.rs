@@ -40,23 +40,25 @@ const AFTER_REASON: &[&str] = &[
 ];
 
 /// What may stand between strikes and a remark, and which of it sets the remark apart.
-const BETWEEN: [char; 11] = ['*', '_', ' ', '\t', '.', ',', ':', '-', '–', '—', '→'];
-const APART: [char; 7] = ['.', ',', ':', '-', '–', '—', '→'];
+const BETWEEN: [char; 12] = ['*', '_', ' ', '\t', '.', ',', ':', '：', '-', '–', '—', '→'];
+const APART: [char; 8] = ['.', ',', ':', '：', '-', '–', '—', '→'];
 
 /// Returns the status of a title that is struck out but for an id before it, and parentheses or a reason after it: done
-/// if these say so, else cancelled. A struck text that another one follows is replaced by that (`~~old~~ new`).
+/// if these say so, else cancelled. A struck text that another one follows is replaced by that (`~~old~~ new`), unless
+/// a dash or a colon sets it apart as a remark, whose language need not be known.
 pub(crate) fn status(title: &str) -> Option<TaskStatus> {
     // Most titles have no strikes.
     memchr(b'~', title.as_bytes())?;
     let first = title.lines().next().unwrap_or_default();
     // A strike may extend to the end of the last line.
     let text = if first.matches("~~").count().is_multiple_of(2) { first } else { title };
-    let mut after = without_id(text).strip_prefix("~~")?.split_once("~~")?.1;
+    let (struck, mut after) = without_id(text).strip_prefix("~~")?.split_once("~~")?;
     let mut status = TaskStatus::Cancelled;
     let mut is_apart = false;
-    loop {
+    let is_remark = loop {
         let text = after.trim_start_matches(BETWEEN);
-        is_apart |= after.get(..after.len() - text.len()).is_some_and(|between| between.contains(APART));
+        let between = after.get(..after.len() - text.len()).unwrap_or_default();
+        is_apart |= between.contains(APART);
         after = text;
         if let Some((_, rest)) = after.strip_prefix("~~").and_then(|rest| rest.split_once("~~")) {
             after = rest;
@@ -67,9 +69,9 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
             is_apart = true;
             after = rest;
         } else {
-            break;
+            break begins_remark(between, after);
         }
-    }
+    };
     let after = after.trim_start_matches(['~', ' ']);
     if after.is_empty() || after.starts_with('@') {
         return Some(status);
@@ -83,7 +85,20 @@ pub(crate) fn status(title: &str) -> Option<TaskStatus> {
         rest.is_some_and(|rest| is_apart || reason.contains(' ') || may_follow_reason(rest))
     };
     let says_why = REASONS.iter().any(is_reason) || after.starts_with(['❌', '🚫', '✗', '✖']);
-    says_why.then_some(TaskStatus::Cancelled)
+    (says_why || (is_remark && !is_id(struck))).then_some(TaskStatus::Cancelled)
+}
+
+/// Reports whether what stands between strikes and a text sets it apart as a remark that does not say that the task is
+/// to be run.
+fn begins_remark(between: &str, after: &str) -> bool {
+    let is_set_apart = between.contains(['–', '—', ':', '：']) || between.contains(" -");
+    let is_arrow = between.contains('→') || after.starts_with('>');
+    is_set_apart && !is_arrow && !status::of_text(after).is_some_and(TaskStatus::runs)
+}
+
+/// Reports whether a struck text is only the id of a task, whose title follows.
+fn is_id(struck: &str) -> bool {
+    identify::leading(struck).is_some_and(|found| found.rest == struck.len())
 }
 
 /// Reports whether a text, in lower case, may follow a reason of one word.
@@ -147,6 +162,16 @@ mod tests {
             ("~~Export~~ deferred until v2", Some(Cancelled)),
             ("~~Export~~ Removed (too slow)", Some(Cancelled)),
             ("~~Export~~: dropped, too slow", Some(Cancelled)),
+            ("~~Export~~ — ersetzt durch T9", Some(Cancelled)),
+            ("~~Export~~ - zu langsam", Some(Cancelled)),
+            ("**~~Export~~**: trop lent", Some(Cancelled)),
+            ("~~导出~~：不再需要", Some(Cancelled)),
+            ("~~Export~~ — erledigt", Some(Done)),
+            ("~~Export~~ — in progress", None),
+            ("~~Export~~-free build", None),
+            ("~~Use A~~ -> use B", None),
+            ("~~T4~~: Export", None),
+            ("~~a~~ — ~~b~~ c", None),
             ("~~Eager~~ Deferred loading", None),
             ("~~Copy~~ Duplicate the project", None),
             ("~~a~~ ~~b~~ c", None),

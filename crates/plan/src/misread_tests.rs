@@ -132,6 +132,10 @@ fn what_is_said_to_be_done_is_not_run_again() {
             "## Done\n\n### Task 1: a\n\n**Files:** a\n\n## To do\n\n### Task 2: b\n\n**Files:** b\n",
             ["T1 Done", "T2 Todo"],
         ),
+        (
+            "## Complete steps\n\n### Task 1: a\n\n**Files:** a\n\n## Completed steps\n\n### Task 2: b\n\n**Files:** b\n",
+            ["T1 Todo", "T2 Done"],
+        ),
     ];
     for (source, expected) in table {
         assert_eq!(statuses(source), expected, "{source}");

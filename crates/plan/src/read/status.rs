@@ -295,8 +295,8 @@ pub(crate) fn of_section(heading: &str) -> Option<TaskStatus> {
     }
     let lower = heading.trim_end_matches([':', ' ']).to_lowercase();
     let words = NOUNS.iter().find_map(|noun| lower.strip_suffix(noun)).unwrap_or(&lower);
-    // The mark of `✅ Tasks` is an ornament.
-    if words.len() < lower.len() && !words.contains(char::is_alphanumeric) {
+    // The mark of `✅ Tasks` is an ornament, and `Complete steps` says what to do.
+    if words.len() < lower.len() && (words == "complete" || !words.contains(char::is_alphanumeric)) {
         return None;
     }
     of_text(words).filter(|status| *status != TaskStatus::Todo)

@@ -144,7 +144,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     }
     let body = Body { source, start: body, order: front_matter.parallel };
     let (collected, order) = body.read(known, findings).unwrap_or_default();
-    let Collected { mut drafts, groups, notes, title } = collected;
+    let Collected { mut drafts, groups, phases, notes, title } = collected;
     let names = assign::assign(&drafts, findings);
     let patterns: Vec<_> = drafts.iter().map(|draft| patterns(draft, findings)).collect();
     let unordered = Unordered { drafts: &drafts, names: &names, groups: &groups, patterns: &patterns, order };
@@ -160,7 +160,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
     let marks = marks.filter(|(_, marks)| !marks.is_empty()).collect();
     let reasons = ids.iter().zip(&edges.reasons).filter_map(|(id, reason)| Some((id.clone(), (*reason)?))).collect();
     let tasks = tasks(source, drafts, &ids, edges, front_matter.review);
-    let groups = groups.into_iter().filter_map(|group| group_mark(group, &ids)).collect();
+    let groups = groups.into_iter().chain(phases).filter_map(|group| group_mark(group, &ids)).collect();
     Plan { title, front_matter, tasks, marks, groups, reasons, notes, ..Plan::default() }
 }
 

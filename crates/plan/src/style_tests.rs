@@ -358,6 +358,23 @@ pub(crate) fn written(source: &str, landed: &[&str], expected: &str) {
     }
 }
 
+/// The box of a phase is ticked with the last of its tasks, as that of a parent is.
+#[test]
+fn the_box_of_a_phases_heading_is_ticked_with_its_last_task() {
+    let plan = "# [ ] Phase 0: All\n\n## [ ] Phase 1: a\n\n- [ ] T1 a\n\n### More\n\n- [x] T2 b\n\n## [-] Phase 2: b\n\n\
+                - [ ] T3 c\n\n## [ ] High priority\n\n- [ ] T4 d\n- [ ] T5 e\n";
+    let tick = |plan: &str, lines: &[&str]| {
+        let ticked = |line: &&str| line.replacen("[ ]", "[x]", 1);
+        lines.iter().fold(plan.to_owned(), |plan, line| plan.replace(*line, &ticked(line)))
+    };
+    written(plan, &["T4"], &tick(plan, &["- [ ] T4"]));
+    let expected = tick(plan, &["## [ ] Phase 1", "- [ ] T1", "- [ ] T4"]);
+    written(plan, &["T1", "T4"], &expected);
+    let expected =
+        tick(plan, &["# [ ] Phase 0", "## [ ] Phase 1", "- [ ] T1", "- [ ] T3", "## [ ] High", "- [ ] T4", "- [ ] T5"]);
+    written(plan, &["T1", "T3", "T4", "T5"], &expected);
+}
+
 #[test]
 fn a_status_is_written_in_the_plans_own_form() {
     written(

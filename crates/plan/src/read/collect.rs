@@ -56,6 +56,8 @@ pub(crate) struct Group {
 pub(crate) struct Collected {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) groups: Vec<Group>,
+    /// The phases whose headings have boxes, as groups without ids.
+    pub(crate) phases: Vec<Group>,
     /// The first heading of level one.
     pub(crate) title: Option<String>,
     /// The prose of each section, beginning with the one before the first heading.
@@ -80,7 +82,8 @@ pub(crate) fn collect(
         let notes = vec![Note { line: 1, ..Note::default() }];
         let found = Collected { notes, drafts: Vec::with_capacity(room), ..Collected::default() };
         let sections = Sections::default();
-        let mut walk = Walk { reader, found, style, is_kiro, sections, levels, open_step: None };
+        let phases = Vec::new();
+        let mut walk = Walk { reader, found, style, is_kiro, sections, levels, phases, open_step: None };
         walk.document(blocks);
         let found = Collected { title: walk.sections.title, ..walk.found };
         if !found.drafts.is_empty() {
@@ -103,6 +106,8 @@ pub(crate) struct Walk<'s, 'a> {
     is_kiro: bool,
     pub(crate) sections: Sections,
     levels: TaskLevels,
+    /// The phases whose headings have boxes and that are not over, with the levels of these; the outermost is first.
+    phases: Vec<(u8, Group)>,
     /// A heading such as `Task N` that is no task itself and has none below it so far.
     open_step: Option<OpenStep>,
 }
@@ -250,6 +255,8 @@ impl Walk<'_, '_> {
                 None => "it groups the tasks below it".to_owned(),
             };
             self.reader.findings.skip(text.start, reason);
+            let phase = self.boxed_phase(level, text.clone());
+            self.phases.extend(phase);
         } else if self.open_step.is_none()
             && let Some(reason) = self.levels.reason(self.reader.source, (level, title), after)
         {
@@ -262,8 +269,28 @@ impl Walk<'_, '_> {
         self.sections.open(level, title, text.start);
     }
 
+    /// Returns the phase of a heading with a box that does not put it off.
+    fn boxed_phase(&self, level: u8, range: Range<usize>) -> Option<(u8, Group)> {
+        let line = Inline::new(self.reader.source, range);
+        let title = line.text.trim_start_matches(['#', ' ']);
+        phase::of_heading(title)?;
+        let mark = heading::box_of(title).filter(|mark| handed_down::withheld(mark.status).is_none())?;
+        let mark = Mark::of_box(line.offset(line.text.len() - title.len() + mark.at?));
+        let leaves = self.found.drafts.len()..self.found.drafts.len();
+        Some((level, Group { id: String::new(), mark: Some(mark), leaves }))
+    }
+
+    /// Ends the phases that a heading of this level ends.
+    fn close_phases(&mut self, level: u8) {
+        let end = self.found.drafts.len();
+        while let Some((_, phase)) = self.phases.pop_if(|(of_phase, _)| level <= *of_phase) {
+            self.found.phases.push(Group { leaves: phase.leaves.start..end, ..phase });
+        }
+    }
+
     /// Records a heading `Task N` as skipped if its section is over and held no task.
     fn close_step(&mut self, level: u8) {
+        self.close_phases(level);
         if let Some(step) = self.open_step.take_if(|step| level <= step.level)
             && step.drafts == self.found.drafts.len()
             && self.excluded().is_none_or(|section| section.begins_at(step.at))

@@ -46,8 +46,10 @@ pub(crate) struct Phase {
     pub(crate) label: Option<String>,
 }
 
-/// Parses a heading that contains `Phase N`, `Stage N` or `Milestone N`, or begins with a priority.
+/// Parses a heading that contains `Phase N`, `Stage N` or `Milestone N`, or begins with a priority; a box may be before
+/// it.
 pub(crate) fn of_heading(title: &str) -> Option<Phase> {
+    let title = without_box(title);
     let is_likely = || {
         let mut each = each_word(title);
         each.next().is_some_and(may_begin) || each.any(|word| is_one_of(word, PHASES))
@@ -68,6 +70,14 @@ pub(crate) fn of_heading(title: &str) -> Option<Phase> {
     let is_named = !title.is_ascii()
         && PHASES_WITHOUT_BLANKS.iter().any(|word| title.contains(word) && title.contains(is_ideographic_number));
     (is_named || is_priority(&words)).then_some(Phase { label: None })
+}
+
+/// Returns a heading without its box, in which a letter is no word of its own.
+fn without_box(title: &str) -> &str {
+    match title.as_bytes() {
+        [b'[', b' ' | b'x' | b'X' | b'~' | b'/' | b'-' | b'!', b']', b' ', ..] => title.get(4..).unwrap_or(title),
+        _ => title,
+    }
 }
 
 /// Reports whether a text begins with `Phase N`, `Stage N` or `Milestone N`, rather than naming one further on.
@@ -160,6 +170,9 @@ mod tests {
             ("阶段一：准备", Some(None)),
             ("1단계: 준비", Some(None)),
             ("High Priority", Some(None)),
+            ("[ ] High Priority", Some(None)),
+            ("[x] High Priority", Some(None)),
+            ("[x] Phase 3: Docs", Some(Some("P3"))),
             ("Medium", Some(None)),
             ("Priority: Low", Some(None)),
             ("P0 - Blockers", Some(None)),

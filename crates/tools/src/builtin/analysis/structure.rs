@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_code::{CodeError, CodeStructure, Item, Language, Source, Stop};
+use orchestrate_code::{CodeError, CodeStructure, Item, Language, Source, Stop, SyntaxErrors};
 use orchestrate_core::invisible::shown;
 use orchestrate_sandbox::Cancel;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use crate::code_files::{FileAnalysis, Survey, Surveyor};
+use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
 use crate::context::{ToolContext, blocking};
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
@@ -59,7 +59,8 @@ impl Tool for AnalyzeCodeStructure {
         let Arguments { path } = read(arguments)?;
         let surveyor = Surveyor::of(context);
         let look = move |files: &Files, _: &Cancel| {
-            let survey = surveyor.survey(files, &[path], &|file| file.analysis())?;
+            let analyze = |file: &CodeFile<'_>| Ok(file.analysis()?.map(Found::of));
+            let survey = surveyor.survey(files, &[path], &analyze)?;
             Ok((answer(&survey), survey))
         };
         let (answer, survey) = context.blocking(look).await?;
@@ -79,12 +80,42 @@ impl FileAnalysis for CodeStructure {
     }
 }
 
-fn answer(survey: &Survey<Arc<CodeStructure>>) -> Answer {
+/// What was found in a file.
+struct Found {
+    /// The number of items. To count them once all files are found would fetch each structure into the processor again.
+    items: usize,
+    structure: Arc<CodeStructure>,
+}
+
+impl Found {
+    fn of(structure: Arc<CodeStructure>) -> Found {
+        Found { items: structure.items.len(), structure }
+    }
+}
+
+/// A file of the answer, which borrows what was found: a copy as a [`Value`] would take longer than all the rest.
+#[derive(Serialize)]
+struct ListedFile<'f> {
+    path: &'f str,
+    /// Whether its items are listed.
+    is_listed: bool,
+    structure: ListedStructure<'f>,
+}
+
+#[derive(Serialize)]
+struct ListedStructure<'f> {
+    language: Language,
+    lines: usize,
+    items: &'f [Item],
+    syntax_errors: &'f SyntaxErrors,
+}
+
+fn answer(survey: &Survey<Found>) -> Answer {
     let notes = survey.notes();
     let files = survey.found.len();
-    let items: usize = survey.found.iter().map(|(_, structure)| structure.items.len()).sum();
+    let items: usize = survey.found.iter().map(|(_, found)| found.items).sum();
     let (mut lines, mut data, mut room) = (Vec::new(), Vec::new(), MAX_ITEMS);
-    for (path, structure) in survey.found.iter().take(MAX_FILES) {
+    for (path, Found { structure, .. }) in survey.found.iter().take(MAX_FILES) {
         lines.push(heading(path, structure));
         // A file is listed whole or not at all.
         let is_listed = structure.items.len() <= room || files == 1;
@@ -93,8 +124,8 @@ fn answer(survey: &Survey<Arc<CodeStructure>>) -> Answer {
         lines.extend(listed.iter().map(|item| line(item, structure.language)));
         room = room.saturating_sub(listed.len());
         let CodeStructure { language, lines, syntax_errors, .. } = &**structure;
-        let structure = json!({"language": language, "lines": lines, "items": listed, "syntax_errors": syntax_errors});
-        data.push(json!({"path": path, "is_listed": is_listed, "structure": structure}));
+        let structure = ListedStructure { language: *language, lines: *lines, items: listed, syntax_errors };
+        data.push(ListedFile { path, is_listed, structure });
     }
     if files == 0 {
         lines.push("no file in a language that is understood".to_owned());

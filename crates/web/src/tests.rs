@@ -37,6 +37,7 @@ impl Server {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 let Some(head) = head_of(&mut stream) else { continue };
+                read_content(&head, &mut stream);
                 seen.lock().unwrap().push(head.clone());
                 let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
                 if let Some((_, answer)) = answers.iter().find(|(of, _)| *of == path) {
@@ -67,6 +68,13 @@ fn head_of(stream: &mut impl std::io::Read) -> Option<String> {
         bytes.push(one[0]);
     }
     String::from_utf8(bytes).ok()
+}
+
+/// Reads what a request sends: a connection that is closed with unread bytes is reset, and the answer may be lost.
+fn read_content(head: &str, stream: &mut impl std::io::Read) {
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut content = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    stream.read_exact(&mut content).unwrap();
 }
 
 /// Answers with these fields and this content.

@@ -188,8 +188,7 @@ fn unconfined_trials() -> Vec<Trial> {
             writing_makes_directories_and_keeps_the_mode a_file_is_written_in_the_encoding_that_is_asked_for
             an_edit_keeps_line_ends_and_mark syntax_errors_that_a_change_introduced_are_named
             every_language_and_tool_names_syntax_errors what_is_too_large_to_check_is_written_all_the_same
-            an_edit_of_a_file_that_changed_is_refused what_was_seen_survives_a_resume edits_side_by_side_are_both_made
-            deleting_keeps_what_was_there_and_is_recorded
+            an_edit_of_a_file_that_changed_is_refused what_was_seen_survives_a_resume edits_side_by_side_are_both_made deleting_keeps_what_was_there_and_is_recorded
             a_copy_of_a_deleted_file_is_read_by_the_rules_about_the_file text_is_appended_in_the_files_own_encoding
             files_are_copied_and_moved_but_replace_nothing the_facts_of_a_file_are_told a_patch_changes_every_file_or_none
             a_patch_that_fails_on_the_disk_is_undone a_patch_of_one_file_under_two_names_is_refused

@@ -3,12 +3,16 @@
 //! Every step is a loop over nodes with a bounded depth, so no page overflows a stack, and takes time linear in the
 //! size of the page. Nothing of a page is run or loaded.
 
+mod formula;
+mod link;
 mod main_part;
 mod markdown;
 mod outline;
+mod script;
 mod tag;
 #[cfg(test)]
 mod tests;
+mod text;
 mod tree;
 
 pub use main_part::{Part, main_part};

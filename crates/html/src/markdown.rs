@@ -2,6 +2,8 @@
 
 use orchestrate_core::host::WebUrl;
 
+use crate::formula::formula;
+use crate::link::in_full;
 use crate::main_part::Part;
 use crate::tag::Tag;
 use crate::tree::{Kind, NodeId, Page};
@@ -13,6 +15,9 @@ const MAX_INDENTS: usize = 16;
 /// Maximum size of all addresses in full in bytes: at a long address, a short page could have many links that each
 /// become as long. Those behind the limit stay as they are written.
 const MAX_ADDRESSES: usize = 4 << 20;
+
+/// Maximum length of a block of code in a table's cell in bytes; a table with a longer one arranges a page.
+const MAX_CODE_IN_CELL: usize = 2_000;
 
 /// How much of a page's form is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +95,18 @@ struct Writer<'p> {
     out: String,
     /// What each line begins with, by the lists and quotes around it.
     indents: Vec<String>,
-    /// The mark of a list's item that stands on the next line.
-    mark: Option<String>,
+    /// The mark of a list's item that stands on the next line, with the depth at which it does.
+    mark: Option<(usize, String)>,
+    /// How many of the lists and quotes around the last line are still open.
+    shared: usize,
+    /// Whether a paragraph directly within an item has ended, and nothing stands after it.
+    after_paragraph: bool,
+    /// Whether this is a table's cell, which has no line ends.
+    is_in_cell: bool,
+    /// Whether the next text in a cell is a further item of a list.
+    is_next_item: bool,
+    /// Whether the next item is the first one of its list.
+    is_first_item: bool,
     /// The open lists, each with the number of the next item if it has numbers.
     lists: Vec<Option<i32>>,
     /// The line ends that come before the next text.
@@ -115,6 +130,11 @@ impl<'p> Writer<'p> {
             out: String::new(),
             indents: Vec::new(),
             mark: None,
+            shared: 0,
+            after_paragraph: false,
+            is_in_cell: false,
+            is_next_item: false,
+            is_first_item: false,
             lists: Vec::new(),
             line_ends: 0,
             has_space: false,
@@ -169,6 +189,7 @@ impl<'p> Writer<'p> {
                 self.separate(2);
             }
             Tag::Image => self.image(id),
+            Tag::Formula => self.inline_if_any(&formula(self.page, id, self.part.end)),
             Tag::Table => return self.table(id),
             _ => return false,
         }
@@ -176,6 +197,9 @@ impl<'p> Writer<'p> {
     }
 
     fn enter(&mut self, id: NodeId, tag: Tag) {
+        if tag.is_block() {
+            self.after_paragraph = false;
+        }
         match tag {
             Tag::Heading(level) => {
                 self.separate(2);
@@ -187,21 +211,9 @@ impl<'p> Writer<'p> {
                 self.separate(if self.lists.is_empty() { 2 } else { 1 });
                 let first = self.number(id).unwrap_or(1);
                 self.lists.push((tag == Tag::NumberedList).then_some(first));
+                self.is_first_item = true;
             }
-            Tag::Item => {
-                self.separate(1);
-                let stated = self.number(id);
-                let mark = match self.lists.last_mut() {
-                    Some(Some(next)) => {
-                        let number = stated.unwrap_or(*next);
-                        *next = number.saturating_add(1);
-                        format!("{number}. ")
-                    }
-                    _ => "- ".to_owned(),
-                };
-                self.indent(&" ".repeat(mark.len()));
-                self.mark = Some(mark);
-            }
+            Tag::Item => self.item(id),
             Tag::Quote => {
                 self.separate(2);
                 self.indent("> ");
@@ -211,10 +223,28 @@ impl<'p> Writer<'p> {
                 self.indent("  ");
             }
             Tag::Term | Tag::Row => self.separate(1),
-            Tag::Strong | Tag::Emphasis | Tag::Anchor | Tag::Inline => {}
+            // A paragraph that has none before it stands directly behind the mark.
+            Tag::Paragraph if self.mark.is_none() => self.separate(2),
             tag if tag.is_block() => self.separate(if self.is_in_item(id) { 1 } else { 2 }),
             _ => {}
         }
+    }
+
+    fn item(&mut self, id: NodeId) {
+        self.separate(1);
+        let stated = self.number(id);
+        let mark = match self.lists.last_mut() {
+            Some(Some(next)) => {
+                let number = stated.unwrap_or(*next);
+                *next = number.saturating_add(1);
+                format!("{number}. ")
+            }
+            _ => "- ".to_owned(),
+        };
+        self.indent(&" ".repeat(mark.len()));
+        self.mark = Some((self.indents.len().saturating_sub(1), mark));
+        self.is_next_item = !self.is_first_item || self.lists.len() > 1;
+        self.is_first_item = false;
     }
 
     fn leave(&mut self, id: NodeId, start: Option<usize>) {
@@ -229,21 +259,27 @@ impl<'p> Writer<'p> {
                 self.separate(if self.lists.is_empty() { 2 } else { 1 });
             }
             Tag::Item => {
-                self.indents.pop();
+                self.outdent();
                 self.mark = None;
+                self.after_paragraph = false;
                 self.separate(1);
             }
             Tag::Quote => {
-                self.indents.pop();
+                self.outdent();
                 self.separate(2);
             }
             Tag::Definition => {
-                self.indents.pop();
+                self.outdent();
+                self.separate(1);
+            }
+            Tag::Paragraph if self.is_in_item(id) => {
+                self.after_paragraph = true;
                 self.separate(1);
             }
             Tag::Strong => self.wrap(start, "**", "**"),
             Tag::Emphasis => self.wrap(start, "*", "*"),
             Tag::Anchor => self.link(id, start),
+            Tag::Struck | Tag::Superscript | Tag::Subscript => self.mark(id, start),
             Tag::Cell => self.has_space = true,
             Tag::Term | Tag::Row => self.separate(1),
             tag if tag.is_block() => self.separate(if self.is_in_item(id) { 1 } else { 2 }),
@@ -266,6 +302,11 @@ impl<'p> Writer<'p> {
         // Every element that pushes pops again, so what is too deep is set in by nothing.
         let indent = if self.indents.len() < MAX_INDENTS { indent } else { "" };
         self.indents.push(indent.to_owned());
+    }
+
+    fn outdent(&mut self) {
+        self.indents.pop();
+        self.shared = self.shared.min(self.indents.len());
     }
 
     fn separate(&mut self, line_ends: usize) {
@@ -291,14 +332,27 @@ impl<'p> Writer<'p> {
         self.out.push_str(text);
     }
 
+    /// Writes a text without line ends, unless it is empty.
+    fn inline_if_any(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.inline(text);
+        }
+    }
+
     /// Writes what has to stand before the next text.
     fn begin(&mut self) {
-        if self.out.is_empty() || self.line_ends > 0 {
+        let is_on_line = !self.out.is_empty() && self.line_ends == 0;
+        if self.is_in_cell && !is_on_line {
+            let gap = if self.is_next_item { "; " } else { " " };
+            self.out.push_str(if self.out.is_empty() { "" } else { gap });
+            self.is_next_item = false;
+        } else if !is_on_line {
             if !self.out.is_empty() {
                 self.out.push('\n');
-                if self.line_ends > 1 {
-                    let outer = self.indents.concat();
-                    self.out.push_str(outer.trim_end());
+                if self.line_ends > 1 || self.after_paragraph {
+                    // What begins or ends here is not around the empty line.
+                    let around: String = self.indents.iter().take(self.shared).map(String::as_str).collect();
+                    self.out.push_str(around.trim_end());
                     self.out.push('\n');
                 }
             }
@@ -308,6 +362,7 @@ impl<'p> Writer<'p> {
         }
         self.line_ends = 0;
         self.has_space = false;
+        self.after_paragraph = false;
         if let Some(heading) = self.heading.take() {
             self.out.push_str(&heading);
         }
@@ -318,20 +373,22 @@ impl<'p> Writer<'p> {
     }
 
     fn begin_line(&mut self) {
-        match (self.mark.take(), self.indents.split_last()) {
-            (Some(mark), Some((_, outer))) => {
-                outer.iter().for_each(|indent| self.out.push_str(indent));
-                self.out.push_str(&mark);
-            }
-            _ => self.indents.iter().for_each(|indent| self.out.push_str(indent)),
+        let mark = self.mark.take();
+        for (depth, indent) in self.indents.iter().enumerate() {
+            let marked = mark.as_ref().filter(|(at, _)| *at == depth);
+            self.out.push_str(marked.map_or(indent, |(_, mark)| mark));
         }
+        self.shared = self.indents.len();
     }
 
     fn code_block(&mut self, id: NodeId) {
-        let code = self.page.raw_text(id);
+        let code = self.page.code(id);
         let code = code.trim_matches('\n').trim_end();
         if code.is_empty() {
             return;
+        }
+        if self.is_in_cell {
+            return self.code_in_cell(code);
         }
         let fence = fence(code, 3);
         self.separate(2);
@@ -344,14 +401,21 @@ impl<'p> Writer<'p> {
         self.separate(2);
     }
 
+    /// Writes the lines of a block of code each as code within a line.
+    fn code_in_cell(&mut self, code: &str) {
+        let lines = code.lines().map(str::trim_end).filter(|line| !line.is_empty());
+        self.separate(1);
+        self.inline(&lines.map(code_span).collect::<Vec<_>>().join("<br>"));
+        self.separate(1);
+    }
+
     fn code(&mut self, id: NodeId) {
-        let code = self.page.line(id);
-        if code.is_empty() {
-            return;
+        let code = self.page.code_line(id);
+        match self.style {
+            _ if code.is_empty() => {}
+            Style::Text => self.inline(&code),
+            Style::Markdown => self.inline(&code_span(&code)),
         }
-        let fence = if self.style == Style::Text { String::new() } else { fence(&code, 1) };
-        let gap = if fence.len() > 1 { " " } else { "" };
-        self.inline(&format!("{fence}{gap}{code}{gap}{fence}"));
     }
 
     fn image(&mut self, id: NodeId) {
@@ -368,11 +432,11 @@ impl<'p> Writer<'p> {
 
     /// Returns where a link leads, or an image is; `None` if that is no address.
     fn address(&mut self, written: &str) -> Option<String> {
-        let address = self.base.join(written).ok().filter(|_| !written.is_empty())?;
-        match self.addresses_left.checked_sub(address.as_str().len()) {
+        let address = in_full(self.base, written)?;
+        match self.addresses_left.checked_sub(address.len()) {
             Some(left) => {
                 self.addresses_left = left;
-                Some(address.to_string())
+                Some(address)
             }
             None => Some(written.to_owned()),
         }
@@ -390,8 +454,11 @@ impl<'p> Writer<'p> {
         }
         self.separate(2);
         for (at, row) in rows.iter().enumerate() {
-            let cells = row.iter().cloned().chain(std::iter::repeat_n(String::new(), columns - row.len()));
-            let line = format!("| {} |", cells.collect::<Vec<_>>().join(" | "));
+            let mut line = "|".to_owned();
+            for cell in row {
+                line.push_str(&format!(" {} |", self.cell(*cell)));
+            }
+            line.push_str(&"  |".repeat(columns - row.len()));
             if at > 0 {
                 self.separate(1);
             }
@@ -405,31 +472,71 @@ impl<'p> Writer<'p> {
         true
     }
 
-    /// Returns the texts of a table's cells.
-    fn rows(&self, id: NodeId) -> Vec<Vec<String>> {
-        let end = self.page.node(id).map_or(id, |node| node.end);
-        let mut rows: Vec<Vec<String>> = Vec::new();
-        for within in id..end {
-            match self.page.tag(within) {
+    /// Returns what a table's cell holds in one line.
+    fn cell(&mut self, id: NodeId) -> String {
+        let mut part = self.part;
+        (part.start, part.end) = (id + 1, self.page.end(id));
+        let mut cell = Writer::new(self.page, part, self.base, self.style);
+        cell.is_in_cell = true;
+        cell.addresses_left = self.addresses_left;
+        cell.walk();
+        self.addresses_left = cell.addresses_left;
+        cell.out.trim().replace('|', "\\|")
+    }
+
+    /// Returns the cells of a table's rows. Those within another cell are part of that one.
+    fn rows(&self, id: NodeId) -> Vec<Vec<NodeId>> {
+        let end = self.page.end(id);
+        let mut rows: Vec<Vec<NodeId>> = Vec::new();
+        let mut at = id;
+        while at < end {
+            match self.page.tag(at) {
                 Some(Tag::Row) => rows.push(Vec::new()),
                 Some(Tag::Cell) => {
                     if let Some(row) = rows.last_mut() {
-                        row.push(self.page.line(within).replace('|', "\\|"));
+                        row.push(at);
                     }
+                    at = self.page.end(at);
+                    continue;
                 }
                 _ => {}
             }
+            at += 1;
         }
         rows.retain(|row| !row.is_empty());
         rows
     }
 
-    /// Reports whether a table holds blocks that do not fit into a line.
+    /// Reports whether a table holds blocks that do not fit into a line, or puts a few of them side by side.
     fn arranges(&self, id: NodeId) -> bool {
-        let end = self.page.node(id).map_or(id, |node| node.end);
-        // Within the boundaries among them, a cell may contain other cells, whose text each of them would repeat.
-        let is_large = |tag: Tag| tag.is_boundary() || matches!(tag, Tag::Preformatted | Tag::Heading(_));
-        (id + 1..end).any(|within| self.page.tag(within).is_some_and(is_large))
+        let end = self.page.end(id);
+        let (mut at, mut rows, mut has_blocks) = (id + 1, 0, false);
+        while at < end {
+            match self.page.tag(at) {
+                Some(Tag::Row) => rows += 1,
+                Some(Tag::List | Tag::NumberedList) => has_blocks = true,
+                Some(Tag::Preformatted) if self.page.code(at).len() > MAX_CODE_IN_CELL => return true,
+                Some(Tag::Preformatted) => {
+                    has_blocks = true;
+                    at = self.page.end(at);
+                    continue;
+                }
+                Some(tag) if tag.is_boundary() || matches!(tag, Tag::Heading(_)) => return true,
+                _ => {}
+            }
+            at += 1;
+        }
+        has_blocks && rows < 2
+    }
+
+    /// Puts the marks of a raised, lowered or struck text around the text since a place.
+    fn mark(&mut self, id: NodeId, start: Option<usize>) {
+        let parts = start.and_then(|start| Some((start, self.out.get(..start)?, self.out.get(start..)?)));
+        let Some((start, before, text)) = parts else { return };
+        if let Some((opening, closing)) = self.page.marks(id, before, text) {
+            self.out.insert_str(start, opening);
+            self.out.push_str(closing);
+        }
     }
 
     /// Puts marks around the text since a place, unless it is empty or several lines.
@@ -452,6 +559,13 @@ impl<'p> Writer<'p> {
             self.wrap(start, "[", &format!("]({address})"));
         }
     }
+}
+
+/// Returns code within a line, with its marks.
+fn code_span(code: &str) -> String {
+    let fence = fence(code, 1);
+    let gap = if fence.len() > 1 { " " } else { "" };
+    format!("{fence}{gap}{code}{gap}{fence}")
 }
 
 /// Returns marks around code that are longer than any within it.

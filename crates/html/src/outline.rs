@@ -3,6 +3,7 @@
 use orchestrate_core::host::WebUrl;
 use serde::{Deserialize, Serialize};
 
+use crate::link::in_full;
 use crate::main_part::Part;
 use crate::markdown::language;
 use crate::tag::Tag;
@@ -56,7 +57,7 @@ pub fn outline(page: &Page, part: Part, address: &WebUrl) -> Outline {
             Some(Tag::Heading(_) | Tag::Preformatted | Tag::Anchor) if is_full => outline.is_cut = true,
             Some(Tag::Heading(level)) => flat.extend(heading(page, id, level)),
             Some(Tag::Preformatted) => {
-                let code = page.raw_text(id).trim_matches('\n').trim_end().to_owned();
+                let code = page.code(id).trim_matches('\n').trim_end().to_owned();
                 outline.code.push((language(page, id), code));
                 id = end;
                 continue;
@@ -86,7 +87,7 @@ fn link(page: &Page, id: NodeId, base: &WebUrl) -> Option<(String, String)> {
         return None;
     }
     let text = Some(page.own_line(id)).filter(|text| !text.is_empty())?;
-    Some((text, base.join(address).ok()?.to_string()))
+    Some((text, in_full(base, address)?))
 }
 
 /// Puts each heading below the last one before it that has a lower level.

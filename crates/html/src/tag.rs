@@ -4,6 +4,8 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tag {
     Anchor,
+    /// Another form of a formula, or what is said of it.
+    Annotation,
     Article,
     Aside,
     /// What the addresses of the page are relative to.
@@ -16,6 +18,8 @@ pub(crate) enum Tag {
     Definition,
     Emphasis,
     Footer,
+    /// A formula of MathML.
+    Formula,
     Header,
     Heading(u8),
     Image,
@@ -27,6 +31,8 @@ pub(crate) enum Tag {
     Main,
     Navigation,
     NumberedList,
+    /// An element of a formula whose children are operands, with the sign between them.
+    Operation(char),
     Paragraph,
     Preformatted,
     Quote,
@@ -35,6 +41,10 @@ pub(crate) enum Tag {
     /// A part of a page that is no text to read, such as a program or a form's field. Its content is skipped.
     Skipped,
     Strong,
+    /// A text that no longer holds.
+    Struck,
+    Subscript,
+    Superscript,
     Table,
     Term,
     Title,
@@ -45,6 +55,7 @@ impl Tag {
     pub(crate) fn named(name: &[u8]) -> Tag {
         match name {
             b"a" => Tag::Anchor,
+            b"annotation" => Tag::Annotation,
             b"article" => Tag::Article,
             b"aside" => Tag::Aside,
             b"base" => Tag::Base,
@@ -54,6 +65,7 @@ impl Tag {
             b"dd" => Tag::Definition,
             b"em" | b"i" => Tag::Emphasis,
             b"footer" => Tag::Footer,
+            b"math" => Tag::Formula,
             b"header" => Tag::Header,
             [b'h', level @ b'1'..=b'6'] => Tag::Heading(level - b'0'),
             b"img" => Tag::Image,
@@ -62,16 +74,24 @@ impl Tag {
             b"main" => Tag::Main,
             b"nav" => Tag::Navigation,
             b"ol" => Tag::NumberedList,
+            b"mfrac" => Tag::Operation('/'),
+            b"mroot" => Tag::Operation('r'),
+            b"msqrt" => Tag::Operation('√'),
+            b"msub" | b"munder" => Tag::Operation('_'),
+            b"msubsup" | b"munderover" => Tag::Operation('&'),
+            b"msup" | b"mover" => Tag::Operation('^'),
             b"p" => Tag::Paragraph,
             b"pre" | b"listing" | b"xmp" => Tag::Preformatted,
             b"blockquote" => Tag::Quote,
             b"tr" => Tag::Row,
             b"hr" => Tag::Rule,
-            b"script" | b"style" | b"noscript" | b"template" | b"iframe" | b"svg" | b"math" | b"object" | b"canvas"
-            | b"button" | b"select" | b"textarea" | b"datalist" | b"audio" | b"video" | b"noframes" | b"noembed" => {
-                Tag::Skipped
-            }
+            b"script" | b"style" | b"noscript" | b"template" | b"iframe" | b"svg" | b"annotation-xml" | b"object"
+            | b"canvas" | b"button" | b"select" | b"textarea" | b"datalist" | b"audio" | b"video" | b"noframes"
+            | b"noembed" => Tag::Skipped,
             b"b" | b"strong" => Tag::Strong,
+            b"s" | b"strike" | b"del" => Tag::Struck,
+            b"sub" => Tag::Subscript,
+            b"sup" => Tag::Superscript,
             b"table" => Tag::Table,
             b"dt" => Tag::Term,
             b"title" => Tag::Title,
@@ -87,14 +107,20 @@ impl Tag {
         !matches!(
             self,
             Tag::Anchor
+                | Tag::Annotation
                 | Tag::Base
                 | Tag::Break
                 | Tag::Code
                 | Tag::Emphasis
+                | Tag::Formula
                 | Tag::Image
                 | Tag::Inline
+                | Tag::Operation(_)
                 | Tag::Skipped
                 | Tag::Strong
+                | Tag::Struck
+                | Tag::Subscript
+                | Tag::Superscript
         )
     }
 

@@ -33,7 +33,9 @@ fn elements_have_their_marks() {
         ("<a href=/c></a><b></b><h2></h2>x", "x\n"),
         ("<a href=/c><div>x</div><div>y</div></a>", "x\n\ny\n"),
         ("<ul><li>a<li>b<ul><li>c</ul><li>d</ul>e", "- a\n- b\n  - c\n- d\n\ne\n"),
-        ("<ol><li>a</li><li>b<p>more</p></li></ol>", "1. a\n2. b\n   more\n"),
+        ("<ol><li>a</li><li>b<p>more</p></li></ol>", "1. a\n2. b\n\n   more\n"),
+        ("<ul><li><p>a</p><p>b</p><ul><li>c</ul>d</li><li><p>e</p>f</ul>", "- a\n\n  b\n  - c\n  d\n- e\n\n  f\n"),
+        ("<ul><li><p>a</p></li><li><p>b</p></li></ul>", "- a\n- b\n"),
         ("<ol start=5><li>a<li>b<li value=9>c<li>d</ol>", "5. a\n6. b\n9. c\n10. d\n"),
         ("<ol start=-1><li>a<li>b<li>c</ol>", "-1. a\n0. b\n1. c\n"),
         ("<ol start=' +3x'><li>a<ol start=x><li value=99999999999>b</ol><li>c</ol>", "3. a\n   1. b\n4. c\n"),
@@ -42,6 +44,8 @@ fn elements_have_their_marks() {
         ("<ul><li><a href=/c>x</a></li></ul>", "- [x](https://page.example/c)\n"),
         ("<ul><li></li><li>a</li></ul>", "- a\n"),
         ("<blockquote><p>a</p><p>b</p></blockquote>c", "> a\n>\n> b\n\nc\n"),
+        ("a<blockquote>b</blockquote><blockquote>c</blockquote>", "a\n\n> b\n\n> c\n"),
+        ("<ul><li><blockquote>a</blockquote></ul>", "- > a\n"),
         ("<dl><dt>a<dd>b<dt>c<dd>d</dl>", "a\n  b\nc\n  d\n"),
         ("use <code>a | b</code> and <code>`c`</code>", "use `a | b` and `` `c` ``\n"),
         ("<pre>a\n  <b>b</b>\n</pre>", "```\na\n  b\n```\n"),
@@ -52,6 +56,20 @@ fn elements_have_their_marks() {
         ("<table><tr><td>one</table>", "one\n"),
         ("<table><tr><td><h2>x</h2></td><td>y</td></tr></table>", "## x\n\ny\n"),
         ("<table><tr><td><blockquote>x</blockquote><td>y</table>", "> x\n\ny\n"),
+        (
+            "<table><tr><th>a<th>b<tr><td><p>3</p><p>at most 5</p></td><td><pre>c\n  d</pre><ul><li>e<li>f</ul></table>",
+            "| a | b |\n|---|---|\n| 3 at most 5 | `c`<br>`  d` e; f |\n",
+        ),
+        (
+            "<table><tr><td>a<br>b<td><code>c|d</code> <a href=e>f</a><tr><td>g</table>",
+            "| a b | `c\\|d` [f](https://page.example/a/e) |\n|---|---|\n| g |  |\n",
+        ),
+        // Code beside the numbers of its lines.
+        ("<table><tr><td><pre>1\n2</pre><td><pre>a\nb</pre></table>", "```\n1\n2\n```\n\n```\na\nb\n```\n"),
+        (
+            "<a href='c#d e'>x</a> <a href='/#(y)'>z</a>",
+            "[x](https://page.example/a/c#d%20e) [z](https://page.example/#%28y%29)\n",
+        ),
         ("<img src=c.png alt='a  cat'><img src=d.png>", "![a cat](https://page.example/a/c.png)\n"),
         ("a <span>b</span>c<script>x</script> <style>y</style>d", "a bc d\n"),
         ("a<div hidden>b<div>c</div>d</div>e<p aria-hidden=true>f</p>g", "a\n\ne\n\nf\n\ng\n"),
@@ -69,6 +87,45 @@ fn elements_have_their_marks() {
     for (html, expected) in table {
         assert_eq!(read(html), expected, "{html}");
     }
+}
+
+/// Without its marks, such a text would mean something else.
+#[test]
+fn raised_lowered_and_struck_text_keeps_its_meaning() {
+    let table = [
+        ("2<sup>32</sup>-1 and O(n<sup>2</sup>)", "2^32-1 and O(n^2)\n"),
+        ("<code>O(n<sup>2</sup>)</code>, <pre>x<sub>1</sub></pre>", "`O(n^2)`,\n\n```\nx_1\n```\n"),
+        ("x<sub>i</sub>+x<sub>i+1</sub>, a<sup>n</sup>b, f<sup>(n)</sup>", "x_i+x_(i+1), a^(n)b, f^(n)\n"),
+        ("2<sup>3</sup>4, 10<sup>-9</sup>, H<sub>2</sub>O", "2^(3)4, 10^(-9), H_2O\n"),
+        // Notes, endings and fractions.
+        (
+            "a<sup><a href='#f'>[1]</a></sup> b<sup><a href='#f'>2</a></sup> c<a href='#f'><sup>3</sup></a>",
+            "a[1] b[2] c[3]\n",
+        ),
+        ("the 1<sup>st</sup> X<sup>TM</sup>", "the 1st XTM\n"),
+        ("<sup>1</sup>/<sub>2</sub> or 3<sup>1</sup>⁄<sub>2</sub>", "1/2 or 3 1⁄2\n"),
+        ("a<sup></sup>b<sup><p>c</p><p>d</p></sup>", "ab\n\nc\n\nd\n"),
+        ("<del>old()</del> <s>a <b>b</b></s> <strike>c</strike><del></del>", "~~old()~~ ~~a **b**~~ ~~c~~\n"),
+        ("<math alttext='x^2'><mi>x</mi></math>", "$x^2$\n"),
+        (
+            "so <math><semantics><mi>x</mi><annotation encoding='application/x-tex'>x^2</annotation></semantics></math>\
+             <span class=katex-html aria-hidden=true>x2</span>.",
+            "so $x^2$.\n",
+        ),
+        (
+            "<math><msup><mi>x</mi><mn>2</mn></msup> <mo>=</mo>\
+             <mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac></math>",
+            "x^2=(a+b)/2\n",
+        ),
+        ("<math><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup><msqrt><mi>y</mi></msqrt></math>", "x_i^2√(y)\n"),
+    ];
+    for (html, expected) in table {
+        assert_eq!(read(html), expected, "{html}");
+    }
+    let page = Page::parse("<h1>2<sup>8</sup> <del>a</del></h1><a href=c><div>b</div><div>c</div></a>");
+    let found = outline(&page, main_part(&page), &base());
+    assert_eq!((found.headings[0].text.as_str(), found.links[0].0.as_str()), ("2^8 ~~a~~", "b c"));
+    assert_eq!(page.line_of_all(), "2^8 ~~a~~ b c");
 }
 
 /// The base is the first one with an address, which is itself relative to the page's own.
@@ -203,6 +260,13 @@ fn a_hostile_page_takes_time_like_its_length() {
         "<base href=a/>",
         "<p style='a:b;display:none;'>",
         "<div style=':;!:;;'>x",
+        "<sup>x",
+        "<del>x<b>",
+        "x<sub>y</sub>",
+        "<math><msup>x",
+        "<table><tr><td><pre>x",
+        "<table><tr><td><ul><li><td>x",
+        "<a href=#x><sup>",
     ];
     let started = Instant::now();
     for piece in pieces {
@@ -228,6 +292,7 @@ fn a_page_does_not_grow_by_being_read() {
         format!("{}{text}", "<a href=y>".repeat(200)),
         format!("{}{text}", "<h1><blockquote>".repeat(100)),
         format!("<table><tr>{}{text}", "<td><blockquote>".repeat(25)),
+        format!("<table><tr><tr><td>{}{text}", "<td><ul>".repeat(25)),
         "<a href=y>z</a>".repeat(1 << 14),
         "<img src=y alt=z>".repeat(1 << 14),
     ];

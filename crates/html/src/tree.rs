@@ -54,7 +54,7 @@ pub(crate) enum Kind {
 pub(crate) struct Attributes {
     /// Where a link leads, or an image is.
     pub(crate) address: String,
-    /// The text that stands for an image.
+    /// The text that stands for an image or a formula.
     pub(crate) text: String,
     /// The classes at the begin of a block of code, which name its language.
     pub(crate) class: String,
@@ -64,6 +64,8 @@ pub(crate) struct Attributes {
     pub(crate) number: Option<i32>,
     /// Whether the page says that this is its main part.
     pub(crate) is_main: bool,
+    /// Whether this is a formula in TeX.
+    pub(crate) is_tex: bool,
 }
 
 impl Page {
@@ -125,49 +127,9 @@ impl Page {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// Returns the text within a node as it is written.
-    pub(crate) fn raw_text(&self, id: NodeId) -> String {
-        self.raw_text_until(id, self.end(id))
-    }
-
     /// Returns the first node that is not within this one.
-    fn end(&self, id: NodeId) -> NodeId {
+    pub(crate) fn end(&self, id: NodeId) -> NodeId {
         self.nodes.get(id).map_or(id, |node| node.end)
-    }
-
-    fn raw_text_until(&self, id: NodeId, end: NodeId) -> String {
-        let mut text = String::new();
-        for within in self.nodes.get(id..end).unwrap_or_default() {
-            match within.kind {
-                Kind::Text(start, end) => text.push_str(self.text(start, end)),
-                Kind::Element(Tag::Break) => text.push('\n'),
-                Kind::Element(_) => {}
-            }
-        }
-        text
-    }
-
-    /// Returns all texts of the page in one line.
-    pub fn line_of_all(&self) -> String {
-        in_one_line(&self.text)
-    }
-
-    /// Returns the text within a node in one line.
-    pub(crate) fn line(&self, id: NodeId) -> String {
-        in_one_line(&self.raw_text(id))
-    }
-
-    /// Returns the text of a link or a heading in one line, up to the next one within it: one that was not closed
-    /// contains all that follow, and each text belongs to one of them.
-    pub(crate) fn own_line(&self, id: NodeId) -> String {
-        let begins_next = |within: &NodeId| match self.tag(id) {
-            Some(Tag::Anchor) => self.tag(*within) == Some(Tag::Anchor),
-            Some(Tag::Heading(_)) => matches!(self.tag(*within), Some(Tag::Heading(_))),
-            _ => false,
-        };
-        let end = self.end(id);
-        let next = (id + 1..end).find(begins_next);
-        in_one_line(&self.raw_text_until(id, next.unwrap_or(end)))
     }
 }
 
@@ -191,7 +153,8 @@ fn hides(style: &[u8]) -> bool {
     })
 }
 
-fn in_one_line(text: &str) -> String {
+/// Returns the words of a text with one space between them.
+pub(crate) fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -217,6 +180,8 @@ struct Builder {
     in_title: bool,
     /// The last block of code.
     code: Option<NodeId>,
+    /// The first node that is not within the last formula.
+    after_formula: Option<NodeId>,
     name: Vec<u8>,
     tag: Tag,
     attribute: Vec<u8>,
@@ -258,6 +223,7 @@ impl Builder {
             // However long it is: what hides a text may stand behind much that does nothing.
             b"style" => self.is_hidden |= hides(value),
             b"open" => self.is_open = true,
+            b"class" if self.repeats_formula(value) => self.is_hidden = true,
             _ if value.len() > MAX_ATTRIBUTE => {}
             _ => self.keep_attribute(value),
         }
@@ -273,7 +239,8 @@ impl Builder {
         // A page has far more attributes than are used, most of them classes.
         match (self.attribute.as_slice(), self.tag) {
             (b"href", Tag::Anchor | Tag::Base) | (b"src", Tag::Image) => self.attributes.address = text(),
-            (b"alt", Tag::Image) => self.attributes.text = text(),
+            (b"alt", Tag::Image) | (b"alttext", Tag::Formula) => self.attributes.text = text(),
+            (b"encoding", Tag::Annotation) => self.attributes.is_tex = value.ends_with(b"tex"),
             (b"class", _) if names_language() => self.attributes.class = text(),
             (b"id", Tag::Heading(_)) => self.attributes.id = text(),
             (b"start", Tag::NumberedList) | (b"value", Tag::Item) => self.attributes.number = integer(value),
@@ -281,6 +248,13 @@ impl Builder {
             _ => return,
         }
         self.has_attributes = true;
+    }
+
+    /// Reports whether an element with these classes shows the formula before it once more: KaTeX has each of them for
+    /// those who hear it and for those who see it.
+    fn repeats_formula(&self, classes: &[u8]) -> bool {
+        self.after_formula == Some(self.page.nodes.len())
+            && classes.split(u8::is_ascii_whitespace).any(|class| class == b"katex-html")
     }
 
     fn start(&mut self, self_closing: bool) {
@@ -391,6 +365,9 @@ impl Builder {
             let Some(id) = open.id else { continue };
             if let Some(node) = self.page.nodes.get_mut(id) {
                 node.end = end;
+            }
+            if open.tag == Tag::Formula {
+                self.after_formula = Some(end);
             }
         }
     }

@@ -1,0 +1,29 @@
+//! Where links lead.
+
+use orchestrate_core::host::WebUrl;
+
+/// Returns an address of a page in full, with the place within the page; `None` if it leads to no page of the web.
+pub(crate) fn in_full(base: &WebUrl, written: &str) -> Option<String> {
+    let url = base.join(written).ok().filter(|_| !written.is_empty())?;
+    let mut address = url.to_string();
+    if let Some((_, place)) = written.trim().split_once('#').filter(|(_, place)| !place.is_empty()) {
+        address.push('#');
+        push_place(&mut address, place);
+    }
+    Some(address)
+}
+
+/// Writes the name of a place, in which nothing may end a link of Markdown.
+fn push_place(address: &mut String, place: &str) {
+    for character in place.chars() {
+        let ends_link = matches!(character, '(' | ')' | '<' | '>' | '"' | '\\');
+        if ends_link || character.is_whitespace() || character.is_control() {
+            let mut bytes = [0; 4];
+            for byte in character.encode_utf8(&mut bytes).bytes() {
+                address.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            address.push(character);
+        }
+    }
+}

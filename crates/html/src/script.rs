@@ -1,0 +1,78 @@
+//! The marks of text that would mean something else without them: raised, lowered and struck text.
+
+use crate::tag::Tag;
+
+/// Maximum length of a raised or lowered text in bytes. A longer one is a matter of layout, or was not ended.
+const MAX_SCRIPT: usize = 200;
+/// What follows a number or stands at a name, and means the same when it is not raised.
+const ENDINGS: [&str; 9] = ["st", "nd", "rd", "th", "tm", "sm", "®", "™", "℠"];
+
+/// A text that is raised, lowered or struck, and what is around it.
+pub(crate) struct Script<'t> {
+    pub(crate) tag: Tag,
+    /// The text before it.
+    pub(crate) before: &'t str,
+    /// The text itself, without space around it.
+    pub(crate) text: &'t str,
+    /// The text that directly follows, up to the next element.
+    pub(crate) next: &'t str,
+    /// Whether it leads to a note.
+    pub(crate) is_note: bool,
+}
+
+impl Script<'_> {
+    /// Returns what has to stand before and after the text; `None` if it means the same without marks.
+    pub(crate) fn marks(&self) -> Option<(&'static str, &'static str)> {
+        let is_one_line = || !self.text.is_empty() && !self.text.contains('\n');
+        match self.tag {
+            Tag::Struck if !self.text.starts_with("~~") && is_one_line() => Some(("~~", "~~")),
+            Tag::Superscript | Tag::Subscript if self.text.len() <= MAX_SCRIPT && is_one_line() => {
+                self.marks_of_script()
+            }
+            _ => None,
+        }
+    }
+
+    fn marks_of_script(&self) -> Option<(&'static str, &'static str)> {
+        let is_raised = self.tag == Tag::Superscript;
+        let previous = self.before.chars().next_back();
+        if self.text.starts_with('[') {
+            // A link, or the number of a note.
+            return None;
+        }
+        if self.is_note {
+            return Some(("[", "]"));
+        }
+        // Both halves of a fraction, which may follow a whole number.
+        if is_raised && is_slash(self.next.trim()) {
+            return previous.filter(char::is_ascii_digit).map(|_| (" ", ""));
+        }
+        if !is_raised && self.before.ends_with(['/', '⁄']) {
+            return None;
+        }
+        if is_raised && ENDINGS.contains(&self.text.to_lowercase().as_str()) {
+            return None;
+        }
+        match (self.is_clear_as_it_is(), is_raised) {
+            (true, true) => Some(("^", "")),
+            (true, false) => Some(("_", "")),
+            (false, true) => Some(("^(", ")")),
+            (false, false) => Some(("_(", ")")),
+        }
+    }
+
+    /// Reports whether it is to be seen where the text ends: a number, one character, or a text in parentheses.
+    fn is_clear_as_it_is(&self) -> bool {
+        let next = self.next.chars().next();
+        if self.text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return !next.is_some_and(|next| next.is_ascii_digit());
+        }
+        let within = self.text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+        within.is_some_and(|within| !within.contains(['(', ')']))
+            || (self.text.chars().count() == 1 && !next.is_some_and(char::is_alphanumeric))
+    }
+}
+
+fn is_slash(text: &str) -> bool {
+    matches!(text, "/" | "⁄")
+}

@@ -4,6 +4,7 @@
 //! size of the page. Nothing of a page is run or loaded.
 
 mod formula;
+mod language;
 mod link;
 mod main_part;
 mod markdown;

@@ -3,10 +3,11 @@
 use orchestrate_core::host::WebUrl;
 
 use crate::formula::formula;
+use crate::language::bare;
 use crate::link::in_full;
 use crate::main_part::Part;
 use crate::tag::Tag;
-use crate::tree::{Kind, NodeId, Page};
+use crate::tree::{Kind, NAMING_NODES, NodeId, Page};
 
 /// Maximum number of columns of a table; a wider one arranges a page.
 const MAX_COLUMNS: usize = 30;
@@ -15,7 +16,6 @@ const MAX_INDENTS: usize = 16;
 /// Maximum size of all addresses in full in bytes: at a long address, a short page could have many links that each
 /// become as long. Those behind the limit stay as they are written.
 const MAX_ADDRESSES: usize = 4 << 20;
-
 /// Maximum length of a block of code in a table's cell in bytes; a table with a longer one arranges a page.
 const MAX_CODE_IN_CELL: usize = 2_000;
 
@@ -37,45 +37,15 @@ pub fn markdown(page: &Page, part: Part, address: &WebUrl, style: Style) -> Stri
     if text.is_empty() { text } else { format!("{text}\n") }
 }
 
-/// Returns the language that the classes of a block of code name.
+/// Returns the language of a block of code: what the classes at its begin name, or those of an element around it.
 pub(crate) fn language(page: &Page, id: NodeId) -> Option<String> {
-    let end = page.node(id).map_or(id, |node| node.end);
-    let is_name = |name: &str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '#' | '_' | '.');
-        !name.is_empty() && name.len() <= 20 && name.chars().all(is_plain)
-    };
-    let prefixed = |class: &str| {
-        let of = ["language-", "lang-", "highlight-source-", "brush:"];
-        let name = of.iter().find_map(|prefix| class.strip_prefix(prefix))?;
-        is_name(name).then(|| name.to_ascii_lowercase())
-    };
-    // Names that generators of documentation use as they are.
-    let bare = |class: &str| {
-        matches!(
-            class,
-            "rust"
-                | "python"
-                | "go"
-                | "java"
-                | "c"
-                | "cpp"
-                | "javascript"
-                | "typescript"
-                | "json"
-                | "bash"
-                | "shell"
-                | "toml"
-                | "yaml"
-                | "html"
-                | "css"
-                | "sql"
-        )
-        .then(|| class.to_owned())
-    };
-    let classes =
-        (id..end.min(id + 3)).filter_map(|at| page.attributes(at)).map(|attributes| attributes.class.as_str());
-    let mut words = classes.flat_map(str::split_whitespace);
-    words.clone().find_map(prefixed).or_else(|| words.find_map(bare))
+    let begin = id..page.end(id).min(id + 1 + NAMING_NODES);
+    let named = begin.clone().find_map(|at| page.attributes(at)?.language.clone());
+    let around = || page.attributes(id)?.language_around.clone();
+    // Highlighters have short classes for parts of code, some of which are names of languages as well.
+    let is_code = |at: &NodeId| matches!(page.tag(*at), Some(Tag::Preformatted | Tag::Code));
+    let bare = || begin.clone().filter(is_code).find_map(|at| bare(&page.attributes(at)?.class));
+    named.or_else(around).or_else(bare)
 }
 
 /// An element that is open.

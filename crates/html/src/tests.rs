@@ -89,6 +89,38 @@ fn elements_have_their_marks() {
     }
 }
 
+/// The class that names it is at the code, or at one of two elements around it.
+#[test]
+fn the_language_of_code_is_found_where_generators_name_it() {
+    let table = [
+        (
+            "<div class='highlight-python notranslate'><div class=highlight><pre><span class=go>x</span></pre></div></div>",
+            "python",
+        ),
+        ("<div class='highlight-default'><div class=highlight><pre><span class=c>x</span></pre></div></div>", ""),
+        ("<div class='language-ts vp-adaptive-theme'><span>ts</span><pre><code>x</code></pre></div>", "ts"),
+        ("<div class='highlight highlight-source-rust'><pre>x</pre></div>", "rust"),
+        ("<div class='highlight highlight-text-html-basic'><pre>x</pre></div>", "html"),
+        (
+            "<div class='language-sh highlighter-rouge'><div class=highlight><pre class=highlight>x</pre></div></div>",
+            "sh",
+        ),
+        ("<pre class='brush: js notranslate'><code>x</code></pre>", "js"),
+        ("<pre class='brush:php;'>x</pre><pre class='brush: ;'>", "php"),
+        ("<div class=language-a><pre><code class=language-b>x</code></pre></div>", "b"),
+        ("<div class=language-a><div><div><pre>x</pre></div></div></div>", ""),
+        ("<div class=language-a></div><pre>x</pre>", ""),
+    ];
+    for (html, expected) in table {
+        let page = Page::parse(html);
+        let part = main_part(&page);
+        let code = outline(&page, part, &base()).code.swap_remove(0);
+        assert_eq!((code.0.unwrap_or_default().as_str(), code.1.as_str()), (expected, "x"), "{html}");
+        let text = markdown(&page, part, &base(), Style::Markdown);
+        assert!(text.contains(&format!("```{expected}\nx\n```\n")), "{html}: {text}");
+    }
+}
+
 /// Without its marks, such a text would mean something else.
 #[test]
 fn raised_lowered_and_struck_text_keeps_its_meaning() {
@@ -267,6 +299,8 @@ fn a_hostile_page_takes_time_like_its_length() {
         "<table><tr><td><pre>x",
         "<table><tr><td><ul><li><td>x",
         "<a href=#x><sup>",
+        "<div class=language-a><pre>",
+        "<pre class=language-a>x</pre>",
     ];
     let started = Instant::now();
     for piece in pieces {

@@ -1,5 +1,5 @@
-//! The text of a part of a page without its form, but with what keeps its meaning: the ends of lines and blocks, and the
-//! marks of raised, lowered and struck text.
+//! The text of a part of a page without its form, but with what keeps its meaning: the ends of lines and blocks, and
+//! the marks of raised, lowered and struck text.
 
 use crate::formula::formula;
 use crate::script::Script;

@@ -6,6 +6,7 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use orchestrate_core::host::WebUrl;
 
+use crate::language::named;
 use crate::tag::{Tag, is_void};
 
 /// Maximum depth of elements; what is deeper counts as being there, as browsers have it.
@@ -16,7 +17,9 @@ const MAX_NODES: usize = 400_000;
 /// Maximum length of an attribute in bytes; longer ones hold data, not addresses.
 const MAX_ATTRIBUTE: usize = 8 << 10;
 /// How many nodes after the begin of a block of code may name its language by their classes.
-const NAMING_NODES: usize = 2;
+pub(crate) const NAMING_NODES: usize = 2;
+/// How many elements around a block of code may name its language by their classes.
+const NAMING_AROUND: usize = 2;
 
 /// The number of a node.
 pub(crate) type NodeId = usize;
@@ -56,8 +59,12 @@ pub(crate) struct Attributes {
     pub(crate) address: String,
     /// The text that stands for an image or a formula.
     pub(crate) text: String,
-    /// The classes at the begin of a block of code, which name its language.
+    /// The classes at the begin of a block of code, which may name its language.
     pub(crate) class: String,
+    /// The language of code that the classes name.
+    pub(crate) language: Option<String>,
+    /// The language that an element around a block of code names.
+    pub(crate) language_around: Option<String>,
     /// The name by which a link leads to a heading.
     pub(crate) id: String,
     /// The number of a list's first item, or of an item.
@@ -241,7 +248,16 @@ impl Builder {
             (b"href", Tag::Anchor | Tag::Base) | (b"src", Tag::Image) => self.attributes.address = text(),
             (b"alt", Tag::Image) | (b"alttext", Tag::Formula) => self.attributes.text = text(),
             (b"encoding", Tag::Annotation) => self.attributes.is_tex = value.ends_with(b"tex"),
-            (b"class", _) if names_language() => self.attributes.class = text(),
+            (b"class", _) => {
+                let is_at_code = names_language();
+                let classes = String::from_utf8_lossy(value);
+                self.attributes.language = named(&classes);
+                if is_at_code {
+                    self.attributes.class = classes.into_owned();
+                } else if self.attributes.language.is_none() {
+                    return;
+                }
+            }
             (b"id", Tag::Heading(_)) => self.attributes.id = text(),
             (b"start", Tag::NumberedList) | (b"value", Tag::Item) => self.attributes.number = integer(value),
             (b"role", _) if value == b"main" => self.attributes.is_main = true,
@@ -320,6 +336,10 @@ impl Builder {
         self.in_title = tag == Tag::Title && self.page.title.is_empty();
         if tag == Tag::Preformatted {
             self.code = Some(id);
+            let mut around = self.open.iter().rev().take(NAMING_AROUND).filter_map(|open| open.id);
+            let named = around.find_map(|id| self.page.attributes(id)?.language.clone());
+            self.attributes.language_around = named;
+            self.has_attributes |= self.attributes.language_around.is_some();
         }
         if self.has_attributes
             && let Some(node) = self.page.nodes.get_mut(id)

@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const THIS_MACHINE: &str = "this machine";
 const PRIVATE_NETWORK: &str = "a private network";
 const CLOUDS_SERVICE: &str = "a cloud's service for its machines";
+const CLOUDS_LINK: &str = "this link, where clouds keep the metadata of machines";
 const CARRIERS_NETWORK: &str = "a carrier's own network";
 
 /// The blocks of IPv4 that are not global: an address, the bits of its block, and its use.
@@ -19,7 +20,7 @@ const V4: [([u8; 4], u32, &str); 18] = [
     ([100, 100, 100, 200], 32, CLOUDS_SERVICE),
     ([100, 64, 0, 0], 10, CARRIERS_NETWORK),
     ([127, 0, 0, 0], 8, THIS_MACHINE),
-    ([169, 254, 0, 0], 16, "this link, where clouds keep the metadata of machines"),
+    ([169, 254, 0, 0], 16, CLOUDS_LINK),
     ([168, 63, 129, 16], 32, CLOUDS_SERVICE),
     ([172, 16, 0, 0], 12, PRIVATE_NETWORK),
     ([192, 0, 0, 0], 24, "protocols"),
@@ -93,6 +94,18 @@ pub fn may_lead_to(name: &str, address: IpAddr) -> bool {
         Some(THIS_MACHINE) => is_this_machine(name),
         Some(_) => false,
     }
+}
+
+/// Reports whether a name may lead to an address that is not global if the user has named the address as well: to every
+/// one but those at which clouds answer their machines, which are asked by their addresses only.
+///
+/// ```
+/// use orchestrate_core::host::may_be_led_to;
+/// assert!(may_be_led_to("127.0.0.1".parse().unwrap()));
+/// assert!(!may_be_led_to("169.254.169.254".parse().unwrap()));
+/// ```
+pub fn may_be_led_to(address: IpAddr) -> bool {
+    !matches!(special_use(address), Some(CLOUDS_SERVICE | CLOUDS_LINK))
 }
 
 /// Reports whether a name stands for this machine wherever it is resolved (RFC 6761).
@@ -191,7 +204,7 @@ mod tests {
         let over_v6 = V6_LOCAL.iter().filter(|(.., used_for)| *used_for == CLOUDS_SERVICE);
         let over_v6 = over_v6.map(|(block, ..)| IpAddr::from(*block));
         for address in over_v4.map(|(block, ..)| IpAddr::from(*block)).chain(over_v6) {
-            assert!(!may_lead_to("wiki.corp.example", address), "{address}");
+            assert!(!may_lead_to("wiki.corp.example", address) && !may_be_led_to(address), "{address}");
         }
         assert!(may_lead_to("wiki.corp.example", "fd12:3456::1".parse().unwrap()));
     }

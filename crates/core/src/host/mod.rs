@@ -11,7 +11,7 @@ mod pattern;
 mod web_url;
 
 pub(crate) use address::is_this_machine;
-pub use address::{may_lead_to, special_use};
+pub use address::{may_be_led_to, may_lead_to, special_use};
 pub use git_address::{GitAddress, InvalidGitAddress, Login};
 pub use name::{Host, InvalidHost};
 pub use pattern::{HostPattern, covers_host};

@@ -2,13 +2,14 @@
 //!
 //! A name may lead to this machine or its network, on purpose or by a server that answers differently each time. Only
 //! what the user names, host by host, may do so: in the list of hosts, as the service that a tool asks, or by a rule
-//! that allows exactly that host. A name opens private networks; this machine and a cloud's service for its machines
-//! are opened only by their own names or addresses.
+//! that allows exactly that host. A name opens private networks. This machine is opened by its own names and addresses,
+//! and for another name if the user names the address that it leads to as well; a cloud's service for its machines is
+//! opened for no name at all.
 
 use std::net::IpAddr;
 
 use super::{Decision, Permission, Policy, Question, Target};
-use crate::host::{Host, HostPattern, WebUrl, is_this_machine, may_lead_to, special_use};
+use crate::host::{Host, HostPattern, WebUrl, is_this_machine, may_be_led_to, may_lead_to, special_use};
 use crate::settings::RuleDecision;
 
 /// The ports of the web.
@@ -29,13 +30,16 @@ impl Policy {
     }
 
     /// Denies to connect to the address that a host has been resolved to if it is not global, unless the user names
-    /// the host, and the address is of a kind to which such a name may lead.
+    /// the host, and the address is of a kind to which such a name may lead or is named as well.
     pub fn refuse_address(&self, tool: &str, host: &Host, address: IpAddr) -> Option<Decision> {
         let used_for = special_use(address)?;
         let why = match host {
             _ if !self.names_host(tool, host) => "the user does not name that host",
-            Host::Name(name) if !may_lead_to(name, address) => "only a rule with that address itself opens it",
-            _ => return None,
+            Host::Address(_) => return None,
+            Host::Name(name) if may_lead_to(name, address) => return None,
+            Host::Name(_) if !may_be_led_to(address) => "no name may lead there, only an address in the call itself",
+            Host::Name(_) if self.names_host(tool, &Host::Address(address.to_canonical())) => return None,
+            Host::Name(_) => "the user does not name that address as well",
         };
         Some(Decision::Deny {
             rule: "built-in:address".to_owned(),

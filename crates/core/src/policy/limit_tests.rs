@@ -215,15 +215,19 @@ fn what_no_answer_of_the_users_opens_is_known_before_a_host_is_resolved() {
 }
 
 #[test]
-fn a_name_that_the_user_names_leads_to_a_private_network_and_no_further() {
+fn a_name_that_the_user_names_leads_to_a_private_network_and_to_addresses_that_are_named_too() {
     let allow = |host: &str| RuleText::new(RuleDecision::Allow, format!("fetch_url(domain:{host})"), "the user");
     let rules = ["wiki.corp.example", "localhost", "127.0.0.1", "169.254.169.254"].map(allow);
     let policy = Policy::new(&rules, &ToolNames::default()).unwrap();
     let table = [
         ("wiki.corp.example", "192.168.1.9", true),
         ("wiki.corp.example", "100.64.0.1", true),
-        ("wiki.corp.example", "127.0.0.1", false),
-        ("wiki.corp.example", "::ffff:127.0.0.1", false),
+        // The user names these addresses as well, or does not.
+        ("wiki.corp.example", "127.0.0.1", true),
+        ("wiki.corp.example", "::ffff:127.0.0.1", true),
+        ("wiki.corp.example", "127.0.0.2", false),
+        ("wiki.corp.example", "::1", false),
+        ("other.corp.example", "127.0.0.1", false),
         ("wiki.corp.example", "169.254.169.254", false),
         ("wiki.corp.example", "168.63.129.16", false),
         ("wiki.corp.example", "fe80::1", false),
@@ -235,5 +239,15 @@ fn a_name_that_the_user_names_leads_to_a_private_network_and_no_further() {
     for (host, address, may) in table {
         let refused = policy.refuse_address("fetch_url", &Host::parse(host).unwrap(), address.parse().unwrap());
         assert_eq!(refused.is_none(), may, "{host} {address}");
+    }
+    for (address, why) in [
+        ("127.0.0.2", "the user does not name that address as well"),
+        ("169.254.169.254", "no name may lead there, only an address in the call itself"),
+    ] {
+        let host = Host::parse("wiki.corp.example").unwrap();
+        match policy.refuse_address("fetch_url", &host, address.parse().unwrap()) {
+            Some(Decision::Deny { reason, .. }) => assert!(reason.ends_with(why), "{reason}"),
+            other => panic!("{address}: {other:?}"),
+        }
     }
 }

@@ -107,4 +107,13 @@ pub struct APIDocumentation {
     pub summary: String,
     /// The documentation as Markdown.
     pub content: String,
+    /// The libraries of the same name in other registries, as a call can name them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
+    /// The registries that might have such a library, but did not answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<String>,
+    /// Whether the registry has more than was read.
+    #[serde(default)]
+    pub is_cut: bool,
 }

@@ -500,7 +500,7 @@ pub(crate) async fn questions_and_repositories_are_found(harness: ToolHarness) {
     assert_eq!(asked, "https://api.github.com/search/repositories?q=a%26b+language%3A%22c%2B%2B%22&per_page=10");
 }
 
-pub(crate) async fn the_documentation_of_a_library_is_found(harness: ToolHarness) {
+pub(crate) async fn the_documentation_of_a_library_is_found(mut harness: ToolHarness) {
     put_pages(&harness);
     let web = Arc::clone(&harness.web);
     web.put("https://pypi.org/pypi/requests/json", "application/json", PYPI);
@@ -535,12 +535,39 @@ pub(crate) async fn the_documentation_of_a_library_is_found(harness: ToolHarness
         assert!(said(&output).starts_with(&format!("Retry: {expected}")), "{}", said(&output));
     }
     // Of a name alone, the project says where it is.
+    web.put("https://docs.rs/fmt/latest/fmt/", "text/html", PAGE);
+    for path in ["fmt", "fmt@go1.22", "net/http", "golang.org/x/net@v0.1.0"] {
+        web.put(&format!("https://pkg.go.dev/{path}"), "text/html", PAGE);
+    }
+    assert_eq!(docs("net/http", None).await.registry, "pkg.go.dev");
+    harness.put("go.mod", "module a").unwrap();
+    for (library, version) in [("fmt", None), ("fmt", Some("1.22")), ("golang.org/x/net", Some("0.1.0"))] {
+        let found = docs(library, version).await;
+        assert_eq!((found.registry.as_str(), found.others.len()), ("pkg.go.dev", 0), "{library}");
+    }
+    let output = harness.call("fetch_api_docs", json!({"library": "gin"})).await;
+    assert!(said(&output).contains("by its path, such as golang.org/x/net"), "{}", said(&output));
     harness.put("Cargo.toml", "").unwrap();
-    assert_eq!(docs("serde", None).await.registry, "docs.rs");
+    let found = docs("fmt", None).await;
+    assert_eq!((found.registry.as_str(), found.others.as_slice()), ("docs.rs", &["go:fmt".to_owned()][..]));
+    let output = harness.call("fetch_api_docs", json!({"library": "fmt"})).await;
+    let expected = "ok: fmt latest (docs.rs)\nother libraries of that name: go:fmt; name the one that is meant\n";
+    assert!(said(&output).starts_with(expected), "{}", said(&output));
+    let found = docs("serde", None).await;
+    assert_eq!((found.registry.as_str(), found.others.len()), ("docs.rs", 0));
     let output = harness.call("fetch_api_docs", json!({"library": "requests"})).await;
     assert!(said(&output).contains("name its registry if it is another one"), "{}", said(&output));
     for library in ["../../etc", "a b", "rust:", "x\u{202e}y"] {
         let output = harness.call("fetch_api_docs", json!({ "library": library })).await;
         assert!(said(&output).starts_with("Retry: Invalid parameters: `library`"), "{library}: {}", said(&output));
     }
+    // What is too long to be read is not nothing.
+    let mut settings = ToolSettings::default();
+    settings.web_requests.max_response_size_mb = 1;
+    settings.web_requests.allowed_domains = vec!["registry.npmjs.org".to_owned()];
+    harness.limit(&settings);
+    web.put("https://registry.npmjs.org/left-pad", "application/json", format!("{NPM}{}", " ".repeat(2 << 20)));
+    let output = harness.call("fetch_api_docs", json!({"library": "npm:left-pad"})).await;
+    assert!(said(&output).contains("(not read: what the registry has of it is larger than"), "{}", said(&output));
+    assert_eq!(output.footer, "[cut: the registry has more]");
 }

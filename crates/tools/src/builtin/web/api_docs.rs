@@ -24,9 +24,13 @@ use orchestrate_html::Style;
 /// The registries, each with what may stand before a library's name, and with the files of projects that use it.
 const REGISTRIES: [(WebServiceName, &[&str], &[&str]); 4] = [
     (WebServiceName::DocsRs, &["rust", "crate", "cargo", "docs.rs"], &["Cargo.toml"]),
-    (WebServiceName::Pypi, &["python", "pypi", "pip"], &["pyproject.toml", "requirements.txt", "setup.py"]),
+    (
+        WebServiceName::Pypi,
+        &["python", "pypi", "pip"],
+        &["pyproject.toml", "requirements.txt", "setup.py", "setup.cfg"],
+    ),
     (WebServiceName::Npm, &["npm", "javascript", "js", "typescript", "node"], &["package.json"]),
-    (WebServiceName::GoPackages, &["go", "golang", "pkg.go.dev"], &["go.mod"]),
+    (WebServiceName::GoPackages, &["go", "golang", "pkg.go.dev"], &["go.mod", "go.work"]),
 ];
 /// Maximum length of a library's name and of a version.
 const MAX_NAME: usize = 214;
@@ -85,17 +89,65 @@ impl Tool for FetchApiDocs {
             None => of_project(context, candidates(&library)).await?,
         };
         let web = Web::new(context, "fetch_api_docs", hosts_of(&services), None);
-        let mut not_found = Vec::new();
-        for service in services {
-            match documentation(&web, service, &library_of).await {
-                Ok(found) => return Ok(answer(&found)),
-                Err(ToolError::Retry(reason)) => not_found.push(reason),
-                Err(other) => return Err(other),
-            }
-        }
-        let advice = "name its registry if it is another one, as rust:, python:, npm: or go: before the name";
-        Err(ToolError::Retry(format!("{}; {advice}", not_found.join("; "))))
+        first_of(&web, &services, &library_of).await.map(|found| answer(&found))
     }
+}
+
+/// Asks the registries for a library. Returns what the first one has that knows the name, with the others that do: the
+/// same name is another library in each of them.
+async fn first_of(
+    web: &Web<'_>,
+    services: &[WebServiceName],
+    library: &Library<'_>,
+) -> Result<APIDocumentation, ToolError> {
+    let (mut first, mut not_found): (Option<APIDocumentation>, Vec<String>) = (None, Vec::new());
+    for service in services {
+        let found = match documentation(web, *service, library).await {
+            Ok(found) => found,
+            Err(ToolError::Retry(reason)) => {
+                not_found.push(reason);
+                continue;
+            }
+            Err(error) => match first.as_mut() {
+                // What one registry has is worth more than that another one is away.
+                Some(first) if is_away(&error) => {
+                    first.unanswered.push(service.as_str().to_owned());
+                    continue;
+                }
+                _ => return Err(error),
+            },
+        };
+        match first.as_mut() {
+            Some(first) => first.others.push(prefixed(*service, library.name)),
+            None => first = Some(found),
+        }
+    }
+    first.ok_or_else(|| {
+        let advice = match services {
+            [WebServiceName::GoPackages] if is_standard(library.name) => {
+                "name a package outside Go's standard library by its path, such as golang.org/x/net, and a library of \
+                 another registry with rust:, python: or npm: before the name"
+            }
+            _ => "name its registry if it is another one, as rust:, python:, npm: or go: before the name",
+        };
+        ToolError::Retry(format!("{}; {advice}", not_found.join("; ")))
+    })
+}
+
+fn is_away(error: &ToolError) -> bool {
+    matches!(error, ToolError::Network(_) | ToolError::Busy { .. } | ToolError::Timeout { .. })
+}
+
+/// Returns a library's name with its registry, as a call can name it.
+fn prefixed(service: WebServiceName, name: &str) -> String {
+    let of = REGISTRIES.iter().find(|(of, ..)| *of == service);
+    let prefix = of.and_then(|(_, names, _)| names.first()).copied().unwrap_or_else(|| service.as_str());
+    format!("{prefix}:{name}")
+}
+
+/// Reports whether a path of Go is one of the standard library: all others begin with a host.
+fn is_standard(path: &str) -> bool {
+    !path.split('/').next().unwrap_or_default().contains('.')
 }
 
 /// Splits a library's name from its registry, if that is named, or follows from the name.
@@ -105,10 +157,10 @@ fn registry_of(library: &str) -> (Option<WebServiceName>, &str) {
     {
         return (Some(*service), name);
     }
-    let is_module = library.split_once('/').is_some_and(|(host, _)| host.contains('.') && !host.starts_with('@'));
     match library {
         scoped if scoped.starts_with('@') => (Some(WebServiceName::Npm), library),
-        _ if is_module => (Some(WebServiceName::GoPackages), library),
+        // Only Go has paths, such as golang.org/x/net and net/http.
+        path if path.contains('/') => (Some(WebServiceName::GoPackages), library),
         _ => (None, library),
     }
 }
@@ -117,11 +169,11 @@ fn registry_of(library: &str) -> (Option<WebServiceName>, &str) {
 fn candidates(library: &str) -> Vec<WebServiceName> {
     match registry_of(library) {
         (Some(service), _) => vec![service],
-        (None, _) => vec![WebServiceName::DocsRs, WebServiceName::Pypi, WebServiceName::Npm],
+        (None, _) => REGISTRIES.iter().map(|(service, ..)| *service).collect(),
     }
 }
 
-/// Puts the registries that the project uses first, and leaves out the others if there is any.
+/// Leaves out the registries that the project does not use, if it uses any.
 async fn of_project(context: &ToolContext, all: Vec<WebServiceName>) -> Result<Vec<WebServiceName>, ToolError> {
     let used = all.clone();
     let used = context.blocking(move |files: &Files, _: &_| Ok(used_by(files, used))).await?;
@@ -159,10 +211,16 @@ async fn docs_rs(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentatio
     web.made(of_page(&response, WebServiceName::DocsRs, library), response.body.len())
 }
 
-/// `/<module>[@<version>]` is the page of a package, as <https://pkg.go.dev/about> says.
+/// `/<module>[@<version>]` is the page of a package, as <https://pkg.go.dev/about> says. A version is `v1.2.3`, and one
+/// of the standard library `go1.22`.
 async fn go(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, ToolError> {
     let base = web.service(WebServiceName::GoPackages)?;
-    let version = library.version.map(|version| format!("@{version}")).unwrap_or_default();
+    let mark = match library.version {
+        Some(version) if !version.starts_with(|c: char| c.is_ascii_digit()) => "",
+        _ if is_standard(library.name) => "go",
+        _ => "v",
+    };
+    let version = library.version.map(|version| format!("@{mark}{version}")).unwrap_or_default();
     let path = format!("{}{version}", library.name);
     let response = web.ask(WebServiceName::GoPackages, base.below(path.split('/')), ACCEPT, None).await?;
     web.made(of_page(&response, WebServiceName::GoPackages, library), response.body.len())
@@ -181,6 +239,8 @@ fn of_page(
         url: response.url.to_string(),
         summary,
         content,
+        is_cut: response.is_cut,
+        ..APIDocumentation::default()
     })
 }
 
@@ -204,6 +264,7 @@ async fn pypi(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, 
         url: url.unwrap_or_else(|| text(&info, "package_url")),
         summary: text(&info, "summary"),
         content: text(&info, "description"),
+        ..APIDocumentation::default()
     })
 }
 
@@ -240,10 +301,11 @@ async fn npm(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, T
     if named != library.name {
         return Err(another(&response, library, &named));
     }
-    let mut content = text(&manifest, "readme");
+    let (mut content, mut is_cut) = (text(&manifest, "readme"), false);
     if content.is_empty() {
         let package = web.ask(WebServiceName::Npm, base, "application/json", None).await?;
-        content = if package.is_cut { String::new() } else { text(&web.json(&package)?, "readme") };
+        is_cut = package.is_cut;
+        content = if is_cut { String::new() } else { text(&web.json(&package)?, "readme") };
     }
     let url = Some(text(&manifest, "homepage")).filter(|url| !url.is_empty());
     Ok(APIDocumentation {
@@ -253,13 +315,30 @@ async fn npm(web: &Web<'_>, library: &Library<'_>) -> Result<APIDocumentation, T
         url: url.unwrap_or_else(|| format!("https://www.npmjs.com/package/{}", library.name)),
         summary: text(&manifest, "description"),
         content,
+        is_cut,
+        ..APIDocumentation::default()
     })
 }
 
 fn answer(found: &APIDocumentation) -> Answer {
-    let APIDocumentation { library, registry, version, url, summary, content } = found;
+    let APIDocumentation { library, registry, version, url, summary, content, others, unanswered, is_cut } = found;
     let version = version.as_deref().unwrap_or("latest");
-    let content = if content.trim().is_empty() { "(the registry has no text)" } else { content.trim_end() };
-    let text = format!("{library} {version} ({registry})\n{summary}\n{url}\n\n{content}");
-    Answer::new(text, json!(found))
+    let content = match content.trim() {
+        "" if *is_cut => {
+            "(not read: what the registry has of it is larger than `tools.web_requests.max_response_size_mb`)"
+        }
+        "" => "(the registry has no text)",
+        _ => content.trim_end(),
+    };
+    let also = match others.as_slice() {
+        [] => String::new(),
+        others => format!("other libraries of that name: {}; name the one that is meant\n", others.join(", ")),
+    };
+    let away = match unanswered.as_slice() {
+        [] => String::new(),
+        away => format!("not asked about that name, as they did not answer: {}\n", away.join(", ")),
+    };
+    let text = format!("{library} {version} ({registry})\n{also}{away}{summary}\n{url}\n\n{content}");
+    let footer = is_cut.then(|| "[cut: the registry has more]".to_owned());
+    Answer { footer, ..Answer::new(text, json!(found)) }
 }

@@ -368,6 +368,19 @@ pub(crate) async fn the_chosen_service_searches(mut harness: ToolHarness) {
     assert_eq!(found.len(), 1);
 
     let web = &harness.web;
+    for (query, engines, expected) in [
+        ("none", "[]", "ok: (nothing found)"),
+        (
+            "blocked",
+            r#"[["google", "Suspended: CAPTCHA"], ["brave", "too many requests"], "x"]"#,
+            "ok: (nothing found: these engines of the service did not answer: google (Suspended: CAPTCHA), \
+             brave (too many requests), x)",
+        ),
+    ] {
+        let answer = format!(r#"{{"results": [], "unresponsive_engines": {engines}}}"#);
+        web.put(&format!("https://search.example/search?q={query}&format=json"), "application/json", answer);
+        assert_eq!(said(&harness.call("web_search", json!({ "query": query })).await), expected);
+    }
     web.put("https://api.search.brave.com/res/v1/web/search?q=q&count=10", "application/json", BRAVE);
     web.put("https://tavily.corp.example/search", "application/json", TAVILY);
     for (service, field) in [(WebServiceName::Brave, "x-subscription-token"), (WebServiceName::Tavily, "authorization")]

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use orchestrate_core::host::{Host, WebUrl};
+use orchestrate_core::invisible::shown;
 use orchestrate_core::model_search::SearchResult;
 use orchestrate_core::tool_settings::WebRequests;
 use orchestrate_core::web::WebServiceName;
@@ -28,16 +29,22 @@ const RESULTS: usize = 10;
 const MOST_RESULTS: usize = 20;
 /// The host through which Gemini leads to the pages that it has found, whose titles are the hosts of the pages.
 const REDIRECTING: &str = "vertexaisearch.cloud.google.com";
+/// Maximum number of engines that are named, and maximum number of characters of what is said of each.
+const MOST_ENGINES: usize = 10;
+const SAID_OF_ENGINE: usize = 60;
 /// What is accepted.
 const ACCEPT: &str = "application/json";
 
 /// What a search has found.
+#[derive(Default)]
 struct Found {
     /// The answer that was made of it, with whose it is.
     answer: Option<String>,
     results: Vec<SearchResult>,
     /// How many results were left out, because a rule denies their hosts.
     left_out: usize,
+    /// The engines behind the service that did not answer, with what it says of them.
+    silent: Vec<String>,
 }
 
 /// The `web_search` tool.
@@ -78,7 +85,7 @@ impl Tool for WebSearch {
         let count = num_results.unwrap_or(RESULTS).clamp(1, MOST_RESULTS);
         let found = match chosen(context.web())? {
             WebServiceName::Model => by_model(context, query).await?,
-            service => Found { answer: None, results: ask(context, service, &query, count).await?, left_out: 0 },
+            service => ask(context, service, &query, count).await?,
         };
         let found = found.without_denied(&context.host_guard("web_search", Vec::new())).cut(count);
         Ok(Answer::new(found.worded(), json!(found.results)))
@@ -97,19 +104,15 @@ fn chosen(web: &WebRequests) -> Result<WebServiceName, ToolError> {
 }
 
 /// Asks a service for pages.
-async fn ask(
-    context: &ToolContext,
-    service: WebServiceName,
-    query: &str,
-    count: usize,
-) -> Result<Vec<SearchResult>, ToolError> {
+async fn ask(context: &ToolContext, service: WebServiceName, query: &str, count: usize) -> Result<Found, ToolError> {
     let web = Web::new(context, "web_search", Vec::new(), None);
     let base = web.service(service)?;
-    match service {
-        WebServiceName::Brave => brave(&web, &base, query, count).await,
-        WebServiceName::Tavily => tavily(&web, &base, query, count).await,
-        _ => searxng(&web, &base, query).await,
-    }
+    let results = match service {
+        WebServiceName::Brave => brave(&web, &base, query, count).await?,
+        WebServiceName::Tavily => tavily(&web, &base, query, count).await?,
+        _ => return searxng(&web, &base, query).await,
+    };
+    Ok(Found { results, ..Found::default() })
 }
 
 /// Lets the endpoint of the agent's model search, and answer.
@@ -131,7 +134,7 @@ async fn by_model(context: &ToolContext, query: String) -> Result<Found, ToolErr
             let answer = reply.text.trim();
             let from = if results.is_empty() { "without any page" } else { "from the pages below" };
             let answer = (!answer.is_empty()).then(|| format!("answer of {model}, {from}:\n{answer}\n"));
-            Ok(Found { answer, results, left_out: 0 })
+            Ok(Found { answer, results, ..Found::default() })
         }
     }
 }
@@ -150,12 +153,20 @@ impl Found {
         let is_shown = |result: &SearchResult| !host_of(result).is_some_and(|host| guard.denies(&host));
         let results: Vec<SearchResult> = self.results.into_iter().filter(is_shown).collect();
         let left_out = all - results.len();
-        Found { answer: self.answer.filter(|_| left_out == 0), results, left_out }
+        Found { answer: self.answer.filter(|_| left_out == 0), results, left_out, silent: self.silent }
     }
 
     fn cut(mut self, count: usize) -> Found {
         self.results.truncate(count);
         self
+    }
+
+    /// Says that nothing was found, or that nobody has looked for it.
+    fn nothing(&self) -> String {
+        match self.silent.as_slice() {
+            [] => "(nothing found)".to_owned(),
+            silent => format!("(nothing found: these engines of the service did not answer: {})", silent.join(", ")),
+        }
     }
 
     fn worded(&self) -> String {
@@ -165,9 +176,21 @@ impl Found {
         let listed = self.results.iter().enumerate().map(one);
         let left_out = format!("(left out, since a rule denies their hosts: {})", self.left_out);
         let left_out = (self.left_out > 0).then_some(left_out);
-        let nothing = (self.results.is_empty() && self.left_out == 0).then(|| "(nothing found)".to_owned());
+        let nothing = (self.results.is_empty() && self.left_out == 0).then(|| self.nothing());
         self.answer.clone().into_iter().chain(listed).chain(nothing).chain(left_out).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// Returns the engines that a service says have not answered, as `[["name", "why"]]`.
+fn silent_engines(answer: &Value) -> Vec<String> {
+    let engines = answer.get("unresponsive_engines").and_then(Value::as_array).into_iter().flatten();
+    let words = |text: &str| shown(&text.chars().take(SAID_OF_ENGINE).collect::<String>());
+    let one = |engine: &Value| {
+        let name = engine.get(0).and_then(Value::as_str).or(engine.as_str())?;
+        let why = engine.get(1).and_then(Value::as_str).map(|why| format!(" ({})", words(why)));
+        Some(format!("{}{}", words(name), why.unwrap_or_default()))
+    };
+    engines.filter_map(one).take(MOST_ENGINES).collect()
 }
 
 /// Returns the host of a page.
@@ -177,12 +200,14 @@ fn host_of(result: &SearchResult) -> Option<Host> {
     if host.to_string() == REDIRECTING { Host::parse(&result.title).ok().or(Some(host)) } else { Some(host) }
 }
 
-/// `GET /search?q=…&format=json` → `{"results": [{"title", "url", "content"}]}`, as
-/// <https://docs.searxng.org/dev/search_api.html> says.
-async fn searxng(web: &Web<'_>, base: &WebUrl, query: &str) -> Result<Vec<SearchResult>, ToolError> {
+/// `GET /search?q=…&format=json` → `{"results": [{"title", "url", "content"}], "unresponsive_engines"}`, as
+/// <https://docs.searxng.org/dev/search_api.html> says. It answers as well where no engine does.
+async fn searxng(web: &Web<'_>, base: &WebUrl, query: &str) -> Result<Found, ToolError> {
     let url = base.below(["search"]).with_query([("q", query), ("format", "json")]);
     let answer = web.ask(WebServiceName::Searxng, url, ACCEPT, None).await?;
-    results(web.items(&web.json(&answer)?, "/results", &answer)?, "content")
+    let value = web.json(&answer)?;
+    let results = results(web.items(&value, "/results", &answer)?, "content")?;
+    Ok(Found { results, silent: silent_engines(&value), ..Found::default() })
 }
 
 /// `GET /res/v1/web/search?q=…&count=…` → `{"web": {"results": [{"title", "url", "description"}]}}`, as

@@ -4,8 +4,10 @@ use crate::tag::Tag;
 
 /// Maximum length of a raised or lowered text in bytes. A longer one is a matter of layout, or was not ended.
 const MAX_SCRIPT: usize = 200;
-/// What follows a number or stands at a name, and means the same when it is not raised.
-const ENDINGS: [&str; 9] = ["st", "nd", "rd", "th", "tm", "sm", "®", "™", "℠"];
+/// What follows a number, and means the same when it is not raised.
+const ENDINGS_OF_NUMBERS: [&str; 3] = ["st", "nd", "rd"];
+/// What follows a number or a name, and means the same when it is not raised.
+const ENDINGS: [&str; 6] = ["th", "tm", "sm", "®", "™", "℠"];
 
 /// A text that is raised, lowered or struck, and what is around it.
 pub(crate) struct Script<'t> {
@@ -18,6 +20,8 @@ pub(crate) struct Script<'t> {
     pub(crate) next: &'t str,
     /// Whether it leads to a note.
     pub(crate) is_note: bool,
+    /// Whether a slash and a lowered text follow it.
+    pub(crate) is_upper_half: bool,
 }
 
 impl Script<'_> {
@@ -43,14 +47,17 @@ impl Script<'_> {
         if self.is_note {
             return Some(("[", "]"));
         }
+        let follows_number = previous.is_some_and(|previous| previous.is_ascii_digit());
         // Both halves of a fraction, which may follow a whole number.
-        if is_raised && is_slash(self.next.trim()) {
-            return previous.filter(char::is_ascii_digit).map(|_| (" ", ""));
+        if is_raised && self.is_upper_half && !previous.is_some_and(char::is_alphabetic) {
+            return follows_number.then_some((" ", ""));
         }
         if !is_raised && self.before.ends_with(['/', '⁄']) {
             return None;
         }
-        if is_raised && ENDINGS.contains(&self.text.to_lowercase().as_str()) {
+        let text = self.text.to_lowercase();
+        let is_in = |endings: &[&str]| endings.contains(&text.as_str());
+        if is_raised && (is_in(&ENDINGS) || (follows_number && is_in(&ENDINGS_OF_NUMBERS))) {
             return None;
         }
         match (self.is_clear_as_it_is(), is_raised) {
@@ -71,8 +78,4 @@ impl Script<'_> {
         within.is_some_and(|within| !within.contains(['(', ')']))
             || (self.text.chars().count() == 1 && !next.is_some_and(char::is_alphanumeric))
     }
-}
-
-fn is_slash(text: &str) -> bool {
-    matches!(text, "/" | "⁄")
 }

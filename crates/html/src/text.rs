@@ -46,8 +46,9 @@ impl Page {
 
     /// Returns what has to stand before and after the text of an element, which stands after another text.
     pub(crate) fn marks(&self, id: NodeId, before: &str, text: &str) -> Option<(&'static str, &'static str)> {
-        let (tag, next, is_note) = (self.tag(id)?, self.text_from(self.end(id)), self.is_note(id));
-        Script { tag, before, text, next, is_note }.marks()
+        let (tag, next) = (self.tag(id)?, self.text_from(self.end(id)));
+        let (is_note, is_upper_half) = (self.is_note(id), self.is_upper_half(id));
+        Script { tag, before, text, next, is_note, is_upper_half }.marks()
     }
 
     /// Returns the text of a part in which these elements have their marks.
@@ -117,6 +118,16 @@ impl Page {
             }
         }
         ""
+    }
+
+    /// Reports whether a slash and a lowered text follow an element.
+    fn is_upper_half(&self, id: NodeId) -> bool {
+        let end = self.end(id);
+        let is_slash = match self.node(end).map(|node| node.kind) {
+            Some(Kind::Text(start, to)) => matches!(self.text(start, to).trim(), "/" | "⁄"),
+            _ => false,
+        };
+        is_slash && self.tag(end + 1) == Some(Tag::Subscript)
     }
 
     /// Reports whether an element is around a link to a note, or directly within one.

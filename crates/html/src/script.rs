@@ -4,6 +4,8 @@ use crate::tag::Tag;
 
 /// Maximum length of a raised or lowered text in bytes. A longer one is a matter of layout, or was not ended.
 const MAX_SCRIPT: usize = 200;
+/// Maximum length of a struck text in bytes; a longer one was not ended.
+const MAX_STRUCK: usize = 20_000;
 /// What follows a number, and means the same when it is not raised.
 const ENDINGS_OF_NUMBERS: [&str; 3] = ["st", "nd", "rd"];
 /// What follows a number or a name, and means the same when it is not raised.
@@ -29,7 +31,9 @@ impl Script<'_> {
     pub(crate) fn marks(&self) -> Option<(&'static str, &'static str)> {
         let is_one_line = || !self.text.is_empty() && !self.text.contains('\n');
         match self.tag {
-            Tag::Struck if !self.text.starts_with("~~") && is_one_line() => Some(("~~", "~~")),
+            Tag::Struck if self.text.len() <= MAX_STRUCK && !self.text.starts_with("~~") && is_one_line() => {
+                Some(("~~", "~~"))
+            }
             Tag::Superscript | Tag::Subscript if self.text.len() <= MAX_SCRIPT && is_one_line() => {
                 self.marks_of_script()
             }

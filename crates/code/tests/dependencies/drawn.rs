@@ -239,3 +239,45 @@ fn a_library_of_cargo_is_where_its_manifest_says() {
         }
     }
 }
+
+/// Returns the unused dependencies of a package of cargo, with why they may be used.
+fn unused_of_cargo(dependencies: &str, code: &str) -> Vec<(String, Option<String>)> {
+    let text = format!(
+        "=== Cargo.toml\n[package]\nname = \"a\"\nversion = \"1\"\nedition = \"2021\"\n{dependencies}\n\
+         === src/lib.rs\n{code}\n"
+    );
+    graph(&text, NEVER).unwrap().unused.into_iter().map(|one| (one.name, one.perhaps)).collect()
+}
+
+/// Wherever a path stands, and whichever begin it has.
+#[test]
+fn a_crate_is_used_by_any_path_to_it() {
+    let table = [
+        ("fn f() { ::my_dep::info!(\"x\"); }", 0),
+        ("fn f() { my_dep::info!(\"x\"); }", 0),
+        ("fn f() { vec![::my_dep::A]; }", 0),
+        ("fn f() { vec![a as ::my_dep::A]; }", 0),
+        ("fn f() { vec![A { a:my_dep::B }]; }", 0),
+        ("fn f() { vec![0..my_dep::MAX]; }", 0),
+        ("fn f() { ::my_dep::g(); }", 0),
+        ("fn f() { <A as my_dep::B>::c(); }", 0),
+        ("type A = <::my_dep::B as C>::D;", 0),
+        ("#[::my_dep::main] fn f() {}", 0),
+        ("#[my_dep::main] fn f() {}", 0),
+        ("#[derive(my_dep::A)] struct B;", 0),
+        ("#[cfg_attr(feature = \"x\", derive(::my_dep::A))] struct B;", 0),
+        ("struct A { #[serde(with = \"my_dep\")] b: B }", 0),
+        ("#[serde(crate = \"::my_dep\")] struct A;", 0),
+        ("extern crate my_dep as other;", 0),
+        ("#[macro_use] extern crate my_dep;", 0),
+        ("pub use my_dep;", 0),
+        ("use ::{my_dep, std::fs};", 0),
+        ("\n=== build.rs\nfn main() { ::my_dep::g!(); }", 0),
+        ("fn f() { a::my_dep::c!(); }", 1),
+        ("fn f() { vec![Vec::<A>::my_dep::B, a.my_dep::<B>()]; }", 1),
+        ("#[doc = \"my_dep\"] struct A;", 1),
+    ];
+    for (code, count) in table {
+        assert_eq!(unused_of_cargo("[dependencies]\nmy-dep = \"1\"", code).len(), count, "{code}");
+    }
+}

@@ -165,10 +165,18 @@ fn plain(path: &str) -> String {
     path.replace("r#", "")
 }
 
-/// Returns the part of a path before its first arguments.
+/// Returns the part of a path before its first arguments. A single `:` ends it, as in `name:path::Type`.
 fn leading_path(text: &str) -> &str {
-    let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | ':' | '#'))).unwrap_or(text.len());
-    text.get(..end).unwrap_or_default().trim_end_matches(':')
+    let is_part = |c: char| is_part(c) || c == '#';
+    let mut end = if text.starts_with("::") { 2 } else { 0 };
+    loop {
+        let rest = text.get(end..).unwrap_or_default();
+        end += rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
+        match text.get(end..).and_then(|rest| rest.strip_prefix("::")) {
+            Some(inner) if inner.starts_with(is_part) => end += 2,
+            _ => return text.get(..end).unwrap_or_default(),
+        }
+    }
 }
 
 fn attribute(collector: &mut Collector<'_, '_>, node: Node<'_>) {
@@ -182,6 +190,16 @@ fn attribute(collector: &mut Collector<'_, '_>, node: Node<'_>) {
     }
     let first = line(node);
     paths(collector, text, first);
+    // Serde and others take the name of a module as a text.
+    for key in ["with=\"", "crate=\""] {
+        for (at, _) in compact.match_indices(key) {
+            let value = compact.get(at + key.len()..).and_then(|rest| rest.split('"').next()).unwrap_or_default();
+            let is_key = compact.get(..at).is_some_and(|before| !before.ends_with(is_part));
+            if is_key && !value.is_empty() && value.chars().all(is_part) {
+                collector.mention(first, value);
+            }
+        }
+    }
     // A macro's own name may be imported by `#[macro_use]`, so only paths name packages, as in `#[tokio::main]`.
 }
 
@@ -212,18 +230,22 @@ fn needs_test(condition: &str) -> bool {
     false
 }
 
+/// Reports whether a name may have a character.
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
 /// Adds the paths in tokens that have no tree.
 fn paths(collector: &mut Collector<'_, '_>, text: &str, first_line: usize) {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let (mut at, mut line) = (0, first_line);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let c = rest.chars().next().unwrap_or_default();
         if c.is_alphabetic() || c == '_' {
             let path = leading_path(rest);
             let length = if path.is_empty() { rest.find(|c| !is_part(c)).unwrap_or(rest.len()) } else { path.len() };
-            let before = text.get(..at).unwrap_or_default().trim_end();
-            if path.contains("::") && !before.ends_with(['$', '.']) && !before.ends_with("::") {
-                let (kind, scope, target) = (collector.kind(), collector.scope(), plain(path));
+            let root = root_before(text.get(..at).unwrap_or_default());
+            if let Some(root) = root.filter(|root| !root.is_empty() || path.contains("::")) {
+                let (kind, scope, target) = (collector.kind(), collector.scope(), format!("{root}{}", plain(path)));
                 collector.add(Import { target, line, kind, form: Form::Mention, names: Vec::new(), scope });
             }
             at += length.max(1);
@@ -232,4 +254,18 @@ fn paths(collector: &mut Collector<'_, '_>, text: &str, first_line: usize) {
             at += c.len_utf8();
         }
     }
+}
+
+/// Returns what a path in tokens begins with besides its first name, by the text before that: `::`, or nothing; `None`
+/// if the name is only a part of a path, a field, or stands for something in a macro.
+fn root_before(before: &str) -> Option<&'static str> {
+    let before = before.trim_end();
+    if let Some(outer) = before.strip_suffix("::") {
+        // No space is between the parts of a path, nor between a type's arguments and what is of the type.
+        let is_arrow = outer.ends_with("=>") || outer.ends_with("->");
+        let goes_on = outer.ends_with(|c: char| is_part(c) || c == '>') && !is_arrow;
+        return if goes_on { None } else { Some("::") };
+    }
+    let is_range = before.ends_with("..");
+    if before.ends_with('$') || (before.ends_with('.') && !is_range) { None } else { Some("") }
 }

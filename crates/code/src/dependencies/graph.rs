@@ -128,6 +128,9 @@ impl<'p> Builder<'p> {
             let kind = if is_test { ImportKind::Test } else { ImportKind::Part };
             self.add(&current, ImportTarget::Module(part), line, kind);
         }
+        for (target, line) in resolver.missing_parts(number) {
+            self.unresolved.push(UnresolvedImport { file: path.to_owned(), line, target });
+        }
         for import in &imports.imports {
             if imports.language == Language::Rust {
                 self.use_named(&current, import.target.trim_start_matches("::").split("::").next().unwrap_or_default());

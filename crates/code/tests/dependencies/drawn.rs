@@ -281,3 +281,50 @@ fn a_crate_is_used_by_any_path_to_it() {
         assert_eq!(unused_of_cargo("[dependencies]\nmy-dep = \"1\"", code).len(), count, "{code}");
     }
 }
+
+/// Only what is certain is said: attributes may leave a module out, and macros may make others.
+#[test]
+fn a_module_of_rust_that_is_nowhere_is_named() {
+    let used = "mod a;\n=== src/a.rs\nuse crate::gone::X;\n";
+    let table = [
+        ("mod gone;", "src/lib.rs:1 mod gone"),
+        ("#[cfg(test)]\nmod gone;", "src/lib.rs:2 mod gone"),
+        ("#[path = \"elsewhere.rs\"]\nmod gone;", "src/lib.rs:2 #[path = \"elsewhere.rs\"] mod gone"),
+        ("mod a { mod gone; }", "src/lib.rs:1 mod gone"),
+        ("mod a;\n=== src/a.rs\nmod gone;\n=== src/gone.rs\n", "src/a.rs:1 mod gone"),
+        (used, "src/a.rs:1 crate::gone::X"),
+        ("mod a;\n=== src/a.rs\nuse crate::gone::*;", "src/a.rs:1 crate::gone"),
+        ("#[derive(Debug, thiserror::Error)]\nstruct S;\nmod a { use crate::gone::X; }", "src/lib.rs:3 crate::gone::X"),
+        ("mod gone;\nuse crate::gone::X;", "src/lib.rs:1 mod gone"),
+        ("#[cfg(windows)]\nmod gone;", ""),
+        ("#[cfg_attr(windows, path = \"windows.rs\")]\nmod gone;", ""),
+        ("#[path = concat!(env!(\"OUT_DIR\"), \"/gone.rs\")]\nmod gone;", ""),
+        ("#[path = \"../../gone.rs\"]\nmod gone;", ""),
+        ("#[cfg(windows)]\nmod a { mod gone; }", ""),
+        ("mod a;\n=== src/a/mod.rs\nmod b;\n=== src/a/b.rs\n", ""),
+        ("mod a;\n=== src/a.rs\nmod b { mod c; }\n=== src/a/b/c.rs\n", ""),
+        ("mod a { #[path = \"d.rs\"] mod c; }\n=== src/a/d.rs\n", ""),
+        ("#[path = \"x/a.rs\"]\nmod a;\n=== src/x/a.rs\nmod b;\n=== src/x/b.rs\n", ""),
+        ("mod a;\n=== src/main.rs\nmod a;\n=== src/a.rs\n", ""),
+        ("use crate::Gone::X;\nuse crate::gone;\nuse crate::std::fs;", ""),
+        ("use crate::gone::X;\nmake!(gone);", ""),
+        ("use crate::gone::X;\nmake! { gone }", ""),
+        ("use crate::gone::X;\ninclude!(concat!(env!(\"OUT_DIR\"), \"/x.rs\"));", ""),
+        ("use crate::gone::X;\nuse other::*;", ""),
+        ("use crate::gone::X;\nuse other::there as gone;", ""),
+        ("use crate::gone::X;\nextern crate gone;", ""),
+        ("use crate::gone::X;\n#[derive(Snafu)]\nstruct S;", ""),
+        ("use crate::gone::X;\n#[other::make]\nstruct S;", ""),
+        ("use crate::gone::X;\nenum gone { X }", ""),
+        ("use crate::gone::X;\nmod gone { pub struct X; }", ""),
+    ];
+    for (code, expected) in table {
+        let text = format!(
+            "=== Cargo.toml\n[package]\nname = \"p\"\nversion = \"1\"\nedition = \"2021\"\n=== src/lib.rs\n{code}\n"
+        );
+        let graph = graph(&text, NEVER).unwrap();
+        let nowhere: Vec<String> =
+            graph.unresolved.iter().map(|one| format!("{}:{} {}", one.file, one.line, one.target)).collect();
+        assert_eq!(nowhere.join(", "), expected, "{code}");
+    }
+}

@@ -18,7 +18,7 @@ impl FileImports {
     pub fn of(source: &Source<'_>, stop: Stop<'_>) -> Result<FileImports, CodeError> {
         let language = source.language();
         let (package, imports, modules, declared) = (None, Vec::new(), Vec::new(), Vec::new());
-        let found = FileImports { language, package, imports, modules, declared };
+        let found = FileImports { language, package, imports, modules, declared, is_open: true };
         let mut finder = Finder(Collector::new(source, found));
         if language != Language::Shell {
             walk(source.root(), &mut finder, stop)?;

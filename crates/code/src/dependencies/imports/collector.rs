@@ -28,6 +28,8 @@ pub(super) struct Collector<'s, 't> {
     contexts: Vec<Context>,
     /// Whether an attribute says that the next item is for tests, in Rust.
     pub(super) is_test_next: bool,
+    /// Whether an attribute may leave the next item out, or say where it is, in Rust.
+    pub(super) is_conditional_next: bool,
     /// The path that an attribute gives to the next module, in Rust.
     pub(super) path_next: Option<String>,
     /// Where the last path begins, whose own begin is a path as well, in Rust.
@@ -42,6 +44,7 @@ impl<'s, 't> Collector<'s, 't> {
             seen: HashSet::new(),
             contexts: Vec::new(),
             is_test_next: false,
+            is_conditional_next: false,
             path_next: None,
             path_from: None,
         }

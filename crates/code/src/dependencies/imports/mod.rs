@@ -11,4 +11,4 @@ mod python;
 mod rust;
 
 pub use model::{FileImports, ImportKind};
-pub(super) use model::{Form, Import};
+pub(super) use model::{Form, Import, ModuleDeclaration};

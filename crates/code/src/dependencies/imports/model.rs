@@ -66,6 +66,8 @@ pub(crate) struct ModuleDeclaration {
     pub(crate) path: Option<String>,
     pub(crate) is_inline: bool,
     pub(crate) is_test: bool,
+    /// Whether an attribute may leave it out, or give it another file.
+    pub(crate) is_conditional: bool,
 }
 
 /// What a file imports.
@@ -79,6 +81,8 @@ pub struct FileImports {
     pub(crate) modules: Vec<ModuleDeclaration>,
     /// What it declares, in Rust, each with the module inside the file before it.
     pub(crate) declared: Vec<String>,
+    /// Whether macros, or what is not understood, may declare more at its root, in Rust.
+    pub(crate) is_open: bool,
 }
 
 impl FileImports {

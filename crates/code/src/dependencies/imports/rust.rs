@@ -8,6 +8,62 @@ use crate::walk::{Step, named_children};
 
 /// Maximum number of names that one `use` imports.
 const MAX_NAMES: usize = 2_000;
+/// Attributes that declare nothing.
+const PLAIN_ATTRIBUTES: [&str; 34] = [
+    "allow",
+    "arg",
+    "cfg",
+    "clap",
+    "cold",
+    "command",
+    "deny",
+    "deprecated",
+    "doc",
+    "error",
+    "expect",
+    "export_name",
+    "forbid",
+    "global_allocator",
+    "group",
+    "ignore",
+    "inline",
+    "link",
+    "macro_export",
+    "macro_use",
+    "must_use",
+    "no_mangle",
+    "non_exhaustive",
+    "path",
+    "repr",
+    "rustfmt::skip",
+    "serde",
+    "should_panic",
+    "test",
+    "tokio::main",
+    "tokio::test",
+    "track_caller",
+    "unsafe",
+    "warn",
+];
+/// Traits whose `derive` declares no module.
+const PLAIN_DERIVES: [&str; 16] = [
+    "Args",
+    "Clone",
+    "Copy",
+    "Debug",
+    "Default",
+    "Deserialize",
+    "Eq",
+    "Error",
+    "Hash",
+    "Ord",
+    "Parser",
+    "PartialEq",
+    "PartialOrd",
+    "Serialize",
+    "Subcommand",
+    "ValueEnum",
+];
 
 /// Looks at a node.
 pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
@@ -18,10 +74,12 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
             attribute(collector, node);
             return Step::Over;
         }
+        "source_file" => collector.found.is_open = is_open(collector, node),
         _ => {}
     }
     let is_test = std::mem::take(&mut collector.is_test_next);
     let path = collector.path_next.take();
+    let is_conditional = std::mem::take(&mut collector.is_conditional_next);
     if is_test && collector.kind() != ImportKind::Test {
         let scope = collector.scope();
         collector.within(node, ImportKind::Test, scope);
@@ -39,7 +97,7 @@ pub(super) fn enter(collector: &mut Collector<'_, '_>, node: Node<'_>) -> Step {
             collector.import(node, format!("::{name}"), vec![alias]);
             Step::Over
         }
-        "mod_item" => module(collector, node, path),
+        "mod_item" => module(collector, node, path, is_conditional),
         "macro_invocation" | "token_tree" | "macro_definition" => {
             if kind == "macro_definition" {
                 declare(collector, node);
@@ -82,6 +140,33 @@ fn is_item(kind: &str) -> bool {
     )
 }
 
+/// Reports whether a file may have more names at its root than are read: macros make some, or its syntax is unknown.
+fn is_open(collector: &Collector<'_, '_>, root: Node<'_>) -> bool {
+    let is_closed = |node: &Node<'_>| match node.kind() {
+        "attribute_item" => is_plain_attribute(collector.text(*node)),
+        "line_comment" | "block_comment" | "shebang" | "inner_attribute_item" | "empty_statement" => true,
+        "mod_item" | "use_declaration" | "extern_crate_declaration" | "macro_definition" | "impl_item" => true,
+        "foreign_mod_item" => true,
+        kind => is_item(kind),
+    };
+    root.has_error() || !named_children(root).iter().all(is_closed)
+}
+
+/// Reports whether an attribute declares nothing besides its item.
+fn is_plain_attribute(text: &str) -> bool {
+    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let inside = compact.strip_prefix("#[").unwrap_or_default();
+    let name = leading_path(inside);
+    let traits = inside.strip_prefix("derive(").and_then(|rest| rest.split(')').next());
+    match traits {
+        Some(traits) => traits.split(',').all(|path| {
+            let name = path.rsplit("::").next().unwrap_or_default();
+            name.is_empty() || PLAIN_DERIVES.contains(&name)
+        }),
+        None => PLAIN_ATTRIBUTES.contains(&name) || name.starts_with("clippy::"),
+    }
+}
+
 fn declare(collector: &mut Collector<'_, '_>, item: Node<'_>) {
     if let Some(name) = item.child_by_field_name("name") {
         let (scope, name) = (collector.scope(), plain(collector.text(name)));
@@ -89,7 +174,7 @@ fn declare(collector: &mut Collector<'_, '_>, item: Node<'_>) {
     }
 }
 
-fn module(collector: &mut Collector<'_, '_>, node: Node<'_>, path: Option<String>) -> Step {
+fn module(collector: &mut Collector<'_, '_>, node: Node<'_>, path: Option<String>, is_conditional: bool) -> Step {
     let Some(name) = node.child_by_field_name("name").map(|name| plain(collector.text(name))) else {
         return Step::Over;
     };
@@ -97,7 +182,8 @@ fn module(collector: &mut Collector<'_, '_>, node: Node<'_>, path: Option<String
     let is_inline = node.child_by_field_name("body").is_some();
     let inner = join(&scope, &name);
     let is_test = kind == ImportKind::Test;
-    collector.declare(ModuleDeclaration { scope, name, line: line(node), path, is_inline, is_test });
+    let line = line(node);
+    collector.declare(ModuleDeclaration { scope, name, line, path, is_inline, is_test, is_conditional });
     if is_inline {
         collector.within(node, kind, inner);
     }
@@ -187,6 +273,8 @@ fn attribute(collector: &mut Collector<'_, '_>, node: Node<'_>) {
     }
     if let Some(path) = compact.strip_prefix("#[path=\"").and_then(|rest| rest.strip_suffix("\"]")) {
         collector.path_next = Some(path.to_owned());
+    } else if (compact.starts_with("#[cfg") && compact != "#[cfg(test)]") || compact.contains("path=") {
+        collector.is_conditional_next = true;
     }
     let first = line(node);
     paths(collector, text, first);

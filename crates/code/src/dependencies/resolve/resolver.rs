@@ -69,6 +69,11 @@ impl<'p> Resolver<'p> {
         self.rust.parts(number)
     }
 
+    /// Returns the parts that a file says to have and that have no file, as written, each with its line.
+    pub(in super::super) fn missing_parts(&self, number: usize) -> Vec<(String, usize)> {
+        self.rust.missing(number)
+    }
+
     /// Returns how an import acts between two modules.
     pub(in super::super) fn kind(&self, file: &str, language: Language, import: &Import, to: &str) -> ImportKind {
         match language {

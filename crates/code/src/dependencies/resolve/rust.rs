@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::imports::{Form, Import};
+use super::super::imports::{Form, Import, ModuleDeclaration};
 use super::super::manifest::{Ecosystem, Manifest, Settings};
 use super::super::place::{folder_of, join};
 use super::super::project::{Index, folder};
@@ -28,6 +28,10 @@ pub(super) struct Crates<'p> {
     modules: HashMap<(usize, String), Spot>,
     /// The crate and the module of each file.
     places: HashMap<usize, Place>,
+    /// The modules with a file, or perhaps one outside of the project, by the file and their place in its declarations.
+    located: HashSet<(usize, usize)>,
+    /// The modules that each file declares.
+    inner: HashMap<usize, HashSet<String>>,
     names: HashMap<(usize, &'p str, &'p str), &'p Import>,
     /// What each part of a file imports by `*`, each once.
     globs: HashMap<(usize, &'p str), Vec<&'p str>>,
@@ -79,6 +83,8 @@ impl<'p> Crates<'p> {
             libraries: HashMap::new(),
             modules: HashMap::new(),
             places: HashMap::new(),
+            located: HashSet::new(),
+            inner: HashMap::new(),
             names: HashMap::new(),
             globs: HashMap::new(),
             opened: HashMap::new(),
@@ -107,6 +113,7 @@ impl<'p> Crates<'p> {
             self.go_on()?;
             let mut globs = HashSet::new();
             self.declared.insert(file, imports.declared.iter().map(String::as_str).collect());
+            self.inner.insert(file, imports.modules.iter().map(|one| below(&one.scope, &one.name)).collect());
             for import in imports.imports.iter().filter(|import| import.form == Form::Statement) {
                 match import.names.first().map(String::as_str) {
                     Some("*") => {
@@ -163,25 +170,30 @@ impl<'p> Crates<'p> {
     fn add_modules(&mut self, number: usize) -> Result<(), CodeError> {
         let Some(root) = self.crates.get(number).map(|one| one.root) else { return Ok(()) };
         let mut seen = HashSet::from([root]);
+        // Each with whether the files of its modules are beside it.
         let mut pending = vec![(String::new(), root, true)];
-        while let Some((module, file, is_root)) = pending.pop() {
+        while let Some((module, file, is_beside)) = pending.pop() {
             self.go_on()?;
             let spot = Spot { file, scope: String::new() };
             self.modules.insert((number, module.clone()), spot);
             self.places.entry(file).or_insert(Place { owner: number, module: module.clone() });
             let Some((path, imports)) = self.index.file(file) else { continue };
-            for declared in &imports.modules {
+            for (declared, at) in imports.modules.iter().zip(0..) {
                 let scope = below(&declared.scope, &declared.name);
                 let inner = below(&module, &scope);
                 if declared.is_inline {
                     self.modules.insert((number, inner), Spot { file, scope });
                     continue;
                 }
-                let named = candidates(path, is_root, &scope, declared.path.as_deref());
+                let named = candidates(path, is_beside, declared);
+                if named.is_empty() || named.iter().any(|path| self.index.has(path)) {
+                    self.located.insert((file, at));
+                }
                 let child = named.into_iter().find_map(|path| self.index.code(&path));
                 // A file that includes itself has modules without end.
                 if let Some(child) = child.filter(|child| seen.insert(*child)) {
-                    pending.push((inner, child, false));
+                    // What a path leads to is like a `mod.rs`.
+                    pending.push((inner, child, declared.path.is_some()));
                 }
             }
         }
@@ -222,6 +234,19 @@ impl<'p> Crates<'p> {
         parts.collect()
     }
 
+    /// Returns the modules that a file declares, as written, and that certainly have no file, each with its line.
+    pub(super) fn missing(&self, file: usize) -> Vec<(String, usize)> {
+        // Where the modules of a file are that is in no crate is not known.
+        let imports = self.index.file(file).filter(|_| self.places.contains_key(&file)).map(|(_, imports)| imports);
+        let Some(imports) = imports else { return Vec::new() };
+        let is_odd = imports.modules.iter().any(|one| one.is_inline && (one.is_conditional || one.path.is_some()));
+        let missing = imports.modules.iter().zip(0..).filter(|(declared, at)| {
+            let is_certain = !declared.is_conditional && (declared.scope.is_empty() || !is_odd);
+            !declared.is_inline && is_certain && !self.located.contains(&(file, *at))
+        });
+        missing.map(|(declared, _)| (written(declared), declared.line)).collect()
+    }
+
     /// Reports whether a file's module is an outer one of another file's.
     pub(super) fn is_outer(&self, outer: &str, inner: &str) -> bool {
         let place = |path: &str| self.places.get(&self.index.code(path)?);
@@ -242,6 +267,9 @@ impl<'p> Crates<'p> {
         let place = self.places.get(&file).cloned();
         let Some(place) = place else { return Ok(self.outside_of_crates(file, import)) };
         let from = Place { module: below(&place.module, &import.scope), ..place };
+        if import.form == Form::Statement && self.is_nowhere(&from, import) {
+            return Ok(Found::Missing);
+        }
         let lead = self.locate(&from, &import.target, import.form, MAX_HOPS);
         // What was stopped may be wrong.
         self.go_on()?;
@@ -256,6 +284,24 @@ impl<'p> Crates<'p> {
                 None => Found::Nothing,
             },
         })
+    }
+
+    /// Reports whether a path leads through a module that its crate certainly does not have at its root.
+    fn is_nowhere(&self, from: &Place, import: &Import) -> bool {
+        let Some(path) = import.target.strip_prefix("crate::") else { return false };
+        let name = path.split("::").next().unwrap_or_default();
+        let is_through = path.contains("::") || import.names == ["*"];
+        // Macros make types more often than modules.
+        if !is_through || !name.starts_with(|c: char| c.is_lowercase()) || standard::is_of_rust(name) {
+            return false;
+        }
+        let root = Place { owner: from.owner, module: String::new() };
+        let Some(file) = self.spot(&root).map(|spot| spot.file) else { return false };
+        let is_open = self.index.file(file).is_none_or(|(_, imports)| imports.is_open);
+        let is_known = self.names.contains_key(&(file, "", name))
+            || self.inner.get(&file).is_some_and(|modules| modules.contains(name))
+            || self.declares(&root, name);
+        !is_open && !is_known && !self.globs.contains_key(&(file, ""))
     }
 
     /// Returns what a path leads to in a file that no crate includes, in which only packages are known.
@@ -433,16 +479,27 @@ fn is_target(path: &str, folder: &str) -> bool {
     })
 }
 
-/// Returns the files that a module may be, the likely ones first.
-fn candidates(file: &str, is_root: bool, module: &str, path: Option<&str>) -> Vec<String> {
+/// Returns the files that a module may be, the likely ones first; none if it is outside of the project. `is_beside` says
+/// whether they are in the folder of the file that declares it.
+fn candidates(file: &str, is_beside: bool, declared: &ModuleDeclaration) -> Vec<String> {
     let folder = folder_of(file);
-    if let Some(path) = path {
-        return join(folder, path).into_iter().collect();
+    let file_name = file.rsplit('/').next().unwrap_or_default();
+    let stem = file_name.strip_suffix(".rs").unwrap_or(file_name);
+    let base = if is_beside || file_name == "mod.rs" { join(folder, "") } else { join(folder, stem) };
+    let inside = base.and_then(|base| join(&base, &declared.scope.replace("::", "/"))).unwrap_or_default();
+    let (name, path) = (&declared.name, &declared.path);
+    match path {
+        Some(path) if path.starts_with('/') || path.contains('\\') => Vec::new(),
+        Some(path) if declared.scope.is_empty() => join(folder, path).into_iter().collect(),
+        Some(path) => join(&inside, path).into_iter().collect(),
+        None => {
+            [format!("{name}.rs"), format!("{name}/mod.rs")].iter().filter_map(|name| join(&inside, name)).collect()
+        }
     }
-    let name = file.rsplit('/').next().unwrap_or_default();
-    let stem = name.strip_suffix(".rs").unwrap_or(name);
-    let base = if is_root || name == "mod.rs" { join(folder, "") } else { join(folder, stem) };
-    let inner = module.replace("::", "/");
-    let named = [format!("{inner}.rs"), format!("{inner}/mod.rs")];
-    named.iter().filter_map(|named| join(base.as_deref()?, named)).collect()
+}
+
+/// Returns a declaration as it is in code.
+fn written(declared: &ModuleDeclaration) -> String {
+    let name = &declared.name;
+    declared.path.as_ref().map_or_else(|| format!("mod {name}"), |path| format!("#[path = \"{path}\"] mod {name}"))
 }

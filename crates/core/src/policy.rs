@@ -265,7 +265,10 @@ impl Rule {
         if pattern.is_some_and(|pattern| pattern.len() > glob::MAX_PATTERN_BYTES) {
             return Err(wrong("the pattern is too long"));
         }
-        let pattern = pattern.filter(|pattern| !matches!(*pattern, "" | "*" | "domain:*"));
+        if pattern == Some("") {
+            return Err(wrong(&format!("the parenthesis is empty; write `{name}` for every call, or a pattern in it")));
+        }
+        let pattern = pattern.filter(|pattern| !matches!(*pattern, "*" | "domain:*"));
         let permission = Permission::named(name);
         let tools = if permission.is_some() { Vec::new() } else { names.in_rule(name) };
         let of_tools = tools.iter().filter_map(|tool| names.tool(tool)).map(|traits| traits.permission);
@@ -275,6 +278,9 @@ impl Rule {
             return Err(wrong(
                 "a rule about the web names a host, not an address or a port, as in `tool(domain:example.org)`",
             ));
+        }
+        if let Some(reason) = pattern.and_then(|pattern| hostless(pattern, text.decision, is_about_web)) {
+            return Err(wrong(&reason));
         }
         let rule = Rule {
             permissions,
@@ -344,6 +350,26 @@ impl Rule {
 fn is_address(pattern: &str) -> bool {
     let host = pattern.strip_prefix(DOMAIN).unwrap_or(pattern);
     host.contains('/') || (host.matches(':').count() == 1 && HostPattern::parse(host).is_none())
+}
+
+/// Says what is wrong with a pattern that is for hosts and that no host can match.
+fn hostless(pattern: &str, decision: RuleDecision, is_about_web: bool) -> Option<String> {
+    let host = match pattern.strip_prefix(DOMAIN) {
+        Some(host) => host,
+        None if is_about_web => pattern,
+        None => return None,
+    };
+    // Where more matches is safer, other wildcards match as text.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.*?[]:".contains(c);
+    let has_parts = host.chars().all(is_plain) && host.split('.').all(|label| !label.is_empty());
+    let is_text = decision != RuleDecision::Allow && host.contains(['*', '?']) && has_parts;
+    if is_text || HostPattern::parse(host).is_some() {
+        return None;
+    }
+    Some(format!(
+        "`{pattern}` matches no host; write one, as in `tool(domain:example.org)`, or `*.` and a name for every host \
+        below that, as in `tool(domain:*.example.org)`"
+    ))
 }
 
 /// Returns the line that makes a shell run exactly these words, so that one reader judges both.

@@ -99,6 +99,31 @@ fn a_rule_about_the_web_names_a_host_and_no_address() {
     ] {
         assert!(read(text).is_ok(), "{text}");
     }
+    let hostless = "matches no host";
+    let table = [
+        (Deny, "fetch_url(domain:)", hostless),
+        (Deny, "fetch_url(domain:evil..com)", hostless),
+        (Deny, "fetch_url(evil..com)", hostless),
+        (Deny, "fetch_url(domain: evil.com)", hostless),
+        (Deny, "Bash(domain:*.)", hostless),
+        (Ask, "network_access(*..org)", hostless),
+        (Allow, "fetch_url(domain:*.)", hostless),
+        (Allow, "fetch_url(domain:*.*.org)", hostless),
+        (Allow, "network_access(git*.com)", hostless),
+        (Allow, "network_access()", "the parenthesis is empty; write `network_access` for every call"),
+        (Deny, "Bash( )", "the parenthesis is empty; write `Bash` for every call"),
+        (Deny, "fetch_url(domain:*.*.org)", ""),
+        (Deny, "fetch_url(git*.com.)", hostless),
+        (Ask, "fetch_url(domain:[fe80::*])", ""),
+        (Allow, "fetch_url(domain:*)", ""),
+        (Allow, "fetch_url(domain:example.org.)", ""),
+        (Allow, "Bash(git..x)", ""),
+    ];
+    for (decision, text, expected) in table {
+        let said = Rule::parse(&rule(decision, text), &names).map_or_else(|error| error.to_string(), |_| String::new());
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{text}: {said}");
+        assert!(expected.is_empty() || said.contains(&format!("`{text}` of --flag")), "{text}: {said}");
+    }
 }
 
 #[test]

@@ -139,6 +139,12 @@ fn no_person(request: &Request<'_>, rule: &str, scope: &CallScope) -> String {
         matches!(decision, Decision::Ask { rule: asked } if asked == rule)
     };
     let asked: Vec<&Effect> = request.effects.iter().filter(is_asked).collect();
+    if asked.iter().any(|effect| could_name_hosts(request, effect, scope)) {
+        return format!(
+            "the rule `{rule}` needs approval for the network without named hosts, which nobody can give in this run; \
+            name the hosts in `domains`, since a rule allows some"
+        );
+    }
     let name = |effect: &&Effect| match &effect.target {
         Target::Host(host) => Some(format!("`{host}`")),
         Target::Remote(remote) => Some(format!("`{}/{}`", remote.remote, remote.branch)),
@@ -156,6 +162,14 @@ fn no_person(request: &Request<'_>, rule: &str, scope: &CallScope) -> String {
         None => "",
     };
     format!("the rule `{rule}` needs approval{about}, which nobody can give in this run; do without the call{set}")
+}
+
+/// Reports whether a call that asks for the network without a word on which hosts could be allowed if it named some.
+fn could_name_hosts(request: &Request<'_>, effect: &Effect, scope: &CallScope) -> bool {
+    let (permission, access) = (effect.access.permission(request.permission), effect.access.beside(request.permission));
+    let targets = std::slice::from_ref(&effect.target);
+    let question = Question { tool: request.tool, permission, access, targets };
+    effect.target == Target::Network && matches!(scope.policy.mildest(&scope.grant, &question), Decision::Allow { .. })
 }
 
 /// Asks about the call or denies it if text from outside could have made the agent give private data away with it.

@@ -118,7 +118,11 @@ pub(crate) async fn the_network_is_asked_for_by_its_hosts(harness: ToolHarness) 
                  allow it with a rule such as `network_access(HOST)`";
     let listed = "the rule `tools.web_requests.allowed_domains` needs approval";
     let table = [
-        (json!({"network": true}), "the rule `built-in:network` needs approval"),
+        (
+            json!({"network": true}),
+            "the rule `built-in:network` needs approval for the network without named hosts, which nobody can give in \
+             this run; name the hosts in `domains`, since a rule allows some",
+        ),
         (json!({"network": true, "domains": ["crates.io"]}), listed),
         // Listed for the tools of the web, which does not say that a program may send there.
         (json!({"network": true, "domains": ["docs.python.org", "api.github.com"]}), "built-in:network"),
@@ -140,8 +144,13 @@ pub(crate) async fn the_network_is_asked_for_by_its_hosts(harness: ToolHarness) 
         let output = harness.call("run_shell_command", arguments.clone()).await;
         assert!(said(&output).contains(expected), "{arguments}: {}", said(&output));
     }
-    let role = Grant { permissions: [Permission::CodeExecution].into(), ..Grant::clone(&harness.scope.grant) };
+    // Without a rule for any host, naming one is no way.
     let mut harness = harness;
+    harness.scope.policy = policy(&[]);
+    let output = harness.call("run_shell_command", json!({"command": "touch a", "network": true})).await;
+    let nobody = "the rule `built-in:network` needs approval, which nobody can give in this run; do without the call";
+    assert!(said(&output).contains(nobody), "{}", said(&output));
+    let role = Grant { permissions: [Permission::CodeExecution].into(), ..Grant::clone(&harness.scope.grant) };
     harness.scope.grant = Arc::new(role);
     let networked = json!({"command": "touch a", "network": true, "domains": ["example.org"]});
     let output = harness.call("run_shell_command", networked).await;

@@ -322,9 +322,43 @@ fn a_module_of_rust_that_is_nowhere_is_named() {
         let text = format!(
             "=== Cargo.toml\n[package]\nname = \"p\"\nversion = \"1\"\nedition = \"2021\"\n=== src/lib.rs\n{code}\n"
         );
-        let graph = graph(&text, NEVER).unwrap();
-        let nowhere: Vec<String> =
-            graph.unresolved.iter().map(|one| format!("{}:{} {}", one.file, one.line, one.target)).collect();
-        assert_eq!(nowhere.join(", "), expected, "{code}");
+        assert_eq!(nowhere(&text), expected, "{code}");
     }
+}
+
+/// Returns the imports of a project that lead nowhere, one a line.
+fn nowhere(text: &str) -> String {
+    let graph = graph(text, NEVER).unwrap();
+    let lines: Vec<String> =
+        graph.unresolved.iter().map(|one| format!("{}:{} {}", one.file, one.line, one.target)).collect();
+    lines.join("\n")
+}
+
+/// A package of the project has the modules that it has files for, unless a build makes them.
+#[test]
+fn a_module_of_python_that_is_nowhere_is_named() {
+    let table = [
+        ("import app.missing", "x.py:1 app.missing"),
+        ("from app.missing import thing", "x.py:1 app.missing"),
+        ("import app.part.missing.deep", "x.py:1 app.part.missing.deep"),
+        ("import app.there", ""),
+        ("from app import missing", ""),
+        ("import app.there.attribute", ""),
+        ("import app._speed", ""),
+        ("import app.fast", ""),
+        ("import app.other_pb2", ""),
+        ("from _typeshed import SupportsRead", ""),
+    ];
+    for (code, expected) in table {
+        let text = format!(
+            "=== pyproject.toml\n[project]\nname = \"p\"\nversion = \"1\"\n=== app/__init__.py\n=== app/there.py\n\
+             === app/part/__init__.py\n=== app/fast.pyx\n=== x.py\n{code}\n"
+        );
+        assert_eq!(nowhere(&text), expected, "{code}");
+        assert_eq!(graph(&text, NEVER).unwrap().undeclared, [], "{code}");
+    }
+    // Beside the file is only a part of the package.
+    let text =
+        "=== src/app/__init__.py\n=== src/app/there.py\n=== tests/app/__init__.py\n=== tests/x.py\nimport app.there\n";
+    assert_eq!(nowhere(text), "");
 }

@@ -10,6 +10,9 @@ use super::super::standard;
 use super::model::Found;
 use crate::language::Language;
 
+/// The endings of what modules of Python are built from, or built to.
+const BUILT: [&str; 8] = [".c", ".cc", ".cpp", ".cu", ".pyd", ".pyx", ".rs", ".so"];
+
 /// The modules of the project.
 pub(super) struct Modules<'p> {
     index: &'p Index<'p>,
@@ -74,7 +77,10 @@ impl<'p> Modules<'p> {
         if standard::is_of_python(top) && !is_own {
             return vec![Found::Standard(top.to_owned())];
         }
-        if let Some(home) = roots.iter().find(|root| homes.contains(&root.as_str())) {
+        let mut own = roots.iter().filter(|root| homes.contains(&root.as_str()));
+        if let Some(first) = own.next() {
+            // Where the module is not in the first place, another one may have it.
+            let home = std::iter::once(first).chain(own).find(|home| self.has(home, target)).unwrap_or(first);
             return self.below(home, target, import, false);
         }
         // What is imported from a shared package, such as `google.cloud`, tells of which distribution it is.
@@ -87,16 +93,18 @@ impl<'p> Modules<'p> {
 
     fn below(&self, home: &str, target: &str, import: &Import, is_relative: bool) -> Vec<Found> {
         let (mut place, mut last, mut is_whole) = (home.to_owned(), self.step(home), true);
+        let mut is_missing = is_relative;
         for name in target.split('.').filter(|name| !name.is_empty()) {
             let inner = join(&place, name).unwrap_or_default();
             let Some(step) = self.step(&inner) else {
                 is_whole = false;
+                is_missing |= matches!(&last, Some(Step::File(path)) if is_package(path)) && !self.is_built(&inner);
                 break;
             };
             (place, last) = (inner, Some(step));
         }
         let module = match last {
-            Some(Step::File(path)) if is_whole || !is_relative => Some(path),
+            Some(Step::File(path)) if is_whole || !is_missing => Some(path),
             _ => None,
         };
         let mut found = Vec::new();
@@ -118,6 +126,22 @@ impl<'p> Modules<'p> {
             None => {}
         }
         found
+    }
+
+    /// Reports whether a folder has each part of a module's path.
+    fn has(&self, home: &str, target: &str) -> bool {
+        let mut place = home.to_owned();
+        target.split('.').all(|name| {
+            place = join(&place, name).unwrap_or_default();
+            self.step(&place).is_some()
+        })
+    }
+
+    /// Reports whether a module without a file of Python may be built: it has other sources, or a name that such have.
+    fn is_built(&self, base: &str) -> bool {
+        let name = base.rsplit('/').next().unwrap_or_default();
+        let is_named = name.starts_with('_') || name.contains("version") || name.contains("_pb2");
+        is_named || BUILT.iter().any(|ending| self.index.has(&format!("{base}{ending}")))
     }
 
     /// Reports whether a module in a folder has a file.
@@ -154,6 +178,11 @@ impl<'p> Modules<'p> {
         roots.extend(self.packages.iter().cloned());
         roots
     }
+}
+
+/// Reports whether a file is that of a package.
+fn is_package(path: &str) -> bool {
+    path.ends_with("__init__.py") || path.ends_with("__init__.pyi")
 }
 
 /// Returns the folders in which the modules of a package may be.

@@ -362,3 +362,35 @@ fn a_module_of_python_that_is_nowhere_is_named() {
         "=== src/app/__init__.py\n=== src/app/there.py\n=== tests/app/__init__.py\n=== tests/x.py\nimport app.there\n";
     assert_eq!(nowhere(text), "");
 }
+
+/// A package of the project has the types that it has files for, unless others may bring or make them.
+#[test]
+fn a_type_of_java_that_is_nowhere_is_named() {
+    let table = [
+        ("org.acme.model.Gone", "", "A.java:2 org.acme.model.Gone"),
+        ("org.acme.model.Gone.Inner", "", "A.java:2 org.acme.model.Gone.Inner"),
+        ("static org.acme.model.Gone.f", "", "A.java:2 org.acme.model.Gone"),
+        ("org.acme.model.User", "", ""),
+        ("org.acme.model.User.Inner", "", ""),
+        ("org.acme.model.*", "", ""),
+        ("org.acme.gone.Gone", "", ""),
+        ("org.springframework.web.Gone", "", ""),
+        ("org.acme.model.QUser", "", ""),
+        ("org.acme.model.User_", "", ""),
+        ("org.acme.model.UserMapperImpl", "", ""),
+        ("org.acme.model.Gone", "=== b/Gone.kt\n", ""),
+        ("org.acme.model.Gone", "=== b/build.gradle\ndependencies {\n    api 'org.acme.other:thing:1'\n}\n", ""),
+        (
+            "org.acme.model.Gone",
+            "=== b/build.gradle\ndependencies {\n    api 'org.other:thing:1'\n}\n",
+            "A.java:2 org.acme.model.Gone",
+        ),
+    ];
+    for (import, more, expected) in table {
+        let text = format!(
+            "{more}=== A.java\npackage org.acme;\nimport {import};\nclass A {{ }}\n\
+             === User.java\npackage org.acme.model;\npublic class User {{ }}\n"
+        );
+        assert_eq!(nowhere(&text), expected, "{import} {more}");
+    }
+}

@@ -170,6 +170,6 @@ pub(crate) async fn only_what_a_manifest_lacks_is_called_undeclared(harness: Too
     let output = harness.call(TOOL, json!({})).await;
     let text = said(&output);
     assert!(text.contains(", 1 undeclared package, "), "{text}");
-    assert_eq!((text.matches(", not declared,").count(), text.matches(", no manifest,").count()), (1, 2), "{text}");
+    assert_eq!((text.matches(", not declared,").count(), text.matches(", in no manifest,").count()), (1, 2), "{text}");
     assert!(text.contains("lodash (npm), not declared, 1 module"), "{text}");
 }

@@ -3,15 +3,25 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::imports::{FileImports, Form, Import};
+use super::super::manifest::Ecosystem;
 use super::super::project::Index;
 use super::super::standard;
 use super::model::Found;
 use crate::language::Language;
 
+/// The endings of files that types of Java may be made from.
+const SOURCES: [&str; 11] =
+    [".aj", ".avsc", ".fbs", ".g4", ".groovy", ".kt", ".proto", ".scala", ".thrift", ".wsdl", ".xsd"];
+/// What processors of annotations add to the names of types.
+const MADE: [&str; 10] =
+    ["AutoValue_", "BuildConfig", "Builder", "Dagger", "Factory", "Generated", "Grpc", "Impl", "Mapper", "Messages"];
+
 /// The types of the project.
 pub(super) struct Types<'p> {
     files: HashMap<String, &'p str>,
     packages: HashSet<&'p str>,
+    /// The packages of the project whose types are only those of its files.
+    whole: HashSet<&'p str>,
 }
 
 impl<'p> Types<'p> {
@@ -23,7 +33,16 @@ impl<'p> Types<'p> {
             packages.insert(package);
             files.entry(qualified(package, stem)).or_insert(path.as_str());
         }
-        Types { files, packages }
+        let paths = &index.project.paths;
+        let is_made = paths.iter().any(|path| SOURCES.iter().any(|ending| path.ends_with(ending)));
+        let java = |ecosystem: Ecosystem| matches!(ecosystem, Ecosystem::Gradle | Ecosystem::Maven);
+        let manifests = index.project.manifests.iter().filter(|manifest| java(manifest.ecosystem));
+        let others = manifests.flat_map(|manifest| &manifest.dependencies).filter(|one| one.own.is_none());
+        // What has the same owner may have a part of the same package.
+        let owners: HashSet<&str> = others.map(|one| owner(&one.name)).collect();
+        let is_whole = |package: &&str| !is_made && !package.is_empty() && !owners.contains(owner(package));
+        let whole = packages.iter().copied().filter(is_whole).collect();
+        Types { files, packages, whole }
     }
 
     /// Returns what an import leads to.
@@ -42,8 +61,19 @@ impl<'p> Types<'p> {
             Some(outer) if self.packages.contains(outer) => Found::Nothing,
             _ if import.form == Form::Mention => Found::Nothing,
             _ if standard::is_of_java(target) => Found::Standard(package_of(target)),
+            None if self.is_missing(target) => Found::Missing,
             _ => Found::Package(outer.unwrap_or(target).to_owned()),
         }
+    }
+
+    /// Reports whether a type should be in a package of the project, and no processor of annotations makes it.
+    fn is_missing(&self, target: &str) -> bool {
+        let package = package_of(target);
+        let name = target.strip_prefix(&package).and_then(|rest| rest.split('.').nth(1)).unwrap_or_default();
+        let is_plain = name.chars().all(char::is_alphanumeric) && !MADE.iter().any(|part| name.contains(part));
+        // Types of queries are called like `QUser`.
+        let is_query = name.starts_with('Q') && name.chars().nth(1).is_some_and(char::is_uppercase);
+        name.len() > 1 && is_plain && !is_query && self.whole.contains(package.as_str())
     }
 
     /// Returns the file of a type, which may be inside another one.
@@ -76,6 +106,13 @@ impl<'p> Types<'p> {
 
 fn qualified(package: &str, name: &str) -> String {
     if package.is_empty() { name.to_owned() } else { format!("{package}.{name}") }
+}
+
+/// Returns the first two parts of a package, or of the group of an artifact: whose it is.
+fn owner(name: &str) -> &str {
+    let group = name.split(':').next().unwrap_or_default();
+    let end = group.match_indices('.').nth(1).map_or(group.len(), |(at, _)| at);
+    group.get(..end).unwrap_or_default()
 }
 
 /// Returns the part of a path before its first type.

@@ -214,7 +214,7 @@ fn external(package: &ExternalPackage, is_undeclared: bool) -> String {
         if requirements.is_empty() { String::new() } else { format!(" {}", listed(requirements.into_iter())) };
     let declared = match package.declared.as_slice() {
         [] if is_undeclared => ", not declared".to_owned(),
-        [] => ", no manifest".to_owned(),
+        [] => ", in no manifest".to_owned(),
         [one] => format!(", {}:{}", one.manifest, one.line),
         [one, more @ ..] => format!(", {}:{} and {} more", one.manifest, one.line, more.len()),
     };

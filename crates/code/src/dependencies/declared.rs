@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::manifest::{Ecosystem, Manifest, normalized};
-use super::resolve::ident;
+use super::resolve::library_names;
 
 /// Distributions of Python with the modules that they bring, where these have another name.
 const MODULES: &[(&str, &[&str])] = &[
@@ -104,7 +104,7 @@ impl Declared {
 /// Returns what code imports of a dependency.
 fn keys(ecosystem: Ecosystem, name: &str) -> Vec<String> {
     match ecosystem {
-        Ecosystem::Cargo => vec![ident(name)],
+        Ecosystem::Cargo => library_names(name),
         Ecosystem::Go | Ecosystem::Npm => vec![name.to_owned()],
         Ecosystem::CMake => vec![name.to_ascii_lowercase()],
         Ecosystem::Python => modules(name),

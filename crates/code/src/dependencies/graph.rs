@@ -80,6 +80,8 @@ struct Builder<'p> {
     /// The files that were counted for each undeclared package.
     counted: HashSet<(&'p str, String)>,
     unresolved: Vec<UnresolvedImport>,
+    /// The manifests whose code imports packages that none declares.
+    lacking: HashSet<usize>,
 }
 
 impl<'p> Builder<'p> {
@@ -94,6 +96,7 @@ impl<'p> Builder<'p> {
             undeclared: BTreeMap::new(),
             counted: HashSet::new(),
             unresolved: Vec::new(),
+            lacking: HashSet::new(),
         }
     }
 
@@ -244,6 +247,7 @@ impl<'p> Builder<'p> {
         let settings = || current.manifests.iter().filter_map(|number| Some(&self.index.manifest(*number)?.settings));
         let is_computed = |settings: &Settings| matches!(settings, Settings::Python(python) if python.is_computed);
         if is_judged && settings().any(Settings::are_of_package) && !settings().any(is_computed) {
+            self.lacking.extend(&current.manifests);
             let file = current.path.to_owned();
             let first = UndeclaredPackage { ecosystem, name: name.to_owned(), file, line, files: 0 };
             self.undeclared.entry((ecosystem, name.to_owned())).or_insert(first).files += 1;
@@ -275,7 +279,8 @@ impl<'p> Builder<'p> {
         let used: HashSet<(usize, usize)> = self.users.keys().copied().collect();
         let files = self.index.project.code.iter().map(|(path, imports)| (path.as_str(), imports.language));
         let paths = &self.index.project.paths;
-        let unused = Usage { manifests, used: &used, files: files.collect(), paths }.unused(stop)?;
+        let (files, lacking) = (files.collect(), &self.lacking);
+        let unused = Usage { manifests, used: &used, files, lacking, paths }.unused(stop)?;
         self.unresolved.sort_by(|left, right| (&left.file, left.line).cmp(&(&right.file, right.line)));
         Ok(DependencyGraph {
             modules,

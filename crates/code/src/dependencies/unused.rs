@@ -64,6 +64,7 @@ const TOOLS: [&str; 36] = [
     "uv",
     "yapf",
 ];
+const FEATURES: &str = "it may only select features of a package that others use";
 const TOOL: &str = "a tool or a plugin, which need no import";
 const TYPES: &str = "types, which need no import";
 /// The endings of files with scripts of JavaScript that are not read.
@@ -77,6 +78,8 @@ pub(super) struct Usage<'u> {
     pub(super) used: &'u HashSet<(usize, usize)>,
     /// The files of code with their languages.
     pub(super) files: Vec<(&'u str, Language)>,
+    /// The manifests whose code imports packages that none declares.
+    pub(super) lacking: &'u HashSet<usize>,
     /// The paths of all files.
     pub(super) paths: &'u [String],
 }
@@ -93,6 +96,7 @@ impl Usage<'_> {
                 continue;
             }
             let (used, has_components) = (self.used_names(number, manifest), self.has_components(manifest));
+            let lacks = self.lacking.contains(&number);
             for dependency in &manifest.dependencies {
                 if stop() {
                     return Err(CodeError::Stopped);
@@ -106,7 +110,7 @@ impl Usage<'_> {
                     line: dependency.line,
                     name: dependency.name.clone(),
                     kind: dependency.kind,
-                    perhaps: perhaps(manifest, dependency, has_components).map(str::to_owned),
+                    perhaps: perhaps(manifest, dependency, has_components, lacks).map(str::to_owned),
                 });
             }
         }
@@ -207,22 +211,24 @@ fn is_program(settings: &NpmSettings, name: &str) -> bool {
     settings.script_words.iter().any(is_one)
 }
 
-/// Returns why a dependency may be needed without being imported.
-fn perhaps(manifest: &Manifest, dependency: &Dependency, has_components: bool) -> Option<&'static str> {
+/// Returns why a dependency may be needed without being imported; `lacks` says whether code imports what is not declared.
+fn perhaps(manifest: &Manifest, dependency: &Dependency, has_components: bool, lacks: bool) -> Option<&'static str> {
     let of_components = if has_components { Some(OF_COMPONENTS) } else { None };
     match &manifest.settings {
-        Settings::Cargo(_) => of_cargo(dependency),
+        Settings::Cargo(settings) => of_cargo(&settings.forwarded, dependency, lacks),
         Settings::Npm(_) => of_npm(dependency).or(of_components),
         Settings::Python(_) | Settings::Requirements { .. } => of_python(dependency),
         _ => None,
     }
 }
 
-fn of_cargo(dependency: &Dependency) -> Option<&'static str> {
+fn of_cargo(forwarded: &[String], dependency: &Dependency, lacks: bool) -> Option<&'static str> {
     if dependency.name.ends_with("-sys") {
         Some("a native library, which may only be linked")
-    } else if !dependency.features.is_empty() {
-        Some("it may only select features of a package that others use")
+    } else if !dependency.features.is_empty() || forwarded.iter().any(|name| name == dependency.known_as()) {
+        Some(FEATURES)
+    } else if lacks {
+        Some("its library may have another name")
     } else {
         None
     }

@@ -394,3 +394,30 @@ fn a_type_of_java_that_is_nowhere_is_named() {
         assert_eq!(nowhere(&text), expected, "{import} {more}");
     }
 }
+
+/// Code knows a crate by the name of its library, and what no code names may be needed for its features.
+#[test]
+fn a_crate_is_used_by_any_name_that_it_has() {
+    let (features, named) =
+        (Some("it may only select features of a package that others use"), Some("its library may have another name"));
+    let own = "use lib_name::X;\n=== other/Cargo.toml\n[package]\nname = \"my-dep\"\nversion = \"1\"\n[lib]\n\
+        name = \"lib_name\"\n=== other/src/lib.rs\npub struct X;";
+    let optional = "[dependencies]\nmy-dep = { version = \"1\", optional = true }\n[features]\n";
+    let table = [
+        ("[dependencies]\nx = { package = \"my-dep\", version = \"1\" }", "fn f() { x::g(); }", None),
+        ("[target.'cfg(unix)'.dependencies]\nmy-dep = \"1\"", "fn f() { my_dep::g(); }", None),
+        ("[build-dependencies]\nmy-dep = \"1\"", "\n=== build.rs\nfn main() { my_dep::g(); }", None),
+        ("[dependencies]\nrustls-webpki = \"1\"", "fn f() { webpki::g(); }", None),
+        ("[dependencies]\nmy-dep = { path = \"other\" }", own, None),
+        (&format!("{optional}x = [\"dep:my-dep\", \"my-dep?/std\"]"), "", Some(features)),
+        (&format!("{optional}x = [\"my-dep/std\"]"), "", Some(features)),
+        (&format!("{optional}x = [\"dep:my-dep\"]"), "", Some(None)),
+        ("[dependencies]\nmy-dep = \"1\"", "use other_name::X;", Some(named)),
+        ("[dependencies]\nmy-dep = \"1\"", "", Some(None)),
+    ];
+    for (dependencies, code, expected) in table {
+        let found = unused_of_cargo(dependencies, code);
+        let found: Vec<Option<&str>> = found.iter().map(|(_, perhaps)| perhaps.as_deref()).collect();
+        assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{dependencies} {code}");
+    }
+}

@@ -92,6 +92,11 @@ fn settings(root: &DeTable<'_>, lines: &Lines) -> CargoSettings {
         let tables = targets.filter_map(|target| target.get_ref().as_table());
         settings.roots.extend(tables.filter_map(|target| text(target, "path")));
     }
+    if let Some(features) = table(root, &["features"]) {
+        let selected = entries(features).into_iter().flat_map(|(name, _, _)| texts(features, name));
+        let name = |feature: String| Some(feature.split_once('/')?.0.trim_end_matches('?').to_owned());
+        settings.forwarded = selected.filter_map(name).collect();
+    }
     if let Some(workspace) = table(root, &["workspace"]) {
         settings.is_workspace = true;
         settings.members = texts(workspace, "members");

@@ -228,6 +228,8 @@ pub(crate) struct CargoSettings {
     pub(crate) shared: BTreeMap<String, Dependency>,
     pub(crate) shared_version: Option<String>,
     pub(crate) inherits_version: bool,
+    /// The dependencies of which its features select features.
+    pub(crate) forwarded: Vec<String>,
 }
 
 /// What a `package.json` says.

@@ -11,4 +11,4 @@ mod rust;
 
 pub(super) use model::Found;
 pub(super) use resolver::{Resolver, module_of};
-pub(super) use rust::ident;
+pub(super) use rust::library_names;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::imports::{Form, Import, ModuleDeclaration};
-use super::super::manifest::{Ecosystem, Manifest, Settings};
+use super::super::manifest::{Dependency, Ecosystem, Manifest, Settings};
 use super::super::place::{folder_of, join};
 use super::super::project::{Index, folder};
 use super::super::standard;
@@ -18,6 +18,23 @@ const MAX_HOPS: usize = 8;
 const GLOB_HOPS: usize = 4;
 /// The folders in which cargo looks for targets.
 const TARGETS: [&str; 4] = ["src/bin", "tests", "examples", "benches"];
+/// Packages from elsewhere with the names of their libraries, where these are others.
+const LIBRARIES: [(&str, &str); 14] = [
+    ("Inflector", "inflector"),
+    ("cairo-rs", "cairo"),
+    ("freetype-rs", "freetype"),
+    ("lmdb-rkv", "lmdb"),
+    ("md-5", "md5"),
+    ("new_debug_unreachable", "debug_unreachable"),
+    ("rust-argon2", "argon2"),
+    ("rust-crypto", "crypto"),
+    ("rust-ini", "ini"),
+    ("rust-lzma", "lzma"),
+    ("rust-s3", "s3"),
+    ("rustls-webpki", "webpki"),
+    ("sha-1", "sha1"),
+    ("xml-rs", "xml"),
+];
 
 /// All crates.
 pub(super) struct Crates<'p> {
@@ -136,8 +153,12 @@ impl<'p> Crates<'p> {
         let mut roots: Vec<(usize, String, bool)> = Vec::new();
         for (manifest, number) in self.index.project.manifests.iter().zip(0..) {
             let Settings::Cargo(settings) = &manifest.settings else { continue };
-            let dependencies = manifest.dependencies.iter().map(|one| (ident(one.known_as()), one.own.clone()));
-            self.dependencies.insert(number, dependencies.collect());
+            let names = |one: &Dependency| {
+                let own = one.own.clone();
+                self.names_of(one).into_iter().map(move |name| (name, own.clone()))
+            };
+            let dependencies: HashMap<String, Option<String>> = manifest.dependencies.iter().flat_map(names).collect();
+            self.dependencies.insert(number, dependencies);
             let folder = folder(manifest);
             let library = settings.library_root.as_deref().unwrap_or("src/lib.rs");
             let others = settings.build.iter().chain(&settings.roots).map(|path| (path.as_str(), false));
@@ -165,6 +186,13 @@ impl<'p> Crates<'p> {
             self.crates.push(Crate { manifest, root });
         }
         Ok(())
+    }
+
+    /// Returns the names that code may have for a dependency.
+    fn names_of(&self, dependency: &Dependency) -> Vec<String> {
+        let own = dependency.own.as_deref().filter(|_| dependency.alias.is_none());
+        let library = own.and_then(|own| library_name(self.index.manifest(self.index.manifest_at(own)?)?));
+        library.map_or_else(|| library_names(dependency.known_as()), |library| vec![library])
     }
 
     fn add_modules(&mut self, number: usize) -> Result<(), CodeError> {
@@ -444,8 +472,14 @@ impl<'p> Crates<'p> {
     }
 }
 
+/// Returns the names that code may have for a package from elsewhere.
+pub(in super::super) fn library_names(package: &str) -> Vec<String> {
+    let known = LIBRARIES.iter().filter(|(known, _)| *known == package).map(|(_, library)| (*library).to_owned());
+    std::iter::once(ident(package)).chain(known).collect()
+}
+
 /// Returns a name as it is in code.
-pub(in super::super) fn ident(name: &str) -> String {
+fn ident(name: &str) -> String {
     name.replace('-', "_")
 }
 

@@ -211,7 +211,8 @@ fn is_program(settings: &NpmSettings, name: &str) -> bool {
     settings.script_words.iter().any(is_one)
 }
 
-/// Returns why a dependency may be needed without being imported; `lacks` says whether code imports what is not declared.
+/// Returns why a dependency may be needed without being imported; `lacks` says whether code imports what is not
+/// declared.
 fn perhaps(manifest: &Manifest, dependency: &Dependency, has_components: bool, lacks: bool) -> Option<&'static str> {
     let of_components = if has_components { Some(OF_COMPONENTS) } else { None };
     match &manifest.settings {

@@ -421,3 +421,16 @@ fn a_crate_is_used_by_any_name_that_it_has() {
         assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{dependencies} {code}");
     }
 }
+
+/// `extern crate` names a crate, or this one, for all of its modules.
+#[test]
+fn a_crate_may_be_renamed_in_code() {
+    let text = "=== Cargo.toml\n[package]\nname = \"p\"\nversion = \"1\"\nedition = \"2021\"\n\
+        [dependencies]\nmy-dep = \"1\"\n=== src/lib.rs\nextern crate my_dep as other;\nextern crate self as me;\nmod a;\nmod b;\n\
+        === src/a.rs\nuse other::X;\nuse me::b::Y;\n=== src/b.rs\npub struct Y;\n";
+    let graph = graph(text, NEVER).unwrap();
+    assert_eq!((graph.undeclared, graph.unused), (Vec::new(), Vec::new()));
+    let imports: Vec<&ImportTarget> = graph.modules[0].imports.iter().map(|import| &import.to).collect();
+    let (package, module) = (ImportTarget::Package("my-dep".to_owned()), ImportTarget::Module("src/b.rs".to_owned()));
+    assert_eq!(imports, [&package, &module]);
+}

@@ -415,11 +415,23 @@ impl<'p> Crates<'p> {
                 None => Lead::Outside(Found::Own(package)),
             });
         }
+        if let Some(found) = self.renamed(from, name, rest, hops) {
+            return Some(found);
+        }
         let library = self.libraries.get(&manifest).filter(|library| **library != from.owner)?;
         if library_name(self.index.manifest(manifest)?)? != name {
             return None;
         }
         Some(self.descend(Place { owner: *library, module: String::new() }, rest, hops))
+    }
+
+    /// Returns what a path leads to that begins with a name of a crate which `extern crate … as` gives it.
+    fn renamed(&self, from: &Place, name: &str, rest: &[&str], hops: usize) -> Option<Lead> {
+        let root = Place { owner: from.owner, module: String::new() };
+        let import = self.names.get(&(self.spot(&root)?.file, "", name))?;
+        let target = import.target.strip_prefix("::").filter(|target| *target != name && !target.contains("::"))?;
+        let hops = hops.checked_sub(1).filter(|hops| *hops > 0)?;
+        if target == "self" { Some(self.descend(root, rest, hops)) } else { self.elsewhere(&root, target, rest, hops) }
     }
 
     /// Follows names from a module on.
@@ -513,8 +525,8 @@ fn is_target(path: &str, folder: &str) -> bool {
     })
 }
 
-/// Returns the files that a module may be, the likely ones first; none if it is outside of the project. `is_beside` says
-/// whether they are in the folder of the file that declares it.
+/// Returns the files that a module may be, the likely ones first; none if it is outside of the project. `is_beside`
+/// says whether they are in the folder of the file that declares it.
 fn candidates(file: &str, is_beside: bool, declared: &ModuleDeclaration) -> Vec<String> {
     let folder = folder_of(file);
     let file_name = file.rsplit('/').next().unwrap_or_default();

@@ -142,6 +142,8 @@ const WALLS: [Wall; 15] = [
             // Parses the descriptions of tools, with the position of an error; no dependencies,
             // compiles in under a second.
             "roxmltree",
+            // Hashes the numbers of inodes; tiktoken-rs uses it as well.
+            "rustc-hash",
             "sha2",
             // Finds the lines that are most similar to a requested text.
             "strsim",

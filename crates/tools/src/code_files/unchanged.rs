@@ -6,11 +6,11 @@
 //! one is used is noticed again.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use orchestrate_code::LanguageHint;
+use rustc_hash::FxHashMap;
 
 use crate::contents::FileStamp;
 
@@ -24,8 +24,8 @@ const NEIGHBOURS: u64 = 64;
 /// The results that are found by metadata.
 pub(super) struct Unchanged(Vec<Mutex<Part>>);
 
-/// By the analysis and the number of the inode.
-type Part = HashMap<(TypeId, u64), OfFile>;
+/// By the analysis and the number of the inode, which the file system chooses: no agent can make many that collide.
+type Part = FxHashMap<(TypeId, u64), OfFile>;
 
 struct OfFile {
     stamp: FileStamp,

@@ -157,11 +157,37 @@ pub(crate) async fn a_registry_that_wants_a_password_is_for_the_user(mut harness
         "{}",
         output.text()
     );
+}
+
+/// The public index would be asked in the place of one that is not passed on, and learn the name of a private package.
+pub(crate) async fn an_index_that_cannot_be_asked_is_not_replaced(mut harness: ToolHarness) {
     put_pip(&harness).unwrap();
-    harness.put("requirements.txt", "--index-url https://me:secret-4711@pypi.corp.example/simple\n").unwrap();
-    let output = install(&harness).await;
-    let named = format!("[`requirements.txt` names a registry with a password or a token, and {hint}");
-    assert!(output.text().contains(&named) && !output.text().contains("secret-4711"), "{}", output.text());
+    harness.scope.ask_parks = true;
+    let source = "[[tool.poetry.source]]\nname = \"corp\"\nurl = \"https://pypi.corp.example/simple\"\n";
+    for (file, text, expected) in [
+        ("requirements.txt", "--index-url https://me:secret-4711@pypi.corp.example/simple\n", "a user or a password"),
+        ("requirements.txt", "-r pins/base.txt\n", "a user or a password"),
+        ("requirements/base.txt", "-i https://${ME}:${PASSWORD}@pypi.corp.example/simple\n", "a user or a password"),
+        ("pip.conf", "[global]\nindex-url = https://me:secret-4711@pypi.corp.example/simple\n", "a user or a password"),
+        ("requirements.txt", "--no-index\n--find-links wheels\n", "says that no registry is asked"),
+        ("pyproject.toml", source, "names the registry https://pypi.corp.example/simple, which"),
+    ] {
+        harness.put("pins/base.txt", "--extra-index-url https://me:secret-4711@pypi.corp.example/simple\n").unwrap();
+        harness.put(file, text).unwrap();
+        let output = harness.call("install_package", json!({"package": "greeting"})).await;
+        let is_refused = said(&output).starts_with("Retry: `") && said(&output).contains(expected);
+        assert!(is_refused && !said(&output).contains("secret-4711"), "{file}: {}", said(&output));
+        std::fs::remove_file(harness.path().join(file)).unwrap();
+    }
+    harness.put("package.json", "{}").unwrap();
+    harness.put(".npmrc", "//npm.corp.example/:_authToken=secret-4711\n").unwrap();
+    let call = json!({"package": "greeting", "language": "javascript"});
+    let output = harness.call("install_package", call.clone()).await;
+    assert!(said(&output).contains("`.npmrc` contains a password or a token for a registry"), "{}", said(&output));
+    // A variable is none.
+    harness.put(".npmrc", "//npm.corp.example/:_authToken=${NPM_TOKEN}\n").unwrap();
+    let outcome = harness.outcome("install_package", call).await;
+    assert!(matches!(outcome, CallOutcome::NeedsApproval { .. }), "{outcome:?}");
 }
 
 pub(crate) async fn a_project_says_which_manager_installs(mut harness: ToolHarness) {

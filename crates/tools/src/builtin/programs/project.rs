@@ -14,7 +14,7 @@ const LISTING_TIME: Duration = Duration::from_secs(10);
 /// Number of bytes of a manifest that are read.
 const MANIFEST_BYTES: u64 = 1 << 18;
 /// The folders whose entries are listed, as far as git does not ignore them.
-const LISTED: &[&str] = &["", "src", "test", "tests", "__tests__", "build"];
+const LISTED: &[&str] = &["", "src", "test", "tests", "__tests__", "build", "requirements"];
 /// Files that git may ignore, and those in folders that are not listed.
 const MARKS: &[&str] = &[
     ".yarn/cache",
@@ -123,6 +123,11 @@ impl Project {
             let (parent, name) = crate::path::split(path);
             parent == folder && is_one(name)
         })
+    }
+
+    /// Returns the entries of a folder that is listed.
+    pub(super) fn entries<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
+        self.present.iter().map(String::as_str).filter(move |path| crate::path::split(path).0 == folder)
     }
 
     /// Returns the kinds of project that it is, the one whose programs come first before the others.

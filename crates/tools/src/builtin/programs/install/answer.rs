@@ -40,7 +40,7 @@ pub(super) struct Installed {
     /// What could not be reached, with the reason.
     pub(super) unreached: BTreeSet<String>,
     /// The file of the project that names a login for a registry.
-    pub(super) login: Option<&'static str>,
+    pub(super) login: Option<String>,
     /// Hosts that the lock file names, and that belong to no registry.
     pub(super) foreign: Vec<Host>,
 }
@@ -98,7 +98,7 @@ pub(super) fn answer(ran: &Ran, installed: Installed) -> Answer {
     }
     parts.extend(refusals(&installed.egress, &installed.unreached));
     if failed.is_some() {
-        parts.extend(login::hint(login::is_wanted(ran), installed.login).map(|hint| format!("[{hint}]")));
+        parts.extend(login::hint(login::is_wanted(ran), installed.login.as_deref()).map(|hint| format!("[{hint}]")));
     }
     if !installed.foreign.is_empty() {
         let hosts: Vec<String> = installed.foreign.iter().map(Host::to_string).collect();

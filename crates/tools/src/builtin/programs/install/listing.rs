@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use orchestrate_core::host::Host;
 use orchestrate_sandbox::Cancel;
 
-use super::registries::addresses;
+use super::naming::addresses;
 use crate::error::ToolError;
 use crate::files::{Files, Flow, WalkLimits};
 use crate::path::split;

@@ -4,7 +4,7 @@
 use super::super::candidate::Ran;
 
 /// What package managers say to a registry that wants to know the user: pip, uv, npm, pnpm, yarn, cargo and go.
-const WANTED: [&str; 14] = [
+const WANTED: [&str; 16] = [
     "401 Unauthorized",
     "401 Client Error",
     "401 Error",
@@ -19,9 +19,15 @@ const WANTED: [&str; 14] = [
     "requires authentication",
     "no token found",
     "could not read Username",
+    "Failed to replace env in config",
+    "Environment variable not found",
 ];
 /// The keys of a project's files whose values are passwords and tokens.
 const KEYS: [&str; 6] = ["_authToken", "_auth", "_password", "npmAuthToken", "npmAuthIdent", "token"];
+
+/// What an agent can say of a package that only the user can install.
+pub(super) const BY_USER: &str = "say in your report that the user has to install the package in the checkout, from which \
+    `.worktreeinclude` brings `.venv` or `node_modules` into worktrees";
 
 /// Reports whether a package manager failed because a registry wants to know the user.
 pub(super) fn is_wanted(ran: &Ran) -> bool {
@@ -33,6 +39,12 @@ pub(super) fn is_wanted(ran: &Ran) -> bool {
 pub(super) fn is_named_in(text: &str) -> bool {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';']));
     lines.into_iter().any(|line| has_key(line) || has_login(line))
+}
+
+/// Reports whether such a file contains a password or a token, and not just a variable for one.
+pub(super) fn is_written_in(text: &str) -> bool {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';']));
+    lines.into_iter().any(|line| has_key(line) && !line.contains('$'))
 }
 
 /// Reports whether a line gives one of the keys a value: whether the word before a sign that does so is one. The same
@@ -50,17 +62,17 @@ fn has_login(line: &str) -> bool {
         .any(|rest| rest.split(['/', ' ', '"', '\'']).next().is_some_and(|host| host.contains('@')))
 }
 
-/// Returns what an agent is told: nothing, unless a registry wants a login or a file names one.
+/// Returns what an agent is told: nothing, unless a registry wants a login. That a file names one is no reason for another
+/// failure.
 pub(super) fn hint(is_wanted: bool, file: Option<&str>) -> Option<String> {
     let why = match (is_wanted, file) {
-        (false, None) => return None,
+        (false, _) => return None,
         (true, None) => "a registry wants a password or a token".to_owned(),
-        (_, Some(file)) => format!("`{file}` names a registry with a password or a token"),
+        (true, Some(file)) => format!("a registry wants a password or a token, for which `{file}` has a place"),
     };
     Some(format!(
         "{why}, and no job is given one, whether it is in the project or in the user's `~/.npmrc`, `pip.conf`, `.netrc` or \
-         variables: this registry cannot be used here. Do without the package, or say in your report that the user has to \
-         install it in the checkout, from which `.worktreeinclude` brings `.venv` or `node_modules` into worktrees"
+         variables: this registry cannot be used here. Do without the package, or {BY_USER}"
     ))
 }
 
@@ -94,8 +106,9 @@ mod tests {
 
     #[test]
     fn nothing_is_said_without_a_login() {
-        assert_eq!(hint(false, None), None);
+        assert_eq!([None, Some(".npmrc")].map(|file| hint(false, file)), [None, None]);
         assert!(hint(true, None).is_some_and(|hint| hint.starts_with("a registry wants a password or a token, and")));
-        assert!(hint(false, Some(".npmrc")).is_some_and(|hint| hint.starts_with("`.npmrc` names a registry")));
+        let placed = "a registry wants a password or a token, for which `.npmrc` has a place, and no job";
+        assert!(hint(true, Some(".npmrc")).is_some_and(|hint| hint.starts_with(placed)));
     }
 }

@@ -7,7 +7,7 @@ use super::super::products::Products;
 use super::super::project::{Language, Project};
 use super::grammar::{Ecosystem, Requested};
 use super::listing::Listing;
-use super::registries::Indexes;
+use super::registries::{Indexes, Reader};
 use super::sharing::Sharing;
 
 /// What a manager does besides its commands.
@@ -19,6 +19,8 @@ pub(super) struct Install {
     pub(super) listing: Listing,
     /// The hosts that it asks unless it is told otherwise.
     pub(super) hosts: &'static [&'static str],
+    /// What of the project's files about registries it follows.
+    pub(super) reads: &'static [Reader],
     /// A folder that it makes, and that must not become part of the agent's work.
     pub(super) makes: Option<&'static str>,
     /// Whether later commands need what it has downloaded, from the worktree's own cache.
@@ -46,6 +48,12 @@ const NPM_REGISTRY: &[&str] = &["registry.npmjs.org"];
 const YARN_REGISTRY: &[&str] = &["registry.yarnpkg.com", "registry.npmjs.org"];
 const CRATES_IO: &[&str] = &["index.crates.io", "static.crates.io"];
 const GO_PROXY: &[&str] = &["proxy.golang.org", "sum.golang.org"];
+
+const OF_PIP: &[Reader] = &[Reader::Pip];
+const OF_UV: &[Reader] = &[Reader::Uv];
+const OF_NPM: &[Reader] = &[Reader::Npm];
+const OF_YARN: &[Reader] = &[Reader::Npm, Reader::Yarn];
+const OF_BERRY_ALONE: &[Reader] = &[Reader::Berry];
 
 const NO_SCRIPTS: &str = "the packages' own install scripts are not run";
 const SOURCES: &str = "a package without a wheel is built from its source, which runs its code in the sandbox";
@@ -150,10 +158,11 @@ pub(super) fn managers(
 const SYSTEM_PYTHON: &str = "python3";
 
 fn python(project: &Project, word: &str, indexes: &Indexes) -> Result<Vec<Manager>, String> {
-    let install = |from_source, listing, shares, note| Install {
+    let install = |from_source, listing, reads, shares, note| Install {
         from_source,
         listing,
         hosts: PYPI,
+        reads,
         makes: None,
         keeps_downloads: false,
         shares,
@@ -162,7 +171,7 @@ fn python(project: &Project, word: &str, indexes: &Indexes) -> Result<Vec<Manage
     };
     if project.has("uv.lock") || project.mentions(&["pyproject.toml"], "[tool.uv") {
         require_manifest(project, "pyproject.toml", "uv add")?;
-        let install = install(Some(words(&["uv", "add", "--", word])), Listing::Blocks("uv.lock"), None, "");
+        let install = install(Some(words(&["uv", "add", "--", word])), Listing::Blocks("uv.lock"), OF_UV, None, "");
         let uv = Candidate::new("uv", words(&["uv", "add", "--no-build", "--", word]), UV, install);
         return Ok(vec![Candidate { variables: VARIABLES_OF_UV, ..uv }]);
     }
@@ -189,8 +198,14 @@ fn python(project: &Project, word: &str, indexes: &Indexes) -> Result<Vec<Manage
     let of_pip = |wheels| command(&of_pip, ["--index-url", "--extra-index-url"], wheels);
     let of_uv = ["uv", "pip", "install", "--python", python];
     let of_uv = |wheels| command(&of_uv, ["--default-index", "--index"], wheels);
-    let pip = Candidate::new("pip", of_pip(true), PIP, install(Some(of_pip(false)), listing(), wheels, NOT_RECORDED));
-    let uv = Candidate::new("uv pip", of_uv(true), PIP, install(Some(of_uv(false)), listing(), wheels, NOT_RECORDED));
+    let pip =
+        Candidate::new("pip", of_pip(true), PIP, install(Some(of_pip(false)), listing(), OF_PIP, wheels, NOT_RECORDED));
+    let uv = Candidate::new(
+        "uv pip",
+        of_uv(true),
+        PIP,
+        install(Some(of_uv(false)), listing(), OF_PIP, wheels, NOT_RECORDED),
+    );
     let pip = Candidate { variables: VARIABLES_OF_PIP, ..pip.versioned(&[python, "-m", "pip", "--version"]) };
     Ok(vec![pip, Candidate { variables: VARIABLES_OF_UV, ..uv }])
 }
@@ -199,10 +214,11 @@ fn javascript(project: &Project, word: &str) -> Result<Manager, String> {
     let manifest: serde_json::Value = serde_json::from_str(project.text("package.json")).unwrap_or_default();
     let named = manifest.get("packageManager").and_then(serde_json::Value::as_str).unwrap_or_default();
     let (name, version) = named.split_once('@').unwrap_or((named, ""));
-    let install = |listing, hosts, makes| Install {
+    let install = |listing, hosts, reads, makes| Install {
         from_source: None,
         listing,
         hosts,
+        reads,
         makes,
         keeps_downloads: false,
         shares: None,
@@ -212,32 +228,34 @@ fn javascript(project: &Project, word: &str) -> Result<Manager, String> {
     let node_modules = Some("node_modules");
     if project.has("pnpm-lock.yaml") || name == "pnpm" {
         let argv = words(&["pnpm", "add", "--ignore-scripts", "--", word]);
-        let pnpm = Candidate::new("pnpm", argv, PNPM, install(Listing::Pnpm, NPM_REGISTRY, node_modules));
+        let pnpm = Candidate::new("pnpm", argv, PNPM, install(Listing::Pnpm, NPM_REGISTRY, OF_NPM, node_modules));
         return Ok(Candidate { variables: VARIABLES_OF_PNPM, ..pnpm });
     }
     let is_berry = project.has(".yarnrc.yml") || (name == "yarn" && !version.starts_with("1."));
     if is_berry {
         require_manifest(project, "package.json", "yarn add")?;
         let argv = words(&["yarn", "add", "--mode=skip-build", word]);
-        let berry = Candidate::new("yarn", argv, YARN, install(Listing::Yarn, YARN_REGISTRY, node_modules));
+        let berry =
+            Candidate::new("yarn", argv, YARN, install(Listing::Yarn, YARN_REGISTRY, OF_BERRY_ALONE, node_modules));
         let variables = if project.has(".yarn/cache") { VARIABLES_OF_BERRY } else { VARIABLES_OF_BERRY_WITHOUT_CACHE };
         return Ok(Candidate { variables, ..berry.making(OF_BERRY) });
     }
     if project.has("yarn.lock") || name == "yarn" {
         let argv = words(&["yarn", "add", "--ignore-scripts", "--non-interactive", "--no-progress", "--", word]);
-        let yarn = Candidate::new("yarn", argv, YARN, install(Listing::Yarn, YARN_REGISTRY, node_modules));
+        let yarn = Candidate::new("yarn", argv, YARN, install(Listing::Yarn, YARN_REGISTRY, OF_YARN, node_modules));
         return Ok(Candidate { variables: VARIABLES_OF_NPM, ..yarn });
     }
     refuse_others(project, &["bun.lock", "bun.lockb"])?;
     let argv = words(&["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--", word]);
-    let install = Install { shares: Some(Sharing::Npm), ..install(Listing::Npm, NPM_REGISTRY, node_modules) };
+    let install = Install { shares: Some(Sharing::Npm), ..install(Listing::Npm, NPM_REGISTRY, OF_NPM, node_modules) };
     let npm = Candidate::new("npm", argv, NPM, install);
     Ok(Candidate { variables: VARIABLES_OF_NPM, ..npm })
 }
 
 /// Adds the crate to the manifest, and downloads it with all others to the worktree's own cache.
 fn cargo(word: &str) -> Manager {
-    let install = caching(Listing::Blocks("Cargo.lock"), CRATES_IO, Sharing::Cargo);
+    let install =
+        Install { reads: &[Reader::Cargo], ..caching(Listing::Blocks("Cargo.lock"), CRATES_IO, Sharing::Cargo) };
     let cargo = Candidate::new("cargo", words(&["cargo", "fetch"]), CARGO, install);
     Candidate { before: vec![words(&["cargo", "add", word])], ..cargo }.making(PACKAGES)
 }
@@ -245,7 +263,8 @@ fn cargo(word: &str) -> Manager {
 /// Returns what a manager does that puts nothing into the project but its name.
 fn caching(listing: Listing, hosts: &'static [&'static str], shares: Sharing) -> Install {
     let shares = Some(shares);
-    Install { from_source: None, listing, hosts, makes: None, keeps_downloads: true, shares, code: NO_CODE, note: "" }
+    let (code, note) = (NO_CODE, "");
+    Install { from_source: None, listing, hosts, reads: &[], makes: None, keeps_downloads: true, shares, code, note }
 }
 
 fn go(word: &str) -> Manager {

@@ -9,6 +9,7 @@ mod grammar;
 mod listing;
 mod login;
 mod managers;
+mod naming;
 mod registries;
 mod running;
 mod sharing;

@@ -1,59 +1,100 @@
 //! The registries that a project's own files name.
 //!
-//! What is not found here is not reached, so a file in an unusual form costs a message and nothing else. Whether a host
-//! that is named may be reached is the policy's decision: an agent can write these files.
+//! A registry that is named is never replaced by the public one: the package manager is told of it, or reads the file
+//! itself, or no call is made. Whether a host that is named may be reached is the policy's decision: an agent can write
+//! these files.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::Read as _;
+use std::path::Path;
 
 use orchestrate_core::host::{Host, WebUrl};
+use orchestrate_core::invisible::shown;
 
+use super::super::project::Project;
 use super::grammar::Ecosystem;
 use super::login;
+use super::naming::{Format, Obstacle, Said, said};
+use crate::error::ToolError;
 use crate::files::Files;
+use crate::path::{join, normalize, split};
 
 /// Number of bytes of a file that are read.
-const MAX_BYTES: u64 = 1 << 18;
+const MAX_BYTES: u64 = 1 << 20;
 /// Maximum number of registries of a project.
 const MAX_REGISTRIES: usize = 32;
+/// Maximum number of lists of requirements that are read.
+const MAX_LISTS: usize = 256;
 
-/// How a file names registries.
+/// What follows the registries of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    /// Options of pip, one in a line.
-    Requirements,
-    /// `index-url` and `extra-index-url`, whose values may go on in indented lines.
-    Ini,
-    /// `registry` or `@scope:registry`, and its value.
-    Npmrc,
-    /// A key that ends with this, and its value.
-    Yaml(&'static str),
-    /// Any address in the tables whose names begin with one of these.
-    Toml(&'static [&'static str]),
+pub(super) enum Reader {
+    /// pip, and uv in its place: both are told of them.
+    Pip,
+    /// uv as the manager of a project.
+    Uv,
+    /// npm, pnpm and the first yarn.
+    Npm,
+    /// The first yarn alone.
+    Yarn,
+    /// The later ones.
+    Berry,
+    Cargo,
+    /// None that is run here.
+    Other,
 }
 
-const FILES: [(&str, Ecosystem, Format); 11] = [
-    ("requirements.txt", Ecosystem::Python, Format::Requirements),
-    ("requirements-dev.txt", Ecosystem::Python, Format::Requirements),
-    ("pip.conf", Ecosystem::Python, Format::Ini),
-    (".venv/pip.conf", Ecosystem::Python, Format::Ini),
-    ("venv/pip.conf", Ecosystem::Python, Format::Ini),
-    ("pyproject.toml", Ecosystem::Python, Format::Toml(&["tool.uv"])),
-    ("uv.toml", Ecosystem::Python, Format::Toml(&[""])),
-    (".npmrc", Ecosystem::JavaScript, Format::Npmrc),
-    (".yarnrc", Ecosystem::JavaScript, Format::Npmrc),
-    (".yarnrc.yml", Ecosystem::JavaScript, Format::Yaml("npmRegistryServer")),
-    (".cargo/config.toml", Ecosystem::Rust, Format::Toml(&["source.", "registries.", "registry"])),
+impl Reader {
+    /// Returns where a registry has to be named for it.
+    fn place(self) -> &'static str {
+        match self {
+            Reader::Pip | Reader::Other => "as `--index-url` in `requirements.txt`",
+            Reader::Uv => "as `[[tool.uv.index]]` in `pyproject.toml`",
+            Reader::Npm | Reader::Yarn => "in `.npmrc`",
+            Reader::Berry => "in `.yarnrc.yml`",
+            Reader::Cargo => "in `.cargo/config.toml`",
+        }
+    }
+}
+
+const OF_UV: Format = Format::Toml(&["tool.uv"]);
+const OF_OTHERS: Format = Format::Toml(&["tool.poetry.source", "tool.pdm.source", "tool.pixi.pypi-options"]);
+const OF_CARGO: Format = Format::Toml(&["source", "registries.", "registry"]);
+
+/// The files besides lists of requirements.
+const FILES: [(&str, Ecosystem, Format, Reader); 14] = [
+    ("pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
+    (".venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
+    ("venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
+    ("pyproject.toml", Ecosystem::Python, OF_UV, Reader::Uv),
+    ("uv.toml", Ecosystem::Python, Format::Toml(&[""]), Reader::Uv),
+    ("pyproject.toml", Ecosystem::Python, OF_OTHERS, Reader::Other),
+    ("Pipfile", Ecosystem::Python, Format::Toml(&["source"]), Reader::Other),
+    ("pdm.toml", Ecosystem::Python, Format::Toml(&["pypi"]), Reader::Other),
+    ("pixi.toml", Ecosystem::Python, Format::Toml(&["pypi-options"]), Reader::Other),
+    (".npmrc", Ecosystem::JavaScript, Format::Npmrc, Reader::Npm),
+    (".yarnrc", Ecosystem::JavaScript, Format::Npmrc, Reader::Yarn),
+    (".yarnrc.yml", Ecosystem::JavaScript, Format::Yaml("npmRegistryServer"), Reader::Berry),
+    (".cargo/config", Ecosystem::Rust, OF_CARGO, Reader::Cargo),
+    (".cargo/config.toml", Ecosystem::Rust, OF_CARGO, Reader::Cargo),
 ];
-/// The files that pip does not read by itself.
-const PASSED_ON: [&str; 3] = ["requirements.txt", "requirements-dev.txt", "pip.conf"];
+/// The lists of requirements that are read first.
+const LISTS: [&str; 2] = ["requirements.txt", "requirements-dev.txt"];
+/// The folder of such lists.
+const FOLDER: &str = "requirements";
+/// The folders of virtual environments, which may be links to other places.
+const ENVIRONMENTS: [&str; 2] = [".venv/", "venv/"];
+/// The hosts that are asked where nothing is named: to name one of them elsewhere changes nothing.
+const PUBLIC: [&str; 5] =
+    ["pypi.org", "pypi.python.org", "files.pythonhosted.org", "registry.npmjs.org", "registry.yarnpkg.com"];
 
 /// A registry that a file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Registry {
     pub(super) url: WebUrl,
     /// The file.
-    pub(super) file: &'static str,
+    file: String,
+    reader: Reader,
     /// Whether it is asked beside another one.
     is_extra: bool,
 }
@@ -68,9 +109,9 @@ pub(super) struct Indexes {
 }
 
 impl Indexes {
-    /// Takes those of files that pip does not read by itself.
+    /// Takes those of the files of pip: it does not read each by itself, and uv reads none.
     pub(super) fn of(registries: &[Registry]) -> Indexes {
-        let passed_on = registries.iter().filter(|registry| PASSED_ON.contains(&registry.file));
+        let passed_on = registries.iter().filter(|registry| registry.reader == Reader::Pip);
         let mut indexes = Indexes::default();
         for Registry { url, is_extra, .. } in passed_on {
             match indexes.index {
@@ -82,29 +123,127 @@ impl Indexes {
     }
 }
 
-/// Reads the registries of an ecosystem that the project's files name, in their order and each once.
-pub(super) fn registries(files: &Files, ecosystem: Ecosystem) -> Vec<Registry> {
-    let texts = FILES.iter().filter_map(|(file, ..)| Some((*file, text(files, file)?))).collect();
-    of_texts(&texts, ecosystem)
+/// What a project's files say about registries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// In the order of the files, each once for each of its readers.
+    pub(super) registries: Vec<Registry>,
+    /// What keeps them from being followed, with the file.
+    obstacles: Vec<(String, Reader, Obstacle)>,
+    /// The first file that names a login for a registry.
+    pub(super) login: Option<String>,
 }
 
-/// Returns the first file of an ecosystem that names a login for a registry.
-pub(super) fn with_login(files: &Files, ecosystem: Ecosystem) -> Option<&'static str> {
-    let of_ecosystem = FILES.iter().filter(|(_, of, _)| *of == ecosystem).map(|(file, ..)| *file);
-    of_ecosystem.into_iter().find(|file| text(files, file).is_some_and(|text| login::is_named_in(&text)))
-}
+/// The text of a file, if there is one, or that it may not be read.
+type Text = Result<Option<String>, Obstacle>;
 
-fn of_texts(texts: &BTreeMap<&str, String>, ecosystem: Ecosystem) -> Vec<Registry> {
-    let mut found: Vec<Registry> = Vec::new();
-    for (file, _, format) in FILES.into_iter().filter(|(_, of, _)| *of == ecosystem) {
-        for (url, is_extra) in texts.get(file).map(|text| named(text, format)).unwrap_or_default() {
-            if !found.iter().any(|known| known.url == url) {
-                found.push(Registry { url, file, is_extra });
+impl Found {
+    /// Reads what the project's files say to the managers of an ecosystem.
+    pub(super) fn look(files: &Files, project: &Project, ecosystem: Ecosystem) -> Found {
+        Found::of(ecosystem, lists(project), &|path| text(files, path))
+    }
+
+    fn of(ecosystem: Ecosystem, lists: Vec<String>, read: &dyn Fn(&str) -> Text) -> Found {
+        let mut found = Found::default();
+        if ecosystem == Ecosystem::Python {
+            found.add_lists(lists, read);
+        }
+        for (file, _, format, reader) in FILES.into_iter().filter(|(_, of, ..)| *of == ecosystem) {
+            found.add(file, format, reader, read(file));
+        }
+        // One that is left out would be replaced by another.
+        if let Some(Registry { file, reader, .. }) = found.registries.get(MAX_REGISTRIES).cloned() {
+            found.obstacles.push((file, reader, Obstacle::Unclear));
+        }
+        found.registries.truncate(MAX_REGISTRIES);
+        found
+    }
+
+    /// Adds lists of requirements with those that they include.
+    fn add_lists(&mut self, mut pending: Vec<String>, read: &dyn Fn(&str) -> Text) {
+        let mut seen = BTreeSet::new();
+        pending.reverse();
+        while let Some(file) = pending.pop() {
+            if !seen.insert(file.clone()) {
+                continue;
             }
+            if seen.len() > MAX_LISTS {
+                self.obstacles.push((file, Reader::Pip, Obstacle::Unclear));
+                break;
+            }
+            let includes = self.add(&file, Format::Requirements, Reader::Pip, read(&file));
+            let (folder, _) = split(&file);
+            let inside = includes.iter().rev().filter(|include| !include.starts_with('/'));
+            pending.extend(inside.filter_map(|include| normalize(&join(folder, include), Path::new("/")).ok()));
         }
     }
-    found.truncate(MAX_REGISTRIES);
-    found
+
+    /// Adds what a file says, and returns what it includes.
+    fn add(&mut self, file: &str, format: Format, reader: Reader, text: Text) -> Vec<String> {
+        let said = match text {
+            Ok(None) => return Vec::new(),
+            Ok(Some(text)) => {
+                if self.login.is_none() && login::is_named_in(&text) {
+                    self.login = Some(file.to_owned());
+                }
+                said(&text, format)
+            }
+            Err(obstacle) => Said { obstacles: vec![obstacle], ..Said::default() },
+        };
+        self.obstacles.extend(said.obstacles.into_iter().map(|obstacle| (file.to_owned(), reader, obstacle)));
+        for (url, is_extra) in said.registries {
+            match self.registries.iter_mut().find(|known| known.url == url && known.reader == reader) {
+                Some(known) => known.is_extra &= is_extra,
+                None => self.registries.push(Registry { url, file: file.to_owned(), reader, is_extra }),
+            }
+        }
+        said.includes
+    }
+
+    /// Says why a manager that follows the files of these readers is not run; `None` if it asks the registries that the
+    /// project names, and no other in their place.
+    pub(super) fn refusal(&self, readers: &[Reader]) -> Option<String> {
+        // uv follows this setting of its own.
+        let is_followed = |reader: Reader, obstacle: Obstacle| {
+            obstacle == Obstacle::NoIndex && reader == Reader::Uv && readers.contains(&reader)
+        };
+        let obstacle = self.obstacles.iter().find(|(_, reader, obstacle)| !is_followed(*reader, *obstacle));
+        if let Some((file, _, obstacle)) = obstacle {
+            return Some(obstacle.refusal(&shown(file)));
+        }
+        let is_own = |registry: &Registry| readers.contains(&registry.reader);
+        let is_asked = |url: &WebUrl| self.registries.iter().any(|own| is_own(own) && plain(&own.url) == plain(url));
+        let is_public = |host: &Host| PUBLIC.contains(&host.to_string().as_str());
+        let replaced =
+            self.registries.iter().find(|registry| !is_public(registry.url.host()) && !is_asked(&registry.url))?;
+        let place = readers.first().copied().unwrap_or(Reader::Other).place();
+        Some(format!(
+            "`{}` names the registry {}, which the package manager that is run here does not read there; nothing was \
+            installed, so that no other registry is asked in its place. Instead, name it {place} as well, or {}",
+            shown(&replaced.file),
+            replaced.url,
+            login::BY_USER
+        ))
+    }
+}
+
+/// Returns an address as it is compared.
+fn plain(url: &WebUrl) -> &str {
+    url.as_str().trim_end_matches('/')
+}
+
+/// Returns the lists of requirements of a project, the usual one first.
+fn lists(project: &Project) -> Vec<String> {
+    let in_root = project.entries("").filter(|path| is_list(path) && !LISTS.contains(path));
+    let is_text = |path: &&str| path.ends_with(".txt") || path.ends_with(".in");
+    let others = in_root.chain(project.entries(FOLDER).filter(is_text));
+    LISTS.into_iter().chain(others).map(str::to_owned).collect()
+}
+
+/// Reports whether a file is named as a list of requirements, or of constraints.
+fn is_list(name: &str) -> bool {
+    let is_text = name.ends_with(".txt") || name.ends_with(".in");
+    is_text && (name.contains("requirements") || name.contains("constraints"))
 }
 
 /// Returns the hosts of registries.
@@ -112,66 +251,37 @@ pub(super) fn hosts(registries: &[Registry]) -> Vec<Host> {
     registries.iter().map(|registry| registry.url.host().clone()).collect()
 }
 
-fn text(files: &Files, path: &str) -> Option<String> {
+/// Reads a file. One that a rule hides from the agent is hidden from the package manager, too, which would then ask its
+/// own registry.
+fn text(files: &Files, path: &str) -> Text {
+    let opened = match files.open(path) {
+        Ok(opened) => opened,
+        Err(ToolError::Denied { .. }) if !ENVIRONMENTS.iter().any(|folder| path.starts_with(folder)) => {
+            return Err(Obstacle::Hidden);
+        }
+        Err(_) => return Ok(None),
+    };
     let mut bytes = Vec::new();
-    files.open(path).ok()?.file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Returns the addresses that a text names as registries, and whether each is asked beside another one.
-fn named(text: &str, format: Format) -> Vec<(WebUrl, bool)> {
-    let (mut heading, mut key, mut found) = (String::new(), String::new(), Vec::new());
-    for line in text.lines() {
-        let goes_on = line.starts_with([' ', '\t']);
-        let line = line.trim();
-        if line.starts_with(['#', ';']) {
-            continue;
-        }
-        if line.starts_with('[') && !goes_on {
-            heading = line.trim_matches(['[', ']']).trim().to_owned();
-            continue;
-        }
-        let own: String = line.chars().take_while(|c| !c.is_whitespace() && *c != '=').collect();
-        if !(goes_on && format == Format::Ini) {
-            key = own;
-        }
-        if names_registry(format, &heading, &key) {
-            let is_extra = key.contains("extra");
-            found.extend(addresses(line).map(|url| (url, is_extra)));
-        }
-    }
-    found
-}
-
-fn names_registry(format: Format, heading: &str, key: &str) -> bool {
-    let key = key.trim_matches(['"', '\'']);
-    match format {
-        Format::Requirements => matches!(key, "-i" | "--index-url" | "--extra-index-url"),
-        Format::Ini => matches!(key, "index-url" | "extra-index-url"),
-        Format::Npmrc => key == "registry" || key.ends_with(":registry"),
-        Format::Yaml(ending) => key.trim_end_matches(':').trim_end_matches(['"', '\'']).ends_with(ending),
-        Format::Toml(tables) => tables.iter().any(|table| heading.starts_with(table)),
-    }
-}
-
-/// Returns the addresses in a line, one of each word. One with a user or a password is none: no job is given those.
-pub(super) fn addresses(line: &str) -> impl Iterator<Item = WebUrl> {
-    let words = line.split(|c: char| c.is_whitespace() || "\"'`,;<>()[]{}".contains(c));
-    let texts = words.filter_map(|word| {
-        let starts = [word.find("http://"), word.find("https://")];
-        word.get(starts.into_iter().flatten().min()?..)
-    });
-    texts.filter_map(|url| WebUrl::parse(url).ok()).collect::<Vec<_>>().into_iter()
+    let read = opened.file.take(MAX_BYTES).read_to_end(&mut bytes);
+    Ok(read.ok().map(|_| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(file: &'static str, text: &str) -> Vec<String> {
-        let (_, ecosystem, _) = FILES.into_iter().find(|(name, ..)| *name == file).unwrap();
-        let texts = BTreeMap::from([(file, text.to_owned())]);
-        of_texts(&texts, ecosystem).iter().map(|registry| registry.url.to_string()).collect()
+    /// Looks at files with their texts.
+    fn look(files: &[(&str, &str)], ecosystem: Ecosystem) -> Found {
+        Found::of(ecosystem, lists(&Project::of(files)), &|path| {
+            let text = files.iter().find(|(file, _)| *file == path).map(|(_, text)| (*text).to_owned());
+            Ok(text)
+        })
+    }
+
+    fn found(file: &str, text: &str) -> Vec<String> {
+        let ecosystem = FILES.into_iter().find(|(name, ..)| *name == file).map(|(_, ecosystem, ..)| ecosystem);
+        let found = look(&[(file, text)], ecosystem.unwrap_or(Ecosystem::Python));
+        found.registries.iter().map(|registry| registry.url.to_string()).collect()
     }
 
     #[test]
@@ -232,32 +342,93 @@ mod tests {
         }
         let many: String = (0..100).map(|number| format!("-i https://r{number}.example/\n")).collect();
         assert_eq!(found("requirements.txt", &many).len(), MAX_REGISTRIES);
+        let refusal = look(&[("requirements.txt", &many)], Ecosystem::Python).refusal(&[Reader::Pip]);
+        assert!(refusal.is_some_and(|refusal| refusal.starts_with("`requirements.txt` names")));
     }
 
     #[test]
-    fn a_line_is_read_in_time_of_its_length() {
-        // It would take minutes to look for the end of the line from each of these beginnings.
-        let word = "https://a.example/".repeat(100_000);
-        assert!(addresses(&word).count() <= 1);
-        let line = format!("source = \"sparse+{word}\", url = 'https://b.example/'");
-        assert_eq!(addresses(&line).last(), WebUrl::parse("https://b.example/").ok());
-    }
-
-    #[test]
-    fn pip_is_told_of_what_it_does_not_read() {
-        let texts = [
-            ("requirements.txt", "--extra-index-url https://b.example/\n-i https://a.example/\n"),
+    fn pip_is_told_of_what_its_files_name() {
+        let files = [
+            (
+                "requirements.txt",
+                "--extra-index-url https://b.example/\n-i https://a.example/\n-r requirements/base.txt\n",
+            ),
+            ("requirements/base.txt", "-r ../pins/more.txt\n--extra-index-url https://e.example/\n"),
+            ("requirements/dev.in", "--index-url https://b.example/\n"),
+            ("pins/more.txt", "-r ../requirements.txt\n-i https://f.example/\n"),
             ("pip.conf", "[global]\nindex-url = https://c.example/\n"),
             (".venv/pip.conf", "[global]\nindex-url = https://d.example/\n"),
         ];
-        let texts = texts.into_iter().map(|(file, text)| (file, text.to_owned())).collect();
-        let registries = of_texts(&texts, Ecosystem::Python);
-        let expected = Indexes {
-            index: Some("https://a.example/".to_owned()),
-            extra: vec!["https://b.example/".to_owned(), "https://c.example/".to_owned()],
-        };
-        assert_eq!(Indexes::of(&registries), expected);
-        assert_eq!(hosts(&registries).len(), 4);
-        assert_eq!(of_texts(&texts, Ecosystem::Rust), []);
+        let found = look(&files, Ecosystem::Python);
+        // Where one file names it as the index, and another one beside it, it is the index.
+        let extra = [
+            "https://a.example/",
+            "https://e.example/",
+            "https://f.example/",
+            "https://c.example/",
+            "https://d.example/",
+        ];
+        let expected =
+            Indexes { index: Some("https://b.example/".to_owned()), extra: extra.map(str::to_owned).to_vec() };
+        assert_eq!(Indexes::of(&found.registries), expected);
+        assert_eq!((hosts(&found.registries).len(), found.refusal(&[Reader::Pip])), (6, None));
+        assert_eq!(look(&files, Ecosystem::Rust), Found::default());
+    }
+
+    #[test]
+    fn a_registry_that_is_named_is_never_replaced() {
+        use Reader::{Berry, Npm, Pip, Uv, Yarn};
+        let poetry =
+            "[[tool.poetry.source]]\nname = \"corp\"\nurl = \"https://a.example/simple/\"\npriority = \"primary\"\n";
+        let pdm = poetry.replace("poetry", "pdm");
+        let uv = "[[tool.uv.index]]\nurl = \"https://a.example/simple\"\ndefault = true\n";
+        let both = format!("{poetry}{uv}");
+        let own = "-i https://a.example/simple\n";
+        let (login, none) = ("`requirements.txt` names a registry with a user", "");
+        let table: &[(&[(&str, &str)], &[Reader], &str)] = &[
+            (&[("requirements.txt", "-i http://bob:pw@127.0.0.1:8702/simple\n")], &[Pip], login),
+            (&[("requirements.txt", "-i https://${USER}:${PASS}@a.example/\n")], &[Uv], login),
+            (
+                &[("pip.conf", "[global]\nindex-url = https://bob:pw@a.example/\n")],
+                &[Pip],
+                "`pip.conf` names a registry with",
+            ),
+            (&[("requirements/base.txt", "-i https://bob:pw@a.example/\n")], &[Pip], "`requirements/base.txt` names"),
+            (
+                &[("requirements.txt", "--no-index\n--find-links wheels\n")],
+                &[Pip],
+                "`requirements.txt` says that no registry",
+            ),
+            (&[("uv.toml", "no-index = true\n")], &[Pip], "`uv.toml` says that no registry is asked"),
+            (&[("uv.toml", "no-index = true\n")], &[Uv], none),
+            (
+                &[("pyproject.toml", poetry)],
+                &[Pip],
+                "`pyproject.toml` names the registry https://a.example/simple/, which",
+            ),
+            (&[("pyproject.toml", &pdm)], &[Pip], "name it as `--index-url` in `requirements.txt` as well"),
+            (&[("pyproject.toml", poetry), ("requirements.txt", own)], &[Pip], none),
+            (&[("pyproject.toml", &both)], &[Uv], none),
+            (&[("requirements.txt", own)], &[Uv], "name it as `[[tool.uv.index]]` in `pyproject.toml` as well"),
+            (
+                &[("uv.toml", "index-url = \"https://a.example/\"\n")],
+                &[Pip],
+                "`uv.toml` names the registry https://a.example/",
+            ),
+            (&[("Pipfile", "[[source]]\nurl = \"https://pypi.org/simple\"\n")], &[Uv], none),
+            (&[("requirements.txt", own), ("requirements-dev.txt", own)], &[Pip], none),
+        ];
+        for (files, readers, expected) in table {
+            let refusal = look(files, Ecosystem::Python).refusal(readers).unwrap_or_default();
+            let is_it = if expected.is_empty() { refusal.is_empty() } else { refusal.contains(expected) };
+            assert!(is_it && !refusal.contains("bob") && !refusal.contains("PASS"), "{files:?}: {refusal}");
+        }
+        let npm = look(&[(".npmrc", "registry=https://a.example/\n")], Ecosystem::JavaScript);
+        assert_eq!(
+            [&[Npm][..], &[Npm, Yarn], &[Berry]].map(|readers| npm.refusal(readers).is_none()),
+            [true, true, false]
+        );
+        let hidden = Found::of(Ecosystem::JavaScript, Vec::new(), &|_| Err(Obstacle::Hidden));
+        assert!(hidden.refusal(&[Npm]).is_some_and(|refusal| refusal.starts_with("`.npmrc` may name a registry")));
     }
 }

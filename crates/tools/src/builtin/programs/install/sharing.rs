@@ -85,7 +85,7 @@ impl Sharing {
         match self {
             Sharing::Wheels => &[],
             Sharing::Npm => &["package-lock.json", ".npmrc"],
-            Sharing::Cargo => &["Cargo.lock", ".cargo/config.toml"],
+            Sharing::Cargo => &["Cargo.lock", ".cargo/config", ".cargo/config.toml"],
             Sharing::Go => &["go.mod", "go.sum"],
         }
     }
@@ -174,7 +174,7 @@ fn of_npm(wanted: &Wanted<'_>) -> Option<Download> {
 /// Returns what settings of npm say about registries, without those that need a password.
 fn registries_of_npm(settings: &str) -> String {
     let pairs = settings.lines().filter_map(|line| line.split_once('='));
-    let pairs = pairs.map(|(key, value)| (key.trim(), value.trim()));
+    let pairs = pairs.map(|(key, value)| (key.trim(), value.trim().trim_matches(['"', '\''])));
     let is_kept = |(key, value): &(&str, &str)| {
         let is_registry = *key == "registry" || (key.starts_with('@') && key.ends_with(":registry"));
         is_registry && value.starts_with("http") && !value.contains(['@', '$'])
@@ -189,6 +189,12 @@ fn parsed(texts: &Texts) -> Option<serde_json::Value> {
 /// Lets a package depend on each that the lock file lists, in the versions there.
 fn of_cargo(texts: &Texts) -> Option<Download> {
     let lock = texts.get("Cargo.lock").filter(|lock| !lock.is_empty())?;
+    let settings = settings_of_cargo(texts);
+    let kept = sources(settings);
+    // In a form that is not read here: another registry would be asked.
+    if replaces_registry(settings) && !replaces_registry(&kept) {
+        return None;
+    }
     let (mut manifest, mut count) = (MANIFEST.to_owned(), 0);
     for block in lock.split("[[package]]").skip(1) {
         let value = |key: &str| {
@@ -210,9 +216,20 @@ fn of_cargo(texts: &Texts) -> Option<Download> {
         ("Cargo.toml", manifest),
         ("lib.rs", String::new()),
         ("Cargo.lock", lock.clone()),
-        (".cargo/config.toml", sources(texts.get(".cargo/config.toml").map_or("", String::as_str))),
+        (".cargo/config.toml", kept),
     ];
     (count > 0).then(|| Download { files, commands: vec![words(&["cargo", "fetch"])] })
+}
+
+/// Returns the settings of cargo, of which it reads one file.
+fn settings_of_cargo(texts: &Texts) -> &str {
+    let of_file = |name: &str| texts.get(name).map(String::as_str).filter(|text| !text.is_empty());
+    of_file(".cargo/config").or_else(|| of_file(".cargo/config.toml")).unwrap_or_default()
+}
+
+/// Reports whether settings of cargo put another registry in the place of one.
+fn replaces_registry(settings: &str) -> bool {
+    settings.lines().any(|line| !line.trim_start().starts_with('#') && line.contains("replace-with"))
 }
 
 /// Returns what settings of cargo say about the places of its packages.

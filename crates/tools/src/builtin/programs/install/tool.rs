@@ -21,7 +21,7 @@ use super::destinations::Registries;
 use super::grammar::{Ecosystem, Requested};
 use super::listing::{Packages, changes, text};
 use super::managers::{Install, Manager, ecosystems, managers};
-use super::registries::{self, Indexes, Registry};
+use super::registries::{self, Found, Indexes, Registry};
 use super::running::Running;
 use super::sharing::{Sharing, Texts, Wanted};
 use crate::arguments::invalid;
@@ -56,7 +56,7 @@ struct Plan {
     registries: Vec<Registry>,
     indexes: Indexes,
     /// The file that names a login for a registry.
-    login: Option<&'static str>,
+    login: Option<String>,
     managers: Vec<Manager>,
 }
 
@@ -210,10 +210,14 @@ impl Plan {
     fn of(arguments: &Arguments, project: &Project, files: &Files) -> Result<Plan, ToolError> {
         let ecosystem = arguments.ecosystem(project)?;
         let requested = arguments.read(ecosystem).map_err(|refusal| invalid(&refusal))?;
-        let registries = registries::registries(files, ecosystem);
-        let indexes = Indexes::of(&registries);
+        let found = Found::look(files, project, ecosystem);
+        let indexes = Indexes::of(&found.registries);
         let managers = managers(project, ecosystem, &requested, &indexes).map_err(ToolError::Retry)?;
-        let login = registries::with_login(files, ecosystem);
+        let readers = managers.first().map_or(&[][..], |manager| manager.report.reads);
+        if let Some(refusal) = found.refusal(readers) {
+            return Err(ToolError::Retry(refusal));
+        }
+        let Found { registries, login, .. } = found;
         Ok(Plan { ecosystem, requested, registries, indexes, login, managers })
     }
 }

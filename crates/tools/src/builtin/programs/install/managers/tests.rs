@@ -77,6 +77,27 @@ fn indexes_of_the_project_are_passed_on() {
 }
 
 #[test]
+fn every_manager_says_which_files_about_registries_it_follows() {
+    use Reader::{Berry, Cargo, Npm, Pip, Uv, Yarn};
+    let table: &[(Files<'_>, Ecosystem, &[&[Reader]])] = &[
+        (&[(".venv/bin/python", "")], Ecosystem::Python, &[&[Pip], &[Pip]]),
+        (&[("pyproject.toml", "[tool.uv]\n")], Ecosystem::Python, &[&[Uv]]),
+        (&[("package.json", "{}")], Ecosystem::JavaScript, &[&[Npm]]),
+        (&[("pnpm-lock.yaml", "")], Ecosystem::JavaScript, &[&[Npm]]),
+        (&[("yarn.lock", "")], Ecosystem::JavaScript, &[&[Npm, Yarn]]),
+        (&[("package.json", "{}"), (".yarnrc.yml", "")], Ecosystem::JavaScript, &[&[Berry]]),
+        (&[("Cargo.toml", "")], Ecosystem::Rust, &[&[Cargo]]),
+        (&[("go.mod", "")], Ecosystem::Go, &[&[]]),
+    ];
+    for (files, ecosystem, expected) in table {
+        let package = if *ecosystem == Ecosystem::Go { "a.example/p" } else { "p" };
+        let requested = ecosystem.read(package, None).unwrap();
+        let found = managers(&Project::of(files), *ecosystem, &requested, &Indexes::default()).unwrap();
+        assert_eq!(found.iter().map(|manager| manager.report.reads).collect::<Vec<_>>(), *expected, "{files:?}");
+    }
+}
+
+#[test]
 fn a_manager_that_is_not_run_is_named() {
     let table: &[(Files<'_>, Ecosystem, &str)] = &[
         (&[("pyproject.toml", ""), ("poetry.lock", "")], Ecosystem::Python, "`poetry add` is not run by this tool"),

@@ -90,6 +90,15 @@ fn cargo_gets_a_manifest_of_our_own_and_no_program_to_run() {
     let older = texts(&[("Cargo.lock", &lock.replace("\"1.0.0+x\"", "\"0.9.0\""))]);
     assert_eq!(downloads(Sharing::Cargo, &older, &list, &[]).len(), 2);
     assert_eq!(downloads(Sharing::Cargo, &Texts::new(), &list, &[]).len(), 1);
+    // No other registry is asked in the place of one that is not understood.
+    for (file, settings, expected) in [
+        (".cargo/config", "[source.crates-io]\nreplace-with = \"m\"\n", 1),
+        (".cargo/config.toml", "[source]\ncrates-io = { replace-with = \"m\" }\n", 0),
+        (".cargo/config.toml", "# replace-with\n", 1),
+    ] {
+        let list = texts(&[("Cargo.lock", lock), (file, settings)]);
+        assert_eq!(downloads(Sharing::Cargo, &list, &list, &[]).len(), expected, "{settings}");
+    }
 }
 
 #[test]

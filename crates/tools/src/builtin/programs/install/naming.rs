@@ -1,0 +1,355 @@
+//! How the files of a project name registries, line by line, and what in them keeps a package manager from asking these
+//! and no others.
+
+use orchestrate_core::host::WebUrl;
+
+use super::login;
+
+/// How a file names registries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Options of pip, in lines of their own.
+    Requirements,
+    /// `index-url` and `extra-index-url`, whose values may go on in indented lines.
+    Ini,
+    /// `registry` or `@scope:registry`, and its value.
+    Npmrc,
+    /// A key that ends with this, and its value.
+    Yaml(&'static str),
+    /// Any address in the tables whose names begin with one of these.
+    Toml(&'static [&'static str]),
+}
+
+/// What keeps a package manager from asking the registries that a file names, and no others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// The address of a registry has a user or a password.
+    Login,
+    /// A token or a password for a registry stands in the file.
+    Token,
+    /// The address of a registry is none of the web, or a variable completes it.
+    Unclear,
+    /// No registry is to be asked.
+    NoIndex,
+    /// The file may not be read.
+    Hidden,
+}
+
+/// What a file says about registries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    /// The registries, and whether each is asked beside another one.
+    pub(super) registries: Vec<(WebUrl, bool)>,
+    pub(super) obstacles: Vec<Obstacle>,
+    /// The files that it includes, relative to its folder.
+    pub(super) includes: Vec<String>,
+}
+
+impl Obstacle {
+    /// Returns what an agent is told about a call that is refused for it.
+    pub(super) fn refusal(self, file: &str) -> String {
+        let (why, instead) = match self {
+            Obstacle::Login => (
+                "names a registry with a user or a password, and none enters the sandbox",
+                "name the registry there without it if it answers without one, or",
+            ),
+            Obstacle::Token => (
+                "contains a password or a token for a registry, and none enters the sandbox",
+                "do without the package, or",
+            ),
+            Obstacle::Unclear => (
+                "names a registry by something else than a whole address of the web, such as a variable or a path",
+                "write its address there as https://host/path, or",
+            ),
+            Obstacle::NoIndex => (
+                "says that no registry is asked (`no-index`)",
+                "install from the project's own files with a command, which needs no network, such as `.venv/bin/python \
+                 -m pip install --no-index --find-links FOLDER PACKAGE`, or",
+            ),
+            Obstacle::Hidden => {
+                ("may name a registry, and a rule or a link keeps it from being read", "do without the package, or")
+            }
+        };
+        format!(
+            "`{file}` {why}; nothing was installed, so that no other registry is asked in its place. Instead, {instead} {}",
+            login::BY_USER
+        )
+    }
+}
+
+impl Said {
+    fn take(&mut self, text: &str, is_extra: bool) {
+        match address(text) {
+            Ok(url) => self.registries.push((url, is_extra)),
+            Err(obstacle) => self.obstacles.push(obstacle),
+        }
+    }
+}
+
+/// Reads what a text says about registries.
+pub(super) fn said(text: &str, format: Format) -> Said {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut said = if format == Format::Requirements { requirements(text) } else { settings(text, format) };
+    let has_tokens = match format {
+        Format::Npmrc | Format::Yaml(_) => true,
+        Format::Toml(tables) => tables.contains(&"registries."),
+        Format::Requirements | Format::Ini => false,
+    };
+    if has_tokens && login::is_written_in(text) {
+        said.obstacles.push(Obstacle::Token);
+    }
+    said
+}
+
+/// Reads the address of a registry.
+fn address(text: &str) -> Result<WebUrl, Obstacle> {
+    let authority = text.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
+    match WebUrl::parse(text) {
+        Ok(url) if !text.contains("${") => Ok(url),
+        _ if authority.contains('@') => Err(Obstacle::Login),
+        _ => Err(Obstacle::Unclear),
+    }
+}
+
+/// An option of pip that is about registries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PipOption {
+    Index,
+    ExtraIndex,
+    NoIndex,
+    Include,
+}
+
+/// The options, each with the number of characters from which it may be cut short.
+const PIP_OPTIONS: [(&str, usize, PipOption); 9] = [
+    ("-i", 2, PipOption::Index),
+    ("--index-url", 4, PipOption::Index),
+    ("--pypi-url", 5, PipOption::Index),
+    ("--extra-index-url", 4, PipOption::ExtraIndex),
+    ("--no-index", 6, PipOption::NoIndex),
+    ("-r", 2, PipOption::Include),
+    ("--requirement", 10, PipOption::Include),
+    ("-c", 2, PipOption::Include),
+    ("--constraint", 6, PipOption::Include),
+];
+
+/// Reads the options of a list of requirements, as
+/// <https://pip.pypa.io/en/stable/reference/requirements-file-format/> says.
+fn requirements(text: &str) -> Said {
+    let (mut said, mut line) = (Said::default(), String::new());
+    for part in text.lines().map(str::trim_end) {
+        let is_comment = part.trim_start().starts_with('#');
+        match part.strip_suffix('\\').filter(|_| !is_comment) {
+            Some(begin) => line.push_str(begin),
+            None => {
+                line.push_str(part);
+                read_options(&line, &mut said);
+                line.clear();
+            }
+        }
+    }
+    read_options(&line, &mut said);
+    said
+}
+
+fn read_options(line: &str, said: &mut Said) {
+    if !line.trim_start().starts_with('-') {
+        return;
+    }
+    let mut words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
+    while let Some(word) = words.next() {
+        let (key, written) = split_option(word);
+        let is_it = |(name, least, _): &&(&str, usize, PipOption)| key.len() >= *least && name.starts_with(key);
+        let Some((_, _, option)) = PIP_OPTIONS.iter().find(is_it) else { continue };
+        if *option == PipOption::NoIndex {
+            said.obstacles.push(Obstacle::NoIndex);
+            continue;
+        }
+        let value = written.or_else(|| words.next()).unwrap_or_default().trim_matches(['"', '\'']);
+        match option {
+            PipOption::Include => said.includes.push(value.to_owned()),
+            PipOption::Index | PipOption::ExtraIndex | PipOption::NoIndex => {
+                said.take(value, *option == PipOption::ExtraIndex);
+            }
+        }
+    }
+}
+
+/// Splits a word into an option and the value that is written into the same word.
+fn split_option(word: &str) -> (&str, Option<&str>) {
+    if word.starts_with("--") {
+        return word.split_once('=').map_or((word, None), |(key, value)| (key, Some(value)));
+    }
+    match word.split_at_checked(2) {
+        Some((key, value)) if !value.is_empty() => (key, Some(value)),
+        _ => (word, None),
+    }
+}
+
+/// Reads settings, one in a line.
+fn settings(text: &str, format: Format) -> Said {
+    let (mut heading, mut key, mut said) = (String::new(), String::new(), Said::default());
+    for line in text.lines() {
+        let goes_on = line.starts_with([' ', '\t']);
+        let line = line.trim();
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        if line.starts_with('[') && !goes_on {
+            heading = line.trim_matches(['[', ']']).trim().to_owned();
+            continue;
+        }
+        let (own, mut value) = pair(line, format);
+        if goes_on && format == Format::Ini {
+            value = line;
+        } else {
+            key = own;
+        }
+        if says_no_index(format, &heading, &key, value) {
+            said.obstacles.push(Obstacle::NoIndex);
+        }
+        if names_registry(format, &heading, &key) {
+            for text in addresses_in(if format.is_of_lines() { line } else { value }, format) {
+                said.take(text, key.contains("extra"));
+            }
+        }
+    }
+    said
+}
+
+impl Format {
+    /// Reports whether an address may stand anywhere in a line.
+    fn is_of_lines(self) -> bool {
+        matches!(self, Format::Toml(_))
+    }
+}
+
+/// Splits a line into its key and its value.
+fn pair(line: &str, format: Format) -> (String, &str) {
+    let ends = |c: char| c.is_whitespace() || c == '=' || (format == Format::Ini && c == ':');
+    let (key, value) = line.split_once(ends).unwrap_or((line, ""));
+    let key = key.trim_matches(['"', '\'', ':']);
+    let key = match format {
+        // As pip spells it.
+        Format::Ini => key.trim_start_matches('-').to_ascii_lowercase().replace('_', "-"),
+        _ => key.to_owned(),
+    };
+    (key, value.trim_start_matches(|c: char| c.is_whitespace() || c == '=' || c == ':'))
+}
+
+fn names_registry(format: Format, heading: &str, key: &str) -> bool {
+    match format {
+        Format::Requirements => false,
+        Format::Ini => matches!(key, "index-url" | "extra-index-url"),
+        Format::Npmrc => key == "registry" || key.ends_with(":registry"),
+        Format::Yaml(ending) => key.ends_with(ending),
+        Format::Toml(tables) => tables.iter().any(|table| heading.starts_with(table)),
+    }
+}
+
+fn says_no_index(format: Format, heading: &str, key: &str, value: &str) -> bool {
+    let is_setting = match format {
+        Format::Ini => true,
+        Format::Toml(_) => names_registry(format, heading, key),
+        Format::Requirements | Format::Npmrc | Format::Yaml(_) => false,
+    };
+    let value = value.to_ascii_lowercase();
+    let is_true = value.split_whitespace().next().is_some_and(|word| matches!(word, "true" | "yes" | "on" | "1"));
+    is_setting && key == "no-index" && is_true
+}
+
+/// Returns the words of a value that are addresses, or should be.
+fn addresses_in(value: &str, format: Format) -> Vec<&str> {
+    let is_quote = |c: char| c == '"' || c == '\'';
+    match format {
+        Format::Requirements | Format::Ini => value.split_whitespace().collect(),
+        Format::Npmrc => value.split_whitespace().next().map(|word| word.trim_matches(is_quote)).into_iter().collect(),
+        Format::Yaml(_) => {
+            let word = value.split_whitespace().next().map(|word| word.trim_matches(is_quote)).unwrap_or_default();
+            // What stands for a variable that is not set is the only address there; yarn knows no other.
+            let address = word.split_once(":-").map_or(word, |(_, default)| default.trim_end_matches('}'));
+            web_part(address).into_iter().collect()
+        }
+        Format::Toml(_) => value.split(is_quote).skip(1).step_by(2).filter_map(web_part).collect(),
+    }
+}
+
+/// Returns an address of the web from its scheme on, before which some managers write how they speak to it.
+fn web_part(text: &str) -> Option<&str> {
+    let starts = [text.find("http://"), text.find("https://")];
+    text.get(starts.into_iter().flatten().min()?..)
+}
+
+/// Returns the addresses in a line, one of each word. One with a user or a password is none.
+pub(super) fn addresses(line: &str) -> impl Iterator<Item = WebUrl> {
+    let words = line.split(|c: char| c.is_whitespace() || "\"'`,;<>()[]{}".contains(c));
+    words.filter_map(web_part).filter_map(|url| WebUrl::parse(url).ok()).collect::<Vec<_>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_a_registry_from_being_asked_is_found() {
+        use Obstacle::{Login, NoIndex, Token, Unclear};
+        let (uv, yarn, cargo) =
+            (Format::Toml(&["tool.uv"]), Format::Yaml("npmRegistryServer"), Format::Toml(&["source", "registries."]));
+        let table: &[(Format, &str, &[Obstacle])] = &[
+            (Format::Requirements, "--index-url http://bob:pw@127.0.0.1:8702/simple\n", &[Login]),
+            (Format::Requirements, "-i https://${USER}:${PASS}@a.example/simple\n", &[Login]),
+            (Format::Requirements, "--extra-index-url=https://token@a.example/\n", &[Login]),
+            (Format::Requirements, "--trusted-host a --index-u \\\n  'https://bob:pw@a.example/'\n", &[Login]),
+            (Format::Requirements, "-ihttps://${HOST}/simple\n-i file:///a\n-i ./index\n", &[Unclear; 3]),
+            (Format::Requirements, "# \\\n--no-index --find-links wheels\n", &[NoIndex]),
+            (
+                Format::Requirements,
+                "a @ https://bob:pw@a.example/a.whl\n--find-links ./wheels\n-i https://a.example/\n",
+                &[],
+            ),
+            (Format::Ini, "[global]\nindex_url: https://bob:pw@a.example/\n", &[Login]),
+            (Format::Ini, "[install]\nno-index = True\n[global]\nno-index = false\n", &[NoIndex]),
+            (Format::Ini, "[global]\nextra-index-url =\n  https://a.example/\n  https://${T}@b.example/\n", &[Login]),
+            (Format::Npmrc, "registry=http://bob:pw@a.example/npm/\n", &[Login]),
+            (Format::Npmrc, "@corp:registry=${REGISTRY}\n", &[Unclear]),
+            (Format::Npmrc, "registry=https://a.example/\n//a.example/:_authToken=npm_SECRET==\n", &[Token]),
+            (Format::Npmrc, "registry=https://a.example/\n//a.example/:_authToken=${NPM_TOKEN}\n", &[]),
+            (yarn, "npmRegistryServer: \"https://bob:pw@a.example\"\n", &[Login]),
+            (yarn, "npmScopes:\n  corp:\n    npmAuthToken: abc\n", &[Token]),
+            (yarn, "npmRegistryServer: ${REGISTRY:-https://a.example/}\n", &[]),
+            (
+                uv,
+                "[[tool.uv.index]]\nurl = \"https://bob:pw@a.example/\"\n[tool.uv]\nno-index = true\n",
+                &[Login, NoIndex],
+            ),
+            (uv, "[project]\nurls = { a = \"https://me@a.example/\" }\ntoken = \"a\"\n", &[]),
+            (cargo, "[registries.corp]\nindex = \"sparse+https://a.example/\"\ntoken = \"secret\"\n", &[Token]),
+            (cargo, "[source]\nm = { registry = \"sparse+https://bob:pw@a.example/\" }\n", &[Login]),
+        ];
+        for (format, text, expected) in table {
+            assert_eq!(said(text, *format).obstacles, *expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_refusal_repeats_a_password() {
+        let refusal = Obstacle::Login.refusal("requirements.txt");
+        assert!(refusal.starts_with("`requirements.txt` names a registry with a user or a password, and none enters"));
+        assert!(Obstacle::NoIndex.refusal("pip.conf").contains("`pip.conf` says that no registry is asked"));
+    }
+
+    #[test]
+    fn lists_that_are_included_are_found() {
+        let text = "-r base.txt\n--constraint=../pins.txt\nrequests\n-rdev.txt # -r no.txt\n-e ./own\n";
+        assert_eq!(said(text, Format::Requirements).includes, ["base.txt", "../pins.txt", "dev.txt"]);
+    }
+
+    #[test]
+    fn a_line_is_read_in_time_of_its_length() {
+        // It would take minutes to look for the end of the line from each of these beginnings.
+        let word = "https://a.example/".repeat(100_000);
+        assert!(addresses(&word).count() <= 1);
+        let line = format!("source = \"sparse+{word}\", url = 'https://b.example/'");
+        assert_eq!(addresses(&line).last(), WebUrl::parse("https://b.example/").ok());
+    }
+}

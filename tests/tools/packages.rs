@@ -28,6 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
         full("a_wheel_is_installed_into_the_projects_environment", a_wheel_is_installed).needs(Need::PYTHON),
         full("a_hostile_index_of_python_installs_nothing", a_hostile_index).needs(Need::PYTHON),
         full("what_has_no_wheel_is_built_in_the_sandbox", a_source_is_built).needs(Need::PYTHON),
+        full("an_index_of_the_user_with_a_password_is_not_replaced", an_index_with_a_password).needs(Need::PYTHON),
         full("a_package_of_npm_is_installed_without_its_scripts", a_package_of_npm).needs(Need::NPM),
         full("a_hostile_registry_of_npm_installs_nothing", a_hostile_registry).needs(Need::NPM),
         full("a_crate_is_added_and_built_without_the_network", a_crate_is_added),
@@ -328,6 +329,18 @@ fn a_source_is_built() -> Outcome {
         shell(".venv/bin/python -c 'import greeting; print(greeting.WORD)'", "built"),
     ];
     play(&world_of_python(&registry)?, SETTINGS, &steps)
+}
+
+/// No job is given such an index, and the public one would learn the name of a private package.
+fn an_index_with_a_password() -> Outcome {
+    let registry = Registry::start()?;
+    let index = registry.url("/simple/");
+    let with_password = index.replace("http://", "http://bob:pw@");
+    let world = world(&[("requirements.txt", "requests\n")])?;
+    let refused = "the user's `PIP_INDEX_URL` names a registry, and no job is given that setting";
+    let steps = [environment(), install("greeting", refused)];
+    play_with(&world, SETTINGS, &[("PIP_INDEX_URL", &with_password)], &steps)?;
+    if registry.asked().is_empty() { Ok(()) } else { fail(format!("{:?}", registry.asked())) }
 }
 
 /// When packages were published: managers may wait with new ones.

@@ -112,7 +112,8 @@ impl RustHomes {
         self.any_cargo_config().is_none_or(|(_, text)| !holds_secret(&String::from_utf8_lossy(&text)))
     }
 
-    fn any_cargo_config(&self) -> Option<(PathBuf, Vec<u8>)> {
+    /// Returns it whatever it contains.
+    pub(crate) fn any_cargo_config(&self) -> Option<(PathBuf, Vec<u8>)> {
         let home = self.cargo_home.as_ref()?;
         let read = |name: &str| Some((home.join(name), std::fs::read(home.join(name)).ok()?));
         ["config.toml", "config"].into_iter().find_map(read)

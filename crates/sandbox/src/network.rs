@@ -27,8 +27,9 @@ const PROXIES: [&str; 9] = [
 ];
 
 /// The user's variables that name a registry, and how it is asked.
-const REGISTRIES: [&str; 16] = [
+const REGISTRIES: [&str; 21] = [
     "CARGO_REGISTRIES_CRATES_IO_PROTOCOL",
+    "GONOPROXY",
     "GONOSUMDB",
     "GOPRIVATE",
     "GOPROXY",
@@ -37,13 +38,17 @@ const REGISTRIES: [&str; 16] = [
     "npm_config_registry",
     "PIP_INDEX_URL",
     "PIP_EXTRA_INDEX_URL",
+    "PIP_NO_INDEX",
     "PIP_TRUSTED_HOST",
     "PIP_DEFAULT_TIMEOUT",
     "UV_DEFAULT_INDEX",
     "UV_INDEX",
     "UV_INDEX_URL",
     "UV_EXTRA_INDEX_URL",
+    "UV_NO_INDEX",
     "UV_HTTP_TIMEOUT",
+    "YARN_NPM_REGISTRY_SERVER",
+    "YARN_REGISTRY",
 ];
 
 /// The user's variables that name a file or a folder of certificates, which a job then sees.
@@ -61,7 +66,7 @@ const CERTIFICATES: [&str; 9] = [
 
 /// Files of settings below the user's home, which a job finds below its own, and whether each line
 /// counts by itself.
-const HOME_FILES: [(&str, bool); 8] = [
+pub(crate) const HOME_FILES: [(&str, bool); 8] = [
     (".npmrc", true),
     (".config/pnpm/rc", true),
     (".yarnrc", true),
@@ -73,7 +78,7 @@ const HOME_FILES: [(&str, bool); 8] = [
 ];
 
 /// Files of the machine's settings for registries.
-const MACHINE_FILES: [&str; 2] = ["/etc/pip.conf", "/etc/uv/uv.toml"];
+pub(crate) const MACHINE_FILES: [&str; 2] = ["/etc/pip.conf", "/etc/uv/uv.toml"];
 
 /// Files of the machine that say how names are resolved.
 const NAME_FILES: [&str; 3] = ["/etc/resolv.conf", "/etc/host.conf", "/etc/gai.conf"];
@@ -179,7 +184,7 @@ pub(crate) fn machine_files(network: Network) -> Vec<SettingsFile> {
 }
 
 /// Returns what a job may see of a settings file, or `None` if that is nothing.
-fn without_secrets(text: &str, by_line: bool) -> Option<String> {
+pub(crate) fn without_secrets(text: &str, by_line: bool) -> Option<String> {
     // A key has several lines.
     if text.contains(PRIVATE_KEY) || (!by_line && holds_secret(text)) {
         return None;

@@ -14,5 +14,6 @@ mod registries;
 mod running;
 mod sharing;
 mod tool;
+mod user_settings;
 
 pub(in super::super) use tool::InstallPackage;

@@ -14,7 +14,9 @@ use super::sharing::Download;
 use crate::command::Command;
 use crate::context::{Led, ToolContext};
 use crate::error::ToolError;
+use crate::files::Expect;
 use crate::package_cache;
+use crate::path::join;
 
 /// What package managers say if there is no wheel, which the next attempt can do without.
 const NO_WHEEL: [&str; 4] =
@@ -50,6 +52,9 @@ impl<'a> Running<'a> {
     pub(super) async fn install(&mut self) -> Result<(Ran, bool), ToolError> {
         let candidate = &self.chosen.candidate;
         candidate.products.prepare(self.context).await?;
+        if candidate.report.keeps_downloads {
+            self.bring_settings().await?;
+        }
         for argv in &candidate.before {
             let ran = self.run(argv).await?;
             if ran.run.exit_code != Some(0) {
@@ -66,6 +71,14 @@ impl<'a> Running<'a> {
             }
             _ => Ok((ran, false)),
         }
+    }
+
+    /// Puts the user's settings of cargo where it looks for them: its home is in the worktree.
+    async fn bring_settings(&self) -> Result<(), ToolError> {
+        let settings = orchestrate_sandbox::cargo_settings().filter(|_| self.chosen.candidate.program == "cargo");
+        let Some(settings) = settings else { return Ok(()) };
+        let path = join(package_cache::FOLDER, "cargo/config.toml");
+        self.context.blocking(move |files, _| files.write(&path, &settings, Expect::Any)).await.map(drop)
     }
 
     /// Reports whether nothing was refused or out of reach: otherwise that is why there is no wheel.

@@ -24,6 +24,7 @@ use super::managers::{Install, Manager, ecosystems, managers};
 use super::registries::{self, Found, Indexes, Registry};
 use super::running::Running;
 use super::sharing::{Sharing, Texts, Wanted};
+use super::user_settings;
 use crate::arguments::invalid;
 use crate::context::{ToolContext, blocking};
 use crate::effect::{Effect, Foreseen};
@@ -217,6 +218,11 @@ impl Plan {
         if let Some(refusal) = found.refusal(readers) {
             return Err(ToolError::Retry(refusal));
         }
+        let settings = orchestrate_sandbox::registry_settings();
+        if let Some(refusal) = user_settings::refusal(&settings, &managers) {
+            return Err(ToolError::Retry(refusal));
+        }
+        let managers = user_settings::fitting(&settings, managers, &indexes);
         let Found { registries, login, .. } = found;
         Ok(Plan { ecosystem, requested, registries, indexes, login, managers })
     }

@@ -1,0 +1,225 @@
+//! The user's settings that name a registry, and whether a job that reaches registries is given each.
+//!
+//! A package manager that is not given such a setting would ask a public registry instead, so its caller has to know.
+//! Here, nothing is read but which setting it is; a line is only returned if a job sees it, too.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::host::{self, RustHomes};
+use crate::network::{HOME_FILES, MACHINE_FILES, without_secrets};
+use crate::secrets::holds_secret;
+
+/// A setting of the user's that names a registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegistrySetting {
+    /// The variable or the file, as the user knows it.
+    pub place: String,
+    /// The package managers that read it.
+    pub readers: &'static [&'static str],
+    /// Whether a job is given it: not if it seems to contain a password or a token, or is in an unusual place.
+    pub is_given: bool,
+    /// What of it names registries, if a job is given it.
+    pub lines: Vec<String>,
+}
+
+const PIP: &[&str] = &["pip"];
+const UV: &[&str] = &["uv"];
+const NPM: &[&str] = &["npm", "pnpm", "yarn"];
+const PNPM: &[&str] = &["pnpm"];
+const YARN: &[&str] = &["yarn"];
+const CARGO: &[&str] = &["cargo"];
+const GO: &[&str] = &["go"];
+
+/// The variables that name registries, with what reads them.
+const VARIABLES: [(&str, &[&str]); 13] = [
+    ("PIP_INDEX_URL", PIP),
+    ("PIP_EXTRA_INDEX_URL", PIP),
+    ("PIP_NO_INDEX", PIP),
+    ("UV_DEFAULT_INDEX", UV),
+    ("UV_INDEX", UV),
+    ("UV_INDEX_URL", UV),
+    ("UV_EXTRA_INDEX_URL", UV),
+    ("UV_NO_INDEX", UV),
+    ("npm_config_registry", NPM),
+    ("NPM_CONFIG_REGISTRY", NPM),
+    ("YARN_REGISTRY", YARN),
+    ("YARN_NPM_REGISTRY_SERVER", YARN),
+    ("GOPROXY", GO),
+];
+/// The variables that name a file of settings, which no job is given.
+const NAMING_FILES: [(&str, &[&str]); 5] = [
+    ("PIP_CONFIG_FILE", PIP),
+    ("UV_CONFIG_FILE", UV),
+    ("npm_config_userconfig", NPM),
+    ("NPM_CONFIG_USERCONFIG", NPM),
+    ("GOENV", GO),
+];
+/// The variable that names the folder of the user's settings.
+const FOLDER_OF_SETTINGS: &str = "XDG_CONFIG_HOME";
+/// That folder, if the variable is not set.
+const USUAL_FOLDER: &str = ".config";
+
+/// What the beginnings of lines are in the settings of all package managers that name a registry.
+const KEYS: [&str; 13] = [
+    "registry",
+    "index-url",
+    "extra-index-url",
+    "default-index",
+    "no-index",
+    "index",
+    "[[index]]",
+    "npmregistryserver",
+    "replace-with",
+    "default",
+    "goproxy",
+    "goprivate",
+    "gonoproxy",
+];
+
+/// Returns the user's settings that name a registry.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "the user's settings for registries")]
+pub fn registry_settings() -> Vec<RegistrySetting> {
+    let mut found = settings_of(&host::home_of_user(), &|name| std::env::var_os(name));
+    let of_machine = MACHINE_FILES.into_iter().zip([PIP, UV]);
+    found.extend(
+        of_machine.filter_map(|(path, readers)| setting_of_file(Path::new(path), path.to_owned(), readers, false)),
+    );
+    let cargo = RustHomes::of_user();
+    if let Some((path, bytes)) = cargo.any_cargo_config() {
+        let text = String::from_utf8_lossy(&bytes);
+        let given = if cargo.shows_cargo_home() { &*text } else { "" };
+        // Other registries are asked only for packages that name them.
+        let is_about_all = |line: &str| line.contains("replace-with") || line.trim_start().starts_with("default");
+        found.extend(
+            setting(path.to_string_lossy().into_owned(), CARGO, &text, given)
+                .filter(|_| text.lines().any(is_about_all)),
+        );
+    }
+    found
+}
+
+/// Returns the user's settings of cargo, unless they seem to contain a password or a token.
+#[must_use]
+pub fn cargo_settings() -> Option<Vec<u8>> {
+    RustHomes::of_user().cargo_config().map(|(_, settings)| settings)
+}
+
+fn settings_of(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<RegistrySetting> {
+    let mut found = Vec::new();
+    for (name, readers) in VARIABLES {
+        let Some(value) = variable(name).filter(|value| !value.is_empty()) else { continue };
+        let value = value.to_string_lossy().into_owned();
+        let is_given = !holds_secret(&value);
+        let lines = if is_given { vec![value] } else { Vec::new() };
+        found.push(RegistrySetting { place: name.to_owned(), readers, is_given, lines });
+    }
+    for (name, by_line) in HOME_FILES.into_iter().filter(|_| home.is_absolute()) {
+        found.extend(setting_of_file(&home.join(name), format!("~/{name}"), readers_of(name), by_line));
+    }
+    let unusual = variable(FOLDER_OF_SETTINGS).map(PathBuf::from).filter(|folder| *folder != home.join(USUAL_FOLDER));
+    let in_folder = |name: &'static str| {
+        let below = Path::new(name).strip_prefix(USUAL_FOLDER).ok()?;
+        let place = format!("{} in ${FOLDER_OF_SETTINGS}", below.display());
+        Some((unusual.as_ref()?.join(below), place, readers_of(name)))
+    };
+    let named = NAMING_FILES
+        .into_iter()
+        .filter_map(|(name, readers)| Some((PathBuf::from(variable(name)?), name.to_owned(), readers)));
+    for (path, place, readers) in named.chain(HOME_FILES.into_iter().filter_map(|(name, _)| in_folder(name))) {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        found.extend(setting(place, readers, &text, ""));
+    }
+    found
+}
+
+/// Returns what reads a file of the user's home.
+fn readers_of(name: &str) -> &'static [&'static str] {
+    match name {
+        ".npmrc" => NPM,
+        ".config/pnpm/rc" => PNPM,
+        ".yarnrc" | ".yarnrc.yml" => YARN,
+        ".config/uv/uv.toml" => UV,
+        ".config/go/env" => GO,
+        _ => PIP,
+    }
+}
+
+fn setting_of_file(
+    path: &Path,
+    place: String,
+    readers: &'static [&'static str],
+    by_line: bool,
+) -> Option<RegistrySetting> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let given = without_secrets(&text, by_line).unwrap_or_default();
+    setting(place, readers, &text, &given)
+}
+
+/// Returns the setting that a text is, of which a job sees what is given; `None` if it names no registry.
+fn setting(place: String, readers: &'static [&'static str], text: &str, given: &str) -> Option<RegistrySetting> {
+    let named: Vec<&str> = text.lines().filter(|line| names_registry(line)).collect();
+    let seen: Vec<&str> = given.lines().collect();
+    let is_given = named.iter().all(|line| seen.contains(line));
+    let lines = if is_given { named.iter().map(|line| (*line).to_owned()).collect() } else { Vec::new() };
+    (!named.is_empty()).then_some(RegistrySetting { place, readers, is_given, lines })
+}
+
+/// Reports whether a line of any of the files names a registry, or says that none is asked.
+fn names_registry(line: &str) -> bool {
+    let line = line.trim();
+    let key = line.split(|c: char| c.is_whitespace() || c == '=').next().unwrap_or_default();
+    let key = key.trim_matches(['"', '\'']).trim_end_matches(':').trim_end_matches('"');
+    let key = key.to_lowercase().replace('_', "-");
+    let is_key = KEYS.contains(&key.as_str()) || key.ends_with(":registry") || key.starts_with("index-url:");
+    is_key || (line.contains("replace-with") && !line.starts_with('#'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_names_a_registry_is_known_and_whether_a_job_is_given_it() {
+        let home = tempfile::tempdir().unwrap();
+        let files = [
+            (".npmrc", "@corp:registry=https://me:pw@npm.example/\nfund=false\n//npm.example/:_authToken=abc\n"),
+            (".yarnrc", "registry \"https://npm.example/\"\nauth-type token\n"),
+            (".yarnrc.yml", "httpProxy: \"http://me:pw@proxy.example\"\nnpmRegistryServer: \"https://npm.example\"\n"),
+            (".config/pip/pip.conf", "[global]\nindex_url: https://pypi.example/simple\n"),
+            (".config/uv/uv.toml", "# index-url = \"https://me:pw@pypi.example/\"\nlink-mode = \"copy\"\n"),
+            ("elsewhere/uv/uv.toml", "[[index]]\nurl = \"https://pypi.example/\"\n"),
+            ("elsewhere/npmrc", "fund=false\nomit-lockfile-registry-resolved=true\n"),
+        ];
+        for (name, text) in files {
+            let path = home.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let variables = [
+            ("PIP_INDEX_URL", OsString::from("http://bob:pw@127.0.0.1:8702/simple")),
+            ("GOPROXY", OsString::from("https://goproxy.example,direct")),
+            ("XDG_CONFIG_HOME", home.path().join("elsewhere").into()),
+            ("NPM_CONFIG_USERCONFIG", home.path().join("elsewhere/npmrc").into()),
+        ];
+        let variable = |name: &str| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| value.clone());
+        let found = settings_of(home.path(), &variable);
+        let found: Vec<(&str, bool, Vec<&str>)> = found
+            .iter()
+            .map(|setting| {
+                (setting.place.as_str(), setting.is_given, setting.lines.iter().map(String::as_str).collect())
+            })
+            .collect();
+        let expected: [(&str, bool, Vec<&str>); 7] = [
+            ("PIP_INDEX_URL", false, vec![]),
+            ("GOPROXY", true, vec!["https://goproxy.example,direct"]),
+            ("~/.npmrc", false, vec![]),
+            ("~/.yarnrc", true, vec!["registry \"https://npm.example/\""]),
+            ("~/.yarnrc.yml", false, vec![]),
+            ("~/.config/pip/pip.conf", true, vec!["index_url: https://pypi.example/simple"]),
+            ("uv/uv.toml in $XDG_CONFIG_HOME", false, vec![]),
+        ];
+        assert_eq!(found, expected);
+    }
+}

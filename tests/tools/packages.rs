@@ -469,8 +469,9 @@ fn a_call_waits() -> Outcome {
         return fail(format!("{:?}", registry.asked()));
     }
     let status = world.types(&["status", "--json"], 0)?.json()?;
+    let own = format!("127.0.0.1:{}", registry.port);
     let asked = json!({
-        "package": "greeting", "manager": "npm", "registries": ["registry.npmjs.org", "127.0.0.1"],
+        "package": "greeting", "manager": "npm", "registries": ["registry.npmjs.org", own],
         "closed_registries": ["npm.corp.example"], "code": "the packages' own install scripts are not run",
     });
     if status["approvals"][0]["arguments"] != asked || status["approvals"][0]["rule"] != "built-in:packages" {
@@ -478,9 +479,11 @@ fn a_call_waits() -> Outcome {
     }
     let call = status["approvals"][0]["call"].as_str().unwrap_or_default();
     let shown = world.types(&["approve", call], 2)?;
-    let lines = "package: greeting\nmanager: npm\nregistries: [\"registry.npmjs.org\",\"127.0.0.1\"]\n\
-        closed_registries: [\"npm.corp.example\"]\ncode: the packages' own install scripts are not run\n";
-    require_words(&shown.stdout, &[lines])?;
+    let lines = format!(
+        "package: greeting\nmanager: npm\nregistries: [\"registry.npmjs.org\",\"{own}\"]\n\
+         closed_registries: [\"npm.corp.example\"]\ncode: the packages' own install scripts are not run\n"
+    );
+    require_words(&shown.stdout, &[&lines])?;
     let hash = shown.stdout.rsplit("hash ").next().unwrap_or_default().trim();
     world.orchestrate(&["approve", call, "--hash", hash]).with_toolchain().run()?.exits(0)?;
     require_words(&world.types(&["log", "T1", "--tools"], 0)?.stdout, &["installed: greeting 1.0.0"])

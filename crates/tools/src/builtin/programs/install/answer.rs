@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use orchestrate_core::egress::EgressDecision;
-use orchestrate_core::host::Host;
 use orchestrate_core::invisible::shown;
 use serde_json::json;
 
 use super::super::super::exec::refusals;
 use super::super::candidate::Ran;
+use super::destinations::Server;
 use super::grammar::{Ecosystem, Requested};
 use super::listing::Packages;
 use super::login;
@@ -41,8 +41,8 @@ pub(super) struct Installed {
     pub(super) unreached: BTreeSet<String>,
     /// The file of the project that names a login for a registry.
     pub(super) login: Option<String>,
-    /// Hosts that the lock file names, and that belong to no registry.
-    pub(super) foreign: Vec<Host>,
+    /// Where the lock file leads, and no registry answers.
+    pub(super) foreign: Vec<Server>,
 }
 
 impl Installed {
@@ -101,7 +101,7 @@ pub(super) fn answer(ran: &Ran, installed: Installed) -> Answer {
         parts.extend(login::hint(login::is_wanted(ran), installed.login.as_deref()).map(|hint| format!("[{hint}]")));
     }
     if !installed.foreign.is_empty() {
-        let hosts: Vec<String> = installed.foreign.iter().map(Host::to_string).collect();
+        let hosts: Vec<String> = installed.foreign.iter().map(Server::to_string).collect();
         let hosts = hosts.join(", ");
         parts.push(format!("[the lock file names hosts that belong to no registry of this project: {hosts}]"));
     }
@@ -125,7 +125,7 @@ pub(super) fn answer(ran: &Ran, installed: Installed) -> Answer {
         changed: installed.changed,
         from_source: installed.from_source,
         egress: installed.egress,
-        foreign: installed.foreign.iter().map(Host::to_string).collect(),
+        foreign: installed.foreign.iter().map(Server::to_string).collect(),
     };
     let exit_code = ran.run.exit_code;
     Answer { footer: Some(ran.footer()), failed, exit_code, ..Answer::new(parts.join("\n"), json!(results)) }

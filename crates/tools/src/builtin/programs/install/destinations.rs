@@ -1,6 +1,7 @@
 //! Decides where a package manager may connect.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -12,46 +13,90 @@ use crate::scope::CallScope;
 
 /// The tool under which rules name hosts.
 const TOOL: &str = "install_package";
+/// The ports of the web, between which registries redirect. They count as one, the last.
+const WEB_PORTS: [u16; 2] = [80, 443];
+const WEB_PORT: u16 = 443;
+
+/// Where a registry answers: on another port of its host, something else does.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Server {
+    host: Host,
+    port: u16,
+}
+
+impl Server {
+    /// Returns where an address leads.
+    pub(super) fn of(url: &WebUrl) -> Server {
+        let port = if WEB_PORTS.contains(&url.port()) { WEB_PORT } else { url.port() };
+        Server { host: url.host().clone(), port }
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.port {
+            WEB_PORT => write!(f, "{}", self.host),
+            port => write!(f, "{}:{port}", self.host),
+        }
+    }
+}
 
 /// Judges the connections of one call.
 pub(super) struct Registries {
     policy: Arc<Policy>,
     grant: Grant,
-    well_known: Vec<Host>,
-    of_project: Vec<Host>,
+    well_known: Vec<Server>,
+    of_project: Vec<Server>,
 }
 
 impl Registries {
     /// Creates what judges the connections of a call, by the hosts of the registry that its package manager asks by
-    /// itself, and those that the project names.
-    pub(super) fn new(scope: &CallScope, well_known: &[&str], of_project: Vec<Host>) -> Registries {
+    /// itself, and by the registries that the project names.
+    pub(super) fn new(scope: &CallScope, well_known: &[&str], of_project: Vec<Server>) -> Registries {
         let mut grant = Grant::clone(&scope.grant);
         // A role that lists a wrapper need not list the wrapped tool.
         grant.tools.insert(TOOL.to_owned());
-        let well_known = well_known.iter().filter_map(|host| Host::parse(host).ok()).collect();
+        let well_known = well_known.iter().filter_map(|host| Host::parse(host).ok());
+        let well_known = well_known.map(|host| Server { host, port: WEB_PORT }).collect();
         Registries { policy: Arc::clone(&scope.policy), grant, well_known, of_project }
     }
 
-    /// Reports whether a host belongs to one of the registries.
-    pub(super) fn knows(&self, host: &Host) -> bool {
-        self.well_known.contains(host) || self.of_project.contains(host)
+    /// Reports whether a server is that of one of the registries.
+    pub(super) fn knows(&self, server: &Server) -> bool {
+        self.well_known.contains(server) || self.of_project.contains(server)
     }
 
     /// Returns the hosts of the registries: those that the policy lets a package manager reach, and the others.
     pub(super) fn hosts(&self) -> (Vec<String>, Vec<String>) {
-        let all: BTreeSet<&Host> = self.well_known.iter().chain(&self.of_project).collect();
-        let (open, closed): (Vec<&Host>, Vec<&Host>) =
-            all.into_iter().partition(|host| matches!(self.decide(host), Decision::Allow { .. }));
-        let names = |hosts: Vec<&Host>| hosts.into_iter().map(Host::to_string).collect();
+        let all: BTreeSet<&Server> = self.well_known.iter().chain(&self.of_project).collect();
+        let (open, closed): (Vec<&Server>, Vec<&Server>) = all.into_iter().partition(|server| self.is_open(server));
+        let names = |servers: Vec<&Server>| servers.into_iter().map(Server::to_string).collect();
         (names(open), names(closed))
     }
 
-    fn decide(&self, host: &Host) -> Decision {
-        self.policy.decide_registry(&self.grant, TOOL, host, self.kind(host))
+    fn is_open(&self, server: &Server) -> bool {
+        let is_refused = self.policy.refuse_port(TOOL, &server.host, server.port).is_some();
+        !is_refused && matches!(self.decide(server), Decision::Allow { .. })
     }
 
-    fn kind(&self, host: &Host) -> Registry {
-        match (self.well_known.contains(host), self.of_project.contains(host)) {
+    fn decide(&self, server: &Server) -> Decision {
+        let decision = self.policy.decide_registry(&self.grant, TOOL, &server.host, self.kind(server));
+        match (decision, self.beside(server)) {
+            (Decision::Deny { rule, reason }, Some(registry)) => {
+                Decision::Deny { rule, reason: format!("`{server}` is not the registry `{registry}`: {reason}") }
+            }
+            (decision, _) => decision,
+        }
+    }
+
+    /// Returns a registry that is on another port of this server's host.
+    fn beside(&self, server: &Server) -> Option<&Server> {
+        let mut all = self.well_known.iter().chain(&self.of_project);
+        all.find(|registry| registry.host == server.host).filter(|_| !self.knows(server))
+    }
+
+    fn kind(&self, server: &Server) -> Registry {
+        match (self.well_known.contains(server), self.of_project.contains(server)) {
             (true, _) => Registry::WellKnown,
             (_, true) => Registry::OfProject,
             _ => Registry::Other,
@@ -62,7 +107,7 @@ impl Registries {
 impl Destinations for Registries {
     fn admit(&self, url: &WebUrl) -> Result<String, WebFailure> {
         let host = url.host();
-        let rule = admitted(self.decide(host))?;
+        let rule = admitted(self.decide(&Server::of(url)))?;
         self.policy.refuse_port(TOOL, host, url.port()).map_or(Ok(rule), admitted)
     }
 
@@ -80,5 +125,75 @@ fn admitted(decision: Decision) -> Result<String, WebFailure> {
             let reason = format!("the rule `{rule}` asks about it");
             Err(WebFailure::Refused { rule, reason })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use orchestrate_core::ToolSettings;
+    use orchestrate_core::settings::{RuleDecision, RuleText};
+    use orchestrate_core::tool_names::ToolNames;
+
+    use super::*;
+
+    fn server(url: &str) -> Server {
+        Server::of(&WebUrl::parse(url).unwrap())
+    }
+
+    /// Judges by this list of hosts, and these rules that allow something.
+    fn registries(listed: &[&str], allowed: &[&str], of_project: &[&str]) -> Registries {
+        let mut settings = ToolSettings::default();
+        settings.web_requests.allowed_domains.extend(listed.iter().map(|host| (*host).to_owned()));
+        let rules: Vec<RuleText> =
+            allowed.iter().map(|rule| RuleText::new(RuleDecision::Allow, *rule, "the user")).collect();
+        let policy = Policy::new(&rules, &ToolNames::default()).unwrap().limited(&settings, Path::new("/w/T1"));
+        Registries {
+            policy: Arc::new(policy),
+            grant: Grant::of_tools([TOOL]),
+            well_known: vec![server("https://pypi.org/")],
+            of_project: of_project.iter().map(|url| server(url)).collect(),
+        }
+    }
+
+    #[test]
+    fn another_port_of_a_registrys_host_is_no_registry() {
+        let registry = "http://127.0.0.1:8702/simple/";
+        let (listed, by_rule): (&[&str], &[&str]) = (&["127.0.0.1"], &["install_package(domain:127.0.0.1)"]);
+        let table: [(&[&str], &[&str], &str, bool); 7] = [
+            (listed, &[], "http://127.0.0.1:8702/npm/", true),
+            (listed, &[], "http://127.0.0.1:8701/evil.tgz", false),
+            (listed, &[], "http://127.0.0.1/evil.tgz", false),
+            (&[], by_rule, "http://127.0.0.1:8701/evil.tgz", true),
+            (&[], &[], "http://127.0.0.1:8702/npm/", false),
+            (&[], &[], "http://pypi.org/simple/", true),
+            (&[], &[], "https://pypi.org:8443/simple/", false),
+        ];
+        for (listed, allowed, url, expected) in table {
+            let registries = registries(listed, allowed, &[registry]);
+            let admitted = registries.admit(&WebUrl::parse(url).unwrap());
+            assert_eq!(admitted.is_ok(), expected, "{listed:?} {allowed:?} {url}: {admitted:?}");
+        }
+        let refused = registries(listed, &[], &[registry]).admit(&WebUrl::parse("http://127.0.0.1:8701/").unwrap());
+        let WebFailure::Refused { rule, reason } = refused.unwrap_err() else { unreachable!() };
+        assert_eq!(rule, "built-in:registry");
+        assert!(
+            reason.starts_with("`127.0.0.1:8701` is not the registry `127.0.0.1:8702`: `127.0.0.1` is no"),
+            "{reason}"
+        );
+    }
+
+    #[test]
+    fn registries_are_shown_with_the_ports_that_are_not_the_webs() {
+        let names = ["http://127.0.0.1:8702/", "http://a.example/", "https://a.example/b", "https://b.example:8443/"];
+        let (open, closed) = registries(&["127.0.0.1", "*.example"], &[], &names).hosts();
+        assert_eq!(
+            (open, closed),
+            (
+                vec!["a.example".to_owned(), "pypi.org".to_owned(), "127.0.0.1:8702".to_owned()],
+                vec!["b.example:8443".to_owned()]
+            )
+        );
     }
 }

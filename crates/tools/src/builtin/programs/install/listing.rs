@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
-use orchestrate_core::host::Host;
 use orchestrate_sandbox::Cancel;
 
+use super::destinations::Server;
 use super::naming::addresses;
 use crate::error::ToolError;
 use crate::files::{Files, Flow, WalkLimits};
@@ -17,8 +17,8 @@ use crate::results::PackageChange;
 const MAX_BYTES: u64 = 64 << 20;
 /// Maximum time to list the packages of an environment.
 const LISTING_TIME: Duration = Duration::from_secs(10);
-/// Maximum number of hosts of a lock file to name.
-const MAX_HOSTS: usize = 16;
+/// Maximum number of places of a lock file to name.
+const MAX_SERVERS: usize = 16;
 
 /// What lists the packages that are installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +56,8 @@ impl Listing {
         }
     }
 
-    /// Returns the hosts to which the project's lock file leads.
-    pub(super) fn hosts(self, files: &Files) -> Vec<Host> {
+    /// Returns where the project's lock file leads.
+    pub(super) fn servers(self, files: &Files) -> Vec<Server> {
         let (path, leads): (&str, fn(&str) -> bool) = match self {
             Listing::SitePackages(_) | Listing::GoMod => return Vec::new(),
             Listing::Blocks(path) => (path, |line| line.contains("source =") || line.contains("url =")),
@@ -67,8 +67,8 @@ impl Listing {
         };
         let text = text(files, path);
         let lines = text.lines().map(str::trim).filter(|line| leads(line));
-        let found: BTreeSet<Host> = lines.flat_map(addresses).map(|url| url.host().clone()).collect();
-        found.into_iter().take(MAX_HOSTS).collect()
+        let found: BTreeSet<Server> = lines.flat_map(addresses).map(|url| Server::of(&url)).collect();
+        found.into_iter().take(MAX_SERVERS).collect()
     }
 }
 

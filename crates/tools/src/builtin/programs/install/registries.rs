@@ -12,6 +12,7 @@ use orchestrate_core::host::{Host, WebUrl};
 use orchestrate_core::invisible::shown;
 
 use super::super::project::Project;
+use super::destinations::Server;
 use super::grammar::Ecosystem;
 use super::login;
 use super::naming::{Format, Obstacle, Said, said};
@@ -91,7 +92,7 @@ const PUBLIC: [&str; 5] =
 /// A registry that a file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Registry {
-    pub(super) url: WebUrl,
+    url: WebUrl,
     /// The file.
     file: String,
     reader: Reader,
@@ -246,9 +247,9 @@ fn is_list(name: &str) -> bool {
     is_text && (name.contains("requirements") || name.contains("constraints"))
 }
 
-/// Returns the hosts of registries.
-pub(super) fn hosts(registries: &[Registry]) -> Vec<Host> {
-    registries.iter().map(|registry| registry.url.host().clone()).collect()
+/// Returns where registries answer.
+pub(super) fn servers(registries: &[Registry]) -> Vec<Server> {
+    registries.iter().map(|registry| Server::of(&registry.url)).collect()
 }
 
 /// Reads a file. One that a rule hides from the agent is hidden from the package manager, too, which would then ask its
@@ -371,7 +372,7 @@ mod tests {
         let expected =
             Indexes { index: Some("https://b.example/".to_owned()), extra: extra.map(str::to_owned).to_vec() };
         assert_eq!(Indexes::of(&found.registries), expected);
-        assert_eq!((hosts(&found.registries).len(), found.refusal(&[Reader::Pip])), (6, None));
+        assert_eq!((servers(&found.registries).len(), found.refusal(&[Reader::Pip])), (6, None));
         assert_eq!(look(&files, Ecosystem::Rust), Found::default());
     }
 

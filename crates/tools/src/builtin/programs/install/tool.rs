@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_core::host::Host;
 use orchestrate_core::policy::Target;
 use orchestrate_sandbox::{Cancel, Confinement};
 use serde::{Deserialize, Serialize};
@@ -17,11 +16,11 @@ use super::super::products::IGNORE_ALL;
 use super::super::project::Project;
 use super::super::states::{States, changed, states};
 use super::answer::{Installed, answer};
-use super::destinations::Registries;
+use super::destinations::{Registries, Server};
 use super::grammar::{Ecosystem, Requested};
 use super::listing::{Packages, changes, text};
 use super::managers::{Install, Manager, ecosystems, managers};
-use super::registries::{self, Found, Indexes, Registry};
+use super::registries::{Found, Indexes, servers};
 use super::running::Running;
 use super::sharing::{Sharing, Texts, Wanted};
 use super::user_settings;
@@ -54,7 +53,8 @@ struct Arguments {
 struct Plan {
     ecosystem: Ecosystem,
     requested: Requested,
-    registries: Vec<Registry>,
+    /// Where the registries answer that the project or the user names.
+    servers: Vec<Server>,
     indexes: Indexes,
     /// The file that names a login for a registry.
     login: Option<String>,
@@ -122,14 +122,13 @@ impl Tool for InstallPackage {
             return Err(ToolError::Retry(CHANGED.to_owned()));
         }
         let chosen = choose(context, plan.managers).await?;
-        let hosts = registries::hosts(&plan.registries);
-        let registries = Arc::new(Registries::new(context.scope(), chosen.candidate.report.hosts, hosts));
+        let registries = Arc::new(Registries::new(context.scope(), chosen.candidate.report.hosts, plan.servers));
         let before = Seen::now(context, &chosen.candidate.report).await?;
         let mut manager = Running::new(context, &chosen, Arc::clone(&registries));
         let (ran, from_source) = manager.install().await?;
         keep_from_git(context, chosen.candidate.report.makes, before.is_kept_from_git).await?;
         let after = Seen::now(context, &chosen.candidate.report).await?;
-        let foreign = after.lock_hosts.iter().filter(|host| !registries.knows(host)).cloned().collect();
+        let foreign = after.lock_servers.into_iter().filter(|server| !registries.knows(server)).collect();
         let mut installed = Installed {
             ecosystem: plan.ecosystem,
             requested: plan.requested,
@@ -198,7 +197,7 @@ impl Plan {
         let reports = || self.managers.iter().map(|manager| &manager.report);
         let well_known: Vec<&str> = reports().flat_map(|report| report.hosts).copied().collect();
         let code: BTreeSet<&str> = reports().map(|report| report.code).collect();
-        let (registries, closed) = Registries::new(scope, &well_known, registries::hosts(&self.registries)).hosts();
+        let (registries, closed) = Registries::new(scope, &well_known, self.servers.clone()).hosts();
         let details = Details {
             manager: managers.join(" or "),
             registries,
@@ -223,8 +222,9 @@ impl Plan {
             return Err(ToolError::Retry(refusal));
         }
         let managers = user_settings::fitting(&settings, managers, &indexes);
-        let Found { registries, login, .. } = found;
-        Ok(Plan { ecosystem, requested, registries, indexes, login, managers })
+        let mut servers = servers(&found.registries);
+        servers.extend(user_settings::servers(&settings, &managers, &indexes));
+        Ok(Plan { ecosystem, requested, servers, indexes, login: found.login, managers })
     }
 }
 
@@ -245,7 +245,7 @@ fn require_egress(scope: &CallScope) -> Result<(), ToolError> {
 struct Seen {
     packages: Packages,
     states: States,
-    lock_hosts: Vec<Host>,
+    lock_servers: Vec<Server>,
     /// The files that list what other jobs need.
     lists: Texts,
     /// Whether git ignores what is in the folder that the manager makes, or there is none yet.
@@ -260,14 +260,14 @@ impl Seen {
             let exists = makes.is_some_and(|folder| files.metadata(folder).is_ok());
             let packages = listing.packages(files, cancel)?;
             let lists: Texts = lists.iter().map(|path| (*path, text(files, path))).collect();
-            Ok((packages, states(files, cancel)?, (listing.hosts(files), lists), exists))
+            Ok((packages, states(files, cancel)?, (listing.servers(files), lists), exists))
         };
-        let (packages, states, (lock_hosts, lists), exists) = context.blocking(look).await?;
+        let (packages, states, (lock_servers, lists), exists) = context.blocking(look).await?;
         let is_kept_from_git = match makes {
             Some(folder) if exists => context.services().git.ignores(&join(folder, "x")).await?,
             _ => true,
         };
-        Ok(Seen { packages, states, lock_hosts, lists, is_kept_from_git })
+        Ok(Seen { packages, states, lock_servers, lists, is_kept_from_git })
     }
 }
 

@@ -3,8 +3,10 @@
 
 use orchestrate_sandbox::RegistrySetting;
 
+use super::destinations::Server;
 use super::login;
 use super::managers::Manager;
+use super::naming::addresses;
 use super::registries::Indexes;
 
 /// Says why none of these managers is run; `None` if each is given all settings of the user's for it.
@@ -38,6 +40,16 @@ pub(super) fn fitting(settings: &[RegistrySetting], managers: Vec<Manager>, inde
         manager
     };
     kept.map(unshared).collect()
+}
+
+/// Returns where the registries answer that the user has set for one of these managers, unless the project names an index
+/// in their place.
+pub(super) fn servers(settings: &[RegistrySetting], managers: &[Manager], indexes: &Indexes) -> Vec<Server> {
+    if indexes.index.is_some() {
+        return Vec::new();
+    }
+    let read = settings.iter().filter(|setting| managers.iter().any(|manager| reads(manager, setting)));
+    read.flat_map(|setting| &setting.lines).flat_map(|line| addresses(line)).map(|url| Server::of(&url)).collect()
 }
 
 /// The manager for Python that comes before another one, and that one.
@@ -102,5 +114,19 @@ mod tests {
         assert_eq!(fits(&[pip], &named), [("pip", true), ("uv pip", true)]);
         let npm = of(&[("package.json", "{}")], Ecosystem::JavaScript, &none);
         assert_eq!(fitting(&[setting("~/.npmrc", &["npm"], true)], npm.clone(), &none), npm);
+    }
+
+    #[test]
+    fn the_users_registries_are_known() {
+        let line = "registry=http://127.0.0.1:8702/npm/".to_owned();
+        let of_user = RegistrySetting { lines: vec![line], ..setting("~/.npmrc", &["npm"], true) };
+        let none = Indexes::default();
+        let [npm, cargo] = [("package.json", Ecosystem::JavaScript), ("Cargo.toml", Ecosystem::Rust)]
+            .map(|(manifest, ecosystem)| of(&[(manifest, "")], ecosystem, &none));
+        let shown = |managers: &[Manager]| {
+            let servers = servers(std::slice::from_ref(&of_user), managers, &none);
+            servers.iter().map(Server::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!((shown(&npm), shown(&cargo)), (vec!["127.0.0.1:8702".to_owned()], vec![]));
     }
 }

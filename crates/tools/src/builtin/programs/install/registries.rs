@@ -264,7 +264,8 @@ fn text(files: &Files, path: &str) -> Text {
     };
     let mut bytes = Vec::new();
     let read = opened.file.take(MAX_BYTES).read_to_end(&mut bytes);
-    Ok(read.ok().map(|_| String::from_utf8_lossy(&bytes).into_owned()))
+    // pip reads lists in UTF-16, too, which PowerShell writes; a mark at their beginning tells.
+    Ok(read.ok().map(|_| encoding_rs::UTF_8.decode(&bytes).0.into_owned()))
 }
 
 #[cfg(test)]

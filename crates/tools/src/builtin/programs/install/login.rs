@@ -62,8 +62,8 @@ fn has_login(line: &str) -> bool {
         .any(|rest| rest.split(['/', ' ', '"', '\'']).next().is_some_and(|host| host.contains('@')))
 }
 
-/// Returns what an agent is told: nothing, unless a registry wants a login. That a file names one is no reason for another
-/// failure.
+/// Returns what an agent is told: nothing, unless a registry wants a login. That a file names one is no reason for
+/// another failure.
 pub(super) fn hint(is_wanted: bool, file: Option<&str>) -> Option<String> {
     let why = match (is_wanted, file) {
         (false, _) => return None,

@@ -1,5 +1,5 @@
-//! The user's own settings about registries: a package manager follows those that its job is given, and no other registry
-//! is asked in the place of one that it is not given.
+//! The user's own settings about registries: a package manager follows those that its job is given, and no other
+//! registry is asked in the place of one that it is not given.
 
 use orchestrate_sandbox::RegistrySetting;
 
@@ -42,8 +42,8 @@ pub(super) fn fitting(settings: &[RegistrySetting], managers: Vec<Manager>, inde
     kept.map(unshared).collect()
 }
 
-/// Returns where the registries answer that the user has set for one of these managers, unless the project names an index
-/// in their place.
+/// Returns where the registries answer that the user has set for one of these managers, unless the project names an
+/// index in their place.
 pub(super) fn servers(settings: &[RegistrySetting], managers: &[Manager], indexes: &Indexes) -> Vec<Server> {
     if indexes.index.is_some() {
         return Vec::new();

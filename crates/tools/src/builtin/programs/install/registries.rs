@@ -272,8 +272,11 @@ fn text(files: &Files, path: &str) -> Text {
 mod tests {
     use super::*;
 
-    /// Looks at files with their texts.
-    fn look(files: &[(&str, &str)], ecosystem: Ecosystem) -> Found {
+    /// Files with their texts.
+    type Texts<'a> = &'a [(&'a str, &'a str)];
+
+    /// Looks at files.
+    fn look(files: Texts<'_>, ecosystem: Ecosystem) -> Found {
         Found::of(ecosystem, lists(&Project::of(files)), &|path| {
             let text = files.iter().find(|(file, _)| *file == path).map(|(_, text)| (*text).to_owned());
             Ok(text)
@@ -387,7 +390,7 @@ mod tests {
         let both = format!("{poetry}{uv}");
         let own = "-i https://a.example/simple\n";
         let (login, none) = ("`requirements.txt` names a registry with a user", "");
-        let table: &[(&[(&str, &str)], &[Reader], &str)] = &[
+        let table: &[(Texts<'_>, &[Reader], &str)] = &[
             (&[("requirements.txt", "-i http://bob:pw@127.0.0.1:8702/simple\n")], &[Pip], login),
             (&[("requirements.txt", "-i https://${USER}:${PASS}@a.example/\n")], &[Uv], login),
             (

@@ -64,6 +64,8 @@ fn reads(manager: &Manager, setting: &RegistrySetting) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::super::super::project::Project;
     use super::super::grammar::Ecosystem;
     use super::super::managers::managers;
@@ -107,11 +109,11 @@ mod tests {
         };
         let none = Indexes::default();
         assert_eq!(fits(&[], &none), [("pip", true), ("uv pip", true)]);
-        assert_eq!(fits(&[pip.clone()], &none), [("pip", true)]);
-        assert_eq!(fits(&[uv.clone()], &none), [("uv pip", false)]);
-        assert_eq!(fits(&[uv, pip.clone()], &none), [("pip", true)]);
+        assert_eq!(fits(from_ref(&pip), &none), [("pip", true)]);
+        assert_eq!(fits(from_ref(&uv), &none), [("uv pip", false)]);
         let named = Indexes { index: Some("https://a.example/".to_owned()), extra: Vec::new() };
-        assert_eq!(fits(&[pip], &named), [("pip", true), ("uv pip", true)]);
+        assert_eq!(fits(from_ref(&pip), &named), [("pip", true), ("uv pip", true)]);
+        assert_eq!(fits(&[uv, pip], &none), [("pip", true)]);
         let npm = of(&[("package.json", "{}")], Ecosystem::JavaScript, &none);
         assert_eq!(fitting(&[setting("~/.npmrc", &["npm"], true)], npm.clone(), &none), npm);
     }
@@ -124,7 +126,7 @@ mod tests {
         let [npm, cargo] = [("package.json", Ecosystem::JavaScript), ("Cargo.toml", Ecosystem::Rust)]
             .map(|(manifest, ecosystem)| of(&[(manifest, "")], ecosystem, &none));
         let shown = |managers: &[Manager]| {
-            let servers = servers(std::slice::from_ref(&of_user), managers, &none);
+            let servers = servers(from_ref(&of_user), managers, &none);
             servers.iter().map(Server::to_string).collect::<Vec<_>>()
         };
         assert_eq!((shown(&npm), shown(&cargo)), (vec!["127.0.0.1:8702".to_owned()], vec![]));

@@ -115,6 +115,38 @@ fn each_format_of_stacks_is_known_and_read() {
     ]);
 }
 
+/// Returns a profile of the heap as Go writes it: the type of the period first, then four values of each sample.
+fn heap(default: &[u8]) -> Vec<u8> {
+    let mut profile = b"\x5a\x04\x08\x05\x10\x06\x60\x80\x80\x20".to_vec();
+    profile.extend(b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x06\x0a\x04\x08\x04\x10\x02\x0a\x04\x08\x07\x10\x06");
+    profile.extend(
+        b"\x12\x09\x0a\x01\x01\x12\x04\x07\x46\x03\x1e\x22\x06\x08\x01\x22\x02\x08\x01\x2a\x04\x08\x01\x10\x08",
+    );
+    let strings =
+        ["", "alloc_objects", "count", "alloc_space", "inuse_objects", "space", "bytes", "inuse_space", "main.keep"];
+    for string in strings {
+        profile.extend([0x32, u8::try_from(string.len()).unwrap()]);
+        profile.extend(string.as_bytes());
+    }
+    profile.extend(default);
+    profile
+}
+
+/// `WriteHeapProfile` and `Lookup("goroutine")` of Go were "no profile that is known". Without a type by default, pprof
+/// shows the last.
+#[test]
+fn profiles_that_begin_with_the_type_of_their_period_are_read() {
+    check(&[
+        (&heap(b""), ProfileFormat::Pprof, "inuse_space in bytes", 30, &[("main.keep", 30, 30)]),
+        (&heap(b"\x70\x03"), ProfileFormat::Pprof, "alloc_space in bytes", 70, &[("main.keep", 70, 70)]),
+    ]);
+    // Go writes the time first in profiles of the processor; any other number may stand there too.
+    for first in [b"\x48\x01".as_slice(), b"\x60\x01", b"\x6a\x01\x02", b"\x70\x00"] {
+        let profile = [first, &heap(b"")].concat();
+        assert_eq!(read(&profile).total, 30, "{first:?}");
+    }
+}
+
 #[test]
 fn each_format_of_tables_is_known_and_read() {
     const ITERATION: &str = "time of one iteration in picoseconds";

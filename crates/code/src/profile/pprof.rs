@@ -37,18 +37,23 @@ struct Location {
     functions: Vec<u64>,
 }
 
-/// Reports whether binary data begins as a profile does: with fields that one has. Go writes the time first.
+/// Reports whether binary data begins as a profile does: with fields that one has, in whatever order. Go writes the
+/// time first in profiles of the processor, and the type of the period in all others.
 pub(super) fn is_begin(bytes: &[u8]) -> bool {
-    let is_part = |key: u8| key & 7 == 2 && (1..=6).contains(&(key >> 3));
-    let is_number = |key: u8| key & 7 == 0 && (7..=14).contains(&(key >> 3));
     let mut message = Message::new(bytes);
     match bytes.first() {
-        Some(key) if is_part(*key) => true,
-        Some(key) if is_number(*key) => {
-            message.next().is_ok() && message.bytes().first().is_some_and(|key| is_part(*key) || is_number(*key))
+        // A table, which hardly anything else begins with.
+        Some(key) if key & 7 == 2 && (1..=6).contains(&(key >> 3)) => true,
+        Some(key) if is_field(*key) => {
+            message.next().is_ok() && message.bytes().first().is_some_and(|key| is_field(*key))
         }
         _ => false,
     }
+}
+
+/// Reports whether a byte says that a field of a profile follows, in the type that it has there.
+fn is_field(key: u8) -> bool {
+    matches!((key >> 3, key & 7), (1..=6 | 11 | 13, 2) | (7..=10 | 12..=14, 0))
 }
 
 /// Reads a profile that is not compressed.

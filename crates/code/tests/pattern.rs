@@ -5,6 +5,125 @@
 
 use orchestrate_code::{CodeError, Language, Pattern, Source};
 
+const JAVA: &str = "class A<T> extends B {\n\
+    \x20 int x;\n\
+    \x20 A() { }\n\
+    \x20 int f(int a, String... b) {\n\
+    \x20   for (int i = 0; i < a; i++) { g(); }\n\
+    \x20   for (String s : b) { g(); h(); }\n\
+    \x20   if (a > 1) { g(); } else { h(); }\n\
+    \x20   while (a > 2) { }\n\
+    \x20   do { g(); } while (a > 3);\n\
+    \x20   switch (a) { case 1: g(); break; default: h(); }\n\
+    \x20   switch (a) { case 1 -> g(); default -> h(); }\n\
+    \x20   try (R r = o()) { g(); } catch (E e) { h(); }\n\
+    \x20   try { g(); } catch (E | F e) { h(); } finally { g(); }\n\
+    \x20   synchronized (this) { g(); }\n\
+    \x20   r = () -> { g(); };\n\
+    \x20   o = new B(1, 2) { int y; };\n\
+    \x20   return 1;\n\
+    \x20 }\n\
+    \x20 public void g() { }\n\
+    }\n\
+    class C { }\n\
+    interface I { void f(); }\n\
+    enum E { A, B; void f() { } }\n\
+    record P(int a, int b) { }\n";
+const C: &str = "struct S { int a; char b; };\n\
+    union U { int a; float b; };\n\
+    enum E { A, B };\n\
+    typedef struct { int a; } T;\n\
+    int f(int a, char *b) {\n\
+    \x20 for (int i = 0; i < a; i++) { g(); }\n\
+    \x20 for (;;) { }\n\
+    \x20 for (i = 0; i < 2; i++) g();\n\
+    \x20 if (a > 1) { g(); } else { h(); }\n\
+    \x20 if (a) { g(); }\n\
+    \x20 while (a > 2) { g(); }\n\
+    \x20 do { g(); } while (a);\n\
+    \x20 switch (a) { case 1: g(); break; default: h(); }\n\
+    \x20 return 1;\n\
+    }\n\
+    static int g(void) { return 0; }\n\
+    char *h(void) { }\n";
+const CPP: &str = "namespace n { int a; class C { }; }\n\
+    class D : public C { public: int f() { return 1; } };\n\
+    struct S { int a; };\n\
+    int g(int a) {\n\
+    \x20 for (auto x : v) { h(); }\n\
+    \x20 for (int i = 0; i < a; i++) { h(); }\n\
+    \x20 try { h(); } catch (const E& e) { k(); } catch (...) { }\n\
+    \x20 if (a) { h(); }\n\
+    \x20 auto l = [&](int b) { return b; };\n\
+    \x20 switch (a) { case 1: h(); }\n\
+    \x20 return 1;\n\
+    }\n\
+    int D::h(int a) { return 2; }\n\
+    template <typename T> T m(T a) { return a; }\n\
+    extern \"C\" { int z; }\n";
+const RUST: &str = "struct A { a: u8, b: u8 }\n\
+    struct B {}\n\
+    struct C(u8);\n\
+    union U { a: u8 }\n\
+    enum E { A(u8), B { b: u8 } }\n\
+    impl A { const X: u8 = 1; fn f(&self) {} }\n\
+    impl T for A { type O = u8; fn g(self) { h() } }\n\
+    trait T { fn g(self); }\n\
+    mod m { fn x() {} use a::b; }\n\
+    extern \"C\" { fn y(); }\n\
+    fn f(a: u8) -> u8 { match a { 1 => 2, Some(x) if x > 1 => { 3 } _ => 4 } }\n\
+    fn g() { match b {} }\n";
+const GO: &str = "package p\n\
+    import \"fmt\"\n\
+    type T struct {\n\
+    \ta, b int\n\
+    }\n\
+    type I interface {\n\
+    \tF()\n\
+    }\n\
+    func f(a int) int {\n\
+    \tswitch a {\n\
+    \tcase 1:\n\
+    \t\tg()\n\
+    \tcase 2, 3:\n\
+    \tdefault:\n\
+    \t\th()\n\
+    \t}\n\
+    \tswitch {\n\
+    \tcase a > 1:\n\
+    \t\tg()\n\
+    \t}\n\
+    \tswitch x := y.(type) {\n\
+    \tcase int:\n\
+    \t\tg(x)\n\
+    \t}\n\
+    \tselect {\n\
+    \tcase v := <-c:\n\
+    \t\tg(v)\n\
+    \tdefault:\n\
+    \t}\n\
+    \tfor i := 0; i < 3; i++ {\n\
+    \t\tg()\n\
+    \t}\n\
+    \tfor _, v := range a {\n\
+    \t\tg(v)\n\
+    \t}\n\
+    \tfor {\n\
+    \t}\n\
+    \treturn 1\n\
+    }\n";
+const TYPESCRIPT: &str = "class A extends B { x = 1; f(a, b) { return 1; } catch(e) { } }\n\
+    switch (a) { case 1: g(); break; default: h(); }\n\
+    for (let i = 0; i < 3; i++) { g(); h(); }\n\
+    for (;;) { g(); }\n\
+    for (const x of y) { g(); }\n\
+    for (const k in o) { g(); }\n\
+    while (a) { g(); }\n\
+    if (a) { g(); } else { h(); }\n\
+    try { g(); } catch (e) { h(); } finally { k(); }\n\
+    try { g(); } catch { }\n\
+    function f(a, b) { return 1; }\n";
+
 /// Returns each match with what its names stand for.
 fn found(language: Language, pattern: &str, text: &str) -> Vec<String> {
     let pattern = Pattern::parse(language, pattern, &|| false).unwrap();
@@ -86,6 +205,135 @@ fn code_is_found_by_its_structure_in_each_language() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Checks what patterns find in a text.
+fn check(language: Language, text: &str, rows: &[(&str, &[&str])]) {
+    for (pattern, expected) in rows {
+        assert_eq!(found(language, pattern, text), *expected, "{language}: {pattern}");
+    }
+}
+
+/// An identifier alone is no statement or member here, and no head of a loop, so that such patterns were refused.
+#[test]
+fn what_is_in_braces_may_be_anything_in_java() {
+    check(
+        Language::Java,
+        JAVA,
+        &[
+            ("for ($$$) { $$$ }", &["5:5", "6:5"]),
+            ("for ($T $X : $Y) { $$$ }", &["6:5 T=String X=s Y=b"]),
+            ("while ($A) { $$$ }", &["8:5 A=a > 2"]),
+            ("switch ($X) { $$$ }", &["10:5 X=a", "11:5 X=a"]),
+            ("class $C { $$$ }", &["21:1 C=C"]),
+            ("interface $I { $$$ }", &["22:1 I=I"]),
+            ("enum $E { $$$ }", &["23:1 E=E"]),
+            ("int $F($$$) { $$$ }", &["4:3 F=f"]),
+            ("$T $F($$$) { $$$ }", &["4:3 T=int F=f", "23:16 T=void F=f"]),
+            ("public void $F($$$) { $$$ }", &["19:3 F=g"]),
+            ("synchronized ($X) { $$$ }", &["14:5 X=this"]),
+            ("if ($A) { $$$ } else { $$$ }", &["7:5 A=a > 1"]),
+            ("() -> { $$$ }", &["15:9"]),
+            ("new $T($$$) { $$$ }", &["16:9 T=B"]),
+            ("do { $$$ } while ($X);", &["9:5 X=a > 3"]),
+            ("record $R($$$) { $$$ }", &["24:1 R=P"]),
+            ("catch ($$$) { $$$ }", &["12:30", "13:18"]),
+        ],
+    );
+}
+
+#[test]
+fn what_is_in_braces_may_be_anything_in_c_and_cpp() {
+    check(
+        Language::C,
+        C,
+        &[
+            ("if ($A) { $$$ }", &["10:3 A=a"]),
+            ("for ($$$) { $$$ }", &["6:3", "7:3"]),
+            ("for ($A; $B; $C) { $$$ }", &["6:3 A=int i = 0; B=i < a C=i++"]),
+            ("switch ($X) { $$$ }", &["13:3 X=a"]),
+            ("struct $S { $$$ }", &["1:1 S=S"]),
+            ("struct $S { $$$ };", &["1:1 S=S"]),
+            ("int $F($$$) { $$$ }", &["5:1 F=f"]),
+            ("do { $$$ } while ($X);", &["12:3 X=a"]),
+            ("typedef struct { $$$ } $N;", &["4:1 N=T"]),
+            ("$T *$F($$$) { $$$ }", &["17:1 T=char F=h"]),
+            ("if ($A) { $$$ } else { $$$ }", &["9:3 A=a > 1"]),
+        ],
+    );
+    check(
+        Language::Cpp,
+        CPP,
+        &[
+            ("if ($A) { $$$ }", &["8:3 A=a"]),
+            ("for ($$$) { $$$ }", &["5:3", "6:3"]),
+            ("struct $S { $$$ };", &["3:1 S=S"]),
+            ("int $F($$$) { $$$ }", &["2:30 F=f", "4:1 F=g", "13:1 F=D::h"]),
+            ("class $C : public $B { $$$ }", &["2:1 C=D B=C"]),
+            ("class $C { $$$ };", &["1:22 C=C"]),
+            ("namespace $N { $$$ }", &["1:1 N=n"]),
+            ("for (auto $X : $Y) { $$$ }", &["5:3 X=x Y=v"]),
+            ("[$$$]($$$) { $$$ }", &["9:12"]),
+            ("template <typename $T> $R $F($$$) { $$$ }", &["14:1 T=T R=T F=m"]),
+            ("$R $C::$F($$$) { $$$ }", &["13:1 R=int C=D F=h"]),
+            ("extern \"C\" { $$$ }", &["15:1"]),
+            ("catch ($$$) { $$$ }", &["7:16", "7:44"]),
+        ],
+    );
+}
+
+/// In TypeScript, such a statement was taken for a method that is named by its keyword.
+#[test]
+fn what_is_in_braces_may_be_anything_in_rust_go_and_typescript() {
+    check(
+        Language::Rust,
+        RUST,
+        &[
+            ("match $X { $$$ }", &["11:21 X=a", "12:10 X=b"]),
+            ("struct $N { $$$ }", &["1:1 N=A", "2:1 N=B"]),
+            ("impl $T for $U { $$$ }", &["7:1 T=T U=A"]),
+            ("impl $T { $$$ }", &["6:1 T=A"]),
+            ("trait $T { $$$ }", &["8:1 T=T"]),
+            ("mod $M { $$$ }", &["9:1 M=m"]),
+            ("match $X { $$$, _ => $B }", &["11:21 X=a B=4"]),
+            ("union $N { $$$ }", &["4:1 N=U"]),
+            ("extern \"C\" { $$$ }", &["10:1"]),
+        ],
+    );
+    check(
+        Language::Go,
+        GO,
+        &[
+            ("switch $X { $$$ }", &["10:2 X=a"]),
+            ("switch { $$$ }", &["17:2"]),
+            ("select { $$$ }", &["25:2"]),
+            ("for $$$ { $$$ }", &["30:2", "33:2", "36:2"]),
+            ("for { $$$ }", &["36:2"]),
+            ("for $$$ { $$$B }", &["30:2 B=g()", "33:2 B=g(v)", "36:2 B="]),
+            ("switch $X := $Y.(type) { $$$ }", &["21:2 X=x Y=y"]),
+        ],
+    );
+    check(
+        Language::TypeScript,
+        TYPESCRIPT,
+        &[
+            ("switch ($X) { $$$ }", &["2:1 X=a"]),
+            ("for ($$$) { $$$ }", &["3:1", "4:1", "5:1", "6:1"]),
+            ("for (const $A of $B) { $$$ }", &["5:1 A=x B=y"]),
+            ("catch ($E) { $$$ }", &["9:14 E=e"]),
+            ("for (;;) { $$$ }", &["4:1"]),
+            ("case $X: $$$", &["2:14 X=1"]),
+        ],
+    );
+    check(
+        Language::JavaScript,
+        TYPESCRIPT,
+        &[
+            ("switch ($X) { $$$ }", &["2:1 X=a"]),
+            ("for ($$$) { $$$ }", &["3:1", "4:1", "5:1", "6:1"]),
+            ("catch ($E) { $$$ }", &["9:14 E=e"]),
+        ],
+    );
+}
+
 #[test]
 fn a_name_for_several_stands_for_the_same_code_everywhere() {
     let code = "fn m() { f(x) == g(y); f(x, 1) == g(x, 1); f() == g(); f() == g(x); f(x) == g(); f(x) == g(x, y); }";
@@ -104,6 +352,8 @@ fn a_pattern_that_is_no_code_or_matches_everything_is_refused() {
         (Language::Python, "$$$A"),
         (Language::Rust, "a(); b();"),
         (Language::JavaScript, "if ("),
+        (Language::TypeScript, "if ($A)"),
+        (Language::Cpp, "while ($A)"),
     ] {
         let error = Pattern::parse(language, pattern, &|| false).unwrap_err();
         assert!(matches!(error, CodeError::Pattern { .. }), "{pattern}: {error}");

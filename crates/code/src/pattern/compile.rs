@@ -1,11 +1,12 @@
 //! Reads patterns.
 //!
-//! Each variable is replaced by an identifier that no code has, and the result is parsed as what it may be: a
-//! statement or an expression in a function, a member of a class, or a declaration.
+//! A pattern is written as code, and parsed as what it may be: a statement or an expression in a function, a member of
+//! a class, or a declaration.
 
 use tree_sitter::Node;
 
 use super::model::{Part, Pattern, Word};
+use super::spelling::{Form, HEAD_OF_LOOP, Template};
 use crate::error::CodeError;
 use crate::language::Language;
 use crate::source::{Source, Stop};
@@ -18,14 +19,17 @@ const MAX_DEPTH: usize = 100;
 const MAX_VARIABLES: usize = 100;
 /// Minimum length of a word that is worth looking for before parsing.
 const MIN_WORD: usize = 2;
-/// How an identifier in the place of a variable begins, and how one in the place of any number of nodes.
-const ONE: &str = "zq1one";
-const ANY: &str = "zq1any";
 /// Nodes that hold several statements, so that a pattern of one is no such node.
 const LISTS: [&str; 5] = ["statement_list", "module", "program", "source_file", "translation_unit"];
 /// Nodes that hold statements even if they hold a single one.
 const HOLDERS: [&str; 7] =
     ["block", "statement_list", "module", "program", "source_file", "translation_unit", "arguments"];
+/// Words that begin statements in languages like C, and so are names of no functions.
+const STATEMENTS: [&str; 5] = ["catch", "for", "if", "switch", "while"];
+/// The fields in which the name of a function is.
+const NAMES: [&str; 3] = ["name", "declarator", "function"];
+/// Loops over elements, whose nodes are none of those of other loops.
+const LOOPS: [&str; 3] = ["for_in_statement", "enhanced_for_statement", "for_range_loop"];
 
 impl Pattern {
     /// Reads a pattern in a language.
@@ -38,60 +42,65 @@ impl Pattern {
         if pattern.is_empty() || pattern.len() > MAX_BYTES {
             return Err(wrong("it is empty or longer than 4 KiB"));
         }
-        let (code, variables) = replace(pattern);
-        if variables.len() > MAX_VARIABLES {
-            return Err(wrong("it has too many variables"));
-        }
-        for (before, after) in attempts(language) {
-            let text = format!("{before}{code}{after}");
-            let source = Source::parse(language, &text, stop)?;
-            let range = before.len()..before.len() + code.len();
-            if source.root().has_error() {
-                continue;
+        // A class of C is declared with a semicolon, which is no part of its node.
+        let of_c = matches!(language, Language::C | Language::Cpp);
+        let declared = pattern.strip_suffix(';').filter(|code| of_c && code.ends_with('}'));
+        for pattern in declared.into_iter().chain([pattern]) {
+            let template = Template::of(pattern, language);
+            if template.size() > MAX_VARIABLES {
+                return Err(wrong("it has too many variables"));
             }
-            let node = source.root().descendant_for_byte_range(range.start, range.end);
-            let Some(node) = node.filter(|node| node.byte_range() == range && !LISTS.contains(&node.kind())) else {
-                continue;
-            };
-            return Compiler { source: &source, variables: &variables, names: Vec::new() }.pattern(node);
+            for writing in template.writings() {
+                if let Some(pattern) = written(&template, &writing, language, stop)? {
+                    return Ok(pattern);
+                }
+            }
         }
         Err(wrong("it has to be one whole expression, statement or declaration"))
     }
 }
 
-/// A variable of a pattern.
-struct Variable {
-    name: Option<String>,
-    is_any: bool,
-}
-
-/// Replaces each variable by an identifier with its number.
-fn replace(pattern: &str) -> (String, Vec<Variable>) {
-    let mut code = String::new();
-    let mut variables = Vec::new();
-    let mut rest = pattern;
-    while let Some(at) = rest.find('$') {
-        let (before, from) = rest.split_at(at);
-        code.push_str(before);
-        let named = from.trim_start_matches('$');
-        let dollars = from.len() - named.len();
-        let length = named.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
-        let (name, after) = named.split_at(length.unwrap_or(named.len()));
-        let is_any = dollars >= 3;
-        // `$x` and `$1` are variables of shells and part of names elsewhere.
-        if !is_any && (dollars > 1 || !name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')) {
-            code.push_str(from.get(..dollars).unwrap_or_default());
-            rest = named;
+/// Returns the pattern that a way to write it is; `None` if that is no code.
+fn written(
+    template: &Template,
+    writing: &[Form],
+    language: Language,
+    stop: Stop<'_>,
+) -> Result<Option<Pattern>, CodeError> {
+    let code = template.code(writing);
+    for (before, after) in attempts(language) {
+        let text = format!("{before}{code}{after}");
+        let source = Source::parse(language, &text, stop)?;
+        let range = before.len()..before.len() + code.len();
+        if source.root().has_error() {
             continue;
         }
-        let begin = if is_any { ANY } else { ONE };
-        code.push_str(&format!("{begin}{}", variables.len()));
-        let name = if name.is_empty() || name.starts_with('_') { None } else { Some(name.to_owned()) };
-        variables.push(Variable { name, is_any });
-        rest = after;
+        let node = source.root().descendant_for_byte_range(range.start, range.end);
+        let node = node.filter(|node| node.byte_range() == range && !LISTS.contains(&node.kind()));
+        let Some(node) = node.filter(|node| !is_mistaken(*node, &source)) else { continue };
+        let compiler = Compiler { source: &source, template, writing, names: Vec::new() };
+        return compiler.pattern(node).map(Some);
     }
-    code.push_str(rest);
-    (code, variables)
+    Ok(None)
+}
+
+/// Reports whether something else was taken for a function or a call: a statement whose keyword would be its name, or a
+/// lambda of C++.
+fn is_mistaken(node: Node<'_>, source: &Source<'_>) -> bool {
+    let mut name = node;
+    while let Some(inner) = NAMES.into_iter().find_map(|field| name.child_by_field_name(field)) {
+        name = inner;
+    }
+    if node.kind() == "function_definition" && name.kind() == "structured_binding_declarator" {
+        return true;
+    }
+    let begins = name.id() != node.id() && name.start_byte() == node.start_byte();
+    begins && !has_other_words(source.language()) && STATEMENTS.contains(&source.text_of(name))
+}
+
+/// Reports whether a word that begins a statement in C may be a name in a language.
+fn has_other_words(language: Language) -> bool {
+    matches!(language, Language::Go | Language::Python | Language::Rust | Language::Shell)
 }
 
 /// Returns what is tried before and after a pattern, the likeliest first.
@@ -108,9 +117,15 @@ pub(crate) fn attempts(language: Language) -> &'static [(&'static str, &'static 
             ("fn f() { match x {", " => 0 } }"),
         ],
         Language::Python => &[("", ""), ("class A:\n    ", "\n")],
-        Language::JavaScript | Language::TypeScript | Language::Tsx => {
-            &[("", ""), ("(", ")"), ("class A {", "}"), ("type A = ", ";"), ("async function* f() {", "}")]
-        }
+        Language::JavaScript | Language::TypeScript | Language::Tsx => &[
+            ("", ""),
+            ("(", ")"),
+            ("class A {", "}"),
+            ("try {}", ""),
+            ("switch (x) {", "}"),
+            ("type A = ", ";"),
+            ("async function* f() {", "}"),
+        ],
         Language::Go => &[
             ("package p\nfunc f() {\n", "\n}"),
             ("package p\n", "\n"),
@@ -120,21 +135,29 @@ pub(crate) fn attempts(language: Language) -> &'static [(&'static str, &'static 
         Language::Java => &[
             ("class A { void f() {", "} }"),
             ("class A { void f() {", ";} }"),
+            ("class A { void f() { try {}", "} }"),
             ("class A { Object o = ", "; }"),
             ("class A {", "}"),
             ("", ""),
         ],
         Language::C => &[("void f() {", "}"), ("void f() {", ";}"), ("", ""), ("", ";"), ("void *v = ", ";")],
-        Language::Cpp => {
-            &[("void f() {", "}"), ("void f() {", ";}"), ("", ""), ("", ";"), ("class A {", "};"), ("auto v = ", ";")]
-        }
+        Language::Cpp => &[
+            ("void f() {", "}"),
+            ("void f() {", ";}"),
+            ("", ""),
+            ("", ";"),
+            ("class A {", "};"),
+            ("void f() { try {}", "}"),
+            ("auto v = ", ";"),
+        ],
         Language::Shell => &[("", ""), ("", "\n")],
     }
 }
 
 struct Compiler<'a, 't> {
     source: &'a Source<'t>,
-    variables: &'a [Variable],
+    template: &'a Template,
+    writing: &'a [Form],
     names: Vec<String>,
 }
 
@@ -158,27 +181,42 @@ impl Compiler<'_, '_> {
             return None;
         }
         let text = self.source.text_of(node);
-        if !HOLDERS.contains(&node.kind())
-            && let Some(variable) = self.variable(text)
-        {
-            return Some(variable);
+        if let Some(variable) = self.variable(text) {
+            // A block of Go holds no list if it is empty.
+            let is_list = node.kind() == "statement_list" && matches!(variable, Part::Any(_));
+            if is_list || !HOLDERS.contains(&node.kind()) {
+                return Some(variable);
+            }
         }
         let mut cursor = node.walk();
         let children: Vec<Node<'_>> = node.children(&mut cursor).filter(|child| is_compared(*child)).collect();
         if children.is_empty() {
             return Some(Part::Token { kind: node.kind_id(), text: text.to_owned() });
         }
+        let kinds = self.kinds(node, &children);
         let children = children.into_iter().map(|child| self.part(child, depth + 1)).collect::<Option<_>>()?;
-        Some(Part::Node { kind: node.kind_id(), children })
+        Some(Part::Node { kinds, children })
     }
 
-    /// Returns the variable that a text stands for, perhaps as a statement.
+    /// Returns the variable that a text stands for.
     fn variable(&mut self, text: &str) -> Option<Part> {
-        let text = text.trim().trim_end_matches(';').trim_end();
-        let number = text.strip_prefix(ONE).or_else(|| text.strip_prefix(ANY))?;
-        let variable = self.variables.get(number.parse::<usize>().ok()?)?;
+        let (variable, _) = self.template.variable(text, self.writing)?;
         let index = variable.name.clone().map(|name| self.index(name));
         Some(if variable.is_any { Part::Any(index) } else { Part::One(index) })
+    }
+
+    /// Returns the kinds of the nodes that a node of the pattern stands for: every sort of loop if a `$$$` is its head.
+    fn kinds(&self, node: Node<'_>, children: &[Node<'_>]) -> Vec<u16> {
+        let is_head = |child: &Node<'_>| {
+            let variable = self.template.variable(self.source.text_of(*child), self.writing);
+            variable.is_some_and(|(_, form)| form == HEAD_OF_LOOP)
+        };
+        let mut kinds = vec![node.kind_id()];
+        if node.kind() == "for_statement" && children.iter().any(is_head) {
+            let grammar = self.source.grammar();
+            kinds.extend(LOOPS.into_iter().map(|kind| grammar.id_for_node_kind(kind, true)).filter(|kind| *kind != 0));
+        }
+        kinds
     }
 
     fn index(&mut self, name: String) -> usize {
@@ -190,9 +228,10 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// Reports whether a node is compared: no comment, and nothing that only separates others.
+/// Reports whether a node is compared: no comment, and nothing that only separates others. In the head of a loop of
+/// JavaScript, a semicolon alone is a statement.
 pub(super) fn is_compared(node: Node<'_>) -> bool {
-    !node.is_extra() && !node.is_missing() && !matches!(node.kind(), "," | ";" | "\n")
+    !node.is_extra() && !node.is_missing() && !matches!(node.kind(), "," | ";" | "\n" | "empty_statement")
 }
 
 /// Adds the words of a pattern that are not variables, each once.

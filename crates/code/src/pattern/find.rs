@@ -50,7 +50,7 @@ impl<'n> Visitor<'n> for Finder<'_, '_> {
         if self.is_stopped.get() || self.found.len() >= MAX_MATCHES {
             return Step::Over;
         }
-        if self.pattern.root.kind().is_some_and(|kind| kind != node.kind_id()) {
+        if !self.pattern.root.may_be(node.kind_id()) {
             return Step::Into;
         }
         let mut captured = vec![None; self.pattern.names.len()];
@@ -93,8 +93,8 @@ impl Finder<'_, '_> {
             Part::One(index) => node.is_named() && self.capture(*index, node.byte_range(), captured),
             Part::Any(_) => false,
             Part::Token { kind, text } => node.kind_id() == *kind && self.source.text_of(node) == text,
-            Part::Node { kind, children } => {
-                if node.kind_id() != *kind {
+            Part::Node { kinds, children } => {
+                if !kinds.contains(&node.kind_id()) {
                     return false;
                 }
                 let mut cursor = node.walk();
@@ -169,11 +169,13 @@ impl Finder<'_, '_> {
         captured: &mut Captured,
     ) -> bool {
         let nodes = nodes.get(range).unwrap_or_default();
-        let range = match (nodes.first(), nodes.last()) {
-            (Some(first), Some(last)) => first.start_byte()..last.end_byte(),
-            _ => 0..0,
+        let (begin, end) = match (nodes.first(), nodes.last()) {
+            (Some(first), Some(last)) => (first.start_byte(), last.end_byte()),
+            _ => (0, 0),
         };
-        self.capture(index, range, captured)
+        // A list of Go ends with the end of a line.
+        let text = self.source.text().get(begin..end).unwrap_or_default();
+        self.capture(index, begin..begin + text.trim_end().len(), captured)
     }
 
     /// Reports whether two pieces of code differ at most in white space.

@@ -7,6 +7,7 @@
 mod compile;
 mod find;
 mod model;
+mod spelling;
 
 pub(crate) use compile::attempts;
 pub use model::{Capture, Pattern, PatternMatch};

@@ -24,8 +24,8 @@ pub(super) enum Part {
     Any(Option<usize>),
     /// A node without children.
     Token { kind: u16, text: String },
-    /// A node with children.
-    Node { kind: u16, children: Vec<Part> },
+    /// A node with children, of one of these kinds.
+    Node { kinds: Vec<u16>, children: Vec<Part> },
 }
 
 /// A word that every match contains.
@@ -86,11 +86,12 @@ impl Word {
 }
 
 impl Part {
-    /// Returns the kind of the nodes that it may match; `None` for every kind.
-    pub(super) fn kind(&self) -> Option<u16> {
+    /// Reports whether it may match nodes of a kind.
+    pub(super) fn may_be(&self, kind: u16) -> bool {
         match self {
-            Part::One(_) | Part::Any(_) => None,
-            Part::Token { kind, .. } | Part::Node { kind, .. } => Some(*kind),
+            Part::One(_) | Part::Any(_) => true,
+            Part::Token { kind: own, .. } => *own == kind,
+            Part::Node { kinds, .. } => kinds.contains(&kind),
         }
     }
 }

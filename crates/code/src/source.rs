@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
-use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Range, Tree};
 
 use crate::error::{CodeError, MAX_SOURCE_BYTES};
 use crate::language::Language;
@@ -35,18 +35,17 @@ impl<'t> Source<'t> {
         if text.contains('\0') {
             return Err(CodeError::Binary);
         }
-        let grammar = language.grammar().ok_or(CodeError::NotBuilt(language))?;
-        let mut progress = |_: &ParseState| if stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        let options = ParseOptions::new().progress_callback(&mut progress);
-        let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
-        let tree = PARSER.with_borrow_mut(|parser| {
-            parser.set_language(&grammar).map_err(|_| CodeError::NotBuilt(language))?;
-            let tree = parser.parse_with_options(&mut read, None, Some(options));
-            // One that was stopped would otherwise go on with this text.
-            parser.reset();
-            tree.ok_or(CodeError::Stopped)
-        })?;
+        let tree = tree(language, text.as_bytes(), &[], stop)?;
         Ok(Source { language, text, tree })
+    }
+
+    /// Parses other bytes than its own, of which there are as many, or ranges of them. Nodes show its own text.
+    ///
+    /// # Errors
+    /// [`CodeError::Stopped`] if `stop` said so.
+    pub(crate) fn read_as(&self, bytes: &[u8], ranges: &[Range], stop: Stop<'_>) -> Result<Source<'t>, CodeError> {
+        let tree = tree(self.language, bytes, ranges, stop)?;
+        Ok(Source { language: self.language, text: self.text, tree })
     }
 
     /// Returns the language.
@@ -76,4 +75,21 @@ impl<'t> Source<'t> {
     pub(crate) fn text_of(&self, node: Node<'_>) -> &'t str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
+}
+
+/// Parses ranges of a text, or all of it if there are none.
+fn tree(language: Language, bytes: &[u8], ranges: &[Range], stop: Stop<'_>) -> Result<Tree, CodeError> {
+    let grammar = language.grammar().ok_or(CodeError::NotBuilt(language))?;
+    let mut progress = |_: &ParseState| if stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
+    PARSER.with_borrow_mut(|parser| {
+        parser.set_language(&grammar).map_err(|_| CodeError::NotBuilt(language))?;
+        let is_ordered = parser.set_included_ranges(ranges).is_ok();
+        assert!(is_ordered, "BUG: ranges of a text overlap");
+        let tree = parser.parse_with_options(&mut read, None, Some(options));
+        // One that was stopped would otherwise go on with this text.
+        parser.reset();
+        tree.ok_or(CodeError::Stopped)
+    })
 }

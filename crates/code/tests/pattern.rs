@@ -124,6 +124,21 @@ const TYPESCRIPT: &str = "class A extends B { x = 1; f(a, b) { return 1; } catch
     try { g(); } catch { }\n\
     function f(a, b) { return 1; }\n";
 
+const MACROS: &str = "fn f() {\n\
+    \x20   assert_eq!(a.b(), c + 1);\n\
+    \x20   assert_eq!(a, b, \"why\");\n\
+    \x20   assert!(x.y);\n\
+    \x20   let v = vec![a.b(); 3];\n\
+    \x20   let w = vec![a.b(), 3];\n\
+    \x20   let u = foo(vec![0; n()]);\n\
+    \x20   println!(\"{}\", format!(\"{}\", a.b()));\n\
+    \x20   assert!(matches!(x, Some(_) | None));\n\
+    \x20   assert_eq!(vec![1], vec![2]);\n\
+    \x20   let o = json!({\"a\": f(1), \"b\": [f(2)]});\n\
+    \x20   tokio::select! { r = f(3) => f(4), }\n\
+    }\n\
+    macro_rules! m { ($a:expr) => { f($a) } }\n";
+
 /// Returns each match with what its names stand for.
 fn found(language: Language, pattern: &str, text: &str) -> Vec<String> {
     let pattern = Pattern::parse(language, pattern, &|| false).unwrap();
@@ -330,6 +345,38 @@ fn what_is_in_braces_may_be_anything_in_rust_go_and_typescript() {
             ("switch ($X) { $$$ }", &["2:1 X=a"]),
             ("for ($$$) { $$$ }", &["3:1", "4:1", "5:1", "6:1"]),
             ("catch ($E) { $$$ }", &["9:14 E=e"]),
+        ],
+    );
+}
+
+/// Of macros, the grammar knows the tokens alone: what is called there was not found, and an argument was one token.
+#[test]
+fn arguments_of_macros_are_searched_as_those_of_functions() {
+    check(
+        Language::Rust,
+        MACROS,
+        &[
+            ("$X.b()", &["2:16 X=a", "5:18 X=a", "6:18 X=a", "8:34 X=a"]),
+            ("f($A)", &["11:25 A=1", "11:37 A=2", "12:26 A=3", "12:34 A=4"]),
+            ("assert_eq!($A, $B)", &["2:5 A=a.b() B=c + 1", "10:5 A=vec![1] B=vec![2]"]),
+            ("vec![$X; $N]", &["5:13 X=a.b() N=3", "7:17 X=0 N=n()"]),
+            ("vec![$A, $B]", &["6:13 A=a.b() B=3"]),
+            ("let $V = vec![$$$A];", &["5:5 V=v A=a.b(); 3", "6:5 V=w A=a.b(), 3"]),
+            ("foo(vec![$$$])", &["7:13"]),
+            ("format!($$$)", &["8:20"]),
+            ("assert!($A)", &["4:5 A=x.y", "9:5 A=matches!(x, Some(_) | None)"]),
+            ("assert!($A, $B)", &[]),
+            ("matches!($X, $P)", &["9:13 X=x P=Some(_) | None"]),
+            (
+                "$M!($A)",
+                &[
+                    "4:5 M=assert A=x.y",
+                    "9:5 M=assert A=matches!(x, Some(_) | None)",
+                    "11:13 M=json A={\"a\": f(1), \"b\": [f(2)]}",
+                ],
+            ),
+            ("tokio::select! { $$$ }", &["12:5"]),
+            ("$F(x, $$$)", &[]),
         ],
     );
 }

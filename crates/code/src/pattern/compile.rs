@@ -3,8 +3,11 @@
 //! A pattern is written as code, and parsed as what it may be: a statement or an expression in a function, a member of
 //! a class, or a declaration.
 
+use std::ops::Range;
+
 use tree_sitter::Node;
 
+use super::macros::Calls;
 use super::model::{Part, Pattern, Word};
 use super::spelling::{Form, HEAD_OF_LOOP, Template};
 use crate::error::CodeError;
@@ -78,8 +81,16 @@ fn written(
         let node = source.root().descendant_for_byte_range(range.start, range.end);
         let node = node.filter(|node| node.byte_range() == range && !LISTS.contains(&node.kind()));
         let Some(node) = node.filter(|node| !is_mistaken(*node, &source)) else { continue };
-        let compiler = Compiler { source: &source, template, writing, names: Vec::new() };
-        return compiler.pattern(node).map(Some);
+        let mut pattern = Compiler { source: &source, template, writing, names: Vec::new() }.pattern(node)?;
+        let calls = if language == Language::Rust { Calls::of(&source, stop)? } else { None };
+        if let Some(calls) = calls.filter(|calls| !calls.has_blocks) {
+            let source = calls.parsed(&source, None, stop)?;
+            let names = std::mem::take(&mut pattern.names);
+            let mut compiler = Compiler { source: &source, template, writing, names };
+            pattern.call = compiler.whole(&range);
+            pattern.names = compiler.names;
+        }
+        return Ok(Some(pattern));
     }
     Ok(None)
 }
@@ -172,7 +183,14 @@ impl Compiler<'_, '_> {
         let mut words = Vec::new();
         add_words(&root, &self.source.grammar(), &mut words);
         words.sort_by_key(|word| std::cmp::Reverse(word.text.len()));
-        Ok(Pattern { language, root, names: self.names, words })
+        Ok(Pattern { language, root, call: None, names: self.names, words })
+    }
+
+    /// Converts the node of a range, if the text is code.
+    fn whole(&mut self, range: &Range<usize>) -> Option<Part> {
+        let root = self.source.root();
+        let node = root.descendant_for_byte_range(range.start, range.end).filter(|node| node.byte_range() == *range)?;
+        if root.has_error() { None } else { self.part(node, 0) }
     }
 
     /// Converts a node; `None` if it is nested too deeply.
@@ -200,9 +218,14 @@ impl Compiler<'_, '_> {
 
     /// Returns the variable that a text stands for.
     fn variable(&mut self, text: &str) -> Option<Part> {
-        let (variable, _) = self.template.variable(text, self.writing)?;
+        let of_macro = text.strip_suffix('!').filter(|_| self.source.language() == Language::Rust);
+        let (variable, _) = self.template.variable(of_macro.unwrap_or(text), self.writing)?;
         let index = variable.name.clone().map(|name| self.index(name));
-        Some(if variable.is_any { Part::Any(index) } else { Part::One(index) })
+        Some(match (of_macro, variable.is_any) {
+            (Some(_), _) => Part::Macro(index),
+            (None, true) => Part::Any(index),
+            (None, false) => Part::One(index),
+        })
     }
 
     /// Returns the kinds of the nodes that a node of the pattern stands for: every sort of loop if a `$$$` is its head.
@@ -237,7 +260,7 @@ pub(super) fn is_compared(node: Node<'_>) -> bool {
 /// Adds the words of a pattern that are not variables, each once.
 fn add_words(part: &Part, grammar: &tree_sitter::Language, words: &mut Vec<Word>) {
     match part {
-        Part::One(_) | Part::Any(_) => {}
+        Part::One(_) | Part::Any(_) | Part::Macro(_) => {}
         Part::Token { text, kind } => {
             let is_word = text.len() >= MIN_WORD && text.chars().all(|c| c.is_alphanumeric() || c == '_');
             // A part of a string may be followed by a letter.

@@ -1,13 +1,16 @@
 //! Matches patterns with the nodes of a tree.
 
 use std::cell::Cell;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use tree_sitter::Node;
 
 use super::compile::is_compared;
+use super::macros::Calls;
 use super::model::{Capture, Part, Pattern, PatternMatch};
 use crate::error::CodeError;
+use crate::language::Language;
 use crate::source::{Source, Stop};
 use crate::structure::cut;
 use crate::walk::{Step, Visitor, walk};
@@ -25,21 +28,73 @@ impl Pattern {
     /// # Errors
     /// [`CodeError::Stopped`] if `stop` said so.
     pub fn find(&self, source: &Source<'_>, stop: Stop<'_>) -> Result<Vec<PatternMatch>, CodeError> {
-        let compared = Cell::new(0);
-        let mut finder =
-            Finder { pattern: self, source, stop, compared, is_stopped: Cell::new(false), found: Vec::new() };
+        let mut found = self.search(&self.root, source, stop)?;
+        let calls = if source.language() == Language::Rust { Calls::of(source, stop)? } else { None };
+        if let Some(calls) = calls {
+            found = self.with_macros(found, source, &calls, stop)?;
+        }
+        Ok(found.into_iter().map(|found| found.shown).collect())
+    }
+
+    /// Adds what matches in the arguments of macros, or as a macro.
+    fn with_macros(
+        &self,
+        mut found: Vec<Found>,
+        source: &Source<'_>,
+        calls: &Calls,
+        stop: Stop<'_>,
+    ) -> Result<Vec<Found>, CodeError> {
+        let mut others = Vec::new();
+        if let Some(call) = &self.call {
+            let whole = calls.parsed(source, None, stop)?;
+            // Whose arguments are read has been compared with them, and not with tokens.
+            found.retain(|one| !is_code(&whole, &one.range));
+            others.extend(self.search(call, &whole, stop)?);
+        }
+        let root = self.call.as_ref().unwrap_or(&self.root);
+        for range in &calls.ranges {
+            let text = source.text().get(range.start_byte..range.end_byte);
+            if text.is_some_and(|text| self.may_match(text)) {
+                others.extend(self.search(root, &calls.parsed(source, Some(*range), stop)?, stop)?);
+            }
+        }
+        found.extend(others.into_iter().filter(|one| one.is_code));
+        found.sort_by_key(|one| (one.range.start, Reverse(one.range.end)));
+        found.dedup_by(|next, one| next.range == one.range);
+        found.truncate(MAX_MATCHES);
+        Ok(found)
+    }
+
+    fn search(&self, root: &Part, source: &Source<'_>, stop: Stop<'_>) -> Result<Vec<Found>, CodeError> {
+        let (compared, is_stopped) = (Cell::new(0), Cell::new(false));
+        let mut finder = Finder { pattern: self, root, source, stop, compared, is_stopped, found: Vec::new() };
         walk(source.root(), &mut finder, stop)?;
         if finder.is_stopped.get() { Err(CodeError::Stopped) } else { Ok(finder.found) }
     }
 }
 
+/// Reports whether a range is a node without an error.
+fn is_code(source: &Source<'_>, range: &Range<usize>) -> bool {
+    let node = source.root().descendant_for_byte_range(range.start, range.end);
+    node.is_some_and(|node| node.byte_range() == *range && !node.has_error())
+}
+
+/// A match with its place.
+struct Found {
+    range: Range<usize>,
+    /// Whether it has no error.
+    is_code: bool,
+    shown: PatternMatch,
+}
+
 struct Finder<'a, 't> {
     pattern: &'a Pattern,
+    root: &'a Part,
     source: &'a Source<'t>,
     stop: Stop<'a>,
     compared: Cell<usize>,
     is_stopped: Cell<bool>,
-    found: Vec<PatternMatch>,
+    found: Vec<Found>,
 }
 
 /// What the names stand for so far, by their index.
@@ -50,11 +105,11 @@ impl<'n> Visitor<'n> for Finder<'_, '_> {
         if self.is_stopped.get() || self.found.len() >= MAX_MATCHES {
             return Step::Over;
         }
-        if !self.pattern.root.may_be(node.kind_id()) {
+        if !self.root.may_be(node.kind_id()) {
             return Step::Into;
         }
         let mut captured = vec![None; self.pattern.names.len()];
-        if self.is_match(&self.pattern.root, node, &mut captured) {
+        if self.is_match(self.root, node, &mut captured) {
             self.add(node, captured);
         }
         Step::Into
@@ -71,14 +126,14 @@ impl Finder<'_, '_> {
             .zip(captured)
             .filter_map(|(name, range)| range.map(|range| Capture { name: name.clone(), text: text(range) }));
         let (begin, end) = (node.start_position(), node.end_position());
-        let found = PatternMatch {
+        let shown = PatternMatch {
             line: begin.row + 1,
             column: begin.column + 1,
             end_line: end.row + 1,
             text: text(node.byte_range()),
             captures: captures.collect(),
         };
-        self.found.push(found);
+        self.found.push(Found { range: node.byte_range(), is_code: !node.has_error(), shown });
     }
 
     /// Reports whether a node matches a part of the pattern, and notes what its names stand for. The recursion is no
@@ -90,7 +145,13 @@ impl Finder<'_, '_> {
         }
         match part {
             _ if self.is_stopped.get() => false,
-            Part::One(index) => node.is_named() && self.capture(*index, node.byte_range(), captured),
+            Part::One(index) => {
+                node.is_named() && !self.is_macro(node) && self.capture(*index, node.byte_range(), captured)
+            }
+            Part::Macro(index) => {
+                let name = node.start_byte()..node.end_byte().saturating_sub(1);
+                self.is_macro(node) && self.capture(*index, name, captured)
+            }
             Part::Any(_) => false,
             Part::Token { kind, text } => node.kind_id() == *kind && self.source.text_of(node) == text,
             Part::Node { kinds, children } => {
@@ -102,6 +163,11 @@ impl Finder<'_, '_> {
                 self.are_matches(children, &nodes, captured)
             }
         }
+    }
+
+    /// Reports whether a node is the name of a macro that is read as a call.
+    fn is_macro(&self, node: Node<'_>) -> bool {
+        node.kind().ends_with("identifier") && self.source.text_of(node).ends_with('!')
     }
 
     /// Reports whether nodes match parts, in their order. Of several ways that differ in how many nodes a `$$$` stands

@@ -2,10 +2,11 @@
 //! for any number of them.
 //!
 //! A name that stands twice stands for the same code. Comments and commas are not compared, nor tokens without a name
-//! that only the code has.
+//! that only the code has. In Rust, the arguments of macros are searched as those of functions.
 
 mod compile;
 mod find;
+mod macros;
 mod model;
 mod spelling;
 

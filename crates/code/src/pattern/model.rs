@@ -9,6 +9,8 @@ use crate::language::Language;
 pub struct Pattern {
     pub(super) language: Language,
     pub(super) root: Part,
+    /// The same with its macros read as calls, if it has some.
+    pub(super) call: Option<Part>,
     /// The names of what it captures, without `$`.
     pub(super) names: Vec<String>,
     /// Words that every match contains, the longest first.
@@ -22,6 +24,8 @@ pub(super) enum Part {
     One(Option<usize>),
     /// Any number of nodes.
     Any(Option<usize>),
+    /// The name of a macro that is read as a call.
+    Macro(Option<usize>),
     /// A node without children.
     Token { kind: u16, text: String },
     /// A node with children, of one of these kinds.
@@ -89,7 +93,7 @@ impl Part {
     /// Reports whether it may match nodes of a kind.
     pub(super) fn may_be(&self, kind: u16) -> bool {
         match self {
-            Part::One(_) | Part::Any(_) => true,
+            Part::One(_) | Part::Any(_) | Part::Macro(_) => true,
             Part::Token { kind: own, .. } => *own == kind,
             Part::Node { kinds, .. } => kinds.contains(&kind),
         }

@@ -8,6 +8,7 @@
 mod complexity;
 mod dependencies;
 mod error;
+mod export_macros;
 mod language;
 mod map;
 mod pattern;

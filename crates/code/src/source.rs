@@ -1,11 +1,13 @@
 //! A text with its syntax tree.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Range, Tree};
 
 use crate::error::{CodeError, MAX_SOURCE_BYTES};
+use crate::export_macros::without_export_macros;
 use crate::language::Language;
 
 /// Reports whether to stop, such as after a deadline. It is asked often, so it must be quick.
@@ -35,7 +37,11 @@ impl<'t> Source<'t> {
         if text.contains('\0') {
             return Err(CodeError::Binary);
         }
-        let tree = tree(language, text.as_bytes(), &[], stop)?;
+        let bytes = match language {
+            Language::C | Language::Cpp => without_export_macros(text),
+            _ => Cow::Borrowed(text.as_bytes()),
+        };
+        let tree = tree(language, &bytes, &[], stop)?;
         Ok(Source { language, text, tree })
     }
 

@@ -37,6 +37,36 @@ fn the_items_of_each_language_are_found() {
     assert_eq!(found.join("\n"), include_str!("samples/structure.txt"));
 }
 
+/// `LIB_API` made a function of a class, whose members were missing; a type without a tag had no name in its signature.
+#[test]
+fn classes_with_macros_and_types_without_tags_are_found() {
+    let classes = "class LIB_API Thing : public Base {\npublic:\n  int f();\nprivate:\n  void g() {}\n};\n\
+        struct API_EXPORT Other final { int h(); };\nint after();\n";
+    let types = "typedef struct {\n  int a;\n} point_t;\ntypedef enum { A, B } kind_t, *kind_p;\ntypedef int number;\n";
+    let table = [
+        (
+            "a.hpp",
+            classes,
+            "1-6 public class Thing: class LIB_API Thing : public Base\n\
+             3-3 public method Thing.f: int f()\n\
+             5-5 private method Thing.g: void g()\n\
+             7-7 public struct Other: struct API_EXPORT Other final\n\
+             7-7 public method Other.h: int h()\n\
+             8-8 public function after: int after()\n",
+        ),
+        (
+            "a.c",
+            types,
+            "1-3 public type point_t: typedef struct point_t\n\
+             4-4 public type kind_t: typedef enum kind_t, *kind_p\n\
+             5-5 public type number: typedef int number\n",
+        ),
+    ];
+    for (path, text, expected) in table {
+        assert_eq!(outline(path, text), expected);
+    }
+}
+
 /// A file that is being edited still has most of its structure.
 #[test]
 fn what_is_around_a_syntax_error_is_found() {

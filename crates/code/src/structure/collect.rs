@@ -256,8 +256,16 @@ impl<'t> Collector<'_, 't> {
             Language::C | Language::Cpp | Language::Go => first.split('{').next().unwrap_or_default(),
             _ => first,
         };
-        let line = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = first.split_whitespace().chain(self.names_behind(node).split_whitespace());
+        let line = words.collect::<Vec<_>>().join(" ");
         cut(line.trim_end_matches(['{', '=', ':', ';', ' ']).trim_end_matches("=>").trim_end(), MAX_SIGNATURE)
+    }
+
+    /// Returns the names of a type of C that stand behind its body, as in `typedef struct { … } name`.
+    fn names_behind(&self, node: Node<'_>) -> &'t str {
+        let whole = node.child_by_field_name("type").filter(|_| node.kind() == "type_definition");
+        let whole = whole.filter(|whole| whole.child_by_field_name("body").is_some());
+        whole.and_then(|whole| self.source.text().get(whole.end_byte()..node.end_byte())).unwrap_or_default()
     }
 }
 

@@ -1,0 +1,90 @@
+//! Takes macros such as `LIB_API` out of the heads of classes in C and C++.
+//!
+//! The grammar knows of none there, and takes `class LIB_API Thing { … }` for a function.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What begins such a head.
+const KEYWORDS: [&str; 3] = ["class", "struct", "union"];
+/// Maximum number of words in a head: more are prose.
+const MAX_WORDS: usize = 6;
+
+/// Returns the bytes of a text with spaces in the place of such macros.
+pub(crate) fn without_export_macros(text: &str) -> Cow<'_, [u8]> {
+    let mut bytes = Cow::Borrowed(text.as_bytes());
+    for keyword in KEYWORDS {
+        for (at, _) in text.match_indices(keyword) {
+            for place in macros_behind(text, at, keyword) {
+                if let Some(name) = bytes.to_mut().get_mut(place) {
+                    name.fill(b' ');
+                }
+            }
+        }
+    }
+    bytes
+}
+
+/// Returns the places of the macros between a keyword and the name of a class that has a body or bases.
+fn macros_behind(text: &str, begin: usize, keyword: &str) -> Vec<Range<usize>> {
+    let mut at = begin + keyword.len();
+    let [before, follows] = [text.get(..begin), text.get(at..)].map(Option::unwrap_or_default);
+    if before.ends_with(is_in_name) || !follows.starts_with(char::is_whitespace) {
+        return Vec::new();
+    }
+    let mut words = Vec::new();
+    let after = loop {
+        let rest = text.get(at..).unwrap_or_default().trim_start();
+        let length = rest.find(|c: char| !is_in_name(c)).unwrap_or(rest.len());
+        if length == 0 || words.len() == MAX_WORDS {
+            break rest;
+        }
+        let begin = text.len() - rest.len();
+        at = begin + length;
+        words.push(begin..at);
+    };
+    let word = |place: &Range<usize>| text.get(place.clone()).unwrap_or_default();
+    if words.last().is_some_and(|last| word(last) == "final") {
+        words.pop();
+    }
+    // The name itself.
+    words.pop();
+    let is_head = after.starts_with('{') || after.starts_with(':') && !after.starts_with("::");
+    if is_head && words.iter().all(|place| is_macro(word(place))) { words } else { Vec::new() }
+}
+
+fn is_in_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Reports whether a word is written as macros are. A single letter may well be a type.
+fn is_macro(word: &str) -> bool {
+    let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    word.len() > 1 && word.starts_with(|c: char| c.is_ascii_uppercase() || c == '_') && word.chars().all(is_capital)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_macros_before_the_name_of_a_class_are_taken_out() {
+        let table = [
+            ("class LIB_API Thing : Base {", "class         Thing : Base {"),
+            ("struct A_B\n C1_D Other final {", "struct    \n      Other final {"),
+            ("union EXPORT\tU{", "union       \tU{"),
+            ("class Thing final {", "class Thing final {"),
+            ("struct POINT make(int a) {", "struct POINT make(int a) {"),
+            ("struct Point p {1, 2};", "struct Point p {1, 2};"),
+            ("struct POINT p;", "struct POINT p;"),
+            ("class API A::B {", "class API A::B {"),
+            ("subclass LIB_API Thing {", "subclass LIB_API Thing {"),
+            ("class", "class"),
+            ("class ä LIB {", "class ä LIB {"),
+        ];
+        for (text, expected) in table {
+            let found = without_export_macros(text);
+            assert_eq!(String::from_utf8_lossy(&found), expected);
+        }
+    }
+}

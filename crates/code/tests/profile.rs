@@ -231,6 +231,10 @@ fn paths_are_ordered_by_their_shares() {
         analysis.paths.iter().map(|path| (path.frames.join(";"), path.value, path.share)).collect();
     let expected = [("main;sort", 59, 5_900), ("main;work;sort", 31, 3_100), ("main;work", 10, 1_000)];
     assert_eq!(paths, expected.map(|(path, value, share)| (path.to_owned(), value, share)));
+    // They are rounded.
+    let analysis = read(b"main 200\nwork 5\n");
+    let shares: Vec<u64> = analysis.functions.iter().map(|one| one.own_share).collect();
+    assert_eq!(shares, [9_756, 244]);
     // A build is as long as its critical path.
     let analysis = read(PAGE.as_bytes());
     assert_eq!(analysis.paths[0].frames, ["lower 0.2.0", "app 0.1.0 app \"bin\""]);

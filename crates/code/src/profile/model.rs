@@ -159,9 +159,10 @@ fn hot(function: &Function<'_>, total: u64) -> HotFunction {
     }
 }
 
-/// Returns a share in hundredths of a percent.
+/// Returns a share in hundredths of a percent, rounded.
 fn share(part: u64, whole: u64) -> u64 {
-    let share = (u128::from(part) * 10_000).checked_div(u128::from(whole)).unwrap_or_default();
+    let (part, whole) = (u128::from(part) * 10_000, u128::from(whole));
+    let share = (part + whole / 2).checked_div(whole).unwrap_or_default();
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 

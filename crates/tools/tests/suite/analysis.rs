@@ -395,7 +395,7 @@ pub(crate) async fn the_hottest_functions_of_a_profile_are_found(harness: ToolHa
     harness.put("cpu.pb.gz", include_bytes!("../../../code/tests/samples/cpu.pb.gz")).unwrap();
     let output = harness.call("analyze_performance", json!({"path": "cpu.pb.gz"})).await;
     let expected = "ok: pprof: 360.00 ms (cpu) in all\n   self    total        self  function\n \
-        69.44%   80.55%   250.00 ms  main.work\n";
+        69.44%   80.56%   250.00 ms  main.work\n";
     assert!(said(&output).starts_with(expected), "{}", said(&output));
 }
 

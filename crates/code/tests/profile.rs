@@ -266,6 +266,18 @@ fn those_that_lead_to_the_hottest_are_among_the_functions() {
     assert_eq!((names[0], names[49], &names[50..]), ("f0", "f49", ["main", "part0", "part1"].as_slice()));
 }
 
+/// `b 5` was a function.
+#[test]
+fn of_two_counts_of_each_stack_the_second_counts() {
+    let analysis = read(b"# before after\na;b 5 7\na;c 3 1\n");
+    assert_eq!((analysis.measure.as_str(), analysis.total), ("samples after the change", 8));
+    assert_eq!(functions(&analysis), [("b", 7, 7), ("c", 1, 1), ("a", 0, 8)]);
+    // The name of one function may end with a number.
+    let analysis = read(b"a;b 5 7\na;c 3\n");
+    assert_eq!((analysis.measure.as_str(), analysis.total), ("samples", 10));
+    assert_eq!(functions(&analysis), [("b 5", 7, 7), ("c", 3, 3), ("a", 0, 10)]);
+}
+
 #[test]
 fn a_folder_of_criterion_is_read() {
     let file = |path: &str, content: &str| (format!("target/criterion/{path}"), content.as_bytes().to_vec());

@@ -15,8 +15,9 @@ fn check_line(line: usize, stop: Stop<'_>) -> Result<(), Damage> {
     if line.is_multiple_of(LINES_BETWEEN_STOPS) { check(stop) } else { Ok(()) }
 }
 
-/// Reads folded stacks; `None` if most lines are none.
+/// Reads folded stacks; `None` if most lines are none. Of the counts before and after a change, the latter count.
 pub(super) fn folded(text: &str, stop: Stop<'_>) -> Result<Option<PerformanceAnalysis>, Damage> {
+    let is_difference = has_two_counts(text);
     let (mut stacks, mut lines, mut unread) = (Stacks::new(stop), 0_usize, 0_usize);
     let mut frames = Vec::new();
     for (number, line) in text.lines().map(str::trim).enumerate() {
@@ -27,6 +28,7 @@ pub(super) fn folded(text: &str, stop: Stop<'_>) -> Result<Option<PerformanceAna
         lines += 1;
         match line.rsplit_once(char::is_whitespace) {
             Some((stack, count)) if is_number(count) => {
+                let stack = without_count(stack).filter(|_| is_difference).unwrap_or(stack);
                 folded_line(&mut stacks, &mut frames, stack, count).map_err(|damage| damage.in_line(number))?;
             }
             _ => unread += 1,
@@ -36,9 +38,28 @@ pub(super) fn folded(text: &str, stop: Stop<'_>) -> Result<Option<PerformanceAna
     if stacks.is_empty() || unread * 2 > lines {
         return Ok(None);
     }
-    let mut analysis = stacks.analysis(ProfileFormat::Folded, Measure("samples", "samples"));
+    let measure = if is_difference { "samples after the change" } else { "samples" };
+    let mut analysis = stacks.analysis(ProfileFormat::Folded, Measure(measure, "samples"));
     analysis.left_out.unread = unread;
     Ok(Some(analysis))
+}
+
+/// Reports whether folded stacks have two counts each, as those of two profiles that are compared. The name of a
+/// function may end with a number as well, but not those of all.
+fn has_two_counts(text: &str) -> bool {
+    let stacks = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let are_two = |line: &str| {
+        let stack = line.rsplit_once(char::is_whitespace).filter(|(_, count)| is_number(count));
+        stack.is_some_and(|(stack, _)| without_count(stack).is_some())
+    };
+    let mut begin = stacks.take(LINES_BETWEEN_STOPS).peekable();
+    begin.peek().is_some() && begin.all(are_two)
+}
+
+/// Returns a line without the number at its end; `None` if there is none.
+fn without_count(line: &str) -> Option<&str> {
+    let (stack, count) = line.trim_end().rsplit_once(char::is_whitespace)?;
+    if is_number(count) { Some(stack) } else { None }
 }
 
 fn is_number(word: &str) -> bool {

@@ -13,9 +13,15 @@ pub(super) fn is_doc(language: Language, comment: &str) -> bool {
                 || comment.starts_with("/**") && !comment.starts_with("/***")
         }
         Language::Java | Language::JavaScript | Language::TypeScript | Language::Tsx => comment.starts_with("/**"),
-        Language::Shell => !comment.starts_with("#!"),
-        _ => true,
+        Language::Python | Language::Shell => !is_for_programs(comment),
+        Language::C | Language::Cpp | Language::Go => true,
     }
+}
+
+/// Reports whether a comment says something to a program: which one runs the file, or how an editor and Python read it.
+fn is_for_programs(comment: &str) -> bool {
+    let said = comment.trim_start_matches('#').trim_start();
+    comment.starts_with("#!") || ["-*-", "coding:", "coding=", "vim:"].iter().any(|begin| said.starts_with(begin))
 }
 
 /// Returns the first paragraph of comments, on one line.
@@ -61,6 +67,23 @@ pub(crate) fn cut(text: &str, characters: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_program_is_told_is_no_documentation() {
+        let table = [
+            (Language::Python, "#!/usr/bin/env python3", false),
+            (Language::Python, "# -*- coding: utf-8 -*-", false),
+            (Language::Python, "# coding=utf-8", false),
+            (Language::Python, "# The coding: none.", true),
+            (Language::Shell, "#!/bin/sh", false),
+            (Language::Shell, "# vim: set ts=4:", false),
+            (Language::Shell, "# Says it.", true),
+            (Language::C, "// Says it.", true),
+        ];
+        for (language, comment, expected) in table {
+            assert_eq!(is_doc(language, comment), expected, "{comment}");
+        }
+    }
 
     #[test]
     fn the_first_paragraph_is_shown_without_marks() {

@@ -106,7 +106,10 @@ fn names_that_an_export_lists_are_public() {
     let table: [(&str, &[&str]); 6] = [
         ("function a() {}\nfunction b() {}\nexport { a };\nexports.c = function () {};\n", &["a", "exports.c"]),
         ("const a = () => 1;\nclass b {}\nexport default a;\n", &["a"]),
-        ("function a() {}\nfunction b() {}\nfunction c() {}\nmodule.exports = { a, d: c, e() {} };\n", &["a", "c"]),
+        (
+            "function a() {}\nfunction b() {}\nfunction c() {}\nmodule.exports = { a, d: c, e() {} };\n",
+            &["a", "c", "e"],
+        ),
         ("class a {}\nfunction b() {}\nexports = module.exports = a;\n", &["a"]),
         ("function a() {}\nfunction b() {}\nmodule.exports.x = a;\nother.exports.x = b;\n", &["a"]),
         ("function a() {}\nfunction b() { module.exports = a; }\n", &[]),
@@ -116,6 +119,30 @@ fn names_that_an_export_lists_are_public() {
         let public: Vec<&str> =
             items.iter().filter(|item| item.visibility == "public").map(|item| item.name.as_str()).collect();
         assert_eq!(public, expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_exported_without_a_declaration_is_found() {
+    let table = [
+        (
+            "/** Makes one. */\nexport default function (x) {}\n",
+            "2-2 public function default: export default function (x) // Makes one.\n",
+        ),
+        ("export default (a) => a;\n", "1-1 public function default: export default (a)\n"),
+        (
+            "export default class extends K {\n  m() {}\n}\n",
+            "1-3 public class default: export default class extends K\n2-2 public method default.m: m()\n",
+        ),
+        (
+            "module.exports = {\n  f(x) {},\n  /** Gets it. */\n  g: function () {},\n  h: (a) => a,\n  k,\n  q: 1,\n};\n",
+            "2-2 public function f: f(x)\n4-4 public function g: g: function () // Gets it.\n5-5 public function h: h: (a)\n",
+        ),
+        ("exports = module.exports = { f() {} };\nother = { g() {} };\n", "1-1 public function f: f()\n"),
+        ("export default { data() {} };\n", "1-1 public function data: data()\n"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(outline("a.js", text), expected, "{text}");
     }
 }
 

@@ -11,9 +11,9 @@ const MODIFIERS: u32 = 4;
 /// Returns what a node is.
 pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     let kind = match node.kind() {
-        "program" | "class_body" | "interface_body" | "object_type" | "statement_block" | "export_clause" | "ERROR" => {
-            return Found::Inside;
-        }
+        // Only an object that is exported is visited.
+        "program" | "class_body" | "interface_body" | "object_type" | "statement_block" | "export_clause"
+        | "object" | "ERROR" => return Found::Inside,
         "export_statement"
         | "ambient_declaration"
         | "lexical_declaration"
@@ -23,6 +23,8 @@ pub(super) fn describe<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
         "decorator" => return Found::Annotation,
         "variable_declarator" => return variable(node, place),
         "assignment_expression" => return assigned(node, place),
+        "pair" => return pair(node, place),
+        "function_expression" | "generator_function" | "arrow_function" | "class" => return nameless(node, place),
         "method_definition" | "method_signature" | "abstract_method_signature" => return member(node, place),
         "field_definition" | "public_field_definition" => return field(node, place),
         "function_declaration" | "generator_function_declaration" | "function_signature" => ItemKind::Function,
@@ -62,9 +64,36 @@ fn variable<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     }
 }
 
-/// Returns a function that is assigned, such as to `module.exports.name` or `Name.prototype.method`.
+/// Returns the function or class that `export default` exports without a declaration.
+fn nameless<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
+    if node.parent().is_none_or(|parent| parent.kind() != "export_statement") {
+        return Found::Nothing;
+    }
+    let name = match place.field(node, "name") {
+        "" => "default",
+        name => name,
+    };
+    let draft = |kind| Draft { prefix: "export default ", ..Draft::new(kind, name, PUBLIC) };
+    if is_function(node) { draft(ItemKind::Function).into() } else { draft(ItemKind::Class).with_items().into() }
+}
+
+/// Returns a function in an object that is exported.
+fn pair<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
+    let name = place.field(node, "key").trim_matches(['"', '\'']);
+    match node.child_by_field_name("value") {
+        Some(value) if is_function(value) => Draft::new(place.function(), name, PUBLIC).into(),
+        _ => Found::Nothing,
+    }
+}
+
+/// Returns a function that is assigned, such as to `module.exports.name` or `Name.prototype.method`. An object that is
+/// exported may have functions in it.
 fn assigned<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     let target = place.field(node, "left");
+    let has_functions = |value: Node<'_>| matches!(value.kind(), "object" | "assignment_expression");
+    if is_export(target) && node.child_by_field_name("right").is_some_and(has_functions) {
+        return Found::Wrapper;
+    }
     if !node.child_by_field_name("right").is_some_and(is_function) || target.contains(char::is_whitespace) {
         return Found::Nothing;
     }
@@ -79,7 +108,7 @@ pub(super) fn is_export(target: &str) -> bool {
 
 fn member<'n>(node: Node<'n>, place: &Place<'_, '_>) -> Found<'n> {
     let name = place.field(node, "name");
-    let kind = if name == "constructor" { ItemKind::Constructor } else { ItemKind::Method };
+    let kind = if name == "constructor" { ItemKind::Constructor } else { place.function() };
     Draft::new(kind, name, access(node, name, place)).into()
 }
 

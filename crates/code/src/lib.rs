@@ -6,6 +6,7 @@
 //! here opens a file.
 
 mod complexity;
+mod conditions;
 mod dependencies;
 mod error;
 mod export_macros;

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Range, Tree};
 
+use crate::conditions::without_split_blocks;
 use crate::error::{CodeError, MAX_SOURCE_BYTES};
 use crate::export_macros::without_export_macros;
 use crate::language::Language;
@@ -38,7 +39,7 @@ impl<'t> Source<'t> {
             return Err(CodeError::Binary);
         }
         let bytes = match language {
-            Language::C | Language::Cpp => without_export_macros(text),
+            Language::C | Language::Cpp => without_split_blocks(without_export_macros(text)),
             _ => Cow::Borrowed(text.as_bytes()),
         };
         let tree = tree(language, &bytes, &[], stop)?;

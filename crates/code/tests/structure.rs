@@ -67,6 +67,27 @@ fn classes_with_macros_and_types_without_tags_are_found() {
     }
 }
 
+/// The branches of a condition were read one after the other, so that the function was none.
+#[test]
+fn a_function_that_a_condition_splits_is_found() {
+    let split = "int before(void) { return 1; }\nstatic int f(int a) {\n#ifdef X\n  if (a > 1) {\n#else\n  if (a > 2) {\n#endif\n\
+        g();\n  }\n  return 0;\n}\nint after(void) { return 2; }\n";
+    let header = "#ifndef A_H\n#define A_H\n#ifdef __cplusplus\nextern \"C\" {\n#endif\nint f(void);\nstruct s { int a; };\n\
+        #ifdef __cplusplus\n}\n#endif\n#endif\n";
+    let table = [
+        (
+            "a.c",
+            split,
+            "1-1 public function before: int before(void)\n2-11 private function f: static int f(int a)\n\
+             12-12 public function after: int after(void)\n",
+        ),
+        ("a.h", header, "6-6 public function f: int f(void)\n7-7 public struct s: struct s\n"),
+    ];
+    for (path, text, expected) in table {
+        assert_eq!(outline(path, text), expected);
+    }
+}
+
 /// A file that is being edited still has most of its structure.
 #[test]
 fn what_is_around_a_syntax_error_is_found() {

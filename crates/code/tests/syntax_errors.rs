@@ -122,14 +122,18 @@ fn other_errors_are_named_in_the_changed_lines() {
     }
 }
 
-/// A bracket that had no counterpart before, such as one between `#ifdef` and `#else`, is not to blame.
+/// A bracket that had no counterpart before is not to blame, nor one that has its counterpart in another branch.
 #[test]
 fn errors_that_were_there_are_not_named() {
-    let before = "int f(int x) {\n#ifdef A\n  if (x) {\n#else\n  if (!x) {\n#endif\n    g();\n  }\n  return 0;\n}\n";
-    let after = before.replace("return 0", "return (0");
-    let found = SyntaxErrors::introduced(Language::C, Some(before), &after, &|| false).unwrap();
-    let places: Vec<(usize, &str)> = found.first.iter().map(|error| (error.line, error.message.as_str())).collect();
-    assert_eq!(places, [(9, "`(` is not closed")]);
-    let found = SyntaxErrors::introduced(Language::C, Some(before), &before.replace("g()", "h()"), &|| false).unwrap();
-    assert_eq!(found.total, 0, "{found:?}");
+    let unclosed = "int f(int x) {\n  if (x) {\n  if (!x) {\n    g();\n  }\n  return 0;\n}\n";
+    let split = "int f(int x) {\n#ifdef A\n  if (x) {\n#else\n  if (!x) {\n#endif\n    g();\n  }\n  return 0;\n}\n";
+    for (before, line) in [(unclosed, 6), (split, 9)] {
+        let after = before.replace("return 0", "return (0");
+        let found = SyntaxErrors::introduced(Language::C, Some(before), &after, &|| false).unwrap();
+        let places: Vec<(usize, &str)> = found.first.iter().map(|error| (error.line, error.message.as_str())).collect();
+        assert_eq!(places, [(line, "`(` is not closed")]);
+        let after = before.replace("g()", "h()");
+        let found = SyntaxErrors::introduced(Language::C, Some(before), &after, &|| false).unwrap();
+        assert_eq!(found.total, 0, "{found:?}");
+    }
 }

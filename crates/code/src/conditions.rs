@@ -1,0 +1,162 @@
+//! Leaves one branch of conditions such as `#ifdef` that split a block of C or C++.
+//!
+//! The grammar reads each branch as whole code. If one opens or closes a block, as `extern "C" {` does in headers, only
+//! the first branch of the condition is parsed, and its own lines are blank.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Maximum number of conditions around one that is changed; others are left as they are.
+const MAX_AROUND: usize = 100;
+
+/// Returns bytes with spaces in the place of what splits a block, and of other branches.
+pub(crate) fn without_split_blocks(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let blanks = blanks(&bytes);
+    if blanks.is_empty() {
+        return bytes;
+    }
+    let mut bytes = bytes.into_owned();
+    for range in blanks {
+        for byte in bytes.get_mut(range).into_iter().flatten() {
+            *byte = if matches!(*byte, b'\n' | b'\r') { *byte } else { b' ' };
+        }
+    }
+    Cow::Owned(bytes)
+}
+
+/// Returns what is to be blank.
+fn blanks(bytes: &[u8]) -> Vec<Range<usize>> {
+    let (mut scan, mut at) = (Scan::default(), 0);
+    while at < bytes.len() {
+        let mut end = end_of_line(bytes, at);
+        let line = bytes.get(at..end).unwrap_or_default();
+        match line.trim_ascii_start().strip_prefix(b"#") {
+            Some(directive) if !scan.in_comment => {
+                // It goes on behind a backslash.
+                while end < bytes.len() && bytes.get(at..end).unwrap_or_default().trim_ascii_end().ends_with(b"\\") {
+                    end = end_of_line(bytes, end);
+                }
+                scan.directive(directive.trim_ascii_start(), at..end);
+            }
+            _ => scan.code(line),
+        }
+        at = end;
+    }
+    scan.blanks
+}
+
+fn end_of_line(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    rest.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |length| at + length + 1)
+}
+
+/// A condition whose end has not been reached.
+struct Condition {
+    /// Where its first line is.
+    begin: Range<usize>,
+    /// How many blocks were open before it, and the fewest in its first branch.
+    depth: i64,
+    least: i64,
+    /// How many were open at the end of its first branch, and where the next one begins.
+    next: Option<(i64, usize)>,
+}
+
+#[derive(Default)]
+struct Scan {
+    /// How many blocks are open if only first branches count.
+    depth: i64,
+    in_comment: bool,
+    conditions: Vec<Condition>,
+    blanks: Vec<Range<usize>>,
+}
+
+impl Scan {
+    fn directive(&mut self, text: &[u8], lines: Range<usize>) {
+        let length = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        match text.get(..length).unwrap_or_default() {
+            b"if" | b"ifdef" | b"ifndef" => {
+                let depth = self.depth;
+                self.conditions.push(Condition { begin: lines, depth, least: depth, next: None });
+            }
+            b"else" | b"elif" | b"elifdef" | b"elifndef" => {
+                if let Some(condition) = self.conditions.last_mut() {
+                    condition.next.get_or_insert((self.depth, lines.start));
+                    self.depth = condition.depth;
+                }
+            }
+            b"endif" => self.end(&lines),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, lines: &Range<usize>) {
+        let Some(condition) = self.conditions.pop() else { return };
+        let (depth, next) = condition.next.unwrap_or((self.depth, lines.start));
+        let is_split = depth != condition.depth || condition.least < condition.depth;
+        if is_split && self.conditions.len() <= MAX_AROUND {
+            self.blanks.extend([condition.begin, next..lines.end]);
+        }
+        self.depth = depth;
+        self.reached(condition.least);
+    }
+
+    /// Notes how few blocks are open in the first branch of a condition.
+    fn reached(&mut self, depth: i64) {
+        if let Some(condition) = self.conditions.last_mut().filter(|condition| condition.next.is_none()) {
+            condition.least = condition.least.min(depth);
+        }
+    }
+
+    fn code(&mut self, line: &[u8]) {
+        let (mut bytes, mut quote) = (line.iter().copied().peekable(), None);
+        while let Some(byte) = bytes.next() {
+            if self.in_comment {
+                self.in_comment = byte != b'*' || bytes.next_if_eq(&b'/').is_none();
+                continue;
+            }
+            match (quote, byte) {
+                (Some(_), b'\\') => {
+                    bytes.next();
+                }
+                (Some(open), _) if open != byte => {}
+                (Some(_), _) => quote = None,
+                (None, b'"' | b'\'') => quote = Some(byte),
+                (None, b'/') if bytes.next_if_eq(&b'/').is_some() => return,
+                (None, b'/') => self.in_comment = bytes.next_if_eq(&b'*').is_some(),
+                (None, b'{') => self.depth += 1,
+                (None, b'}') => {
+                    self.depth -= 1;
+                    self.reached(self.depth);
+                }
+                (None, _) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_that_splits_a_block_has_one_branch() {
+        let table = [
+            ("#ifdef A\nif (a) {\n#else\nif (b) {\n#endif\n}\n", "        \nif (a) {\n     \n        \n      \n}\n"),
+            ("{\n#if A\n} else {\n#elif B\n}\n#endif\n}\n", "{\n     \n} else {\n       \n \n      \n}\n"),
+            ("#if A && \\\n  B\n}\n#endif\n", "          \n   \n}\n      \n"),
+        ];
+        for (text, expected) in table {
+            let found = without_split_blocks(Cow::Borrowed(text.as_bytes()));
+            assert_eq!(String::from_utf8_lossy(&found), expected);
+        }
+        // What is whole, or no block at all.
+        for text in [
+            "#ifdef A\nint f() { }\n#else\nint f() { g(); }\n#endif\n",
+            "#if A\nchar a = '{'; // {\n/* {\n#else */ char *b = \"\\\"{\";\n#endif\n",
+            "#ifdef A\n#define X {\n#endif\n#else\n#endif\n",
+            "#ifdef A\n{",
+        ] {
+            assert_eq!(without_split_blocks(Cow::Borrowed(text.as_bytes())), text.as_bytes());
+        }
+    }
+}

@@ -14,6 +14,7 @@ mod command;
 pub mod conformance;
 mod contents;
 mod context;
+mod counted;
 mod decided_hosts;
 mod effect;
 mod error;

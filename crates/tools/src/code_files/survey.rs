@@ -9,6 +9,7 @@ use orchestrate_core::invisible::shown;
 use super::cache::AnalysisCache;
 use super::file::{CodeFile, Place};
 use crate::context::ToolContext;
+use crate::counted::counted;
 use crate::error::ToolError;
 use crate::files::{Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_key, walk_order};
 use crate::scope::CallScope;
@@ -193,7 +194,8 @@ impl<T: Send> Survey<T> {
             let named = self.left_out.iter().take(MAX_NAMED);
             let named: Vec<String> = named.map(|(path, error)| format!("{}: {error}", shown(path))).collect();
             let more = if self.left_out.len() > MAX_NAMED { "; …" } else { "" };
-            notes.push(format!("[{} files not analysed: {}{more}]", self.left_out.len(), named.join("; ")));
+            let files = counted(self.left_out.len(), "file");
+            notes.push(format!("[{files} not analysed: {}{more}]", named.join("; ")));
         }
         notes.extend(self.walks.iter().filter_map(WalkSummary::note));
         notes

@@ -46,12 +46,12 @@ pub(crate) async fn a_file_and_a_folder_are_outlined(harness: ToolHarness) {
     let structure = &output.data["files"][0]["structure"];
     assert_eq!((&structure["language"], &structure["items"][0]), (&json!("rust"), &add));
     let output = harness.call("analyze_code_structure", json!({"path": "."})).await;
-    let script = "run (shell, 4 lines, 1 items)\n2-4  build()";
+    let script = "run (shell, 4 lines, 1 item)\n2-4  build()";
     let python = "src/a.py (python, 4 lines, 2 items)\n1-4  class A  // An A.\n3-4    def f(self)";
     assert_eq!(said(&output), format!("ok: {script}\n{python}\n{outline}\n{LEFT_OUT}"));
     harness.put("src/lib.rs", "fn f( {\n").unwrap();
     let output = harness.call("analyze_code_structure", json!({"path": "src/lib.rs"})).await;
-    assert!(said(&output).contains("1 syntax errors, the first in line 1"), "{}", said(&output));
+    assert!(said(&output).contains("1 syntax error, in line 1"), "{}", said(&output));
     // A file of many items is cut, and a folder leaves out files that have no room.
     harness.put("src/lib.rs", "fn f() {}\n".repeat(1_500)).unwrap();
     let output = harness.call("analyze_code_structure", json!({"path": "src/lib.rs"})).await;
@@ -141,7 +141,7 @@ pub(crate) async fn functions_are_measured_the_hardest_first(harness: ToolHarnes
                   files exist";
     let beside =
         format!("[3 of the named paths not analysed: {unread}; notes.md: not in a language that is understood: c,");
-    assert!(said(&output).starts_with("ok: 1 functions in 1 files\n"), "{}", said(&output));
+    assert!(said(&output).starts_with("ok: 1 function in 1 file\n"), "{}", said(&output));
     assert!(said(&output).contains(&beside), "{}", said(&output));
     let output = harness.call("measure_code_complexity", json!({"files": ["image.rs", "nowhere"]})).await;
     assert_eq!(said(&output), format!("Retry: {unread}"));
@@ -187,7 +187,7 @@ pub(crate) async fn what_is_not_understood_is_said(harness: ToolHarness) {
         let output = harness.call(tool, arguments("zero.rs")).await;
         assert!(!output.success, "{tool}: {}", said(&output));
         let output = harness.call(tool, arguments(".")).await;
-        assert!(output.success && said(&output).contains(" files not analysed: "), "{tool}: {}", said(&output));
+        assert!(output.success && said(&output).contains(" not analysed: "), "{tool}: {}", said(&output));
         let output = harness.call(tool, arguments("data.json")).await;
         assert!(said(&output).starts_with("Retry: data.json: not in"), "{tool}: {}", said(&output));
     }
@@ -201,7 +201,7 @@ pub(crate) async fn an_analysis_has_limits(mut harness: ToolHarness) {
     assert!(said(&output).starts_with("Retry: src/lib.rs has 2"), "{}", said(&output));
     assert!(said(&output).contains("more than the limit of 9 kB"), "{}", said(&output));
     let output = harness.call("analyze_code_structure", json!({"path": "src"})).await;
-    assert!(said(&output).contains("[1 files not analysed: src/lib.rs: larger than 9 kB"), "{}", said(&output));
+    assert!(said(&output).contains("[1 file not analysed: src/lib.rs: larger than 9 kB"), "{}", said(&output));
     harness.scope.limits.file_bytes = 10_000_000;
     harness.scope.limits.search_timeout = Duration::ZERO;
     for (tool, arguments) in [

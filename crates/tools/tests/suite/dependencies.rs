@@ -103,7 +103,7 @@ pub(crate) async fn what_is_not_understood_is_said_and_not_fatal(harness: ToolHa
     let text = said(&output);
     assert!(text.contains("invalid manifests:\n  Cargo.toml:3 "), "{text}");
     assert!(text.contains("  app/pyproject.toml:1 "), "{text}");
-    assert!(text.contains("[1 files not analysed: zero.py: not a text]"), "{text}");
+    assert!(text.contains("[1 file not analysed: zero.py: not a text]"), "{text}");
     assert!(text.contains("latin.py → yaml:2") && text.contains("4 modules"), "{text}");
     let output = harness.call(TOOL, json!({"path": "zero.py"})).await;
     assert_eq!(said(&output), "Retry: zero.py: not a text");

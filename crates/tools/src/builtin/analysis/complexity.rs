@@ -15,6 +15,7 @@ use super::super::arguments::read;
 use super::super::facts::facts;
 use crate::code_files::{FileAnalysis, Survey, Surveyor};
 use crate::context::{ToolContext, blocking};
+use crate::counted::counted;
 use crate::effect::{AnswersFrom, Effect};
 use crate::error::ToolError;
 use crate::files::Files;
@@ -116,7 +117,8 @@ fn answer(survey: &Survey<Arc<Complexity>>) -> Answer {
         lines.push(format!("[the hardest {MAX_SHOWN} of {all}; name files for others]"));
     }
     if errors > 0 {
-        lines.push(format!("[{errors} files have syntax errors, around which figures may be wrong]"));
+        let files = counted(errors, "file");
+        lines.push(format!("[{files} with syntax errors, around which figures may be wrong]"));
     }
     lines.extend(survey.notes());
     let listed: Vec<Value> =
@@ -159,11 +161,10 @@ fn totals(functions: &[Measured<'_>], files: usize) -> Value {
 
 fn summary(functions: usize, files: usize) -> String {
     if functions == 0 {
-        return format!("no functions in {files} files of languages that are understood");
+        return format!("no functions in {} of languages that are understood", counted(files, "file"));
     }
-    format!(
-        "{functions} functions in {files} files\ncognitive  cyclomatic  nesting  lines of code  parameters  function"
-    )
+    let (functions, files) = (counted(functions, "function"), counted(files, "file"));
+    format!("{functions} in {files}\ncognitive  cyclomatic  nesting  lines of code  parameters  function")
 }
 
 fn line((path, function): &Measured<'_>) -> String {

@@ -10,6 +10,7 @@ use orchestrate_code::{
 use orchestrate_core::invisible::shown;
 
 use crate::code_files::{FileAnalysis, Place, Surveyor};
+use crate::counted::counted;
 use crate::error::ToolError;
 use crate::files::{Decoded, Entry, EntryKind, Files, Flow, Visitor, WalkLimits, WalkSummary, walk_order};
 
@@ -114,7 +115,8 @@ impl Gathered {
             let named = self.left_out.iter().take(MAX_NAMED);
             let named: Vec<String> = named.map(|(path, error)| format!("{}: {error}", shown(path))).collect();
             let more = if self.left_out.len() > MAX_NAMED { "; …" } else { "" };
-            notes.push(format!("[{} files not analysed: {}{more}]", self.left_out.len(), named.join("; ")));
+            let files = counted(self.left_out.len(), "file");
+            notes.push(format!("[{files} not analysed: {}{more}]", named.join("; ")));
         }
         if self.installed > 0 {
             notes.push(format!("[{} files of installed packages not analysed]", self.installed));

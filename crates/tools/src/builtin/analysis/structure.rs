@@ -13,6 +13,7 @@ use super::super::arguments::read;
 use super::super::facts::facts;
 use crate::code_files::{CodeFile, FileAnalysis, Survey, Surveyor};
 use crate::context::{ToolContext, blocking};
+use crate::counted::counted;
 use crate::effect::AnswersFrom;
 use crate::error::ToolError;
 use crate::files::Files;
@@ -145,10 +146,12 @@ fn answer(survey: &Survey<Found>) -> Answer {
 fn heading(path: &str, structure: &CodeStructure) -> String {
     let CodeStructure { language, lines, items, syntax_errors } = structure;
     let errors = match syntax_errors.first.first() {
+        Some(first) if syntax_errors.total == 1 => format!(", 1 syntax error, in line {}", first.line),
         Some(first) => format!(", {} syntax errors, the first in line {}", syntax_errors.total, first.line),
         None => String::new(),
     };
-    format!("{} ({language}, {lines} lines, {} items{errors})", shown(path), items.len())
+    let (lines, items) = (counted(*lines, "line"), counted(items.len(), "item"));
+    format!("{} ({language}, {lines}, {items}{errors})", shown(path))
 }
 
 fn line(item: &Item, language: Language) -> String {

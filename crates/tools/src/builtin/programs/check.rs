@@ -12,6 +12,7 @@ use super::files::{Find, Selection, selects_files};
 use super::parse;
 use super::project::Project;
 use crate::context::ToolContext;
+use crate::counted::counted;
 use crate::error::ToolError;
 use crate::files::Files;
 use crate::output::Answer;
@@ -166,11 +167,6 @@ fn answer(ran: &Ran, diagnostics: Vec<Diagnostic>, fault: Option<String>, remark
 /// Reports whether there is more than what only explains something.
 fn reports(found: &[Diagnostic]) -> bool {
     found.iter().any(|found| matches!(found.severity.as_str(), "error" | "warning"))
-}
-
-fn counted(number: usize, noun: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{ending}")
 }
 
 /// Formats a finding as `file:line:column: severity code: message`.

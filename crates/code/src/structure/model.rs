@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::language::Language;
 use crate::syntax_errors::SyntaxErrors;
@@ -86,7 +87,24 @@ pub enum ItemKind {
 /// `inherited` from the trait that it belongs to.
 pub type Visibility = Cow<'static, str>;
 
+/// A structure with its first items alone.
+#[derive(Serialize)]
+struct Outline<'s> {
+    language: Language,
+    lines: usize,
+    items: &'s [Item],
+    syntax_errors: &'s SyntaxErrors,
+}
+
 impl CodeStructure {
+    /// Returns it as JSON, with at most so many of its items.
+    #[must_use]
+    pub fn to_json(&self, most_items: usize) -> Value {
+        let CodeStructure { language, lines, items, syntax_errors } = self;
+        let items = items.get(..most_items).unwrap_or(items);
+        json!(Outline { language: *language, lines: *lines, items, syntax_errors })
+    }
+
     /// Returns about how many bytes of memory it holds.
     pub fn memory(&self) -> usize {
         let texts = |item: &Item| {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_code::{CodeError, CodeStructure, Item, Language, Source, Stop, SyntaxErrors};
+use orchestrate_code::{CodeError, CodeStructure, Item, Language, Source, Stop};
 use orchestrate_core::invisible::shown;
 use orchestrate_sandbox::Cancel;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
@@ -94,23 +94,6 @@ impl Found {
     }
 }
 
-/// A file of the answer, which borrows what was found: a copy as a [`Value`] would take longer than all the rest.
-#[derive(Serialize)]
-struct ListedFile<'f> {
-    path: &'f str,
-    /// Whether its items are listed.
-    is_listed: bool,
-    structure: ListedStructure<'f>,
-}
-
-#[derive(Serialize)]
-struct ListedStructure<'f> {
-    language: Language,
-    lines: usize,
-    items: &'f [Item],
-    syntax_errors: &'f SyntaxErrors,
-}
-
 fn answer(survey: &Survey<Found>) -> Answer {
     let notes = survey.notes();
     let files = survey.found.len();
@@ -120,13 +103,10 @@ fn answer(survey: &Survey<Found>) -> Answer {
         lines.push(heading(path, structure));
         // A file is listed whole or not at all.
         let is_listed = structure.items.len() <= room || files == 1;
-        let listed = structure.items.get(..if is_listed { MAX_ITEMS.min(structure.items.len()) } else { 0 });
-        let listed = listed.unwrap_or_default();
-        lines.extend(listed.iter().map(|item| line(item, structure.language)));
-        room = room.saturating_sub(listed.len());
-        let CodeStructure { language, lines, syntax_errors, .. } = &**structure;
-        let structure = ListedStructure { language: *language, lines: *lines, items: listed, syntax_errors };
-        data.push(ListedFile { path, is_listed, structure });
+        let listed = if is_listed { MAX_ITEMS.min(structure.items.len()) } else { 0 };
+        lines.extend(structure.items.iter().take(listed).map(|item| line(item, structure.language)));
+        room = room.saturating_sub(listed);
+        data.push(file_data(path, is_listed, structure.to_json(listed)));
     }
     if files == 0 {
         lines.push("no file in a language that is understood".to_owned());
@@ -140,7 +120,16 @@ fn answer(survey: &Survey<Found>) -> Answer {
         });
     }
     lines.extend(notes);
-    Answer::new(lines.join("\n"), json!({"files": data, "items": items}))
+    let data = Map::from_iter([("files".to_owned(), Value::Array(data)), ("items".to_owned(), items.into())]);
+    Answer::new(lines.join("\n"), Value::Object(data))
+}
+
+/// Returns what the data say of a file. Nothing is copied: as [`serde_json::json`] copies what it is given, the data of
+/// many files would take longer than finding them.
+fn file_data(path: &str, is_listed: bool, structure: Value) -> Value {
+    let path = ("path".to_owned(), Value::from(path));
+    let is_listed = ("is_listed".to_owned(), Value::from(is_listed));
+    Value::Object(Map::from_iter([path, is_listed, ("structure".to_owned(), structure)]))
 }
 
 fn heading(path: &str, structure: &CodeStructure) -> String {

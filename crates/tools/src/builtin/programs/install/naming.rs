@@ -189,21 +189,25 @@ fn split_option(word: &str) -> (&str, Option<&str>) {
 /// Reads settings, one in a line.
 fn settings(text: &str, format: Format) -> Said {
     let (mut heading, mut key, mut said) = (String::new(), String::new(), Said::default());
+    // The indentation of the setting that a line further to the right goes on with.
+    let mut of_setting: Option<usize> = None;
     for line in text.lines() {
-        let goes_on = line.starts_with([' ', '\t']);
+        let indent = line.len() - line.trim_start().len();
         let line = line.trim();
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
-        if line.starts_with('[') && !goes_on {
+        let goes_on = format == Format::Ini && of_setting.is_some_and(|of_setting| indent > of_setting);
+        if is_heading(line, indent, goes_on, format) {
             heading = line.trim_matches(['[', ']']).trim().to_owned();
+            of_setting = None;
             continue;
         }
         let (own, mut value) = pair(line, format);
-        if goes_on && format == Format::Ini {
+        if goes_on {
             value = line;
         } else {
-            key = own;
+            (key, of_setting) = (own, Some(indent));
         }
         if says_no_index(format, &heading, &key, value) {
             said.obstacles.push(Obstacle::NoIndex);
@@ -215,6 +219,14 @@ fn settings(text: &str, format: Format) -> Said {
         }
     }
     said
+}
+
+/// Reports whether a line begins a section or a table. What is indented may be a list in a list instead.
+fn is_heading(line: &str, indent: usize, goes_on: bool, format: Format) -> bool {
+    let name = line.trim_matches(['[', ']']);
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    line.starts_with('[') && !goes_on && (indent == 0 || format == Format::Ini || is_name)
 }
 
 impl Format {

@@ -304,6 +304,14 @@ mod tests {
                  https://b.example/\n    https://c.example/\nproxy = http://no.example/\n",
                 &["https://a.example/", "https://b.example/", "https://c.example/"],
             ),
+            // Where all settings are indented, none goes on with the one before.
+            (
+                "pip.conf",
+                "[global]\n    index-url = https://a.example/\n    timeout = 9\n    extra-index-url =\n\n      \
+                 https://b.example/\n[install]\n  trusted-host = b.example\n",
+                &["https://a.example/", "https://b.example/"],
+            ),
+            ("Pipfile", "  [[source]]\n  url = \"https://a.example/\"\n  [packages]\n", &["https://a.example/"]),
             (
                 "pyproject.toml",
                 "[project]\nurls = { home = \"https://no.example/\" }\n[[tool.uv.index]]\nname = \"a\"\n\

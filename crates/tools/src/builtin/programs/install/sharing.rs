@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use orchestrate_core::host::WebUrl;
+
 use super::super::candidate::words;
 use super::grammar::Ecosystem;
 use super::listing::Packages;
@@ -174,10 +176,14 @@ fn of_npm(wanted: &Wanted<'_>) -> Option<Download> {
 /// Returns what settings of npm say about registries, without those that need a password.
 fn registries_of_npm(settings: &str) -> String {
     let pairs = settings.lines().filter_map(|line| line.split_once('='));
-    let pairs = pairs.map(|(key, value)| (key.trim(), value.trim().trim_matches(['"', '\''])));
-    let is_kept = |(key, value): &(&str, &str)| {
-        let is_registry = *key == "registry" || (key.starts_with('@') && key.ends_with(":registry"));
-        is_registry && value.starts_with("http") && !value.contains(['@', '$'])
+    // A comment may follow a value.
+    let pairs = pairs.map(|(key, value)| (key, value.split([';', '#']).next().unwrap_or_default()));
+    let plain = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
+    let pairs = pairs.map(|(key, value)| (plain(key), plain(value)));
+    let is_kept = |(key, value): &(String, String)| {
+        let is_registry = key == "registry" || (key.starts_with('@') && key.ends_with(":registry"));
+        // One with a user is no address, but a path may have a scope.
+        is_registry && !value.contains('$') && WebUrl::parse(value).is_ok()
     };
     pairs.filter(is_kept).map(|(key, value)| format!("{key}={value}\n")).collect()
 }

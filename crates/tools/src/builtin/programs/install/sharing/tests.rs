@@ -39,10 +39,12 @@ fn of_a_lock_file_of_npm_only_names_and_versions_count() {
         "node_modules/e": {"version": "file:../e"}, "node_modules/f": {"resolved": "lib", "link": true},
         "node_modules/--cache": {"version": "1.0.0"}}}"#;
     let settings = "registry = https://a.example/npm/\n@s:registry=https://b.example/\n//a.example/:_authToken=x\n\
-        registry=https://me:pw@a.example/\nnode-options=--require ./x.js\ncache=/tmp/x\n";
+        registry=https://me:pw@a.example/\nnode-options=--require ./x.js\ncache=/tmp/x\n\
+        \"@t:registry\" = \"https://c.example/@t\" ; ours\n";
     let found = downloads(Sharing::Npm, &before, &texts(&[("package-lock.json", after), (".npmrc", settings)]), &[]);
     let [download] = found.as_slice() else { panic!("{found:?}") };
-    let files = [(".npmrc", "registry=https://a.example/npm/\n@s:registry=https://b.example/\n".to_owned())];
+    let kept = "registry=https://a.example/npm/\n@s:registry=https://b.example/\n@t:registry=https://c.example/@t\n";
+    let files = [(".npmrc", kept.to_owned())];
     assert_eq!(download.files, files);
     assert_eq!(said(download), ["npm cache add --ignore-scripts -- @s/b@2.0.0 a@1.0.0 old@1.0.0 other@3.0.0"]);
 }

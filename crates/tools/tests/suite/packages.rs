@@ -164,6 +164,7 @@ pub(crate) async fn an_index_that_cannot_be_asked_is_not_replaced(mut harness: T
     put_pip(&harness).unwrap();
     harness.scope.ask_parks = true;
     let source = "[[tool.poetry.source]]\nname = \"corp\"\nurl = \"https://pypi.corp.example/simple\"\n";
+    let long = format!("#{}\n-i https://pypi.corp.example/simple\n", "x".repeat(4 << 20));
     for (file, text, expected) in [
         ("requirements.txt", "--index-url https://me:secret-4711@pypi.corp.example/simple\n", "a user or a password"),
         ("requirements.txt", "-r pins/base.txt\n", "a user or a password"),
@@ -171,6 +172,7 @@ pub(crate) async fn an_index_that_cannot_be_asked_is_not_replaced(mut harness: T
         ("pip.conf", "[global]\nindex-url = https://me:secret-4711@pypi.corp.example/simple\n", "a user or a password"),
         ("requirements.txt", "--no-index\n--find-links wheels\n", "says that no registry is asked"),
         ("pyproject.toml", source, "names the registry https://pypi.corp.example/simple, which"),
+        ("requirements.txt", long.as_str(), "is too long to be read"),
     ] {
         harness.put("pins/base.txt", "--extra-index-url https://me:secret-4711@pypi.corp.example/simple\n").unwrap();
         harness.put(file, text).unwrap();

@@ -33,6 +33,8 @@ pub(super) enum Obstacle {
     NoIndex,
     /// The file may not be read.
     Hidden,
+    /// The file is too long to be read.
+    TooLong,
 }
 
 /// What a file says about registries.
@@ -69,6 +71,7 @@ impl Obstacle {
             Obstacle::Hidden => {
                 ("may name a registry, and a rule or a link keeps it from being read", "do without the package, or")
             }
+            Obstacle::TooLong => ("may name a registry, and is too long to be read", "make it shorter, or"),
         };
         format!(
             "`{file}` {why}; nothing was installed, so that no other registry is asked in its place. Instead, {instead} {}",

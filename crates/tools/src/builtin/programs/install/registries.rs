@@ -20,8 +20,8 @@ use crate::error::ToolError;
 use crate::files::Files;
 use crate::path::{join, normalize, split};
 
-/// Number of bytes of a file that are read.
-const MAX_BYTES: u64 = 1 << 20;
+/// The largest file that is read: a list of a thousand packages with their hashes has 2 MB.
+const MAX_BYTES: u64 = 4 << 20;
 /// Maximum number of registries of a project.
 const MAX_REGISTRIES: usize = 32;
 /// Maximum number of lists of requirements that are read.
@@ -263,7 +263,10 @@ fn text(files: &Files, path: &str) -> Text {
         Err(_) => return Ok(None),
     };
     let mut bytes = Vec::new();
-    let read = opened.file.take(MAX_BYTES).read_to_end(&mut bytes);
+    let read = opened.file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Obstacle::TooLong);
+    }
     // pip reads lists in UTF-16, too, which PowerShell writes; a mark at their beginning tells.
     Ok(read.ok().map(|_| encoding_rs::UTF_8.decode(&bytes).0.into_owned()))
 }

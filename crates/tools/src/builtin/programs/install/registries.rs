@@ -59,11 +59,12 @@ impl Reader {
 }
 
 const OF_UV: Format = Format::Toml(&["tool.uv"]);
-const OF_OTHERS: Format = Format::Toml(&["tool.poetry.source", "tool.pdm.source", "tool.pixi.pypi-options"]);
+const OF_OTHERS: Format =
+    Format::Toml(&["tool.poetry.source", "tool.pdm.source", "tool.pixi.pypi-options", "tool.rye.sources"]);
 const OF_CARGO: Format = Format::Toml(&["source", "registries.", "registry"]);
 
 /// The files besides lists of requirements.
-const FILES: [(&str, Ecosystem, Format, Reader); 14] = [
+const FILES: [(&str, Ecosystem, Format, Reader); 15] = [
     ("pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
     (".venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
     ("venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
@@ -76,6 +77,7 @@ const FILES: [(&str, Ecosystem, Format, Reader); 14] = [
     (".npmrc", Ecosystem::JavaScript, Format::Npmrc, Reader::Npm),
     (".yarnrc", Ecosystem::JavaScript, Format::Npmrc, Reader::Yarn),
     (".yarnrc.yml", Ecosystem::JavaScript, Format::Yaml("npmRegistryServer"), Reader::Berry),
+    ("bunfig.toml", Ecosystem::JavaScript, Format::Toml(&["install"]), Reader::Other),
     (".cargo/config", Ecosystem::Rust, OF_CARGO, Reader::Cargo),
     (".cargo/config.toml", Ecosystem::Rust, OF_CARGO, Reader::Cargo),
 ];
@@ -444,6 +446,11 @@ mod tests {
             [&[Npm][..], &[Npm, Yarn], &[Berry]].map(|readers| npm.refusal(readers).is_none()),
             [true, true, false]
         );
+        let rye = look(&[("pyproject.toml", &poetry.replace("poetry.source", "rye.sources"))], Ecosystem::Python);
+        let bun = "[install.scopes]\ncorp = \"https://a.example/\"\n";
+        let bun = look(&[("bunfig.toml", bun)], Ecosystem::JavaScript);
+        assert!(rye.refusal(&[Pip]).is_some_and(|refusal| refusal.contains("the registry https://a.example/simple/")));
+        assert!(bun.refusal(&[Npm]).is_some_and(|refusal| refusal.contains("name it in `.npmrc` as well")));
         let hidden = Found::of(Ecosystem::JavaScript, Vec::new(), &|_| Err(Obstacle::Hidden));
         assert!(hidden.refusal(&[Npm]).is_some_and(|refusal| refusal.starts_with("`.npmrc` may name a registry")));
     }

@@ -98,8 +98,10 @@ pub(super) struct Registry {
     /// The file.
     file: String,
     reader: Reader,
-    /// Whether it is asked beside another one.
+    /// Whether it is asked beside another one, and replaces none.
     is_extra: bool,
+    /// Whether a file says that it is asked beside another one.
+    is_extra_somewhere: bool,
 }
 
 /// The indexes that pip is told of.
@@ -112,13 +114,19 @@ pub(super) struct Indexes {
 }
 
 impl Indexes {
-    /// Takes those of the files of pip: it does not read each by itself, and uv reads none.
+    /// Takes those of the files of pip: it does not read each by itself, and uv reads none. Where the first index is not
+    /// public, a public one that replaces it in another list is left out: it could serve what the first one has.
     pub(super) fn of(registries: &[Registry]) -> Indexes {
         let passed_on = registries.iter().filter(|registry| registry.reader == Reader::Pip);
         let mut indexes = Indexes::default();
-        for Registry { url, is_extra, .. } in passed_on {
+        let mut is_private = false;
+        for Registry { url, is_extra, is_extra_somewhere, .. } in passed_on {
             match indexes.index {
-                None if !is_extra => indexes.index = Some(url.to_string()),
+                None if !is_extra => {
+                    is_private = !is_public(url.host());
+                    indexes.index = Some(url.to_string());
+                }
+                Some(_) if !is_extra_somewhere && is_private && is_public(url.host()) => {}
                 _ => indexes.extra.push(url.to_string()),
             }
         }
@@ -196,8 +204,14 @@ impl Found {
         self.obstacles.extend(said.obstacles.into_iter().map(|obstacle| (file.to_owned(), reader, obstacle)));
         for (url, is_extra) in said.registries {
             match self.registries.iter_mut().find(|known| known.url == url && known.reader == reader) {
-                Some(known) => known.is_extra &= is_extra,
-                None => self.registries.push(Registry { url, file: file.to_owned(), reader, is_extra }),
+                Some(known) => {
+                    known.is_extra &= is_extra;
+                    known.is_extra_somewhere |= is_extra;
+                }
+                None => {
+                    let (file, is_extra_somewhere) = (file.to_owned(), is_extra);
+                    self.registries.push(Registry { url, file, reader, is_extra, is_extra_somewhere });
+                }
             }
         }
         said.includes
@@ -216,7 +230,6 @@ impl Found {
         }
         let is_own = |registry: &Registry| readers.contains(&registry.reader);
         let is_asked = |url: &WebUrl| self.registries.iter().any(|own| is_own(own) && plain(&own.url) == plain(url));
-        let is_public = |host: &Host| PUBLIC.contains(&host.to_string().as_str());
         let replaced =
             self.registries.iter().find(|registry| !is_public(registry.url.host()) && !is_asked(&registry.url))?;
         let place = readers.first().copied().unwrap_or(Reader::Other).place();
@@ -228,6 +241,10 @@ impl Found {
             login::BY_USER
         ))
     }
+}
+
+fn is_public(host: &Host) -> bool {
+    PUBLIC.contains(&host.to_string().as_str())
 }
 
 /// Returns an address as it is compared.
@@ -391,6 +408,22 @@ mod tests {
         assert_eq!(Indexes::of(&found.registries), expected);
         assert_eq!((servers(&found.registries).len(), found.refusal(&[Reader::Pip])), (6, None));
         assert_eq!(look(&files, Ecosystem::Rust), Found::default());
+    }
+
+    #[test]
+    fn the_public_index_is_not_asked_beside_another_one_because_another_list_names_it() {
+        let (own, public) = ("-i https://a.example/simple\n", "-i https://pypi.org/simple\n");
+        let extra = "--extra-index-url https://pypi.org/simple\n";
+        let of = |first: &str, second: &str| {
+            let found = look(&[("requirements.txt", first), ("requirements-dev.txt", second)], Ecosystem::Python);
+            let Indexes { index, extra } = Indexes::of(&found.registries);
+            (index.unwrap_or_default(), extra.join(" "))
+        };
+        let (a, pypi) = ("https://a.example/simple".to_owned(), "https://pypi.org/simple".to_owned());
+        assert_eq!(of(own, public), (a.clone(), String::new()));
+        assert_eq!(of(own, extra), (a.clone(), pypi.clone()));
+        assert_eq!(of(&format!("{own}{extra}"), public), (a.clone(), pypi.clone()));
+        assert_eq!(of(public, own), (pypi, a));
     }
 
     #[test]

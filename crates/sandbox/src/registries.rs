@@ -118,7 +118,9 @@ fn settings_of(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<
     for (name, by_line) in HOME_FILES.into_iter().filter(|_| home.is_absolute()) {
         found.extend(setting_of_file(&home.join(name), format!("~/{name}"), readers_of(name), by_line));
     }
-    let unusual = variable(FOLDER_OF_SETTINGS).map(PathBuf::from).filter(|folder| *folder != home.join(USUAL_FOLDER));
+    // What is no absolute path counts for no program.
+    let is_unusual = |folder: &PathBuf| folder.is_absolute() && *folder != home.join(USUAL_FOLDER);
+    let unusual = variable(FOLDER_OF_SETTINGS).map(PathBuf::from).filter(is_unusual);
     let in_folder = |name: &'static str| {
         let below = Path::new(name).strip_prefix(USUAL_FOLDER).ok()?;
         let place = format!("{} in ${FOLDER_OF_SETTINGS}", below.display());
@@ -127,7 +129,16 @@ fn settings_of(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<
     let named = NAMING_FILES
         .into_iter()
         .filter_map(|(name, readers)| Some((PathBuf::from(variable(name)?), name.to_owned(), readers)));
+    // npm names the usual file to each program that it starts.
+    let is_usual = |path: &Path| {
+        let is_in_home = HOME_FILES.iter().any(|(name, _)| home.join(name) == *path);
+        is_in_home || MACHINE_FILES.iter().any(|name| Path::new(name) == path)
+    };
     for (path, place, readers) in named.chain(HOME_FILES.into_iter().filter_map(|(name, _)| in_folder(name))) {
+        // A pipe would be waited for.
+        if is_usual(&path) || !path.is_file() {
+            continue;
+        }
         let text = std::fs::read_to_string(path).unwrap_or_default();
         found.extend(setting(place, readers, &text, ""));
     }
@@ -202,6 +213,7 @@ mod tests {
             ("GOPROXY", OsString::from("https://goproxy.example,direct")),
             ("XDG_CONFIG_HOME", home.path().join("elsewhere").into()),
             ("NPM_CONFIG_USERCONFIG", home.path().join("elsewhere/npmrc").into()),
+            ("PIP_CONFIG_FILE", home.path().join(".config/pip/pip.conf").into()),
         ];
         let variable = |name: &str| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| value.clone());
         let found = settings_of(home.path(), &variable);

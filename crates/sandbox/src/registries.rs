@@ -61,7 +61,7 @@ const FOLDER_OF_SETTINGS: &str = "XDG_CONFIG_HOME";
 const USUAL_FOLDER: &str = ".config";
 
 /// What the beginnings of lines are in the settings of all package managers that name a registry.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "registry",
     "index-url",
     "extra-index-url",
@@ -69,6 +69,7 @@ const KEYS: [&str; 13] = [
     "no-index",
     "index",
     "[[index]]",
+    "url",
     "npmregistryserver",
     "replace-with",
     "default",
@@ -180,11 +181,20 @@ fn setting(place: String, readers: &'static [&'static str], text: &str, given: &
 /// Reports whether a line of any of the files names a registry, or says that none is asked.
 fn names_registry(line: &str) -> bool {
     let line = line.trim();
+    if line.starts_with(['#', ';']) {
+        return false;
+    }
+    // An address in a line of its own belongs to a list; nothing but an index is a table with one there.
+    let listed = line.trim_start_matches(['"', '\'', '[', ',', ' ']);
+    if ["https://", "http://"].iter().any(|scheme| listed.starts_with(scheme)) {
+        return true;
+    }
+    let is_table = listed.starts_with('{') && listed.contains("://");
     let key = line.split(|c: char| c.is_whitespace() || c == '=').next().unwrap_or_default();
     let key = key.trim_matches(['"', '\'']).trim_end_matches(':').trim_end_matches('"');
     let key = key.to_lowercase().replace('_', "-");
     let is_key = KEYS.contains(&key.as_str()) || key.ends_with(":registry") || key.starts_with("index-url:");
-    is_key || (line.contains("replace-with") && !line.starts_with('#'))
+    is_key || is_table || line.contains("replace-with")
 }
 
 #[cfg(test)]
@@ -198,8 +208,13 @@ mod tests {
             (".npmrc", "@corp:registry=https://me:pw@npm.example/\nfund=false\n//npm.example/:_authToken=abc\n"),
             (".yarnrc", "registry \"https://npm.example/\"\nauth-type token\n"),
             (".yarnrc.yml", "httpProxy: \"http://me:pw@proxy.example\"\nnpmRegistryServer: \"https://npm.example\"\n"),
-            (".config/pip/pip.conf", "[global]\nindex_url: https://pypi.example/simple\n"),
+            (
+                ".config/pip/pip.conf",
+                "[global]\nindex_url: https://pypi.example/simple\nextra-index-url =\n    https://b.example/\n\
+                 timeout = 9\n",
+            ),
             (".config/uv/uv.toml", "# index-url = \"https://me:pw@pypi.example/\"\nlink-mode = \"copy\"\n"),
+            (".config/pnpm/rc", "#@corp:registry=https://me:pw@npm.example/\n;registry=https://npm.example/\n"),
             ("elsewhere/uv/uv.toml", "[[index]]\nurl = \"https://pypi.example/\"\n"),
             ("elsewhere/npmrc", "fund=false\nomit-lockfile-registry-resolved=true\n"),
         ];
@@ -229,9 +244,29 @@ mod tests {
             ("~/.npmrc", false, vec![]),
             ("~/.yarnrc", true, vec!["registry \"https://npm.example/\""]),
             ("~/.yarnrc.yml", false, vec![]),
-            ("~/.config/pip/pip.conf", true, vec!["index_url: https://pypi.example/simple"]),
+            (
+                "~/.config/pip/pip.conf",
+                true,
+                vec!["index_url: https://pypi.example/simple", "extra-index-url =", "    https://b.example/"],
+            ),
             ("uv/uv.toml in $XDG_CONFIG_HOME", false, vec![]),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_lines_with_the_addresses_of_registries_are_known() {
+        let table = [
+            ("[[index]]\nname = \"a\"\nurl = \"https://a.example/\"\ndefault = true\n", vec![0, 2, 3]),
+            ("index = [\n  { name = \"a\", url = \"https://a.example/\" },\n]\n", vec![0, 1]),
+            ("extra-index-url = [\n  \"https://a.example/\",\n]\nlink-mode = \"copy\"\n", vec![0, 1]),
+            ("# url = \"https://a.example/\"\ncache-dir = \"/a\"\n", vec![]),
+            ("proxy=http://proxy.example:3128\n@corp:registry=https://a.example/\n", vec![1]),
+        ];
+        for (text, expected) in table {
+            let lines: Vec<usize> =
+                text.lines().enumerate().filter(|(_, line)| names_registry(line)).map(|(number, _)| number).collect();
+            assert_eq!(lines, expected, "{text}");
+        }
     }
 }

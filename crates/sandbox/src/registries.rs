@@ -17,7 +17,8 @@ pub struct RegistrySetting {
     pub place: String,
     /// The package managers that read it.
     pub readers: &'static [&'static str],
-    /// Whether a job is given it: not if it seems to contain a password or a token, or is in an unusual place.
+    /// Whether a job is given it: not if it seems to contain a password or a token, is not in UTF-8, or is in an
+    /// unusual place.
     pub is_given: bool,
     /// What of it names registries, if a job is given it.
     pub lines: Vec<String>,
@@ -140,8 +141,8 @@ fn settings_of(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<
         if is_usual(&path) || !path.is_file() {
             continue;
         }
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        found.extend(setting(place, readers, &text, ""));
+        let bytes = std::fs::read(path).unwrap_or_default();
+        found.extend(setting(place, readers, &String::from_utf8_lossy(&bytes), ""));
     }
     found
 }
@@ -164,9 +165,11 @@ fn setting_of_file(
     readers: &'static [&'static str],
     by_line: bool,
 ) -> Option<RegistrySetting> {
-    let text = std::fs::read_to_string(path).ok()?;
-    let given = without_secrets(&text, by_line).unwrap_or_default();
-    setting(place, readers, &text, &given)
+    let bytes = std::fs::read(path).ok()?;
+    // A job is given nothing of what is not in UTF-8.
+    let text = std::str::from_utf8(&bytes).ok();
+    let given = text.and_then(|text| without_secrets(text, by_line)).unwrap_or_default();
+    setting(place, readers, &String::from_utf8_lossy(&bytes), &given)
 }
 
 /// Returns the setting that a text is, of which a job sees what is given; `None` if it names no registry.
@@ -223,6 +226,9 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
+        std::fs::create_dir_all(home.path().join(".pip")).unwrap();
+        let in_latin1 = b"# f\xfcr uns\n[global]\nindex-url = https://pypi.example/simple\n";
+        std::fs::write(home.path().join(".pip/pip.conf"), in_latin1).unwrap();
         let variables = [
             ("PIP_INDEX_URL", OsString::from("http://bob:pw@127.0.0.1:8702/simple")),
             ("GOPROXY", OsString::from("https://goproxy.example,direct")),
@@ -238,7 +244,7 @@ mod tests {
                 (setting.place.as_str(), setting.is_given, setting.lines.iter().map(String::as_str).collect())
             })
             .collect();
-        let expected: [(&str, bool, Vec<&str>); 7] = [
+        let expected: [(&str, bool, Vec<&str>); 8] = [
             ("PIP_INDEX_URL", false, vec![]),
             ("GOPROXY", true, vec!["https://goproxy.example,direct"]),
             ("~/.npmrc", false, vec![]),
@@ -249,6 +255,7 @@ mod tests {
                 true,
                 vec!["index_url: https://pypi.example/simple", "extra-index-url =", "    https://b.example/"],
             ),
+            ("~/.pip/pip.conf", false, vec![]),
             ("uv/uv.toml in $XDG_CONFIG_HOME", false, vec![]),
         ];
         assert_eq!(found, expected);

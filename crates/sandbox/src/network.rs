@@ -78,7 +78,8 @@ pub(crate) const HOME_FILES: [(&str, bool); 8] = [
 ];
 
 /// Files of the machine's settings for registries.
-pub(crate) const MACHINE_FILES: [&str; 2] = ["/etc/pip.conf", "/etc/uv/uv.toml"];
+pub(crate) const MACHINE_FILES: [&str; 4] =
+    ["/etc/pip.conf", "/etc/xdg/pip/pip.conf", "/etc/uv/uv.toml", "/etc/xdg/uv/uv.toml"];
 
 /// Files of the machine that say how names are resolved.
 const NAME_FILES: [&str; 3] = ["/etc/resolv.conf", "/etc/host.conf", "/etc/gai.conf"];

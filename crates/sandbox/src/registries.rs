@@ -84,7 +84,7 @@ const KEYS: [&str; 14] = [
 #[expect(clippy::disallowed_methods, reason = "the user's settings for registries")]
 pub fn registry_settings() -> Vec<RegistrySetting> {
     let mut found = settings_of(&host::home_of_user(), &|name| std::env::var_os(name));
-    let of_machine = MACHINE_FILES.into_iter().zip([PIP, UV]);
+    let of_machine = MACHINE_FILES.into_iter().zip([PIP, PIP, UV, UV]);
     found.extend(
         of_machine.filter_map(|(path, readers)| setting_of_file(Path::new(path), path.to_owned(), readers, false)),
     );

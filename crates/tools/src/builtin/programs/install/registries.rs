@@ -24,8 +24,9 @@ use crate::path::{join, normalize, split};
 const MAX_BYTES: u64 = 4 << 20;
 /// Maximum number of registries of a project.
 const MAX_REGISTRIES: usize = 32;
-/// Maximum number of lists of requirements that are read.
+/// Maximum number of lists of requirements that are read, and of bytes in all of them.
 const MAX_LISTS: usize = 256;
+const MAX_BYTES_OF_LISTS: usize = 16 << 20;
 
 /// What follows the registries of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +173,7 @@ impl Found {
 
     /// Adds lists of requirements with those that they include.
     fn add_lists(&mut self, mut pending: Vec<String>, read: &dyn Fn(&str) -> Text) {
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut left) = (BTreeSet::new(), MAX_BYTES_OF_LISTS);
         pending.reverse();
         while let Some(file) = pending.pop() {
             if !seen.insert(file.clone()) {
@@ -182,7 +183,14 @@ impl Found {
                 self.obstacles.push((file, Reader::Pip, Obstacle::Unclear));
                 break;
             }
-            let includes = self.add(&file, Format::Requirements, Reader::Pip, read(&file));
+            let text = read(&file);
+            let length = text.as_ref().ok().and_then(Option::as_ref).map_or(0, String::len);
+            if length > left {
+                self.obstacles.push((file, Reader::Pip, Obstacle::TooLong));
+                break;
+            }
+            left -= length;
+            let includes = self.add(&file, Format::Requirements, Reader::Pip, text);
             let (folder, _) = split(&file);
             let inside = includes.iter().rev().filter(|include| !include.starts_with('/'));
             pending.extend(inside.filter_map(|include| normalize(&join(folder, include), Path::new("/")).ok()));
@@ -191,7 +199,7 @@ impl Found {
 
     /// Adds what a file says, and returns what it includes.
     fn add(&mut self, file: &str, format: Format, reader: Reader, text: Text) -> Vec<String> {
-        let said = match text {
+        let mut said = match text {
             Ok(None) => return Vec::new(),
             Ok(Some(text)) => {
                 if self.login.is_none() && login::is_named_in(&text) {
@@ -201,13 +209,17 @@ impl Found {
             }
             Err(obstacle) => Said { obstacles: vec![obstacle], ..Said::default() },
         };
+        said.obstacles.dedup();
         self.obstacles.extend(said.obstacles.into_iter().map(|obstacle| (file.to_owned(), reader, obstacle)));
         for (url, is_extra) in said.registries {
+            // One too many shows that there are more.
+            let is_full = self.registries.len() > MAX_REGISTRIES;
             match self.registries.iter_mut().find(|known| known.url == url && known.reader == reader) {
                 Some(known) => {
                     known.is_extra &= is_extra;
                     known.is_extra_somewhere |= is_extra;
                 }
+                None if is_full => {}
                 None => {
                     let (file, is_extra_somewhere) = (file.to_owned(), is_extra);
                     self.registries.push(Registry { url, file, reader, is_extra, is_extra_somewhere });
@@ -375,10 +387,21 @@ mod tests {
         for (file, text, expected) in table {
             assert_eq!(found(file, text), *expected, "{file}");
         }
-        let many: String = (0..100).map(|number| format!("-i https://r{number}.example/\n")).collect();
+    }
+
+    #[test]
+    fn what_is_too_much_is_refused_at_once() {
+        // To look for each among all others would take half a minute.
+        let many: String = (0..20_000).map(|number| format!("-i https://r{number}.example/\n")).collect();
         assert_eq!(found("requirements.txt", &many).len(), MAX_REGISTRIES);
         let refusal = look(&[("requirements.txt", &many)], Ecosystem::Python).refusal(&[Reader::Pip]);
         assert!(refusal.is_some_and(|refusal| refusal.starts_with("`requirements.txt` names")));
+        let long = "#".repeat(MAX_BYTES_OF_LISTS / 2);
+        let long = long.as_str();
+        let all = [("requirements.txt", long), ("requirements-dev.txt", long), ("requirements/a.txt", "a\n")];
+        assert_eq!(look(&all[..2], Ecosystem::Python).refusal(&[Reader::Pip]), None);
+        let refusal = look(&all, Ecosystem::Python).refusal(&[Reader::Pip]);
+        assert!(refusal.is_some_and(|refusal| refusal.starts_with("`requirements/a.txt` may name a registry, and is")));
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub(super) fn said(text: &str, format: Format) -> Said {
     let mut said = if format == Format::Requirements { requirements(text) } else { settings(text, format) };
     let has_tokens = match format {
         Format::Npmrc | Format::Yaml(_) => true,
-        Format::Toml(tables) => tables.contains(&"registries."),
+        Format::Toml(tables) => tables.contains(&"registries"),
         Format::Requirements | Format::Ini => false,
     };
     if has_tokens && login::is_written_in(text) {
@@ -309,7 +309,7 @@ mod tests {
     fn what_keeps_a_registry_from_being_asked_is_found() {
         use Obstacle::{Login, NoIndex, Token, Unclear};
         let (uv, yarn, cargo) =
-            (Format::Toml(&["tool.uv"]), Format::Yaml("npmRegistryServer"), Format::Toml(&["source", "registries."]));
+            (Format::Toml(&["tool.uv"]), Format::Yaml("npmRegistryServer"), Format::Toml(&["source", "registries"]));
         let table: &[(Format, &str, &[Obstacle])] = &[
             (Format::Requirements, "--index-url http://bob:pw@127.0.0.1:8702/simple\n", &[Login]),
             (Format::Requirements, "-i https://${USER}:${PASS}@a.example/simple\n", &[Login]),

@@ -62,7 +62,7 @@ impl Reader {
 const OF_UV: Format = Format::Toml(&["tool.uv"]);
 const OF_OTHERS: Format =
     Format::Toml(&["tool.poetry.source", "tool.pdm.source", "tool.pixi.pypi-options", "tool.rye.sources"]);
-const OF_CARGO: Format = Format::Toml(&["source", "registries.", "registry"]);
+const OF_CARGO: Format = Format::Toml(&["source", "registries", "registry"]);
 
 /// The files besides lists of requirements.
 const FILES: [(&str, Ecosystem, Format, Reader); 15] = [
@@ -378,8 +378,9 @@ mod tests {
             (
                 ".cargo/config.toml",
                 "[source.crates-io]\nreplace-with = \"m\"\n[source.m]\nregistry = \"sparse+https://a.example/index/\"\n\
-                 [registries.corp]\nindex = \"sparse+https://b.example/\"\n[http]\nproxy = \"http://no.example/\"\n",
-                &["https://a.example/index/", "https://b.example/"],
+                 [registries.corp]\nindex = \"sparse+https://b.example/\"\n[http]\nproxy = \"http://no.example/\"\n\
+                 [registries]\nc = { index = \"sparse+https://c.example/\" }\n",
+                &["https://a.example/index/", "https://b.example/", "https://c.example/"],
             ),
             ("requirements.txt", "-i https://user:password@a.example/\n-i file:///a\n-i ftp://a.example/\n", &[]),
             ("requirements.txt", "-i https://A.example:443/x\n-i https://a.example/x\n", &["https://a.example/x"]),

@@ -258,8 +258,13 @@ fn names_registry(format: Format, heading: &str, key: &str) -> bool {
         Format::Ini => matches!(key, "index-url" | "extra-index-url"),
         Format::Npmrc => key == "registry" || key.ends_with(":registry"),
         Format::Yaml(ending) => key.ends_with(ending),
-        Format::Toml(tables) => tables.iter().any(|table| heading.starts_with(table)),
+        Format::Toml(tables) => tables.iter().any(|table| heading.starts_with(table) && !is_of_uv_pip(heading, table)),
     }
+}
+
+/// Reports whether a table is among those of uv only by its name: `uv add` ignores what is for `uv pip`.
+fn is_of_uv_pip(heading: &str, table: &str) -> bool {
+    matches!((heading, table), ("tool.uv.pip", "tool.uv") | ("pip", ""))
 }
 
 fn says_no_index(format: Format, heading: &str, key: &str, value: &str) -> bool {

@@ -60,17 +60,23 @@ impl Reader {
 }
 
 const OF_UV: Format = Format::Toml(&["tool.uv"]);
-const OF_OTHERS: Format =
-    Format::Toml(&["tool.poetry.source", "tool.pdm.source", "tool.pixi.pypi-options", "tool.rye.sources"]);
+const OF_OTHERS: Format = Format::Toml(&[
+    "tool.poetry.source",
+    "tool.pdm.source",
+    "tool.pixi.pypi-options",
+    "tool.rye.sources",
+    "tool.uv.pip",
+]);
 const OF_CARGO: Format = Format::Toml(&["source", "registries", "registry"]);
 
 /// The files besides lists of requirements.
-const FILES: [(&str, Ecosystem, Format, Reader); 15] = [
+const FILES: [(&str, Ecosystem, Format, Reader); 16] = [
     ("pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
     (".venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
     ("venv/pip.conf", Ecosystem::Python, Format::Ini, Reader::Pip),
     ("pyproject.toml", Ecosystem::Python, OF_UV, Reader::Uv),
     ("uv.toml", Ecosystem::Python, Format::Toml(&[""]), Reader::Uv),
+    ("uv.toml", Ecosystem::Python, Format::Toml(&["pip"]), Reader::Other),
     ("pyproject.toml", Ecosystem::Python, OF_OTHERS, Reader::Other),
     ("Pipfile", Ecosystem::Python, Format::Toml(&["source"]), Reader::Other),
     ("pdm.toml", Ecosystem::Python, Format::Toml(&["pypi"]), Reader::Other),
@@ -448,6 +454,19 @@ mod tests {
         assert_eq!(of(own, extra), (a.clone(), pypi.clone()));
         assert_eq!(of(&format!("{own}{extra}"), public), (a.clone(), pypi.clone()));
         assert_eq!(of(public, own), (pypi, a));
+    }
+
+    #[test]
+    fn what_uv_reads_for_uv_pip_alone_is_not_replaced() {
+        let (of_project, of_uv) =
+            ("[tool.uv.pip]\nindex-url = \"https://a.example/\"\n", "[pip]\nindex-url = \"https://a.example/\"\n");
+        let both = format!("{of_project}[[tool.uv.index]]\nurl = \"https://a.example/\"\n");
+        for (file, text, is_refused) in
+            [("pyproject.toml", of_project, true), ("uv.toml", of_uv, true), ("pyproject.toml", both.as_str(), false)]
+        {
+            let refusal = look(&[(file, text)], Ecosystem::Python).refusal(&[Reader::Uv]).unwrap_or_default();
+            assert_eq!(refusal.contains("name it as `[[tool.uv.index]]`"), is_refused, "{text}: {refusal}");
+        }
     }
 
     #[test]

@@ -29,12 +29,14 @@ fn blanks(bytes: &[u8]) -> Vec<Range<usize>> {
     let (mut scan, mut at) = (Scan::default(), 0);
     while at < bytes.len() {
         let mut end = end_of_line(bytes, at);
-        let line = bytes.get(at..end).unwrap_or_default();
+        let mut line = bytes.get(at..end).unwrap_or_default();
         match line.trim_ascii_start().strip_prefix(b"#") {
             Some(directive) if !scan.in_comment => {
-                // It goes on behind a backslash.
-                while end < bytes.len() && bytes.get(at..end).unwrap_or_default().trim_ascii_end().ends_with(b"\\") {
-                    end = end_of_line(bytes, end);
+                // It goes on behind a backslash, and ends with an empty line.
+                while end < bytes.len() && line.trim_ascii_end().ends_with(b"\\") {
+                    let next = end;
+                    end = end_of_line(bytes, next);
+                    line = bytes.get(next..end).unwrap_or_default();
                 }
                 scan.directive(directive.trim_ascii_start(), at..end);
             }
@@ -155,6 +157,7 @@ mod tests {
             "#if A\nchar a = '{'; // {\n/* {\n#else */ char *b = \"\\\"{\";\n#endif\n",
             "#ifdef A\n#define X {\n#endif\n#else\n#endif\n",
             "#ifdef A\n{",
+            "#if H\n{\n#if A\n#define X \\\n\n#endif\n}\n#endif\n",
         ] {
             assert_eq!(without_split_blocks(Cow::Borrowed(text.as_bytes())), text.as_bytes());
         }

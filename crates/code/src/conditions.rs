@@ -110,12 +110,20 @@ impl Scan {
     }
 
     fn code(&mut self, line: &[u8]) {
-        let (mut bytes, mut quote) = (line.iter().copied().peekable(), None);
+        let (mut bytes, mut quote) = (line.iter().copied().peekable(), None::<u8>);
+        // What the name or the number before a byte begins with.
+        let mut word = None::<u8>;
         while let Some(byte) = bytes.next() {
             if self.in_comment {
                 self.in_comment = byte != b'*' || bytes.next_if_eq(&b'/').is_none();
                 continue;
             }
+            let is_in_number = word.is_some_and(|first| first.is_ascii_digit());
+            if byte == b'\'' && quote.is_none() && is_in_number {
+                // It only separates digits, as in `1'000`.
+                continue;
+            }
+            word = if byte.is_ascii_alphanumeric() || byte == b'_' { word.or(Some(byte)) } else { None };
             match (quote, byte) {
                 (Some(_), b'\\') => {
                     bytes.next();
@@ -157,6 +165,7 @@ mod tests {
             "#if A\nchar a = '{'; // {\n/* {\n#else */ char *b = \"\\\"{\";\n#endif\n",
             "#ifdef A\n#define X {\n#endif\n#else\n#endif\n",
             "#ifdef A\n{",
+            "#if A\nif (a > 1'000) { }\n#else\nif (a > u8'1') { b = 0xF'F; }\n#endif\n",
             "#if H\n{\n#if A\n#define X \\\n\n#endif\n}\n#endif\n",
         ] {
             assert_eq!(without_split_blocks(Cow::Borrowed(text.as_bytes())), text.as_bytes());
